@@ -1,0 +1,1 @@
+"""Doors to other packet libraries: packets taken from them and given back to them."""

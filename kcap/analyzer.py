@@ -1,0 +1,234 @@
+"""The composition: segments in, batches of decided exchanges, closed connections and weirds out. No I/O, no clock.
+
+Law: pickling the analyzer after any packet and going on with the copy changes nothing; neither does the size of the batches
+it is fed.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from ipaddress import ip_address
+
+from kcap import limits
+from kcap.kafka.bodies import Bodies, BodyBatch
+from kcap.kafka.conversation import Conversation
+from kcap.model import SegmentBatch
+from kcap.net.connections import REF_FILE_SHIFT, ConnectionTable
+from kcap.net.tcp import Connection
+from kcap.weird import Weird, WeirdKind
+
+ROW = (
+    "identity", "exchange", "api_key", "api_version", "correlation_id", "client_id", "outcome", "reason", "age_ns", "rtt_min_ns",
+    "previous_ns", "flags", "request_slot", "response_slot",
+    "request_start", "request_bytes", "request_first_ns", "request_first_ref", "request_last_ns", "request_last_ref",
+    "request_pos", "request_end_pos", "request_flags",
+    "response_start", "response_bytes", "response_first_ns", "response_first_ref", "response_last_ns", "response_last_ref",
+    "response_pos", "response_end_pos", "response_flags",
+)  # fmt: skip
+"""The parts of a row as conversations emit it; `*_ref` are packet references (file << 40 | number)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """What is the same for all rows of a connection."""
+
+    uid: str
+    client_ip: str
+    client_port: int
+    server_ip: str
+    server_port: int
+
+
+@dataclass(slots=True)
+class RowBatch:
+    """Decided exchanges: raw rows (see `ROW`), the connections they refer to, and their projected bodies."""
+
+    rows: list[tuple[object, ...]]
+    identities: list[Identity]
+    bodies: BodyBatch
+
+
+@dataclass(frozen=True, slots=True)
+class ClosedConnection:
+    """A connection that is over, with what `columns.CONNECTIONS` says of it."""
+
+    values: dict[str, object]
+    ref: int
+
+
+@dataclass(slots=True)
+class Options:
+    """The user's word on what the analyzer would otherwise find out."""
+
+    kafka_ports: frozenset[int] = field(default_factory=frozenset)
+    """`-d tcp.port==N,kafka`."""
+    not_kafka_ports: frozenset[int] = field(default_factory=frozenset)
+
+
+class Analyzer:
+    """Feed it segments in capture order, take what has been decided."""
+
+    def __init__(self, options: Options | None = None) -> None:
+        self.options = options or Options()
+        self.bodies = Bodies()
+        self.rows: list[tuple[object, ...]] = []
+        self.batch = 0
+        self.identities: list[Identity] = []
+        self.closed_connections: list[ClosedConnection] = []
+        self._weirds: dict[tuple[WeirdKind, str | None], tuple[Weird, int]] = {}
+        self.kafka_connections = 0
+        self.table = ConnectionTable(self)
+
+    def feed(self, batch: SegmentBatch) -> None:
+        """Takes segments."""
+        self.table.feed(batch)
+
+    @property
+    def full(self) -> bool:
+        """Enough was decided or gathered for a batch."""
+        return len(self.rows) >= limits.ROWS_PER_BATCH or len(self.bodies.arena) >= limits.BODIES_BYTES
+
+    def take(self) -> RowBatch:
+        """What has been decided since the last call."""
+        batch = RowBatch(self.rows, self.identities, self.bodies.close())
+        self.rows, self.identities = [], []
+        self.batch += 1
+        return batch
+
+    def take_connections(self) -> list[ClosedConnection]:
+        """The connections closed since the last call."""
+        closed, self.closed_connections = self.closed_connections, []
+        return closed
+
+    def finish(self) -> None:
+        """The capture is over: every connection is closed and every exchange decided."""
+        self.table.finish()
+
+    # -- what connections and conversations ask for -------------------------------------------------------------------
+    def opened(self, connection: Connection) -> None:
+        """A connection's first packet."""
+        connection.talk = Conversation(connection, self)
+
+    def closed(self, connection: Connection, time_ns: int) -> None:
+        """A connection's end."""
+        talk = connection.talk
+        if isinstance(talk, Conversation):
+            talk.finish(time_ns)
+            self.kafka_connections += talk.phase == "kafka"
+            self.closed_connections.append(ClosedConnection(describe(connection, talk), connection.first_ref))
+
+    def report(
+        self, kind: WeirdKind, detail: str, ref: int = 0, position: int = 0, connection: Connection | None = None
+    ) -> None:
+        """Counts an oddity and keeps its first sighting."""
+        uid = None if connection is None else connection_uid(connection)
+        seen = self._weirds.get((kind, uid))
+        if seen is None:
+            number = ref & ((1 << REF_FILE_SHIFT) - 1)
+            self._weirds[kind, uid] = Weird(kind, detail, ref >> REF_FILE_SHIFT, number, position, uid), 1
+        else:
+            self._weirds[kind, uid] = seen[0], seen[1] + 1
+
+    def sightings(self) -> list[tuple[Weird, int]]:
+        """Every oddity so far: the first sighting of its kind on its connection, and how many there were."""
+        return list(self._weirds.values())
+
+    def identity(self, talk: Conversation) -> int:
+        """Index of the connection's constants in the open batch."""
+        connection = talk.connection
+        client = connection.client or connection.streams[0]
+        ip, port, peer_ip, peer_port = endpoints(connection.flows[connection.streams.index(client)])
+        self.identities.append(Identity(connection_uid(connection), ip, port, peer_ip, peer_port))
+        return len(self.identities) - 1
+
+    def decode_as(self, connection: Connection) -> bool | None:
+        """The user's word on this connection's ports."""
+        options = self.options
+        if not options.kafka_ports and not options.not_kafka_ports:
+            return None
+        flow = connection.flows[0]
+        ports = {int.from_bytes(flow[-4:-2], "big"), int.from_bytes(flow[-2:], "big")}
+        if ports & options.not_kafka_ports:
+            return False
+        return True if ports & options.kafka_ports else None
+
+
+def endpoints(flow: bytes) -> tuple[str, int, str, int]:
+    """Source address and port, destination address and port of a flow key."""
+    size = (len(flow) - 4) // 2
+    source, destination = ip_address(flow[:size]), ip_address(flow[size : 2 * size])
+    return str(source), int.from_bytes(flow[-4:-2], "big"), str(destination), int.from_bytes(flow[-2:], "big")
+
+
+def connection_uid(connection: Connection) -> str:
+    """A name that re-runs and other splits of the input give too: endpoints, first packet's time, initial sequence number."""
+    if connection.uid is None:
+        client = connection.client
+        isn = client.isn if client is not None else None
+        seed = b"%b|%d|%d" % (connection.flows[0], connection.first_ns, -1 if isn is None else isn)
+        connection.uid = "C" + blake2b(seed, digest_size=8).hexdigest()
+    return connection.uid
+
+
+def describe(connection: Connection, talk: Conversation) -> dict[str, object]:
+    """The row of `connections`, without the file's name."""
+    client = connection.client or connection.streams[0]
+    server = client.peer
+    flow = connection.flows[connection.streams.index(client)]
+    ip, port, peer_ip, peer_port = endpoints(flow)
+    values: dict[str, object] = {
+        "connection": connection_uid(connection),
+        "number": connection.number,
+        "community_id": community_id(flow),
+        "client_ip": ip,
+        "client_port": port,
+        "server_ip": peer_ip,
+        "server_port": peer_port,
+        "first_ns": connection.first_ns,
+        "last_ns": connection.last_ns,
+        "began": connection.began,
+        "ended": connection.ended,
+        "phase": talk.phase if talk.phase != "waiting" else "opaque",
+        "detail": talk.detail or None,
+        "packets": client.packets + server.packets,
+        "client_packets": client.packets,
+        "server_packets": server.packets,
+        "retransmitted": client.retransmitted + server.retransmitted,
+        "duplicated": client.duplicated + server.duplicated,
+        "out_of_order": client.out_of_order + server.out_of_order,
+        "rtt_min_ns": client.rtt_min,
+        "rtt_avg_ns": client.rtt_sum // client.rtt_count if client.rtt_count else None,
+        "client_rtt_min_ns": server.rtt_min,
+        "zero_window_stalls": client.zero_stalls + server.zero_stalls,
+        "client_id": next(iter(talk.requests.client_ids), None) if talk.requests is not None else None,
+        "tls": talk.phase == "tls",
+        "exchanges": talk.rows,
+        "request_frames": talk.requests.frames if talk.requests is not None else 0,
+        "response_frames": talk.responses.frames if talk.responses is not None else 0,
+    }
+    for name, stream, framer in (("client", client, talk.requests), ("server", server, talk.responses)):
+        framed, skipped, pending = (framer.framed, framer.skipped, framer.pending) if framer is not None else (0, 0, 0)
+        values |= {
+            f"{name}_captured": stream.captured,
+            f"{name}_framed": framed,
+            f"{name}_skipped": skipped,
+            f"{name}_opaque": stream.captured if framer is None else 0,
+            f"{name}_pending": pending,
+            f"{name}_missing": stream.missing,
+        }
+    return values
+
+
+def community_id(flow: bytes) -> str:
+    """Community ID version 1 with seed 0 (corelight/community-id-spec) of a TCP flow."""
+    from base64 import b64encode  # noqa: PLC0415 - three imports that only the connections table needs
+    from hashlib import sha1  # noqa: PLC0415
+
+    size = (len(flow) - 4) // 2
+    source, destination, ports = flow[:size], flow[size : 2 * size], (flow[-4:-2], flow[-2:])
+    if (source, ports[0]) > (destination, ports[1]):
+        source, destination, ports = destination, source, (ports[1], ports[0])
+    seed = b"\0\0" + source + destination + b"\x06\0" + ports[0] + ports[1]
+    return "1:" + b64encode(sha1(seed, usedforsecurity=False).digest()).decode()
+
+

@@ -1,0 +1,96 @@
+"""pcapng blocks other than packets: what they say, read from their bodies.
+
+In: a block's body (without type and lengths) and its byte order. Out: interfaces, drops, names, secrets. Law: nothing raises;
+what contradicts the block's length is left out. Numbers are those of draft-ietf-opsawg-pcapng.
+"""
+
+from ipaddress import ip_address
+from struct import unpack_from
+
+from kcap.capture.reader import Interface
+from kcap.limits import SECOND_NS
+
+SECTION, INTERFACE, OLD_PACKET, SIMPLE_PACKET, NAMES, STATISTICS, PACKET, SECRETS = 0x0A0D0D0A, 1, 2, 3, 4, 5, 6, 10
+TLS_KEY_LOG = 0x544C534B
+
+OPTION_END, OPTION_COMMENT, OPTION_TSRESOL, OPTION_TSOFFSET, OPTION_IFDROP, OPTION_OSDROP = 0, 1, 9, 14, 5, 7
+OFFSET_SECONDS_MAX = 1 << 33
+"""An interface's time offset further from the epoch than this does not fit into 64 bits of nanoseconds."""
+RESOLUTION_MAX = 63
+"""Finer than 2^-63 (or 10^-63) of a second is no clock."""
+
+
+def read_options(body: bytes, order: str, at: int) -> dict[int, bytes]:
+    """Options from `at` on, the first of each code."""
+    options: dict[int, bytes] = {}
+    while at + 4 <= len(body):
+        code, size = unpack_from(order + "HH", body, at)
+        if code == OPTION_END or at + 4 + size > len(body):
+            break
+        options.setdefault(code, body[at + 4 : at + 4 + size])
+        at += 4 + size + (-size & 3)
+    return options
+
+
+def read_interface(body: bytes, order: str) -> tuple[Interface, str]:
+    """Interface Description Block, and what is wrong with it."""
+    if len(body) < 8:
+        return Interface(-1, 0), "interface description too short"
+    link, snaplen = unpack_from(order + "HxxI", body)
+    options = read_options(body, order, 8)
+    interface, wrong = Interface(link, snaplen), ""
+    resolution = options.get(OPTION_TSRESOL)
+    if resolution:
+        power = resolution[0] & 0x7F
+        if power > RESOLUTION_MAX:
+            wrong = f"time resolution {resolution[0]}"
+        else:
+            ticks = (2 if resolution[0] & 0x80 else 10) ** power
+            interface.multiplier, interface.divisor = (SECOND_NS // ticks, 1) if SECOND_NS % ticks == 0 else (SECOND_NS, ticks)
+    offset = options.get(OPTION_TSOFFSET)
+    if offset is not None:
+        seconds = int.from_bytes(offset, "little" if order == "<" else "big", signed=True) if len(offset) == 8 else None
+        if seconds is None or abs(seconds) > OFFSET_SECONDS_MAX:
+            wrong = "time offset of another size or age"
+        else:
+            interface.offset_ns = seconds * SECOND_NS
+    return interface, wrong
+
+
+def read_drops(body: bytes, order: str) -> tuple[int, int] | None:
+    """Interface Statistics Block: interface and packets dropped by interface and system; None where it does not say."""
+    if len(body) < 12:
+        return None
+    options = read_options(body, order, 12)
+    counts = [
+        unpack_from(order + "Q", options[code])[0]
+        for code in (OPTION_IFDROP, OPTION_OSDROP)
+        if len(options.get(code, b"")) == 8
+    ]
+    return (unpack_from(order + "I", body)[0], sum(counts)) if counts else None
+
+
+def read_names(body: bytes, order: str) -> dict[str, str]:
+    """Name Resolution Block: address -> first of its names."""
+    names: dict[str, str] = {}
+    at = 0
+    while at + 4 <= len(body):
+        kind, size = unpack_from(order + "HH", body, at)
+        record = body[at + 4 : at + 4 + size]
+        if kind == 0 or len(record) < size:
+            break
+        width = {1: 4, 2: 16}.get(kind)
+        if width is not None and size > width:
+            name = record[width:].split(b"\0", 1)[0].decode("utf-8", "replace")
+            if name:
+                names.setdefault(str(ip_address(record[:width])), name)
+        at += 4 + size + (-size & 3)
+    return names
+
+
+def read_secrets(body: bytes, order: str) -> bytes | None:
+    """Decryption Secrets Block: a TLS key log, None for other secrets."""
+    if len(body) < 8:
+        return None
+    kind, size = unpack_from(order + "II", body)
+    return body[8 : 8 + size] if kind == TLS_KEY_LOG else None

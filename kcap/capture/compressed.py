@@ -1,0 +1,179 @@
+"""Compressed capture files, read as a stream: gzip, zstd and lz4, of as many members or frames as there are.
+
+In: a `read(n)` of compressed bytes. Out: a `read(n)` of what they say. Law: memory is bounded however well the input
+compresses; a stream that ends early or is damaged gives all that comes before, and says so.
+"""
+
+import zlib
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from kcap.capture.window import Read
+from kcap.errors import MissingExtraError
+from kcap.limits import DECOMPRESS_INPUT_BYTES
+
+MAGICS = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"\x04\x22\x4d\x18": "lz4"}
+SKIPPABLE = frozenset(bytes((low, 0x2A, 0x4D, 0x18)) for low in range(0x50, 0x60))
+"""Frames of no content, which zstd (RFC 8878 section 3.1.2) and lz4 share; pzstd writes them."""
+INPUT_BYTES = 64 << 10
+
+
+def compression(head: bytes) -> str | None:
+    """Name of the compression a file begins with."""
+    for magic, name in MAGICS.items():
+        if head.startswith(magic):
+            return name
+    return "zstd" if head[:4] in SKIPPABLE else None
+
+
+class Member(Protocol):
+    """One gzip member or frame being read."""
+
+    ended: bool
+    rest: bytes
+    """Input that came after the end, or that waits for the next call."""
+
+    def feed(self, data: bytes, size: int) -> bytes:
+        """About `size` bytes of output, b"" where more input is needed."""
+
+
+class GzipMember:
+    """RFC 1952."""
+
+    errors: tuple[type[Exception], ...] = (zlib.error,)
+
+    def __init__(self) -> None:
+        self._inner = zlib.decompressobj(31)
+        self.ended = False
+        self.rest = b""
+
+    def feed(self, data: bytes, size: int) -> bytes:
+        out = self._inner.decompress(data, size)
+        self.ended = self._inner.eof
+        self.rest = self._inner.unused_data if self.ended else self._inner.unconsumed_tail
+        return out
+
+
+class Lz4Member:
+    """lz4 frame; the library keeps unread input itself."""
+
+    errors: tuple[type[Exception], ...] = (RuntimeError, EOFError)
+
+    def __init__(self) -> None:
+        import lz4.frame
+
+        self._inner = lz4.frame.LZ4FrameDecompressor()
+        self.ended = False
+        self.rest = b""
+
+    def feed(self, data: bytes, size: int) -> bytes:
+        out: bytes = self._inner.decompress(data, max_length=size)
+        self.ended = self._inner.eof
+        self.rest = (self._inner.unused_data or b"") if self.ended else b""
+        return out
+
+
+class ZstdMember:
+    """zstd frame. The library has no bound on the output of a call, so the input is given in small pieces."""
+
+    errors: tuple[type[Exception], ...]
+
+    def __init__(self) -> None:
+        import zstandard
+
+        self.errors = (zstandard.ZstdError,)
+        self._inner: Any = zstandard.ZstdDecompressor().decompressobj()
+        self.ended = False
+        self.rest = b""
+
+    def feed(self, data: bytes, size: int) -> bytes:
+        parts, have, at = [], 0, 0
+        while at < len(data) and have < size and not self.ended:
+            part = self._inner.decompress(data[at : at + DECOMPRESS_INPUT_BYTES])
+            at += DECOMPRESS_INPUT_BYTES
+            parts.append(part)
+            have += len(part)
+            self.ended = self._inner.eof
+        self.rest = (self._inner.unused_data if self.ended else b"") + data[at:]
+        return b"".join(parts)
+
+
+MEMBERS: dict[str, Callable[[], Any]] = {"gzip": GzipMember, "lz4": Lz4Member, "zstd": ZstdMember}
+PACKAGES = {"lz4": "lz4", "zstd": "zstandard"}
+
+
+class Decompressed:
+    """`read` for what a compressed file contains."""
+
+    def __init__(self, read: Read, name: str, truncated: Callable[[str, int], None]) -> None:
+        self._read = read
+        self._name = name
+        self._truncated = truncated
+        self._input = b""
+        self._ready = b""
+        self._given = 0
+        """Compressed bytes read so far."""
+        self._done = False
+        try:
+            self._member = MEMBERS[name]()
+        except ImportError:
+            raise MissingExtraError(f"{name} files need the package {PACKAGES[name]}") from None
+        self._fresh = True
+        """The member has not been given any byte."""
+
+    def read(self, size: int) -> bytes:
+        """Up to `size` bytes, b"" at the end."""
+        while not self._ready and not self._done:
+            self._ready = self._next(size)
+        out, self._ready = self._ready[:size], self._ready[size:]
+        return out
+
+    def _next(self, size: int) -> bytes:
+        if self._fresh and not self._begin():
+            return b""
+        try:
+            out: bytes = self._member.feed(self._input, size)
+        except self._member.errors as error:
+            self._stop(f"damaged {self._name} stream: {error}")
+            return b""
+        self._input = self._member.rest
+        if self._member.ended:
+            self._member, self._fresh = MEMBERS[self._name](), True
+        elif not out and not self._fill():
+            self._stop(f"the {self._name} stream ends in its middle")
+        return out
+
+    def _begin(self) -> bool:
+        """Finds the start of the next member; False at the end of the input."""
+        while len(self._input) < 8 and self._fill():
+            pass
+        if self._given and not self._input.strip(b"\0"):  # tapes and some tools pad with zeros
+            self._done = True
+            return False
+        if self._input[:4] in SKIPPABLE:
+            return self._skip(8 + int.from_bytes(self._input[4:8], "little"))
+        if compression(self._input) != self._name:
+            self._stop(f"{len(self._input)} bytes or more that are no {self._name}")
+            return False
+        self._fresh = False
+        return True
+
+    def _skip(self, size: int) -> bool:
+        while len(self._input) < size:
+            size -= len(self._input)
+            self._input = b""
+            if not self._fill():
+                self._stop(f"the {self._name} stream ends in its middle")
+                return False
+        self._input = self._input[size:]
+        return self._begin()
+
+    def _fill(self) -> bool:
+        part = self._read(INPUT_BYTES)
+        self._given += len(part)
+        self._input += part
+        return bool(part)
+
+    def _stop(self, detail: str) -> None:
+        self._done = True
+        self._truncated(detail, self._given)

@@ -1,0 +1,200 @@
+"""Several capture files as one capture, in time order.
+
+In: paths. Out: batches of all files merged by packet time, ties by file name; a file's own order is kept even where its time
+goes back. Law: files that do not overlap in time are read one after the other at no extra cost; only those that do are open.
+A file that cannot be read is reported and left out as long as another one can be.
+"""
+
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from heapq import heappop, heappush
+
+from kcap.capture.paths import expand, unique_names
+from kcap.capture.reader import Reader, Section, in_order
+from kcap.capture.source import Source, open_reader
+from kcap.errors import CaptureError
+from kcap.limits import FIRST_WINDOW_BYTES, JIT_AFTER_BYTES, OPEN_WINDOWS_BYTES, READ_WINDOW_BYTES
+from kcap.model import CaptureFile, PacketBatch
+from kcap.net.report import Report
+from kcap.weird import WeirdKind
+
+Order = tuple[int, str, int]
+"""Time, name and index of what comes next from a file."""
+EARLIEST = -(1 << 63)
+
+
+class Member:
+    """One file of the set, at the place up to which it has been handed on."""
+
+    def __init__(self, index: int, reader: Reader, source: Source) -> None:
+        self.index = index
+        self.reader = reader
+        self.source = source
+        self.batch: PacketBatch | None = None
+        self.at = 0
+        self._batches = reader.batches()
+
+    def fill(self) -> bool:
+        """Whether there is another packet."""
+        if self.batch is None or self.at >= len(self.batch):
+            self.batch, self.at = next(self._batches, None), 0
+        return self.batch is not None
+
+    @property
+    def order(self) -> Order:
+        assert self.batch is not None
+        return int(self.batch.time_ns[self.at]), self.reader.file.name, self.index
+
+    def take(self, until: Order | None) -> PacketBatch:
+        """The packets up to the one that another file's has to come before."""
+        batch, first = self.batch, self.at
+        assert batch is not None
+        last = len(batch) if until is None else self._run_end(batch, first, until)
+        self.at = last
+        return batch if first == 0 and last == len(batch) else cut(batch, first, last)
+
+    def _run_end(self, batch: PacketBatch, first: int, until: Order) -> int:
+        times, mine = batch.time_ns, self.reader.file.name
+        limit = until[0] + ((mine, self.index) < until[1:])  # times below this come first
+        if max(times) < limit:
+            return len(batch)
+        if in_order(times):
+            return bisect_left(times, limit, first)
+        return next((at for at in range(first, len(times)) if times[at] >= limit), len(batch))
+
+
+class FileSet:
+    """All files of a capture."""
+
+    def __init__(self, paths: Sequence[str], report: Report, jit_after: int | None = JIT_AFTER_BYTES) -> None:
+        found = expand(paths)
+        if not found:
+            raise CaptureError(f"{', '.join(paths) or 'nothing given'}: no capture file there")
+        self.files = [CaptureFile(path, name) for path, name in zip(found, unique_names(found))]
+        """In the order given; an index into this list is a batch's `file`. Unreadable files keep their place."""
+        self.failed: list[tuple[str, CaptureError]] = []
+        self.layouts: dict[int, list[Section]] = {}
+        """Per file that was opened: what `PacketSource` needs to read it from the middle."""
+        self._report = report
+        self._jit_after = jit_after
+        self._open = 0
+        self._begun: dict[int, Member] = {}
+        """Opened before their turn: the only file of a set, and what can be read only once."""
+        self._waiting: list[Order] = []
+        for index in range(len(self.files)):
+            self._look(index)
+        if len(self.failed) == len(self.files):
+            error = self.failed[0][1]
+            raise error if len(self.failed) == 1 else CaptureError(f"none of {len(found)} files could be read; {error}")
+
+    def batches(self) -> Iterator[PacketBatch]:
+        """The packets of all files, once."""
+        heap: list[tuple[Order, Member]] = []
+        waiting, self._waiting = sorted(self._waiting, reverse=True), []
+        try:
+            while heap or waiting:
+                while waiting and (not heap or waiting[-1] <= heap[0][0]):
+                    index = waiting.pop()[2]
+                    member = self._begun.pop(index, None) or self._start(index)
+                    if member is not None and self._fill(member):
+                        heappush(heap, (member.order, member))
+                if not heap:
+                    continue
+                member = heappop(heap)[1]
+                others = [*waiting[-1:], *(order for order, _ in heap[:1])]
+                yield member.take(min(others, default=None))
+                if self._fill(member):
+                    heappush(heap, (member.order, member))
+        finally:
+            for _, member in heap:
+                member.source.close()
+
+    def _look(self, index: int) -> None:
+        """Finds out when a file begins, which the only one of a set need not tell; one without packets comes first."""
+        file, first = self.files[index], EARLIEST
+        if len(self.files) == 1:
+            member = self._start(index)
+            if member is None:
+                return
+            self._begun[index] = member
+        else:
+            try:
+                source = Source(file.path)
+                if source.size is None:
+                    member = self._begun[index] = self._member(index, source)
+                    if member.fill():
+                        first = member.order[0]
+                else:
+                    first = first_time(source)
+            except CaptureError as error:
+                self._begun.pop(index, None)
+                self._fail(index, error)
+                return
+        self._waiting.append((first, file.name, index))
+
+    def _member(self, index: int, source: Source) -> Member:
+        self._open += 1
+        window = min(READ_WINDOW_BYTES, max(FIRST_WINDOW_BYTES, OPEN_WINDOWS_BYTES // self._open))
+        try:
+            reader = open_reader(source, self.files[index], index, self._report, window, self._jit_after)
+        except CaptureError:
+            self._close(source)
+            raise
+        self.layouts[index] = reader.sections
+        return Member(index, reader, source)
+
+    def _start(self, index: int) -> Member | None:
+        try:
+            return self._member(index, Source(self.files[index].path))
+        except CaptureError as error:
+            self._fail(index, error)
+            return None
+
+    def _fill(self, member: Member) -> bool:
+        """Whether the member has more packets; it is closed where it has not."""
+        try:
+            if member.fill():
+                return True
+        except CaptureError as error:
+            self._fail(member.index, error)
+        self._close(member.source)
+        return False
+
+    def _close(self, source: Source) -> None:
+        self._open -= 1
+        source.close()
+
+    def _fail(self, index: int, error: CaptureError) -> None:
+        file = self.files[index]
+        file.complete = False
+        self.failed.append((file.path, error))
+        self._report(WeirdKind.FILE_UNREADABLE, str(error), index, 0, 0)
+
+
+def first_time(source: Source) -> int:
+    """Time of the first packet of a file that can be opened again; closes it."""
+    try:
+        file = CaptureFile(source.path, source.path)
+        batch = next(open_reader(source, file, 0, ignore, FIRST_WINDOW_BYTES, None).batches(), None)
+        return EARLIEST if batch is None else batch.time_ns[0]
+    finally:
+        source.close()
+
+
+def ignore(_kind: WeirdKind, _detail: str, _file: int, _packet: int, _position: int) -> None:
+    """Oddities met at a first look are told when the file is read."""
+
+
+def cut(batch: PacketBatch, first: int, last: int) -> PacketBatch:
+    """Part of a batch."""
+    return PacketBatch(
+        batch.file,
+        batch.first_packet + first,
+        batch.buffer,
+        batch.time_ns[first:last],
+        batch.start[first:last],
+        batch.captured[first:last],
+        batch.wire[first:last],
+        batch.position[first:last],
+        batch.link if isinstance(batch.link, int) else batch.link[first:last],
+    )

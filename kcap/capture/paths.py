@@ -1,0 +1,83 @@
+"""Paths as people give them: files, globs and folders, to the files that are meant, each once and with a name of its own.
+
+In: what was typed. Out: paths in that order. Law: a folder's members are known by their first bytes, not by their names; hidden
+files and files of other kinds in it are passed over in silence, what was named outright never is.
+"""
+
+import glob
+import os
+from collections.abc import Iterable, Sequence
+
+from kcap.capture.compressed import compression
+from kcap.capture.pcap import byte_order
+from kcap.capture.pcapng import MAGIC
+from kcap.capture.source import STANDARD_INPUT, Source, again, read_head
+from kcap.capture.window import Read
+from kcap.errors import CaptureError
+
+
+def expand(paths: Iterable[str]) -> list[str]:
+    """The files that are meant, none of them twice."""
+    found: dict[str, str] = {}
+    for given in paths:
+        matches = [given]
+        if given != STANDARD_INPUT and not os.path.lexists(given) and glob.has_magic(given):
+            matches = sorted(glob.glob(given, recursive=True)) or [given]
+        for path in matches:
+            for member in members(path) if path != STANDARD_INPUT and os.path.isdir(path) else [path]:
+                found.setdefault(path if path == STANDARD_INPUT else os.path.realpath(member), member)
+    return list(found.values())
+
+
+def members(folder: str) -> list[str]:
+    """The captures in a folder, by name."""
+    try:
+        names = sorted(os.listdir(folder))
+    except OSError as error:
+        raise CaptureError(f"{folder}: {(error.strerror or str(error)).lower()}") from None
+    paths = [os.path.join(folder, name) for name in names if not name.startswith(".")]
+    return [path for path in paths if os.path.isfile(path) and looks_like_capture(path)]
+
+
+def looks_like_capture(path: str) -> bool:
+    """Whether a file begins like one, looking through its compression."""
+    try:
+        source = Source(path)
+    except CaptureError:
+        return False
+    try:
+        return begins_like_capture(source.read)
+    except CaptureError:
+        return False
+    finally:
+        source.close()
+
+
+def begins_like_capture(read: Read) -> bool:
+    """Whether the stream is pcap or pcapng, perhaps compressed."""
+    from kcap.capture.compressed import Decompressed
+
+    head = read_head(read)
+    name = compression(head)
+    if name is not None:
+        head = read_head(Decompressed(again(head, read), name, lambda _detail, _position: None).read)
+    return byte_order(head) is not None or head.startswith(MAGIC) or compression(head) is not None
+
+
+def unique_names(paths: Sequence[str]) -> list[str]:
+    """Base names, with as much of the path's tail as it takes to tell them apart."""
+    parts = [[path] if path == STANDARD_INPUT else os.path.abspath(path).split(os.sep) for path in paths]
+    depth = [1] * len(paths)
+    while True:
+        names = ["/".join(part[-count:]) for part, count in zip(parts, depth)]
+        groups: dict[str, list[int]] = {}
+        for index, name in enumerate(names):
+            groups.setdefault(name, []).append(index)
+        again_needed = False
+        for group in groups.values():
+            for index in group if len(group) > 1 else ():
+                if depth[index] < len(parts[index]):
+                    depth[index] += 1
+                    again_needed = True
+        if not again_needed:
+            return names

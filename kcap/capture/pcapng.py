@@ -1,0 +1,264 @@
+"""pcapng files: any byte order, several sections and interfaces, each with its own clock and link type.
+
+In: a window on the file. Out: batches of packets; names, secrets and drop counts land in the `CaptureFile`. Law: unknown blocks
+are stepped over, a block that is cut ends the file, a block that contradicts itself is reported and costs at most itself.
+"""
+
+from collections.abc import Iterator
+from struct import Struct, unpack_from
+
+from kcap.capture import blocks
+from kcap.capture.reader import Interface, Reader, Section
+from kcap.capture.window import Window
+from kcap.errors import CaptureError
+from kcap.limits import BATCH_PACKETS_MAX, JIT_AFTER_BYTES, PACKET_BYTES_MAX
+from kcap.model import CaptureFile, PacketBatch
+from kcap.net.report import Report
+from kcap.weird import WeirdKind
+
+MAGIC = b"\x0a\x0d\x0d\x0a"
+ORDERS = {b"\x4d\x3c\x2b\x1a": "<", b"\x1a\x2b\x3c\x4d": ">"}
+BLOCK_LEAST = 12
+PACKET_HEADER = 28
+PACKET_LEAST = PACKET_HEADER + 4
+BLOCK_MAX = PACKET_BYTES_MAX + 65536
+TIME_LIMIT = 1 << 63
+KERNEL_RUN_LEAST = 256
+"""Packets in a row for which calling the compiled loop again pays."""
+
+
+class Columns:
+    """The packets of a batch in the making."""
+
+    __slots__ = ("interfaces", "lengths", "positions", "sizes", "starts", "times")
+
+    def __init__(self) -> None:
+        self.times: list[int] = []
+        self.starts: list[int] = []
+        self.sizes: list[int] = []
+        self.lengths: list[int] = []
+        self.positions: list[int] = []
+        self.interfaces: list[int] = []
+
+
+class PcapngReader(Reader):
+    """A pcapng file."""
+
+    def __init__(
+        self,
+        window: Window,
+        file: CaptureFile,
+        index: int,
+        report: Report,
+        jit_after: int | None = JIT_AFTER_BYTES,
+        section: Section | None = None,
+    ) -> None:
+        """With a `section` the window starts at one of its blocks instead of at the file's header."""
+        super().__init__(window, file, index, report, jit_after)
+        self._order = "<"
+        self._interfaces: list[Interface] = []
+        self._packet_link: int | None = None
+        """Link type of all interfaces of the section, None where they differ."""
+        self._drops: dict[tuple[int, int], int] = {}
+        self._previous_ns = 0
+        if section is not None:
+            self.sections.append(section)
+            self._order, self._interfaces = section.order, section.interfaces
+            self._same_link()
+            return
+        if len(window.buffer) < BLOCK_LEAST and not window.advance(0, BLOCK_LEAST):
+            raise CaptureError(f"{file.path}: cut before the pcapng section header ended")
+        if window.buffer[:4] != MAGIC or window.buffer[8:12] not in ORDERS:
+            raise CaptureError(f"{file.path}: no pcapng file")
+        file.format = "pcapng"
+
+    def _read(self) -> Iterator[PacketBatch]:
+        window, at = self._window, 0
+        while not self._stopped:
+            kernels = self._compiled() if self._simple() else None
+            if kernels is None:
+                columns = Columns()
+                at, need = self._walk(at, columns)
+                batch = self._batch(columns)
+            else:
+                batch, at, need = kernels.hop_pcapng(
+                    window, at, self._order == ">", self._interfaces, self.index, self._packets + 1
+                )
+                if need < 0:  # a block that is none of the kernel's
+                    columns = Columns()
+                    if len(batch):
+                        self._previous_ns = int(batch.time_ns[-1])
+                        self._packets += len(batch)
+                        yield batch
+                    # Where such blocks come often the plain loop is the quicker one.
+                    at, need = (self._step if len(batch) >= KERNEL_RUN_LEAST else self._walk)(at, columns)
+                    batch = self._batch(columns)
+            if len(batch):
+                self._packets += len(batch)
+                self._previous_ns = int(batch.time_ns[-1])
+                yield batch
+            if not need or self._stopped:
+                continue
+            if window.advance(at, need):
+                at = 0
+            elif window.buffer:
+                self._damage(WeirdKind.FILE_TRUNCATED, f"{len(window.buffer)} bytes of a block of at least {need}", 0)
+            else:
+                return
+
+    def _walk(self, at: int, columns: Columns) -> tuple[int, int]:
+        """Blocks from `at` on until the batch or the window is full; where they end, and bytes needed to go on."""
+        window, buffer = self._window, self._window.buffer
+        available, base = len(buffer), window.base
+        last = available - PACKET_HEADER
+        add_time, add_start, add_size = columns.times.append, columns.starts.append, columns.sizes.append
+        add_length, add_position, add_interface = columns.lengths.append, columns.positions.append, columns.interfaces.append
+        unpack = Struct(self._order + "IIIIIII").unpack_from
+        current, multiplier, divisor, offset, high_limit = -1, 0, 1, 0, 0
+        while len(columns.times) < BATCH_PACKETS_MAX and not self._stopped:
+            if at <= last:
+                kind, total, interface, high, low, size, length = unpack(buffer, at)
+                end = at + total
+                if kind == blocks.PACKET and end <= available and size <= total - PACKET_LEAST and not total & 3:
+                    if interface != current and interface < len(self._interfaces):
+                        clock = self._interfaces[interface]
+                        current, multiplier, divisor, offset = interface, clock.multiplier, clock.divisor, clock.offset_ns
+                        high_limit = ticks_high_limit(clock)
+                    if interface == current and high < high_limit:
+                        ticks = (high << 32 | low) * multiplier
+                        add_time((ticks if divisor == 1 else ticks // divisor) + offset)
+                        add_start(at + PACKET_HEADER)
+                        add_size(size)
+                        add_length(length if length > size else size)  # max() costs a call
+                        add_position(base + at)
+                        add_interface(interface)
+                        at = end
+                        continue
+            if columns.times and buffer[at : at + 4] == MAGIC:
+                break  # interfaces and byte order are about to change
+            at, need = self._step(at, columns)
+            if need:
+                return at, need
+        return at, 0
+
+    def _step(self, at: int, columns: Columns) -> tuple[int, int]:
+        """One block of any kind: where it ends, and the bytes needed if it is not all there."""
+        window, buffer = self._window, self._window.buffer
+        left = len(buffer) - at
+        if left < BLOCK_LEAST:
+            return at, BLOCK_LEAST
+        order = self._order
+        if buffer[at : at + 4] == MAGIC:
+            new = ORDERS.get(buffer[at + 8 : at + 12])
+            if new is None:
+                self._damage(WeirdKind.BLOCK_MALFORMED, "section header without byte order", at)
+                return at, 0
+            order = new
+        kind, total = unpack_from(order + "II", buffer, at)
+        if total < BLOCK_LEAST or total > BLOCK_MAX:
+            self._damage(WeirdKind.BLOCK_MALFORMED, f"a block claims {total} bytes", at)
+            return at, 0
+        padded = total + (-total & 3)  # some writers do not count the padding
+        if left < padded:
+            return at, padded
+        if unpack_from(order + "I", buffer, at + padded - 4)[0] != total:
+            self._malformed("the two lengths of a block differ", at)
+        body = buffer[at + 8 : at + total - 4]
+        if kind == blocks.SECTION:
+            self._order, self._interfaces, self._packet_link = order, [], None
+            self.sections.append(Section(window.base + at, order, self._interfaces))
+        elif kind in {blocks.PACKET, blocks.OLD_PACKET, blocks.SIMPLE_PACKET}:
+            self._odd_packet(kind, at, total, columns)
+        else:
+            self._other(kind, body, at)
+        return at + padded, 0
+
+    def _odd_packet(self, kind: int, at: int, total: int, columns: Columns) -> None:
+        """A packet block that the fast loop left: an old or simple one, or one that contradicts itself."""
+        buffer, order = self._window.buffer, self._order
+        header = 12 if kind == blocks.SIMPLE_PACKET else PACKET_HEADER
+        room = total - header - 4
+        if room < 0:
+            return self._malformed("packet block too short", at)
+        interface, high, low = 0, 0, 0
+        if kind == blocks.SIMPLE_PACKET:
+            (length,) = unpack_from(order + "I", buffer, at + 8)
+            size = length
+        elif kind == blocks.PACKET:
+            interface, high, low, size, length = unpack_from(order + "IIIII", buffer, at + 8)
+        else:
+            interface, high, low, size, length = unpack_from(order + "HxxIIII", buffer, at + 8)
+        if interface >= len(self._interfaces):
+            return self._malformed(f"packet of interface {interface}, which was not described", at)
+        clock = self._interfaces[interface]
+        time = columns.times[-1] if columns.times else self._previous_ns
+        if kind == blocks.SIMPLE_PACKET:  # has no time, and its captured length follows from others (section 4.4)
+            size = min(length, clock.snaplen or length, room)
+        elif high >= ticks_high_limit(clock):
+            self._malformed("packet time beyond 64 bits of nanoseconds", at)
+        else:
+            time = (high << 32 | low) * clock.multiplier // clock.divisor + clock.offset_ns
+        if size > room:
+            self._malformed(f"packet of {size} bytes in a block of {total}", at)
+            size = room
+        columns.times.append(time)
+        columns.starts.append(at + header)
+        columns.sizes.append(size)
+        columns.lengths.append(max(length, size))
+        columns.positions.append(self._window.base + at)
+        columns.interfaces.append(interface)
+        return None
+
+    def _other(self, kind: int, body: bytes, at: int) -> None:
+        file, order = self.file, self._order
+        if kind == blocks.INTERFACE:
+            interface, wrong = blocks.read_interface(body, order)
+            if wrong:
+                self._malformed(wrong, at)
+            self._interfaces.append(interface)
+            self._same_link()
+            if interface.link >= 0:
+                file.links.add(interface.link)
+            file.snaplen = max(file.snaplen or 0, interface.snaplen) or None
+        elif kind == blocks.STATISTICS:
+            drops = blocks.read_drops(body, order)
+            if drops is not None:
+                self._drops[len(self.sections), drops[0]] = drops[1]
+                file.kernel_drops = sum(self._drops.values())
+        elif kind == blocks.NAMES:
+            file.names |= blocks.read_names(body, order) | file.names
+        elif kind == blocks.SECRETS:
+            secrets = blocks.read_secrets(body, order)
+            if secrets is not None:
+                file.secrets.append(secrets)
+
+    def _malformed(self, detail: str, at: int) -> None:
+        self._report(WeirdKind.BLOCK_MALFORMED, detail, self.index, 0, self._window.base + at)
+
+    def _same_link(self) -> None:
+        links = {interface.link for interface in self._interfaces}
+        self._packet_link = links.pop() if len(links) == 1 else None
+
+    def _simple(self) -> bool:
+        """Whether all clocks are such that 64 bits do for the kernel's arithmetic."""
+        return bool(self._interfaces) and all(interface.divisor == 1 for interface in self._interfaces)
+
+    def _batch(self, columns: Columns) -> PacketBatch:
+        interfaces = self._interfaces
+        link = self._packet_link
+        return PacketBatch(
+            self.index,
+            self._packets + 1,
+            self._window.buffer,
+            columns.times,
+            columns.starts,
+            columns.sizes,
+            columns.lengths,
+            columns.positions,
+            link if link is not None else [interfaces[interface].link for interface in columns.interfaces],
+        )
+
+
+def ticks_high_limit(interface: Interface) -> int:
+    """Upper halves of a time stamp from here on might not fit into 64 bits of nanoseconds."""
+    return ((TIME_LIMIT - 1 - abs(interface.offset_ns)) * interface.divisor // interface.multiplier) >> 32

@@ -1,0 +1,129 @@
+"""What the readers of both formats share: batches are counted on their way out, oddities of the whole file told at its end.
+
+In: a `Window` on a file's decompressed bytes. Out: `PacketBatch` after `PacketBatch`, in file order. Law: nothing raises for
+the bytes of a file whose header was understood; whatever its window size, the same packets come out.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from kcap.capture.window import Window
+from kcap.limits import JIT_AFTER_BYTES
+from kcap.model import CaptureFile, PacketBatch
+from kcap.net.report import Report
+from kcap.weird import WeirdKind
+
+if TYPE_CHECKING:
+    from kcap.capture.jit import Kernels
+
+
+@dataclass(slots=True)
+class Interface:
+    """What a packet needs to know of the interface it came from: its time is ticks * multiplier // divisor + offset_ns."""
+
+    link: int
+    snaplen: int
+    multiplier: int = 1000
+    divisor: int = 1
+    offset_ns: int = 0
+    record_header: int = 16
+    """Bytes before the packet in a pcap record."""
+
+
+@dataclass(slots=True)
+class Section:
+    """Part of a file with its own byte order and interfaces; a pcap file is one section with one interface."""
+
+    position: int
+    order: str
+    interfaces: list[Interface] = field(default_factory=list)
+
+
+class Reader(ABC):
+    """One capture file being read."""
+
+    def __init__(
+        self, window: Window, file: CaptureFile, index: int, report: Report, jit_after: int | None = JIT_AFTER_BYTES
+    ) -> None:
+        self.file = file
+        self.index = index
+        self.sections: list[Section] = []
+        """All that is needed to read the file from its middle."""
+        self._window = window
+        self._report = report
+        self._jit_after = jit_after
+        self._packets = 0
+        self._last_ns: int | None = None
+        self._kernels: Kernels | None = None
+        self._stopped = False
+
+    def batches(self) -> Iterator[PacketBatch]:
+        """The packets of the file."""
+        for batch in self._read():
+            self._count(batch)
+            yield batch
+        if not self.file.packets:
+            self._report(WeirdKind.FILE_EMPTY, "no packet", self.index, 0, 0)
+        if self.file.kernel_drops:
+            self._report(WeirdKind.KERNEL_DROPS, f"{self.file.kernel_drops} packets", self.index, 0, 0)
+
+    @abstractmethod
+    def _read(self) -> Iterator[PacketBatch]: ...
+
+    def _damage(self, kind: WeirdKind, detail: str, at: int) -> None:
+        """The file cannot be followed beyond `at` of the window."""
+        self.file.complete = False
+        self._stopped = True
+        self._report(kind, detail, self.index, 0, self._window.base + at)
+
+    def _compiled(self) -> "Kernels | None":
+        """The compiled loops, once enough was read for them to pay."""
+        if self._kernels is None and self._jit_after is not None and self._window.base >= self._jit_after:
+            from kcap.capture.jit import load_kernels
+
+            self._kernels = load_kernels()
+            if self._kernels is None:
+                self._jit_after = None
+        return self._kernels
+
+    def _count(self, batch: PacketBatch) -> None:
+        """Takes the batch into the file's figures and looks for time that goes back."""
+        file, times, captured, wire = self.file, batch.time_ns, batch.captured, batch.wire
+        file.packets += len(batch)
+        before = self._last_ns
+        file.packet_bytes += total(captured)
+        file.cut_packets += cut_packets(captured, wire)
+        ordered = in_order(times)
+        low, high = (int(times[0]), int(times[-1])) if ordered else (int(min(times)), int(max(times)))
+        if not ordered or (before is not None and low < before):
+            self._times_back(batch, before)
+        self._last_ns = int(times[-1])
+        file.first_ns = low if file.first_ns is None else min(low, file.first_ns)
+        file.last_ns = high if file.last_ns is None else max(high, file.last_ns)
+
+    def _times_back(self, batch: PacketBatch, before: int | None) -> None:
+        times: Sequence[int] = [int(time) for time in batch.time_ns]
+        for entry, time in enumerate(times):
+            if before is not None and time < before:
+                number = batch.first_packet + entry
+                self._report(WeirdKind.TIME_WENT_BACK, f"{before - time} ns", self.index, number, int(batch.position[entry]))
+            before = time
+
+
+def in_order(times: Any) -> bool:
+    """Whether no time is before the one ahead of it; sorting what is sorted is the quickest way to find out."""
+    return sorted(times) == times if isinstance(times, list) else not (times[1:] < times[:-1]).any()
+
+
+def total(sizes: Any) -> int:
+    """Sum of a column."""
+    return sum(sizes) if isinstance(sizes, list) else int(sizes.sum())
+
+
+def cut_packets(captured: Any, wire: Any) -> int:
+    """Packets that were longer on the wire."""
+    if isinstance(captured, list):
+        return 0 if captured == wire else sum(map(int.__lt__, captured, wire))
+    return int((captured < wire).sum())

@@ -1,0 +1,122 @@
+"""Where capture files come from: a path or standard input, plain or compressed, to a reader of their packets.
+
+In: a path, `-` for standard input. Out: a `Reader` whose `CaptureFile` is filled as it reads. Law: a file is what its first bytes
+say, whatever its name; a pipe's bytes are handed on as they come. Raises `CaptureError` in one line for what is no capture.
+"""
+
+import os
+import stat
+from io import FileIO
+
+from kcap.capture.compressed import Decompressed, compression
+from kcap.capture.pcap import PcapReader, byte_order
+from kcap.capture.pcapng import MAGIC, PcapngReader
+from kcap.capture.reader import Reader
+from kcap.capture.window import Read, Window
+from kcap.errors import CaptureError
+from kcap.limits import JIT_AFTER_BYTES, READ_WINDOW_BYTES
+from kcap.model import CaptureFile
+from kcap.net.report import Report
+from kcap.weird import WeirdKind
+
+STANDARD_INPUT = "-"
+MAGIC_BYTES = 12
+NESTED_MAX = 2
+"""A compressed file inside a compressed file does happen (a rotated .gz in a transfer that compresses); more is no accident."""
+
+
+class Source:
+    """An open file or pipe."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        try:
+            self._file = FileIO(0, closefd=False) if path == STANDARD_INPUT else FileIO(path)
+            state = os.fstat(self._file.fileno())
+        except OSError as error:
+            raise CaptureError(f"{path}: {(error.strerror or str(error)).lower()}") from None
+        self.size = state.st_size if stat.S_ISREG(state.st_mode) else None
+        """Bytes on disk, None for what can be read only once."""
+
+    def read(self, size: int) -> bytes:
+        """Up to `size` bytes as they come, b"" at the end."""
+        try:
+            return self._file.read(size) or b""
+        except OSError as error:
+            raise CaptureError(f"{self.path}: {(error.strerror or str(error)).lower()}") from None
+
+    def close(self) -> None:
+        """Lets the file go; standard input stays open."""
+        self._file.close()
+
+
+def open_reader(
+    source: Source,
+    file: CaptureFile,
+    index: int,
+    report: Report,
+    window_bytes: int = READ_WINDOW_BYTES,
+    jit_after: int | None = JIT_AFTER_BYTES,
+) -> Reader:
+    """A reader for whatever format the source turns out to have."""
+    file.size = source.size
+    read: Read = source.read
+    wrappings: list[str] = []
+
+    def truncated(detail: str, position: int) -> None:
+        file.complete = False
+        report(WeirdKind.COMPRESSED_TRUNCATED, detail, index, 0, position)
+
+    for _ in range(NESTED_MAX + 1):
+        head = read_head(read)
+        read = again(head, read)
+        name = compression(head)
+        if name is None or len(wrappings) == NESTED_MAX:
+            break
+        wrappings.append(name)
+        read = Decompressed(read, name, truncated).read
+    window = Window(read, window_bytes)
+    reader: type[PcapReader | PcapngReader]
+    if byte_order(head):
+        reader = PcapReader
+    elif head.startswith(MAGIC):
+        reader = PcapngReader
+    else:
+        raise CaptureError(f"{source.path}: {no_capture(head, wrappings)}")
+    made = reader(window, file, index, report, jit_after)
+    file.format = "+".join([file.format, *reversed(wrappings)])
+    return made
+
+
+def no_capture(head: bytes, wrappings: list[str]) -> str:
+    """Why these first bytes are no capture."""
+    if not head:
+        return f"empty{' inside ' + '+'.join(wrappings) if wrappings else ''}"
+    return f"no capture (it starts with {head[:4].hex()}): tried pcap and pcapng, plain or in gzip, zstd or lz4"
+
+
+def read_head(read: Read) -> bytes:
+    """The first bytes of a stream, all that there are if it is short."""
+    head = b""
+    while len(head) < MAGIC_BYTES:
+        part = read(MAGIC_BYTES - len(head))
+        if not part:
+            break
+        head += part
+    return head
+
+
+def again(head: bytes, read: Read) -> Read:
+    """A read that gives `head` once more."""
+    pending = [head]
+
+    def read_again(size: int) -> bytes:
+        if not pending:
+            return read(size)
+        first = pending.pop()
+        if len(first) > size:
+            pending.append(first[size:])
+            first = first[:size]
+        return first or read(size)
+
+    return read_again

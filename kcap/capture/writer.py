@@ -1,0 +1,67 @@
+"""Capture files out: pcap and pcapng with nanoseconds, for parts cut from a capture.
+
+In: packets with time, link type and length on the wire. Out: bytes on a stream. Law: what is written reads back the same, to
+the nanosecond.
+"""
+
+from struct import pack
+from typing import BinaryIO
+
+from kcap.capture import blocks
+from kcap.errors import OutputError
+from kcap.limits import SECOND_NS
+
+SNAPLEN = 262144
+"""What tcpdump writes when it was not told to cut; larger packets are written whole."""
+
+
+class PcapWriter:
+    """A pcap file of one link type."""
+
+    def __init__(self, stream: BinaryIO, link: int, snaplen: int = SNAPLEN) -> None:
+        self._stream = stream
+        self._link = link
+        stream.write(pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, snaplen, link))
+
+    def write(self, time_ns: int, data: bytes, wire: int, link: int) -> None:
+        """One packet."""
+        if link != self._link:
+            raise OutputError(f"a pcap file holds one link type, not {self._link} and {link}: write pcapng")
+        seconds, fraction = divmod(max(time_ns, 0), SECOND_NS)
+        self._stream.write(pack("<IIII", seconds & 0xFFFFFFFF, fraction, len(data), max(wire, len(data))) + data)
+
+
+class PcapngWriter:
+    """A pcapng file of one section, with an interface for each link type."""
+
+    def __init__(self, stream: BinaryIO, comment: str = "") -> None:
+        self._stream = stream
+        self._interfaces: dict[int, int] = {}
+        options = option(4, b"kcap") + (option(blocks.OPTION_COMMENT, comment.encode()) if comment else b"")
+        self._block(blocks.SECTION, pack("<IHHq", 0x1A2B3C4D, 1, 0, -1) + options + option(0, b""))
+
+    def write(self, time_ns: int, data: bytes, wire: int, link: int, comment: str = "") -> None:
+        """One packet."""
+        interface = self._interfaces.get(link)
+        if interface is None:
+            interface = self._interfaces[link] = len(self._interfaces)
+            self._block(blocks.INTERFACE, pack("<HHI", link, 0, 0) + option(blocks.OPTION_TSRESOL, b"\x09") + option(0, b""))
+        ticks = max(time_ns, 0)
+        head = pack("<IIIII", interface, ticks >> 32, ticks & 0xFFFFFFFF, len(data), max(wire, len(data)))
+        options = option(blocks.OPTION_COMMENT, comment.encode()) + option(0, b"") if comment else b""
+        self._block(blocks.PACKET, head + data + bytes(-len(data) & 3) + options)
+
+    def secrets(self, key_log: bytes) -> None:
+        """A TLS key log, to be written before the packets it decrypts."""
+        self._block(blocks.SECRETS, pack("<II", blocks.TLS_KEY_LOG, len(key_log)) + key_log)
+
+    def _block(self, kind: int, body: bytes) -> None:
+        body += bytes(-len(body) & 3)
+        size = len(body) + 12
+        self._stream.write(pack("<II", kind, size) + body + pack("<I", size))
+
+
+def option(code: int, value: bytes) -> bytes:
+    """One pcapng option; a value longer than its length field is cut."""
+    value = value[:0xFFFF]
+    return pack("<HH", code, len(value)) + value + bytes(-len(value) & 3)

@@ -1,0 +1,213 @@
+"""Every table's columns: name, type and meaning, declared once as plain data.
+
+JSONL keys, CSV headers, Parquet, Arrow, pandas, DuckDB and Spark columns all derive from here. Types are spelled as Arrow
+spells them; a trailing `?` marks a column that may be null.
+"""
+
+from dataclasses import dataclass
+
+SCHEMA_VERSION = 1
+"""Written into Arrow and Parquet metadata. Changes are additive only."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column: `type` is one of `TYPES`, `nullable` says whether null occurs, `doc` is its meaning in one sentence."""
+
+    name: str
+    type: str
+    nullable: bool
+    doc: str
+
+
+TYPES = ("string", "bool", "int8", "int16", "int32", "int64", "timestamp", "binary", "list<string>", "list<int8>", "list<int64>")
+"""`timestamp` is microseconds since the epoch in UTC: Spark's timestamps have no more."""
+
+
+def _table(text: str) -> tuple[Column, ...]:
+    """Reads the declarations below: `name type[?] meaning`, one a line."""
+    columns = []
+    for line in text.strip().splitlines():
+        name, kind, doc = line.split(None, 2)
+        columns.append(Column(name, kind.rstrip("?"), kind.endswith("?"), doc))
+    return tuple(columns)
+
+
+EXCHANGES = _table("""
+time timestamp first byte of the request (of the response for an orphan)
+capture string? file that holds the request's first byte: base name, made unique by path tail
+response_capture string? file that holds the response's first byte
+connection string uid of the connection
+exchange int64 number within the connection from 1, given when a request header (an orphan's id) is complete
+client_ip string address of the client
+client_port int32 TCP port of the client
+server_ip string address of the Kafka broker
+server_port int32 TCP port of the Kafka broker
+broker_id int32? node id, learned from Metadata and DescribeCluster
+cluster_id string? learned from Metadata and DescribeCluster
+api_key int16? request header; null for orphans and raw SASL tokens
+api string? Kafka's name of the API, null for unknown keys; SaslToken for raw tokens
+api_version int16? request header
+correlation_id int32? request header, of an orphan the response header
+client_id string? request header
+software_name string? from the connection's ApiVersions request v3 or later (KIP-511), from that exchange onward
+software_version string? from the connection's ApiVersions request v3 or later (KIP-511)
+sasl_mechanism string? from the connection's SaslHandshake
+principal string? who authenticated, where the wire tells
+tls bool the connection is encrypted and was decrypted with a key log
+outcome string answered, one_way (acks=0), unanswered or orphan
+reason string? of unanswered and orphan: capture_end, fin, rst, lost_in_capture, skipped or midstream
+age_ns int64? of an unanswered request: capture time from its last byte to the reason
+request_bytes int64? frame bytes with the 4-byte length, as announced
+response_bytes int64? frame bytes with the 4-byte length, as announced
+request_first_ns int64? packet time at which the frame's first byte was first seen
+request_last_ns int64? packet time at which the frame's last byte was first seen
+response_first_ns int64? packet time at which the frame's first byte was first seen
+response_last_ns int64? packet time at which the frame's last byte was first seen
+request_first_packet int64? 1-based packet number within the file
+request_last_packet int64? 1-based packet number within the file
+response_first_packet int64? 1-based packet number within the file
+response_last_packet int64? 1-based packet number within the file
+request_last_capture string? file of the request's last byte where that is another
+response_last_capture string? file of the response's last byte where that is another
+request_pos int64? lowest file offset of the packets that gave the frame's bytes
+request_end_pos int64? highest file offset of the packets that gave the frame's bytes
+response_pos int64? lowest file offset of the packets that gave the frame's bytes
+response_end_pos int64? highest file offset of the packets that gave the frame's bytes
+latency_ns int64? response_first_ns - request_last_ns; negative where the flag clock is set
+rtt_ns int64? part of latency: running minimum round trip from the tap to the broker and back
+queue_ns int64? part of latency: waiting behind earlier requests of this connection
+service_ns int64? part of latency: what is left, the broker's own time
+long_poll_ns int64? part of service: waiting for min_bytes
+throttle_ns int64? part of service: throttling before the answer, as brokers did before KIP-219
+muted_ns int64? part of service: the broker's mute after an earlier throttle (KIP-219)
+request_transfer_ns int64? last minus first byte of the request
+transfer_ns int64? last minus first byte of the response
+throttle_time_ms int32? from the response, null where it has none
+error_code int16? first error of the response that is not NONE, top level first; 0 when all are NONE
+error string? Kafka's name of error_code
+error_count int32? errors at all levels
+topics list<string>? distinct names in wire order (response, then request); an entry is null where unresolved
+topic_ids list<string>? parallel to topics; an entry is null where the version has none
+partition_count int32? partitions of a Produce request, Fetch response and their like
+batch_count int32? record batches
+record_count int32? records, from batch headers
+records_bytes int64? bytes of record batches
+codecs list<string>? compression codecs seen
+magics list<int8>? message formats seen
+acks int16? Produce: -1 all, 0 none, 1 leader
+timeout_ms int32? as the request has it
+max_wait_ms int32? Fetch
+min_bytes int32? Fetch
+max_bytes int32? Fetch
+isolation_level int8? 0 read_uncommitted, 1 read_committed
+session_id int32? Fetch session (KIP-227)
+session_epoch int32? Fetch session (KIP-227)
+group_id string? group of the request
+member_id string? member of the request
+generation int32? generation or member epoch
+transactional_id string? of the request
+producer_id int64? as the request or response has it
+producer_epoch int16? as the request or response has it
+version_verdict string? ok, below_broker_min, above_broker_max, unnegotiated or not_highest
+removed_in string? first Kafka release that no longer takes this API and version
+deprecated_in string? first Kafka release that deprecates this API and version
+flags list<string> what is odd about this row: a closed list, sorted
+""")
+
+FLAGS = (
+    "clock",
+    "duplicated",
+    "gap",
+    "late",
+    "malformed",
+    "midstream",
+    "one_sided",
+    "out_of_order",
+    "resynced",
+    "retransmitted",
+    "snaplen",
+    "truncated",
+    "undecoded",
+)
+"""Members of `exchanges.flags`, sorted; bit i of a flag mask stands for entry i."""
+
+CONNECTIONS = _table("""
+connection string uid: a hash of the endpoints, the first packet's time and the client's initial sequence number
+number int64 1-based number by first packet, as Wireshark's tcp.stream counts from 0
+community_id string Community ID flow hash v1, seed 0
+client_ip string address of the client (of the lower endpoint where the direction is unknown)
+client_port int32 TCP port of the client
+server_ip string address of the server
+server_port int32 TCP port of the server
+capture string file of the first packet
+first_ns int64 time of the first packet
+last_ns int64 time of the last packet
+began string syn or midstream
+ended string fin, rst, open or idle
+phase string kafka, tls, http, opaque or empty
+detail string? what the bytes look like where they are no Kafka
+packets int64 packets of both directions
+client_packets int64 packets the client sent
+server_packets int64 packets the server sent
+retransmitted int64 data segments that repeat bytes seen before
+duplicated int64 data segments that were captured twice
+out_of_order int64 data segments that came before their turn
+rtt_min_ns int64? smallest round trip from the tap to the server and back
+rtt_avg_ns int64? mean round trip from the tap to the server and back
+client_rtt_min_ns int64? smallest round trip from the tap to the client and back
+zero_window_stalls int64 times a receiver closed its window
+client_id string? of the first request
+software_name string? from ApiVersions (KIP-511)
+software_version string? from ApiVersions (KIP-511)
+sasl_mechanism string? from SaslHandshake
+principal string? who authenticated, where the wire tells
+tls bool TLS was seen
+tls_version string? of the server's hello
+tls_cipher string? of the server's hello
+tls_sni string? server name the client asked for
+exchanges int64 rows of this connection
+request_frames int64 complete frames of the client
+response_frames int64 complete frames of the server
+client_captured int64 unique stream bytes of the client that packets of the capture carry
+client_framed int64 of those, in frames that gave rows
+client_skipped int64 of those, passed over
+client_opaque int64 of those, not Kafka or not decrypted
+client_pending int64 of those, in a frame without its end
+client_missing int64 stream bytes of the client that no packet carries
+server_captured int64 unique stream bytes of the server that packets of the capture carry
+server_framed int64 of those, in frames that gave rows
+server_skipped int64 of those, passed over
+server_opaque int64 of those, not Kafka or not decrypted
+server_pending int64 of those, in a frame without its end
+server_missing int64 stream bytes of the server that no packet carries
+""")
+
+CAPTURES = _table("""
+capture string base name, made unique by path tail
+path string as given
+size int64? bytes on disk
+format string pcap or pcapng, and how it is compressed
+link_types list<int64> LINKTYPE_ values seen
+snaplen int64? snapshot length the file announces
+first_ns int64? time of the first packet
+last_ns int64? time of the last packet
+packets int64 packets read
+packet_bytes int64 captured bytes of all packets
+cut_packets int64 packets captured shorter than they were
+kernel_drops int64? packets the capturing machine lost, as pcapng's interface statistics tell
+complete bool false where the file ends in the middle of a record
+""")
+
+WEIRDS = _table("""
+kind string stable name of the oddity
+connection string? where it belongs to one
+capture string? file of the first sighting
+packet int64? packet of the first sighting
+position int64? file offset of the first sighting
+detail string of the first sighting
+count int64 sightings
+""")
+
+TABLES = {"exchanges": EXCHANGES, "connections": CONNECTIONS, "captures": CAPTURES, "weirds": WEIRDS}
+"""Every table that exists, by name."""

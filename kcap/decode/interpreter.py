@@ -1,0 +1,305 @@
+"""The projection's interpreter in plain Python: rows and bytes in, slots, texts and topics out.
+
+It stops where the bytes end and goes on when there are more: its state is the row, the position and the counters. Law: the same
+slots, spans and status as `kcap.decode.jit`, message by message, and as one call over the whole body however it was cut.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from struct import Struct
+from typing import Final
+
+from kcap.decode import ops, slots
+from kcap.decode.plan import Row
+from kcap.wire.cursor import STRING_BYTES_MAX
+
+COMPLETE, SHORT, MALFORMED, TRAILING = range(4)
+"""How a message ended: consumed exactly, out of bytes, not as its schema says, bytes left behind it."""
+
+_INT16 = Struct(">h").unpack_from
+_INT32 = Struct(">i").unpack_from
+_INTS: Final = {
+    1: Struct(">b").unpack_from,
+    2: _INT16,
+    4: _INT32,
+    8: Struct(">q").unpack_from,
+}
+
+_BATCH_MIN: Final = {0: 26, 1: 34, 2: 61}
+"""Magic -> least bytes of a batch or message, with the 12 of offset and size (DefaultRecordBatch, LegacyRecord)."""
+_RECORD_MIN: Final = 26
+_HEADER: Final = 17
+"""Bytes up to and with the magic, which stands at the same place in every format."""
+
+_TEXTS: Final = len(slots.SLOTS)
+
+
+@dataclass(slots=True)
+class State:
+    """Where the interpreter is in one message and what it has found."""
+
+    pc: int
+    position: int
+    status: int = SHORT
+    mask: int = 0
+    """Presence bits: integers of `slots.SLOTS`, then `slots.TEXTS`."""
+    records_end: int = -1
+    """End of the records field that is being walked, -1 outside of one."""
+    counters: list[int] = field(default_factory=lambda: [0] * ops.COUNTERS)
+    ends: list[int] = field(default_factory=lambda: [0] * ops.COUNTERS)
+    """Where the open tagged fields must end, by counter."""
+    values: list[int] = field(default_factory=lambda: [0] * slots.WIDTH)
+    topics: list[tuple[int, int, int]] = field(default_factory=list)
+    """(name start, name end, uuid start), -1 for what is null or has no place in the version."""
+    wrapped: list[tuple[int, int]] = field(default_factory=list)
+    """Spans of compressed magic 0 and 1 messages; how many records they hold takes decompression."""
+
+
+def _uvarint(buffer: bytes | bytearray, position: int, end: int) -> tuple[int, int]:
+    """(value, next position); value -1 where the bytes end, -2 where it is too long."""
+    value = shift = 0
+    while position < end:
+        byte = buffer[position]
+        position += 1
+        value |= (byte & 127) << shift
+        if byte < 128:
+            return value, position
+        shift += 7
+        if shift > 28:
+            return -2, position
+    return -1, position
+
+
+def _walk(state: State, buffer: bytes | bytearray, position: int, end: int) -> int:
+    """Steps over the batches up to `state.records_end` by their headers; returns that, or where more bytes are needed."""
+    stop = state.records_end
+    values = state.values
+    while position < stop:
+        left = stop - position
+        if left < _RECORD_MIN:
+            return stop
+        if position + _HEADER > end:
+            return position
+        total = 12 + _INT32(buffer, position + 8)[0]
+        magic = buffer[position + 16]
+        if magic > 2 or total < _BATCH_MIN[magic] or total > left:
+            return stop
+        if magic == 2:
+            if position + 61 > end:
+                return position
+            codec = buffer[position + 22] & 7
+            values[slots.RECORD_COUNT] += max(0, _INT32(buffer, position + 57)[0])
+        else:
+            if position + 18 > end:
+                return position
+            codec = buffer[position + 17] & 7
+            if codec:
+                state.wrapped.append((position, position + total))
+            else:
+                values[slots.RECORD_COUNT] += 1
+        values[slots.BATCH_COUNT] += 1
+        values[slots.CODECS] |= 1 << codec
+        values[slots.MAGICS] |= 1 << magic
+        position += total
+    return stop
+
+
+def run(state: State, rows: Sequence[Row], buffer: bytes | bytearray, end: int) -> None:  # noqa: C901, PLR0912, PLR0915
+    """Goes on from the state until the message, the bytes before `end` or its sense is at an end.
+
+    One function of many branches on purpose: a call a row would take twice the time. The position may come to lie behind `end`:
+    what is stepped over need not be there.
+    """
+    pc, position, mask = state.pc, state.position, state.mask
+    counters, values, topics = state.counters, state.values, state.topics
+    status = SHORT
+    while position <= end:
+        op, a, b, c = rows[pc]
+        if op == ops.FIXED:
+            position += a
+            pc += 1
+        elif op == ops.LOOP:
+            left = counters[b] = counters[b] - 1
+            pc = a if left > 0 else pc + 1
+        elif op == ops.TAGS:
+            if position < end and buffer[position] == 0:
+                position += 1
+                pc = a
+                continue
+            n, at = _uvarint(buffer, position, end)
+            if n < 0:
+                status = MALFORMED if n == -2 else SHORT
+                break
+            counters[b] = n
+            position = at
+            pc += 1
+        elif op <= ops.COMPACT_STRING or op == ops.TOPIC_NAME or op == ops.COMPACT_TOPIC_NAME:
+            if op == ops.STRING or op == ops.TOPIC_NAME:
+                if position + 2 > end:
+                    break
+                n = _INT16(buffer, position)[0]
+                at = position + 2
+            else:
+                n, at = _uvarint(buffer, position, end)
+                if n == -1:
+                    break
+                n -= 1
+            if n < -1 or n > STRING_BYTES_MAX:
+                status = MALFORMED
+                break
+            if op > ops.COMPACT_STRING:
+                if n > 0 and at + n > end:
+                    break
+                start, stop = (at, at + n) if n >= 0 else (-1, -1)
+                if c:
+                    topics[-1] = (start, stop, topics[-1][2])
+                else:
+                    topics.append((start, stop, -1))
+            elif a >= 0 and not mask >> _TEXTS + a & 1:
+                if n > 0 and at + n > end:
+                    break
+                mask |= 1 << _TEXTS + a
+                values[_TEXTS + 2 * a], values[_TEXTS + 2 * a + 1] = (at, at + n) if n >= 0 else (-1, -1)
+            position = at + n if n > 0 else at
+            pc += 1
+        elif op == ops.ERROR:
+            if position + 2 > end:
+                break
+            n = _INT16(buffer, position)[0]
+            position += 2
+            pc += 1
+            if a:
+                if n and not values[slots.TOP_ERROR]:
+                    values[slots.ERROR_CODE] = n
+                    mask |= 1 << slots.ERROR_CODE
+                if not values[slots.TOP_ERROR]:
+                    values[slots.TOP_ERROR] = n
+                mask |= 1 << slots.TOP_ERROR
+            if n:
+                values[slots.ERROR_COUNT] += 1
+                if not values[slots.ERROR_CODE]:
+                    values[slots.ERROR_CODE] = n
+                    mask |= b << slots.ERROR_CODE
+        elif op == ops.INT:
+            if position + a > end:
+                break
+            if not mask >> b & 1:
+                values[b] = _INTS[a](buffer, position)[0]
+                mask |= 1 << b
+            position += a
+            pc += 1
+        elif op <= ops.COMPACT_PARTITIONS:
+            if op == ops.ARRAY or op == ops.PARTITIONS:
+                if position + 4 > end:
+                    break
+                n = _INT32(buffer, position)[0]
+                at = position + 4
+            else:
+                n, at = _uvarint(buffer, position, end)
+                if n == -1:
+                    break
+                n -= 1
+            if n < -1:
+                status = MALFORMED
+                break
+            position = at
+            if n <= 0:
+                pc = a
+                continue
+            if op >= ops.PARTITIONS:
+                values[slots.PARTITION_COUNT] += n
+            if c > 0:
+                position += n * c
+                pc = a
+            elif c == 0:
+                if n > end - position:
+                    status = MALFORMED
+                    break
+                pc = a
+            else:
+                counters[b] = n
+                pc += 1
+        elif op == ops.TOPIC_ID:
+            if position + 16 > end:
+                break
+            if c:
+                topics[-1] = (topics[-1][0], topics[-1][1], position)
+            else:
+                topics.append((-1, -1, position))
+            position += 16
+            pc += 1
+        elif op <= ops.COMPACT_RECORDS:
+            if state.records_end < 0:
+                if op == ops.BYTES or op == ops.RECORDS:
+                    if position + 4 > end:
+                        break
+                    n = _INT32(buffer, position)[0]
+                    at = position + 4
+                else:
+                    n, at = _uvarint(buffer, position, end)
+                    if n == -1:
+                        break
+                    n -= 1
+                if n < -1:
+                    status = MALFORMED
+                    break
+                position = at
+                if op < ops.RECORDS or n <= 0:
+                    position += max(n, 0)
+                    pc += 1
+                    continue
+                values[slots.RECORDS_BYTES] += n
+                state.records_end = position + n
+            position = _walk(state, buffer, position, end)
+            if position < state.records_end:
+                break
+            state.records_end = -1
+            pc += 1
+        elif op == ops.TAG:
+            if counters[b] == 0:
+                pc = a
+                continue
+            tag, at = _uvarint(buffer, position, end)
+            n = -1
+            if tag >= 0:
+                n, at = _uvarint(buffer, at, end)
+            if n < 0:
+                status = MALFORMED if tag == -2 or n == -2 else SHORT
+                break
+            counters[b] -= 1
+            state.ends[b] = at + n
+            for case in range(pc + 1, pc + 1 + c):
+                if rows[case][1] == tag:
+                    position = at
+                    pc = rows[case][2]
+                    break
+            else:
+                position = at + n
+        elif op == ops.TAG_END:
+            if position != state.ends[b]:
+                status = MALFORMED
+                break
+            pc = a
+        elif op == ops.NULLABLE:
+            if position >= end:
+                break
+            pc = a if buffer[position] > 127 else pc + 1
+            position += 1
+        elif op == ops.NULLABLE_TAGGED:
+            n, at = _uvarint(buffer, position, end)
+            if n < 0:
+                status = MALFORMED if n == -2 else SHORT
+                break
+            pc = a if n == 0 else pc + 1
+            position = at
+        elif op == ops.STRUCT:
+            pc += 1
+        elif op == ops.DOWNGRADE:
+            if position + 2 > end:
+                break
+            pc = b if _INT16(buffer, position)[0] == a else pc + 1
+        else:
+            mask |= a
+            status = COMPLETE if position == end else TRAILING
+            break
+    state.pc, state.position, state.mask, state.status = pc, position, mask, status

@@ -1,0 +1,368 @@
+"""The projection's interpreter compiled by numba: arrays in, the same columns as `kcap.decode.interpreter` out, for a whole batch.
+
+Imported only when a batch is large enough to pay for numba. Law: slots, spans, topics and status equal the plain interpreter's,
+whatever the bytes; a side buffer that runs full stops the kernel before that message, to go on with a larger one.
+"""
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from kcap.decode import ops, slots
+from kcap.wire.cursor import STRING_BYTES_MAX
+
+_FIXED, _STRING, _COMPACT_STRING, _LOOP, _TAGS = ops.FIXED, ops.STRING, ops.COMPACT_STRING, ops.LOOP, ops.TAGS
+_ERROR, _INT, _ARRAY, _PARTITIONS, _COMPACT_PARTITIONS = (
+    ops.ERROR,
+    ops.INT,
+    ops.ARRAY,
+    ops.PARTITIONS,
+    ops.COMPACT_PARTITIONS,
+)
+_TOPIC_NAME, _COMPACT_TOPIC_NAME, _TOPIC_ID = ops.TOPIC_NAME, ops.COMPACT_TOPIC_NAME, ops.TOPIC_ID
+_BYTES, _RECORDS, _COMPACT_RECORDS = ops.BYTES, ops.RECORDS, ops.COMPACT_RECORDS
+_TAG, _TAG_END, _NULLABLE, _NULLABLE_TAGGED, _STRUCT, _DOWNGRADE = (
+    ops.TAG,
+    ops.TAG_END,
+    ops.NULLABLE,
+    ops.NULLABLE_TAGGED,
+    ops.STRUCT,
+    ops.DOWNGRADE,
+)
+_COUNTERS = ops.COUNTERS
+_TEXTS = len(slots.SLOTS)
+_STRING_MAX = STRING_BYTES_MAX
+_ERROR_CODE, _TOP_ERROR, _ERROR_COUNT = slots.ERROR_CODE, slots.TOP_ERROR, slots.ERROR_COUNT
+_PARTITION_COUNT, _BATCH_COUNT, _RECORD_COUNT = slots.PARTITION_COUNT, slots.BATCH_COUNT, slots.RECORD_COUNT
+_RECORDS_BYTES, _CODECS, _MAGICS = slots.RECORDS_BYTES, slots.CODECS, slots.MAGICS
+
+COMPLETE, SHORT, MALFORMED, TRAILING = range(4)
+_FULL = 4
+"""A side buffer has no room for the message."""
+
+Int64s = NDArray[np.int64]
+
+
+@njit(cache=True, nogil=True, inline="always")  # type: ignore[untyped-decorator]
+def _int16(b, p):  # type: ignore[no-untyped-def]
+    return np.int64(np.int16((np.uint16(b[p]) << 8) | np.uint16(b[p + 1])))
+
+
+@njit(cache=True, nogil=True, inline="always")  # type: ignore[untyped-decorator]
+def _int32(b, p):  # type: ignore[no-untyped-def]
+    return np.int64(
+        np.int32(
+            (np.uint32(b[p]) << np.uint32(24))
+            | (np.uint32(b[p + 1]) << np.uint32(16))
+            | (np.uint32(b[p + 2]) << np.uint32(8))
+            | np.uint32(b[p + 3])
+        )
+    )
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _integer(b, p, size):  # type: ignore[no-untyped-def]
+    value = np.int64(np.int8(b[p]))
+    for k in range(1, size):
+        value = (value << 8) | np.int64(b[p + k])
+    return value
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _uvarint(b, p, end):  # type: ignore[no-untyped-def]
+    value = np.int64(0)
+    shift = 0
+    while p < end:
+        byte = np.int64(b[p])
+        p += 1
+        value |= (byte & 127) << shift
+        if byte < 128:
+            return value, p
+        shift += 7
+        if shift > 28:
+            return np.int64(-2), p
+    return np.int64(-1), p
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _walk(b, p, end, stop, i, out, wrapped, count):  # type: ignore[no-untyped-def]
+    while p < stop:
+        left = stop - p
+        if left < 26:
+            return stop, count
+        if p + 17 > end:
+            return p, count
+        total = 12 + _int32(b, p + 8)
+        magic = b[p + 16]
+        if magic > 2 or total > left:
+            return stop, count
+        if total < (26 if magic == 0 else 34 if magic == 1 else 61):
+            return stop, count
+        if magic == 2:
+            if p + 61 > end:
+                return p, count
+            codec = np.int64(b[p + 22] & 7)
+            out[i, _RECORD_COUNT] += max(np.int64(0), _int32(b, p + 57))
+        else:
+            if p + 18 > end:
+                return p, count
+            codec = np.int64(b[p + 17] & 7)
+            if codec:
+                if count == len(wrapped):
+                    return np.int64(-1), count
+                wrapped[count, 0] = i
+                wrapped[count, 1] = p
+                wrapped[count, 2] = p + total
+                count += 1
+            else:
+                out[i, _RECORD_COUNT] += 1
+        out[i, _BATCH_COUNT] += 1
+        out[i, _CODECS] |= np.int64(1) << codec
+        out[i, _MAGICS] |= np.int64(1) << np.int64(magic)
+        p += total
+    return stop, count
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _message(b, p, end, rows, pc, i, out, topics, t, wrapped, w, counters, ends):  # type: ignore[no-untyped-def]  # noqa: C901, PLR0911, PLR0912, PLR0913, PLR0915
+    """One message: (status, mask, position, topics so far, wrapped so far)."""
+    mask = np.int64(0)
+    one = np.int64(1)
+    while p <= end:
+        op = rows[pc, 0]
+        a = np.int64(rows[pc, 1])
+        v = np.int64(rows[pc, 2])
+        c = np.int64(rows[pc, 3])
+        if op == _FIXED:
+            p += a
+            pc += 1
+        elif op == _LOOP:
+            counters[v] -= 1
+            pc = a if counters[v] > 0 else pc + 1
+        elif op == _TAGS:
+            n, at = _uvarint(b, p, end)
+            if n < 0:
+                return MALFORMED if n == -2 else SHORT, mask, p, t, w
+            p = at
+            if n == 0:
+                pc = a
+            else:
+                counters[v] = n
+                pc += 1
+        elif op <= _COMPACT_STRING or op == _TOPIC_NAME or op == _COMPACT_TOPIC_NAME:
+            if op in (_STRING, _TOPIC_NAME):
+                if p + 2 > end:
+                    return SHORT, mask, p, t, w
+                n = _int16(b, p)
+                at = p + 2
+            else:
+                n, at = _uvarint(b, p, end)
+                if n == -1:
+                    return SHORT, mask, p, t, w
+                n -= 1
+            if n < -1 or n > _STRING_MAX:
+                return MALFORMED, mask, p, t, w
+            captured = op > _COMPACT_STRING or (a >= 0 and not (mask >> (_TEXTS + a)) & 1)
+            if captured and n > 0 and at + n > end:
+                return SHORT, mask, p, t, w
+            start = at if n >= 0 else np.int64(-1)
+            stop = at + n if n >= 0 else np.int64(-1)
+            if op > _COMPACT_STRING:
+                if c:
+                    topics[t - 1, 1] = start
+                    topics[t - 1, 2] = stop
+                else:
+                    if t == len(topics):
+                        return _FULL, mask, p, t, w
+                    topics[t, 0] = i
+                    topics[t, 1] = start
+                    topics[t, 2] = stop
+                    topics[t, 3] = -1
+                    t += 1
+            elif captured:
+                mask |= one << (_TEXTS + a)
+                out[i, _TEXTS + 2 * a] = start
+                out[i, _TEXTS + 2 * a + 1] = stop
+            p = at + n if n > 0 else at
+            pc += 1
+        elif op == _ERROR:
+            if p + 2 > end:
+                return SHORT, mask, p, t, w
+            n = _int16(b, p)
+            p += 2
+            pc += 1
+            if a:
+                if out[i, _TOP_ERROR] == 0:
+                    if n != 0:
+                        out[i, _ERROR_CODE] = n
+                        mask |= one << _ERROR_CODE
+                    out[i, _TOP_ERROR] = n
+                mask |= one << _TOP_ERROR
+            if n != 0:
+                out[i, _ERROR_COUNT] += 1
+                if out[i, _ERROR_CODE] == 0:
+                    out[i, _ERROR_CODE] = n
+                    mask |= v << _ERROR_CODE
+        elif op == _INT:
+            if p + a > end:
+                return SHORT, mask, p, t, w
+            if not (mask >> v) & 1:
+                out[i, v] = _integer(b, p, a)
+                mask |= one << v
+            p += a
+            pc += 1
+        elif op <= _COMPACT_PARTITIONS:
+            if op in (_ARRAY, _PARTITIONS):
+                if p + 4 > end:
+                    return SHORT, mask, p, t, w
+                n = _int32(b, p)
+                at = p + 4
+            else:
+                n, at = _uvarint(b, p, end)
+                if n == -1:
+                    return SHORT, mask, p, t, w
+                n -= 1
+            if n < -1:
+                return MALFORMED, mask, p, t, w
+            p = at
+            if n <= 0:
+                pc = a
+                continue
+            if op >= _PARTITIONS:
+                out[i, _PARTITION_COUNT] += n
+            if c > 0:
+                p += n * c
+                pc = a
+            elif c == 0:
+                if n > end - p:
+                    return MALFORMED, mask, p, t, w
+                pc = a
+            else:
+                counters[v] = n
+                pc += 1
+        elif op == _TOPIC_ID:
+            if p + 16 > end:
+                return SHORT, mask, p, t, w
+            if c:
+                topics[t - 1, 3] = p
+            else:
+                if t == len(topics):
+                    return _FULL, mask, p, t, w
+                topics[t, 0] = i
+                topics[t, 1] = -1
+                topics[t, 2] = -1
+                topics[t, 3] = p
+                t += 1
+            p += 16
+            pc += 1
+        elif op <= _COMPACT_RECORDS:
+            if op in (_BYTES, _RECORDS):
+                if p + 4 > end:
+                    return SHORT, mask, p, t, w
+                n = _int32(b, p)
+                at = p + 4
+            else:
+                n, at = _uvarint(b, p, end)
+                if n == -1:
+                    return SHORT, mask, p, t, w
+                n -= 1
+            if n < -1:
+                return MALFORMED, mask, p, t, w
+            p = at
+            if op >= _RECORDS and n > 0:
+                out[i, _RECORDS_BYTES] += n
+                stop = p + n
+                p, w = _walk(b, p, end, stop, i, out, wrapped, w)
+                if p < 0:
+                    return _FULL, mask, at, t, w
+                if p < stop:
+                    return SHORT, mask, p, t, w
+            else:
+                p += max(n, np.int64(0))
+            pc += 1
+        elif op == _TAG:
+            if counters[v] == 0:
+                pc = a
+                continue
+            tag, at = _uvarint(b, p, end)
+            n = np.int64(-1)
+            if tag >= 0:
+                n, at = _uvarint(b, at, end)
+            if n < 0:
+                return MALFORMED if tag == -2 or n == -2 else SHORT, mask, p, t, w
+            counters[v] -= 1
+            ends[v] = at + n
+            found = False
+            for case in range(pc + 1, pc + 1 + c):
+                if rows[case, 1] == tag:
+                    p = at
+                    pc = np.int64(rows[case, 2])
+                    found = True
+                    break
+            if not found:
+                p = at + n
+        elif op == _TAG_END:
+            if p != ends[v]:
+                return MALFORMED, mask, p, t, w
+            pc = a
+        elif op == _NULLABLE:
+            if p >= end:
+                return SHORT, mask, p, t, w
+            pc = a if b[p] > 127 else pc + 1
+            p += 1
+        elif op == _NULLABLE_TAGGED:
+            n, at = _uvarint(b, p, end)
+            if n < 0:
+                return MALFORMED if n == -2 else SHORT, mask, p, t, w
+            pc = a if n == 0 else pc + 1
+            p = at
+        elif op == _STRUCT:
+            pc += 1
+        elif op == _DOWNGRADE:
+            if p + 2 > end:
+                return SHORT, mask, p, t, w
+            pc = v if _int16(b, p) == a else pc + 1
+        else:
+            return COMPLETE if p == end else TRAILING, mask | a, p, t, w
+    return SHORT, mask, p, t, w
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _batch(b, rows, starts, ends, programs, first, out, facts, topics, t, wrapped, w):  # type: ignore[no-untyped-def]  # noqa: PLR0913
+    """Messages `first` and later: (message to go on with, topics, wrapped)."""
+    counters = np.zeros(_COUNTERS, np.int64)
+    tag_ends = np.zeros(_COUNTERS, np.int64)
+    for i in range(first, len(starts)):
+        status, mask, p, topic, wrap = _message(
+            b, starts[i], ends[i], rows, programs[i], i, out, topics, t, wrapped, w, counters, tag_ends
+        )
+        if status == _FULL:
+            out[i, :] = 0
+            return i, t, w
+        t, w = topic, wrap
+        facts[0, i] = status
+        facts[1, i] = mask
+        facts[2, i] = p
+    return len(starts), t, w
+
+
+def project_arrays(
+    buffer: bytes | bytearray, rows: NDArray[np.int32], starts: Int64s, ends: Int64s, programs: Int64s
+) -> tuple[Int64s, Int64s, Int64s, Int64s]:
+    """The whole batch: (values, one row a message), (status, mask, position, one column a message), topics
+    (message, name start, name end, uuid start), wrapped (message, start, end).
+    """
+    data = np.frombuffer(buffer, np.uint8)
+    data.flags.writeable = False  # one array type, so that numba compiles once
+    n = len(starts)
+    values = np.zeros((n, slots.WIDTH), np.int64)
+    facts = np.zeros((3, n), np.int64)
+    topics = np.empty((2 * n + 16, 4), np.int64)
+    wrapped = np.empty((n // 4 + 16, 3), np.int64)
+    at = t = w = 0
+    while at < n:
+        at, t, w = _batch(data, rows, starts, ends, programs, at, values, facts, topics, t, wrapped, w)
+        if at < n:
+            topics = np.concatenate([topics[:t], np.empty((len(topics), 4), np.int64)])
+            wrapped = np.concatenate([wrapped[:w], np.empty((len(wrapped), 3), np.int64)])
+    return values, facts, topics[:t], wrapped[:w]

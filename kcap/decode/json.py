@@ -1,0 +1,218 @@
+"""Canonical JSON: a plan and a body in, the values that Kafka's own `*DataJsonConverter` writes out.
+
+Law: equal to `<Name>DataJsonConverter.write(message, version, true)` of Kafka 4.4 up to the order of keys, with the raw bytes in
+records fields; nothing raises, and of a damaged body everything before the damage stays.
+"""
+
+import math
+from binascii import b2a_base64
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal
+
+from kcap.decode import ops
+from kcap.decode.plan import Label, Plan
+from kcap.model import Buffer
+from kcap.wire.cursor import Cursor
+from kcap.wire.text import decode_text
+from kcap.wire.varints import Damage
+
+Records = Literal["base64", "size"]
+"""What stands for a records field: its bytes, or `recordsSizeInBytes` as in the broker's request log."""
+
+_UNPACKED: Final = frozenset({ops.FIXED, ops.INT, ops.ERROR, ops.TOPIC_ID})
+_STRINGS: Final = {ops.STRING: False, ops.TOPIC_NAME: False, ops.COMPACT_STRING: True, ops.COMPACT_TOPIC_NAME: True}
+_BYTES: Final = {ops.BYTES: False, ops.RECORDS: False, ops.COMPACT_BYTES: True, ops.COMPACT_RECORDS: True}
+_RECORDS: Final = frozenset({ops.RECORDS, ops.COMPACT_RECORDS})
+_ARRAYS: Final = {ops.ARRAY: False, ops.PARTITIONS: False, ops.COMPACT_ARRAY: True, ops.COMPACT_PARTITIONS: True}
+
+
+@dataclass(slots=True)
+class Reading:
+    """What was read of a body."""
+
+    value: dict[str, Any] = field(default_factory=dict)
+    unknown_tags: list[tuple[int, bytes]] = field(default_factory=list)
+    """Tagged fields of the outermost struct that the schema does not know."""
+    position: int = 0
+    """Where reading ended."""
+    undecoded: str | None = None
+    """Why the rest could not be read."""
+
+
+def base64(data: bytes) -> str:
+    """Base64 with padding, as JSON holds bytes."""
+    return b2a_base64(data, newline=False).decode()
+
+
+def uuid_text(data: bytes) -> str:
+    """Kafka's form of a uuid: URL-safe base64 without padding, 22 characters (Uuid.toString)."""
+    return base64(data).rstrip("=").replace("+", "-").replace("/", "_")
+
+
+def float_value(value: float) -> float | str:
+    """A float64 in JSON: a number, or the name of what JSON has no number for."""
+    if math.isfinite(value):
+        return value
+    return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+
+
+_CONVERT: Final = {"uuid": uuid_text, "float64": float_value}
+"""Types whose unpacked value is not yet the JSON value."""
+
+
+class _Reader:
+    """Walks the rows of one plan over one body."""
+
+    def __init__(self, plan: Plan, cursor: Cursor, records: Records) -> None:
+        self.rows = plan.rows
+        self.labels = plan.labels
+        self.cursor = cursor
+        self.records = records
+        self.reading = Reading()
+
+    def fields(self, pc: int, stop: int, out: dict[Any, Any]) -> None:
+        """The fields of rows `pc` up to `stop` into `out`."""
+        while pc < stop:
+            pc = self.row(pc, out)
+
+    def row(self, pc: int, out: dict[Any, Any]) -> int:
+        """The field or fields of one row into `out`; returns the row behind them."""
+        op, a, _, _ = self.rows[pc]
+        label = self.labels[pc]
+        if op in _UNPACKED:
+            self.unpacked(label, out)
+            return pc + 1
+        if op == ops.TAGS:
+            return self.tags(pc, out)
+        key = label.keys[0]
+        compact = _STRINGS.get(op)
+        if compact is not None:
+            out[key] = self.cursor.read_string(compact=compact)
+            return pc + 1
+        compact = _BYTES.get(op)
+        if compact is not None:
+            self.bytes_field(op, key, compact, out)
+            return pc + 1
+        compact = _ARRAYS.get(op)
+        if compact is not None:
+            self.array(pc, out, key, compact)
+        elif (op == ops.NULLABLE and self.cursor.read_int8() < 0) or (
+            op == ops.NULLABLE_TAGGED and self.cursor.read_uvarint() == 0
+        ):
+            out[key] = None
+        else:
+            inner: dict[Any, Any] = {}
+            out[key] = inner
+            self.fields(pc + 1, a, inner)
+        return a
+
+    def unpacked(self, label: Label, out: dict[Any, Any]) -> None:
+        cursor = self.cursor
+        assert label.unpack is not None
+        if label.unpack.size <= cursor.left or len(label.keys) == 1:
+            values = cursor.read(label.unpack)
+            for key, kind, value in zip(label.keys, label.types, values, strict=True):
+                convert = _CONVERT.get(kind)
+                out[key] = convert(value) if convert else value
+            return
+        for name, key, kind in zip(label.names, label.keys, label.types, strict=True):
+            self.unpacked(single(name, key, kind), out)
+
+    def bytes_field(self, op: int, key: str, compact: bool, out: dict[Any, Any]) -> None:
+        start, end = self.cursor.read_span(compact=compact, width=4)
+        if start < 0:
+            out[key] = None
+        elif op in _RECORDS and self.records == "size":
+            out[f"{key}SizeInBytes"] = end - start
+        else:
+            out[key] = base64(bytes(self.cursor.buffer[start:end]))
+
+    def array(self, pc: int, out: dict[Any, Any], key: str, compact: bool) -> None:
+        _, exit_row, _, size = self.rows[pc]
+        cursor = self.cursor
+        count = cursor.read_size(compact=compact, width=4)
+        if count < 0:
+            out[key] = None
+            return
+        items: list[Any] = []
+        out[key] = items
+        label = self.labels[pc]
+        kind = label.types[0][2:]
+        body, loop = pc + 1, exit_row - 1
+        if size >= 0 and size * count > cursor.left or (size == 0 and count > cursor.left):
+            count = cursor.left // size if size else 0
+            self.elements(items, kind, body, loop, count)
+            raise Damage(f"{label.names[0]} has more elements than the body has bytes", cursor.position, short=True)
+        self.elements(items, kind, body, loop, count)
+
+    def elements(self, items: list[Any], kind: str, body: int, loop: int, count: int) -> None:
+        if kind in ("string", "bytes"):
+            holder: dict[Any, Any] = {}
+            for _ in range(count):
+                self.row(body, holder)
+                items.append(holder[""])
+        elif loop < body:
+            label = single("", "", kind)
+            holder = {}
+            for _ in range(count):
+                self.unpacked(label, holder)
+                items.append(holder[""])
+        else:
+            for _ in range(count):
+                element: dict[Any, Any] = {}
+                items.append(element)
+                self.fields(body, loop, element)
+
+    def tags(self, pc: int, out: dict[Any, Any]) -> int:
+        exit_row = self.rows[pc][1]
+        cursor = self.cursor
+        count = cursor.read_uvarint()
+        outermost = self.rows[exit_row][0] == ops.END
+        cases = {self.rows[at][1]: at for at in range(pc + 2, pc + 2 + self.rows[pc + 1][3])}
+        for _ in range(count):
+            tag = cursor.read_uvarint()
+            size = cursor.read_uvarint()
+            case = cases.get(tag)
+            if case is None:
+                data = cursor.read_bytes(size, f"tagged field {tag}")
+                if outermost:
+                    self.reading.unknown_tags.append((tag, data))
+                continue
+            end = cursor.position + size
+            label = self.labels[case]
+            key = label.keys[0]
+            self.row(self.rows[case][2], out)
+            if cursor.position != end:
+                raise Damage(f"{label.names[0]} does not fill its tagged field", cursor.position)
+            if out.get(key) == label.default and type(out.get(key)) is type(label.default):
+                del out[key]
+        return exit_row
+
+
+_SINGLES: dict[tuple[str, str, str], Label] = {}
+
+
+def single(name: str, key: str, kind: str) -> Label:
+    """The label of one fixed-size field on its own."""
+    found = _SINGLES.get((name, key, kind))
+    if found is None:
+        from struct import Struct
+
+        from kcap.decode.plan import FORMATS
+
+        found = _SINGLES[name, key, kind] = Label((name,), (key,), (kind,), Struct(">" + FORMATS[kind]))
+    return found
+
+
+def read_json(
+    plan: Plan, buffer: Buffer, start: int = 0, end: int | None = None, records: Records = "base64"
+) -> Reading:
+    """The body at `buffer[start:end]` as JSON values. Bytes behind the message are left; `position` tells where it ended."""
+    cursor = Cursor(buffer, start, end)
+    reader = _Reader(plan, cursor, records)
+    try:
+        reader.fields(0, len(plan.rows) - 1, reader.reading.value)
+    except Damage as damage:
+        reader.reading.undecoded = damage.reason
+    reader.reading.position = cursor.position
+    return reader.reading

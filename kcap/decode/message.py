@@ -1,0 +1,204 @@
+"""Whole messages: a frame without its length prefix in, header, JSON, tree and unknown tags out.
+
+Law: nothing raises on bytes. Missing parts of the header are None, a body that cannot be read says so in `undecoded`, and an
+unknown API or version leaves the body alone.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from kcap.decode.json import Reading, Records, read_json
+from kcap.decode.plan import Plan, plan_for, plan_of
+from kcap.decode.tree import Buffers, Node, message_tree
+from kcap.errors import UsageError
+from kcap.model import Buffer
+from kcap.schema import facts, registry
+from kcap.wire.cursor import Cursor
+from kcap.wire.varints import Damage
+
+HEADER_LESS = frozenset(
+    {"KRaftVersionRecord", "LeaderChangeMessage", "SnapshotFooterRecord", "SnapshotHeaderRecord", "VotersRecord"}
+)
+"""Values of KRaft control records have no prefix; their first field is their version (ControlRecordUtils.java)."""
+
+
+@dataclass(slots=True)
+class Header:
+    """What stands before a body; None for what is missing or has no place in this header version."""
+
+    api_key: int | None = None
+    api_version: int | None = None
+    correlation_id: int | None = None
+    client_id: str | None = None
+    version: int | None = None
+    """Header version."""
+    unknown_tags: list[tuple[int, bytes]] = field(default_factory=list)
+    end: int = 0
+    """Byte of the frame at which the body starts."""
+    fault: str | None = None
+    """Why the header could not be read to its end."""
+
+
+class Message:
+    """A decoded request, response, or blob; everything but the header is read when asked for."""
+
+    __slots__ = ("_plan", "_reading", "_unknown", "frame", "header", "name")
+
+    def __init__(self, frame: bytes, header: Header, name: str | None, plan: Plan | None, unknown: str | None) -> None:
+        self.frame = frame
+        self.header = header
+        self.name = name
+        """Schema name (`FetchRequest`), None for an unknown API key."""
+        self._plan = plan
+        self._unknown = unknown
+        self._reading: Reading | None = None
+
+    def _read(self) -> Reading:
+        if self._reading is None:
+            assert self._plan is not None
+            self._reading = read_json(self._plan, self.frame, self.header.end)
+        return self._reading
+
+    @property
+    def version(self) -> int | None:
+        """Version that the body is read at, None where it is not known."""
+        return self._plan.version if self._plan else None
+
+    def to_json(self, records: Records = "base64") -> dict[str, Any] | None:
+        """The body as Kafka's JSON, in Python values; what could be read of a damaged one; None where the API, the version or
+        the end of the header is unknown. Records fields are base64 or, as in the broker's request log, sizes.
+        """
+        if self._plan is None or self.header.fault:
+            return None
+        if records == "base64":
+            return self._read().value
+        return read_json(self._plan, self.frame, self.header.end, records=records).value
+
+    @property
+    def unknown_tags(self) -> list[tuple[int, bytes]]:
+        """Tagged fields of the outermost struct that no schema knows."""
+        return self._read().unknown_tags if self._plan and not self.header.fault else []
+
+    @property
+    def undecoded(self) -> str | None:
+        """Why not every byte could be explained; None when all were."""
+        if self.header.fault or self._plan is None:
+            return self.header.fault or self._unknown
+        reading = self._read()
+        left = len(self.frame) - reading.position
+        if reading.undecoded is None and left:
+            return f"{left} bytes behind the message"
+        return reading.undecoded
+
+    def tree(self) -> Node:
+        """The frame as nodes with byte spans; children are made when asked for and tile their parent."""
+        return message_tree(Buffers(self.frame), self.name, self.header, self._plan, self._unknown)
+
+
+def _tags(cursor: Cursor, header: Header) -> None:
+    for _ in range(cursor.read_uvarint()):
+        tag = cursor.read_uvarint()
+        header.unknown_tags.append((tag, cursor.read_bytes(cursor.read_uvarint(), f"tagged field {tag}")))
+
+
+def read_request_header(frame: Buffer) -> Header:
+    """The header at the start of a request frame (RequestHeader.json; versions from the registry)."""
+    header = Header()
+    cursor = Cursor(frame)
+    try:
+        header.api_key = cursor.read_int16()
+        header.api_version = cursor.read_int16()
+        header.version = registry.request_header_version(header.api_key, header.api_version)
+        header.correlation_id = cursor.read_int32()
+        if header.version >= 1:
+            header.client_id = cursor.read_string()
+        if header.version >= 2:
+            _tags(cursor, header)
+    except Damage as damage:
+        header.fault = f"header: {damage.reason}"
+    header.end = cursor.position
+    return header
+
+
+def read_response_header(frame: Buffer, api_key: int | None, api_version: int | None) -> Header:
+    """The header at the start of a response frame, whose key and version its request has told."""
+    header = Header(api_key, api_version)
+    cursor = Cursor(frame)
+    try:
+        if api_key is not None and api_version is not None:
+            header.version = registry.response_header_version(api_key, api_version)
+        header.correlation_id = cursor.read_int32()
+        if header.version:
+            _tags(cursor, header)
+    except Damage as damage:
+        header.fault = f"header: {damage.reason}"
+    header.end = cursor.position
+    return header
+
+
+def _unknown(api_key: int | None, version: int | None) -> str:
+    if api_key is None or version is None:
+        return "the API of the message is not known"
+    name = registry.api_name(api_key)
+    return f"{name} has no version {version}" if name else f"no API has the key {api_key}"
+
+
+def _message(frame: Buffer, header: Header, version: int | None, side: int) -> Message:
+    key = header.api_key
+    plan = None if key is None or version is None else plan_for(key, version, side)
+    body = None if key is None else registry.body(key, side)
+    return Message(bytes(frame), header, body.name if body else None, plan, _unknown(key, version))
+
+
+def decode_request(frame: Buffer) -> Message:
+    """A request from its frame, without the 4-byte length. The header names API and version."""
+    header = read_request_header(frame)
+    return _message(frame, header, header.api_version, registry.REQUEST)
+
+
+def decode_response(frame: Buffer, api_key: int | None = None, api_version: int | None = None) -> Message:
+    """A response from its frame, without the 4-byte length. `api_key` and `api_version` are those of its request; a refusal that
+    is written in another version (ApiVersions, KIP-511) is read at that one.
+    """
+    header = read_response_header(frame, api_key, api_version)
+    version = api_version
+    if api_key is not None and api_version is not None:
+        version = registry.response_version(api_key, api_version, frame[header.end : header.end + 2])
+    return _message(frame, header, version, registry.RESPONSE)
+
+
+def _prefix(message: facts.Message, cursor: Cursor) -> int:
+    """Steps over what stands before a blob's body and returns its schema version."""
+    if message.name in HEADER_LESS:
+        version = cursor.read_int16()
+        cursor.position -= 2
+        return version if message.variant(version) else 0
+    if message.kind == "coordinator-key":
+        cursor.read_int16()
+        return 0
+    if message.kind == "metadata":
+        cursor.read_uvarint()
+        cursor.read_uvarint()
+        return cursor.read_uvarint()
+    return cursor.read_int16()
+
+
+def decode_data(name: str, blob: Buffer, version: int | None = None) -> Message:
+    """What travels inside bytes fields and records, by its schema name (`OffsetCommitKey`, `ConsumerProtocolSubscription`).
+
+    Without a version the blob's own prefix is read: int16 version, int16 record type (keys of coordinator records) or the frame
+    of KRaft metadata records; with one the blob is the body alone. Raises UsageError for a name that Kafka does not have.
+    """
+    message = facts.message(name)
+    if message is None:
+        raise UsageError(f"no message is called {name}")
+    header = Header()
+    cursor = Cursor(blob)
+    if version is None:
+        try:
+            version = _prefix(message, cursor)
+        except Damage as damage:
+            header.fault = f"prefix: {damage.reason}"
+    header.end = cursor.position
+    plan = None if version is None else plan_of(name, version)
+    return Message(bytes(blob), header, name, plan, f"{name} has no version {version}")

@@ -1,0 +1,78 @@
+"""Every compiled body as one growing table of rows, which the projection's interpreters run.
+
+A program is a plan with its message header's tag section in front; its jumps are absolute in the table. Law: rows once in the
+table never change, so an index holds for the life of the process.
+"""
+
+from typing import Final
+
+from kcap.decode import ops
+from kcap.decode.plan import Row, plan_for
+from kcap.schema import registry
+from kcap.schema.quirks import DOWNGRADES
+
+ROWS: Final[list[Row]] = []
+"""The table."""
+
+_INDEX: Final[dict[tuple[int, int, int], int]] = {}
+
+_JUMPS: Final[dict[int, tuple[int, ...]]] = {
+    ops.LOOP: (1,),
+    ops.TAGS: (1,),
+    ops.ARRAY: (1,),
+    ops.COMPACT_ARRAY: (1,),
+    ops.PARTITIONS: (1,),
+    ops.COMPACT_PARTITIONS: (1,),
+    ops.NULLABLE: (1,),
+    ops.NULLABLE_TAGGED: (1,),
+    ops.STRUCT: (1,),
+    ops.TAG: (1,),
+    ops.TAG_END: (1,),
+    ops.CASE: (2,),
+}
+"""Op -> columns that hold a row number."""
+
+
+def _moved(row: Row, by: int) -> Row:
+    columns = list(row)
+    for column in _JUMPS.get(row[0], ()):
+        columns[column] += by
+    op, a, b, c = columns
+    return op, a, b, c
+
+
+def _compile(api_key: int, version: int, side: int) -> int:
+    plan = plan_for(api_key, version, side)
+    if plan is None:
+        return -1
+    response = side == registry.RESPONSE
+    downgrade = DOWNGRADES.get(api_key) if response else None
+    lower = program_index(api_key, downgrade[1], side) if downgrade and version > downgrade[1] else -1
+    start = len(ROWS)
+    header = (registry.response_header_version if response else registry.request_header_version)(api_key, version)
+    if header > (0 if response else 1):
+        ROWS.extend([(ops.TAGS, start + 2, 0, 0), (ops.TAG, start + 2, 0, 0)])
+    if downgrade and lower >= 0:
+        ROWS.append((ops.DOWNGRADE, downgrade[0], lower, 0))
+    base = len(ROWS)
+    ROWS.extend(_moved(row, base) for row in plan.rows)
+    return start
+
+
+def program_index(api_key: int, version: int, side: int) -> int:
+    """The program of a request (side 0) or response (side 1): a row of `ROWS`; -1 for an unknown API or version.
+
+    A program begins right behind the fixed header: behind the client id of a request (the correlation id in header 0), behind
+    the correlation id of a response.
+    """
+    place = (api_key, version, side)
+    index = _INDEX.get(place)
+    if index is None:
+        index = _INDEX[place] = _compile(api_key, version, side)
+    return index
+
+
+def place_of(row: int) -> tuple[tuple[int, int, int], int]:
+    """The inverse for a row inside a program: its (API key, version, side) and how far behind the program's first row it is."""
+    start, place = max((index, place) for place, index in _INDEX.items() if 0 <= index <= row)
+    return place, row - start

@@ -1,0 +1,326 @@
+"""Row columns of many messages at once: bodies and programs in, slots, texts, topics and a status for each out.
+
+A body span starts right behind the fixed header (see `programs.program_index`) and may end early: what stands before the cut is
+there, the rest is missing. Laws: each value equals the tree's; jitted equals plain; a `Resumable` fed in pieces equals one call
+over the whole body.
+"""
+
+import functools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from kcap.decode import ops, slots
+from kcap.decode.interpreter import COMPLETE, MALFORMED, SHORT, TRAILING, State, run
+from kcap.decode.plan import plan_for
+from kcap.decode.programs import ROWS, place_of, program_index
+from kcap.schema import registry
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+__all__ = [
+    "COMPLETE",
+    "MALFORMED",
+    "SHORT",
+    "TRAILING",
+    "Projection",
+    "Resumable",
+    "acks_of_produce",
+    "program_index",
+    "project",
+]
+
+Engine = Literal["auto", "plain", "jit"]
+
+JIT_AFTER = 60_000
+"""Messages of one process after which numba is imported: its half second is what they take in plain Python."""
+
+PRODUCE: Final = 0
+"""API key of the only request that may ask for no answer."""
+
+_TEXTS: Final = len(slots.SLOTS)
+_NO_TOPIC: Final = (-1, -1, -1)
+
+
+@dataclass(slots=True)
+class Projection:
+    """Columns of a batch; entry i is the batch's message i. Sequences are lists or numpy int64 arrays."""
+
+    status: Sequence[int]
+    """0 complete and consumed exactly, 1 out of bytes, 2 malformed, 3 bytes left behind the message; -1 no program."""
+    mask: Sequence[int]
+    """Presence: bit i is `slots.SLOTS[i]`, bit `len(SLOTS) + j` is `slots.TEXTS[j]`."""
+    position: Sequence[int]
+    """Byte of the buffer at which reading ended; behind the end where something was stepped over that is not there."""
+    values: Sequence[Sequence[int]]
+    """One column a slot, then start and end of each text; only meaningful where the mask says so, a null text is -1."""
+    topics: Sequence[Sequence[int]]
+    """Columns message, name start, name end, uuid start, in wire order; -1 for what is null or not in the version."""
+    wrapped: Sequence[Sequence[int]]
+    """Columns message, start, end of compressed magic 0 and 1 messages, whose records `record_count` leaves out."""
+
+    def __len__(self) -> int:
+        return len(self.status)
+
+    def present(self, name: str) -> list[bool]:
+        """For each message whether it has the slot or text."""
+        bit = slots.SLOT[name] if name in slots.SLOT else _TEXTS + slots.TEXT[name]
+        return [bool(int(mask) >> bit & 1) for mask in self.mask]
+
+    def column(self, name: str) -> list[int | None]:
+        """A slot of every message, None where the message does not have it."""
+        values = self.values[slots.SLOT[name]]
+        return [int(value) if here else None for value, here in zip(values, self.present(name), strict=True)]
+
+    def spans(self, name: str) -> list[tuple[int, int] | None]:
+        """A text of every message as (start, end), (-1, -1) for null, None where the message does not have it."""
+        at = _TEXTS + 2 * slots.TEXT[name]
+        pairs = zip(self.values[at], self.values[at + 1], self.present(name), strict=True)
+        return [(int(start), int(end)) if here else None for start, end, here in pairs]
+
+
+class _Engines:
+    """Which interpreter is used: counts the messages of this process and holds the table as an array. Changes speed alone."""
+
+    def __init__(self) -> None:
+        self.messages = 0
+        self.missing = False
+        self.rows: NDArray[np.int32] | None = None
+
+    def jit(self, count: int, engine: Engine) -> bool:
+        """Whether a batch of `count` messages goes to numba."""
+        self.messages += count
+        if engine == "plain" or (engine == "auto" and (self.missing or self.messages < JIT_AFTER)):
+            return False
+        try:
+            import kcap.decode.jit
+        except ImportError:
+            if engine == "jit":
+                raise
+            self.missing = True
+            return False
+        return kcap.decode.jit is not None
+
+    def table(self) -> "NDArray[np.int32]":
+        """The rows as an array; only those new since last time are converted."""
+        import numpy as np
+
+        have = 0 if self.rows is None else len(self.rows)
+        if self.rows is None or have < len(ROWS):
+            new = np.array(ROWS[have:], np.int32).reshape(-1, 4)
+            self.rows = new if self.rows is None else np.concatenate([self.rows, new])
+        return self.rows
+
+
+_engines = _Engines()
+
+
+def _plain(buffer: bytes | bytearray, starts: Sequence[int], ends: Sequence[int], programs: Sequence[int]) -> Projection:
+    status, mask, position, values = [], [], [], []
+    topics: list[tuple[int, int, int, int]] = []
+    wrapped: list[tuple[int, int, int]] = []
+    rows = ROWS
+    for i, (start, end, program) in enumerate(zip(starts, ends, programs, strict=True)):
+        state = State(program, start)
+        run(state, rows, buffer, end)
+        status.append(state.status)
+        mask.append(state.mask)
+        position.append(state.position)
+        values.append(state.values)
+        if state.topics:
+            topics += [(i, *topic) for topic in state.topics]
+        if state.wrapped:
+            wrapped += [(i, *span) for span in state.wrapped]
+    columns: list[Any] = list(zip(*values, strict=True)) if values else [()] * slots.WIDTH
+    return Projection(
+        status,
+        mask,
+        position,
+        columns,
+        list(zip(*topics, strict=True)) if topics else [()] * 4,
+        list(zip(*wrapped, strict=True)) if wrapped else [()] * 3,
+    )
+
+
+def _jitted(buffer: bytes | bytearray, starts: Sequence[int], ends: Sequence[int], programs: Sequence[int]) -> Projection:
+    import numpy as np
+
+    from kcap.decode.jit import project_arrays
+
+    values, facts, topics, wrapped = project_arrays(
+        buffer,
+        _engines.table(),
+        np.asarray(starts, np.int64),
+        np.asarray(ends, np.int64),
+        np.asarray(programs, np.int64),
+    )
+    columns: tuple[Any, ...] = (*facts, values.T, topics.T, wrapped.T)
+    return Projection(*columns)
+
+
+def project(
+    buffer: bytes | bytearray,
+    starts: Sequence[int],
+    ends: Sequence[int],
+    programs: Sequence[int],
+    *,
+    engine: Engine = "auto",
+) -> Projection:
+    """Project message i, whose body is `buffer[starts[i]:ends[i]]`, by the program `programs[i]` of `program_index` (not -1).
+
+    `engine` is for tests: "auto" takes numba once a process has projected enough to pay for it, where it is installed.
+    """
+    if _engines.jit(len(starts), engine):
+        return _jitted(buffer, starts, ends, programs)
+    return _plain(buffer, starts, ends, programs)
+
+
+class Resumable:
+    """Projects one body that arrives in pieces, holding on to no more than an unfinished field.
+
+    A picklable value. `result()` may be asked at any time; its texts and topics are spans into `kept`, and the spans of `wrapped`
+    count from the start of the body.
+    """
+
+    __slots__ = ("_base", "_last", "_tail", "_texts", "_topics", "kept", "state")
+
+    def __init__(self, program: int) -> None:
+        self.state = State(program, 0)
+        self.kept = bytearray()
+        """Names and ids that `result()` points into."""
+        self._tail = b""
+        self._base = 0
+        """Body bytes before the tail."""
+        self._last = _NO_TOPIC
+        """The last kept topic: the other half of its name and id may come with a later piece."""
+        self._topics = 0
+        """Topics whose bytes are kept."""
+        self._texts = 0
+        """Presence bits of the texts whose bytes are kept."""
+        run(self.state, ROWS, b"", 0)
+
+    def __getstate__(self) -> tuple[Any, ...]:
+        # Rows are numbered by the order of first use, which another process need not share.
+        return (place_of(self.state.pc), self.state, self.kept, self._tail, self._base, self._last, self._topics, self._texts)
+
+    def __setstate__(self, state: tuple[Any, ...]) -> None:
+        (place, offset), self.state, self.kept, self._tail, self._base, self._last, self._topics, self._texts = state
+        self.state.pc = program_index(*place) + offset
+
+    def feed(self, chunk: bytes | bytearray | memoryview) -> None:
+        """The next bytes of the body."""
+        state = self.state
+        if state.status in (MALFORMED, TRAILING) or not len(chunk):
+            return
+        if state.status == COMPLETE:
+            state.status = TRAILING
+            return
+        size = len(self._tail) + len(chunk)
+        if state.position > size and not self._tail:
+            self._forget(size)
+            return
+        buffer = self._tail + bytes(chunk)
+        wraps = len(state.wrapped)
+        run(state, ROWS, buffer, size)
+        self._keep(buffer, wraps)
+        done = min(state.position, size)
+        self._tail = buffer[done:]
+        self._forget(done)
+
+    def _forget(self, size: int) -> None:
+        """Makes the first `size` bytes those before the tail: the places in the state move down."""
+        state = self.state
+        self._base += size
+        state.position -= size
+        if state.records_end >= 0:
+            state.records_end -= size
+        state.ends = [end - size for end in state.ends]
+
+    def _copy(self, buffer: bytes, start: int, end: int) -> tuple[int, int]:
+        if start < 0:
+            return -1, -1
+        at = len(self.kept)
+        self.kept += buffer[start:end]
+        return at, len(self.kept)
+
+    def _keep(self, buffer: bytes, wraps: int) -> None:
+        """Copies what the spans of this piece point at before the piece goes; `wraps` are those of `wrapped` that were there."""
+        state = self.state
+        for text in range(len(slots.TEXTS)):
+            bit = 1 << _TEXTS + text
+            if state.mask & bit & ~self._texts:
+                self._texts |= bit
+                at = _TEXTS + 2 * text
+                state.values[at], state.values[at + 1] = self._copy(buffer, state.values[at], state.values[at + 1])
+        for at in range(max(0, self._topics - 1), len(state.topics)):
+            start, end, uuid = state.topics[at]
+            old = self._last if at < self._topics else _NO_TOPIC
+            if start != old[0]:
+                start, end = self._copy(buffer, start, end)
+            if uuid != old[2]:
+                uuid, _ = self._copy(buffer, uuid, uuid + 16)
+            state.topics[at] = self._last = start, end, uuid
+        self._topics = len(state.topics)
+        state.wrapped[wraps:] = [(start + self._base, end + self._base) for start, end in state.wrapped[wraps:]]
+
+    def result(self) -> Projection:
+        """The body so far, as a batch of one."""
+        state = self.state
+        return Projection(
+            [state.status],
+            [state.mask],
+            [self._base + state.position],
+            [[value] for value in state.values],
+            [list(column) for column in zip(*((0, *topic) for topic in state.topics), strict=True)] or [[]] * 4,
+            [list(column) for column in zip(*((0, *span) for span in state.wrapped), strict=True)] or [[]] * 3,
+        )
+
+
+@functools.cache
+def _before_acks(version: int) -> tuple[tuple[int, int], ...] | None:
+    """(op, size) of the rows of a Produce request up to its acks; None where the version is unknown."""
+    plan = plan_for(PRODUCE, version, registry.REQUEST)
+    if plan is None:
+        return None
+    steps = [(ops.TAGS, 0)] if registry.request_header_version(PRODUCE, version) > 1 else []
+    for op, a, b, _ in plan.rows:
+        if op == ops.INT and b == slots.SLOT["acks"]:
+            break
+        steps.append((op, a))
+    return tuple(steps)
+
+
+def acks_of_produce(buffer: bytes | bytearray | memoryview, start: int, end: int, version: int) -> int | None:
+    """`acks` of a Produce request whose body (behind the client id) is `buffer[start:end]`: 0, 1 or -1; None where the bytes end
+    before it or the version is unknown.
+    """
+    steps = _before_acks(version)
+    if steps is None:
+        return None
+    at = start
+    for op, size in steps:
+        if at + 2 > end:
+            return None
+        if op == ops.FIXED:
+            at += size
+        elif op == ops.STRING:
+            length = buffer[at] << 8 | buffer[at + 1]
+            at += 2 + (length if length < 0x8000 else 0)
+        elif op == ops.COMPACT_STRING and buffer[at] < 128:
+            at += buffer[at] or 1
+        elif op == ops.TAGS and buffer[at] == 0:
+            at += 1
+        else:
+            return _acks_slowly(bytes(buffer[start:end]), version)
+    if at + 2 > end:
+        return None
+    acks = buffer[at] << 8 | buffer[at + 1]
+    return acks - 0x10000 if acks & 0x8000 else acks
+
+
+def _acks_slowly(body: bytes, version: int) -> int | None:
+    """By the interpreter: long names and header tags."""
+    projection = _plain(body, [0], [len(body)], [program_index(PRODUCE, version, registry.REQUEST)])
+    return projection.column("acks")[0]

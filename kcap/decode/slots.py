@@ -1,0 +1,117 @@
+"""What the projection takes out of a message: the slots, and which fields go there. Pure data and look-ups.
+
+A message's path is its field names from the outermost struct inwards. Law: a scalar slot is filled from the outermost struct,
+or from the first element of an array where the API moved the field into one.
+"""
+
+from typing import Final
+
+SLOTS: Final = (
+    "throttle_time_ms",
+    "error_code",
+    "top_error_code",
+    "error_count",
+    "partition_count",
+    "batch_count",
+    "record_count",
+    "records_bytes",
+    "codecs",
+    "magics",
+    "acks",
+    "timeout_ms",
+    "max_wait_ms",
+    "min_bytes",
+    "max_bytes",
+    "isolation_level",
+    "session_id",
+    "session_epoch",
+    "generation",
+    "producer_id",
+    "producer_epoch",
+)
+"""The integer columns, in order. `codecs` and `magics` are bit masks: bit n is codec or magic n."""
+
+TEXTS: Final = ("group_id", "member_id", "transactional_id")
+"""The text columns, as spans; their presence bits stand behind those of SLOTS."""
+
+SLOT: Final = {name: at for at, name in enumerate(SLOTS)}
+TEXT: Final = {name: at for at, name in enumerate(TEXTS)}
+
+(
+    THROTTLE,
+    ERROR_CODE,
+    TOP_ERROR,
+    ERROR_COUNT,
+    PARTITION_COUNT,
+    BATCH_COUNT,
+    RECORD_COUNT,
+    RECORDS_BYTES,
+    CODECS,
+    MAGICS,
+) = range(10)
+
+WHOLE: Final = sum(
+    1 << at
+    for at in (ERROR_CODE, ERROR_COUNT, PARTITION_COUNT, BATCH_COUNT, RECORD_COUNT, RECORDS_BYTES, CODECS, MAGICS)
+)
+"""Presence bits of slots that are only true of a message read to its end."""
+
+WIDTH: Final = len(SLOTS) + 2 * len(TEXTS)
+"""Numbers the projection holds for a message: the integers, then start and end of each text."""
+
+OUTERMOST: Final[dict[str, str]] = {
+    "ThrottleTimeMs": "throttle_time_ms",
+    "Acks": "acks",
+    "TimeoutMs": "timeout_ms",
+    "timeoutMs": "timeout_ms",
+    "MaxWaitMs": "max_wait_ms",
+    "MinBytes": "min_bytes",
+    "MaxBytes": "max_bytes",
+    "IsolationLevel": "isolation_level",
+    "SessionId": "session_id",
+    "SessionEpoch": "session_epoch",
+    "ShareSessionEpoch": "session_epoch",
+    "GenerationId": "generation",
+    "GenerationIdOrMemberEpoch": "generation",
+    "MemberEpoch": "generation",
+    "ProducerId": "producer_id",
+    "V3AndBelowProducerId": "producer_id",
+    "ProducerEpoch": "producer_epoch",
+    "V3AndBelowProducerEpoch": "producer_epoch",
+    "GroupId": "group_id",
+    "MemberId": "member_id",
+    "TransactionalId": "transactional_id",
+    "V3AndBelowTransactionalId": "transactional_id",
+}
+"""Field of the outermost struct -> slot."""
+
+NESTED: Final[dict[tuple[str, str], str]] = {
+    ("OffsetFetchRequest", "Groups.GroupId"): "group_id",
+    ("OffsetFetchRequest", "Groups.MemberId"): "member_id",
+    ("OffsetFetchRequest", "Groups.MemberEpoch"): "generation",
+    ("OffsetFetchResponse", "Groups.GroupId"): "group_id",
+    ("DescribeShareGroupOffsetsRequest", "Groups.GroupId"): "group_id",
+    ("LeaveGroupRequest", "Members.MemberId"): "member_id",
+    ("AddPartitionsToTxnRequest", "Transactions.TransactionalId"): "transactional_id",
+    ("AddPartitionsToTxnRequest", "Transactions.ProducerId"): "producer_id",
+    ("AddPartitionsToTxnRequest", "Transactions.ProducerEpoch"): "producer_epoch",
+    ("WriteTxnMarkersRequest", "Markers.ProducerId"): "producer_id",
+    ("WriteTxnMarkersRequest", "Markers.ProducerEpoch"): "producer_epoch",
+}
+"""(message, path) -> slot, where newer versions ask for several at once; the first one stands for the message."""
+
+PARTITION_FIELDS: Final = frozenset({"Partition", "PartitionIndex", "PartitionId", "Index"})
+"""An array whose struct starts with one of these int32 fields has one element a partition."""
+
+PARTITION_NUMBERS: Final = frozenset({"Partitions", "PartitionIndexes"})
+"""int32 arrays of these names list partitions."""
+
+NOT_COUNTED: Final = frozenset({"ForgottenTopicsData", "Assignments"})
+"""Arrays below which partitions are not what the message is about: those a fetch session drops, those of a new topic."""
+
+
+def slot_of(message: str, path: tuple[str, ...]) -> str | None:
+    """The slot that the field at `path` of a request or response goes to, None for most."""
+    if len(path) == 1:
+        return OUTERMOST.get(path[0])
+    return NESTED.get((message, ".".join(path)))

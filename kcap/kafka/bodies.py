@@ -1,0 +1,147 @@
+"""Bodies of frames on their way to the projection, a batch at a time.
+
+In: byte ranges with the program that reads them. Out: one buffer with spans, projected when the batch closes. A body whose
+exchange is decided in a later batch leaves its values behind (a request) or moves on (an answer that waits for its request).
+"""
+
+from dataclasses import dataclass
+
+from kcap.decode import slots
+from kcap.decode.projection import Projection, program_index, project
+from kcap.kafka.frames import NO_BODY, Answer, Exchange
+from kcap.schema.quirks import response_version
+
+REQUEST, RESPONSE = 0, 1
+API_VERSIONS = 18
+UNKNOWN = -1
+"""No program: of an answer until its request is known, or of a version that no release has."""
+
+_PROGRAMS: tuple[dict[int, int], dict[int, int]] = ({}, {})
+_TEXTS = len(slots.SLOTS)
+
+
+def program(api_key: int, api_version: int, side: int) -> int:
+    """The program that reads this message, UNKNOWN where no Kafka release has it."""
+    known = _PROGRAMS[side]
+    code = api_key << 16 | api_version
+    found = known.get(code)
+    if found is None:
+        found = known[code] = program_index(api_key, api_version, side)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class BodyValues:
+    """The projection of one body, on its own."""
+
+    status: int
+    mask: int
+    values: tuple[int, ...]
+    texts: tuple[bytes | None, ...]
+    topics: tuple[tuple[bytes | None, bytes | None], ...]
+    """(name, id) in wire order."""
+
+
+@dataclass(frozen=True, slots=True)
+class BodyBatch:
+    """A closed batch. A slot from 0 on is body `dense[slot]` of the projection, or none; one below NO_BODY is in `carried`."""
+
+    arena: bytearray
+    starts: list[int]
+    ends: list[int]
+    dense: list[int]
+    """Slot -> message of the projection, -1 for a body that no program reads."""
+    projection: Projection
+    carried: dict[int, BodyValues]
+
+    def values(self, slot: int) -> BodyValues | None:
+        """Everything projected of one body; None where no program read it."""
+        if slot < NO_BODY:
+            return self.carried.get(slot)
+        at = self.dense[slot] if slot >= 0 else -1
+        if at < 0:
+            return None
+        projection = self.projection
+        row = tuple(int(column[at]) for column in projection.values)
+        texts = tuple(_slice(self.arena, row[_TEXTS + 2 * i], row[_TEXTS + 2 * i + 1]) for i in range(len(slots.TEXTS)))
+        topics = []
+        for message, start, end, uuid in zip(*projection.topics, strict=True):
+            if message == at:
+                topics.append((_slice(self.arena, start, end), _slice(self.arena, uuid, uuid + 16)))
+        return BodyValues(int(projection.status[at]), int(projection.mask[at]), row, texts, tuple(topics))
+
+
+def _slice(arena: bytearray, start: int, end: int) -> bytes | None:
+    return None if start < 0 else bytes(arena[start:end])
+
+
+class Bodies:
+    """The open batch."""
+
+    def __init__(self) -> None:
+        self.arena = bytearray()
+        self.starts: list[int] = []
+        self.ends: list[int] = []
+        self.programs: list[int] = []
+        self.owners: list[Exchange | Answer] = []
+        """Who keeps the slot for as long as it names it."""
+        self.carried: dict[int, BodyValues] = {}
+        self._settled: set[int] = set()
+        self._next_carried = NO_BODY - 1
+
+    def add(self, buffer: bytes | bytearray, low: int, high: int, index: int, owner: Exchange | Answer) -> int:
+        """Keeps a body for the projection; its slot."""
+        arena = self.arena
+        self.starts.append(len(arena))
+        arena += buffer[low:high]
+        self.ends.append(len(arena))
+        self.programs.append(index)
+        self.owners.append(owner)
+        return len(self.starts) - 1
+
+    def answered(self, answer: Answer, api_key: int, api_version: int) -> int:
+        """The answer's exchange is decided, and with it the program: its slot, which is nobody's from here on."""
+        slot, answer.slot = answer.slot, NO_BODY
+        if slot >= 0:
+            if api_key == API_VERSIONS:
+                start = self.starts[slot]
+                api_version = response_version(api_key, api_version, self.arena[start : start + 2])
+            self.programs[slot] = program(api_key, api_version, RESPONSE)
+        return slot
+
+    def settle(self, exchange: Exchange) -> int:
+        """The exchange is decided: its request's slot, which is nobody's from here on."""
+        slot = exchange.request_slot
+        if slot != NO_BODY:
+            exchange.request_slot = NO_BODY
+            if slot < NO_BODY:
+                self._settled.add(slot)
+        return slot
+
+    def close(self) -> BodyBatch:
+        """Projects the batch and starts the next."""
+        dense, starts, ends, programs = [], [], [], []
+        for start, end, index in zip(self.starts, self.ends, self.programs, strict=True):
+            dense.append(len(starts) if index >= 0 else -1)
+            if index >= 0:
+                starts.append(start)
+                ends.append(end)
+                programs.append(index)
+        projection = project(self.arena, starts, ends, programs)
+        batch = BodyBatch(self.arena, self.starts, self.ends, dense, projection, self.carried)
+        owners, settled = self.owners, self._settled
+        self.arena, self.starts, self.ends, self.programs, self.owners = bytearray(), [], [], [], []
+        self.carried = {number: values for number, values in batch.carried.items() if number not in settled}
+        self._settled = set()
+        for slot, owner in enumerate(owners):
+            if type(owner) is Exchange:
+                if owner.request_slot == slot:
+                    owner.request_slot = NO_BODY
+                    values = batch.values(slot)
+                    if values is not None:
+                        owner.request_slot = self._next_carried
+                        self.carried[self._next_carried] = values
+                        self._next_carried -= 1
+            elif type(owner) is Answer and owner.slot == slot:
+                owner.slot = self.add(batch.arena, batch.starts[slot], batch.ends[slot], UNKNOWN, owner)
+        return batch

@@ -1,0 +1,258 @@
+"""One connection as Kafka sees it: what it is, its two framers, its pairing, what it tells of itself.
+
+In: the bytes of both streams of a `Connection`. Out: rows to the `Collector`. Phases, each a pair of sinks on the streams:
+`Waiting` (not known what it is), framers (Kafka), `Opaque` (something else; counted, named, never guessed at).
+"""
+
+from typing import Protocol
+
+from kcap import limits
+from kcap.kafka.bodies import Bodies
+from kcap.kafka.frames import FLAG, NO_BODY, NO_FRAME, Answer, Exchange, Frame
+from kcap.kafka.headers import other_protocol
+from kcap.kafka.pairing import Pairing
+from kcap.kafka.recognition import Verdict, from_content, from_first_request
+from kcap.kafka.requests import RequestFramer
+from kcap.kafka.responses import ResponseFramer
+from kcap.net.tcp import Connection
+from kcap.weird import WeirdKind
+
+MIDSTREAM, RETRANSMITTED, DUPLICATED, ONE_SIDED = (FLAG[n] for n in ("midstream", "retransmitted", "duplicated", "one_sided"))
+
+
+class Collector(Protocol):
+    """What the conversations of a capture share."""
+
+    bodies: Bodies
+    batch: int
+    """Number of the batch of rows that is open."""
+    rows: list[tuple[object, ...]]
+
+    def identity(self, talk: "Conversation") -> int:
+        """Index of the connection's constants in the batch of rows that is open."""
+
+    def decode_as(self, connection: Connection) -> bool | None:
+        """The user's word on what the connection is: True Kafka, False not, None nothing said."""
+
+
+Data = tuple[int, bytes, int, int, int, int, int, int]
+"""The arguments of one `Sink.data`."""
+
+
+class Waiting:
+    """Keeps a stream's bytes until it is known what they are."""
+
+    def __init__(self, talk: "Conversation", index: int) -> None:
+        self.talk = talk
+        self.index = index
+        self.bytes = bytearray()
+        """What was captured without a break from the first byte on."""
+        self.whole = True
+        self.count = 0
+
+    def data(
+        self, offset: int, buffer: bytes, at: int, captured: int, length: int, time_ns: int, ref: int, position: int
+    ) -> None:
+        """Keeps the bytes and asks whether they are enough."""
+        data = bytes(buffer[at : at + captured])
+        self.talk.kept.append((self.index, (offset, data, 0, captured, length, time_ns, ref, position)))
+        self.count += length
+        if self.whole:
+            self.bytes += data
+            self.whole = captured == length
+        self.talk.consider(False)
+
+    def gap(self, offset: int, length: int, time_ns: int) -> None:
+        """Keeps the place of the hole."""
+        self.talk.kept.append((self.index, (offset, length, time_ns)))
+        self.whole = False
+
+
+class Opaque:
+    """Counts the bytes of a stream that is no Kafka."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def data(
+        self, offset: int, buffer: bytes, at: int, captured: int, length: int, time_ns: int, ref: int, position: int
+    ) -> None:
+        """Counts."""
+        self.count += length
+
+    def gap(self, offset: int, length: int, time_ns: int) -> None:
+        """Holes are counted by the stream."""
+
+
+class Conversation:
+    """A connection and what is made of it."""
+
+    def __init__(self, connection: Connection, collector: Collector) -> None:
+        self.connection = connection
+        self.collector = collector
+        self.phase = "empty"
+        """empty, waiting, kafka, or the name of what else it is."""
+        self.detail = ""
+        self.pairing = Pairing(connection, self)
+        self.requests: RequestFramer | None = None
+        self.responses: ResponseFramer | None = None
+        self.looked_at = 0
+        self.identity_batch = -1
+        self.identity_index = -1
+        self.rows = 0
+        self.kept: list[tuple[int, Data | tuple[int, int, int]]] = []
+        """What both streams brought while it was not known what they are."""
+        for index, stream in enumerate(connection.streams):
+            stream.sink = Waiting(self, index)
+
+    # -- what it is ---------------------------------------------------------------------------------------------------
+    def consider(self, final: bool) -> None:
+        """Looks at the bytes kept so far; moves on to the next phase when they say what this is."""
+        first, second = (s.sink for s in self.connection.streams)
+        if not isinstance(first, Waiting) or not isinstance(second, Waiting):
+            return
+        self.phase = "waiting"
+        verdict = self._verdict(first, second, final)
+        if verdict is None:
+            return
+        if verdict.client is None:
+            self._opaque(verdict.detail)
+        else:
+            self._kafka(verdict.client)
+
+    def _verdict(self, first: Waiting, second: Waiting, final: bool) -> Verdict | None:
+        connection = self.connection
+        said = self.collector.decode_as(connection)
+        client = None if connection.client is None else connection.streams.index(connection.client)
+        if said is False:
+            return Verdict(None, "set to be no Kafka")
+        if said and client is not None:
+            return Verdict(client)
+        if client is not None and connection.streams[client].anchored:
+            up, down = (first, second) if client == 0 else (second, first)
+            full = final or up.count > limits.RECOGNISE_BYTES or down.count > limits.RECOGNISE_BYTES or not up.whole
+            if not up.count and not full:
+                return None
+            kafka = from_first_request(up.bytes, full)
+            if kafka:
+                return Verdict(client)
+            if kafka is None:
+                return None
+            return Verdict(None, other_protocol(up.bytes) or other_protocol(down.bytes) or "")
+        full = final or first.count + second.count > limits.MIDSTREAM_BYTES
+        looks = len(self.kept)
+        if not full and looks < 2 * self.looked_at:
+            return None  # look again when there is twice as much
+        self.looked_at = looks
+        verdict = from_content(first.bytes, second.bytes, full)
+        if verdict is not None and client is not None and verdict.client not in (None, client):
+            return Verdict(None, "requests from the side that was called")
+        if verdict is not None and verdict.client is None and said:
+            return Verdict(client if client is not None else 0)
+        return verdict
+
+    def _kafka(self, client: int) -> None:
+        connection = self.connection
+        up, down = connection.streams[client], connection.streams[1 - client]
+        connection.client = up
+        self.phase = "kafka"
+        bodies = self.collector.bodies
+        self.requests = RequestFramer(up, self.pairing, bodies)
+        self.responses = ResponseFramer(down, self.pairing, bodies, self.requests)
+        for stream, framer in ((up, self.requests), (down, self.responses)):
+            if not stream.anchored:
+                framer.start_midstream()
+            stream.sink = framer
+        self._replay()
+
+    def _opaque(self, detail: str) -> None:
+        self.phase = detail if detail in ("tls", "http") else "opaque"
+        self.detail = detail
+        for stream in self.connection.streams:
+            stream.sink = Opaque()
+        first = next((call for _, call in self.kept if len(call) == 8), None)
+        if first is not None:
+            self.connection.report(WeirdKind.NOT_KAFKA, detail, first[6], first[7])
+        self._replay()
+
+    def _replay(self) -> None:
+        """Hands the kept bytes on, in the order in which they came."""
+        kept, self.kept = self.kept, []
+        sinks = [s.sink for s in self.connection.streams]
+        for index, call in kept:
+            if len(call) == 8:
+                sinks[index].data(*call)
+            else:
+                sinks[index].gap(*call)
+
+    # -- the end ------------------------------------------------------------------------------------------------------
+    def finish(self, time_ns: int) -> None:
+        """The connection is over: what still waits is decided."""
+        self.consider(True)
+        requests, responses = self.requests, self.responses
+        if requests is None or responses is None:
+            return
+        connection = self.connection
+        requests.finish()
+        self.pairing.request_losses = requests.losses
+        losing = responses.hunter is not None
+        responses.finish()
+        self.pairing.losses = responses.losses
+        reason = {"fin": "fin", "rst": "rst"}.get(connection.ended, "capture_end")
+        ended_ns = connection.closing_ns if reason != "capture_end" and connection.closing_ns is not None else time_ns
+        self.pairing.finish(reason, ended_ns, losing)
+
+    # -- rows ---------------------------------------------------------------------------------------------------------
+    def emit(
+        self, exchange: Exchange, answer: Answer | None, outcome: str, reason: str | None, decided_ns: int | None, flags: int
+    ) -> None:
+        """A decided exchange becomes a row; its parts are `ROW`."""
+        connection, collector = self.connection, self.collector
+        request = exchange.request or NO_FRAME
+        bodies = collector.bodies
+        request_slot = bodies.settle(exchange)
+        response, response_slot, previous_ns, rtt_ns = NO_FRAME, NO_BODY, None, None
+        if answer is not None and answer.frame is not None:
+            response = answer.frame
+            previous_ns = answer.previous_ns
+            if exchange.api_key is not None and exchange.api_version is not None:
+                response_slot = bodies.answered(answer, exchange.api_key, exchange.api_version)
+            if connection.client is not None:
+                rtt_ns = connection.client.rtt_min
+        flags |= request.flags | response.flags
+        if connection.began != "syn":
+            flags |= MIDSTREAM
+        first, second = connection.streams
+        if first.repeats or second.repeats:
+            flags |= self._repeats(request, response)
+        if not first.packets or not second.packets:
+            flags |= ONE_SIDED
+        self.rows += 1
+        if self.identity_batch != collector.batch:
+            self.identity_index = collector.identity(self)
+            self.identity_batch = collector.batch
+        age_ns = None
+        if decided_ns is not None and request.last_ns is not None:
+            age_ns = decided_ns - request.last_ns
+        collector.rows.append(
+            (
+                self.identity_index, exchange.number, exchange.api_key, exchange.api_version, exchange.correlation_id,
+                exchange.client_id, outcome, reason, age_ns, rtt_ns, previous_ns, flags, request_slot, response_slot,
+            )
+            + request
+            + response
+        )  # fmt: skip
+
+    def _repeats(self, request: Frame, response: Frame) -> int:
+        """Flags of a row whose bytes were seen again before it was decided."""
+        connection, flags = self.connection, 0
+        client = connection.client
+        if client is None:
+            return 0
+        for stream, frame in ((client, request), (client.peer, response)):
+            if frame.start is None or frame.size is None:
+                continue
+            for low, high, twice in stream.repeats:
+                if low < frame.start + frame.size and high > frame.start:
+                    flags |= DUPLICATED if twice else RETRANSMITTED
+        return flags

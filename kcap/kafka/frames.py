@@ -1,0 +1,96 @@
+"""What a length-prefixed frame, a request and an answer are to the stages behind framing: descriptors without bytes.
+
+A frame's body goes to `Bodies` as it is read; the descriptor keeps its slot there.
+"""
+
+from typing import NamedTuple
+
+from kcap.columns import FLAGS
+
+FLAG = {name: 1 << i for i, name in enumerate(FLAGS)}
+"""Bit of each member of `exchanges.flags`."""
+
+NO_BODY = -1
+
+
+class Frame(NamedTuple):
+    """One frame of one direction. Times and packets are those that first brought the byte; None for a byte not captured."""
+
+    start: int | None
+    """Stream offset of the length prefix."""
+    size: int | None
+    """Bytes with the prefix, as announced."""
+    first_ns: int | None
+    first_ref: int | None
+    last_ns: int | None
+    last_ref: int | None
+    low: int | None
+    """Lowest file offset of the packets that gave its bytes."""
+    high: int | None
+    flags: int
+
+
+NO_FRAME = Frame(None, None, None, None, None, None, None, None, 0)
+
+
+class Exchange:
+    """A request on its way to being a row. Decided once."""
+
+    __slots__ = (
+        "api_key", "api_version", "client_id", "correlation_id", "lost_before", "number", "one_way", "request", "request_slot",
+        "response", "skipped_ns",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        number: int,
+        api_key: int | None,
+        api_version: int | None,
+        correlation_id: int | None,
+        client_id: str | None,
+        lost_before: int,
+        request: Frame | None = None,
+    ) -> None:
+        self.number = number
+        self.api_key = api_key
+        """None for a raw token after SaslHandshake v0, as are version, correlation id and client id."""
+        self.api_version = api_version
+        self.correlation_id = correlation_id
+        self.client_id = client_id
+        self.lost_before = lost_before
+        """Losses of the response stream when the request was seen."""
+        self.request = request
+        """None until the request's last byte has passed."""
+        self.request_slot = NO_BODY
+        """The body's place, kept up to date by `Bodies` when it makes room."""
+        self.response: Answer | None = None
+        self.one_way = False
+        """Produce with acks=0: no answer is wanted."""
+        self.skipped_ns: int | None = None
+        """When a later request was answered before this one."""
+
+    @property
+    def token(self) -> bool:
+        """A raw token after SaslHandshake v0."""
+        return self.api_key is None
+
+
+class Answer:
+    """A response on its way to its request."""
+
+    __slots__ = ("correlation_id", "exchange", "flags", "frame", "mark", "number", "previous_ns", "seen_ns", "slot")
+
+    def __init__(self, correlation_id: int | None, mark: int, seen_ns: int) -> None:
+        self.correlation_id = correlation_id
+        self.exchange: Exchange | None = None
+        self.frame: Frame | None = None
+        """None until the response's last byte has passed."""
+        self.slot = NO_BODY
+        self.number = 0
+        """Of the exchange, given to an answer that came before its request."""
+        self.flags = 0
+        self.mark = mark
+        """Data segments of the connection when it came."""
+        self.seen_ns = seen_ns
+        self.previous_ns: int | None = None
+        """Last byte of the response before it on this connection."""

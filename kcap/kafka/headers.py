@@ -1,0 +1,129 @@
+"""Request headers: what can be one, and how sure that is.
+
+In: bytes behind a length prefix, perhaps cut. Out: a `RequestHeader`, or None where no request can stand here. Nothing raises.
+Header layout (Kafka protocol guide, RequestHeader.json): api key, version, correlation id, client id with an int16 length at
+every header version but 0, tags from header version 2 on.
+"""
+
+import re
+from struct import Struct
+from typing import NamedTuple
+
+from kcap.decode.projection import program_index, project
+from kcap.schema.registry import keys, request_header_version, version_range
+
+REQUEST_HEAD = Struct(">ihhih")
+"""Length prefix, api key, api version, correlation id, length of the client id."""
+FIXED = Struct(">hhi")
+PREFIX = Struct(">i")
+
+API_VERSIONS, SASL_HANDSHAKE, PRODUCE = 18, 17, 0
+
+VERSIONS_AHEAD = 2
+"""Versions above the newest known one that are still believed of a known key: a release newer than this schema."""
+
+
+def _plain() -> frozenset[int]:
+    """key << 16 | version of each request whose header has a client id, and so may take the short way."""
+    plain = set()
+    for key in keys():
+        span = version_range(key)
+        if span is not None:
+            for version in range(span[1] + VERSIONS_AHEAD + 1):
+                if request_header_version(key, version):
+                    plain.add(key << 16 | version)
+    return frozenset(plain)
+
+
+PLAIN_HEADERS = _plain()
+
+SHAPE = re.compile(rb"(?s)(?=[\x00-\x0c]...\x00[\x00-\x60]\x00[\x00-\x28][\x00-\x3f]...(?:\x00.|\xff\xff))")
+"""Where a request could stand while a boundary is searched for: length, key, version and id of a sane size."""
+
+
+class RequestHeader(NamedTuple):
+    """A request header as far as it was captured."""
+
+    api_key: int
+    api_version: int
+    correlation_id: int
+    client_id: str | None
+    body: int | None
+    """Offset behind the length prefix at which the header's tags or the body start; None where the header is cut."""
+    known: bool
+    """Key and version are a Kafka release's, or near."""
+
+
+def read_header(data: bytes | bytearray | memoryview, size: int) -> RequestHeader | None:
+    """Reads the header of a request frame of `size` bytes (without its prefix) of which `data` was captured.
+
+    Returns None where these bytes cannot be a request header.
+    """
+    if len(data) < 8 or size < 8:
+        return None
+    key, version, correlation = FIXED.unpack_from(data, 0)
+    if key < 0 or version < 0:
+        return None
+    span = version_range(key)
+    known = span is not None and version <= span[1] + VERSIONS_AHEAD
+    if request_header_version(key, version) == 0:
+        return RequestHeader(key, version, correlation, None, 8, known)
+    if size < 10:
+        return None
+    if len(data) < 10:
+        return RequestHeader(key, version, correlation, None, None, known)
+    length = int.from_bytes(data[8:10], "big", signed=True)
+    if length < -1 or 10 + max(length, 0) > size:
+        return None
+    if length < 0:
+        return RequestHeader(key, version, correlation, None, 10, known)
+    raw = bytes(data[10 : 10 + length])
+    if len(raw) < length:
+        return RequestHeader(key, version, correlation, None, None, known)
+    try:
+        client_id = raw.decode()
+    except UnicodeDecodeError:
+        return None
+    return RequestHeader(key, version, correlation, client_id, 10 + length, known)
+
+
+def says_who(header: RequestHeader) -> bool:
+    """The client id is a name a person could have given: the strongest sign of a Kafka request."""
+    return bool(header.client_id) and (header.client_id or "").isprintable()
+
+
+def body_fits(data: bytes | bytearray, header: RequestHeader) -> bool:
+    """The whole frame (without its prefix) reads as a request of this API and version, to the last byte."""
+    if header.body is None:
+        return False
+    program = program_index(header.api_key, header.api_version, 0)
+    if program < 0:
+        return False
+    return project(bytes(data), [header.body], [len(data)], [program]).status[0] == 0
+
+
+def believable(header: RequestHeader) -> bool:
+    """A first request of a connection: a known API, or an unknown one from a client that gives its name.
+
+    ApiVersions is asked at any version by clients newer than the broker (KIP-511).
+    """
+    return header.known or header.api_key == API_VERSIONS or (says_who(header) and header.api_version < 1000)
+
+
+OTHER_PROTOCOLS = (
+    ("tls", re.compile(rb"\x16\x03[\x00-\x04]|\x15\x03[\x00-\x04]\x00\x02")),
+    ("http", re.compile(rb"(?:GET|HEAD|POST|PUT|DELETE|OPTIONS|PATCH|CONNECT|TRACE|PRI) |HTTP/[12]")),
+    ("ssh", re.compile(rb"SSH-[12]")),
+    ("zookeeper", re.compile(rb"(?s)\x00\x00\x00[\x2c-\x2e]\x00\x00\x00\x00.{8}")),
+    ("zookeeper command", re.compile(rb"(?:ruok|stat|srvr|mntr|conf|cons|dump|envi|isro)")),
+    ("redis", re.compile(rb"\*[0-9]+\r\n\$")),
+    ("postgresql", re.compile(rb"\x00\x00\x00.\x00\x03\x00\x00|\x00\x00\x00\x08\x04\xd2\x16\x2f")),
+)
+
+
+def other_protocol(data: bytes | bytearray) -> str | None:
+    """The name of what these first bytes of a stream look like, None where they look like nothing known."""
+    for name, pattern in OTHER_PROTOCOLS:
+        if pattern.match(data):
+            return name
+    return None

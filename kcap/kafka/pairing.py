@@ -1,0 +1,200 @@
+"""Which response answers which request, and why one has none.
+
+In: requests and answers as descriptors, in the order their headers were complete. Out: each exchange exactly once, through
+`Outlet.emit`. Law: every request ends in exactly one exchange, every answer in exactly one exchange or orphan.
+
+Brokers answer a connection's requests in order (SocketServer mutes it meanwhile), so pairing is first in, first out, checked
+by correlation id. Captures do show answers before their requests; such an answer waits for the reorder window.
+"""
+
+from collections import deque
+from typing import Protocol
+
+from kcap import limits
+from kcap.kafka.frames import FLAG, Answer, Exchange
+from kcap.net.tcp import Connection
+from kcap.weird import WeirdKind
+
+OUT_OF_ORDER, LATE = FLAG["out_of_order"], FLAG["late"]
+
+
+class Outlet(Protocol):
+    """Takes decided exchanges."""
+
+    def emit(
+        self, exchange: Exchange, answer: Answer | None, outcome: str, reason: str | None, decided_ns: int | None, flags: int
+    ) -> None: ...
+
+
+class Pairing:
+    """The requests of one connection that wait, and the answers that came too early."""
+
+    def __init__(self, connection: Connection, outlet: Outlet) -> None:
+        self.connection = connection
+        self.outlet = outlet
+        self.outstanding: deque[Exchange] = deque()
+        self.one_way: deque[Exchange] = deque()
+        self.early: list[Answer] = []
+        self.exchanges = 0
+        self.losses = 0
+        """Holes and searches of the response stream so far."""
+        self.request_losses = 0
+
+    # -- requests -----------------------------------------------------------------------------------------------------
+    def number(self) -> int:
+        """The next number within the connection."""
+        self.exchanges += 1
+        return self.exchanges
+
+    def request(self, exchange: Exchange) -> None:
+        """A request's header is complete. Its number is 0 until given here."""
+        answer = self._early_answer(exchange) if self.early else None
+        if answer is not None:
+            exchange.number = answer.number
+            self.early.remove(answer)
+            answer.exchange, exchange.response = exchange, answer
+            return
+        exchange.number = self.number()
+        if self.outstanding:
+            if len(self.outstanding) >= limits.OUTSTANDING_MAX:
+                self.connection.report(WeirdKind.OUTSTANDING_LIMIT, f"more than {limits.OUTSTANDING_MAX} requests wait")
+                self._unanswered(self.outstanding.popleft(), "skipped", self.connection.last_ns)
+            if self.outstanding and self.outstanding[-1].correlation_id == exchange.correlation_id and not exchange.token:
+                self.connection.report(WeirdKind.CORRELATION_REUSED, f"correlation id {exchange.correlation_id}")
+        self.outstanding.append(exchange)
+
+    def request_done(self, exchange: Exchange) -> None:
+        """The request's last byte has passed and `exchange.request` is set."""
+        answer = exchange.response
+        if answer is not None:
+            if answer.frame is not None:
+                self._answered(exchange, answer)
+        elif exchange.one_way:
+            self.outstanding.remove(exchange)
+            self.one_way.append(exchange)
+            if len(self.one_way) > limits.ONE_WAY_KEPT:
+                self._emit_one_way(self.one_way.popleft())
+
+    def _early_answer(self, exchange: Exchange) -> Answer | None:
+        if exchange.token:
+            return self.early[0]
+        for answer in self.early:
+            if answer.correlation_id == exchange.correlation_id:
+                return answer
+        return None
+
+    # -- answers ------------------------------------------------------------------------------------------------------
+    def answer(self, answer: Answer) -> None:
+        """A response's correlation id is known: finds its request, or keeps it for a request captured later."""
+        exchange = self._match(answer.correlation_id)
+        if exchange is None:
+            self.settle(answer.seen_ns)
+            if len(self.early) >= limits.EARLY_RESPONSES_MAX:
+                self.connection.report(WeirdKind.EARLY_LIMIT, f"more than {limits.EARLY_RESPONSES_MAX} responses wait")
+                self._orphan(self.early.pop(0))
+            answer.number = self.number()
+            self.early.append(answer)
+            return
+        answer.exchange, exchange.response = exchange, answer
+        if exchange.one_way:
+            self.one_way.remove(exchange)
+            self.connection.report(WeirdKind.ACKS0_ANSWERED, f"correlation id {answer.correlation_id}")
+        elif self.outstanding[0] is exchange:
+            self.outstanding.popleft()
+        else:
+            self._skip_to(exchange, answer)
+        while self.one_way and self.one_way[0].number < exchange.number:
+            self._emit_one_way(self.one_way.popleft())
+
+    def _match(self, correlation_id: int | None) -> Exchange | None:
+        outstanding = self.outstanding
+        match = None
+        if correlation_id is not None:
+            match = next((x for x in outstanding if x.correlation_id == correlation_id and not x.token), None)
+        if outstanding and outstanding[0].token and (match is None or match is not next(x for x in outstanding if not x.token)):
+            return outstanding[0]
+        if match is None and correlation_id is not None:
+            match = next((x for x in self.one_way if x.correlation_id == correlation_id), None)
+        return match
+
+    def _skip_to(self, exchange: Exchange, answer: Answer) -> None:
+        """Those in front stay outstanding: their answers may be lost, or come out of order."""
+        lost = False
+        while self.outstanding[0].token:
+            # the last token of some mechanisms is not answered
+            self._unanswered(self.outstanding.popleft(), "skipped", answer.seen_ns)
+        for waiting in self.outstanding:
+            if waiting is exchange:
+                break
+            lost = lost or self.losses > waiting.lost_before
+            if waiting.skipped_ns is None:
+                waiting.skipped_ns = answer.seen_ns
+        if self.outstanding[0] is not exchange and not lost:
+            answer.flags |= OUT_OF_ORDER
+            self.connection.report(WeirdKind.OUT_OF_ORDER_RESPONSE, f"correlation id {exchange.correlation_id}")
+        self.outstanding.remove(exchange)
+
+    def answer_done(self, answer: Answer) -> None:
+        """The response's last byte has passed and `answer.frame` is set."""
+        exchange = answer.exchange
+        if exchange is not None and exchange.request is not None:
+            self._answered(exchange, answer)
+
+    def _answered(self, exchange: Exchange, answer: Answer) -> None:
+        flags = answer.flags
+        client = self.connection.client
+        if client is not None and client.fin_ns is not None and answer.seen_ns > client.fin_ns:
+            flags |= LATE
+            self.connection.report(WeirdKind.LATE_RESPONSE, f"correlation id {exchange.correlation_id}")
+        self.outlet.emit(exchange, answer, "answered", None, None, flags)
+
+    # -- what has no partner ------------------------------------------------------------------------------------------
+    def settle(self, time_ns: int) -> None:
+        """Early answers that have waited for the reorder window are orphans."""
+        segments = self.connection.data_segments
+        while self.early:
+            first = self.early[0]
+            if segments - first.mark < limits.REORDER_SEGMENTS and time_ns - first.seen_ns < limits.REORDER_NS:
+                return
+            if first.frame is None:
+                return
+            self._orphan(self.early.pop(0))
+
+    def _orphan(self, answer: Answer) -> None:
+        lost = self.connection.began == "syn" or self.request_losses
+        reason = "lost_in_capture" if lost else "midstream"
+        self.connection.report(WeirdKind.ORPHAN, f"correlation id {answer.correlation_id}")
+        orphan = Exchange(answer.number, None, None, answer.correlation_id, None, 0)
+        self.outlet.emit(orphan, answer, "orphan", reason, None, answer.flags)
+
+    def _emit_one_way(self, exchange: Exchange) -> None:
+        self.outlet.emit(exchange, None, "one_way", None, None, 0)
+
+    def _unanswered(self, exchange: Exchange, reason: str, decided_ns: int) -> None:
+        if not exchange.token:
+            self.connection.report(WeirdKind.UNANSWERED, reason)
+        self.outlet.emit(exchange, None, "unanswered", reason, decided_ns, 0)
+
+    def finish(self, reason: str, decided_ns: int, losing: bool) -> None:
+        """Nothing more will come. `losing`: the response stream ended in a hole or without a boundary."""
+        for answer in self.early:
+            if answer.frame is not None:
+                self._orphan(answer)
+        self.early.clear()
+        waiting = sorted([*self.outstanding, *self.one_way], key=_number)
+        self.outstanding.clear()
+        self.one_way.clear()
+        for exchange in waiting:
+            if exchange.one_way:
+                self._emit_one_way(exchange)
+            elif exchange.skipped_ns is not None:
+                lost = self.losses > exchange.lost_before
+                self._unanswered(exchange, "lost_in_capture" if lost else "skipped", exchange.skipped_ns)
+            elif losing or self.losses > exchange.lost_before:
+                self._unanswered(exchange, "lost_in_capture", decided_ns)
+            else:
+                self._unanswered(exchange, reason, decided_ns)
+
+
+def _number(exchange: Exchange) -> int:
+    return exchange.number

@@ -1,0 +1,129 @@
+"""Is this connection Kafka, and which side is the client? Told by the SYN and the shape of the bytes, never by the port.
+
+In: the bytes of both streams so far. Out: a `Verdict`, or None while more bytes are needed. Nothing raises.
+"""
+
+from typing import NamedTuple
+
+from kcap import limits
+from kcap.kafka.headers import (
+    API_VERSIONS,
+    PREFIX,
+    SHAPE,
+    RequestHeader,
+    believable,
+    body_fits,
+    other_protocol,
+    read_header,
+    says_who,
+)
+
+HEADERS_LOOKED_AT = 40
+HEADER_BYTES_MAX = 14 + 32767
+
+
+class Verdict(NamedTuple):
+    """`client` is the index of the client's stream, None where this is no Kafka; `detail` names what else it looks like."""
+
+    client: int | None
+    detail: str = ""
+
+
+def from_first_request(data: bytearray, complete: bool) -> bool | None:
+    """Does the stream of a client, from its first byte on, begin with a Kafka request? None: more bytes are needed.
+
+    `complete` says that no more bytes will come, or that enough were waited for.
+    """
+    if other_protocol(data) == "tls" or (len(data) >= 4 and data[:4].isalpha()):
+        return False
+    undecided = False if complete else None
+    if len(data) < 4:
+        return undecided
+    size = int.from_bytes(data[:4], "big", signed=True)
+    if not 8 <= size <= limits.FIRST_FRAME_BYTES_MAX:
+        return False
+    if len(data) < 12:
+        return undecided
+    header = read_header(data[4 : 4 + HEADER_BYTES_MAX], size)
+    if header is None:
+        return False
+    if header.body is None:
+        return (says_who(header) or header.known and header.api_key == API_VERSIONS) if complete else None
+    if not believable(header):
+        return False
+    if says_who(header):
+        return True
+    if len(data) < 4 + size and not complete:
+        return None
+    return body_fits(data[4 : 4 + size], header) or (header.api_key == API_VERSIONS and header.correlation_id >= 0)
+
+
+def headers_in_a_row(data: bytearray) -> list[RequestHeader]:
+    """Request headers that stand one after another from the first byte on: one client id, rising correlation ids."""
+    found: list[RequestHeader] = []
+    at = 0
+    while len(found) < HEADERS_LOOKED_AT and at + 12 <= len(data):
+        size = int.from_bytes(data[at : at + 4], "big", signed=True)
+        if not 8 <= size <= limits.FIRST_FRAME_BYTES_MAX:
+            break
+        header = read_header(data[at + 4 : at + 4 + HEADER_BYTES_MAX], size)
+        if header is None or header.body is None or not header.known:
+            break
+        if found and (header.client_id != found[-1].client_id or header.correlation_id <= found[-1].correlation_id):
+            break
+        found.append(header)
+        at += 4 + size
+    return found
+
+
+def score(up: bytearray, down: bytearray) -> tuple[int, int]:
+    """How well `up` fits as requests that `down` answers: answers found, then headers in a row."""
+    headers = headers_in_a_row(up)
+    if not headers:
+        return 0, 0
+    if not any(says_who(h) for h in headers) and not _first_fits(up, headers[0]):
+        return 0, 0
+    ids = {h.correlation_id for h in headers}
+    answers = at = 0
+    while at + 8 <= len(down) and answers < HEADERS_LOOKED_AT:
+        (size,) = PREFIX.unpack_from(down, at)
+        (correlation,) = PREFIX.unpack_from(down, at + 4)
+        if size < 4:
+            break
+        answers += correlation in ids
+        at += 4 + size
+    return answers, len(headers)
+
+
+def _first_fits(data: bytearray, header: RequestHeader) -> bool:
+    size = int.from_bytes(data[:4], "big", signed=True)
+    return 4 + size <= len(data) and body_fits(data[4 : 4 + size], header)
+
+
+def requests_anywhere(data: bytearray) -> bool:
+    """Two good headers in a row of one client, the first with a body that fits, somewhere in a stream without its start."""
+    for match in SHAPE.finditer(data):
+        at = match.start()
+        headers = headers_in_a_row(data[at : at + 4 + limits.MIDSTREAM_BYTES])
+        if len(headers) < 2 or headers[1].correlation_id - headers[0].correlation_id >= 1000:
+            continue
+        size = int.from_bytes(data[at : at + 4], "big", signed=True)
+        if says_who(headers[0]) or body_fits(data[at + 4 : at + 4 + size], headers[0]):
+            return True
+    return False
+
+
+def from_content(first: bytearray, second: bytearray, final: bool) -> Verdict | None:
+    """Client and server of a connection without a SYN. None: not to be told yet."""
+    scores = score(first, second), score(second, first)
+    best = max(scores)
+    if scores[0] != scores[1] and best > (0, 0):
+        certain = best[0] >= 2 or (best[0] and best[1] >= 2) or best[1] >= 4
+        if final or certain:
+            return Verdict(scores.index(best))
+    if not final:
+        return None
+    found = [i for i, data in enumerate((first, second)) if requests_anywhere(data)]
+    if len(found) == 1:
+        return Verdict(found[0])
+    return Verdict(None, other_protocol(first) or other_protocol(second) or "no request in sight")

@@ -1,0 +1,212 @@
+"""A client's stream as requests: headers, Produce's acks, raw SASL tokens.
+
+In: stream bytes. Out: exchanges to the `Pairing`, bodies to `Bodies`. Laws as in `framing`.
+"""
+
+from collections.abc import Iterable
+
+from kcap import limits
+from kcap.decode.projection import acks_of_produce
+from kcap.kafka.bodies import REQUEST, Bodies, program
+from kcap.kafka.frames import Exchange, Frame
+from kcap.kafka.framing import Framer, OpenFrame
+from kcap.kafka.headers import (
+    PLAIN_HEADERS,
+    PRODUCE,
+    REQUEST_HEAD,
+    SASL_HANDSHAKE,
+    SHAPE,
+    RequestHeader,
+    believable,
+    read_header,
+)
+from kcap.kafka.pairing import Pairing
+from kcap.net.tcp import Stream
+from kcap.weird import WeirdKind
+
+HEAD = REQUEST_HEAD.size
+CLIENT_IDS_KEPT = 8
+
+
+class RequestFramer(Framer):
+    """Frames of a client."""
+
+    def __init__(self, stream: Stream, pairing: Pairing, bodies: Bodies) -> None:
+        super().__init__(stream)
+        self.pairing = pairing
+        self.bodies = bodies
+        self.raw_id: bytes | None = None
+        """The client id of the last request as bytes, to know it again at the price of a comparison."""
+        self.client_id: str | None = None
+        self.client_ids: dict[str | None, bytes] = {}
+        """Client ids of this connection and how they stand on the wire, length included."""
+        self.last_correlation: int | None = None
+        self.handshake: RequestHeader | None = None
+        """The SaslHandshake v0 after which raw tokens come."""
+        self.raw_tokens = False
+
+    def data(
+        self, offset: int, buffer: bytes, at: int, captured: int, length: int, time_ns: int, ref: int, position: int
+    ) -> None:
+        """Takes bytes; whole frames with a header like the last one go the short way."""
+        if self.open is None and self.hunter is None and captured == length and not self.boundary_flags and self.handshake is None:
+            end = at + length
+            pairing, bodies = self.pairing, self.bodies
+            unpack = REQUEST_HEAD.unpack_from
+            while end - at >= HEAD:
+                size, key, version, correlation, id_length = unpack(buffer, at)
+                stop = at + 4 + size
+                body = at + HEAD + id_length if id_length > 0 else at + HEAD
+                if stop > end or body > stop or (key << 16 | version) not in PLAIN_HEADERS:
+                    break
+                raw = buffer[at + HEAD : body] if id_length >= 0 else None
+                if raw != self.raw_id or self.last_correlation is None:
+                    break
+                frame = Frame(offset, size + 4, time_ns, ref, time_ns, ref, position, position, 0)
+                exchange = Exchange(0, key, version, correlation, self.client_id, pairing.losses, frame)
+                exchange.request_slot = bodies.add(buffer, body, stop, program(key, version, REQUEST), exchange)
+                self.last_correlation = correlation
+                self.frames += 1
+                self.framed += size + 4
+                pairing.request(exchange)
+                if key == PRODUCE and acks_of_produce(buffer, body, stop, version) == 0:
+                    exchange.one_way = True
+                    pairing.request_done(exchange)
+                elif exchange.response is not None:
+                    pairing.request_done(exchange)
+                offset += size + 4
+                at = stop
+            captured = length = end - at
+            if not length:
+                return
+        self.slow(offset, buffer, at, captured, length, time_ns, ref, position)
+
+    # -- what a request is --------------------------------------------------------------------------------------------
+    def sane(self, size: int) -> bool:
+        if self.handshake is not None:
+            return 0 <= size <= limits.FRAME_BYTES_MAX
+        return 8 <= size <= limits.FRAME_BYTES_MAX
+
+    def _accept(self, header: RequestHeader | None) -> bool:
+        """On a connection that began as Kafka a frame of a key or version this schema lacks is still one of its requests."""
+        return header is not None and (header.known or header.client_id in self.client_ids or (not self.frames and believable(header)))
+
+    def begun(self, frame: OpenFrame, final: bool) -> bool | None:
+        size = frame.size - 4
+        data = frame.head[4 : 4 + HEAD + 32766]
+        if len(data) < 8 and not final and self.handshake is None:
+            return None
+        header = read_header(data, size)
+        if self.handshake is not None:
+            if not final and len(frame.head) < frame.size and len(data) < 32766:
+                return None
+            if self._is_token(header):
+                exchange = Exchange(0, None, None, None, None, self.pairing.losses)
+                self.pairing.request(exchange)
+                frame.subject = exchange
+                return True
+            self.handshake = None
+        if header is None and len(data) >= 8:
+            if self.frames and self.stream.anchored and not self.losses and final and len(data) < size:
+                return True
+            return False
+        if header is None:
+            return True  # cut before its eighth byte: no row, but the boundary holds
+        if header.body is None and not final:
+            return None
+        if header.body is not None and not self._accept(header):
+            return False
+        exchange = Exchange(
+            0, header.api_key, header.api_version, header.correlation_id, header.client_id, self.pairing.losses
+        )
+        frame.subject = exchange
+        if not header.known:
+            self.stream.connection.report(
+                WeirdKind.API_UNKNOWN, f"key {header.api_key} version {header.api_version}", frame.first_ref or 0, frame.low or 0
+            )
+        if header.body is not None:
+            self._remember(header)
+        self.last_correlation = header.correlation_id
+        self.pairing.request(exchange)
+        if header.api_key == SASL_HANDSHAKE and header.api_version == 0:
+            self.handshake, self.raw_tokens = header, True
+        return True
+
+    def _is_token(self, header: RequestHeader | None) -> bool:
+        expected = self.handshake
+        return (
+            header is None
+            or expected is None
+            or not header.known
+            or header.client_id != expected.client_id
+            or header.body is None
+            or header.correlation_id <= expected.correlation_id
+        )
+
+    def _remember(self, header: RequestHeader) -> None:
+        client_id = header.client_id
+        raw = None if client_id is None else client_id.encode()
+        if client_id not in self.client_ids and len(self.client_ids) < CLIENT_IDS_KEPT:
+            self.client_ids[client_id] = b"\xff\xff" if raw is None else len(raw).to_bytes(2, "big") + raw
+        self.raw_id, self.client_id = raw, client_id
+
+    def completed(self, frame: OpenFrame, whole: bool) -> None:
+        exchange = frame.subject
+        if not isinstance(exchange, Exchange):
+            return
+        exchange.request = frame.frame()
+        key, version = exchange.api_key, exchange.api_version
+        if key is not None and version is not None:
+            header = read_header(frame.head[4:], frame.size - 4)
+            if header is not None and header.body is not None:
+                low = 4 + header.body
+                index = program(key, version, REQUEST)
+                exchange.request_slot = self.bodies.add(frame.head, low, len(frame.head), index, exchange)
+                if key == PRODUCE and acks_of_produce(frame.head, low, len(frame.head), version) == 0:
+                    exchange.one_way = True
+        self.pairing.request_done(exchange)
+
+    # -- searching ----------------------------------------------------------------------------------------------------
+    def candidates(self, region: bytearray, start: int, stop: int) -> Iterable[int]:
+        patterns = [p for p in self.client_ids.values() if len(p) > 3]
+        if not patterns:
+            return [m.start() for m in SHAPE.finditer(region, start)]
+        places = []
+        for pattern in patterns:
+            at = region.find(pattern, start + 12)
+            while at >= 0:
+                places.append(at - 12)
+                at = region.find(pattern, at + 1)
+        return places
+
+    def judge(self, region: bytearray, at: int, hole: bool, first: bool) -> bool | None:
+        header, size = self._header_at(region, at)
+        if size is None:
+            return False if hole else None
+        if header is None or header.body is None or not header.known or not 0 <= size <= limits.HUNT_FRAME_MAX:
+            cut = header is not None and header.body is None and len(region) - at < HEAD + 32766
+            return None if cut and not hole else False
+        if first:
+            return True
+        if self.client_ids and header.client_id not in self.client_ids:
+            return False
+        if not 0 <= header.correlation_id < 1 << 30:
+            return False
+        following = at + 4 + size
+        if following + HEAD > len(region):
+            if not hole:
+                return None
+            return bool(self.client_ids) and bool(header.client_id) and following + 4 > len(region)
+        after, _ = self._header_at(region, following)
+        return after is not None and after.client_id == header.client_id and 0 < after.correlation_id - header.correlation_id < 1000
+
+    @staticmethod
+    def _header_at(region: bytearray, at: int) -> tuple[RequestHeader | None, int | None]:
+        """The header and frame size at a place; size None where too few bytes are there to tell."""
+        if len(region) - at < HEAD:
+            return None, None
+        size = int.from_bytes(region[at : at + 4], "big", signed=True)
+        if size < 8:
+            return None, size
+        return read_header(region[at + 4 : at + 4 + HEAD + 32766], size), size
+

@@ -1,0 +1,141 @@
+"""A broker's stream as responses: the correlation id, and what to believe when there is none that waits.
+
+In: stream bytes. Out: answers to the `Pairing`, bodies to `Bodies`. Laws as in `framing`.
+"""
+
+from collections.abc import Iterable
+
+from kcap import limits
+from kcap.kafka.bodies import UNKNOWN, Bodies
+from kcap.kafka.frames import Answer, Frame
+from kcap.kafka.framing import Framer, OpenFrame
+from kcap.kafka.headers import PREFIX
+from kcap.kafka.pairing import Pairing
+from kcap.kafka.requests import RequestFramer
+from kcap.net.tcp import Stream
+
+HEAD = 8
+IDS_SEARCHED = 64
+"""Outstanding ids a search looks for; the oldest, since brokers answer in order."""
+
+
+class ResponseFramer(Framer):
+    """Frames of a broker."""
+
+    def __init__(self, stream: Stream, pairing: Pairing, bodies: Bodies, requests: RequestFramer) -> None:
+        super().__init__(stream)
+        self.pairing = pairing
+        self.bodies = bodies
+        self.requests = requests
+        self.last_ns: int | None = None
+        """When the last byte of the last response was seen."""
+
+    def data(
+        self, offset: int, buffer: bytes, at: int, captured: int, length: int, time_ns: int, ref: int, position: int
+    ) -> None:
+        """Takes bytes; a whole frame that answers the oldest request goes the short way."""
+        pairing = self.pairing
+        if self.open is None and self.hunter is None and captured == length and not self.boundary_flags:
+            end = at + length
+            outstanding = pairing.outstanding
+            while end - at >= HEAD and outstanding:
+                exchange = outstanding[0]
+                correlation = exchange.correlation_id
+                size = int.from_bytes(buffer[at : at + 4], "big")
+                stop = at + 4 + size
+                if (
+                    stop > end
+                    or size < 4
+                    or correlation is None
+                    or exchange.request is None
+                    or buffer[at + 4 : at + 8] != correlation.to_bytes(4, "big", signed=True)
+                    or pairing.one_way
+                ):
+                    break
+                answer = Answer(correlation, 0, time_ns)
+                answer.frame = Frame(offset, size + 4, time_ns, ref, time_ns, ref, position, position, 0)
+                answer.slot = self.bodies.add(buffer, at + HEAD, stop, UNKNOWN, answer)
+                answer.previous_ns, self.last_ns = self.last_ns, time_ns
+                answer.exchange = exchange
+                self.frames += 1
+                self.framed += size + 4
+                outstanding.popleft()
+                pairing._answered(exchange, answer)
+                offset += size + 4
+                at = stop
+            captured = length = end - at
+            if not length:
+                return
+        self.slow(offset, buffer, at, captured, length, time_ns, ref, position)
+        pairing.losses = self.losses
+
+    def gap(self, offset: int, length: int, time_ns: int) -> None:
+        super().gap(offset, length, time_ns)
+        self.pairing.losses = self.losses
+
+    # -- what a response is -------------------------------------------------------------------------------------------
+    def sane(self, size: int) -> bool:
+        return (0 if self.requests.raw_tokens else 4) <= size <= limits.FRAME_BYTES_MAX
+
+    def begun(self, frame: OpenFrame, final: bool) -> bool | None:
+        head = frame.head
+        if len(head) < HEAD and not final:
+            return None
+        correlation = None
+        if len(head) >= HEAD:
+            (correlation,) = PREFIX.unpack_from(head, 4)
+        elif not self.requests.raw_tokens or len(head) < frame.size:
+            return True  # cut before its correlation id: no row, but the boundary holds
+        answer = Answer(correlation, self.stream.connection.data_segments, frame.first_ns or 0)
+        frame.subject = answer
+        self.pairing.answer(answer)
+        return True
+
+    def completed(self, frame: OpenFrame, whole: bool) -> None:
+        answer = frame.subject
+        if not isinstance(answer, Answer):
+            return
+        answer.frame = frame.frame()
+        answer.previous_ns = self.last_ns
+        if frame.last_ns is not None:
+            self.last_ns = frame.last_ns
+        exchange = answer.exchange
+        if exchange is None or not exchange.token:
+            answer.slot = self.bodies.add(frame.head, HEAD, len(frame.head), UNKNOWN, answer)
+        self.pairing.answer_done(answer)
+
+    # -- searching ----------------------------------------------------------------------------------------------------
+    def candidates(self, region: bytearray, start: int, stop: int) -> Iterable[int]:
+        places = []
+        for exchange in list(self.pairing.outstanding)[:IDS_SEARCHED]:
+            if exchange.correlation_id is not None:
+                pattern = exchange.correlation_id.to_bytes(4, "big", signed=True)
+                at = region.find(pattern, start + 4)
+                while at >= 0:
+                    places.append(at - 4)
+                    at = region.find(pattern, at + 1)
+        return places
+
+    def _known(self, correlation: int) -> bool:
+        return any(x.correlation_id == correlation for x in self.pairing.outstanding)
+
+    def judge(self, region: bytearray, at: int, hole: bool, first: bool) -> bool | None:
+        if len(region) - at < HEAD:
+            return False if hole else None
+        (size,) = PREFIX.unpack_from(region, at)
+        (correlation,) = PREFIX.unpack_from(region, at + 4)
+        if not 4 <= size <= limits.HUNT_FRAME_MAX:
+            return False
+        known = self._known(correlation)
+        if first and known:
+            return True
+        if not first and not known:
+            return False
+        following = at + 4 + size
+        if following + HEAD > len(region):
+            if not hole:
+                return None
+            return following == len(region) if first else following + 4 > len(region)
+        (next_size,) = PREFIX.unpack_from(region, following)
+        (next_correlation,) = PREFIX.unpack_from(region, following + 4)
+        return next_size >= 4 and (self._known(next_correlation) or (first and 0 < next_correlation - correlation < 1000))

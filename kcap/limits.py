@@ -1,0 +1,125 @@
+"""Every bound of kcap with its reason. Reaching one is a weird, never a silent drop.
+
+Limits that can change a row are per connection and in capture time, so that a laptop and a cluster agree.
+"""
+
+SECOND_NS = 1_000_000_000
+
+# --- reading ---------------------------------------------------------------------------------------------------------
+READ_WINDOW_BYTES = 1 << 20
+"""Bytes of a capture file held at a time; large enough to make the read call free, small enough to stay in the cache
+(4 MiB cost 80 ns a packet more, of 800)."""
+
+PACKET_BYTES_MAX = 64 << 20
+"""A record that claims more is damage, not a packet (Wireshark stops at 256 KiB, offload and USB captures go higher)."""
+
+BATCH_PACKETS_MAX = 8192
+"""Packets handed on at once: the first rows of a huge file must not wait for more."""
+
+FRAGMENT_DATAGRAMS_MAX = 1024
+"""Unfinished IP datagrams kept (Linux keeps 4 MiB of fragments, about as many)."""
+
+FRAGMENT_WAIT_NS = 30 * SECOND_NS
+"""RFC 1122 section 3.3.2 wants 60 to 120 s; Linux waits 30 s (net.ipv4.ipfrag_time)."""
+
+# --- TCP streams -----------------------------------------------------------------------------------------------------
+REORDER_SEGMENTS = 64
+"""Data segments of the connection after which a hole that was acknowledged is taken for lost. Taps and multi-queue
+capture displace packets by a few tens at most."""
+
+REORDER_NS = SECOND_NS
+"""Capture time after which an acknowledged hole is taken for lost."""
+
+REORDER_BYTES_MAX = 16 << 20
+"""Bytes that may wait behind a hole which nobody acknowledged: above the receive windows that Linux grants (6 MiB)."""
+
+REORDER_SEGMENTS_MAX = 16384
+"""Segments that may wait behind a hole which nobody acknowledged."""
+
+SEQUENCE_FAR = 1 << 28
+"""A segment further than this from its stream belongs to another connection of the same ports."""
+
+SYN_DISPLACED_BYTES = 1 << 20
+"""A SYN this near to bytes already seen was displaced behind them; further away it opens a new connection."""
+
+SWEEP_NS = 60 * SECOND_NS
+"""Capture time between looks at idle connections."""
+
+CONNECTION_IDLE_NS = 3600 * SECOND_NS
+"""A silent connection is closed after this long. Kafka's own connections.max.idle.ms is 10 minutes; keep-alives count."""
+
+CONNECTION_LINGER_NS = 10 * SECOND_NS
+"""A connection that ended is kept this long for displaced and repeated packets: several retransmission time-outs."""
+
+CONNECTIONS_MAX = 1_000_000
+"""Open connections kept; some 4 KiB each. The quietest goes first."""
+
+DUPLICATE_NS = 5_000_000
+"""The same segment again within 5 ms was captured twice (`-i any`, SPAN); a sender's own time-out takes 200 ms or more."""
+
+REPEATS_KEPT = 64
+"""Ranges a stream remembers as seen again or lost, to flag the rows they belong to."""
+
+# --- Kafka frames ----------------------------------------------------------------------------------------------------
+FRAME_BYTES_MAX = (1 << 31) - 1
+"""Kafka's own bound is socket.request.max.bytes (default 100 MiB) for requests and int32 for anything."""
+
+FRAME_GATHERED_MAX = 1 << 20
+"""Frames up to this size are gathered into one buffer for the projection; larger ones are read as they pass."""
+
+FIRST_FRAME_BYTES_MAX = 512 << 20
+"""The first frame of a connection that is not known to be Kafka may not claim more."""
+
+RECOGNISE_BYTES = 64 << 10
+"""Bytes of a stream that may be kept while it is not known what it is."""
+
+HUNT_BYTES = 4 << 20
+"""Bytes kept while a frame boundary is searched for after a loss."""
+
+HUNT_FRAME_MAX = 200 << 20
+"""While searching, a longer frame is not believed."""
+
+OUTSTANDING_MAX = 100_000
+"""Requests that may wait for an answer on one connection (Java allows 5 in flight, librdkafka a million by default)."""
+
+ONE_WAY_KEPT = 1000
+"""Produce requests with acks=0 of one connection that are kept in case a broker answers them (some mock brokers do)."""
+
+EARLY_RESPONSES_MAX = 4096
+"""Responses of one connection that may wait for a request captured after them."""
+
+MIDSTREAM_BYTES = 1 << 20
+"""Bytes of a connection without a SYN that are kept while its direction is found out."""
+
+# --- rows ------------------------------------------------------------------------------------------------------------
+ROWS_PER_BATCH = 8192
+"""Rows built at once."""
+
+BODIES_BYTES = 8 << 20
+"""Bytes of bodies gathered before they are projected and forgotten."""
+
+# --- reading, beginnings ---------------------------------------------------------------------------------------------
+FIRST_WINDOW_BYTES = 64 << 10
+"""Bytes read first, doubled up to READ_WINDOW_BYTES: a set's first look at each file should be cheap."""
+
+OPEN_WINDOWS_BYTES = 32 << 20
+"""Windows of all files that are merged at once: many overlapping files get smaller windows, not more memory."""
+
+JIT_AFTER_BYTES = 8 << 20
+"""A file is read by the compiled kernels from here on; below, importing numba costs more than it saves (0.3 to 0.5 s)."""
+
+DECOMPRESS_INPUT_BYTES = 2 << 10
+"""Compressed bytes given to zstd at once, whose output cannot be bounded otherwise: 4 bytes may become a block of 128 KiB."""
+
+FRAGMENT_BYTES_MAX = 2 << 16
+"""Bytes kept of one unfinished IP datagram: twice what its length field can say, for overlapping copies."""
+
+# --- records ---------------------------------------------------------------------------------------------------------
+INFLATED_BYTES_MAX = 16 << 20
+"""Bytes that a compressed batch may always grow to: Kafka's message.max.bytes is 1 MiB by default and counts compressed bytes."""
+
+INFLATED_RATIO_MAX = 64
+"""A larger batch may grow to this many times its size; JSON logs reach 20 to 40 under zstd. What lies beyond is not read."""
+
+WRAPPER_DEPTH_MAX = 1
+"""Message sets within message sets; Kafka's own reader refuses a compressed message inside a compressed one."""

@@ -1,0 +1,96 @@
+"""The records that cross the pipeline's stages. Columns where it is hot, frozen slotted dataclasses elsewhere.
+
+A *packet reference* is (file, byte offset); packet numbers are derived by counting. Times are integer nanoseconds since the
+epoch. Lengths on the wire and lengths captured are told apart everywhere, since a snapshot length may cut either.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+Buffer = bytes | bytearray | memoryview
+
+
+@dataclass(slots=True)
+class PacketBatch:
+    """Packets of one file as columns; entry i of each list is one packet, in file order.
+
+    `buffer` holds the bytes of all of them: packet i is `buffer[start[i] : start[i] + captured[i]]`. The buffer is immutable
+    for as long as the batch lives (a reader takes a new window instead of overwriting one).
+    """
+
+    file: int
+    """Index of the file in the capture."""
+    first_packet: int
+    """1-based number within the file of entry 0; the entries count up from it."""
+    buffer: bytes
+    time_ns: Sequence[int]
+    start: Sequence[int]
+    captured: Sequence[int]
+    wire: Sequence[int]
+    """Length on the wire, never below `captured`."""
+    position: Sequence[int]
+    """Byte offset in the (decompressed) file at which the packet's record or block starts."""
+    link: int | Sequence[int]
+    """LINKTYPE_ value (tcpdump.org/linktypes.html) of all packets, or one a packet where interfaces differ."""
+
+    def __len__(self) -> int:
+        return len(self.time_ns)
+
+
+@dataclass(slots=True)
+class SegmentBatch:
+    """TCP segments as columns; what is left of a `PacketBatch` once link, tunnel, IP and TCP headers are read.
+
+    Payload i is `buffers[i]` or `buffer` from `payload[i]`, `captured[i]` bytes of which were captured and `length[i]` were on
+    the wire. `flow` names the direction: source address, destination address, source port, destination port, as on the wire
+    (12 bytes for IPv4, 36 for IPv6).
+    """
+
+    file: int
+    buffer: bytes
+    packet: list[int] = field(default_factory=list)
+    time_ns: list[int] = field(default_factory=list)
+    position: list[int] = field(default_factory=list)
+    flow: list[bytes] = field(default_factory=list)
+    seq: list[int] = field(default_factory=list)
+    ack: list[int] = field(default_factory=list)
+    flags: list[int] = field(default_factory=list)
+    window: list[int] = field(default_factory=list)
+    payload: list[int] = field(default_factory=list)
+    captured: list[int] = field(default_factory=list)
+    length: list[int] = field(default_factory=list)
+    buffers: dict[int, bytes] = field(default_factory=dict)
+    """Entries whose payload is not in `buffer`: reassembled IP fragments, by index."""
+
+    def __len__(self) -> int:
+        return len(self.time_ns)
+
+
+@dataclass(slots=True)
+class CaptureFile:
+    """What is known of one file of a capture; becomes a row of the `captures` table."""
+
+    path: str
+    name: str
+    """Base name, made unique within the capture by as much of the path's tail as it takes."""
+    size: int | None = None
+    """Bytes on disk, None for a pipe."""
+    format: str = ""
+    """`pcap`, `pcapng`, with `+gzip`, `+zstd` or `+lz4` where compressed."""
+    links: set[int] = field(default_factory=set)
+    snaplen: int | None = None
+    first_ns: int | None = None
+    last_ns: int | None = None
+    packets: int = 0
+    packet_bytes: int = 0
+    """Captured bytes of all packets."""
+    kernel_drops: int | None = None
+    """Packets lost by the capturing machine, as pcapng's interface statistics tell (ISB if_drop plus osdrop)."""
+    cut_packets: int = 0
+    """Packets captured shorter than they were on the wire."""
+    secrets: list[bytes] = field(default_factory=list)
+    """TLS key logs found in Decryption Secrets Blocks."""
+    names: dict[str, str] = field(default_factory=dict)
+    """Address -> host name of Name Resolution Blocks."""
+    complete: bool = True
+    """False where the file ended in the middle of a record."""

@@ -1,0 +1,246 @@
+"""The table of connections: which segment belongs to which connection, and when a connection is over.
+
+In: `SegmentBatch`es in capture order. Out: calls on the sinks of each connection's streams, and `opened`/`closed` on the owner.
+Law: ports that are used again (a new SYN, or numbers far from the stream's) make a new connection, never a mixed one.
+"""
+
+from collections import deque
+from itertools import repeat
+from typing import Protocol
+
+from kcap import limits
+from kcap.model import SegmentBatch
+from kcap.net.tcp import ACK, FIN, MASK, PSH, RST, SYN, Connection, Oddities, Stream, signed32
+from kcap.weird import WeirdKind
+
+REF_FILE_SHIFT = 40
+"""A packet reference in one integer: file index << 40 | packet number."""
+
+
+class Owner(Oddities, Protocol):
+    """Who is told of connections; gives each stream its sink."""
+
+    def opened(self, connection: Connection) -> None: ...
+
+    def closed(self, connection: Connection, time_ns: int) -> None: ...
+
+
+def reverse_flow(flow: bytes) -> bytes:
+    """The flow key of the other direction."""
+    size = (len(flow) - 4) // 2
+    return flow[size : 2 * size] + flow[:size] + flow[-2:] + flow[-4:-2]
+
+
+class ConnectionTable:
+    """All open connections of a capture."""
+
+    def __init__(self, owner: Owner) -> None:
+        self.owner = owner
+        self.streams: dict[bytes, Stream] = {}
+        """Flow key -> stream of the newest connection between these endpoints."""
+        self.restless: dict[Connection, None] = {}
+        """Connections with bytes behind a hole, to be looked at as time goes on; a dict for its order."""
+        self.closing: deque[Connection] = deque()
+        self.count = 0
+        self.time_ns = 0
+        self._swept_ns = 0
+
+    def feed(self, batch: SegmentBatch) -> None:
+        """Takes segments in capture order."""
+        streams = self.streams
+        buffers: object = repeat(batch.buffer)
+        if batch.buffers:
+            buffers = [batch.buffers.get(i, batch.buffer) for i in range(len(batch))]
+        base = batch.file << REF_FILE_SHIFT
+        push = PSH | ACK
+        columns = zip(
+            batch.time_ns, batch.packet, batch.position, batch.flow, batch.seq, batch.ack, batch.flags, batch.window,
+            batch.payload, batch.captured, batch.length, buffers, strict=False,
+        )  # fmt: skip
+        for time_ns, packet, position, flow, seq, ack, flags, window, at, captured, length, buffer in columns:
+            stream = streams.get(flow)
+            # The common case stands here for speed: an open connection in order, the next bytes or none.
+            if stream is not None and (flags == ACK or flags == push) and window:
+                connection = stream.connection
+                silent_ns = time_ns - connection.last_ns
+                if connection.calm and (seq == stream.next_raw or not length) and 0 <= silent_ns < limits.CONNECTION_IDLE_NS:
+                    peer = stream.peer
+                    if ack != peer.acked_raw:
+                        if peer.next_raw == ack and peer.acked is not None:
+                            # acknowledges all that was sent, as nearly always
+                            peer.acked_raw = ack
+                            peer.acked = peer.next
+                            if peer.timed_end is not None:
+                                peer.timed_end = None
+                                peer.round_trip(time_ns - peer.timed_ns)
+                        elif not length and abs(signed32(ack - peer.next_raw)) >= limits.SEQUENCE_FAR:
+                            self._thorough(
+                                stream, flow, seq, ack, flags, window, buffer, at, captured, length, time_ns, base + packet, position
+                            )
+                            continue
+                        else:
+                            peer.acknowledged(ack, time_ns)
+                    connection.last_ns = time_ns
+                    stream.packets += 1
+                    stream.zero_window = False
+                    if length:
+                        connection.data_segments += 1
+                        offset = stream.next
+                        stream.next = end = offset + length
+                        stream.next_raw = (seq + length) & MASK
+                        stream.captured += length
+                        stream.last_start = offset
+                        stream.last_ns = time_ns
+                        if stream.timed_end is None:
+                            stream.timed_end = end
+                            stream.timed_ns = time_ns
+                        stream.sink.data(offset, buffer, at, captured, length, time_ns, base + packet, position)
+                    continue
+            self._thorough(stream, flow, seq, ack, flags, window, buffer, at, captured, length, time_ns, base + packet, position)
+        if len(batch):
+            self.advance(max(batch.time_ns))
+
+    def _thorough(
+        self, stream: Stream | None, flow: bytes, seq: int, ack: int, flags: int, window: int, buffer: bytes, at: int,
+        captured: int, length: int, time_ns: int, ref: int, position: int,
+    ) -> None:  # fmt: skip
+        if flags & RST:
+            length = captured = 0  # what a reset carries is a diagnostic text (RFC 9293 section 3.5.3)
+        if stream is not None and self._over(stream.connection, time_ns):
+            stream = self.streams.get(flow)
+        found = self._belongs(stream, seq, ack, flags, length)
+        if found is None:
+            if not (flags & SYN or length):
+                return  # a bare ACK, FIN or RST of a connection that is over, or of one that carries nothing
+            found = self._open(flow, stream, time_ns, ref, position)
+        connection = found.connection
+        was_closing = connection.closing_ns is not None
+        connection.segment(found, seq, ack, flags, window, buffer, at, captured, length, time_ns, ref, position)
+        if not connection.calm:
+            self.restless[connection] = None
+        if connection.closing_ns is not None and not was_closing:
+            self.closing.append(connection)
+
+    def _over(self, connection: Connection, time_ns: int) -> bool:
+        """Closes a connection whose time ran out before this packet, so that the size of a batch changes nothing."""
+        if connection.closing_ns is not None:
+            if time_ns - connection.closing_ns < limits.CONNECTION_LINGER_NS:
+                return False
+            self.closing.remove(connection)
+        elif time_ns - connection.last_ns < limits.CONNECTION_IDLE_NS:
+            return False
+        else:
+            connection.ended = "idle"
+            connection.report(WeirdKind.CONNECTION_IDLE, "no packet for an hour")
+        self._close(connection, time_ns)
+        return True
+
+    def _belongs(self, stream: Stream | None, seq: int, ack: int, flags: int, length: int) -> Stream | None:
+        """The stream this segment belongs to, the newest connection first; None where it opens a new one."""
+        newest = stream
+        while stream is not None:
+            if self._fits(stream, seq, ack, flags):
+                return stream
+            stream = _same_direction(stream)
+        if newest is not None and not length and not flags & SYN:
+            return newest  # a bare ACK or RST far away opens nothing
+        return None
+
+    @staticmethod
+    def _fits(stream: Stream, seq: int, ack: int, flags: int) -> bool:
+        peer = stream.peer
+        if flags & SYN:
+            if stream.isn is not None:
+                return stream.isn == seq
+            if flags & ACK and peer.isn is not None:
+                return (peer.isn + 1) & MASK == ack
+            if stream.next_raw is not None:
+                return abs(signed32(seq + 1 - stream.next_raw)) < limits.SYN_DISPLACED_BYTES
+            return True
+        if stream.next_raw is not None:
+            return abs(signed32(seq - stream.next_raw)) < limits.SEQUENCE_FAR
+        if flags & ACK and peer.next_raw is not None:
+            return abs(signed32(ack - peer.next_raw)) < limits.SEQUENCE_FAR
+        return True
+
+    def _open(self, flow: bytes, newest: Stream | None, time_ns: int, ref: int, position: int) -> Stream:
+        self.count += 1
+        reverse = reverse_flow(flow)
+        low, high = (flow, reverse) if _endpoint(flow) <= _endpoint(reverse) else (reverse, flow)
+        connection = Connection(low, high, self.count, time_ns, ref, position, self.owner)
+        if newest is not None:
+            connection.older = newest.connection
+            if connection.older.closing_ns is None:  # its ports are in use again
+                connection.older.closing_ns = time_ns
+                self.closing.append(connection.older)
+        self.streams[low], self.streams[high] = connection.streams
+        self.owner.opened(connection)
+        return connection.streams[0 if flow == low else 1]
+
+    # -- time ---------------------------------------------------------------------------------------------------------
+    def advance(self, time_ns: int) -> None:
+        """Capture time moves on: holes and connections that have waited long enough are decided."""
+        self.time_ns = max(self.time_ns, time_ns)
+        time_ns = self.time_ns
+        for connection in list(self.restless):
+            first, second = connection.streams
+            first.decide(time_ns)
+            second.decide(time_ns)
+            connection.calm = first.started and second.started and not first.held and not second.held
+            if not first.held and not second.held:
+                del self.restless[connection]
+        while self.closing and time_ns - (self.closing[0].closing_ns or 0) >= limits.CONNECTION_LINGER_NS:
+            self._close(self.closing.popleft(), time_ns)
+        if time_ns - self._swept_ns >= limits.SWEEP_NS:
+            self._swept_ns = time_ns
+            self._sweep(time_ns)
+
+    def _sweep(self, time_ns: int) -> None:
+        for connection in {s.connection: None for s in self.streams.values()}:
+            if connection.closing_ns is None:
+                self._over(connection, time_ns)
+        if len(self.streams) > 2 * limits.CONNECTIONS_MAX:
+            alive = sorted({s.connection for s in self.streams.values()}, key=lambda c: c.last_ns)
+            for connection in alive[: len(alive) - limits.CONNECTIONS_MAX]:
+                connection.report(WeirdKind.CONNECTION_LIMIT, f"more than {limits.CONNECTIONS_MAX} connections")
+                self._close(connection, time_ns)
+
+    def _close(self, connection: Connection, time_ns: int) -> None:
+        connection.finish(time_ns)
+        self.restless.pop(connection, None)
+        for flow, stream in zip(connection.flows, connection.streams, strict=True):
+            newest = self.streams.get(flow)
+            if newest is stream:
+                del self.streams[flow]
+            while newest is not None:
+                if newest.connection.older is connection:
+                    newest.connection.older = connection.older
+                newest = _same_direction(newest)
+        self.owner.closed(connection, time_ns)
+
+    def finish(self) -> None:
+        """The capture ends: every connection is closed, in the order of their first packets."""
+        alive = {s.connection: None for s in self.streams.values()}
+        for connection in list(alive):
+            older = connection.older
+            while older is not None:
+                alive[older] = None
+                older = older.older
+        for connection in sorted(alive, key=lambda c: c.number):
+            self._close(connection, self.time_ns)
+        self.closing.clear()
+
+
+def _same_direction(stream: Stream) -> Stream | None:
+    """The stream of the same direction in the connection that had these ports before."""
+    connection = stream.connection
+    older = connection.older
+    return None if older is None else older.streams[connection.streams.index(stream)]
+
+
+def _endpoint(flow: bytes) -> bytes:
+    """Source address and port of a flow key."""
+    return flow[: (len(flow) - 4) // 2] + flow[-4:-2]
+
+
+__all__ = ["ACK", "FIN", "RST", "SYN", "Connection", "ConnectionTable", "Owner", "reverse_flow"]

@@ -1,0 +1,108 @@
+"""IP fragments: pieces of datagrams in, whole datagrams out, within bounds.
+
+A datagram is delivered by the packet that completes it; where fragments overlap the first copy wins. Law: what is given up is
+reported, and the table is a picklable value. A fragment cut by the snapshot length ends what is known of its datagram.
+"""
+
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+
+from kcap.limits import FRAGMENT_BYTES_MAX, FRAGMENT_DATAGRAMS_MAX, FRAGMENT_WAIT_NS
+from kcap.net.report import Report
+from kcap.weird import WeirdKind
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a packet was seen."""
+
+    file: int
+    packet: int
+    position: int
+    time_ns: int
+
+
+@dataclass(slots=True)
+class Datagram:
+    """What has come of one datagram: pieces by offset as (captured bytes, length on the wire)."""
+
+    first: Place
+    pieces: dict[int, tuple[bytes, int]] = field(default_factory=dict)
+    length: int | None = None
+    received: int = 0
+    copy: bool = False
+    """The same datagram was completed before: these are fragments captured twice, and nothing is missing."""
+
+    def join(self) -> tuple[bytes, int] | None:
+        """The payload as far as it was captured and its length, None while a piece is missing."""
+        if self.length is None or self.received < self.length:
+            return None
+        at, known, out = 0, True, bytearray()
+        for start in sorted(self.pieces):
+            data, size = self.pieces[start]
+            if start > at:
+                return None
+            if start + size <= at:
+                continue
+            if known:
+                out += data[at - start : size]
+                known = len(data) >= size
+            at = start + size
+        return (bytes(out[: self.length]), self.length) if at >= self.length else None
+
+
+@dataclass(slots=True)
+class FragmentTable:
+    """Unfinished datagrams by their key, oldest first."""
+
+    datagrams: dict[Hashable, Datagram] = field(default_factory=dict)
+    completed: dict[Hashable, int] = field(default_factory=dict)
+    """When the latest datagrams were put together."""
+
+    def add(
+        self, key: Hashable, offset: int, more: bool, data: bytes, size: int, place: Place, report: Report
+    ) -> tuple[bytes, int] | None:
+        """One fragment of `size` bytes, of which `data` were captured; the datagram's payload when this completes it."""
+        self._expire(place.time_ns, report)
+        datagram = self.datagrams.get(key)
+        if datagram is None:
+            if len(self.datagrams) >= FRAGMENT_DATAGRAMS_MAX:
+                self._give_up(next(iter(self.datagrams)), WeirdKind.FRAGMENTS_LIMIT, report)
+            done = self.completed.get(key)
+            copy = done is not None and place.time_ns - done <= FRAGMENT_WAIT_NS
+            datagram = self.datagrams[key] = Datagram(place, copy=copy)
+        if offset not in datagram.pieces:
+            datagram.pieces[offset] = (data, size)
+            datagram.received += size
+        if not more and datagram.length is None:
+            datagram.length = offset + size
+        whole = datagram.join()
+        if whole is not None:
+            del self.datagrams[key]
+            self.completed.pop(key, None)
+            self.completed[key] = place.time_ns
+            if len(self.completed) > FRAGMENT_DATAGRAMS_MAX:
+                del self.completed[next(iter(self.completed))]
+        elif datagram.received > FRAGMENT_BYTES_MAX:
+            self._give_up(key, WeirdKind.FRAGMENTS_LIMIT, report)
+        return whole
+
+    def finish(self, report: Report) -> None:
+        """No more fragments will come."""
+        for key in list(self.datagrams):
+            self._give_up(key, WeirdKind.FRAGMENTS_INCOMPLETE, report)
+
+    def _expire(self, time_ns: int, report: Report) -> None:
+        while self.datagrams:
+            key, oldest = next(iter(self.datagrams.items()))
+            if time_ns - oldest.first.time_ns <= FRAGMENT_WAIT_NS:
+                return
+            self._give_up(key, WeirdKind.FRAGMENTS_INCOMPLETE, report)
+
+    def _give_up(self, key: Hashable, kind: WeirdKind, report: Report) -> None:
+        datagram = self.datagrams.pop(key)
+        if datagram.copy:
+            return
+        length = "an unknown number of" if datagram.length is None else datagram.length
+        first = datagram.first
+        report(kind, f"{datagram.received} of {length} bytes", first.file, first.packet, first.position)

@@ -1,0 +1,226 @@
+"""TCP segments: packets of any link type in, segments as columns out.
+
+The loop reads Ethernet, cooked, null and raw packets with IPv4 or IPv6 and TCP in one unpack; every other packet takes the slow
+path through `link`, `ip` and `tunnels`, in order. Where the reader's columns are numpy arrays the loop is the compiled one of
+`jit`. Law: all three give the same segments; nothing raises for any bytes; packets that are no TCP give nothing.
+"""
+
+from collections.abc import Sequence
+from itertools import compress, groupby
+from struct import Struct
+
+from kcap.model import PacketBatch, SegmentBatch
+from kcap.net.cursor import Cursor
+from kcap.net.fragments import FragmentTable, Place
+from kcap.net.ip import TCP, read_ip
+from kcap.net.link import LINK_ETHERNET, LINK_LOOP, LINK_NULL, LINK_RAW, LINK_SLL, LINK_SLL2, VLANS, read_link
+from kcap.net.report import Report
+from kcap.net.tunnels import read_tunnel
+from kcap.weird import WeirdKind
+
+HEADER = Struct(">4xIIBB").unpack_from
+HEADER_LEAST = 14
+"""Bytes of a TCP header up to its flags: with less a segment has no place in its stream."""
+WINDOW_UNKNOWN = -1
+
+# From the ethertype (or the IP version): guard, total length, fragment and protocol, flow, seq, ack, offset, flags, window.
+V4_AFTER_GUARD = "HxxIxx12sIIBBH"
+V6 = Struct(">4xHBx36sIIBBH").unpack_from
+
+
+class Layout:
+    """Where a link type has its IP header, and what the four (or two) bytes up to the type of service say of it."""
+
+    __slots__ = ("header", "kind_at", "mask4", "mask6", "tagged", "unpack", "want4", "want6")
+
+    def __init__(self, header: int, kind_at: int | None) -> None:
+        self.header = header
+        self.kind_at = kind_at
+        self.tagged = kind_at is not None and kind_at == header - 2
+        self.unpack = Struct(f">{header - 2}xI{V4_AFTER_GUARD}" if self.tagged else f">{header}xH{V4_AFTER_GUARD}").unpack_from
+        self.mask4, self.want4 = (0xFFFFFF00, 0x08004500) if self.tagged else (0xFF00, 0x4500)
+        self.mask6, self.want6 = (0xFFFFF000, 0x86DD6000) if self.tagged else (0xF000, 0x6000)
+
+
+LAYOUTS = (
+    {LINK_ETHERNET: Layout(14, 12), LINK_SLL: Layout(16, 14), LINK_SLL2: Layout(20, 0)}
+    | dict.fromkeys((LINK_NULL, LINK_LOOP), Layout(4, None))
+    | dict.fromkeys(LINK_RAW, Layout(0, None))
+)
+UNMISTAKABLE = frozenset((b"\x08\x00", b"\x86\xdd", b"\x08\x06"))
+"""Ethertypes whose payload's first byte tells them apart: IPv4, IPv6, ARP (which starts with 0)."""
+TAGS = VLANS
+SLOW = 1 << 62
+"""More bytes than any packet has: the loop then leaves all of them to the slow path."""
+
+
+class SegmentParser:
+    """Finds the TCP segments of packets. Its state, the unfinished IP fragments, is picklable."""
+
+    def __init__(self, report: Report) -> None:
+        self.report = report
+        self.fragments = FragmentTable()
+
+    def parse(self, batch: PacketBatch) -> SegmentBatch:
+        """The segments of a batch, in its order."""
+        if not isinstance(batch.time_ns, list):
+            from kcap.net.jit import parse_arrays
+
+            return parse_arrays(batch, self)
+        out = SegmentBatch(batch.file, batch.buffer)
+        count = len(batch)
+        absent: list[int] = []
+        if isinstance(batch.link, int):
+            self._scan(batch, batch.link, 0, count, out, absent)
+        else:
+            first = 0
+            for link, run in groupby(batch.link):
+                last = first + sum(1 for _ in run)
+                self._scan(batch, link, first, last, out, absent)
+                first = last
+        numbers: Sequence[int] = range(batch.first_packet, batch.first_packet + count)
+        if not absent:
+            out.packet, out.time_ns, out.position = list(numbers), batch.time_ns, list(batch.position)
+            return out
+        present = bytearray(b"\x01") * count
+        for index in absent:
+            present[index] = 0
+        out.packet = list(compress(numbers, present))
+        out.time_ns = list(compress(batch.time_ns, present))
+        out.position = list(compress(batch.position, present))
+        return out
+
+    def finish(self) -> None:
+        """The capture ends: fragments that wait are reported."""
+        self.fragments.finish(self.report)
+
+    def _scan(self, batch: PacketBatch, link: int, first: int, last: int, out: SegmentBatch, absent: list[int]) -> None:
+        """Packets `first` to `last`, all of one link type; those that are no segment are noted as absent."""
+        buffer = batch.buffer
+        layout, least4, least6 = choose_layout(batch, link, first, last)
+        unpack, unpack6, tagged, header = layout.unpack, V6, layout.tagged, layout.header
+        mask4, want4, mask6, want6 = layout.mask4, layout.want4, layout.mask6, layout.want6
+        add_flow, add_seq, add_ack, add_flags = out.flow.append, out.seq.append, out.ack.append, out.flags.append
+        add_window, add_payload, add_captured, add_length = (
+            out.window.append,
+            out.payload.append,
+            out.captured.append,
+            out.length.append,
+        )
+        whole = first == 0 and last == len(batch)
+        starts, sizes = (batch.start, batch.captured) if whole else (batch.start[first:last], batch.captured[first:last])
+        index = first - 1
+        for start, size in zip(starts, sizes):
+            index += 1
+            if size >= least4:
+                guard, total, carried, flow, seq, ack, offset, flags, window = unpack(buffer, start)
+                after = least4
+                fits = guard & mask4 == want4
+                if not fits and tagged and guard >> 16 in TAGS and size >= least4 + 4:
+                    guard, total, carried, flow, seq, ack, offset, flags, window = unpack(buffer, start + 4)
+                    after += 4
+                    fits = guard & mask4 == want4
+                if fits:
+                    if carried & 0x3FFF00FF == TCP:
+                        rest = (offset >> 2 & 60) - 20
+                        length = total - 40 - rest
+                        if rest >= 0 <= length:
+                            after += rest
+                            room = size - after
+                            add_flow(flow)
+                            add_seq(seq)
+                            add_ack(ack)
+                            add_flags(flags)
+                            add_window(window)
+                            add_payload(start + after)
+                            add_captured(length if length <= room else room if room > 0 else 0)
+                            add_length(length)
+                            continue
+                elif guard & mask6 == want6 and size >= least6 and after == least4:
+                    total, carried, flow, seq, ack, offset, flags, window = unpack6(buffer, start + header)
+                    if carried == TCP:
+                        rest = (offset >> 2 & 60) - 20
+                        length = total - 20 - rest
+                        if rest >= 0 <= length:
+                            after = header + 60 + rest
+                            room = size - after
+                            add_flow(flow)
+                            add_seq(seq)
+                            add_ack(ack)
+                            add_flags(flags)
+                            add_window(window)
+                            add_payload(start + after)
+                            add_captured(length if length <= room else room if room > 0 else 0)
+                            add_length(length)
+                            continue
+            found = self.read_packet(batch, index, link)
+            if found is None:
+                absent.append(index)
+                continue
+            flow, seq, ack, flags, window, after, room, length, other = found
+            if other is not None:
+                out.buffers[len(out.flow)] = other
+            add_flow(flow)
+            add_seq(seq)
+            add_ack(ack)
+            add_flags(flags)
+            add_window(window)
+            add_payload(after)
+            add_captured(room)
+            add_length(length)
+
+    def read_packet(
+        self, batch: PacketBatch, index: int, link: int
+    ) -> tuple[bytes, int, int, int, int, int, int, int, bytes | None] | None:
+        """The slow path: flow, seq, ack, flags, window, payload, captured, length and the buffer where it is another."""
+        start, wire = batch.start[index], batch.wire[index]
+        cursor = Cursor(batch.buffer, start, start + batch.captured[index], start + wire)
+        place = Place(batch.file, batch.first_packet + index, batch.position[index], batch.time_ns[index])
+        kind = read_link(link, cursor)
+        while kind:
+            protocol = read_ip(kind, cursor, self.fragments, place, self.report)
+            if protocol == TCP:
+                found = read_tcp(cursor)
+                if found is not None:
+                    return *found, None if cursor.buffer is batch.buffer else cursor.buffer
+                break
+            kind = read_tunnel(protocol, cursor)
+        if cursor.fault is not None:
+            captured = batch.captured[index]
+            self.report(
+                cursor.fault,
+                f"{cursor.fault_detail}; {captured} of {wire} bytes captured",
+                place.file,
+                place.packet,
+                place.position,
+            )
+        return None
+
+
+def choose_layout(batch: PacketBatch, link: int, first: int, last: int) -> tuple[Layout, int, int]:
+    """Layout of a link type, and the sizes from which on it can be applied to IPv4 and IPv6."""
+    layout = LAYOUTS.get(link)
+    if layout is None:
+        return LAYOUTS[LINK_ETHERNET], SLOW, SLOW
+    if layout.kind_at is not None and not layout.tagged:
+        buffer, at = batch.buffer, layout.kind_at
+        kinds = {buffer[start + at : start + at + 2] for start in batch.start[first:last]}
+        if not kinds <= UNMISTAKABLE:
+            return layout, SLOW, SLOW
+    return layout, layout.header + 40, layout.header + 60
+
+
+def read_tcp(cursor: Cursor) -> tuple[bytes, int, int, int, int, int, int, int] | None:
+    """RFC 9293 section 3.1. A header cut behind its flags still tells the segment's place and length."""
+    if not cursor.have(HEADER_LEAST, "TCP"):
+        return None
+    at, buffer = cursor.at, cursor.buffer
+    seq, ack, offset, flags = HEADER(buffer, at)
+    size = offset >> 2 & 60
+    length = cursor.stop - at - size
+    if size < 20 or length < 0:
+        cursor.fail(WeirdKind.PACKET_MALFORMED, "TCP header contradicts its datagram")
+        return None
+    window = cursor.short(14) if at + 16 <= cursor.end else WINDOW_UNKNOWN
+    captured = min(max(cursor.end - at - size, 0), length)
+    return cursor.addresses + buffer[at : at + 4], seq, ack, flags, window, at + size, captured, length

@@ -1,0 +1,83 @@
+"""Tunnels: packets inside packets.
+
+In: a `Cursor` behind an IP header and the protocol number. Out: the IP protocol inside (IPV4 or IPV6) with the cursor on its
+header, or 0 where the packet is no tunnel that is known. Law: raises for no bytes; an unfamiliar tunnel is no oddity.
+"""
+
+from kcap.net.cursor import Cursor
+from kcap.net.ip import GRE, UDP
+from kcap.net.link import ETHERNET, IPV4, IPV6, MPLS, PPP, VLANS, read_ethertype
+
+IP_IN_IP, IPV6_IN_IP, ETHERNET_IN_IP, MPLS_IN_IP = 4, 41, 143, 137
+ERSPAN, ERSPAN_III = 0x88BE, 0x22EB
+VXLAN_PORTS = frozenset((4789, 8472))
+"""IANA's port and the one that Linux used before (and flannel still does)."""
+VXLAN_GPE_PORT, GENEVE_PORT = 4790, 6081
+GPE_PROTOCOLS = {1: IPV4, 2: IPV6, 3: ETHERNET, 5: 0x8847}
+CARRIED = frozenset((IPV4, IPV6, ETHERNET, PPP)) | VLANS | MPLS
+
+
+def read_tunnel(protocol: int, cursor: Cursor) -> int:
+    """The IP protocol that is carried inside."""
+    kind = 0
+    if protocol == IP_IN_IP:
+        kind = IPV4
+    elif protocol == IPV6_IN_IP:
+        kind = IPV6
+    elif protocol == UDP:
+        kind = read_udp(cursor)
+    elif protocol == GRE:
+        kind = read_gre(cursor)
+    elif protocol == MPLS_IN_IP:
+        kind = 0x8847
+    elif protocol == ETHERNET_IN_IP and cursor.have(2, "EtherIP"):
+        cursor.at += 2
+        kind = ETHERNET
+    return read_ethertype(kind, cursor) if kind in CARRIED else 0
+
+
+def read_gre(cursor: Cursor) -> int:
+    """RFC 2784, 2890; version 1 (RFC 2637) with PPP inside; ERSPAN by its two protocol types."""
+    if not cursor.have(4, "GRE"):
+        return 0
+    flags, kind = cursor.short(0), cursor.short(2)
+    if flags & 0x4000:  # source routing (RFC 1701), deprecated and of variable length
+        return 0
+    size = 4 + 4 * bool(flags & 0x8000) + 4 * bool(flags & 0x2000) + 4 * bool(flags & 0x1000)
+    if flags & 7 == 1:
+        size += 4 * bool(flags & 0x0080)
+    if kind == ERSPAN:
+        # Type I has neither sequence number nor header of its own (draft-foschiano-erspan section 4.1).
+        size += 8 if flags & 0x1000 else 0
+        kind = ETHERNET
+    elif kind == ERSPAN_III:
+        if not cursor.have(size + 12, "ERSPAN"):
+            return 0
+        size += 20 if cursor.buffer[cursor.at + size + 11] & 1 else 12
+        kind = ETHERNET
+    if not cursor.have(size, "GRE"):
+        return 0
+    cursor.at += size
+    return kind
+
+
+def read_udp(cursor: Cursor) -> int:
+    """VXLAN (RFC 7348), VXLAN-GPE and GENEVE (RFC 8926), known by their destination port; anything else is not looked at."""
+    if cursor.end - cursor.at < 16:
+        return 0
+    port, start = cursor.short(2), cursor.at + 8
+    flags = cursor.buffer[start]
+    if port in VXLAN_PORTS and flags & 0x08:
+        cursor.at += 16
+        return ETHERNET
+    if port == VXLAN_GPE_PORT and flags & 0x08:
+        kind = GPE_PROTOCOLS.get(cursor.buffer[start + 3], 0) if flags & 0x04 else ETHERNET
+        cursor.at += 16
+        return kind
+    if port == GENEVE_PORT and flags >> 6 == 0:
+        kind, size = cursor.short(10), 16 + (flags & 0x3F) * 4
+        if not cursor.have(size, "GENEVE"):
+            return 0
+        cursor.at += size
+        return kind
+    return 0

@@ -1,0 +1,205 @@
+"""The facts file, line by line: text in, frozen records of what Kafka's messages look like out.
+
+The first line indexes the APIs, each further line is one message. A message's line is parsed when the message is asked for,
+so that a start costs the index alone. Law: nothing here knows what a version means for the bytes; that is `kcap.decode.plan`.
+"""
+
+import functools
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+Versions = tuple[int, int]
+"""First and last version, both included."""
+
+VERSION_MAX = 32767
+"""Stands for "and later"; api_version is an int16."""
+
+FACTS = Path(__file__).with_name("facts.jsonl")
+
+HEADERS = {"RequestHeader": 2, "ResponseHeader": 1}
+"""Header schemas and the version of each that flexible APIs use (Kafka's ApiMessageType generator)."""
+
+
+def parse_versions(text: str | None) -> Versions | None:
+    """`3`, `3-5`, `3+` as (first, last); None for nothing and `none`. Raises ValueError for anything else."""
+    if text is None or text in ("", "none"):
+        return None
+    if text.endswith("+"):
+        return int(text[:-1]), VERSION_MAX
+    first, _, last = text.partition("-")
+    return int(first), int(last or first)
+
+
+def show_versions(versions: Versions) -> str:
+    """The inverse of `parse_versions`."""
+    first, last = versions
+    if last == VERSION_MAX:
+        return f"{first}+"
+    return str(first) if first == last else f"{first}-{last}"
+
+
+def meet(a: Versions, b: Versions) -> Versions | None:
+    """The versions in both, None where there are none."""
+    first, last = max(a[0], b[0]), min(a[1], b[1])
+    return (first, last) if first <= last else None
+
+
+def within(versions: Versions | None, version: int) -> bool:
+    """Whether `version` is one of `versions`."""
+    return versions is not None and versions[0] <= version <= versions[1]
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One field of a struct, as Kafka's message definition has it (apache/kafka, message/README.md)."""
+
+    name: str
+    type: str
+    """`int32`, `string`, `[]int32`, `[]Name` of a struct, ..."""
+    versions: Versions
+    nullable: Versions | None = None
+    tagged: Versions | None = None
+    tag: int = -1
+    default: Any = None
+    """As in the definition: a number, a text such as `-1`, `0x7fffffff`, `null`, or None where it says nothing."""
+    entity: str = ""
+    """`topicName`, `brokerId`, `groupId`, `producerId`, `transactionalId`, or empty."""
+    rigid: bool = False
+    """Keeps its plain form in flexible versions (the request header's client id, KIP-511)."""
+    fields: tuple["Field", ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """A run of versions of a message that one Kafka release describes."""
+
+    versions: Versions
+    flexible: Versions | None
+    fields: tuple[Field, ...]
+    structs: dict[str, tuple[Field, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """A request, response, header, or one of the blobs inside bytes fields and records."""
+
+    name: str
+    kind: str
+    """`request`, `response`, `header`, `data`, `coordinator-key`, `coordinator-value`, `metadata`."""
+    key: int | None
+    """API key, or record type."""
+    family: str
+    """Who reads the blob: `clients`, `group-coordinator`, ..., `storage`; empty for requests and responses."""
+    variants: tuple[Variant, ...]
+
+    def variant(self, version: int) -> Variant | None:
+        """The description that holds for `version`, None where no release has it."""
+        return next((v for v in self.variants if within(v.versions, version)), None)
+
+    @property
+    def versions(self) -> Versions:
+        """First and last version of any release."""
+        return self.variants[0].versions[0], self.variants[-1].versions[1]
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """What one Kafka release takes of an API."""
+
+    versions: Versions
+    unstable: bool = False
+    """The last of `versions` is not final; brokers refuse it unless told otherwise."""
+    deprecated: Versions | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Api:
+    """One API as the index has it."""
+
+    key: int
+    name: str
+    versions: Versions
+    request_headers: tuple[tuple[int, int], ...]
+    """(first API version, header version), rising."""
+    response_headers: tuple[tuple[int, int], ...]
+    releases: dict[str, Release] = field(default_factory=dict)
+    """Kafka release -> what it takes; a release that is missing does not have the API."""
+    listeners: tuple[str, ...] = ()
+    """Who serves it: `broker`, `controller`, `zkBroker`."""
+
+
+@functools.cache
+def _lines() -> list[str]:
+    return FACTS.read_text().splitlines()
+
+
+@functools.cache
+def _places() -> dict[str, int]:
+    """Message name -> line. The name is the first key of its line, so no line needs parsing for this."""
+    return {line[9 : line.index('"', 9)]: at for at, line in enumerate(_lines()) if at}
+
+
+def _release(fact: dict[str, Any]) -> Release:
+    versions = parse_versions(fact["versions"])
+    assert versions
+    return Release(versions, bool(fact.get("unstable")), parse_versions(fact.get("deprecated")))
+
+
+@functools.cache
+def apis() -> dict[int, Api]:
+    """Every API by its key."""
+    index = {}
+    for fact in json.loads(_lines()[0])["apis"]:
+        releases = {name: _release(release) for name, release in fact["releases"].items()}
+        versions = min(r.versions[0] for r in releases.values()), max(r.versions[1] for r in releases.values())
+        requests, responses = (tuple((a, b) for a, b in fact[side]) for side in ("request_headers", "response_headers"))
+        index[fact["key"]] = Api(
+            fact["key"], fact["name"], versions, requests, responses, releases, tuple(fact["listeners"])
+        )
+    return index
+
+
+def _field(fact: list[Any]) -> Field:
+    name, kind, versions = fact[:3]
+    more = fact[3] if len(fact) > 3 else {}
+    return Field(
+        name=name,
+        type=kind,
+        versions=parse_versions(versions) or (0, VERSION_MAX),
+        nullable=parse_versions(more.get("nullable")),
+        tagged=parse_versions(more.get("tagged")),
+        tag=more.get("tag", -1),
+        default=more.get("default"),
+        entity=more.get("entity", ""),
+        rigid=more.get("flexible") == "none",
+        fields=tuple(map(_field, more.get("fields", ()))),
+    )
+
+
+def _variant(fact: list[Any]) -> Variant:
+    versions, flexible, fields, structs = fact
+    return Variant(
+        parse_versions(versions) or (0, VERSION_MAX),
+        parse_versions(flexible),
+        tuple(map(_field, fields)),
+        {name: tuple(map(_field, inner)) for name, inner in structs.items()},
+    )
+
+
+def message_names() -> list[str]:
+    """The names of all messages, sorted."""
+    return list(_places())
+
+
+@functools.cache
+def message(name: str) -> Message | None:
+    """The message of that schema name (`FetchRequest`, `OffsetCommitKey`), None where there is none."""
+    at = _places().get(name)
+    if at is None:
+        return None
+    fact = json.loads(_lines()[at])
+    return Message(
+        fact["name"], fact["kind"], fact.get("key"), fact.get("family", ""), tuple(map(_variant, fact["variants"]))
+    )

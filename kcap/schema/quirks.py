@@ -1,0 +1,36 @@
+"""Where Kafka departs from its own message definitions; every special case lives here with its source.
+
+Tables in, numbers out. Law: no other module names an API key or a field because of an exception to the schema.
+"""
+
+API_VERSIONS = 18
+CONTROLLED_SHUTDOWN = 7
+UNSUPPORTED_VERSION = 35
+
+REQUEST_HEADERS: dict[tuple[int, int], int] = {(CONTROLLED_SHUTDOWN, 0): 0}
+"""(API key, version) -> request header version. ControlledShutdown v0 came before client ids (ApiMessageType generator,
+`requestHeaderVersion`; RequestHeader v0 has no client id)."""
+
+RESPONSE_HEADERS: dict[int, int] = {API_VERSIONS: 0}
+"""API key -> response header version at every version. A client that asks with too new a version must be able to read the
+refusal, so ApiVersions never got the flexible header (KIP-511; comment in ApiVersionsResponse.json)."""
+
+DOWNGRADES: dict[int, tuple[int, int]] = {API_VERSIONS: (UNSUPPORTED_VERSION, 0)}
+"""API key -> (error code, version): a response that starts with this code is written at this version, whatever was asked.
+A broker treats an unknown ApiVersions version as 0 (KIP-511; RequestContext.parseRequest)."""
+
+ERROR_SUFFIX = "ErrorCode"
+"""An int16 field whose name ends so is an error field: ErrorCode, PartitionErrorCode, TopicConfigErrorCode,
+AcknowledgeErrorCode are all there are up to Kafka 4.4; a test looks at every schema."""
+
+REQUEST_ERROR_FIELDS = False
+"""Requests hold error codes too (AssignReplicasToDirs does not, Envelope does not; Vote and group state writes neither); none
+of them is the outcome of the exchange, so only responses are looked at."""
+
+
+def response_version(key: int, version: int, first_bytes_of_body: bytes | bytearray | memoryview) -> int:
+    """The version in which a response body is written, given the version asked for and at least its first two bytes."""
+    downgrade = DOWNGRADES.get(key)
+    if downgrade and int.from_bytes(first_bytes_of_body[:2], "big", signed=True) == downgrade[0]:
+        return downgrade[1]
+    return version

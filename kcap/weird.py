@@ -1,0 +1,70 @@
+"""Oddities of captures, streams and messages: the closed list of everything that is strange and yet no reason to stop.
+
+A weird is counted exactly and shown with its first place. Nothing raises for odd input; what cannot be explained is named here.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class WeirdKind(StrEnum):
+    """One member an oddity; the value is the stable name in the `weirds` table, the doc says what was seen."""
+
+    # capture files
+    FILE_TRUNCATED = "file_truncated"  # the last record or block is cut; everything before it was read
+    FILE_EMPTY = "file_empty"  # a capture file without a single packet
+    FILE_UNREADABLE = "file_unreadable"  # one file of several could not be read and was left out
+    BLOCK_MALFORMED = "block_malformed"  # a pcapng block whose fields contradict its length
+    COMPRESSED_TRUNCATED = "compressed_truncated"  # the compressed stream ends early
+    TIME_WENT_BACK = "time_went_back"  # a packet older than the one before it in the same file
+    KERNEL_DROPS = "kernel_drops"  # the capturing machine says it lost packets
+    # packets
+    LINK_UNKNOWN = "link_unknown"  # a link type that cannot be decoded
+    PACKET_MALFORMED = "packet_malformed"  # headers that contradict themselves
+    PACKET_CUT = "packet_cut"  # the snapshot length cut a header; the packet says nothing
+    FRAGMENTS_INCOMPLETE = "fragments_incomplete"  # a datagram of which some IP fragments never came
+    FRAGMENTS_LIMIT = "fragments_limit"  # more unfinished datagrams than are kept
+    # TCP streams
+    OVERLAP_DIFFERS = "overlap_differs"  # the same sequence numbers carried different bytes; the first copy won
+    GAP = "gap"  # stream bytes that no packet of the capture carries
+    LATE_DATA = "late_data"  # data for a hole that had been given up
+    REORDER_LIMIT = "reorder_limit"  # a hole was given up because too much data waited behind it
+    DATA_AFTER_FIN = "data_after_fin"
+    CONNECTION_LIMIT = "connection_limit"  # more open connections than are kept; the quietest one was closed
+    CONNECTION_IDLE = "connection_idle"  # a connection without a packet for longer than is waited
+    # Kafka frames
+    NOT_KAFKA = "not_kafka"  # a TCP connection whose bytes are no Kafka; the detail names what they look like
+    DIRECTION_UNKNOWN = "direction_unknown"  # no SYN and no content that tells client from server
+    BOUNDARY_LOST = "boundary_lost"  # no frame can start here; the next boundary is searched for
+    RESYNCED = "resynced"  # a frame boundary was found again after a search
+    FRAME_LENGTH_INVALID = "frame_length_invalid"  # a length prefix that is negative, too short or above Kafka's own limit
+    FRAME_INCOMPLETE = "frame_incomplete"  # a frame of which the end never came
+    HEADER_MALFORMED = "header_malformed"  # a request header that does not fit into its frame
+    API_UNKNOWN = "api_unknown"  # a request of a key or version that no Kafka release has
+    HUNT_LIMIT = "hunt_limit"  # the search for a frame boundary gave bytes up
+    # exchanges
+    UNANSWERED = "unanswered"  # the detail gives the reason
+    ORPHAN = "orphan"  # a response to no request that was seen
+    OUT_OF_ORDER_RESPONSE = "out_of_order_response"  # brokers answer in order; this one did not
+    CORRELATION_REUSED = "correlation_reused"  # a request repeats the id of one that waits
+    LATE_RESPONSE = "late_response"  # answered after the client had closed its side
+    ACKS0_ANSWERED = "acks0_answered"  # a response to a Produce that asked for none
+    OUTSTANDING_LIMIT = "outstanding_limit"  # more requests wait on one connection than are kept
+    EARLY_LIMIT = "early_limit"  # more responses wait for their requests than are kept
+    # bodies
+    UNDECODED = "undecoded"  # a body that does not read as its API and version say
+
+
+@dataclass(frozen=True, slots=True)
+class Weird:
+    """One sighting. `connection` is None where the oddity belongs to the file."""
+
+    kind: WeirdKind
+    detail: str
+    file: int
+    """Index of the file in the capture."""
+    packet: int
+    """1-based packet number within the file, 0 where no packet is meant."""
+    position: int
+    """Byte offset in the file, 0 where none is meant."""
+    connection: str | None = None

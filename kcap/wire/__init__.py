@@ -1,0 +1,1 @@
+"""Bytes to values: cursor, varints, text, checksums, codecs."""

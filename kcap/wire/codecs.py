@@ -1,0 +1,149 @@
+"""Decompression of record batches: a codec number and bytes in, plain bytes and a verdict out.
+
+Each library is imported when its codec is first met. Law: no input raises, and no more than `limit` bytes (and a block of the
+codec beyond it) are ever held; what was inflated before a fault or the limit is kept.
+"""
+
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from io import BytesIO
+from typing import Final
+
+from kcap.wire import lz4frames
+
+CODECS: Final = ("none", "gzip", "snappy", "lz4", "zstd")
+"""Codec number (attributes bits 0-2 of a batch) -> Kafka's name; CompressionType.java."""
+
+_XERIAL = b"\x82SNAPPY\x00"
+_XERIAL_HEADER = 16
+_CHUNK = 64 << 10
+
+
+@dataclass(frozen=True, slots=True)
+class Inflated:
+    """What came out of a compressed blob."""
+
+    data: bytes
+    fault: str | None = None
+    """Why there may be more than `data`: damaged input, the limit, a missing library; None when all of it is here."""
+
+
+class Fault(Exception):
+    """Decompression stopped; carries what came out before."""
+
+    def __init__(self, reason: str, data: bytes = b"") -> None:
+        super().__init__(reason)
+        self.data = data
+
+
+def codec_name(codec: int) -> str:
+    """`gzip`, ...; `codec 5` for numbers that Kafka does not use."""
+    return CODECS[codec] if codec < len(CODECS) else f"codec {codec}"
+
+
+def _gzip(data: bytes, limit: int) -> bytes:
+    out = bytearray()
+    while data:
+        member = zlib.decompressobj(31)
+        try:
+            # One byte above the limit tells a longer stream from one that ends there.
+            out += member.decompress(data, limit + 1 - len(out))
+        except zlib.error as error:
+            raise Fault(f"gzip: {error}", bytes(out)) from error
+        if len(out) > limit:
+            raise Fault(f"gzip: more than {limit} bytes", bytes(out[:limit]))
+        if not member.eof:
+            raise Fault("gzip: cut", bytes(out))
+        data = member.unused_data
+    return bytes(out)
+
+
+def _snappy_block(data: bytes, limit: int) -> bytes:
+    from cramjam import snappy
+
+    try:
+        size = snappy.decompress_raw_len(data)
+        if size > limit:
+            raise Fault(f"snappy: more than {limit} bytes")
+        return bytes(snappy.decompress_raw(data))
+    except Fault:
+        raise
+    except Exception as error:  # cramjam's own class is not stable across releases
+        raise Fault(f"snappy: {error}") from error
+
+
+def _snappy(data: bytes, limit: int) -> bytes:
+    """The xerial stream that the Java client writes (8 magic bytes, version, compatible version, then int32 length and a raw
+    block, repeated), or one raw block as some clients do (SnappyInputStream accepts both)."""
+    if not data.startswith(_XERIAL):
+        return _snappy_block(data, limit)
+    out, at = bytearray(), _XERIAL_HEADER
+    while at < len(data):
+        size = int.from_bytes(data[at : at + 4], "big")
+        block = data[at + 4 : at + 4 + size]
+        if at + 4 > len(data) or len(block) < size:
+            raise Fault("snappy: cut", bytes(out))
+        try:
+            out += _snappy_block(block, limit - len(out))
+        except Fault as fault:
+            raise Fault(str(fault), bytes(out)) from fault
+        at += 4 + size
+    return bytes(out)
+
+
+def _lz4(data: bytes, limit: int) -> bytes:
+    from lz4.block import decompress
+
+    out = bytearray()
+    try:
+        for block in lz4frames.blocks(data):
+            if not block.compressed:
+                out += block.data
+            else:
+                known = bytes(out[-(64 << 10) :]) if block.linked else b""
+                size = min(block.size_max, limit + 1 - len(out))
+                out += decompress(block.data, uncompressed_size=max(size, 0), dict=known)
+            if len(out) > limit:
+                raise Fault(f"lz4: more than {limit} bytes", bytes(out[:limit]))
+    except lz4frames.Lz4Error as error:
+        raise Fault(f"lz4: {error}", bytes(out)) from error
+    except Fault:
+        raise
+    except Exception as error:  # LZ4BlockError, and ValueError on sizes
+        raise Fault(f"lz4: {error}", bytes(out)) from error
+    return bytes(out)
+
+
+def _zstd(data: bytes, limit: int) -> bytes:
+    from zstandard import ZstdDecompressor, ZstdError
+
+    out = bytearray()
+    # A window above 128 MiB is refused by the library itself; one of the limit's size is all that may be of use.
+    reader = ZstdDecompressor(max_window_size=1 << 27).stream_reader(BytesIO(data), read_across_frames=True)
+    try:
+        while piece := reader.read(min(_CHUNK, limit + 1 - len(out))):
+            out += piece
+            if len(out) > limit:
+                raise Fault(f"zstd: more than {limit} bytes", bytes(out[:limit]))
+    except ZstdError as error:
+        raise Fault(f"zstd: {error}", bytes(out)) from error
+    return bytes(out)
+
+
+_INFLATE: Final[dict[int, Callable[[bytes, int], bytes]]] = {1: _gzip, 2: _snappy, 3: _lz4, 4: _zstd}
+
+
+def inflate(codec: int, data: bytes | bytearray | memoryview, limit: int) -> Inflated:
+    """The plain bytes of a batch's compressed part, `limit` bytes of them at most."""
+    if codec == 0:
+        return Inflated(bytes(data))
+    inflater = _INFLATE.get(codec)
+    if inflater is None:
+        return Inflated(b"", f"unknown {codec_name(codec)}")
+    try:
+        return Inflated(inflater(bytes(data), limit))
+    except Fault as fault:
+        return Inflated(fault.data, str(fault))
+    except ImportError as error:
+        return Inflated(b"", f"{codec_name(codec)}: library {error.name} is not installed")

@@ -1,0 +1,64 @@
+"""Kafka's variable-length integers: bytes in, (value, next position) out.
+
+Law: a varint that is cut or too long raises `Damage`, which every public reader turns into an `undecoded` mark; nothing is read
+at or behind `end`.
+"""
+
+from kcap.model import Buffer
+
+
+class Damage(Exception):
+    """The bytes do not read as they should; caught by every public reader, never seen by a caller of kcap."""
+
+    def __init__(self, reason: str, position: int, *, short: bool = False) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.position = position
+        """Byte at which reading stopped."""
+        self.short = short
+        """The bytes ended; more of them might have read well."""
+
+
+def short_of(what: str, position: int) -> Damage:
+    """The bytes end inside `what`."""
+    return Damage(f"{what} is cut at byte {position}", position, short=True)
+
+
+def read_uvarint(buffer: Buffer, position: int, end: int) -> tuple[int, int]:
+    """An unsigned varint of up to 5 bytes (KIP-482; ByteUtils.readUnsignedVarint)."""
+    value = shift = 0
+    at = position
+    while at < end:
+        byte = buffer[at]
+        at += 1
+        value |= (byte & 127) << shift
+        if byte < 128:
+            return value, at
+        shift += 7
+        if shift > 28:
+            raise Damage(f"varint of more than 5 bytes at byte {position}", position)
+    raise short_of("varint", position)
+
+
+def read_varlong(buffer: Buffer, position: int, end: int) -> tuple[int, int]:
+    """A zigzag varint of up to 10 bytes, as records use them (ByteUtils.readVarlong)."""
+    value = shift = 0
+    at = position
+    while at < end:
+        byte = buffer[at]
+        at += 1
+        value |= (byte & 127) << shift
+        if byte < 128:
+            value &= 0xFFFFFFFFFFFFFFFF
+            return (value >> 1) ^ -(value & 1), at
+        shift += 7
+        if shift > 63:
+            raise Damage(f"varlong of more than 10 bytes at byte {position}", position)
+    raise short_of("varlong", position)
+
+
+def read_varint(buffer: Buffer, position: int, end: int) -> tuple[int, int]:
+    """A zigzag varint of up to 5 bytes, as records use them (ByteUtils.readVarint)."""
+    value, at = read_uvarint(buffer, position, end)
+    value &= 0xFFFFFFFF
+    return (value >> 1) ^ -(value & 1), at

@@ -1,0 +1,216 @@
+"""pcapng files, block by block, with the cases that other libraries get wrong."""
+
+from struct import pack
+
+import pytest
+
+from tests.capture.handmade import (
+    START_NS,
+    block,
+    enhanced,
+    interface,
+    old_packet,
+    option,
+    pcap,
+    read_all,
+    save,
+    section,
+    simple,
+)
+
+US, NS = START_NS // 1000, START_NS
+
+
+def read(tmp_path, *parts: bytes, jit_after=None):
+    return read_all(save(tmp_path, b"".join(parts), "a.pcapng"), jit_after=jit_after)
+
+
+def times(got):
+    return [time for _, time, *_ in got]
+
+
+@pytest.mark.parametrize("order", "<>")
+def test_nanoseconds_are_exact_in_both_byte_orders(tmp_path, order):
+    got, found, weirds = read(
+        tmp_path, section(order), interface(resolution=9, order=order), enhanced(NS + 79, b"abc", order=order, wire=9)
+    )
+    assert got == [(1, NS + 79, b"abc", 9, 28 + 32, 1)]
+    assert not weirds.seen
+    assert found.files[0].format == "pcapng"
+    assert found.files[0].cut_packets == 1
+
+
+@pytest.mark.parametrize("jit_after", [None, 0])
+def test_each_interface_has_its_own_clock(tmp_path, jit_after):
+    got, *_ = read(
+        tmp_path,
+        section(),
+        interface(),
+        interface(resolution=9),
+        enhanced(US, b"a"),
+        enhanced(NS + 7, b"b", 1),
+        enhanced(US + 1, b"c"),
+        jit_after=jit_after,
+    )
+    assert times(got) == [START_NS, START_NS + 7, START_NS + 1000]
+
+
+@pytest.mark.parametrize("jit_after", [None, 0])
+def test_each_interface_has_its_own_link_type(tmp_path, jit_after):
+    got, found, _ = read(
+        tmp_path, section(), interface(1), interface(276), enhanced(US, b"a"), enhanced(US, b"b", 1), jit_after=jit_after
+    )
+    assert [link for *_, link in got] == [1, 276]
+    assert found.files[0].links == {1, 276}
+
+
+@pytest.mark.parametrize("jit_after", [None, 0])
+def test_a_section_forgets_the_interfaces_of_the_one_before(tmp_path, jit_after):
+    got, found, weirds = read(
+        tmp_path,
+        section(),
+        interface(),
+        enhanced(US, b"a"),
+        section(">"),
+        interface(113, resolution=9, order=">"),
+        enhanced(NS + 5, b"b", order=">"),
+        enhanced(NS + 6, b"c", 1, order=">"),
+        jit_after=jit_after,
+    )
+    assert [(time, link) for _, time, _, _, _, link in got] == [(START_NS, 1), (START_NS + 5, 113)]
+    assert weirds.kinds == ["block_malformed"]
+    assert [part.order for part in found.layouts[0]] == ["<", ">"]
+
+
+def test_binary_resolution_and_offset(tmp_path):
+    seconds, part = 1000, 3
+    got, *_ = read(
+        tmp_path, section(), interface(resolution=0x80 | 20, offset=1_700_000_000), enhanced(seconds << 20 | part, b"x")
+    )
+    assert times(got) == [START_NS + seconds * 10**9 + part * 10**9 // 2**20]
+
+
+@pytest.mark.parametrize(("resolution", "ticks", "expected"), [(0, 5, 5 * 10**9), (3, 5, 5_000_000), (12, 5001, 5)])
+def test_decimal_resolutions(tmp_path, resolution, ticks, expected):
+    got, *_ = read(tmp_path, section(), interface(resolution=resolution), enhanced(ticks, b"x"))
+    assert times(got) == [expected]
+
+
+def test_simple_packets_take_the_time_before_them_and_the_snapshot_length(tmp_path):
+    got, *_ = read(tmp_path, section(), interface(snaplen=4), simple(b"abcd", 10), enhanced(US, b"b"), simple(b"xyz"))
+    assert [(time, data, wire) for _, time, data, wire, _, _ in got] == [
+        (0, b"abcd", 10),
+        (START_NS, b"b", 1),
+        (START_NS, b"xyz", 3),
+    ]
+
+
+def test_obsolete_packet_blocks_are_packets(tmp_path):
+    got, *_ = read(tmp_path, section(), interface(), interface(resolution=9), old_packet(NS + 3, b"abc", 1))
+    assert got[0][1:4] == (NS + 3, b"abc", 3)
+
+
+def test_key_logs_names_and_drops_are_kept(tmp_path):
+    log = b"CLIENT_RANDOM 00 11\n"
+    names = pack("<HH", 1, 12) + b"\x0a\0\0\x01broker1\0" + pack("<HH", 2, 19) + bytes(15) + b"\x01me\0\0" + pack("<HH", 0, 0)
+
+    def statistics(number, dropped, system):
+        options = option(5, pack("<Q", dropped)) + option(7, pack("<Q", system)) + option(0, b"")
+        return block(5, pack("<III", number, 0, 0) + options)
+
+    got, found, weirds = read(
+        tmp_path,
+        section(),
+        interface(),
+        interface(),
+        block(10, pack("<II", 0x544C534B, len(log)) + log),
+        block(10, pack("<II", 0x57474B4C, 4) + b"none"),
+        block(4, names),
+        statistics(0, 1, 1),
+        enhanced(US, b"a"),
+        statistics(0, 3, 2),
+        statistics(1, 4, 0),
+        block(0xBAD, b"custom"),
+    )
+    file = found.files[0]
+    assert len(got) == 1
+    assert file.secrets == [log]
+    assert file.names == {"10.0.0.1": "broker1", "::1": "me"}
+    assert file.kernel_drops == 9
+    assert weirds.kinds == ["kernel_drops"]
+
+
+def test_a_drop_count_of_nothing_is_no_weird(tmp_path):
+    _, found, weirds = read(
+        tmp_path, section(), interface(), enhanced(US, b"a"), block(5, pack("<III", 0, 0, 0) + option(5, bytes(8)))
+    )
+    assert found.files[0].kernel_drops == 0
+    assert not weirds.seen
+
+
+@pytest.mark.parametrize("cut", [1, 11, 20, 35])
+def test_a_cut_block_ends_the_file_with_a_weird(tmp_path, cut):
+    whole = section() + interface() + enhanced(US, b"a") * 3
+    got, found, weirds = read(tmp_path, whole + enhanced(US, b"bbbb")[:cut])
+    assert len(got) == 3
+    assert weirds.kinds == ["file_truncated"]
+    assert weirds.seen[0][4] == len(whole)
+    assert not found.files[0].complete
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        pack("<II", 6, 8) + bytes(40),
+        pack("<II", 6, 1 << 30) + bytes(40),
+        b"\x0a\x0d\x0d\x0a" + pack("<II", 28, 0x11111111) + bytes(16),
+    ],
+)
+def test_a_block_that_cannot_be_followed_ends_the_file(tmp_path, bad):
+    got, found, weirds = read(tmp_path, section(), interface(), enhanced(US, b"a"), bad, enhanced(US, b"never"))
+    assert len(got) == 1
+    assert weirds.kinds == ["block_malformed"]
+    assert not found.files[0].complete
+
+
+@pytest.mark.parametrize("jit_after", [None, 0])
+def test_a_packet_larger_than_its_block_gives_what_is_there(tmp_path, jit_after):
+    lie = bytearray(enhanced(US, b"abcd", wire=500))
+    lie[20:24] = pack("<I", 400)
+    got, _, weirds = read(
+        tmp_path, section(), interface(), enhanced(US, b"a"), bytes(lie), enhanced(US, b"z"), jit_after=jit_after
+    )
+    assert [data for _, _, data, *_ in got] == [b"a", b"abcd", b"z"]
+    assert weirds.kinds == ["block_malformed"]
+
+
+@pytest.mark.parametrize("jit_after", [None, 0])
+def test_a_time_beyond_64_bits_takes_the_one_before(tmp_path, jit_after):
+    got, _, weirds = read(
+        tmp_path, section(), interface(), enhanced(US, b"a"), enhanced(1 << 63, b"b"), enhanced(US, b"c"), jit_after=jit_after
+    )
+    assert times(got) == [START_NS] * 3
+    assert weirds.kinds == ["block_malformed"]
+
+
+@pytest.mark.parametrize(
+    "odd", [block(1, b"ab"), interface(resolution=0xFF), interface(offset=1 << 62), block(1, pack("<HHI", 1, 0, 0) + b"\x0e\0\4\0abcd")]
+)
+def test_odd_interface_descriptions_do_not_stop(tmp_path, odd):
+    got, _, weirds = read(tmp_path, section(), odd, interface(), enhanced(US, b"a", 1))
+    assert times(got) == [START_NS]
+    assert weirds.kinds == ["block_malformed"]
+
+
+def test_lengths_without_padding_are_forgiven(tmp_path):
+    body = pack("<IIIII", 0, US >> 32, US & 0xFFFFFFFF, 3, 3) + b"abc"
+    odd = pack("<II", 6, 35) + body + b"\0" + pack("<I", 35)
+    got, _, weirds = read(tmp_path, section(), interface(), odd, enhanced(US, b"z"))
+    assert [data for _, _, data, *_ in got] == [b"abc", b"z"]
+    assert not weirds.seen
+
+
+def test_pcap_inside_is_content(tmp_path):
+    inner = pcap([(START_NS, b"x")])
+    got, *_ = read(tmp_path, section(), interface(), enhanced(US, inner))
+    assert got[0][2] == inner

@@ -1,0 +1,33 @@
+"""What every test may use, and how hard the laws are searched.
+
+`KCAP_LAWS=deep ./test tests/laws` tries hundreds of times as many examples; on a build machine (CI set) the examples are fixed.
+"""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+ROOT = Path(__file__).resolve().parent.parent
+
+# No deadline: the first example of a law may compile a kernel or load a schema.
+settings.register_profile("fast", max_examples=50, deadline=None)
+settings.register_profile("ci", parent=settings.get_profile("fast"), derandomize=True, print_blob=True)
+settings.register_profile("deep", max_examples=20_000, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile(os.environ.get("KCAP_LAWS") or ("ci" if os.environ.get("CI") else "fast"))
+
+
+@pytest.fixture(scope="session")
+def pcaps() -> Path:
+    """The folder of small real captures; pcaps/README.md tells their stories."""
+    return ROOT / "pcaps"
+
+
+@pytest.fixture(scope="session")
+def truths(pcaps: Path) -> dict[str, dict[str, Any]]:
+    """What the recorded programs logged about themselves, by file name (pcaps/truths.json)."""
+    captures: dict[str, dict[str, Any]] = json.loads((pcaps / "truths.json").read_text(encoding="utf-8"))["captures"]
+    return captures

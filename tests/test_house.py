@@ -1,0 +1,195 @@
+"""The laws of the house: what a reader may rely on in every file, and what no linter knows."""
+
+import ast
+import importlib.util
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kcap.weird import WeirdKind
+
+ROOT = Path(__file__).resolve().parent.parent
+SOURCES = sorted(p for folder in ("kcap", "spark_jobs") for p in (ROOT / folder).rglob("*.py"))
+OWN = {"pcaps", "docs", "tests", "kcap", "spark_jobs", "benchmarks", ".ci"}
+TEXT = {".py", ".md", ".toml", ".lock", ".json", ".jsonl", ".lark", ".tcss", ".txt", ".cfg", ".ini", ".sh", ".yml", ".yaml", ""}
+
+WITHOUT_MIRROR = {
+    "kcap/limits.py": "numbers with reasons",
+    "kcap/errors.py": "five one-line classes",
+}
+PRINTERS = ("kcap/cli/", "spark_jobs/", "kcap/schema/importer.py")
+HEAVY = {"textual", "ibis", "duckdb", "pandas", "scapy", "pyspark", "numba", "rich.live"}
+
+
+def relative(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+def own_text_files() -> Iterator[Path]:
+    """The project's own text files; what tools leave behind is not among them."""
+    yield from (p for p in ROOT.iterdir() if p.is_file() and p.suffix in TEXT)
+    for folder in OWN:
+        yield from (p for p in (ROOT / folder).rglob("*") if p.is_file() and p.suffix in TEXT and "__pycache__" not in p.parts)
+
+
+def test_every_module_has_its_mirror() -> None:
+    """kcap/x/y.py is tested by tests/x/test_y.py; the list of exceptions only gets shorter."""
+    modules = [p for p in SOURCES if relative(p).startswith("kcap/") and p.name not in ("__init__.py", "__main__.py")]
+    mirrors = {relative(p): ROOT / "tests" / p.relative_to(ROOT / "kcap").with_name(f"test_{p.name}") for p in modules}
+    missing = {module for module, mirror in mirrors.items() if not mirror.exists()}
+    assert missing - WITHOUT_MIRROR.keys() == set()
+    assert WITHOUT_MIRROR.keys() - missing == set(), "has its test, or is gone: take it off the list"
+
+
+def test_every_mirror_has_its_module() -> None:
+    """A test file in a mirrored folder is named after what it tests."""
+    folders = {p.parent.relative_to(ROOT / "kcap") for p in SOURCES if relative(p).startswith("kcap/")} - {Path()}
+    tests = [p for folder in folders for p in (ROOT / "tests" / folder).glob("test_*.py")]
+    modules = {p: ROOT / "kcap" / p.parent.relative_to(ROOT / "tests") / p.name.removeprefix("test_") for p in tests}
+    assert [relative(p) for p, module in modules.items() if not module.exists()] == []
+
+
+def test_modules_hold_one_idea() -> None:
+    """No module is longer than 450 lines."""
+    lengths = {relative(p): len(p.read_text(encoding="utf-8").splitlines()) for p in SOURCES}
+    assert {name: n for name, n in lengths.items() if n > 450} == {}
+
+
+def test_modules_say_what_they_are_for() -> None:
+    """Every module that holds code opens with a docstring."""
+    trees = {relative(p): ast.parse(p.read_text(encoding="utf-8")) for p in SOURCES}
+    assert [name for name, tree in trees.items() if tree.body and not ast.get_docstring(tree)] == []
+
+
+def test_every_weird_is_seen_somewhere() -> None:
+    """A kind of oddity that nothing reports is not in the list."""
+    used = {
+        node.attr
+        for p in SOURCES
+        if relative(p) != "kcap/weird.py"
+        for node in ast.walk(ast.parse(p.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Attribute)
+    }
+    assert {kind.name for kind in WeirdKind} - used == set()
+
+
+def test_only_the_front_ends_print() -> None:
+    """The core has no output: neither print nor the standard streams."""
+    talkers = set()
+    for path in SOURCES:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            prints = isinstance(node, ast.Name) and node.id == "print"
+            streams = isinstance(node, ast.Attribute) and node.attr in ("stdout", "stderr", "__stdout__", "__stderr__")
+            if prints or (streams and isinstance(node.value, ast.Name) and node.value.id == "sys"):
+                talkers.add(relative(path))
+    assert {name for name in talkers if not name.startswith(PRINTERS)} == set()
+
+
+def test_nothing_swallows_what_it_does_not_know() -> None:
+    """No bare except, and no `except Exception` that goes on as if nothing had happened."""
+    silent = []
+    for path in SOURCES:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ExceptHandler):
+                broad = isinstance(node.type, ast.Name) and node.type.id in ("Exception", "BaseException")
+                if node.type is None or (broad and isinstance(node.body[0], ast.Pass)):
+                    silent.append(f"{relative(path)}:{node.lineno}")
+    assert silent == []
+
+
+def test_the_tree_knows_no_machine() -> None:
+    """No home folders and no package-index addresses in any file: a checkout works wherever it is."""
+    places = [r"/home/[a-z]", r"/Users/[A-Za-z]", r"/root\b/", r"[A-Z]:\\Users", r"(?<![\w.])/work/"]
+    indexes = [r"--(extra-)?index-url", r"index-url\s*=", r"find-links", r"https?://[^\s)\"']*/simple\b"]
+    pattern = re.compile("|".join(places + indexes))
+    found = [
+        f"{relative(path)}:{number}: {line.strip()[:80]}"
+        for path in own_text_files()
+        if path != Path(__file__).resolve()
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+        if pattern.search(line)
+    ]
+    assert found == []
+
+
+def test_every_dependency_says_why_it_is_there() -> None:
+    """Each requirement in pyproject.toml carries its reason; each lock line its hashes and no address."""
+    project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    requirements = [line for line in project.splitlines() if re.match(r'\s+"[a-z][\w.\[\]-]*[<>=~!]', line)]
+    assert len(requirements) > 20
+    assert [line for line in requirements if "#" not in line] == []
+    for name in ("requirements.lock", "requirements-run.lock"):
+        lock = (ROOT / name).read_text(encoding="utf-8")
+        assert "--hash=sha256:" in lock
+        assert "://" not in lock
+
+
+def test_the_small_lock_is_part_of_the_large_one() -> None:
+    """Both commands of the README install the same versions."""
+    full, small = (
+        set(re.findall(r"^[a-z][\w.-]*==[^\s;]+", (ROOT / name).read_text(encoding="utf-8"), re.MULTILINE))
+        for name in ("requirements.lock", "requirements-run.lock")
+    )
+    assert small - full == set()
+
+
+def test_every_capture_has_its_story(pcaps: Path) -> None:
+    """A capture in pcaps/ stands in its README and in truths.json, with its packets counted."""
+    spec = importlib.util.spec_from_file_location("trim", pcaps / "trim.py")
+    assert spec is not None
+    assert spec.loader is not None
+    trim = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(trim)
+    captures = json.loads((pcaps / "truths.json").read_text(encoding="utf-8"))["captures"]
+    story = (pcaps / "README.md").read_text(encoding="utf-8")
+    files = {name for entry in captures.values() for name in entry["files"]}
+    assert files == {p.name for p in pcaps.iterdir() if ".pcap" in p.name}
+    assert [name for name in captures if name not in story] == []
+    for entry in captures.values():
+        counts = [sum(link >= 0 for _, link, _ in trim.pieces((pcaps / name).read_bytes())) for name in entry["files"]]
+        assert counts == entry["packets"], entry["files"]
+
+
+def modules_after(*arguments: str) -> set[str]:
+    """Top-level modules that a run of kcap has loaded when it ends."""
+    program = (
+        "import sys\n"
+        "sys.argv = ['kcap', *sys.argv[1:]]\n"
+        "from kcap.cli.main import main\n"
+        "code = 0\n"
+        "try:\n"
+        "    code = main()\n"
+        "except SystemExit as stop:\n"
+        "    code = stop.code\n"
+        "sys.stderr.write('\\n' + ' '.join(sorted(sys.modules)))\n"
+        "sys.exit(code)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, *arguments], cwd=ROOT, capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout
+    return set(done.stderr.splitlines()[-1].split())
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["rows", "--help"], ["rows", "pcaps/node-platformatic.pcap"]], ids=" ".join)
+def test_a_command_loads_only_what_it_uses(arguments: list[str]) -> None:
+    """Help and the rows of a small file come without the terminal UI, the report engines, Spark or a compiler."""
+    assert modules_after(*arguments) & HEAVY == set()
+
+
+def test_the_readme_claims_what_exists() -> None:
+    """Every command in the README's table is one that `kcap --help` lists."""
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    claimed = set(re.findall(r"^\| `kcap ([a-z]+)", readme, re.MULTILINE))
+    shown = subprocess.run(
+        [sys.executable, "-c", "from kcap.cli.main import main; main()", "--help"],
+        cwd=ROOT, capture_output=True, text=True, timeout=60, check=False,
+    ).stdout  # fmt: skip
+    assert claimed
+    assert {command for command in claimed if not re.search(rf"^\s*{command}\b", shown, re.MULTILINE)} == set()
