@@ -30,6 +30,12 @@ capture displace packets by a few tens at most."""
 REORDER_NS = SECOND_NS
 """Capture time after which an acknowledged hole is taken for lost."""
 
+EARLY_SEGMENTS = 2 * REORDER_SEGMENTS
+"""Data segments that an answer waits for its request: the request itself may stand behind a hole for as long as a hole may."""
+
+EARLY_NS = 2 * REORDER_NS
+"""Capture time that an answer waits for its request."""
+
 REORDER_BYTES_MAX = 16 << 20
 """Bytes that may wait behind a hole which nobody acknowledged: above the receive windows that Linux grants (6 MiB)."""
 
@@ -108,8 +114,9 @@ OPEN_WINDOWS_BYTES = 32 << 20
 JIT_AFTER_BYTES = 8 << 20
 """A file is read by the compiled kernels from here on; below, importing numba costs more than it saves (0.3 to 0.5 s)."""
 
-DECOMPRESS_INPUT_BYTES = 2 << 10
-"""Compressed bytes given to zstd at once, whose output cannot be bounded otherwise: 4 bytes may become a block of 128 KiB."""
+DECOMPRESS_INPUT_BYTES = 1 << 10
+"""Compressed bytes given to zstd at once, whose output cannot be bounded otherwise: 4 bytes may become a block of 128 KiB,
+so this is 32 MiB at worst."""
 
 FRAGMENT_BYTES_MAX = 2 << 16
 """Bytes kept of one unfinished IP datagram: twice what its length field can say, for overlapping copies."""
@@ -120,6 +127,3 @@ INFLATED_BYTES_MAX = 16 << 20
 
 INFLATED_RATIO_MAX = 64
 """A larger batch may grow to this many times its size; JSON logs reach 20 to 40 under zstd. What lies beyond is not read."""
-
-WRAPPER_DEPTH_MAX = 1
-"""Message sets within message sets; Kafka's own reader refuses a compressed message inside a compressed one."""

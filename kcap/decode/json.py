@@ -19,11 +19,11 @@ from kcap.wire.varints import Damage
 Records = Literal["base64", "size"]
 """What stands for a records field: its bytes, or `recordsSizeInBytes` as in the broker's request log."""
 
-_UNPACKED: Final = frozenset({ops.FIXED, ops.INT, ops.ERROR, ops.TOPIC_ID})
-_STRINGS: Final = {ops.STRING: False, ops.TOPIC_NAME: False, ops.COMPACT_STRING: True, ops.COMPACT_TOPIC_NAME: True}
-_BYTES: Final = {ops.BYTES: False, ops.RECORDS: False, ops.COMPACT_BYTES: True, ops.COMPACT_RECORDS: True}
-_RECORDS: Final = frozenset({ops.RECORDS, ops.COMPACT_RECORDS})
-_ARRAYS: Final = {ops.ARRAY: False, ops.PARTITIONS: False, ops.COMPACT_ARRAY: True, ops.COMPACT_PARTITIONS: True}
+UNPACKED: Final = frozenset({ops.FIXED, ops.INT, ops.ERROR, ops.TOPIC_ID})
+STRINGS: Final = {ops.STRING: False, ops.TOPIC_NAME: False, ops.COMPACT_STRING: True, ops.COMPACT_TOPIC_NAME: True}
+BYTES: Final = {ops.BYTES: False, ops.RECORDS: False, ops.COMPACT_BYTES: True, ops.COMPACT_RECORDS: True}
+RECORDS: Final = frozenset({ops.RECORDS, ops.COMPACT_RECORDS})
+ARRAYS: Final = {ops.ARRAY: False, ops.PARTITIONS: False, ops.COMPACT_ARRAY: True, ops.COMPACT_PARTITIONS: True}
 
 
 @dataclass(slots=True)
@@ -60,7 +60,7 @@ _CONVERT: Final = {"uuid": uuid_text, "float64": float_value}
 """Types whose unpacked value is not yet the JSON value."""
 
 
-class _Reader:
+class Reader:
     """Walks the rows of one plan over one body."""
 
     def __init__(self, plan: Plan, cursor: Cursor, records: Records) -> None:
@@ -79,21 +79,21 @@ class _Reader:
         """The field or fields of one row into `out`; returns the row behind them."""
         op, a, _, _ = self.rows[pc]
         label = self.labels[pc]
-        if op in _UNPACKED:
+        if op in UNPACKED:
             self.unpacked(label, out)
             return pc + 1
         if op == ops.TAGS:
             return self.tags(pc, out)
         key = label.keys[0]
-        compact = _STRINGS.get(op)
+        compact = STRINGS.get(op)
         if compact is not None:
             out[key] = self.cursor.read_string(compact=compact)
             return pc + 1
-        compact = _BYTES.get(op)
+        compact = BYTES.get(op)
         if compact is not None:
             self.bytes_field(op, key, compact, out)
             return pc + 1
-        compact = _ARRAYS.get(op)
+        compact = ARRAYS.get(op)
         if compact is not None:
             self.array(pc, out, key, compact)
         elif (op == ops.NULLABLE and self.cursor.read_int8() < 0) or (
@@ -122,7 +122,7 @@ class _Reader:
         start, end = self.cursor.read_span(compact=compact, width=4)
         if start < 0:
             out[key] = None
-        elif op in _RECORDS and self.records == "size":
+        elif op in RECORDS and self.records == "size":
             out[f"{key}SizeInBytes"] = end - start
         else:
             out[key] = base64(bytes(self.cursor.buffer[start:end]))
@@ -209,7 +209,7 @@ def read_json(
 ) -> Reading:
     """The body at `buffer[start:end]` as JSON values. Bytes behind the message are left; `position` tells where it ended."""
     cursor = Cursor(buffer, start, end)
-    reader = _Reader(plan, cursor, records)
+    reader = Reader(plan, cursor, records)
     try:
         reader.fields(0, len(plan.rows) - 1, reader.reading.value)
     except Damage as damage:

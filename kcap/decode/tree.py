@@ -1,6 +1,284 @@
-"""stub"""
-from typing import Any
-class Buffers:
-    def __init__(self, b: Any) -> None: ...
-class Node: ...
-def message_tree(*a: Any) -> Any: ...
+"""A message as nodes with byte spans: frame, header and plan in, the root node out.
+
+Laws (with those of `kcap.decode.nodes`): length bytes belong to their string, array counts and tag sections are nodes of their
+own; of a damaged body what was read stays and the rest is one `undecoded` node; nothing raises.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Final
+
+from kcap.decode import ops
+from kcap.decode.json import ARRAYS, BYTES, RECORDS, STRINGS, UNPACKED, Reader, single
+from kcap.decode.nodes import Buffers, Node, Tiler
+from kcap.decode.plan import Label, Plan
+from kcap.decode.words import words
+from kcap.wire.cursor import Cursor
+from kcap.wire.text import decode_text
+from kcap.wire.varints import Damage
+
+if TYPE_CHECKING:
+    from kcap.decode.message import Header
+
+OPENERS: Final[dict[str, Callable[[Buffers, int, int, int], Sequence[Node]]]] = {}
+"""Field type -> what makes the nodes of its bytes `(buffers, buffer, start, end)`. Filled from above: `kcap.records.nodes` adds
+`records`, since this layer does not know what record batches look like."""
+
+
+class _Body:
+    """Makes the nodes of one plan over one buffer."""
+
+    def __init__(self, plan: Plan, buffers: Buffers, buffer: int) -> None:
+        self.plan = plan
+        self.buffers = buffers
+        self.buffer = buffer
+
+    def tiler(self, start: int, end: int) -> Tiler:
+        return Tiler(self.buffers, self.buffer, start, end)
+
+    def fields(self, pc: int, stop: int, tiler: Tiler) -> None:
+        """The fields of rows `pc` up to `stop`; raises Damage."""
+        while pc < stop:
+            pc = self.row(pc, tiler)
+
+    def struct(self, pc: int, stop: int, start: int, end: int) -> list[Node]:
+        return self.tiler(start, end).finish(lambda tiler: self.fields(pc, stop, tiler))
+
+    def measure(self, pc: int, tiler: Tiler) -> tuple[int, bool]:
+        """Steps over what the row begins: (end, whether all of it reads). Of something damaged the end is the span's."""
+        cursor = tiler.cursor
+        ahead = Cursor(cursor.buffer, cursor.position, cursor.end)
+        try:
+            Reader(self.plan, ahead, "size").row(pc, {})
+        except Damage:
+            return cursor.end, False
+        return ahead.position, True
+
+    def row(self, pc: int, tiler: Tiler, name: str = "") -> int:
+        """The node or nodes of one row; the row behind them. Raises Damage behind a node that is damaged inside."""
+        op, a, _, _ = self.plan.rows[pc]
+        label = self.plan.labels[pc]
+        if op in UNPACKED:
+            self.unpacked(label, tiler, name)
+            return pc + 1
+        name = name or (label.names[0] if label.names else "tags")
+        if op in STRINGS:
+            self.string(name, STRINGS[op], tiler)
+            return pc + 1
+        if op in BYTES:
+            self.bytes_field(name, op, tiler)
+            return pc + 1
+        start = tiler.cursor.position
+        end, whole = self.measure(pc, tiler)
+        if op in ARRAYS:
+            self.array(pc, name, start, end, tiler)
+        elif op == ops.TAGS:
+            tiler.cursor.position = end
+            tiler.add(name, start, None, "", lambda: self.tags(pc, start, end))
+        elif op == ops.STRUCT:
+            tiler.cursor.position = end
+            tiler.add(name, start, None, "", lambda: self.struct(pc + 1, a, start, end))
+        else:
+            null = self.is_null(op, start, end)
+            tiler.cursor.position = end
+            said = "null" if null else ""
+            tiler.add(name, start, None, said, lambda: self.nullable(pc, start, end))
+        if not whole:
+            raise Damage("", end)
+        return a
+
+    def unpacked(self, label: Label, tiler: Tiler, name: str) -> None:
+        for field, key, kind in zip(label.names, label.keys, label.types, strict=True):
+            form = single(field, key, kind).unpack
+            assert form is not None
+            tiler.fixed(name or field, form, kind, field)
+
+    def string(self, name: str, compact: bool, tiler: Tiler) -> None:
+        cursor = tiler.cursor
+        start = cursor.position
+        at, end = cursor.read_span(compact=compact, width=2, string=True)
+        value = None if at < 0 else decode_text(bytes(cursor.buffer[at:end]))
+        tiler.add(name, start, value, "null" if value is None else value)
+
+    def bytes_field(self, name: str, op: int, tiler: Tiler) -> None:
+        cursor = tiler.cursor
+        start = cursor.position
+        at, end = cursor.read_span(compact=BYTES[op], width=4)
+        value = None if at < 0 else bytes(cursor.buffer[at:end])
+        node = tiler.add(name, start, value, words(name, "bytes", value))
+        opener = OPENERS.get("records") if op in RECORDS else None
+        if opener and value:
+            node.expand = lambda: self.opened(opener, start, at, end)
+
+    def opened(self, opener: Callable[..., Sequence[Node]], start: int, at: int, end: int) -> list[Node]:
+        """The length of a bytes field, then the nodes of what it holds."""
+        length = Node("length", end - at, str(end - at), self.buffers, self.buffer, start, at)
+        return [length, *opener(self.buffers, self.buffer, at, end)]
+
+    def is_null(self, op: int, start: int, end: int) -> bool:
+        if start >= end:
+            return False
+        byte = self.buffers[self.buffer][start]
+        return byte == 0 if op == ops.NULLABLE_TAGGED else byte > 127
+
+    def nullable(self, pc: int, start: int, end: int) -> list[Node]:
+        op, a, _, _ = self.plan.rows[pc]
+
+        def build(tiler: Tiler) -> None:
+            at = tiler.cursor.position
+            marker = tiler.cursor.read_uvarint() if op == ops.NULLABLE_TAGGED else tiler.cursor.read_int8()
+            tiler.add("present", at, marker, "null" if self.is_null(op, start, end) else "present")
+            if not self.is_null(op, start, end):
+                self.fields(pc + 1, a, tiler)
+
+        return self.tiler(start, end).finish(build)
+
+    # --- arrays ------------------------------------------------------------------------------------------------------
+    def array(self, pc: int, name: str, start: int, end: int, tiler: Tiler) -> None:
+        cursor = tiler.cursor
+        count = cursor.read_size(compact=ARRAYS[self.plan.rows[pc][0]], width=4)
+        cursor.position = end
+        said = "null" if count < 0 else "1 entry" if count == 1 else f"{count} entries"
+        tiler.add(name, start, None, said, lambda: self.elements(pc, start, end))
+
+    def elements(self, pc: int, start: int, end: int) -> list[Node]:
+        op, exit_row, _, _ = self.plan.rows[pc]
+        kind = self.plan.labels[pc].types[0][2:]
+        body, loop = pc + 1, exit_row - 1
+
+        def build(tiler: Tiler) -> None:
+            at = tiler.cursor.position
+            count = tiler.cursor.read_size(compact=ARRAYS[op], width=4)
+            tiler.add("count", at, count, "null" if count < 0 else str(count))
+            if loop < body:
+                label = single("", "", kind)
+                for index in range(count):
+                    self.unpacked(label, tiler, f"[{index}]")
+            elif kind in ("string", "bytes"):
+                for index in range(count):
+                    self.row(body, tiler, f"[{index}]")
+            else:
+                for index in range(count):
+                    self.element(body, loop, index, tiler)
+
+        return self.tiler(start, end).finish(build)
+
+    def element(self, body: int, loop: int, index: int, tiler: Tiler) -> None:
+        cursor = tiler.cursor
+        start = cursor.position
+        ahead = Cursor(cursor.buffer, start, cursor.end)
+        whole = True
+        try:
+            Reader(self.plan, ahead, "size").fields(body, loop, {})
+        except Damage:
+            if start == cursor.end:
+                raise
+            ahead.position, whole = cursor.end, False
+        end = cursor.position = ahead.position
+        tiler.add(f"[{index}]", start, None, "", lambda: self.struct(body, loop, start, end))
+        if not whole:
+            raise Damage("", end)
+
+    # --- tags --------------------------------------------------------------------------------------------------------
+    def tags(self, pc: int, start: int, end: int) -> list[Node]:
+        rows, labels = self.plan.rows, self.plan.labels
+        cases = {rows[at][1]: at for at in range(pc + 2, pc + 2 + rows[pc + 1][3])}
+
+        def build(tiler: Tiler) -> None:
+            for _ in range(tiler.uvarint("count")):
+                self.tag({tag: (rows[at][2], labels[at].names[0]) for tag, at in cases.items()}, tiler)
+
+        return self.tiler(start, end).finish(build)
+
+    def tag(self, cases: dict[int, tuple[int, str]], tiler: Tiler) -> None:
+        """One tagged field: its number, its size, its value."""
+        cursor = tiler.cursor
+        start = cursor.position
+        number = cursor.read_uvarint()
+        size = cursor.read_uvarint()
+        target, name = cases.get(number, (-1, f"tag {number}"))
+        whole = size <= cursor.left
+        end = cursor.position + size
+        if whole and target >= 0:
+            part = self.tiler(cursor.position, cursor.end)
+            end, whole = self.measure(target, part)
+            whole = whole and end == cursor.position + size
+        if not whole:
+            end = cursor.end
+        value = bytes(cursor.buffer[cursor.position : end]) if target < 0 else None
+        cursor.position = end
+
+        def inside() -> list[Node]:
+            def build(inner: Tiler) -> None:
+                inner.uvarint("tag")
+                inner.uvarint("size")
+                if target >= 0:
+                    self.row(target, inner, name)
+                    return
+                at = inner.cursor.position
+                data = inner.cursor.read_bytes(size, f"tagged field {number}")
+                inner.add("data", at, data, words("", "bytes", data))
+
+            return self.tiler(start, end).finish(build, f"{name} does not fill its tagged field")
+
+        tiler.add(name, start, value, "" if target >= 0 else words("", "bytes", value), inside)
+        if not whole:
+            raise Damage("", end)
+
+
+def body_nodes(plan: Plan, buffers: Buffers, buffer: int, start: int, end: int) -> list[Node]:
+    """The body of a message over `buffer[start:end]`; bytes behind it are one `undecoded` node."""
+    body = _Body(plan, buffers, buffer)
+    return body.tiler(start, end).finish(
+        lambda tiler: body.fields(0, len(plan.rows) - 1, tiler), "bytes behind the message"
+    )
+
+
+def message_tree(
+    buffers: Buffers, name: str | None, fixed: list[tuple[str, str]], header: "Header", plan: Plan | None, unknown: str | None
+) -> Node:
+    """The root: header and body of the frame in buffer 0. `fixed` are the header's fields (name, type) in order."""
+    frame = buffers[0]
+    size = len(frame)
+    end = size if header.fault else header.end
+
+    def header_nodes() -> list[Node]:
+        def build(tiler: Tiler) -> None:
+            for field, kind in fixed:
+                _header_field(field, kind, tiler)
+
+        return Tiler(buffers, 0, 0, end).finish(build, header.fault or "bytes behind the header")
+
+    def nodes() -> list[Node]:
+        found = [Node("header", None, "", buffers, 0, 0, end, header_nodes)] if fixed and end else []
+        if plan is None or header.fault:
+            tiler = Tiler(buffers, 0, end, size)
+            tiler.rest(unknown or "")
+            return found + tiler.nodes
+        found.append(
+            Node("body", None, name or "", buffers, 0, end, size, lambda: body_nodes(plan, buffers, 0, end, size))
+        )
+        return found
+
+    return Node(name or "message", None, unknown or "" if plan is None else "", buffers, 0, 0, size, nodes)
+
+
+def _header_field(name: str, kind: str, tiler: Tiler) -> None:
+    cursor = tiler.cursor
+    start = cursor.position
+    if kind == "tags":
+        count = cursor.read_uvarint()
+        for _ in range(count):
+            cursor.read_uvarint()
+            cursor.skip(cursor.read_uvarint(), "tagged field")
+        tiler.add(name, start, count, "1 tag" if count == 1 else f"{count} tags")
+    elif kind == "string":
+        value = cursor.read_string()
+        tiler.add(name, start, value, "null" if value is None else value)
+    elif kind == "uvarint":
+        tiler.uvarint(name)
+    else:
+        form = single(name, name, kind).unpack
+        assert form is not None
+        tiler.fixed(name, form, kind)
+
+

@@ -176,10 +176,17 @@ class Conversation:
         self._replay()
 
     def _replay(self) -> None:
-        """Hands the kept bytes on, in the order in which they came."""
+        """Hands the kept bytes on, both streams merged in packet order, so that an answer comes behind its request."""
         kept, self.kept = self.kept, []
         sinks = [s.sink for s in self.connection.streams]
-        for index, call in kept:
+        newest = [(0, 0), (0, 0)]
+        order = []
+        for place, (index, call) in enumerate(kept):
+            if len(call) == 8:
+                newest[index] = max(newest[index], (call[5], call[6]))  # what waited for it comes with it
+            order.append((*newest[index], place))
+        for _, _, place in sorted(order):
+            index, call = kept[place]
             if len(call) == 8:
                 sinks[index].data(*call)
             else:

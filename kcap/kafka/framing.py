@@ -8,10 +8,11 @@ cannot start a frame, begin a search (`hunting.Hunter`).
 """
 
 from collections import deque
+from collections.abc import Iterable
 
 from kcap import limits
 from kcap.kafka.frames import FLAG, Frame
-from kcap.kafka.hunting import Hunter, Piece
+from kcap.kafka.hunting import NO_PACKET, Hunter, Piece, Region
 from kcap.net.connections import REF_FILE_SHIFT
 from kcap.net.tcp import Stream
 from kcap.weird import WeirdKind
@@ -100,15 +101,15 @@ class Framer:
         """The frame's last byte has passed, or (`whole` false) the stream ended in it."""
         raise NotImplementedError
 
-    def judge(self, region: bytearray, at: int, hole: bool, first: bool) -> bool | None:
-        """Can the frame boundary be at `region[at]`? None: not before more bytes are seen; `hole`: none will come.
+    def judge(self, region: Region, at: int, final: bool, first: bool) -> bool | None:
+        """Can the frame boundary be at `region[at]`? None: not before more bytes are seen; `final`: none will come.
 
         `first`: the region starts where the capture of this stream starts, so a boundary there needs less proof.
         """
         raise NotImplementedError
 
-    def candidates(self, region: bytearray, start: int, stop: int) -> "list[int]":
-        """Places in `region[start:stop]` at which a frame could start, in order."""
+    def candidates(self, region: Region, start: int) -> Iterable[int]:
+        """Places from `region[start]` on at which a frame could start."""
         raise NotImplementedError
 
     # -- bytes --------------------------------------------------------------------------------------------------------
@@ -128,8 +129,10 @@ class Framer:
         queue = deque(pieces)
         while queue:
             piece = queue.popleft()
-            if self.hunter is None:
-                offset, data, length, time_ns, ref, position = piece
+            offset, data, length, time_ns, ref, position = piece
+            if ref == NO_PACKET:
+                again = self._gap(offset, length)
+            elif self.hunter is None:
                 again = self._read(offset, data, 0, len(data), length, time_ns, ref, position)
             else:
                 again = self._found(self.hunter.data(piece))
@@ -196,33 +199,39 @@ class Framer:
     def gap(self, offset: int, length: int, time_ns: int) -> None:
         """Bytes that no packet carries."""
         self.losses += 1
+        self._reread([Piece(offset, b"", length, time_ns, NO_PACKET, 0)])
+
+    def _gap(self, offset: int, length: int) -> list[Piece]:
+        """Steps over a hole inside a frame; where it covers a boundary, gives back what is to be searched."""
         while length > 0:
             if self.hunter is not None:
-                found = self.hunter.hole()
-                if found is None:
-                    return
-                self._reread(self._found(found))
-                continue
+                return self._found(self.hunter.hole(offset, length))
             frame = self.open
             if frame is None:
                 self.hunter = Hunter(self)
-                return
-            if not frame.size:
-                self._reread(self._lose(frame, WeirdKind.BOUNDARY_LOST))
-                continue
-            frame.contiguous = False
-            frame.flags |= GAP
-            take = min(frame.start + frame.size - offset, length)
-            offset, length = offset + take, length - take
-            if not self._progress(frame):
-                self._reread(self._lose(frame, WeirdKind.BOUNDARY_LOST))
-            elif offset == frame.start + frame.size:
+                return []
+            lost = not frame.size
+            if frame.size:
+                frame.contiguous = False
+                frame.flags |= GAP
+                take = min(frame.start + frame.size - offset, length)
+                offset, length = offset + take, length - take
+                if frame.pieces is not None:
+                    frame.pieces.append(Piece(offset - take, b"", take, 0, NO_PACKET, 0))
+                lost = not self._progress(frame)
+            if lost:
+                again = self._lose(frame, WeirdKind.BOUNDARY_LOST)
+                if length:
+                    again.append(Piece(offset, b"", length, 0, NO_PACKET, 0))
+                return again
+            if offset == frame.start + frame.size:
                 self._close(frame)
+        return []
 
     def finish(self) -> None:
         """The stream is over."""
         while self.hunter is not None:
-            found = self.hunter.hole()
+            found = self.hunter.finish()
             if found is None:
                 break
             self._reread(self._found(found))

@@ -154,7 +154,7 @@ class Pairing:
         segments = self.connection.data_segments
         while self.early:
             first = self.early[0]
-            if segments - first.mark < limits.REORDER_SEGMENTS and time_ns - first.seen_ns < limits.REORDER_NS:
+            if segments - first.mark < limits.EARLY_SEGMENTS and time_ns - first.seen_ns < limits.EARLY_NS:
                 return
             if first.frame is None:
                 return

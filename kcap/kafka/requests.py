@@ -20,11 +20,14 @@ from kcap.kafka.headers import (
     believable,
     read_header,
 )
+from kcap.kafka.hunting import Region
 from kcap.kafka.pairing import Pairing
 from kcap.net.tcp import Stream
 from kcap.weird import WeirdKind
 
 HEAD = REQUEST_HEAD.size
+HEADER_BYTES_MAX = HEAD + 32767
+CLIENT_ID_AT = 12
 CLIENT_IDS_KEPT = 8
 
 
@@ -167,25 +170,27 @@ class RequestFramer(Framer):
         self.pairing.request_done(exchange)
 
     # -- searching ----------------------------------------------------------------------------------------------------
-    def candidates(self, region: bytearray, start: int, stop: int) -> Iterable[int]:
+    def candidates(self, region: Region, start: int) -> Iterable[int]:
         patterns = [p for p in self.client_ids.values() if len(p) > 3]
-        if not patterns:
-            return [m.start() for m in SHAPE.finditer(region, start)]
         places = []
-        for pattern in patterns:
-            at = region.find(pattern, start + 12)
-            while at >= 0:
-                places.append(at - 12)
-                at = region.find(pattern, at + 1)
+        for low, high in region.captured(start):
+            if not patterns:
+                places += [m.start() for m in SHAPE.finditer(region.data, low, high)]
+            for pattern in patterns:
+                at = region.data.find(pattern, low + CLIENT_ID_AT, high)
+                while at >= 0:
+                    places.append(at - CLIENT_ID_AT)
+                    at = region.data.find(pattern, at + 1, high)
         return places
 
-    def judge(self, region: bytearray, at: int, hole: bool, first: bool) -> bool | None:
-        header, size = self._header_at(region, at)
-        if size is None:
-            return False if hole else None
-        if header is None or header.body is None or not header.known or not 0 <= size <= limits.HUNT_FRAME_MAX:
-            cut = header is not None and header.body is None and len(region) - at < HEAD + 32766
-            return None if cut and not hole else False
+    def judge(self, region: Region, at: int, final: bool, first: bool) -> bool | None:
+        header, size, have = self._header_at(region, at)
+        if have < HEAD:
+            return None if region.comes(at, HEAD) and not final else False
+        if header is None or not header.known or not 0 <= size <= limits.HUNT_FRAME_MAX:
+            return False
+        if header.body is None:
+            return None if region.comes(at, have + 1) and not final else False
         if first:
             return True
         if self.client_ids and header.client_id not in self.client_ids:
@@ -193,20 +198,19 @@ class RequestFramer(Framer):
         if not 0 <= header.correlation_id < 1 << 30:
             return False
         following = at + 4 + size
-        if following + HEAD > len(region):
-            if not hole:
-                return None
-            return bool(self.client_ids) and bool(header.client_id) and following + 4 > len(region)
-        after, _ = self._header_at(region, following)
-        return after is not None and after.client_id == header.client_id and 0 < after.correlation_id - header.correlation_id < 1000
+        after, _, have = self._header_at(region, following)
+        if after is not None and after.body is not None:
+            return after.client_id == header.client_id and 0 < after.correlation_id - header.correlation_id < 1000
+        if region.comes(following, HEAD) and not final:
+            return None
+        return have < 4 and bool(self.client_ids) and bool(header.client_id)
 
     @staticmethod
-    def _header_at(region: bytearray, at: int) -> tuple[RequestHeader | None, int | None]:
-        """The header and frame size at a place; size None where too few bytes are there to tell."""
-        if len(region) - at < HEAD:
-            return None, None
-        size = int.from_bytes(region[at : at + 4], "big", signed=True)
-        if size < 8:
-            return None, size
-        return read_header(region[at + 4 : at + 4 + HEAD + 32766], size), size
-
+    def _header_at(region: Region, at: int) -> tuple[RequestHeader | None, int, int]:
+        """The header and frame size at a place, and how many bytes were captured there."""
+        have = region.have(at)
+        if have < HEAD:
+            return None, -1, have
+        data = region.data
+        size = int.from_bytes(data[at : at + 4], "big", signed=True)
+        return (read_header(data[at + 4 : at + 4 + min(have - 4, HEADER_BYTES_MAX)], size) if size >= 8 else None), size, have

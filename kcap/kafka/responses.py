@@ -4,17 +4,22 @@ In: stream bytes. Out: answers to the `Pairing`, bodies to `Bodies`. Laws as in 
 """
 
 from collections.abc import Iterable
+from itertools import islice
+from struct import Struct
 
 from kcap import limits
 from kcap.kafka.bodies import UNKNOWN, Bodies
 from kcap.kafka.frames import Answer, Frame
 from kcap.kafka.framing import Framer, OpenFrame
 from kcap.kafka.headers import PREFIX
+from kcap.kafka.hunting import Region
 from kcap.kafka.pairing import Pairing
 from kcap.kafka.requests import RequestFramer
 from kcap.net.tcp import Stream
 
 HEAD = 8
+PAIR = Struct(">ii")
+"""Length prefix and correlation id."""
 IDS_SEARCHED = 64
 """Outstanding ids a search looks for; the oldest, since brokers answer in order."""
 
@@ -105,25 +110,25 @@ class ResponseFramer(Framer):
         self.pairing.answer_done(answer)
 
     # -- searching ----------------------------------------------------------------------------------------------------
-    def candidates(self, region: bytearray, start: int, stop: int) -> Iterable[int]:
+    def candidates(self, region: Region, start: int) -> Iterable[int]:
+        ids = {x.correlation_id for x in islice(self.pairing.outstanding, IDS_SEARCHED)} - {None}
         places = []
-        for exchange in list(self.pairing.outstanding)[:IDS_SEARCHED]:
-            if exchange.correlation_id is not None:
-                pattern = exchange.correlation_id.to_bytes(4, "big", signed=True)
-                at = region.find(pattern, start + 4)
+        for low, high in region.captured(start):
+            for correlation in ids:
+                pattern = (correlation or 0).to_bytes(4, "big", signed=True)
+                at = region.data.find(pattern, low + 4, high)
                 while at >= 0:
                     places.append(at - 4)
-                    at = region.find(pattern, at + 1)
+                    at = region.data.find(pattern, at + 1, high)
         return places
 
     def _known(self, correlation: int) -> bool:
         return any(x.correlation_id == correlation for x in self.pairing.outstanding)
 
-    def judge(self, region: bytearray, at: int, hole: bool, first: bool) -> bool | None:
-        if len(region) - at < HEAD:
-            return False if hole else None
-        (size,) = PREFIX.unpack_from(region, at)
-        (correlation,) = PREFIX.unpack_from(region, at + 4)
+    def judge(self, region: Region, at: int, final: bool, first: bool) -> bool | None:
+        if region.have(at) < HEAD:
+            return None if region.comes(at, HEAD) and not final else False
+        size, correlation = PAIR.unpack_from(region.data, at)
         if not 4 <= size <= limits.HUNT_FRAME_MAX:
             return False
         known = self._known(correlation)
@@ -132,10 +137,10 @@ class ResponseFramer(Framer):
         if not first and not known:
             return False
         following = at + 4 + size
-        if following + HEAD > len(region):
-            if not hole:
-                return None
-            return following == len(region) if first else following + 4 > len(region)
-        (next_size,) = PREFIX.unpack_from(region, following)
-        (next_correlation,) = PREFIX.unpack_from(region, following + 4)
-        return next_size >= 4 and (self._known(next_correlation) or (first and 0 < next_correlation - correlation < 1000))
+        have = region.have(following)
+        if have >= HEAD:
+            next_size, next_correlation = PAIR.unpack_from(region.data, following)
+            return next_size >= 4 and (self._known(next_correlation) or (first and 0 < next_correlation - correlation < 1000))
+        if region.comes(following, HEAD) and not final:
+            return None
+        return following == len(region) if first else have < 4

@@ -17,14 +17,17 @@ CODECS: Final = ("none", "gzip", "snappy", "lz4", "zstd")
 
 _XERIAL = b"\x82SNAPPY\x00"
 _XERIAL_HEADER = 16
-_CHUNK = 64 << 10
+_WINDOW_MAX = 16 << 20
+"""Largest zstd window that is allocated; level 22 of the library asks for 128 MiB, Kafka's clients stay at or below 8 MiB."""
+_CHUNK = 1 << 20
+"""Inflated bytes taken at a time, where a library can stop: what a bomb may cost beyond the limit."""
 
 
 @dataclass(frozen=True, slots=True)
 class Inflated:
     """What came out of a compressed blob."""
 
-    data: bytes
+    data: bytes | bytearray
     fault: str | None = None
     """Why there may be more than `data`: damaged input, the limit, a missing library; None when all of it is here."""
 
@@ -32,7 +35,7 @@ class Inflated:
 class Fault(Exception):
     """Decompression stopped; carries what came out before."""
 
-    def __init__(self, reason: str, data: bytes = b"") -> None:
+    def __init__(self, reason: str, data: bytes | bytearray = b"") -> None:
         super().__init__(reason)
         self.data = data
 
@@ -42,21 +45,29 @@ def codec_name(codec: int) -> str:
     return CODECS[codec] if codec < len(CODECS) else f"codec {codec}"
 
 
-def _gzip(data: bytes, limit: int) -> bytes:
+def _take(out: bytearray, piece: bytes | bytearray, limit: int, codec: str) -> None:
+    """Adds a piece; a fault where it goes over the limit."""
+    if len(out) + len(piece) > limit:
+        out += piece[: limit - len(out)]
+        raise Fault(f"{codec}: more than {limit} bytes", out)
+    out += piece
+
+
+def _gzip(data: bytes, limit: int) -> bytearray:
     out = bytearray()
     while data:
         member = zlib.decompressobj(31)
         try:
-            # One byte above the limit tells a longer stream from one that ends there.
-            out += member.decompress(data, limit + 1 - len(out))
+            while not member.eof:
+                piece = member.decompress(data, _CHUNK)
+                data = member.unconsumed_tail
+                _take(out, piece, limit, "gzip")
+                if not piece and not data and not member.eof:
+                    raise Fault("gzip: cut", out)
         except zlib.error as error:
-            raise Fault(f"gzip: {error}", bytes(out)) from error
-        if len(out) > limit:
-            raise Fault(f"gzip: more than {limit} bytes", bytes(out[:limit]))
-        if not member.eof:
-            raise Fault("gzip: cut", bytes(out))
+            raise Fault(f"gzip: {error}", out) from error
         data = member.unused_data
-    return bytes(out)
+    return out
 
 
 def _snappy_block(data: bytes, limit: int) -> bytes:
@@ -73,7 +84,7 @@ def _snappy_block(data: bytes, limit: int) -> bytes:
         raise Fault(f"snappy: {error}") from error
 
 
-def _snappy(data: bytes, limit: int) -> bytes:
+def _snappy(data: bytes, limit: int) -> bytes | bytearray:
     """The xerial stream that the Java client writes (8 magic bytes, version, compatible version, then int32 length and a raw
     block, repeated), or one raw block as some clients do (SnappyInputStream accepts both)."""
     if not data.startswith(_XERIAL):
@@ -83,55 +94,49 @@ def _snappy(data: bytes, limit: int) -> bytes:
         size = int.from_bytes(data[at : at + 4], "big")
         block = data[at + 4 : at + 4 + size]
         if at + 4 > len(data) or len(block) < size:
-            raise Fault("snappy: cut", bytes(out))
+            raise Fault("snappy: cut", out)
         try:
             out += _snappy_block(block, limit - len(out))
         except Fault as fault:
-            raise Fault(str(fault), bytes(out)) from fault
+            raise Fault(str(fault), out) from fault
         at += 4 + size
-    return bytes(out)
+    return out
 
 
-def _lz4(data: bytes, limit: int) -> bytes:
+def _lz4(data: bytes, limit: int) -> bytearray:
     from lz4.block import decompress
 
     out = bytearray()
     try:
         for block in lz4frames.blocks(data):
-            if not block.compressed:
-                out += block.data
-            else:
+            piece = block.data
+            if block.compressed:
                 known = bytes(out[-(64 << 10) :]) if block.linked else b""
-                size = min(block.size_max, limit + 1 - len(out))
-                out += decompress(block.data, uncompressed_size=max(size, 0), dict=known)
-            if len(out) > limit:
-                raise Fault(f"lz4: more than {limit} bytes", bytes(out[:limit]))
-    except lz4frames.Lz4Error as error:
-        raise Fault(f"lz4: {error}", bytes(out)) from error
+                piece = decompress(piece, uncompressed_size=block.size_max, dict=known)
+            _take(out, piece, limit, "lz4")
     except Fault:
         raise
-    except Exception as error:  # LZ4BlockError, and ValueError on sizes
-        raise Fault(f"lz4: {error}", bytes(out)) from error
-    return bytes(out)
+    except Exception as error:  # Lz4Error, LZ4BlockError and what the library says of sizes
+        raise Fault(f"lz4: {error}", out) from error
+    return out
 
 
-def _zstd(data: bytes, limit: int) -> bytes:
+def _zstd(data: bytes, limit: int) -> bytearray:
     from zstandard import ZstdDecompressor, ZstdError
 
     out = bytearray()
-    # A window above 128 MiB is refused by the library itself; one of the limit's size is all that may be of use.
-    reader = ZstdDecompressor(max_window_size=1 << 27).stream_reader(BytesIO(data), read_across_frames=True)
     try:
-        while piece := reader.read(min(_CHUNK, limit + 1 - len(out))):
-            out += piece
-            if len(out) > limit:
-                raise Fault(f"zstd: more than {limit} bytes", bytes(out[:limit]))
+        reader = ZstdDecompressor(max_window_size=_WINDOW_MAX).stream_reader(BytesIO(data), read_across_frames=True)
+        while piece := reader.read(_CHUNK):
+            _take(out, piece, limit, "zstd")
     except ZstdError as error:
-        raise Fault(f"zstd: {error}", bytes(out)) from error
-    return bytes(out)
+        raise Fault(f"zstd: {error}", out) from error
+    if not out and data:
+        raise Fault("zstd: cut", out)
+    return out
 
 
-_INFLATE: Final[dict[int, Callable[[bytes, int], bytes]]] = {1: _gzip, 2: _snappy, 3: _lz4, 4: _zstd}
+_INFLATE: Final[dict[int, Callable[[bytes, int], bytes | bytearray]]] = {1: _gzip, 2: _snappy, 3: _lz4, 4: _zstd}
 
 
 def inflate(codec: int, data: bytes | bytearray | memoryview, limit: int) -> Inflated:

@@ -1,0 +1,147 @@
+"""The pieces of a tree: buffers, nodes, and the helper that lays nodes side by side.
+
+Laws: the children of a node tile it (the first starts where it starts, each starts where the one before ends, the last ends where
+it ends), or are one node over a buffer of its own; children are made when asked for.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from struct import Struct
+from typing import Any, Final
+
+from kcap.decode.words import words
+from kcap.wire.cursor import Cursor
+from kcap.wire.varints import Damage, read_varint, read_varlong
+
+Expand = Callable[[], Sequence["Node"]]
+
+UNDECODED: Final = "undecoded"
+"""Name of the node that holds what could not be read."""
+
+
+@dataclass(slots=True)
+class Buffer:
+    """Bytes that nodes point into. `parent` and the span in it are those the bytes were made from; the frame has none."""
+
+    data: bytes
+    parent: int = -1
+    start: int = 0
+    end: int = 0
+    how: str = "frame"
+    """`frame`, or what was done to the parent's bytes: `gzip`, `zstd`, ..."""
+
+
+class Buffers:
+    """The buffers of one tree. Number 0 is the frame; each decompression opens a new one."""
+
+    __slots__ = ("_opened", "entries")
+
+    def __init__(self, frame: bytes) -> None:
+        self.entries = [Buffer(frame)]
+        self._opened: dict[tuple[int, int, int], int] = {}
+
+    def __getitem__(self, number: int) -> bytes:
+        return self.entries[number].data
+
+    def open(self, data: bytes, parent: int, start: int, end: int, how: str) -> int:
+        """The number of a buffer made from `parent[start:end]`; the same one when asked again."""
+        place = (parent, start, end)
+        if place not in self._opened:
+            self._opened[place] = len(self.entries)
+            self.entries.append(Buffer(data, parent, start, end, how))
+        return self._opened[place]
+
+
+@dataclass(slots=True)
+class Node:
+    """A named span of a buffer and what it means."""
+
+    name: str
+    value: Any
+    """Number, text, bytes, None; None too for a node that only holds others."""
+    words: str
+    buffers: Buffers = field(repr=False)
+    buffer: int
+    start: int
+    end: int
+    expand: Expand | None = field(default=None, repr=False)
+    _children: tuple["Node", ...] | None = field(default=None, repr=False)
+
+    @property
+    def children(self) -> tuple["Node", ...]:
+        """The nodes inside, made on first use."""
+        if self._children is None:
+            self._children = tuple(self.expand()) if self.expand else ()
+            self.expand = None
+        return self._children
+
+    @property
+    def data(self) -> bytes:
+        """The bytes of the span."""
+        return self.buffers[self.buffer][self.start : self.end]
+
+    def find(self, *names: str) -> "Node | None":
+        """The first node down the given names, None where there is none."""
+        node: Node | None = self
+        for name in names:
+            node = next((child for child in node.children if child.name == name), None) if node else None
+        return node
+
+
+class Tiler:
+    """Lays nodes side by side over `buffer[start:end]`."""
+
+    __slots__ = ("buffer", "buffers", "cursor", "nodes")
+
+    def __init__(self, buffers: Buffers, buffer: int, start: int, end: int) -> None:
+        self.buffers = buffers
+        self.buffer = buffer
+        self.cursor = Cursor(buffers[buffer], start, end)
+        self.nodes: list[Node] = []
+
+    def add(self, name: str, start: int, value: Any = None, said: str = "", expand: Expand | None = None) -> Node:
+        """A node from `start` to the cursor."""
+        node = Node(name, value, said, self.buffers, self.buffer, start, self.cursor.position, expand)
+        self.nodes.append(node)
+        return node
+
+    def fixed(self, name: str, form: Struct, kind: str = "", key: str = "") -> Any:
+        """A node of one fixed-size value; `key` is the field name that words go by, where it is another."""
+        start = self.cursor.position
+        (value,) = self.cursor.read(form)
+        self.add(name, start, value, words(key or name, kind, value))
+        return value
+
+    def uvarint(self, name: str) -> int:
+        """A node of one unsigned varint."""
+        start = self.cursor.position
+        value = self.cursor.read_uvarint()
+        self.add(name, start, value, str(value))
+        return value
+
+    def varint(self, name: str, *, long: bool = False) -> int:
+        """A node of one zigzag varint."""
+        cursor = self.cursor
+        start = cursor.position
+        value, cursor.position = (read_varlong if long else read_varint)(cursor.buffer, start, cursor.end)
+        self.add(name, start, value, str(value))
+        return value
+
+    def rest(self, reason: str) -> None:
+        """What is left, as a node that says why it was not read."""
+        start = self.cursor.position
+        if start < self.cursor.end:
+            self.cursor.position = self.cursor.end
+            self.add(UNDECODED, start, bytes(self.cursor.buffer[start : self.cursor.end]), reason)
+
+    def finish(self, build: Callable[["Tiler"], None], behind: str = "bytes behind the last field") -> list[Node]:
+        """Runs `build`, which adds nodes until it is done or damage stops it; the nodes always tile the span."""
+        try:
+            build(self)
+        except Damage as damage:
+            if self.nodes:
+                self.cursor.position = self.nodes[-1].end
+            self.rest(damage.reason)
+        else:
+            self.rest(behind)
+        return self.nodes

@@ -1,0 +1,67 @@
+"""Values in words: a field's name, type and value in, what a person reads out. Tables over Kafka's field names."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from kcap.decode.json import uuid_text
+from kcap.schema.errors import error_name
+from kcap.schema.quirks import ERROR_SUFFIX
+from kcap.schema.registry import api_name
+
+_YEAR_2000_MS: Final = 946_684_800_000
+_YEAR_2100_MS: Final = 4_102_444_800_000
+
+
+def _named(table: dict[int, str]) -> Callable[[Any], str]:
+    return lambda value: f"{value} {table[value]}" if value in table else str(value)
+
+
+def _api(value: Any) -> str:
+    return f"{value} {api_name(value) or 'unknown'}"
+
+
+def error_words(value: int) -> str:
+    """An error code with Kafka's name."""
+    return f"{value} {error_name(value) or 'unknown'}"
+
+
+def timestamp_words(value: int) -> str:
+    """Milliseconds since the epoch with the time in UTC, where that is what they look like."""
+    if not _YEAR_2000_MS <= value < _YEAR_2100_MS:
+        return str(value)
+    time = datetime.fromtimestamp(value // 1000, UTC)
+    return f"{value} {time:%Y-%m-%dT%H:%M:%S}.{value % 1000:03}Z"
+
+
+_FIELDS: Final[dict[str, Callable[[Any], str]]] = {
+    "RequestApiKey": _api,
+    "ApiKey": _api,
+    "Acks": _named({-1: "all", 0: "none", 1: "leader"}),
+    "IsolationLevel": _named({0: "read_uncommitted", 1: "read_committed"}),
+    "KeyType": _named({0: "group", 1: "transaction", 2: "share"}),
+    "CoordinatorType": _named({0: "group", 1: "transaction", 2: "share"}),
+    "SessionEpoch": _named({-1: "no session", 0: "new session"}),
+    "ShareSessionEpoch": _named({-1: "close session", 0: "new session"}),
+    "Timestamp": _named({-1: "latest", -2: "earliest", -3: "max timestamp", -4: "earliest local", -5: "latest tiered"}),
+    "OffsetTimestamp": timestamp_words,
+}
+"""Field name -> words; sources: the `about` texts of the definitions, ListOffsetsRequest.java, CoordinatorType.java."""
+
+
+def words(name: str, kind: str, value: Any) -> str:
+    """What a person reads for the value of a field; empty for structs."""
+    if value is None:
+        return "null"
+    if kind == "uuid":
+        return uuid_text(value)
+    if isinstance(value, bytes | bytearray):
+        return f"{len(value)} bytes"
+    if kind == "int16" and name.endswith(ERROR_SUFFIX):
+        return error_words(value)
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    shown = _FIELDS[name](value) if name in _FIELDS else str(value)
+    if kind == "int64" and shown == str(value):
+        return timestamp_words(value) if name.endswith(("Ms", "Timestamp")) else shown
+    return shown

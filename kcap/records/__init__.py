@@ -1,0 +1,1 @@
+"""Record batches of every message format, and what is inside them."""

@@ -1,0 +1,108 @@
+"""Messages of magic 0 and 1: bytes in, batches out; a compressed message is a batch of those it wraps.
+
+Sources: LegacyRecord.java, AbstractLegacyRecordBatch.java (KIP-31 relative offsets, KIP-32 timestamps). Laws: offsets come out
+absolute; a wrapper inside a wrapper is not opened, as in Kafka; decompression is bounded.
+"""
+
+from struct import Struct
+
+from kcap.records.batch import TIMESTAMP_TYPES, Batch, Contents, Record, spans
+from kcap.records.magic2 import inflated_limit
+from kcap.wire.checksums import crc32
+from kcap.wire.codecs import inflate
+from kcap.wire.varints import Damage, short_of
+
+_HEADER = Struct(">qiIbb")
+"""Offset, size, CRC, magic, attributes."""
+_LENGTH = Struct(">i")
+_TIMESTAMP = Struct(">q")
+_CRC_FROM = 16
+_CODEC, _LOG_APPEND = 0x07, 0x08
+NO_TIMESTAMP = -1
+
+
+def read_message(blob: bytes, start: int, end: int) -> Batch:
+    """The message at `blob[start:end]`, which is at least as long as its magic asks."""
+    offset, _, crc, magic, attributes = _HEADER.unpack_from(blob, start)
+    batch = Batch(
+        blob=blob,
+        start=start,
+        end=end,
+        magic=magic,
+        codec_id=attributes & _CODEC,
+        base_offset=offset,
+        last_offset=offset,
+        timestamp_type=TIMESTAMP_TYPES[bool(attributes & _LOG_APPEND)] if magic else "NoTimestampType",
+        crc=crc,
+        max_timestamp=_TIMESTAMP.unpack_from(blob, start + _HEADER.size)[0] if magic else NO_TIMESTAMP,
+        count=1,
+        read=_contents,
+        checksum=_checksum,
+    )
+    if batch.codec_id:
+        # Only the wrapped messages tell the first offset and the number of records.
+        inner = batch.contents.records
+        batch.count = len(inner)
+        if inner:
+            batch.base_offset = inner[0].offset
+    return batch
+
+
+def _checksum(batch: Batch) -> int:
+    return crc32(memoryview(batch.blob)[batch.start + _CRC_FROM : batch.end])
+
+
+def _fields(batch: Batch) -> tuple[bytes | None, bytes | None]:
+    """Key and value; raises Damage."""
+    at = batch.start + _HEADER.size + (8 if batch.magic else 0)
+    found: list[bytes | None] = []
+    for _ in range(2):
+        if at + 4 > batch.end:
+            raise short_of("message", at)
+        (size,) = _LENGTH.unpack_from(batch.blob, at)
+        at += 4
+        if size > batch.end - at:
+            raise short_of("message", at)
+        found.append(None if size < 0 else batch.blob[at : at + size])
+        at += max(size, 0)
+    return found[0], found[1]
+
+
+def _contents(batch: Batch) -> Contents:
+    try:
+        key, value = _fields(batch)
+    except Damage as damage:
+        return Contents(fault=damage.reason)
+    if not batch.codec_id:
+        return Contents([Record(batch.base_offset, batch.max_timestamp, key, value)])
+    return _unwrapped(batch, value or b"")
+
+
+def _unwrapped(wrapper: Batch, value: bytes) -> Contents:
+    inflated = inflate(wrapper.codec_id, value, inflated_limit(len(value)))
+    contents = Contents(fault=inflated.fault)
+    blob = bytes(inflated.data)
+    end = 0
+    for start, end, magic in spans(blob, 0, len(blob)):  # noqa: B007
+        attributes = blob[start + _HEADER.size - 1]
+        if magic > 1 or attributes & _CODEC:
+            contents.fault = contents.fault or "a compressed message inside a compressed one"
+            break
+        inner = read_message(blob, start, end).contents
+        contents.records += inner.records
+        contents.fault = contents.fault or inner.fault
+    if contents.fault is None and end < len(blob):
+        contents.fault = f"{len(blob) - end} bytes behind the last message"
+    contents.records = _placed(wrapper, contents.records)
+    return contents
+
+
+def _placed(wrapper: Batch, records: list[Record]) -> list[Record]:
+    """The wrapped records with absolute offsets and the wrapper's time where that counts."""
+    if not wrapper.magic or not records:
+        return records
+    base = wrapper.last_offset - records[-1].offset if wrapper.last_offset else 0
+    appended = wrapper.timestamp_type == TIMESTAMP_TYPES[1]
+    return [
+        Record(base + r.offset, wrapper.max_timestamp if appended else r.timestamp, r.key, r.value) for r in records
+    ]

@@ -1,0 +1,44 @@
+"""A records field in, its batches out, whatever formats it mixes.
+
+Law: equal to what Kafka's own readers report (MemoryRecords, DeepRecordsIterator); nothing raises, and a batch is decompressed
+only when its records are asked for, except that a magic 0 or 1 wrapper must be opened to know its first offset.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from kcap.model import Buffer
+from kcap.records.batch import Batch, spans
+from kcap.records.legacy import read_message
+from kcap.records.magic2 import read_batch
+
+
+@dataclass(slots=True)
+class RecordSet:
+    """What a records field holds."""
+
+    batches: list[Batch] = field(default_factory=list)
+    trailing_bytes: int = 0
+    """Behind the last complete batch; a fetch response may well end in the middle of one."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Batches with their records in JSON values."""
+        return {"batches": [batch.to_json() for batch in self.batches], "trailing_bytes": self.trailing_bytes}
+
+
+def decode_records(blob: Buffer) -> RecordSet:
+    """The batches of a records field: magic 0, 1 and 2."""
+    data = bytes(blob)
+    found = RecordSet()
+    at = 0
+    for start, at, magic in spans(data, 0, len(data)):  # noqa: B007
+        found.batches.append((read_batch if magic == 2 else read_message)(data, start, at))
+    found.trailing_bytes = len(data) - at
+    return found
+
+
+def count_wrapped(buffer: Buffer, start: int, end: int) -> int:
+    """Records in the compressed magic 0 or 1 message at `buffer[start:end]` (a span of `Projection.wrapped`), as many as could
+    be read within the bounds of decompression.
+    """
+    return read_message(bytes(buffer[start:end]), 0, end - start).count
