@@ -25,4 +25,5 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'kcap' has no attribute {name!r}")
     from importlib import import_module
 
+    import_module("kcap.records.nodes")  # trees of messages open their records fields with it
     return getattr(import_module(module), name)

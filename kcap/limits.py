@@ -24,14 +24,14 @@ FRAGMENT_WAIT_NS = 30 * SECOND_NS
 
 # --- TCP streams -----------------------------------------------------------------------------------------------------
 REORDER_SEGMENTS = 64
-"""Data segments of the connection after which a hole that was acknowledged is taken for lost. Taps and multi-queue
+"""Data segments of the same direction after which a hole that was acknowledged is taken for lost. Taps and multi-queue
 capture displace packets by a few tens at most."""
 
-REORDER_NS = SECOND_NS
-"""Capture time after which an acknowledged hole is taken for lost."""
+REORDER_NS = 30 * SECOND_NS
+"""Capture time after which an acknowledged hole is taken for lost: on a quiet connection few segments span many seconds."""
 
 EARLY_SEGMENTS = 2 * REORDER_SEGMENTS
-"""Data segments that an answer waits for its request: the request itself may stand behind a hole for as long as a hole may."""
+"""Data segments of the client that an answer waits for its request: the request itself may stand behind a hole for as long as a hole may."""
 
 EARLY_NS = 2 * REORDER_NS
 """Capture time that an answer waits for its request."""
@@ -54,7 +54,7 @@ SWEEP_NS = 60 * SECOND_NS
 CONNECTION_IDLE_NS = 3600 * SECOND_NS
 """A silent connection is closed after this long. Kafka's own connections.max.idle.ms is 10 minutes; keep-alives count."""
 
-CONNECTION_LINGER_NS = 10 * SECOND_NS
+CONNECTION_LINGER_NS = 30 * SECOND_NS
 """A connection that ended is kept this long for displaced and repeated packets: several retransmission time-outs."""
 
 CONNECTIONS_MAX = 1_000_000
@@ -67,8 +67,12 @@ REPEATS_KEPT = 64
 """Ranges a stream remembers as seen again or lost, to flag the rows they belong to."""
 
 # --- Kafka frames ----------------------------------------------------------------------------------------------------
-FRAME_BYTES_MAX = (1 << 31) - 1
-"""Kafka's own bound is socket.request.max.bytes (default 100 MiB) for requests and int32 for anything."""
+FRAME_BYTES_MAX = 1 << 30
+"""Kafka's own bounds: socket.request.max.bytes (default 100 MiB) for requests, fetch.max.bytes (default 50 MiB) and one record
+batch for answers. Settings go up to int32, a length above 1 GiB on the wire has only been seen as damage."""
+
+ANSWER_BYTES_MAX = 200 << 20
+"""Of an answer to anything but a fetch, which has no setting that would let it grow."""
 
 FRAME_GATHERED_MAX = 1 << 20
 """Frames up to this size are gathered into one buffer for the projection; larger ones are read as they pass."""
@@ -90,6 +94,9 @@ OUTSTANDING_MAX = 100_000
 
 ONE_WAY_KEPT = 1000
 """Produce requests with acks=0 of one connection that are kept in case a broker answers them (some mock brokers do)."""
+
+EARLY_BYTES_MAX = 4 << 20
+"""Bytes of one connection's responses that may wait for a request captured after them."""
 
 EARLY_RESPONSES_MAX = 4096
 """Responses of one connection that may wait for a request captured after them."""

@@ -14,6 +14,11 @@ from kcap.limits import BATCH_PACKETS_MAX, SECOND_NS
 from kcap.model import PacketBatch
 
 RADIOTAP, WIRELESS = 127, 105
+SNAP = b"\xaa\xaa\x03\0\0\0"
+SNAP_FOLLOWS = 8
+"""As in an 802.3 frame: a number too small for an ethertype is a length."""
+QOS_BYTES = 2
+"""Control field of QoS data frames, which dpkt leaves to the content."""
 RAW_LINKS = frozenset((12, 14, 101, 228, 229))
 FAULTS = (struct.error, ValueError, TypeError, IndexError, KeyError, AttributeError)
 """What dpkt's decoders raise for odd bytes, beside its own errors."""
@@ -54,7 +59,8 @@ def to_dpkt(time_ns: int, data: bytes, link: int) -> tuple[Decimal, Any]:
 
 
 def network_layer(link: int, data: bytes) -> tuple[int, bytes] | None:
-    """Ethertype (0 where there is no IP) and datagram of a packet of a rare link type, None where the type is not known."""
+    """Ethertype and content of a packet of a rare link type (SNAP_FOLLOWS where a SNAP header tells the type, 0 where there is
+    none); None where the link type is not known."""
     if link not in {RADIOTAP, WIRELESS}:
         return None
     try:
@@ -64,11 +70,10 @@ def network_layer(link: int, data: bytes) -> tuple[int, bytes] | None:
     try:
         layer = (dpkt.radiotap.Radiotap if link == RADIOTAP else dpkt.ieee80211.IEEE80211)(data)
         while isinstance(layer, dpkt.dpkt.Packet):
-            if isinstance(layer, dpkt.ip.IP):
-                return 0x0800, bytes(layer)
-            if isinstance(layer, dpkt.ip6.IP6):
-                return 0x86DD, bytes(layer)
             layer = layer.data
+        for start in (0, QOS_BYTES):
+            if layer[start : start + len(SNAP)] == SNAP:
+                return SNAP_FOLLOWS, layer[start:]
     except (dpkt.dpkt.Error, *FAULTS):
         pass
     return 0, b""

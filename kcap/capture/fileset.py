@@ -8,6 +8,7 @@ A file that cannot be read is reported and left out as long as another one can b
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from heapq import heappop, heappush
+from typing import Any
 
 from kcap.capture.paths import expand, unique_names
 from kcap.capture.reader import Reader, Section, in_order
@@ -15,7 +16,7 @@ from kcap.capture.source import Source, open_reader
 from kcap.errors import CaptureError
 from kcap.limits import FIRST_WINDOW_BYTES, JIT_AFTER_BYTES, OPEN_WINDOWS_BYTES, READ_WINDOW_BYTES
 from kcap.model import CaptureFile, PacketBatch
-from kcap.net.report import Report
+from kcap.net.cursor import Report
 from kcap.weird import WeirdKind
 
 Order = tuple[int, str, int]
@@ -33,11 +34,15 @@ class Member:
         self.batch: PacketBatch | None = None
         self.at = 0
         self._batches = reader.batches()
+        self._latest: int | None = None
+        """Latest time of the batch, once it is asked for."""
+        self._ordered = False
 
     def fill(self) -> bool:
         """Whether there is another packet."""
         if self.batch is None or self.at >= len(self.batch):
             self.batch, self.at = next(self._batches, None), 0
+            self._latest = None
         return self.batch is not None
 
     @property
@@ -51,14 +56,21 @@ class Member:
         assert batch is not None
         last = len(batch) if until is None else self._run_end(batch, first, until)
         self.at = last
-        return batch if first == 0 and last == len(batch) else cut(batch, first, last)
+        if first == 0 and last == len(batch):
+            return batch
+        if not isinstance(batch.time_ns, list):
+            self.batch = batch = as_lists(batch)  # files that interleave give runs too short for the compiled parser
+        return cut(batch, first, last)
 
     def _run_end(self, batch: PacketBatch, first: int, until: Order) -> int:
         times, mine = batch.time_ns, self.reader.file.name
         limit = until[0] + ((mine, self.index) < until[1:])  # times below this come first
-        if max(times) < limit:
+        if self._latest is None:
+            self._ordered = in_order(times)
+            self._latest = int(times[-1] if self._ordered else max(times))
+        if self._latest < limit:
             return len(batch)
-        if in_order(times):
+        if self._ordered:
             return bisect_left(times, limit, first)
         return next((at for at in range(first, len(times)) if times[at] >= limit), len(batch))
 
@@ -77,7 +89,8 @@ class FileSet:
         """Per file that was opened: what `PacketSource` needs to read it from the middle."""
         self._report = report
         self._jit_after = jit_after
-        self._open = 0
+        self._sources: list[Source] = []
+        """Open now."""
         self._begun: dict[int, Member] = {}
         """Opened before their turn: the only file of a set, and what can be read only once."""
         self._waiting: list[Order] = []
@@ -90,6 +103,7 @@ class FileSet:
     def batches(self) -> Iterator[PacketBatch]:
         """The packets of all files, once."""
         heap: list[tuple[Order, Member]] = []
+        # Orders differ at least by their index: members are never compared.
         waiting, self._waiting = sorted(self._waiting, reverse=True), []
         try:
             while heap or waiting:
@@ -106,8 +120,13 @@ class FileSet:
                 if self._fill(member):
                     heappush(heap, (member.order, member))
         finally:
-            for _, member in heap:
-                member.source.close()
+            self.close()
+
+    def close(self) -> None:
+        """Lets all files go; a capture that is read to its end has done so."""
+        for source in self._sources:
+            source.close()
+        self._sources.clear()
 
     def _look(self, index: int) -> None:
         """Finds out when a file begins, which the only one of a set need not tell; one without packets comes first."""
@@ -133,8 +152,8 @@ class FileSet:
         self._waiting.append((first, file.name, index))
 
     def _member(self, index: int, source: Source) -> Member:
-        self._open += 1
-        window = min(READ_WINDOW_BYTES, max(FIRST_WINDOW_BYTES, OPEN_WINDOWS_BYTES // self._open))
+        self._sources.append(source)
+        window = min(READ_WINDOW_BYTES, max(FIRST_WINDOW_BYTES, OPEN_WINDOWS_BYTES // len(self._sources)))
         try:
             reader = open_reader(source, self.files[index], index, self._report, window, self._jit_after)
         except CaptureError:
@@ -161,7 +180,7 @@ class FileSet:
         return False
 
     def _close(self, source: Source) -> None:
-        self._open -= 1
+        self._sources.remove(source)
         source.close()
 
     def _fail(self, index: int, error: CaptureError) -> None:
@@ -183,6 +202,12 @@ def first_time(source: Source) -> int:
 
 def ignore(_kind: WeirdKind, _detail: str, _file: int, _packet: int, _position: int) -> None:
     """Oddities met at a first look are told when the file is read."""
+
+
+def as_lists(batch: PacketBatch) -> PacketBatch:
+    """A batch of the compiled readers as the plain ones give it."""
+    columns: list[Any] = [batch.time_ns, batch.start, batch.captured, batch.wire, batch.position]
+    return PacketBatch(batch.file, batch.first_packet, batch.buffer, *(column.tolist() for column in columns), batch.link)
 
 
 def cut(batch: PacketBatch, first: int, last: int) -> PacketBatch:

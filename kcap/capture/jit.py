@@ -1,12 +1,14 @@
-"""Compiled loops over records and blocks, loaded when a capture is large enough to pay for numba's import.
+"""Compiled loops over records and blocks; importing this module imports numba, so a reader does it only for large files.
 
-In: a window. Out: the same batches as the plain readers give, their columns as numpy arrays. Law: jitted = plain. Whatever is
-not an ordinary packet record is left to the plain reader, at the place where it stands.
+In: a window. Out: the same batches as the plain readers give, their columns as numpy arrays; where the loop stopped and the bytes
+needed to go on (0: the batch is full, BLOCK_OTHER: a block that is none of the kernel's). Law: jitted = plain. Whatever is not an
+ordinary packet record is left to the plain reader, at the place where it stands.
 """
 
-from collections.abc import Callable
-from functools import cache
 from typing import Any
+
+import numpy as np
+from numba import njit
 
 from kcap.capture.reader import Interface
 from kcap.capture.window import Window
@@ -14,51 +16,81 @@ from kcap.limits import BATCH_PACKETS_MAX
 from kcap.model import PacketBatch
 
 BLOCK_OTHER = -1
+PACKET_HEADER = 28
 
 
-class Kernels:
-    """The compiled loops, and numpy to feed them."""
-
-    def __init__(self, numpy: Any, pcap: Callable[..., Any], pcapng: Callable[..., Any]) -> None:
-        self._numpy = numpy
-        self._pcap = pcap
-        self._pcapng = pcapng
-
-    def hop_pcap(
-        self, window: Window, at: int, big: bool, interface: Interface, file: int, first_packet: int
-    ) -> tuple[PacketBatch, int, int]:
-        """As `PcapReader._hop`."""
-        numpy, header, unit, link = self._numpy, interface.record_header, interface.multiplier, interface.link
-        columns = numpy.empty((4, BATCH_PACKETS_MAX), numpy.int64)
-        count, at, need = self._pcap(numpy.frombuffer(window.buffer, numpy.uint8), at, big, header, unit, columns)
-        times, starts, sizes, lengths = columns[:, :count]
-        positions = starts + (window.base - header)
-        return PacketBatch(file, first_packet, window.buffer, times, starts, sizes, lengths, positions, link), at, need
-
-    def hop_pcapng(
-        self, window: Window, at: int, big: bool, interfaces: list[Interface], file: int, first_packet: int
-    ) -> tuple[PacketBatch, int, int]:
-        """Packet blocks from `at` on; need is BLOCK_OTHER where another kind of block stands."""
-        from kcap.capture.pcapng import PACKET_HEADER, ticks_high_limit
-
-        numpy = self._numpy
-        columns = numpy.empty((5, BATCH_PACKETS_MAX), numpy.int64)
-        clocks = numpy.array([(i.multiplier, i.offset_ns, ticks_high_limit(i)) for i in interfaces], numpy.int64)
-        count, at, need = self._pcapng(numpy.frombuffer(window.buffer, numpy.uint8), at, big, clocks, columns)
-        times, starts, sizes, lengths, numbers = columns[:, :count]
-        positions = starts + (window.base - PACKET_HEADER)
-        links = [interface.link for interface in interfaces]
-        link = links[0] if len(set(links)) == 1 else numpy.array(links)[numbers].tolist()
-        return PacketBatch(file, first_packet, window.buffer, times, starts, sizes, lengths, positions, link), at, need
+def hop_pcap(
+    window: Window, at: int, big: bool, interface: Interface, file: int, first_packet: int
+) -> tuple[PacketBatch, int, int]:
+    """As `PcapReader._hop`."""
+    header = interface.record_header
+    columns: Any = np.empty((4, BATCH_PACKETS_MAX), np.int64)
+    count, at, need = pcap_records(np.frombuffer(window.buffer, np.uint8), at, big, header, interface.multiplier, columns)
+    times, starts, sizes, lengths = columns[:, :count]
+    positions = starts + (window.base - header)
+    return PacketBatch(file, first_packet, window.buffer, times, starts, sizes, lengths, positions, interface.link), at, need
 
 
-@cache
-def load_kernels() -> Kernels | None:
-    """The kernels, or None where numba cannot be imported or has no place for its cache."""
-    try:
-        import numpy as np
+def hop_pcapng(
+    window: Window, at: int, big: bool, interfaces: list[Interface], file: int, first_packet: int
+) -> tuple[PacketBatch, int, int]:
+    """Packet blocks from `at` on."""
+    columns: Any = np.empty((5, BATCH_PACKETS_MAX), np.int64)
+    clocks = np.array([(each.multiplier, each.offset_ns, each.high_limit()) for each in interfaces], np.int64)
+    count, at, need = pcapng_packets(np.frombuffer(window.buffer, np.uint8), at, big, clocks, columns)
+    times, starts, sizes, lengths, numbers = columns[:, :count]
+    positions = starts + (window.base - PACKET_HEADER)
+    links = [each.link for each in interfaces]
+    link = links[0] if len(set(links)) == 1 else np.array(links)[numbers].tolist()
+    return PacketBatch(file, first_packet, window.buffer, times, starts, sizes, lengths, positions, link), at, need
 
-        from kcap.capture.kernels import hop_pcap, hop_pcapng
-    except (ImportError, RuntimeError):
-        return None
-    return Kernels(np, hop_pcap, hop_pcapng)
+
+@njit(cache=True, nogil=True)
+def word(data: Any, at: int, big: bool) -> int:
+    """An unsigned 32 bit number."""
+    a, b, c, d = int(data[at]), int(data[at + 1]), int(data[at + 2]), int(data[at + 3])
+    if big:
+        return a << 24 | b << 16 | c << 8 | d
+    return d << 24 | c << 16 | b << 8 | a
+
+
+@njit(cache=True, nogil=True)
+def pcap_records(data: Any, at: int, big: bool, header: int, unit: int, columns: Any) -> tuple[int, int, int]:
+    """Records of a pcap file."""
+    available, count, room = data.size, 0, columns.shape[1]
+    while count < room:
+        if at + header > available:
+            return count, at, header
+        size = word(data, at + 8, big)
+        end = at + header + size
+        if end > available:
+            return count, at, end - at
+        columns[0, count] = word(data, at, big) * 1_000_000_000 + word(data, at + 4, big) * unit
+        columns[1, count] = at + header
+        columns[2, count] = size
+        columns[3, count] = max(size, word(data, at + 12, big))
+        count += 1
+        at = end
+    return count, at, 0
+
+
+@njit(cache=True, nogil=True)
+def pcapng_packets(data: Any, at: int, big: bool, clocks: Any, columns: Any) -> tuple[int, int, int]:
+    """Enhanced packet blocks of a pcapng section whose clocks tick in whole nanoseconds."""
+    available, count, room = data.size, 0, columns.shape[1]
+    while count < room:
+        if at + 28 > available or word(data, at, big) != 6:
+            return count, at, -1
+        total, interface, high = word(data, at + 4, big), word(data, at + 8, big), word(data, at + 12, big)
+        size = word(data, at + 20, big)
+        end = at + total
+        if end > available or total & 3 or size > total - 32 or interface >= clocks.shape[0] or high >= clocks[interface, 2]:
+            return count, at, -1
+        columns[0, count] = (high << 32 | word(data, at + 16, big)) * clocks[interface, 0] + clocks[interface, 1]
+        columns[1, count] = at + 28
+        columns[2, count] = size
+        columns[3, count] = max(size, word(data, at + 24, big))
+        columns[4, count] = interface
+        count += 1
+        at = end
+    return count, at, 0

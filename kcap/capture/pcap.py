@@ -12,7 +12,7 @@ from kcap.capture.window import Window
 from kcap.errors import CaptureError
 from kcap.limits import BATCH_PACKETS_MAX, JIT_AFTER_BYTES, PACKET_BYTES_MAX, SECOND_NS
 from kcap.model import CaptureFile, PacketBatch
-from kcap.net.report import Report
+from kcap.net.cursor import Report
 from kcap.weird import WeirdKind
 
 FILE_HEADER_BYTES = 24

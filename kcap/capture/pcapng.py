@@ -13,7 +13,7 @@ from kcap.capture.window import Window
 from kcap.errors import CaptureError
 from kcap.limits import BATCH_PACKETS_MAX, JIT_AFTER_BYTES, PACKET_BYTES_MAX
 from kcap.model import CaptureFile, PacketBatch
-from kcap.net.report import Report
+from kcap.net.cursor import Report
 from kcap.weird import WeirdKind
 
 MAGIC = b"\x0a\x0d\x0d\x0a"
@@ -22,7 +22,6 @@ BLOCK_LEAST = 12
 PACKET_HEADER = 28
 PACKET_LEAST = PACKET_HEADER + 4
 BLOCK_MAX = PACKET_BYTES_MAX + 65536
-TIME_LIMIT = 1 << 63
 KERNEL_RUN_LEAST = 256
 """Packets in a row for which calling the compiled loop again pays."""
 
@@ -123,7 +122,7 @@ class PcapngReader(Reader):
                     if interface != current and interface < len(self._interfaces):
                         clock = self._interfaces[interface]
                         current, multiplier, divisor, offset = interface, clock.multiplier, clock.divisor, clock.offset_ns
-                        high_limit = ticks_high_limit(clock)
+                        high_limit = clock.high_limit()
                     if interface == current and high < high_limit:
                         ticks = (high << 32 | low) * multiplier
                         add_time((ticks if divisor == 1 else ticks // divisor) + offset)
@@ -194,7 +193,7 @@ class PcapngReader(Reader):
         time = columns.times[-1] if columns.times else self._previous_ns
         if kind == blocks.SIMPLE_PACKET:  # has no time, and its captured length follows from others (section 4.4)
             size = min(length, clock.snaplen or length, room)
-        elif high >= ticks_high_limit(clock):
+        elif high >= clock.high_limit():
             self._malformed("packet time beyond 64 bits of nanoseconds", at)
         else:
             time = (high << 32 | low) * clock.multiplier // clock.divisor + clock.offset_ns
@@ -257,8 +256,3 @@ class PcapngReader(Reader):
             columns.positions,
             link if link is not None else [interfaces[interface].link for interface in columns.interfaces],
         )
-
-
-def ticks_high_limit(interface: Interface) -> int:
-    """Upper halves of a time stamp from here on might not fit into 64 bits of nanoseconds."""
-    return ((TIME_LIMIT - 1 - abs(interface.offset_ns)) * interface.divisor // interface.multiplier) >> 32

@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING, Any
 from kcap.capture.window import Window
 from kcap.limits import JIT_AFTER_BYTES
 from kcap.model import CaptureFile, PacketBatch
-from kcap.net.report import Report
+from kcap.net.cursor import Report
 from kcap.weird import WeirdKind
 
 if TYPE_CHECKING:
-    from kcap.capture.jit import Kernels
+    from types import ModuleType
+
+TIME_LIMIT = 1 << 63
 
 
 @dataclass(slots=True)
@@ -30,6 +32,10 @@ class Interface:
     offset_ns: int = 0
     record_header: int = 16
     """Bytes before the packet in a pcap record."""
+
+    def high_limit(self) -> int:
+        """Upper halves of a pcapng time stamp from here on might not fit into 64 bits of nanoseconds."""
+        return ((TIME_LIMIT - 1 - abs(self.offset_ns)) * self.divisor // self.multiplier) >> 32
 
 
 @dataclass(slots=True)
@@ -56,7 +62,7 @@ class Reader(ABC):
         self._jit_after = jit_after
         self._packets = 0
         self._last_ns: int | None = None
-        self._kernels: Kernels | None = None
+        self._kernels: ModuleType | None = None
         self._stopped = False
 
     def batches(self) -> Iterator[PacketBatch]:
@@ -78,14 +84,15 @@ class Reader(ABC):
         self._stopped = True
         self._report(kind, detail, self.index, 0, self._window.base + at)
 
-    def _compiled(self) -> "Kernels | None":
+    def _compiled(self) -> "ModuleType | None":
         """The compiled loops, once enough was read for them to pay."""
         if self._kernels is None and self._jit_after is not None and self._window.base >= self._jit_after:
-            from kcap.capture.jit import load_kernels
-
-            self._kernels = load_kernels()
-            if self._kernels is None:
+            try:
+                from kcap.capture import jit
+            except (ImportError, RuntimeError):  # no numba, or no place for its cache
                 self._jit_after = None
+            else:
+                self._kernels = jit
         return self._kernels
 
     def _count(self, batch: PacketBatch) -> None:

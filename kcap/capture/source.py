@@ -1,7 +1,8 @@
 """Where capture files come from: a path or standard input, plain or compressed, to a reader of their packets.
 
-In: a path, `-` for standard input. Out: a `Reader` whose `CaptureFile` is filled as it reads. Law: a file is what its first bytes
-say, whatever its name; a pipe's bytes are handed on as they come. Raises `CaptureError` in one line for what is no capture.
+In: a path, `-` for standard input. Out: a `Reader` whose `CaptureFile` is filled as it reads. Law: a file is what its first
+bytes say, whatever its name; a pipe's bytes are handed on as they come. Raises `CaptureError` in one line for what is no
+capture.
 """
 
 import os
@@ -16,7 +17,7 @@ from kcap.capture.window import Read, Window
 from kcap.errors import CaptureError
 from kcap.limits import JIT_AFTER_BYTES, READ_WINDOW_BYTES
 from kcap.model import CaptureFile
-from kcap.net.report import Report
+from kcap.net.cursor import Report
 from kcap.weird import WeirdKind
 
 STANDARD_INPUT = "-"

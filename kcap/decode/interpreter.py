@@ -5,12 +5,44 @@ slots, spans and status as `kcap.decode.jit`, message by message, and as one cal
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from struct import Struct
 from typing import Final
 
-from kcap.decode import ops, slots
+from kcap.decode.ops import (
+    COMPACT_PARTITIONS,
+    COMPACT_RECORDS,
+    COMPACT_STRING,
+    COMPACT_TOPIC_NAME,
+    COUNTERS,
+    DOWNGRADE,
+    ERROR,
+    FIXED,
+    INT,
+    LOOP,
+    NULLABLE,
+    NULLABLE_TAGGED,
+    PARTITIONS,
+    RECORDS,
+    STRUCT,
+    TAG,
+    TAG_END,
+    TAGS,
+    TOPIC_ID,
+)
 from kcap.decode.plan import Row
+from kcap.decode.slots import (
+    BATCH_COUNT,
+    CODECS,
+    ERROR_CODE,
+    ERROR_COUNT,
+    MAGICS,
+    PARTITION_COUNT,
+    RECORD_COUNT,
+    RECORDS_BYTES,
+    SLOTS,
+    TOP_ERROR,
+    WIDTH,
+)
 from kcap.wire.cursor import STRING_BYTES_MAX
 
 COMPLETE, SHORT, MALFORMED, TRAILING = range(4)
@@ -31,28 +63,48 @@ _RECORD_MIN: Final = 26
 _HEADER: Final = 17
 """Bytes up to and with the magic, which stands at the same place in every format."""
 
-_TEXTS: Final = len(slots.SLOTS)
+_TEXTS: Final = len(SLOTS)
+_ZEROS: Final = [0] * WIDTH
 
 
-@dataclass(slots=True)
 class State:
-    """Where the interpreter is in one message and what it has found."""
+    """Where the interpreter is in one message and what it has found. One state may serve message after message."""
 
-    pc: int
-    position: int
-    status: int = SHORT
-    mask: int = 0
-    """Presence bits: integers of `slots.SLOTS`, then `slots.TEXTS`."""
-    records_end: int = -1
-    """End of the records field that is being walked, -1 outside of one."""
-    counters: list[int] = field(default_factory=lambda: [0] * ops.COUNTERS)
-    ends: list[int] = field(default_factory=lambda: [0] * ops.COUNTERS)
-    """Where the open tagged fields must end, by counter."""
-    values: list[int] = field(default_factory=lambda: [0] * slots.WIDTH)
-    topics: list[tuple[int, int, int]] = field(default_factory=list)
-    """(name start, name end, uuid start), -1 for what is null or has no place in the version."""
-    wrapped: list[tuple[int, int]] = field(default_factory=list)
-    """Spans of compressed magic 0 and 1 messages; how many records they hold takes decompression."""
+    __slots__ = (
+        "counters",
+        "ends",
+        "mask",
+        "message",
+        "pc",
+        "position",
+        "records_end",
+        "status",
+        "topics",
+        "values",
+        "wrapped",
+    )
+
+    def __init__(self) -> None:
+        self.counters = [0] * COUNTERS
+        self.ends = [0] * COUNTERS
+        """Where the open tagged fields must end, by counter."""
+        self.topics: list[tuple[int, int, int, int]] = []
+        """(message, name start, name end, uuid start), -1 for what is null or has no place in the version."""
+        self.wrapped: list[tuple[int, int, int]] = []
+        """(message, start, end) of compressed magic 0 and 1 messages; how many records they hold takes decompression."""
+        self.begin(0, 0, 0)
+
+    def begin(self, message: int, pc: int, position: int) -> None:
+        """Ready for a message; topics and wrapped messages of earlier ones stay."""
+        self.message = message
+        self.pc = pc
+        self.position = position
+        self.status = SHORT
+        self.mask = 0
+        """Presence bits: integers of `slots.SLOTS`, then `slots.TEXTS`."""
+        self.records_end = -1
+        """End of the records field that is being walked, -1 outside of one."""
+        self.values = _ZEROS.copy()
 
 
 def _uvarint(buffer: bytes | bytearray, position: int, end: int) -> tuple[int, int]:
@@ -88,23 +140,23 @@ def _walk(state: State, buffer: bytes | bytearray, position: int, end: int) -> i
             if position + 61 > end:
                 return position
             codec = buffer[position + 22] & 7
-            values[slots.RECORD_COUNT] += max(0, _INT32(buffer, position + 57)[0])
+            values[RECORD_COUNT] += max(0, _INT32(buffer, position + 57)[0])
         else:
             if position + 18 > end:
                 return position
             codec = buffer[position + 17] & 7
             if codec:
-                state.wrapped.append((position, position + total))
+                state.wrapped.append((state.message, position, position + total))
             else:
-                values[slots.RECORD_COUNT] += 1
-        values[slots.BATCH_COUNT] += 1
-        values[slots.CODECS] |= 1 << codec
-        values[slots.MAGICS] |= 1 << magic
+                values[RECORD_COUNT] += 1
+        values[BATCH_COUNT] += 1
+        values[CODECS] |= 1 << codec
+        values[MAGICS] |= 1 << magic
         position += total
     return stop
 
 
-def run(state: State, rows: Sequence[Row], buffer: bytes | bytearray, end: int) -> None:  # noqa: C901, PLR0912, PLR0915
+def run(state: State, rows: Sequence[Row], buffer: bytes | bytearray, end: int) -> None:  # noqa: C901
     """Goes on from the state until the message, the bytes before `end` or its sense is at an end.
 
     One function of many branches on purpose: a call a row would take twice the time. The position may come to lie behind `end`:
@@ -115,13 +167,13 @@ def run(state: State, rows: Sequence[Row], buffer: bytes | bytearray, end: int) 
     status = SHORT
     while position <= end:
         op, a, b, c = rows[pc]
-        if op == ops.FIXED:
+        if op == FIXED:
             position += a
             pc += 1
-        elif op == ops.LOOP:
+        elif op == LOOP:
             left = counters[b] = counters[b] - 1
             pc = a if left > 0 else pc + 1
-        elif op == ops.TAGS:
+        elif op == TAGS:
             if position < end and buffer[position] == 0:
                 position += 1
                 pc = a
@@ -133,8 +185,8 @@ def run(state: State, rows: Sequence[Row], buffer: bytes | bytearray, end: int) 
             counters[b] = n
             position = at
             pc += 1
-        elif op <= ops.COMPACT_STRING or op == ops.TOPIC_NAME or op == ops.COMPACT_TOPIC_NAME:
-            if op == ops.STRING or op == ops.TOPIC_NAME:
+        elif op <= COMPACT_TOPIC_NAME:
+            if op & 1:
                 if position + 2 > end:
                     break
                 n = _INT16(buffer, position)[0]
@@ -147,14 +199,14 @@ def run(state: State, rows: Sequence[Row], buffer: bytes | bytearray, end: int) 
             if n < -1 or n > STRING_BYTES_MAX:
                 status = MALFORMED
                 break
-            if op > ops.COMPACT_STRING:
+            if op > COMPACT_STRING:
                 if n > 0 and at + n > end:
                     break
                 start, stop = (at, at + n) if n >= 0 else (-1, -1)
                 if c:
-                    topics[-1] = (start, stop, topics[-1][2])
+                    topics[-1] = (state.message, start, stop, topics[-1][3])
                 else:
-                    topics.append((start, stop, -1))
+                    topics.append((state.message, start, stop, -1))
             elif a >= 0 and not mask >> _TEXTS + a & 1:
                 if n > 0 and at + n > end:
                     break
@@ -162,25 +214,25 @@ def run(state: State, rows: Sequence[Row], buffer: bytes | bytearray, end: int) 
                 values[_TEXTS + 2 * a], values[_TEXTS + 2 * a + 1] = (at, at + n) if n >= 0 else (-1, -1)
             position = at + n if n > 0 else at
             pc += 1
-        elif op == ops.ERROR:
+        elif op == ERROR:
             if position + 2 > end:
                 break
             n = _INT16(buffer, position)[0]
             position += 2
             pc += 1
             if a:
-                if n and not values[slots.TOP_ERROR]:
-                    values[slots.ERROR_CODE] = n
-                    mask |= 1 << slots.ERROR_CODE
-                if not values[slots.TOP_ERROR]:
-                    values[slots.TOP_ERROR] = n
-                mask |= 1 << slots.TOP_ERROR
+                if n and not values[TOP_ERROR]:
+                    values[ERROR_CODE] = n
+                    mask |= 1 << ERROR_CODE
+                if not values[TOP_ERROR]:
+                    values[TOP_ERROR] = n
+                mask |= 1 << TOP_ERROR
             if n:
-                values[slots.ERROR_COUNT] += 1
-                if not values[slots.ERROR_CODE]:
-                    values[slots.ERROR_CODE] = n
-                    mask |= b << slots.ERROR_CODE
-        elif op == ops.INT:
+                values[ERROR_COUNT] += 1
+                if not values[ERROR_CODE]:
+                    values[ERROR_CODE] = n
+                    mask |= b << ERROR_CODE
+        elif op == INT:
             if position + a > end:
                 break
             if not mask >> b & 1:
@@ -188,8 +240,8 @@ def run(state: State, rows: Sequence[Row], buffer: bytes | bytearray, end: int) 
                 mask |= 1 << b
             position += a
             pc += 1
-        elif op <= ops.COMPACT_PARTITIONS:
-            if op == ops.ARRAY or op == ops.PARTITIONS:
+        elif op <= COMPACT_PARTITIONS:
+            if op & 1:
                 if position + 4 > end:
                     break
                 n = _INT32(buffer, position)[0]
@@ -206,8 +258,8 @@ def run(state: State, rows: Sequence[Row], buffer: bytes | bytearray, end: int) 
             if n <= 0:
                 pc = a
                 continue
-            if op >= ops.PARTITIONS:
-                values[slots.PARTITION_COUNT] += n
+            if op >= PARTITIONS:
+                values[PARTITION_COUNT] += n
             if c > 0:
                 position += n * c
                 pc = a
@@ -219,18 +271,23 @@ def run(state: State, rows: Sequence[Row], buffer: bytes | bytearray, end: int) 
             else:
                 counters[b] = n
                 pc += 1
-        elif op == ops.TOPIC_ID:
+        elif op == TOPIC_ID:
             if position + 16 > end:
                 break
             if c:
-                topics[-1] = (topics[-1][0], topics[-1][1], position)
+                topics[-1] = (*topics[-1][:3], position)
             else:
-                topics.append((-1, -1, position))
+                topics.append((state.message, -1, -1, position))
             position += 16
             pc += 1
-        elif op <= ops.COMPACT_RECORDS:
+        elif op == NULLABLE:
+            if position >= end:
+                break
+            pc = a if buffer[position] > 127 else pc + 1
+            position += 1
+        elif op <= COMPACT_RECORDS:
             if state.records_end < 0:
-                if op == ops.BYTES or op == ops.RECORDS:
+                if op & 1:
                     if position + 4 > end:
                         break
                     n = _INT32(buffer, position)[0]
@@ -244,18 +301,18 @@ def run(state: State, rows: Sequence[Row], buffer: bytes | bytearray, end: int) 
                     status = MALFORMED
                     break
                 position = at
-                if op < ops.RECORDS or n <= 0:
+                if op < RECORDS or n <= 0:
                     position += max(n, 0)
                     pc += 1
                     continue
-                values[slots.RECORDS_BYTES] += n
+                values[RECORDS_BYTES] += n
                 state.records_end = position + n
             position = _walk(state, buffer, position, end)
             if position < state.records_end:
                 break
             state.records_end = -1
             pc += 1
-        elif op == ops.TAG:
+        elif op == TAG:
             if counters[b] == 0:
                 pc = a
                 continue
@@ -275,26 +332,21 @@ def run(state: State, rows: Sequence[Row], buffer: bytes | bytearray, end: int) 
                     break
             else:
                 position = at + n
-        elif op == ops.TAG_END:
+        elif op == TAG_END:
             if position != state.ends[b]:
                 status = MALFORMED
                 break
             pc = a
-        elif op == ops.NULLABLE:
-            if position >= end:
-                break
-            pc = a if buffer[position] > 127 else pc + 1
-            position += 1
-        elif op == ops.NULLABLE_TAGGED:
+        elif op == NULLABLE_TAGGED:
             n, at = _uvarint(buffer, position, end)
             if n < 0:
                 status = MALFORMED if n == -2 else SHORT
                 break
             pc = a if n == 0 else pc + 1
             position = at
-        elif op == ops.STRUCT:
+        elif op == STRUCT:
             pc += 1
-        elif op == ops.DOWNGRADE:
+        elif op == DOWNGRADE:
             if position + 2 > end:
                 break
             pc = b if _INT16(buffer, position)[0] == a else pc + 1

@@ -1,4 +1,4 @@
-"""The projection's interpreter compiled by numba: arrays in, the same columns as `kcap.decode.interpreter` out, for a whole batch.
+"""The projection's interpreter compiled by numba: a batch as arrays in, the columns of `kcap.decode.interpreter` out.
 
 Imported only when a batch is large enough to pay for numba. Law: slots, spans, topics and status equal the plain interpreter's,
 whatever the bytes; a side buffer that runs full stops the kernel before that message, to go on with a larger one.
@@ -11,22 +11,20 @@ from numpy.typing import NDArray
 from kcap.decode import ops, slots
 from kcap.wire.cursor import STRING_BYTES_MAX
 
-_FIXED, _STRING, _COMPACT_STRING, _LOOP, _TAGS = ops.FIXED, ops.STRING, ops.COMPACT_STRING, ops.LOOP, ops.TAGS
-_ERROR, _INT, _ARRAY, _PARTITIONS, _COMPACT_PARTITIONS = (
-    ops.ERROR,
-    ops.INT,
-    ops.ARRAY,
-    ops.PARTITIONS,
-    ops.COMPACT_PARTITIONS,
+_FIXED, _LOOP, _TAGS, _COMPACT_STRING, _COMPACT_TOPIC_NAME = (
+    ops.FIXED,
+    ops.LOOP,
+    ops.TAGS,
+    ops.COMPACT_STRING,
+    ops.COMPACT_TOPIC_NAME,
 )
-_TOPIC_NAME, _COMPACT_TOPIC_NAME, _TOPIC_ID = ops.TOPIC_NAME, ops.COMPACT_TOPIC_NAME, ops.TOPIC_ID
-_BYTES, _RECORDS, _COMPACT_RECORDS = ops.BYTES, ops.RECORDS, ops.COMPACT_RECORDS
-_TAG, _TAG_END, _NULLABLE, _NULLABLE_TAGGED, _STRUCT, _DOWNGRADE = (
-    ops.TAG,
-    ops.TAG_END,
-    ops.NULLABLE,
+_ERROR, _INT, _PARTITIONS, _COMPACT_PARTITIONS = ops.ERROR, ops.INT, ops.PARTITIONS, ops.COMPACT_PARTITIONS
+_TOPIC_ID, _NULLABLE, _RECORDS, _COMPACT_RECORDS = ops.TOPIC_ID, ops.NULLABLE, ops.RECORDS, ops.COMPACT_RECORDS
+_NULLABLE_TAGGED, _STRUCT, _TAG, _TAG_END, _DOWNGRADE = (
     ops.NULLABLE_TAGGED,
     ops.STRUCT,
+    ops.TAG,
+    ops.TAG_END,
     ops.DOWNGRADE,
 )
 _COUNTERS = ops.COUNTERS
@@ -43,12 +41,12 @@ _FULL = 4
 Int64s = NDArray[np.int64]
 
 
-@njit(cache=True, nogil=True, inline="always")  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True, inline="always")
 def _int16(b, p):  # type: ignore[no-untyped-def]
     return np.int64(np.int16((np.uint16(b[p]) << 8) | np.uint16(b[p + 1])))
 
 
-@njit(cache=True, nogil=True, inline="always")  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True, inline="always")
 def _int32(b, p):  # type: ignore[no-untyped-def]
     return np.int64(
         np.int32(
@@ -60,7 +58,7 @@ def _int32(b, p):  # type: ignore[no-untyped-def]
     )
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True)
 def _integer(b, p, size):  # type: ignore[no-untyped-def]
     value = np.int64(np.int8(b[p]))
     for k in range(1, size):
@@ -68,7 +66,7 @@ def _integer(b, p, size):  # type: ignore[no-untyped-def]
     return value
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True)
 def _uvarint(b, p, end):  # type: ignore[no-untyped-def]
     value = np.int64(0)
     shift = 0
@@ -84,7 +82,7 @@ def _uvarint(b, p, end):  # type: ignore[no-untyped-def]
     return np.int64(-1), p
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True)
 def _walk(b, p, end, stop, i, out, wrapped, count):  # type: ignore[no-untyped-def]
     while p < stop:
         left = stop - p
@@ -123,8 +121,8 @@ def _walk(b, p, end, stop, i, out, wrapped, count):  # type: ignore[no-untyped-d
     return stop, count
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def _message(b, p, end, rows, pc, i, out, topics, t, wrapped, w, counters, ends):  # type: ignore[no-untyped-def]  # noqa: C901, PLR0911, PLR0912, PLR0913, PLR0915
+@njit(cache=True, nogil=True)
+def _message(b, p, end, rows, pc, i, out, topics, t, wrapped, w, counters, ends):  # type: ignore[no-untyped-def]  # noqa: C901
     """One message: (status, mask, position, topics so far, wrapped so far)."""
     mask = np.int64(0)
     one = np.int64(1)
@@ -149,8 +147,8 @@ def _message(b, p, end, rows, pc, i, out, topics, t, wrapped, w, counters, ends)
             else:
                 counters[v] = n
                 pc += 1
-        elif op <= _COMPACT_STRING or op == _TOPIC_NAME or op == _COMPACT_TOPIC_NAME:
-            if op in (_STRING, _TOPIC_NAME):
+        elif op <= _COMPACT_TOPIC_NAME:
+            if op & 1:
                 if p + 2 > end:
                     return SHORT, mask, p, t, w
                 n = _int16(b, p)
@@ -212,7 +210,7 @@ def _message(b, p, end, rows, pc, i, out, topics, t, wrapped, w, counters, ends)
             p += a
             pc += 1
         elif op <= _COMPACT_PARTITIONS:
-            if op in (_ARRAY, _PARTITIONS):
+            if op & 1:
                 if p + 4 > end:
                     return SHORT, mask, p, t, w
                 n = _int32(b, p)
@@ -255,8 +253,13 @@ def _message(b, p, end, rows, pc, i, out, topics, t, wrapped, w, counters, ends)
                 t += 1
             p += 16
             pc += 1
+        elif op == _NULLABLE:
+            if p >= end:
+                return SHORT, mask, p, t, w
+            pc = a if b[p] > 127 else pc + 1
+            p += 1
         elif op <= _COMPACT_RECORDS:
-            if op in (_BYTES, _RECORDS):
+            if op & 1:
                 if p + 4 > end:
                     return SHORT, mask, p, t, w
                 n = _int32(b, p)
@@ -305,11 +308,6 @@ def _message(b, p, end, rows, pc, i, out, topics, t, wrapped, w, counters, ends)
             if p != ends[v]:
                 return MALFORMED, mask, p, t, w
             pc = a
-        elif op == _NULLABLE:
-            if p >= end:
-                return SHORT, mask, p, t, w
-            pc = a if b[p] > 127 else pc + 1
-            p += 1
         elif op == _NULLABLE_TAGGED:
             n, at = _uvarint(b, p, end)
             if n < 0:
@@ -327,8 +325,8 @@ def _message(b, p, end, rows, pc, i, out, topics, t, wrapped, w, counters, ends)
     return SHORT, mask, p, t, w
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def _batch(b, rows, starts, ends, programs, first, out, facts, topics, t, wrapped, w):  # type: ignore[no-untyped-def]  # noqa: PLR0913
+@njit(cache=True, nogil=True)
+def _batch(b, rows, starts, ends, programs, first, out, facts, topics, t, wrapped, w):  # type: ignore[no-untyped-def]
     """Messages `first` and later: (message to go on with, topics, wrapped)."""
     counters = np.zeros(_COUNTERS, np.int64)
     tag_ends = np.zeros(_COUNTERS, np.int64)

@@ -1,11 +1,12 @@
 """Canonical JSON: a plan and a body in, the values that Kafka's own `*DataJsonConverter` writes out.
 
-Law: equal to `<Name>DataJsonConverter.write(message, version, true)` of Kafka 4.4 up to the order of keys, with the raw bytes in
-records fields; nothing raises, and of a damaged body everything before the damage stays.
+Law: equal to `<Name>DataJsonConverter.write(message, version, true)` of Kafka 4.4 up to the order of keys, with the raw bytes
+in records fields; nothing raises, and of a damaged body everything before the damage stays.
 """
 
 import math
 from binascii import b2a_base64
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
@@ -13,8 +14,7 @@ from kcap.decode import ops
 from kcap.decode.plan import Label, Plan
 from kcap.model import Buffer
 from kcap.wire.cursor import Cursor
-from kcap.wire.text import decode_text
-from kcap.wire.varints import Damage
+from kcap.wire.varints import DamageError
 
 Records = Literal["base64", "size"]
 """What stands for a records field: its bytes, or `recordsSizeInBytes` as in the broker's request log."""
@@ -56,7 +56,7 @@ def float_value(value: float) -> float | str:
     return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
 
 
-_CONVERT: Final = {"uuid": uuid_text, "float64": float_value}
+_CONVERT: Final[dict[str, Callable[[Any], Any]]] = {"uuid": uuid_text, "float64": float_value}
 """Types whose unpacked value is not yet the JSON value."""
 
 
@@ -139,10 +139,10 @@ class Reader:
         label = self.labels[pc]
         kind = label.types[0][2:]
         body, loop = pc + 1, exit_row - 1
-        if size >= 0 and size * count > cursor.left or (size == 0 and count > cursor.left):
+        if (size >= 0 and size * count > cursor.left) or (size == 0 and count > cursor.left):
             count = cursor.left // size if size else 0
             self.elements(items, kind, body, loop, count)
-            raise Damage(f"{label.names[0]} has more elements than the body has bytes", cursor.position, short=True)
+            raise DamageError(f"{label.names[0]} has more elements than the body has bytes", cursor.position, short=True)
         self.elements(items, kind, body, loop, count)
 
     def elements(self, items: list[Any], kind: str, body: int, loop: int, count: int) -> None:
@@ -183,7 +183,7 @@ class Reader:
             key = label.keys[0]
             self.row(self.rows[case][2], out)
             if cursor.position != end:
-                raise Damage(f"{label.names[0]} does not fill its tagged field", cursor.position)
+                raise DamageError(f"{label.names[0]} does not fill its tagged field", cursor.position)
             if out.get(key) == label.default and type(out.get(key)) is type(label.default):
                 del out[key]
         return exit_row
@@ -204,15 +204,13 @@ def single(name: str, key: str, kind: str) -> Label:
     return found
 
 
-def read_json(
-    plan: Plan, buffer: Buffer, start: int = 0, end: int | None = None, records: Records = "base64"
-) -> Reading:
+def read_json(plan: Plan, buffer: Buffer, start: int = 0, end: int | None = None, records: Records = "base64") -> Reading:
     """The body at `buffer[start:end]` as JSON values. Bytes behind the message are left; `position` tells where it ended."""
     cursor = Cursor(buffer, start, end)
     reader = Reader(plan, cursor, records)
     try:
         reader.fields(0, len(plan.rows) - 1, reader.reading.value)
-    except Damage as damage:
+    except DamageError as damage:
         reader.reading.undecoded = damage.reason
     reader.reading.position = cursor.position
     return reader.reading

@@ -8,13 +8,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kcap.decode.json import Reading, Records, read_json
+from kcap.decode.nodes import Buffers, Node
 from kcap.decode.plan import Plan, plan_for, plan_of
-from kcap.decode.tree import Buffers, Node, message_tree
+from kcap.decode.tree import message_tree
 from kcap.errors import UsageError
 from kcap.model import Buffer
 from kcap.schema import facts, registry
 from kcap.wire.cursor import Cursor
-from kcap.wire.varints import Damage
+from kcap.wire.varints import DamageError
 
 HEADER_LESS = frozenset(
     {"KRaftVersionRecord", "LeaderChangeMessage", "SnapshotFooterRecord", "SnapshotHeaderRecord", "VotersRecord"}
@@ -37,6 +38,8 @@ class Header:
     """Byte of the frame at which the body starts."""
     fault: str | None = None
     """Why the header could not be read to its end."""
+    fields: list[tuple[str, str]] = field(default_factory=list)
+    """Names and types of what it holds, in order."""
 
 
 class Message:
@@ -92,7 +95,14 @@ class Message:
 
     def tree(self) -> Node:
         """The frame as nodes with byte spans; children are made when asked for and tile their parent."""
-        return message_tree(Buffers(self.frame), self.name, self.header, self._plan, self._unknown)
+        unknown = self._unknown if self._plan is None else None
+        return message_tree(Buffers(self.frame), self.name, self.header, self._plan, unknown)
+
+
+_REQUEST_FIELDS = [("RequestApiKey", "int16"), ("RequestApiVersion", "int16"), ("CorrelationId", "int32")]
+_RESPONSE_FIELDS = [("CorrelationId", "int32")]
+_CLIENT_ID = [("ClientId", "string")]
+_TAGS = [("tags", "tags")]
 
 
 def _tags(cursor: Cursor, header: Header) -> None:
@@ -103,18 +113,19 @@ def _tags(cursor: Cursor, header: Header) -> None:
 
 def read_request_header(frame: Buffer) -> Header:
     """The header at the start of a request frame (RequestHeader.json; versions from the registry)."""
-    header = Header()
+    header = Header(fields=_REQUEST_FIELDS)
     cursor = Cursor(frame)
     try:
         header.api_key = cursor.read_int16()
         header.api_version = cursor.read_int16()
         header.version = registry.request_header_version(header.api_key, header.api_version)
+        header.fields = _REQUEST_FIELDS + _CLIENT_ID * (header.version >= 1) + _TAGS * (header.version >= 2)
         header.correlation_id = cursor.read_int32()
         if header.version >= 1:
             header.client_id = cursor.read_string()
         if header.version >= 2:
             _tags(cursor, header)
-    except Damage as damage:
+    except DamageError as damage:
         header.fault = f"header: {damage.reason}"
     header.end = cursor.position
     return header
@@ -122,15 +133,16 @@ def read_request_header(frame: Buffer) -> Header:
 
 def read_response_header(frame: Buffer, api_key: int | None, api_version: int | None) -> Header:
     """The header at the start of a response frame, whose key and version its request has told."""
-    header = Header(api_key, api_version)
+    header = Header(api_key, api_version, fields=_RESPONSE_FIELDS)
     cursor = Cursor(frame)
     try:
         if api_key is not None and api_version is not None:
             header.version = registry.response_header_version(api_key, api_version)
+            header.fields = _RESPONSE_FIELDS + _TAGS * (header.version >= 1)
         header.correlation_id = cursor.read_int32()
         if header.version:
             _tags(cursor, header)
-    except Damage as damage:
+    except DamageError as damage:
         header.fault = f"header: {damage.reason}"
     header.end = cursor.position
     return header
@@ -157,8 +169,10 @@ def decode_request(frame: Buffer) -> Message:
 
 
 def decode_response(frame: Buffer, api_key: int | None = None, api_version: int | None = None) -> Message:
-    """A response from its frame, without the 4-byte length. `api_key` and `api_version` are those of its request; a refusal that
-    is written in another version (ApiVersions, KIP-511) is read at that one.
+    """A response from its frame, without the 4-byte length.
+
+    `api_key` and `api_version` are those of its request; a refusal that is written in another version (ApiVersions, KIP-511) is
+    read at that one.
     """
     header = read_response_header(frame, api_key, api_version)
     version = api_version
@@ -167,20 +181,22 @@ def decode_response(frame: Buffer, api_key: int | None = None, api_version: int 
     return _message(frame, header, version, registry.RESPONSE)
 
 
-def _prefix(message: facts.Message, cursor: Cursor) -> int:
+_PREFIXES = {
+    "coordinator-key": [("record type", "int16")],
+    "metadata": [("frame version", "uvarint"), ("record type", "uvarint"), ("version", "uvarint")],
+}
+"""Kind of message -> what stands before its blob, for others their version (CoordinatorRecordSerde, MetadataRecordSerde)."""
+
+
+def _prefix(message: facts.Message, cursor: Cursor, header: Header) -> int:
     """Steps over what stands before a blob's body and returns its schema version."""
     if message.name in HEADER_LESS:
         version = cursor.read_int16()
         cursor.position -= 2
         return version if message.variant(version) else 0
-    if message.kind == "coordinator-key":
-        cursor.read_int16()
-        return 0
-    if message.kind == "metadata":
-        cursor.read_uvarint()
-        cursor.read_uvarint()
-        return cursor.read_uvarint()
-    return cursor.read_int16()
+    header.fields = _PREFIXES.get(message.kind, [("version", "int16")])
+    values = [cursor.read_uvarint() if kind == "uvarint" else cursor.read_int16() for _, kind in header.fields]
+    return 0 if message.kind == "coordinator-key" else values[-1]
 
 
 def decode_data(name: str, blob: Buffer, version: int | None = None) -> Message:
@@ -196,8 +212,8 @@ def decode_data(name: str, blob: Buffer, version: int | None = None) -> Message:
     cursor = Cursor(blob)
     if version is None:
         try:
-            version = _prefix(message, cursor)
-        except Damage as damage:
+            version = _prefix(message, cursor, header)
+        except DamageError as damage:
             header.fault = f"prefix: {damage.reason}"
     header.end = cursor.position
     plan = None if version is None else plan_of(name, version)

@@ -1,7 +1,7 @@
 """The pieces of a tree: buffers, nodes, and the helper that lays nodes side by side.
 
-Laws: the children of a node tile it (the first starts where it starts, each starts where the one before ends, the last ends where
-it ends), or are one node over a buffer of its own; children are made when asked for.
+Laws: the children of a node tile it (the first starts where it starts, each starts where the one before ends, the last ends
+where it ends), or are one node over a buffer of its own; children are made when asked for.
 """
 
 from collections.abc import Callable, Sequence
@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from kcap.decode.words import words
 from kcap.wire.cursor import Cursor
-from kcap.wire.varints import Damage, read_varint, read_varlong
+from kcap.wire.varints import DamageError, read_varint, read_varlong
 
 Expand = Callable[[], Sequence["Node"]]
 
@@ -91,9 +91,10 @@ class Node:
 class Tiler:
     """Lays nodes side by side over `buffer[start:end]`."""
 
-    __slots__ = ("buffer", "buffers", "cursor", "nodes")
+    __slots__ = ("buffer", "buffers", "cursor", "first", "nodes")
 
     def __init__(self, buffers: Buffers, buffer: int, start: int, end: int) -> None:
+        self.first = start
         self.buffers = buffers
         self.buffer = buffer
         self.cursor = Cursor(buffers[buffer], start, end)
@@ -127,10 +128,10 @@ class Tiler:
         self.add(name, start, value, str(value))
         return value
 
-    def rest(self, reason: str) -> None:
-        """What is left, as a node that says why it was not read."""
+    def rest(self, reason: str, *, always: bool = False) -> None:
+        """What is left, as a node that says why it was not read; `always` even where nothing is left."""
         start = self.cursor.position
-        if start < self.cursor.end:
+        if start < self.cursor.end or always:
             self.cursor.position = self.cursor.end
             self.add(UNDECODED, start, bytes(self.cursor.buffer[start : self.cursor.end]), reason)
 
@@ -138,10 +139,10 @@ class Tiler:
         """Runs `build`, which adds nodes until it is done or damage stops it; the nodes always tile the span."""
         try:
             build(self)
-        except Damage as damage:
-            if self.nodes:
-                self.cursor.position = self.nodes[-1].end
-            self.rest(damage.reason)
+        except DamageError as damage:
+            # No reason: the node before says it. The nodes may end before the cursor, inside a value that was begun.
+            self.cursor.position = self.nodes[-1].end if self.nodes else self.first
+            self.rest(damage.reason, always=bool(damage.reason))
         else:
             self.rest(behind)
         return self.nodes

@@ -1,7 +1,8 @@
 """Message facts and a version in, a flat program out: the only place that knows what a version means for the bytes.
 
-A `Plan` is rows of small integers (`kcap.decode.ops`) beside labels for people, row by row. The tree, the canonical JSON and the
-row projection all read by it. Law: the rows alone say how many bytes each field takes; labels never change where a reader goes.
+A `Plan` is rows of small integers (`kcap.decode.ops`) beside labels for people, row by row. The tree, the canonical JSON and
+the row projection all read by it. Law: the rows alone say how many bytes each field takes; labels never change where a reader
+goes.
 """
 
 import functools
@@ -30,15 +31,6 @@ FORMATS: Final = {
 """Fixed-size types and how `struct` unpacks them, big-endian."""
 
 SIZES: Final = {kind: struct.calcsize(">" + code) for kind, code in FORMATS.items()}
-
-_PLAIN_TO_COMPACT: Final = {
-    ops.STRING: ops.COMPACT_STRING,
-    ops.TOPIC_NAME: ops.COMPACT_TOPIC_NAME,
-    ops.BYTES: ops.COMPACT_BYTES,
-    ops.RECORDS: ops.COMPACT_RECORDS,
-    ops.ARRAY: ops.COMPACT_ARRAY,
-    ops.PARTITIONS: ops.COMPACT_PARTITIONS,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,7 +232,7 @@ class _Compiler:
 
     def form(self, op: int, field: Field) -> int:
         """The compact form of `op` where the version has it (KIP-482)."""
-        return _PLAIN_TO_COMPACT[op] if self.flexible and not field.rigid else op
+        return op + 1 if self.flexible and not field.rigid else op
 
     def fill(self, *names: str | None) -> None:
         for name in names:

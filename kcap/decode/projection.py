@@ -118,30 +118,22 @@ _engines = _Engines()
 
 
 def _plain(buffer: bytes | bytearray, starts: Sequence[int], ends: Sequence[int], programs: Sequence[int]) -> Projection:
-    status, mask, position, values = [], [], [], []
-    topics: list[tuple[int, int, int, int]] = []
-    wrapped: list[tuple[int, int, int]] = []
-    rows = ROWS
+    state = State()
+    facts: list[tuple[int, int, int]] = []
+    values: list[list[int]] = []
     for i, (start, end, program) in enumerate(zip(starts, ends, programs, strict=True)):
-        state = State(program, start)
-        run(state, rows, buffer, end)
-        status.append(state.status)
-        mask.append(state.mask)
-        position.append(state.position)
+        state.begin(i, program, start)
+        run(state, ROWS, buffer, end)
+        facts.append((state.status, state.mask, state.position))
         values.append(state.values)
-        if state.topics:
-            topics += [(i, *topic) for topic in state.topics]
-        if state.wrapped:
-            wrapped += [(i, *span) for span in state.wrapped]
-    columns: list[Any] = list(zip(*values, strict=True)) if values else [()] * slots.WIDTH
-    return Projection(
-        status,
-        mask,
-        position,
-        columns,
-        list(zip(*topics, strict=True)) if topics else [()] * 4,
-        list(zip(*wrapped, strict=True)) if wrapped else [()] * 3,
-    )
+    status, mask, position = _columns(facts, 3)
+    tables = (_columns(values, slots.WIDTH), _columns(state.topics, 4), _columns(state.wrapped, 3))
+    return Projection(status, mask, position, *tables)
+
+
+def _columns(rows: Sequence[Sequence[int]], width: int) -> list[Sequence[int]]:
+    """The columns of a table of rows, which may have none."""
+    return list(zip(*rows, strict=True)) if rows else [()] * width
 
 
 def _jitted(buffer: bytes | bytearray, starts: Sequence[int], ends: Sequence[int], programs: Sequence[int]) -> Projection:
@@ -180,14 +172,15 @@ def project(
 class Resumable:
     """Projects one body that arrives in pieces, holding on to no more than an unfinished field.
 
-    A picklable value. `result()` may be asked at any time; its texts and topics are spans into `kept`, and the spans of `wrapped`
-    count from the start of the body.
+    A picklable value. `result()` may be asked at any time; its texts and topics are spans into `kept`, and the spans of
+    `wrapped` count from the start of the body.
     """
 
     __slots__ = ("_base", "_last", "_tail", "_texts", "_topics", "kept", "state")
 
     def __init__(self, program: int) -> None:
-        self.state = State(program, 0)
+        self.state = State()
+        self.state.begin(0, program, 0)
         self.kept = bytearray()
         """Names and ids that `result()` points into."""
         self._tail = b""
@@ -246,7 +239,7 @@ class Resumable:
         return at, len(self.kept)
 
     def _keep(self, buffer: bytes, wraps: int) -> None:
-        """Copies what the spans of this piece point at before the piece goes; `wraps` are those of `wrapped` that were there."""
+        """Copies what the spans of this piece point at, before the piece goes. `wraps` spans of `wrapped` are older."""
         state = self.state
         for text in range(len(slots.TEXTS)):
             bit = 1 << _TEXTS + text
@@ -255,26 +248,27 @@ class Resumable:
                 at = _TEXTS + 2 * text
                 state.values[at], state.values[at + 1] = self._copy(buffer, state.values[at], state.values[at + 1])
         for at in range(max(0, self._topics - 1), len(state.topics)):
-            start, end, uuid = state.topics[at]
+            _, start, end, uuid = state.topics[at]
             old = self._last if at < self._topics else _NO_TOPIC
             if start != old[0]:
                 start, end = self._copy(buffer, start, end)
             if uuid != old[2]:
                 uuid, _ = self._copy(buffer, uuid, uuid + 16)
-            state.topics[at] = self._last = start, end, uuid
+            self._last = start, end, uuid
+            state.topics[at] = (0, *self._last)
         self._topics = len(state.topics)
-        state.wrapped[wraps:] = [(start + self._base, end + self._base) for start, end in state.wrapped[wraps:]]
+        state.wrapped[wraps:] = [(0, a + self._base, b + self._base) for _, a, b in state.wrapped[wraps:]]
 
     def result(self) -> Projection:
         """The body so far, as a batch of one."""
         state = self.state
         return Projection(
-            [state.status],
-            [state.mask],
-            [self._base + state.position],
-            [[value] for value in state.values],
-            [list(column) for column in zip(*((0, *topic) for topic in state.topics), strict=True)] or [[]] * 4,
-            [list(column) for column in zip(*((0, *span) for span in state.wrapped), strict=True)] or [[]] * 3,
+            (state.status,),
+            (state.mask,),
+            (self._base + state.position,),
+            _columns([state.values], slots.WIDTH),
+            _columns(state.topics, 4),
+            _columns(state.wrapped, 3),
         )
 
 
@@ -293,8 +287,9 @@ def _before_acks(version: int) -> tuple[tuple[int, int], ...] | None:
 
 
 def acks_of_produce(buffer: bytes | bytearray | memoryview, start: int, end: int, version: int) -> int | None:
-    """`acks` of a Produce request whose body (behind the client id) is `buffer[start:end]`: 0, 1 or -1; None where the bytes end
-    before it or the version is unknown.
+    """`acks` of a Produce request whose body (behind the client id) is `buffer[start:end]`: 0, 1 or -1.
+
+    None where the bytes end before it or the version is unknown.
     """
     steps = _before_acks(version)
     if steps is None:

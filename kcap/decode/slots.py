@@ -51,8 +51,7 @@ TEXT: Final = {name: at for at, name in enumerate(TEXTS)}
 ) = range(10)
 
 WHOLE: Final = sum(
-    1 << at
-    for at in (ERROR_CODE, ERROR_COUNT, PARTITION_COUNT, BATCH_COUNT, RECORD_COUNT, RECORDS_BYTES, CODECS, MAGICS)
+    1 << at for at in (ERROR_CODE, ERROR_COUNT, PARTITION_COUNT, BATCH_COUNT, RECORD_COUNT, RECORDS_BYTES, CODECS, MAGICS)
 )
 """Presence bits of slots that are only true of a message read to its end."""
 

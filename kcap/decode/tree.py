@@ -14,7 +14,7 @@ from kcap.decode.plan import Label, Plan
 from kcap.decode.words import words
 from kcap.wire.cursor import Cursor
 from kcap.wire.text import decode_text
-from kcap.wire.varints import Damage
+from kcap.wire.varints import DamageError, short_of
 
 if TYPE_CHECKING:
     from kcap.decode.message import Header
@@ -36,7 +36,7 @@ class _Body:
         return Tiler(self.buffers, self.buffer, start, end)
 
     def fields(self, pc: int, stop: int, tiler: Tiler) -> None:
-        """The fields of rows `pc` up to `stop`; raises Damage."""
+        """The fields of rows `pc` up to `stop`; raises DamageError."""
         while pc < stop:
             pc = self.row(pc, tiler)
 
@@ -49,12 +49,12 @@ class _Body:
         ahead = Cursor(cursor.buffer, cursor.position, cursor.end)
         try:
             Reader(self.plan, ahead, "size").row(pc, {})
-        except Damage:
+        except DamageError:
             return cursor.end, False
         return ahead.position, True
 
     def row(self, pc: int, tiler: Tiler, name: str = "") -> int:
-        """The node or nodes of one row; the row behind them. Raises Damage behind a node that is damaged inside."""
+        """The node or nodes of one row; the row behind them. Raises DamageError behind a node that is damaged inside."""
         op, a, _, _ = self.plan.rows[pc]
         label = self.plan.labels[pc]
         if op in UNPACKED:
@@ -69,6 +69,8 @@ class _Body:
             return pc + 1
         start = tiler.cursor.position
         end, whole = self.measure(pc, tiler)
+        if start == end and not whole:
+            raise short_of(name, start)
         if op in ARRAYS:
             self.array(pc, name, start, end, tiler)
         elif op == ops.TAGS:
@@ -83,7 +85,7 @@ class _Body:
             said = "null" if null else ""
             tiler.add(name, start, None, said, lambda: self.nullable(pc, start, end))
         if not whole:
-            raise Damage("", end)
+            raise DamageError("", end)
         return a
 
     def unpacked(self, label: Label, tiler: Tiler, name: str) -> None:
@@ -169,14 +171,14 @@ class _Body:
         whole = True
         try:
             Reader(self.plan, ahead, "size").fields(body, loop, {})
-        except Damage:
+        except DamageError:
             if start == cursor.end:
                 raise
             ahead.position, whole = cursor.end, False
         end = cursor.position = ahead.position
         tiler.add(f"[{index}]", start, None, "", lambda: self.struct(body, loop, start, end))
         if not whole:
-            raise Damage("", end)
+            raise DamageError("", end)
 
     # --- tags --------------------------------------------------------------------------------------------------------
     def tags(self, pc: int, start: int, end: int) -> list[Node]:
@@ -212,51 +214,48 @@ class _Body:
                 inner.uvarint("tag")
                 inner.uvarint("size")
                 if target >= 0:
+                    full = inner.cursor.position + size
                     self.row(target, inner, name)
+                    if inner.cursor.position != full:
+                        raise DamageError(f"{name} does not fill its tagged field", full)
                     return
                 at = inner.cursor.position
                 data = inner.cursor.read_bytes(size, f"tagged field {number}")
                 inner.add("data", at, data, words("", "bytes", data))
 
-            return self.tiler(start, end).finish(build, f"{name} does not fill its tagged field")
+            return self.tiler(start, end).finish(build)
 
         tiler.add(name, start, value, "" if target >= 0 else words("", "bytes", value), inside)
         if not whole:
-            raise Damage("", end)
+            raise DamageError("", end)
 
 
 def body_nodes(plan: Plan, buffers: Buffers, buffer: int, start: int, end: int) -> list[Node]:
     """The body of a message over `buffer[start:end]`; bytes behind it are one `undecoded` node."""
     body = _Body(plan, buffers, buffer)
-    return body.tiler(start, end).finish(
-        lambda tiler: body.fields(0, len(plan.rows) - 1, tiler), "bytes behind the message"
-    )
+    return body.tiler(start, end).finish(lambda tiler: body.fields(0, len(plan.rows) - 1, tiler), "bytes behind the message")
 
 
-def message_tree(
-    buffers: Buffers, name: str | None, fixed: list[tuple[str, str]], header: "Header", plan: Plan | None, unknown: str | None
-) -> Node:
-    """The root: header and body of the frame in buffer 0. `fixed` are the header's fields (name, type) in order."""
+def message_tree(buffers: Buffers, name: str | None, header: "Header", plan: Plan | None, unknown: str | None) -> Node:
+    """The root: header and body of the frame in buffer 0. `unknown` says why there is no plan."""
     frame = buffers[0]
     size = len(frame)
     end = size if header.fault else header.end
 
     def header_nodes() -> list[Node]:
         def build(tiler: Tiler) -> None:
-            for field, kind in fixed:
+            for field, kind in header.fields:
                 _header_field(field, kind, tiler)
 
         return Tiler(buffers, 0, 0, end).finish(build, header.fault or "bytes behind the header")
 
     def nodes() -> list[Node]:
-        found = [Node("header", None, "", buffers, 0, 0, end, header_nodes)] if fixed and end else []
+        found = [Node("header", None, "", buffers, 0, 0, end, header_nodes)] if end else []
         if plan is None or header.fault:
             tiler = Tiler(buffers, 0, end, size)
-            tiler.rest(unknown or "")
+            tiler.rest(header.fault or unknown or "", always=not size)
             return found + tiler.nodes
-        found.append(
-            Node("body", None, name or "", buffers, 0, end, size, lambda: body_nodes(plan, buffers, 0, end, size))
-        )
+        found.append(Node("body", None, name or "", buffers, 0, end, size, lambda: body_nodes(plan, buffers, 0, end, size)))
         return found
 
     return Node(name or "message", None, unknown or "" if plan is None else "", buffers, 0, 0, size, nodes)
@@ -280,5 +279,3 @@ def _header_field(name: str, kind: str, tiler: Tiler) -> None:
         form = single(name, name, kind).unpack
         assert form is not None
         tiler.fixed(name, form, kind)
-
-

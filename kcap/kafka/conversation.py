@@ -46,8 +46,10 @@ class Waiting:
         self.talk = talk
         self.index = index
         self.bytes = bytearray()
-        """What was captured without a break from the first byte on."""
+        """What was captured without a break from the first byte seen on."""
         self.whole = True
+        self.holed = False
+        """The stream's very first bytes are not in the capture."""
         self.count = 0
 
     def data(
@@ -65,7 +67,10 @@ class Waiting:
     def gap(self, offset: int, length: int, time_ns: int) -> None:
         """Keeps the place of the hole."""
         self.talk.kept.append((self.index, (offset, length, time_ns)))
-        self.whole = False
+        if self.count:
+            self.whole = False
+        else:
+            self.holed = True
 
 
 class Opaque:
@@ -128,9 +133,9 @@ class Conversation:
             return Verdict(None, "set to be no Kafka")
         if said and client is not None:
             return Verdict(client)
-        if client is not None and connection.streams[client].anchored:
-            up, down = (first, second) if client == 0 else (second, first)
-            full = final or up.count > limits.RECOGNISE_BYTES or down.count > limits.RECOGNISE_BYTES or not up.whole
+        up, down = (second, first) if client == 1 else (first, second)
+        if client is not None and connection.streams[client].anchored and not up.holed:
+            full = final or up.count > limits.RECOGNISE_BYTES or down.count > limits.MIDSTREAM_BYTES or not up.whole
             if not up.count and not full:
                 return None
             kafka = from_first_request(up.bytes, full)

@@ -90,7 +90,7 @@ class Answer:
         """Of the exchange, given to an answer that came before its request."""
         self.flags = 0
         self.mark = mark
-        """Data segments of the connection when it came."""
+        """Data segments of the client when it came."""
         self.seen_ns = seen_ns
         self.previous_ns: int | None = None
         """Last byte of the response before it on this connection."""

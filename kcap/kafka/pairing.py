@@ -151,13 +151,15 @@ class Pairing:
     # -- what has no partner ------------------------------------------------------------------------------------------
     def settle(self, time_ns: int) -> None:
         """Early answers that have waited for the reorder window are orphans."""
-        segments = self.connection.data_segments
+        client = self.connection.client
+        segments = client.data_segments if client is not None else 0
+        kept = sum(answer.frame.size or 0 for answer in self.early if answer.frame is not None)
         while self.early:
             first = self.early[0]
-            if segments - first.mark < limits.EARLY_SEGMENTS and time_ns - first.seen_ns < limits.EARLY_NS:
+            waits = segments - first.mark < limits.EARLY_SEGMENTS and time_ns - first.seen_ns < limits.EARLY_NS
+            if first.frame is None or (waits and kept <= limits.EARLY_BYTES_MAX):
                 return
-            if first.frame is None:
-                return
+            kept -= first.frame.size or 0
             self._orphan(self.early.pop(0))
 
     def _orphan(self, answer: Answer) -> None:

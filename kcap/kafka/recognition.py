@@ -76,23 +76,45 @@ def headers_in_a_row(data: bytearray) -> list[RequestHeader]:
     return found
 
 
-def score(up: bytearray, down: bytearray) -> tuple[int, int]:
-    """How well `up` fits as requests that `down` answers: answers found, then headers in a row."""
+class Score(NamedTuple):
+    """How well one side fits as the client; more is better, the first entry first."""
+
+    answers: int
+    """Its requests that the other side answers."""
+    headers: int
+    """Request headers in a row."""
+    named: bool
+    """They carry a client id that a person could have given."""
+
+    @property
+    def certain(self) -> bool:
+        """Enough to decide before all bytes are in."""
+        return self.named and (self.headers >= 2 and self.answers >= 1 or self.headers >= 4)
+
+
+NOTHING = Score(0, 0, False)
+
+
+def score(up: bytearray, down: bytearray) -> Score:
+    """How well `up` fits as requests that `down` answers."""
     headers = headers_in_a_row(up)
     if not headers:
-        return 0, 0
-    if not any(says_who(h) for h in headers) and not _first_fits(up, headers[0]):
-        return 0, 0
+        return NOTHING
+    named = any(says_who(h) for h in headers)
+    if not named and not _first_fits(up, headers[0]):
+        return NOTHING
     ids = {h.correlation_id for h in headers}
     answers = at = 0
-    while at + 8 <= len(down) and answers < HEADERS_LOOKED_AT:
+    while at + 8 <= len(down) and ids:
         (size,) = PREFIX.unpack_from(down, at)
         (correlation,) = PREFIX.unpack_from(down, at + 4)
         if size < 4:
             break
-        answers += correlation in ids
+        if correlation in ids:
+            ids.remove(correlation)
+            answers += 1
         at += 4 + size
-    return answers, len(headers)
+    return Score(answers, len(headers), named)
 
 
 def _first_fits(data: bytearray, header: RequestHeader) -> bool:
@@ -117,10 +139,8 @@ def from_content(first: bytearray, second: bytearray, final: bool) -> Verdict | 
     """Client and server of a connection without a SYN. None: not to be told yet."""
     scores = score(first, second), score(second, first)
     best = max(scores)
-    if scores[0] != scores[1] and best > (0, 0):
-        certain = best[0] >= 2 or (best[0] and best[1] >= 2) or best[1] >= 4
-        if final or certain:
-            return Verdict(scores.index(best))
+    if scores[0] != scores[1] and (best.certain or (final and best != NOTHING)):
+        return Verdict(scores.index(best))
     if not final:
         return None
     found = [i for i, data in enumerate((first, second)) if requests_anywhere(data)]

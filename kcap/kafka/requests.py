@@ -19,6 +19,7 @@ from kcap.kafka.headers import (
     RequestHeader,
     believable,
     read_header,
+    says_who,
 )
 from kcap.kafka.hunting import Region
 from kcap.kafka.pairing import Pairing
@@ -29,6 +30,8 @@ HEAD = REQUEST_HEAD.size
 HEADER_BYTES_MAX = HEAD + 32767
 CLIENT_ID_AT = 12
 CLIENT_IDS_KEPT = 8
+UNKNOWN_MAX = 1000
+"""A key or version from here on is noise, not an API of the future."""
 
 
 class RequestFramer(Framer):
@@ -92,7 +95,13 @@ class RequestFramer(Framer):
 
     def _accept(self, header: RequestHeader | None) -> bool:
         """On a connection that began as Kafka a frame of a key or version this schema lacks is still one of its requests."""
-        return header is not None and (header.known or header.client_id in self.client_ids or (not self.frames and believable(header)))
+        if header is None:
+            return False
+        if header.known:
+            return True
+        if header.api_key >= UNKNOWN_MAX or header.api_version >= UNKNOWN_MAX:
+            return False
+        return (says_who(header) and header.client_id in self.client_ids) or (not self.frames and believable(header))
 
     def begun(self, frame: OpenFrame, final: bool) -> bool | None:
         size = frame.size - 4
@@ -117,7 +126,7 @@ class RequestFramer(Framer):
             return True  # cut before its eighth byte: no row, but the boundary holds
         if header.body is None and not final:
             return None
-        if header.body is not None and not self._accept(header):
+        if not (header.known if header.body is None else self._accept(header)):
             return False
         exchange = Exchange(
             0, header.api_key, header.api_version, header.correlation_id, header.client_id, self.pairing.losses

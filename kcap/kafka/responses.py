@@ -20,6 +20,8 @@ from kcap.net.tcp import Stream
 HEAD = 8
 PAIR = Struct(">ii")
 """Length prefix and correlation id."""
+FETCHES = frozenset({1, 59, 78})
+"""Fetch, FetchSnapshot, ShareFetch."""
 IDS_SEARCHED = 64
 """Outstanding ids a search looks for; the oldest, since brokers answer in order."""
 
@@ -89,9 +91,11 @@ class ResponseFramer(Framer):
         correlation = None
         if len(head) >= HEAD:
             (correlation,) = PREFIX.unpack_from(head, 4)
+            if frame.size > limits.ANSWER_BYTES_MAX and not self._fetch(correlation):
+                return False
         elif not self.requests.raw_tokens or len(head) < frame.size:
             return True  # cut before its correlation id: no row, but the boundary holds
-        answer = Answer(correlation, self.stream.connection.data_segments, frame.first_ns or 0)
+        answer = Answer(correlation, self.requests.stream.data_segments, frame.first_ns or 0)
         frame.subject = answer
         self.pairing.answer(answer)
         return True
@@ -124,6 +128,10 @@ class ResponseFramer(Framer):
 
     def _known(self, correlation: int) -> bool:
         return any(x.correlation_id == correlation for x in self.pairing.outstanding)
+
+    def _fetch(self, correlation: int) -> bool:
+        waiting = next((x for x in self.pairing.outstanding if x.correlation_id == correlation), None)
+        return waiting is not None and waiting.api_key in FETCHES
 
     def judge(self, region: Region, at: int, final: bool, first: bool) -> bool | None:
         if region.have(at) < HEAD:

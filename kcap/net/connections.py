@@ -84,7 +84,7 @@ class ConnectionTable:
                     stream.packets += 1
                     stream.zero_window = False
                     if length:
-                        connection.data_segments += 1
+                        stream.data_segments += 1
                         offset = stream.next
                         stream.next = end = offset + length
                         stream.next_raw = (seq + length) & MASK

@@ -1,12 +1,17 @@
-"""A place inside one packet, told apart by what was captured and what was on the wire.
+"""A place inside one packet, told apart by what was captured and what was on the wire; and how a layer tells of an oddity.
 
 In: buffer and offsets. Out: the same, moved inward by the layers. Law: `at` only grows within one buffer, so that every walk
 through nested headers ends; a look behind what was captured never reads the neighbouring packet.
 """
 
+from collections.abc import Callable
 from struct import Struct
 
 from kcap.weird import WeirdKind
+
+Report = Callable[[WeirdKind, str, int, int, int], None]
+"""Kind, detail, file, packet, position: the fields of `Weird` that a file's oddity has, in its order. A call, so that counting
+stays with the caller."""
 
 SHORT = Struct(">H").unpack_from
 

@@ -1,14 +1,15 @@
 """IP fragments: pieces of datagrams in, whole datagrams out, within bounds.
 
-A datagram is delivered by the packet that completes it; where fragments overlap the first copy wins. Law: what is given up is
-reported, and the table is a picklable value. A fragment cut by the snapshot length ends what is known of its datagram.
+A datagram is delivered by the packet that completes it; where fragments overlap, the one that starts first wins. Law: what is
+given up is reported, and the table is a picklable value. A fragment cut by the snapshot length ends what is known of its
+datagram.
 """
 
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 
 from kcap.limits import FRAGMENT_BYTES_MAX, FRAGMENT_DATAGRAMS_MAX, FRAGMENT_WAIT_NS
-from kcap.net.report import Report
+from kcap.net.cursor import Report
 from kcap.weird import WeirdKind
 
 

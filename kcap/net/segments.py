@@ -10,11 +10,10 @@ from itertools import compress, groupby
 from struct import Struct
 
 from kcap.model import PacketBatch, SegmentBatch
-from kcap.net.cursor import Cursor
 from kcap.net.fragments import FragmentTable, Place
 from kcap.net.ip import TCP, read_ip
 from kcap.net.link import LINK_ETHERNET, LINK_LOOP, LINK_NULL, LINK_RAW, LINK_SLL, LINK_SLL2, VLANS, read_link
-from kcap.net.report import Report
+from kcap.net.cursor import Cursor, Report
 from kcap.net.tunnels import read_tunnel
 from kcap.weird import WeirdKind
 

@@ -55,14 +55,14 @@ class Held(NamedTuple):
     ref: int
     position: int
     mark: int
-    """Data segments of the connection when it came."""
+    """Data segments of its stream when it came."""
 
 
 class Stream:
     """One direction of a connection."""
 
     __slots__ = (
-        "acked", "acked_raw", "anchored", "captured", "connection", "duplicated", "fin_at", "fin_ns", "first_ns", "held",
+        "acked", "acked_raw", "anchored", "captured", "connection", "data_segments", "duplicated", "fin_at", "fin_ns", "first_ns", "held",
         "held_bytes", "isn", "last_ns", "last_start", "lost", "missing", "next", "next_raw", "out_of_order", "packets", "peer",
         "repeats", "retransmitted", "rtt_count", "rtt_min", "rtt_sum", "sink", "started", "timed_end", "timed_ns", "zero_stalls",
         "zero_window",
@@ -92,6 +92,7 @@ class Stream:
         self.last_ns = 0
         self.last_start = -1
         self.packets = 0
+        self.data_segments = 0
         self.captured = 0
         self.missing = 0
         self.retransmitted = 0
@@ -211,7 +212,7 @@ class Stream:
         self, start: int, end: int, buffer: bytes, at: int, captured: int, time_ns: int, ref: int, position: int
     ) -> None:
         """Keeps what no earlier segment brought; the first copy wins (PYROLYSE 2025: stacks disagree, so say so)."""
-        held, mark = self.held, self.connection.data_segments
+        held, mark = self.held, self.data_segments
         i = bisect_right(held, start, key=_start)
         if i and held[i - 1].end > start:
             i -= 1
@@ -269,12 +270,12 @@ class Stream:
 
     def decide(self, time_ns: int, at_end: bool = False) -> None:
         """Gives holes up that have waited long enough; all of them at the end of the capture or the connection."""
-        segments = self.connection.data_segments
+        segments = self.data_segments
         if not self.started:
             first = self.held[0] if self.held else None
             if at_end or first and (segments - first.mark >= limits.REORDER_SEGMENTS or time_ns - first.time_ns >= limits.REORDER_NS):
                 self.start()
-            elif first is None and self.acked_raw is not None and segments >= limits.REORDER_SEGMENTS:
+            elif first is None and self.acked_raw is not None and self.peer.data_segments >= limits.REORDER_SEGMENTS:
                 self.next_raw = self.acked_raw  # a side that only acknowledges: what it would send next is known
                 self.acked = 0
                 self.start()
@@ -328,7 +329,7 @@ class Connection:
     """Two streams between two endpoints, from the first packet to the last."""
 
     __slots__ = (
-        "anchored_ns", "began", "client", "closing_ns", "data_segments", "ended", "first_ns", "first_position", "first_ref",
+        "began", "client", "closing_ns", "ended", "first_ns", "first_position", "first_ref",
         "flows", "last_ns", "number", "oddities", "older", "calm", "rst_ns", "streams", "syn_ns", "syn_repeated", "uid", "talk",
     )  # fmt: skip
 
@@ -346,7 +347,6 @@ class Connection:
         self.ended = "open"
         self.first_ns = self.last_ns = time_ns
         self.first_ref, self.first_position = ref, position
-        self.data_segments = 0
         self.syn_ns: int | None = None
         self.syn_repeated = False
         self.rst_ns: int | None = None
@@ -382,7 +382,7 @@ class Connection:
             stream.zero_window = True
             stream.zero_stalls += 1
         if length and not flags & RST:
-            self.data_segments += 1
+            stream.data_segments += 1
             if stream.fin_at is not None and stream.next_raw is not None:
                 start = stream.next + signed32(seq - stream.next_raw)
                 if start >= stream.fin_at:

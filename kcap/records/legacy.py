@@ -10,7 +10,7 @@ from kcap.records.batch import TIMESTAMP_TYPES, Batch, Contents, Record, spans
 from kcap.records.magic2 import inflated_limit
 from kcap.wire.checksums import crc32
 from kcap.wire.codecs import inflate
-from kcap.wire.varints import Damage, short_of
+from kcap.wire.varints import DamageError, short_of
 
 _HEADER = Struct(">qiIbb")
 """Offset, size, CRC, magic, attributes."""
@@ -53,7 +53,7 @@ def _checksum(batch: Batch) -> int:
 
 
 def _fields(batch: Batch) -> tuple[bytes | None, bytes | None]:
-    """Key and value; raises Damage."""
+    """Key and value; raises DamageError."""
     at = batch.start + _HEADER.size + (8 if batch.magic else 0)
     found: list[bytes | None] = []
     for _ in range(2):
@@ -71,7 +71,7 @@ def _fields(batch: Batch) -> tuple[bytes | None, bytes | None]:
 def _contents(batch: Batch) -> Contents:
     try:
         key, value = _fields(batch)
-    except Damage as damage:
+    except DamageError as damage:
         return Contents(fault=damage.reason)
     if not batch.codec_id:
         return Contents([Record(batch.base_offset, batch.max_timestamp, key, value)])
@@ -83,7 +83,7 @@ def _unwrapped(wrapper: Batch, value: bytes) -> Contents:
     contents = Contents(fault=inflated.fault)
     blob = bytes(inflated.data)
     end = 0
-    for start, end, magic in spans(blob, 0, len(blob)):  # noqa: B007
+    for start, end, magic in spans(blob, 0, len(blob)):
         attributes = blob[start + _HEADER.size - 1]
         if magic > 1 or attributes & _CODEC:
             contents.fault = contents.fault or "a compressed message inside a compressed one"
@@ -103,6 +103,4 @@ def _placed(wrapper: Batch, records: list[Record]) -> list[Record]:
         return records
     base = wrapper.last_offset - records[-1].offset if wrapper.last_offset else 0
     appended = wrapper.timestamp_type == TIMESTAMP_TYPES[1]
-    return [
-        Record(base + r.offset, wrapper.max_timestamp if appended else r.timestamp, r.key, r.value) for r in records
-    ]
+    return [Record(base + r.offset, wrapper.max_timestamp if appended else r.timestamp, r.key, r.value) for r in records]

@@ -11,7 +11,7 @@ from kcap.records.control import read_control
 from kcap.wire.checksums import crc32c
 from kcap.wire.codecs import inflate
 from kcap.wire.text import decode_text
-from kcap.wire.varints import Damage, read_varint, read_varlong, short_of
+from kcap.wire.varints import DamageError, read_varint, read_varlong, short_of
 
 HEADER = Struct(">qiibIhiqqqhii")
 """Base offset, size, partition leader epoch, magic, CRC, attributes, last offset delta, base timestamp, max timestamp,
@@ -23,8 +23,8 @@ _CODEC, _LOG_APPEND, _TRANSACTIONAL, _CONTROL, _DELETE_HORIZON = 0x07, 0x08, 0x1
 
 def read_batch(blob: bytes, start: int, end: int) -> Batch:
     """The batch at `blob[start:end]`, which is at least its header long."""
-    base, _, epoch, magic, crc, attributes, delta, first, last, producer, producer_epoch, sequence, count = (
-        HEADER.unpack_from(blob, start)
+    base, _, epoch, magic, crc, attributes, delta, first, last, producer, producer_epoch, sequence, count = HEADER.unpack_from(
+        blob, start
     )
     return Batch(
         blob=blob,
@@ -69,7 +69,7 @@ def _contents(batch: Batch) -> Contents:
         for _ in range(batch.count):
             record, at = read_record(batch, data, at)
             contents.records.append(record)
-    except Damage as damage:
+    except DamageError as damage:
         contents.fault = contents.fault or damage.reason
     if contents.fault is None and at < len(data):
         contents.fault = f"{len(data) - at} bytes behind the last record"
@@ -87,7 +87,7 @@ def _field(data: bytes | bytearray, at: int, end: int) -> tuple[bytes | None, in
 
 
 def read_record(batch: Batch, data: bytes | bytearray, at: int) -> tuple[Record, int]:
-    """The record at `data[at:]` and where the next one starts; raises Damage."""
+    """The record at `data[at:]` and where the next one starts; raises DamageError."""
     size, at = read_varint(data, at, len(data))
     end = at + size
     if size < 0 or end > len(data):
@@ -98,7 +98,7 @@ def read_record(batch: Batch, data: bytes | bytearray, at: int) -> tuple[Record,
     value, at = _field(data, at, end)
     count, at = read_varint(data, at, end)
     if count < 0:
-        raise Damage(f"{count} headers at byte {at}", at)
+        raise DamageError(f"{count} headers at byte {at}", at)
     headers = []
     for _ in range(count):
         name, at = _field(data, at, end)

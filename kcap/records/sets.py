@@ -31,7 +31,7 @@ def decode_records(blob: Buffer) -> RecordSet:
     data = bytes(blob)
     found = RecordSet()
     at = 0
-    for start, at, magic in spans(data, 0, len(data)):  # noqa: B007
+    for start, at, magic in spans(data, 0, len(data)):
         found.batches.append((read_batch if magic == 2 else read_message)(data, start, at))
     found.trailing_bytes = len(data) - at
     return found

@@ -155,9 +155,7 @@ def apis() -> dict[int, Api]:
         releases = {name: _release(release) for name, release in fact["releases"].items()}
         versions = min(r.versions[0] for r in releases.values()), max(r.versions[1] for r in releases.values())
         requests, responses = (tuple((a, b) for a, b in fact[side]) for side in ("request_headers", "response_headers"))
-        index[fact["key"]] = Api(
-            fact["key"], fact["name"], versions, requests, responses, releases, tuple(fact["listeners"])
-        )
+        index[fact["key"]] = Api(fact["key"], fact["name"], versions, requests, responses, releases, tuple(fact["listeners"]))
     return index
 
 
@@ -200,6 +198,4 @@ def message(name: str) -> Message | None:
     if at is None:
         return None
     fact = json.loads(_lines()[at])
-    return Message(
-        fact["name"], fact["kind"], fact.get("key"), fact.get("family", ""), tuple(map(_variant, fact["variants"]))
-    )
+    return Message(fact["name"], fact["kind"], fact.get("key"), fact.get("family", ""), tuple(map(_variant, fact["variants"])))

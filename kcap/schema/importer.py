@@ -57,8 +57,8 @@ def _field(field: Json, within: Versions) -> list[Any] | None:
     """The fact of one field as `[name, type, versions, attributes]`, None where it lies outside the versions `within`."""
     tagged = parse_versions(field.get("taggedVersions"))
     versions = parse_versions(field.get("versions")) or tagged
-    here = versions and meet(versions, within)
-    if not here:
+    here = meet(versions, within) if versions else None
+    if versions is None or here is None:
         return None
     fact: Json = {}
     if tagged and meet(tagged, within):

@@ -20,12 +20,8 @@ DOWNGRADES: dict[int, tuple[int, int]] = {API_VERSIONS: (UNSUPPORTED_VERSION, 0)
 A broker treats an unknown ApiVersions version as 0 (KIP-511; RequestContext.parseRequest)."""
 
 ERROR_SUFFIX = "ErrorCode"
-"""An int16 field whose name ends so is an error field: ErrorCode, PartitionErrorCode, TopicConfigErrorCode,
+"""An int16 field of a response whose name ends so is an error field: ErrorCode, PartitionErrorCode, TopicConfigErrorCode and
 AcknowledgeErrorCode are all there are up to Kafka 4.4; a test looks at every schema."""
-
-REQUEST_ERROR_FIELDS = False
-"""Requests hold error codes too (AssignReplicasToDirs does not, Envelope does not; Vote and group state writes neither); none
-of them is the outcome of the exchange, so only responses are looked at."""
 
 
 def response_version(key: int, version: int, first_bytes_of_body: bytes | bytearray | memoryview) -> int:

@@ -7,7 +7,7 @@ number comes from the facts or from `kcap.schema.quirks`, none from a formula.
 import functools
 from bisect import bisect_right
 
-from kcap.schema.facts import Api, Message, apis, message
+from kcap.schema.facts import Api, Message, apis, message, message_names
 from kcap.schema.quirks import REQUEST_HEADERS, RESPONSE_HEADERS, response_version
 
 __all__ = [
@@ -100,8 +100,6 @@ def body(key: int, side: int) -> Message | None:
 
 @functools.cache
 def _records(family: str, kind: str) -> dict[int, str]:
-    from kcap.schema.facts import message_names
-
     found = (message(name) for name in message_names())
     return {m.key: m.name for m in found if m and m.key is not None and (m.family, m.kind) == (family, kind)}
 

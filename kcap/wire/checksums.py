@@ -1,4 +1,4 @@
-"""The two checksums of record batches: CRC-32 of magic 0 and 1 (zlib), CRC-32C of magic 2 (Castagnoli). Bytes in, uint32 out."""
+"""The checksums of record batches: CRC-32 of magic 0 and 1 (zlib), CRC-32C of magic 2 (Castagnoli). Bytes in, uint32 out."""
 
 import functools
 import zlib

@@ -32,7 +32,7 @@ class Inflated:
     """Why there may be more than `data`: damaged input, the limit, a missing library; None when all of it is here."""
 
 
-class Fault(Exception):
+class InflateError(Exception):
     """Decompression stopped; carries what came out before."""
 
     def __init__(self, reason: str, data: bytes | bytearray = b"") -> None:
@@ -49,7 +49,7 @@ def _take(out: bytearray, piece: bytes | bytearray, limit: int, codec: str) -> N
     """Adds a piece; a fault where it goes over the limit."""
     if len(out) + len(piece) > limit:
         out += piece[: limit - len(out)]
-        raise Fault(f"{codec}: more than {limit} bytes", out)
+        raise InflateError(f"{codec}: more than {limit} bytes", out)
     out += piece
 
 
@@ -63,9 +63,9 @@ def _gzip(data: bytes, limit: int) -> bytearray:
                 data = member.unconsumed_tail
                 _take(out, piece, limit, "gzip")
                 if not piece and not data and not member.eof:
-                    raise Fault("gzip: cut", out)
+                    raise InflateError("gzip: cut", out)
         except zlib.error as error:
-            raise Fault(f"gzip: {error}", out) from error
+            raise InflateError(f"gzip: {error}", out) from error
         data = member.unused_data
     return out
 
@@ -76,12 +76,12 @@ def _snappy_block(data: bytes, limit: int) -> bytes:
     try:
         size = snappy.decompress_raw_len(data)
         if size > limit:
-            raise Fault(f"snappy: more than {limit} bytes")
+            raise InflateError(f"snappy: more than {limit} bytes")
         return bytes(snappy.decompress_raw(data))
-    except Fault:
+    except InflateError:
         raise
     except Exception as error:  # cramjam's own class is not stable across releases
-        raise Fault(f"snappy: {error}") from error
+        raise InflateError(f"snappy: {error}") from error
 
 
 def _snappy(data: bytes, limit: int) -> bytes | bytearray:
@@ -94,11 +94,11 @@ def _snappy(data: bytes, limit: int) -> bytes | bytearray:
         size = int.from_bytes(data[at : at + 4], "big")
         block = data[at + 4 : at + 4 + size]
         if at + 4 > len(data) or len(block) < size:
-            raise Fault("snappy: cut", out)
+            raise InflateError("snappy: cut", out)
         try:
             out += _snappy_block(block, limit - len(out))
-        except Fault as fault:
-            raise Fault(str(fault), out) from fault
+        except InflateError as fault:
+            raise InflateError(str(fault), out) from fault
         at += 4 + size
     return out
 
@@ -114,10 +114,10 @@ def _lz4(data: bytes, limit: int) -> bytearray:
                 known = bytes(out[-(64 << 10) :]) if block.linked else b""
                 piece = decompress(piece, uncompressed_size=block.size_max, dict=known)
             _take(out, piece, limit, "lz4")
-    except Fault:
+    except InflateError:
         raise
     except Exception as error:  # Lz4Error, LZ4BlockError and what the library says of sizes
-        raise Fault(f"lz4: {error}", out) from error
+        raise InflateError(f"lz4: {error}", out) from error
     return out
 
 
@@ -130,9 +130,9 @@ def _zstd(data: bytes, limit: int) -> bytearray:
         while piece := reader.read(_CHUNK):
             _take(out, piece, limit, "zstd")
     except ZstdError as error:
-        raise Fault(f"zstd: {error}", out) from error
+        raise InflateError(f"zstd: {error}", out) from error
     if not out and data:
-        raise Fault("zstd: cut", out)
+        raise InflateError("zstd: cut", out)
     return out
 
 
@@ -148,7 +148,7 @@ def inflate(codec: int, data: bytes | bytearray | memoryview, limit: int) -> Inf
         return Inflated(b"", f"unknown {codec_name(codec)}")
     try:
         return Inflated(inflater(bytes(data), limit))
-    except Fault as fault:
+    except InflateError as fault:
         return Inflated(fault.data, str(fault))
     except ImportError as error:
         return Inflated(b"", f"{codec_name(codec)}: library {error.name} is not installed")

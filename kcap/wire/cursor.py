@@ -1,6 +1,6 @@
 """A position in a buffer with the readers of Kafka's primitive types (protocol guide, "Protocol Primitive Types").
 
-Law: no reader looks at or behind `end`; one that cannot go on raises `Damage` and leaves the position where its value began.
+Law: no reader looks at or behind `end`; one that cannot go on raises `DamageError` with the position where its value began.
 """
 
 from struct import Struct
@@ -8,7 +8,7 @@ from typing import Any
 
 from kcap.model import Buffer
 from kcap.wire.text import decode_text
-from kcap.wire.varints import Damage, read_uvarint, short_of
+from kcap.wire.varints import DamageError, read_uvarint, short_of
 
 STRING_BYTES_MAX = 0x7FFF
 """Kafka refuses longer strings, the compact ones too (MessageDataGenerator: "had invalid length")."""
@@ -77,7 +77,7 @@ class Cursor:
         size = self.read_int16() if width == 2 else self.read_int32()
         if size < -1:
             self.position = start
-            raise Damage(f"length {size} at byte {start}", start)
+            raise DamageError(f"length {size} at byte {start}", start)
         return size
 
     def read_span(self, *, compact: bool, width: int, string: bool = False) -> tuple[int, int]:
@@ -88,7 +88,7 @@ class Cursor:
             return -1, -1
         if string and size > STRING_BYTES_MAX:
             self.position = start
-            raise Damage(f"string of {size} bytes at byte {start}", start)
+            raise DamageError(f"string of {size} bytes at byte {start}", start)
         if size > self.end - self.position:
             self.position = start
             raise short_of("string" if string else "bytes", start)

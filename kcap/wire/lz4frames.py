@@ -34,9 +34,7 @@ def blocks(data: bytes) -> Iterator[Block]:
         if data[at : at + 4] != _MAGIC:
             raise Lz4Error("no frame magic")
         flags, sizes = data[at + 4 : at + 6].ljust(2, b"\0")
-        linked, block_sums, content_size, content_sum, dictionary = (
-            flags & bit for bit in (0x20, 0x10, 0x08, 0x04, 0x01)
-        )
+        linked, block_sums, content_size, content_sum, dictionary = (flags & bit for bit in (0x20, 0x10, 0x08, 0x04, 0x01))
         size_max = _BLOCK_SIZES.get(sizes >> 4 & 7)
         if flags >> 6 != 1 or size_max is None:
             raise Lz4Error("unknown frame version or block size")

@@ -1,13 +1,13 @@
 """Kafka's variable-length integers: bytes in, (value, next position) out.
 
-Law: a varint that is cut or too long raises `Damage`, which every public reader turns into an `undecoded` mark; nothing is read
-at or behind `end`.
+Law: a varint that is cut or too long raises `DamageError`, which every public reader turns into an `undecoded` mark; nothing is
+read at or behind `end`.
 """
 
 from kcap.model import Buffer
 
 
-class Damage(Exception):
+class DamageError(Exception):
     """The bytes do not read as they should; caught by every public reader, never seen by a caller of kcap."""
 
     def __init__(self, reason: str, position: int, *, short: bool = False) -> None:
@@ -19,9 +19,9 @@ class Damage(Exception):
         """The bytes ended; more of them might have read well."""
 
 
-def short_of(what: str, position: int) -> Damage:
+def short_of(what: str, position: int) -> DamageError:
     """The bytes end inside `what`."""
-    return Damage(f"{what} is cut at byte {position}", position, short=True)
+    return DamageError(f"{what} is cut at byte {position}", position, short=True)
 
 
 def read_uvarint(buffer: Buffer, position: int, end: int) -> tuple[int, int]:
@@ -36,7 +36,7 @@ def read_uvarint(buffer: Buffer, position: int, end: int) -> tuple[int, int]:
             return value, at
         shift += 7
         if shift > 28:
-            raise Damage(f"varint of more than 5 bytes at byte {position}", position)
+            raise DamageError(f"varint of more than 5 bytes at byte {position}", position)
     raise short_of("varint", position)
 
 
@@ -53,7 +53,7 @@ def read_varlong(buffer: Buffer, position: int, end: int) -> tuple[int, int]:
             return (value >> 1) ^ -(value & 1), at
         shift += 7
         if shift > 63:
-            raise Damage(f"varlong of more than 10 bytes at byte {position}", position)
+            raise DamageError(f"varlong of more than 10 bytes at byte {position}", position)
     raise short_of("varlong", position)
 
 

@@ -1,4 +1,4 @@
-"""Capture files and packets made byte by byte, so that the readers are judged by the specifications and not by another library."""
+"""Capture files and packets made byte by byte, so that the specifications judge the readers, not another library."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -75,7 +75,9 @@ def tcp(payload=b"", seq=1000, ack=2000, flags=0x18, ports=(40000, 9092), window
     return pack(">HHIIBBHHH", *ports, seq, ack, offset, flags, window, 0, 0) + options + payload
 
 
-def ipv4(inner: bytes, protocol=6, options=b"", fragment=0x4000, ident=7, total: int | None = None, wire: int | None = None) -> bytes:
+def ipv4(
+    inner: bytes, protocol=6, options=b"", fragment=0x4000, ident=7, total: int | None = None, wire: int | None = None
+) -> bytes:
     size = 20 + len(options)
     total = size + (len(inner) if wire is None else wire) if total is None else total
     head = pack(">BBHHHBBH", 0x40 + size // 4, 0, total, ident, fragment, 64, protocol, 0)

@@ -194,7 +194,13 @@ def test_a_time_beyond_64_bits_takes_the_one_before(tmp_path, jit_after):
 
 
 @pytest.mark.parametrize(
-    "odd", [block(1, b"ab"), interface(resolution=0xFF), interface(offset=1 << 62), block(1, pack("<HHI", 1, 0, 0) + b"\x0e\0\4\0abcd")]
+    "odd",
+    [
+        block(1, b"ab"),
+        interface(resolution=0xFF),
+        interface(offset=1 << 62),
+        block(1, pack("<HHI", 1, 0, 0) + b"\x0e\0\4\0abcd"),
+    ],
 )
 def test_odd_interface_descriptions_do_not_stop(tmp_path, odd):
     got, _, weirds = read(tmp_path, section(), odd, interface(), enhanced(US, b"a", 1))

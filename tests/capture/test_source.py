@@ -16,7 +16,11 @@ PACKETS = [(START_NS + n * 1000, bytes([n]) * 30) for n in range(20)]
 
 @pytest.mark.parametrize(
     ("data", "says"),
-    [(b"", "empty"), (b"PK\3\4" + bytes(90), "504b0304.*pcap and pcapng.*gzip"), (b"\x0a\x0d\x0d\x0a" + bytes(90), "no pcapng")],
+    [
+        (b"", "empty"),
+        (b"PK\3\4" + bytes(90), "504b0304.*pcap and pcapng.*gzip"),
+        (b"\x0a\x0d\x0d\x0a" + bytes(90), "no pcapng"),
+    ],
 )
 def test_what_is_no_capture_is_named_in_one_line(tmp_path, data, says):
     with pytest.raises(CaptureError, match=says) as caught:

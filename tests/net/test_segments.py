@@ -38,7 +38,9 @@ def both(batch: PacketBatch, finish=False):
         out = parser.parse(one)
         if finish:
             parser.finish()
-        assert all(isinstance(number, int) for name in ("packet", "time_ns", "position", "seq") for number in getattr(out, name))
+        assert all(
+            isinstance(number, int) for name in ("packet", "time_ns", "position", "seq") for number in getattr(out, name)
+        )
         assert all(type(flow) is bytes for flow in out.flow)
         results.append((segments(out), weirds))
     assert results[0] == results[1]
@@ -181,7 +183,11 @@ def test_any_mixture_keeps_its_order_in_both_engines(data):
     both(batch_of(*chosen, wire=1), finish=True)
 
 
-@given(st.binary(max_size=120), st.sampled_from([0, 1, 9, 12, 50, 51, 101, 104, 105, 108, 113, 127, 204, 228, 276, 999]), st.integers(0, 200))
+@given(
+    st.binary(max_size=120),
+    st.sampled_from([0, 1, 9, 12, 50, 51, 101, 104, 105, 108, 113, 127, 204, 228, 276, 999]),
+    st.integers(0, 200),
+)
 def test_no_bytes_raise(data, link, more):
     both(batch_of(data, link=link, wire=len(data) + more), finish=True)
 

@@ -1,0 +1,362 @@
+"""Decided exchanges as Arrow: a `RowBatch` in, a record batch of the asked-for columns out.
+
+Law: a column costs only where it is asked for; values are what the rows and bodies say, null where they say nothing. Columns are
+made whole, by numpy and Arrow; a Python loop goes over connections, files, APIs and names, not over rows.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from operator import itemgetter
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import pyarrow as pa
+
+from kcap import limits
+from kcap.analyzer import ROW, RowBatch
+from kcap.columns import EXCHANGES, FLAGS, Column
+from kcap.decode.projection import MALFORMED, SHORT
+from kcap.kafka.frames import FLAG
+from kcap.model import CaptureFile
+from kcap.schema import registry
+from kcap.schema.errors import ERRORS
+from kcap.table.bodies import Messages, Side
+from kcap.table.schema import TYPES, arrow_schema
+from kcap.table.topics import Topics
+from kcap.table.vectors import Vector, nothing, vector
+
+if TYPE_CHECKING:
+    from kcap.table.vectors import Bools, Int64s
+
+PART: Final = {name: at for at, name in enumerate(ROW)}
+REF_FILE_SHIFT: Final = 40
+REF_PACKET: Final = (1 << REF_FILE_SHIFT) - 1
+TOKEN: Final = "SaslToken"  # noqa: S105 - the name of a row, no secret
+CODECS: Final = ("none", "gzip", "snappy", "lz4", "zstd")
+MAGICS: Final = (0, 1, 2)
+COLUMN_TYPES: Final = {column.name: TYPES[column.type] for column in EXCHANGES}
+RECORDS_IN_RESPONSE: Final = frozenset(
+    key for name in ("Fetch", "ShareFetch", "FetchSnapshot") if (key := registry.api_key(name)) is not None
+)
+"""APIs whose records and partitions are those of the answer."""
+BROKEN: Final = FLAG["snaplen"] | FLAG["gap"] | FLAG["truncated"]
+"""Flags of a frame whose bytes were not all captured."""
+
+NUMBERS: Final = (
+    "exchange", "api_key", "api_version", "correlation_id", "age_ns", "request_bytes", "response_bytes", "request_first_ns",
+    "request_last_ns", "response_first_ns", "response_last_ns", "request_pos", "request_end_pos", "response_pos", "response_end_pos",
+)  # fmt: skip
+"""Columns that are parts of the row as they are."""
+OF_REQUEST: Final = (
+    "acks", "timeout_ms", "max_wait_ms", "min_bytes", "max_bytes", "isolation_level", "session_id", "session_epoch", "generation",
+)  # fmt: skip
+"""Columns that are slots of the request, or of the response where the request lacks them."""
+ASSIGNED: Final = ("producer_id", "producer_epoch")
+"""Slots in which a request says -1 to be given one by the response."""
+CARRIED: Final = ("partition_count", "batch_count", "record_count", "records_bytes")
+"""Slots of the message that carries records."""
+
+
+def choices(members: Sequence[object], masks: "Int64s", kind: pa.DataType, none: list[object] | None) -> pa.Array:
+    """Bit masks as lists of what their bits stand for; `none` for a mask of 0."""
+    if not masks.any():
+        return pa.nulls(len(masks), kind) if none is None else pa.array([none] * len(masks), kind)
+    known, inverse = np.unique(masks, return_inverse=True)
+    lists = [[member for at, member in enumerate(members) if mask >> at & 1] or none for mask in known.tolist()]
+    return pa.array(lists, kind).take(pa.array(inverse))
+
+
+class Names:
+    """Names by number as an Arrow array to take from; the last entry is null."""
+
+    def __init__(self, names: Sequence[str | None]) -> None:
+        self.array = pa.array([*names, None], pa.string())
+        self.null = len(names)
+
+    def take(self, numbers: "Int64s") -> pa.Array:
+        """The name of each number, null for those out of range."""
+        known = (numbers >= 0) & (numbers < self.null)
+        return self.array.take(pa.array(np.where(known, numbers, self.null)))
+
+
+API_NAMES: Final = Names([*(registry.api_name(key) for key in range(max(registry.keys()) + 1)), TOKEN])
+ERROR_BASE: Final = -1
+ERROR_NAMES: Final = Names([ERRORS.get(code) for code in range(ERROR_BASE, max(ERRORS) + 1)])
+
+
+class Exchanges:
+    """A batch being turned; what several columns need is made once."""
+
+    def __init__(self, batch: RowBatch, files: Names) -> None:
+        self.batch = batch
+        self.size = len(batch.rows)
+        self.files = files
+        self._vectors: dict[str, Vector] = {}
+
+    # -- parts of the row ---------------------------------------------------------------------------------------------
+    def part(self, name: str) -> list[object]:
+        """One part of every row."""
+        return list(map(itemgetter(PART[name]), self.batch.rows))
+
+    def number(self, name: str) -> Vector:
+        """One part of every row, integers."""
+        found = self._vectors.get(name)
+        if found is None:
+            found = self._vectors[name] = vector(self.part(name))
+        return found
+
+    def text(self, name: str) -> pa.Array:
+        """One part of every row, strings."""
+        return pa.array(self.part(name), pa.string())
+
+    @cached_property
+    def outcomes(self) -> pa.Array:
+        return self.text("outcome")
+
+    def is_outcome(self, name: str) -> "Bools":
+        """Which rows ended so."""
+        return np.asarray(pa.compute.equal(self.outcomes, name))
+
+    # -- the connection -----------------------------------------------------------------------------------------------
+    def constant(self, name: str, kind: pa.DataType) -> pa.Array:
+        """What the row's connection says."""
+        known = pa.array([getattr(identity, name) for identity in self.batch.identities], kind)
+        return known.take(pa.array(self.number("identity").values))
+
+    # -- places and times ---------------------------------------------------------------------------------------------
+    def file(self, name: str) -> Vector:
+        """File of a packet reference."""
+        ref = self.number(name)
+        return ref if ref.nothing else Vector(ref.values >> REF_FILE_SHIFT, ref.valid)
+
+    def capture(self, side: str) -> pa.Array:
+        """Name of the file with a frame's first byte."""
+        return self.files.take(self.file(f"{side}_first_ref").filled(-1))
+
+    def last_capture(self, side: str) -> pa.Array:
+        """Name of the file with a frame's last byte where that is another."""
+        first, last = self.file(f"{side}_first_ref"), self.file(f"{side}_last_ref")
+        other = last.filled(-1) != first.filled(-1)
+        if not other.any():
+            return pa.nulls(self.size, pa.string())
+        return self.files.take(np.where(other, last.filled(-1), -1))
+
+    def packet(self, name: str) -> pa.Array:
+        """Number within its file of a packet reference."""
+        ref = self.number(name)
+        return (ref if ref.nothing else Vector(ref.values & REF_PACKET, ref.valid)).to_arrow(pa.int64())
+
+    def time(self) -> pa.Array:
+        """First byte seen of the exchange."""
+        found = self.number("request_first_ns")
+        for name in ("response_first_ns", "request_last_ns", "response_last_ns"):
+            if found.valid is not None:
+                found = found.otherwise(self.number(name))
+        return pa.array(found.filled() // 1000, pa.int64()).view(TYPES["timestamp"])
+
+    def transfer(self, side: str) -> Vector:
+        """Last minus first byte of a frame."""
+        return self.number(f"{side}_last_ns").minus(self.number(f"{side}_first_ns"))
+
+    # -- latency and its parts ----------------------------------------------------------------------------------------
+    @cached_property
+    def latency(self) -> Vector:
+        difference = self.number("response_first_ns").minus(self.number("request_last_ns"))
+        return difference.where(self.is_outcome("answered"))
+
+    @cached_property
+    def backwards(self) -> "Bools":
+        """Rows whose answer came before its request: their latency has no parts."""
+        latency = self.latency
+        return latency.mask() & (latency.values < 0)
+
+    @cached_property
+    def rtt(self) -> Vector:
+        known, latency = self.number("rtt_min_ns"), self.latency.where(~self.backwards)
+        return Vector(np.minimum(known.values, latency.values), known.mask() & latency.mask())
+
+    @cached_property
+    def queue(self) -> Vector:
+        latency, previous, rtt = self.latency.where(~self.backwards), self.number("previous_ns"), self.rtt.filled()
+        waited = np.where(previous.mask(), previous.values - self.number("request_last_ns").values - rtt, 0)
+        return Vector(np.clip(waited, 0, np.maximum(latency.values - rtt, 0)), latency.valid)
+
+    def service(self) -> Vector:
+        """What is left of the latency."""
+        return Vector(self.latency.values - self.rtt.filled() - self.queue.values, self.queue.valid)
+
+    # -- bodies -------------------------------------------------------------------------------------------------------
+    @cached_property
+    def messages(self) -> Messages:
+        return Messages(self.batch.bodies, [self.number(f"{side}_slot").values for side in ("request", "response")])
+
+    @cached_property
+    def request(self) -> Side:
+        return Side(self.messages, self.number("request_slot").values)
+
+    @cached_property
+    def response(self) -> Side:
+        return Side(self.messages, self.number("response_slot").values)
+
+    @cached_property
+    def topics(self) -> Topics:
+        return Topics(self.messages, self.request, self.response, self.size)
+
+    @cached_property
+    def error_code(self) -> Vector:
+        """The first error of the answer; of one that was not read to its end the outermost, where that is one."""
+        top = self.response.slot("top_error_code")
+        return self.response.slot("error_code").otherwise(top.where(top.values != 0))
+
+    def error(self) -> pa.Array:
+        """Kafka's name of the error code."""
+        code = self.error_code
+        if code.nothing:
+            return pa.nulls(self.size, pa.string())
+        return ERROR_NAMES.take(np.where(code.mask(), code.values - ERROR_BASE, -1))
+
+    def throttle(self) -> Vector:
+        """Throttle time, null where Kafka says -1."""
+        found = self.response.slot("throttle_time_ms")
+        return found.where(found.values >= 0)
+
+    def asked(self, name: str) -> Vector:
+        """A slot of the request, or of the response where the request lacks it."""
+        found = self.request.slot(name)
+        if name in ASSIGNED:
+            found = found.where(found.values >= 0).otherwise(self.response.slot(name)).otherwise(found)
+            return found
+        return found.otherwise(self.response.slot(name))
+
+    @cached_property
+    def records_in_response(self) -> "Bools":
+        keys = self.number("api_key")
+        found = np.zeros(self.size, np.bool_)
+        for key in RECORDS_IN_RESPONSE:
+            found |= keys.values == key
+        return found & keys.mask()
+
+    def carried(self, name: str) -> Vector:
+        """A slot of the message that carries the records."""
+        request, response = self.request.slot(name), self.response.slot(name)
+        return request.where(~self.records_in_response).otherwise(response)
+
+    def named(self, name: str) -> pa.Array:
+        """A text of the request, or of the response where the request lacks it."""
+        found = self.response.text(name) | self.request.text(name)
+        if not found:
+            return pa.nulls(self.size, pa.string())
+        texts = {blob: blob.decode(errors="replace") for blob in set(found.values())}
+        column: list[str | None] = [None] * self.size
+        for row, blob in found.items():
+            column[row] = texts[blob]
+        return pa.array(column, pa.string())
+
+    def bits(self, name: str, members: Sequence[object]) -> pa.Array:
+        """A slot that is a bit mask, as the list of what its bits stand for."""
+        return choices(members, self.carried(name).filled(), COLUMN_TYPES[name], None)
+
+    def api(self) -> pa.Array:
+        """Kafka's name of the API."""
+        keys = self.number("api_key")
+        numbers = keys.values
+        if keys.valid is not None:
+            tokens = np.where(self.is_outcome("orphan"), -1, API_NAMES.null - 1)
+            numbers = np.where(keys.valid, np.where(numbers < API_NAMES.null - 1, numbers, -1), tokens)
+        return API_NAMES.take(numbers)
+
+    # -- flags --------------------------------------------------------------------------------------------------------
+    def undecoded(self) -> "Bools":
+        """Rows with a body that was captured whole and yet could not be read."""
+        found = np.zeros(self.size, np.bool_)
+        named = self.number("api_key").mask()
+        for name, side in (("request", self.request), ("response", self.response)):
+            size = self.number(f"{name}_bytes")
+            whole = size.mask() & (size.values <= limits.FRAME_GATHERED_MAX) & self.number(f"{name}_last_ns").mask()
+            whole &= self.number(f"{name}_flags").values & BROKEN == 0
+            unread = ~side.here | (side.status == SHORT) | (side.status == MALFORMED)
+            found |= named & whole & unread
+        return found
+
+    def flags(self) -> pa.Array:
+        """All that is odd about the row."""
+        bits = self.number("flags").values | self.number("request_flags").values | self.number("response_flags").values
+        bits = bits | self.backwards * FLAG["clock"] | self.undecoded() * FLAG["undecoded"]
+        return choices(FLAGS, bits, COLUMN_TYPES["flags"], [])
+
+
+def _number(name: str, kind: pa.DataType) -> Callable[[Exchanges], pa.Array]:
+    return lambda rows: rows.number(name).to_arrow(kind)
+
+
+MAKERS: Final[dict[str, Callable[[Exchanges], pa.Array]]] = {
+    "time": lambda rows: rows.time(),
+    "capture": lambda rows: rows.capture("request"),
+    "response_capture": lambda rows: rows.capture("response"),
+    "connection": lambda rows: rows.constant("uid", pa.string()),
+    "client_ip": lambda rows: rows.constant("client_ip", pa.string()),
+    "client_port": lambda rows: rows.constant("client_port", pa.int32()),
+    "server_ip": lambda rows: rows.constant("server_ip", pa.string()),
+    "server_port": lambda rows: rows.constant("server_port", pa.int32()),
+    "api": lambda rows: rows.api(),
+    "client_id": lambda rows: rows.text("client_id"),
+    "tls": lambda rows: pa.array(np.zeros(rows.size, np.bool_)),
+    "outcome": lambda rows: rows.outcomes,
+    "reason": lambda rows: rows.text("reason"),
+    "request_first_packet": lambda rows: rows.packet("request_first_ref"),
+    "request_last_packet": lambda rows: rows.packet("request_last_ref"),
+    "response_first_packet": lambda rows: rows.packet("response_first_ref"),
+    "response_last_packet": lambda rows: rows.packet("response_last_ref"),
+    "request_last_capture": lambda rows: rows.last_capture("request"),
+    "response_last_capture": lambda rows: rows.last_capture("response"),
+    "latency_ns": lambda rows: rows.latency.to_arrow(pa.int64()),
+    "rtt_ns": lambda rows: rows.rtt.to_arrow(pa.int64()),
+    "queue_ns": lambda rows: rows.queue.to_arrow(pa.int64()),
+    "service_ns": lambda rows: rows.service().to_arrow(pa.int64()),
+    "request_transfer_ns": lambda rows: rows.transfer("request").to_arrow(pa.int64()),
+    "transfer_ns": lambda rows: rows.transfer("response").to_arrow(pa.int64()),
+    "throttle_time_ms": lambda rows: rows.throttle().to_arrow(pa.int32()),
+    "error_code": lambda rows: rows.error_code.to_arrow(pa.int16()),
+    "error": lambda rows: rows.error(),
+    "error_count": lambda rows: rows.response.slot("error_count").to_arrow(pa.int32()),
+    "topics": lambda rows: rows.topics.names(),
+    "topic_ids": lambda rows: rows.topics.ids(),
+    "codecs": lambda rows: rows.bits("codecs", CODECS),
+    "magics": lambda rows: rows.bits("magics", MAGICS),
+    "group_id": lambda rows: rows.named("group_id"),
+    "member_id": lambda rows: rows.named("member_id"),
+    "transactional_id": lambda rows: rows.named("transactional_id"),
+    "flags": lambda rows: rows.flags(),
+}
+"""How a column is made, for those that are no plain number; a column that is in neither is null for now."""
+
+
+def maker(column: Column) -> Callable[[Exchanges], pa.Array]:
+    """How a column is made."""
+    kind = TYPES[column.type]
+    found = MAKERS.get(column.name)
+    if found is not None:
+        return found
+    name = column.name
+    if name in NUMBERS:
+        return _number(name, kind)
+    if name in CARRIED:
+        return lambda rows: rows.carried(name).to_arrow(kind)
+    if name in OF_REQUEST or name in ASSIGNED:
+        return lambda rows: rows.asked(name).to_arrow(kind)
+    assert column.nullable, f"{name} has no maker"
+    return lambda rows: pa.nulls(rows.size, kind)
+
+
+class ExchangeTable:
+    """Turns batches of one capture."""
+
+    def __init__(self, columns: Sequence[Column], files: Sequence[CaptureFile]) -> None:
+        self.schema = arrow_schema("exchanges", columns)
+        self._makers = [maker(column) for column in columns]
+        self._files = Names([file.name for file in files])
+
+    def turn(self, batch: RowBatch) -> pa.RecordBatch:
+        """One batch as Arrow."""
+        rows = Exchanges(batch, self._files)
+        return pa.RecordBatch.from_arrays([make(rows) for make in self._makers], schema=self.schema)

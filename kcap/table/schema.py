@@ -1,0 +1,75 @@
+"""Arrow schemas of the tables, and the choice of columns.
+
+In: `kcap.columns`. Out: Arrow schemas whose metadata name the table, its schema version and each column's meaning. Law: a table
+has the columns that `kcap.columns` declares, or those of them that were asked for, in the order asked.
+"""
+
+import difflib
+from collections.abc import Sequence
+from typing import Final
+
+import pyarrow as pa
+
+from kcap.columns import SCHEMA_VERSION, TABLES, Column
+from kcap.errors import UsageError
+
+TYPES: Final[dict[str, pa.DataType]] = {
+    "string": pa.string(),
+    "bool": pa.bool_(),
+    "int8": pa.int8(),
+    "int16": pa.int16(),
+    "int32": pa.int32(),
+    "int64": pa.int64(),
+    "timestamp": pa.timestamp("us", "UTC"),
+    "binary": pa.binary(),
+    "list<string>": pa.list_(pa.string()),
+    "list<int8>": pa.list_(pa.int8()),
+    "list<int64>": pa.list_(pa.int64()),
+}
+"""Arrow's type for each spelling of `kcap.columns.TYPES`."""
+
+
+def columns_of(table: str) -> dict[str, Column]:
+    """The declared columns of a table by name.
+
+    Raises UsageError for a table that does not exist.
+    """
+    declared = TABLES.get(table)
+    if declared is None:
+        raise UsageError(f"no table is called {table!r}{nearest(table, TABLES)}; there are {', '.join(TABLES)}")
+    return {column.name: column for column in declared}
+
+
+def choose(table: str, names: Sequence[str] | None) -> list[Column]:
+    """The columns asked for, all of them where nothing was.
+
+    Raises UsageError for names that the table does not have, or has been asked for twice.
+    """
+    declared = columns_of(table)
+    if names is None:
+        return list(declared.values())
+    unknown = [name for name in names if name not in declared]
+    if unknown:
+        raise UsageError(f"{table} has no column {unknown[0]!r}{nearest(unknown[0], declared)}")
+    twice = next((name for name in names if list(names).count(name) > 1), None)
+    if twice is not None:
+        raise UsageError(f"column {twice!r} is asked for twice")
+    if not names:
+        raise UsageError("no column is asked for")
+    return [declared[name] for name in names]
+
+
+def nearest(name: str, known: Sequence[str] | dict[str, Column] | dict[str, tuple[Column, ...]]) -> str:
+    """`; did you mean ...?` with the known names that look like it, or nothing."""
+    close = difflib.get_close_matches(name, list(known), 3, 0.5)
+    close += [other for other in known if name and name in other and other not in close][: 3 - len(close)]
+    return f"; did you mean {' or '.join(close)}?" if close else ""
+
+
+def arrow_schema(table: str, columns: Sequence[Column]) -> pa.Schema:
+    """The schema of a choice of columns."""
+    fields = [
+        pa.field(column.name, TYPES[column.type], column.nullable, {"doc": column.doc})  # Parquet and Arrow files keep it
+        for column in columns
+    ]
+    return pa.schema(fields, {"kcap.table": table, "kcap.schema_version": str(SCHEMA_VERSION)})

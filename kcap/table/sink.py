@@ -1,0 +1,104 @@
+"""Where output goes: a stream that is open already, or a file that appears under its name only when it is whole.
+
+In: bytes. Out: the same bytes. Law: nothing is left under the final name, or beside it, by a writer that did not come to its end.
+Raises `OutputError` in one line for what cannot be written; a reader that went away stays a `BrokenPipeError`.
+"""
+
+import os
+import stat
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import BinaryIO, Protocol
+
+from kcap.errors import OutputError
+
+
+class Sink(Protocol):
+    """Takes bytes."""
+
+    def write(self, data: bytes | memoryview, /) -> object: ...
+
+    def flush(self) -> object: ...
+
+
+class Counted:
+    """A stream that knows how much it took, which Parquet wants of pipes too."""
+
+    closed = False
+
+    def __init__(self, sink: Sink) -> None:
+        self._sink = sink
+        self._written = 0
+
+    def write(self, data: bytes | memoryview) -> int:
+        """Hands on."""
+        size = len(data)
+        self._sink.write(data)
+        self._written += size
+        return size
+
+    def tell(self) -> int:
+        """Bytes so far."""
+        return self._written
+
+    def flush(self) -> None:
+        """Hands on."""
+        self._sink.flush()
+
+    def close(self) -> None:
+        """The stream is its owner's to close."""
+
+    def writable(self) -> bool:
+        """It is."""
+        return True
+
+    def readable(self) -> bool:
+        """It is not."""
+        return False
+
+    def seekable(self) -> bool:
+        """It is not."""
+        return False
+
+
+@contextmanager
+def output_errors(name: str) -> Iterator[None]:
+    """Names the place in what goes wrong with writing."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise OutputError(f"{name}: {(error.strerror or str(error)).lower()}") from None
+
+
+@contextmanager
+def new_file(path: str) -> Iterator[BinaryIO]:
+    """A file that takes its place when the block ends without an exception; devices and pipes are written as they are."""
+    if os.path.exists(path) and not stat.S_ISREG(os.stat(path).st_mode):
+        with output_errors(path), open(path, "wb") as file:
+            yield file
+        return
+    target = os.path.realpath(path)  # a link keeps pointing at what it names
+    with output_errors(path):
+        number, temporary = tempfile.mkstemp(".part", f".{os.path.basename(target)[:200]}.", os.path.dirname(target))
+    try:
+        with output_errors(path):
+            with os.fdopen(number, "wb") as file:
+                yield file
+            os.chmod(temporary, _mode(target))
+            os.replace(temporary, target)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+
+
+def _mode(path: str) -> int:
+    """Permissions of the file that is replaced, or of any new one."""
+    try:
+        return stat.S_IMODE(os.stat(path).st_mode)
+    except FileNotFoundError:
+        mask = os.umask(0o077)
+        os.umask(mask)
+        return 0o666 & ~mask

@@ -1,0 +1,134 @@
+"""Topics of a batch of rows: names and ids of both messages, in wire order (response, then request), each topic once.
+
+In: the two sides of the rows. Out: two list columns of equal shape. Law: an entry has a name, an id, or both; one message's name
+and the other's name with id are the same topic.
+"""
+
+from base64 import urlsafe_b64encode
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from kcap.table.bodies import Messages, Side
+
+if TYPE_CHECKING:
+    from kcap.table.vectors import Bools, Int64s
+
+NO_ID = bytes(16)
+"""Kafka's zero uuid: no id."""
+Pair = tuple[int, int]
+"""Index of the name and of the id, -1 for none."""
+
+
+class Topics:
+    """The topics of all rows, numbered as they come."""
+
+    def __init__(self, messages: Messages, request: Side, response: Side, rows: int) -> None:
+        self._names: dict[bytes, int] = {}
+        self._ids: dict[bytes, int] = {NO_ID: -1}
+        row_of = np.full(messages.count + len(messages.carried), -1, np.int64)
+        order = np.zeros(len(row_of), np.int64)
+        for at, side in enumerate((response, request)):
+            owners = np.flatnonzero(side.here)
+            row_of[side.index[owners]] = owners
+            order[side.index[owners]] = at
+        message, name, uuid = self._entries(messages)
+        row = row_of[message]
+        used = (row >= 0) & ((name >= 0) | (uuid >= 0))
+        if not used.all():
+            message, name, uuid, row = message[used], name[used], uuid[used], row[used]
+        sort = np.argsort(row * 2 + order[message], kind="stable")
+        self._lay(row[sort], name[sort], uuid[sort], rows)
+
+    def _entries(self, messages: Messages) -> tuple["Int64s", "Int64s", "Int64s"]:
+        """Message, name and id of every topic; as they stand in the projection, those of carried messages behind."""
+        message, start, end, uuid = (np.asarray(column, np.int64) for column in messages.batch.projection.topics)
+        names, ids, arena = self._names, self._ids, messages.arena
+        spans = zip(start.tolist(), end.tolist())
+        name = [names.setdefault(arena[low:high], len(names)) if low >= 0 else -1 for low, high in spans]
+        number = [ids.setdefault(arena[at : at + 16], len(ids) - 1) if at >= 0 else -1 for at in uuid.tolist()]
+        owners: list[int] = []
+        for at, values in enumerate(messages.carried, messages.count):
+            for text, blob in values.topics:
+                owners.append(at)
+                name.append(-1 if text is None else names.setdefault(text, len(names)))
+                number.append(-1 if blob is None else ids.setdefault(blob, len(ids) - 1))
+        if owners:
+            message = np.concatenate([message, np.array(owners, np.int64)])
+        return message, np.array(name, np.int64), np.array(number, np.int64)
+
+    def _lay(self, row: "Int64s", name: "Int64s", uuid: "Int64s", rows: int) -> None:
+        """Keeps the first of equal topics of a row; counts what stays."""
+        if len(row):
+            fresh = np.ones(len(row), np.bool_)
+            fresh[1:] = (row[1:] != row[:-1]) | (name[1:] != name[:-1]) | (uuid[1:] != uuid[:-1])
+            row, name, uuid = row[fresh], name[fresh], uuid[fresh]
+            several = np.zeros(len(row), np.bool_)
+            several[1:] = row[1:] == row[:-1]
+            if several.any():
+                row, name, uuid = self._once(row, name, uuid)
+        self._name, self._uuid = name, uuid
+        self._counts = np.bincount(row, minlength=rows)
+
+    def _once(self, row: "Int64s", name: "Int64s", uuid: "Int64s") -> tuple["Int64s", "Int64s", "Int64s"]:
+        """Equal topics further apart, and halves of one topic."""
+        code = (row * (len(self._names) + 1) + name + 1) * (len(self._ids) + 1) + uuid + 1
+        kept = np.sort(np.unique(code, return_index=True)[1])
+        row, name, uuid = row[kept], name[kept], uuid[kept]
+        size = int(row[-1]) + 1
+        mixed = np.zeros(size, np.bool_)
+        for column in (name, uuid):
+            lacking = np.bincount(row[column < 0], minlength=size)
+            mixed |= (lacking > 0) & (lacking < np.bincount(row, minlength=size))
+        if not mixed.any():
+            return row, name, uuid
+        return self._whole(row, name, uuid, mixed)
+
+    @staticmethod
+    def _whole(row: "Int64s", name: "Int64s", uuid: "Int64s", mixed: "Bools") -> tuple["Int64s", "Int64s", "Int64s"]:
+        """Joins halves in the rows where names or ids are lacking in places."""
+        out: list[tuple[int, int, int]] = []
+        found: list[Pair] = []
+        before = -1
+        for number, *pair in zip(row.tolist(), name.tolist(), uuid.tolist()):
+            if number != before:
+                out += [(before, *kept) for kept in found]
+                found, before = [], number
+            if mixed[number]:
+                join(found, (pair[0], pair[1]))
+            else:
+                found.append((pair[0], pair[1]))
+        out += [(before, *kept) for kept in found]
+        columns = np.array(out, np.int64)
+        return columns[:, 0], columns[:, 1], columns[:, 2]
+
+    def names(self) -> pa.Array:
+        """The column `topics`."""
+        return self._lists([name.decode(errors="replace") for name in self._names], self._name)
+
+    def ids(self) -> pa.Array:
+        """The column `topic_ids`, as Kafka prints its uuids."""
+        known = [urlsafe_b64encode(uuid)[:22].decode() for uuid in list(self._ids)[1:]]
+        return self._lists(known, self._uuid)
+
+    def _lists(self, known: list[str], places: "Int64s") -> pa.Array:
+        counts = self._counts
+        if not len(places):
+            return pa.nulls(len(counts), pa.list_(pa.string()))
+        offsets = np.zeros(len(counts) + 1, np.int32)
+        np.cumsum(counts, out=offsets[1:])
+        values = pa.array([*known, None], pa.string()).take(pa.array(np.where(places < 0, len(known), places)))
+        return pa.ListArray.from_arrays(pa.array(offsets), values, mask=pa.array(counts == 0))
+
+
+def join(found: list[Pair], pair: Pair) -> None:
+    """Adds a topic to those of its row unless it, or its other half, is there."""
+    name, uuid = pair
+    for at, (known_name, known_uuid) in enumerate(found):
+        same_name = name >= 0 and name == known_name and (uuid == known_uuid or -1 in (uuid, known_uuid))
+        same_id = uuid >= 0 and uuid == known_uuid and (name == known_name or -1 in (name, known_name))
+        if same_name or same_id:
+            found[at] = max(name, known_name), max(uuid, known_uuid)
+            return
+    found.append(pair)

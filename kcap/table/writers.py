@@ -1,0 +1,146 @@
+"""Record batches as files: JSON lines, CSV, Parquet, Arrow IPC.
+
+In: record batches of one schema. Out: bytes to a `Sink`. Law: rows leave in the order in which they came; what a text format has
+taken is out when `write` returns, Parquet gathers row groups.
+"""
+
+import json
+from typing import TYPE_CHECKING, Final, Protocol
+
+import pyarrow as pa
+
+from kcap.table.sink import Counted, Sink
+
+if TYPE_CHECKING:
+    import pyarrow.parquet
+
+ROW_GROUP: Final = 1 << 16
+
+
+class Writer(Protocol):
+    """One format."""
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Takes rows."""
+
+    def close(self) -> None:
+        """No more rows come."""
+
+
+class JsonLines:
+    """One JSON object a line; every column is there, null as null."""
+
+    def __init__(self, sink: Sink, schema: pa.Schema) -> None:
+        self._sink = sink
+        self._keys = [json.dumps(name) + ":" for name in schema.names]
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Takes rows."""
+        from kcap.table.texts import json_column, lines
+
+        if not batch.num_rows:
+            return
+        parts: list[str | pa.Array] = []
+        text = "{"
+        for key, column in zip(self._keys, batch.columns):
+            text += key
+            if column.null_count == len(column):
+                text += "null,"
+                continue
+            parts += [text, json_column(column)]
+            text = ","
+        parts.append(text.removesuffix(",") + "}\n")
+        self._sink.write(lines(parts, batch.num_rows))
+        self._sink.flush()
+
+    def close(self) -> None:
+        """Every line is out already."""
+
+
+class Csv:
+    """RFC 4180 with a header line; entries of lists are joined by semicolons."""
+
+    def __init__(self, sink: Sink, schema: pa.Schema) -> None:
+        from kcap.table.texts import csv_text
+
+        self._sink = sink
+        self._header = ",".join(map(csv_text, schema.names)) + "\n"
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Takes rows."""
+        from kcap.table.texts import csv_column, lines
+
+        self._head()
+        if not batch.num_rows:
+            return
+        parts: list[str | pa.Array] = []
+        text = ""
+        for column in batch.columns:
+            if column.null_count != len(column):
+                parts += [text, csv_column(column)]
+                text = ""
+            text += ","
+        parts.append(text[:-1] + "\n")
+        self._sink.write(lines(parts, batch.num_rows))
+        self._sink.flush()
+
+    def _head(self) -> None:
+        if self._header:
+            self._sink.write(self._header.encode())
+            self._header = ""
+
+    def close(self) -> None:
+        """A table without rows has its header all the same."""
+        self._head()
+
+
+class Arrow:
+    """The Arrow IPC stream format."""
+
+    def __init__(self, sink: Sink, schema: pa.Schema) -> None:
+        self._sink = sink
+        self._stream = pa.ipc.new_stream(Counted(sink), schema)
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Takes rows."""
+        if batch.num_rows:
+            self._stream.write_batch(batch)
+            self._sink.flush()
+
+    def close(self) -> None:
+        """Writes the end mark."""
+        self._stream.close()
+
+
+class Parquet:
+    """Parquet in row groups."""
+
+    def __init__(self, sink: Sink, schema: pa.Schema) -> None:
+        import pyarrow.parquet
+
+        texts = [field.name for field in schema if pa.types.is_string(field.type)]
+        lists = [f"{field.name}.list.element" for field in schema if pa.types.is_list(field.type)]
+        self._file: pyarrow.parquet.ParquetWriter = pyarrow.parquet.ParquetWriter(
+            Counted(sink), schema, compression="zstd", compression_level=1, use_dictionary=[*texts, *lists]
+        )
+        self._waiting: list[pa.RecordBatch] = []
+        self._rows = 0
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Takes rows."""
+        if batch.num_rows:
+            self._waiting.append(batch)
+            self._rows += batch.num_rows
+        if self._rows >= ROW_GROUP:
+            self._flush()
+
+    def _flush(self) -> None:
+        if self._waiting:
+            table = pa.Table.from_batches(self._waiting)
+            self._waiting, self._rows = [], 0
+            self._file.write_table(table, row_group_size=table.num_rows)
+
+    def close(self) -> None:
+        """Writes the last row group and the footer."""
+        self._flush()
+        self._file.close()
