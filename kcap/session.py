@@ -1,50 +1,283 @@
-"""One capture: reads its files, runs the analyzer, hands out tables and exchanges. The edge where I/O meets the core."""
+"""One capture: reads its files, runs the analyzer, hands out tables and exchanges. The edge where I/O meets the core.
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+In: paths. Out: batches of decided exchanges, tables, or one exchange at a time with its messages read again from the file. Law: each
+table and each iteration is a pass of its own over the files and sees the same; memory stays flat.
+"""
 
-from kcap.analyzer import Analyzer, Options, RowBatch
-from kcap.capture.fileset import FileSet
+import os
+import select
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
+from ipaddress import ip_address
+from typing import TYPE_CHECKING, Any
+
+from kcap.analyzer import ROW, Analyzer, ClosedConnection, Options, RowBatch
+from kcap.capture.fileset import FileSet, ignore
+from kcap.capture.paths import expand
+from kcap.capture.reread import Packet, PacketSource
+from kcap.capture.source import STANDARD_INPUT
 from kcap.errors import CaptureError, UsageError
+from kcap.model import CaptureFile, PacketBatch
 from kcap.net.segments import SegmentParser
 from kcap.weird import Weird, WeirdKind
 
 if TYPE_CHECKING:
+    from kcap.decode.message import Message
     from kcap.table.frame import Table
 
 REF_FILE_SHIFT = 40
+EAGER_SECONDS = 0.25
+"""Rows wait no longer than this for a batch to fill; the first ones do not wait at all."""
+PART = {name: at for at, name in enumerate(ROW)}
 
 
 class Reading:
     """One pass over a capture, a step at a time; what has been read so far stands in its attributes."""
 
-    def __init__(self, paths: Sequence[str], options: Options | None = None) -> None:
+    def __init__(self, paths: Sequence[str], options: Options | None = None, *, keep_connections: bool = False) -> None:
         self.analyzer = Analyzer(options)
         self.files = FileSet(paths, self._report)
         self.parser = SegmentParser(self._report)
-        self.bytes = 0
-        """Bytes of packets so far."""
+        self.keep_connections = keep_connections
+        self.connections: list[ClosedConnection] = []
+        """Connections that are over, where they are kept; whoever reads them may take them away."""
+        self.phases: Counter[str] = Counter()
+        """What the connections were that are over."""
+        self.details: Counter[str] = Counter()
+        """What those looked like that were no Kafka."""
+        self.rows = 0
+        self.watch: Callable[[], None] | None = None
+        """Called now and then, for whoever shows how far it is."""
+        self._positions = [0] * len(self.files.files)
+        self._piped = any(file.path == STANDARD_INPUT for file in self.files.files)
+        self._emitted = -EAGER_SECONDS
 
     def _report(self, kind: WeirdKind, detail: str, file: int, packet: int, position: int) -> None:
         self.analyzer.report(kind, detail, file << REF_FILE_SHIFT | packet, position)
 
+    @property
+    def capture_files(self) -> list[CaptureFile]:
+        """The files, as far as they were read."""
+        return self.files.files
+
+    @property
+    def failed(self) -> list[tuple[str, CaptureError]]:
+        """Files that could not be read, and why."""
+        return self.files.failed
+
+    @property
+    def bytes(self) -> int:
+        """How far the files were read."""
+        return sum(self._positions)
+
+    @property
+    def total_bytes(self) -> int | None:
+        """How far there is to read, None where nobody can say."""
+        sizes = [file.size if "+" not in file.format else None for file in self.files.files]
+        return None if None in sizes else sum(size or 0 for size in sizes)
+
     def batches(self) -> Iterator[RowBatch]:
-        """Decided exchanges, as they are decided; the first ones at once, then in full batches."""
+        """Decided exchanges, as they are decided: the first ones at once, then in full batches as far as time allows."""
         analyzer, parse = self.analyzer, self.parser.parse
-        eager = 8
         for packets in self.files.batches():
             analyzer.feed(parse(packets))
-            if analyzer.full or (eager and analyzer.rows):
-                eager = max(0, eager - 1)
-                yield analyzer.take()
+            self._positions[packets.file] = int(packets.position[-1])
+            if analyzer.closed_connections:
+                self._drain()
+            if self.watch is not None:
+                self.watch()
+            if analyzer.full or (analyzer.rows and self._due()):
+                yield self._take()
         self.parser.finish()
         analyzer.finish()
-        yield analyzer.take()
+        self._drain()
+        yield self._take()
+
+    def _take(self) -> RowBatch:
+        self._emitted = time.monotonic()
+        batch = self.analyzer.take()
+        self.rows += len(batch.rows)
+        return batch
+
+    def _due(self) -> bool:
+        """Whether rows leave in a batch that is not full: they have waited long, or the pipe has nothing to say just now."""
+        if time.monotonic() - self._emitted >= EAGER_SECONDS:
+            return True
+        return self._piped and not select.select([0], [], [], 0)[0]
+
+    def _drain(self) -> None:
+        for connection in self.analyzer.take_connections():
+            self.phases[str(connection.values["phase"])] += 1
+            if connection.values["detail"]:
+                self.details[str(connection.values["detail"])] += 1
+            if self.keep_connections:
+                self.connections.append(connection)
 
     @property
     def weirds(self) -> list[tuple[Weird, int]]:
         """Oddities so far: first sighting and count."""
         return self.analyzer.sightings()
+
+
+class Frames:
+    """Frames of a capture read again from its files."""
+
+    def __init__(self, reading: Reading) -> None:
+        self._source = PacketSource(reading.files.files, reading.files.layouts)
+        self._parser = SegmentParser(ignore)
+
+    def packets(self, place: "Place") -> tuple[list[Packet], bytes]:
+        """The packets that gave a frame its bytes, and the bytes as far as they were captured without a break.
+
+        Nothing where the file cannot be read twice, or the frame goes over from one file to the next.
+        """
+        pieces: list[tuple[int, bytes, Packet]] = []
+        base: int | None = None
+        if place.file is None:
+            return [], b""
+        for batch in self._source.batches(place.file, place.low, place.high):
+            segments = self._parser.parse(batch)
+            for at in range(len(segments)):
+                if segments.flow[at] != place.flow or not segments.length[at]:
+                    continue
+                if base is None:
+                    base = int(segments.seq[at])
+                offset = (int(segments.seq[at]) - base + (1 << 31) & 0xFFFFFFFF) - (1 << 31)
+                start, buffer = int(segments.payload[at]), segments.buffers.get(at, segments.buffer)
+                data = bytes(buffer[start : start + int(segments.captured[at])])
+                pieces.append((offset, data, packet_of(batch, int(segments.packet[at]) - batch.first_packet)))
+        return cut_out(pieces, place)
+
+
+class Place:
+    """Where a frame is: its file and packets, its direction, and how it begins."""
+
+    def __init__(self, row: Sequence[Any], side: str, flow: bytes) -> None:
+        first, last = row[PART[f"{side}_first_ref"]], row[PART[f"{side}_last_ref"]]
+        self.low, self.high = row[PART[f"{side}_pos"]], row[PART[f"{side}_end_pos"]]
+        size, correlation = row[PART[f"{side}_bytes"]], row[PART["correlation_id"]]
+        self.size = size or 0
+        self.first_ns: int | None = row[PART[f"{side}_first_ns"]]
+        self.flow = flow
+        whole = None not in (first, size, self.low, self.high)
+        one_file = whole and (last is None or last >> REF_FILE_SHIFT == first >> REF_FILE_SHIFT)
+        self.file: int | None = first >> REF_FILE_SHIFT if one_file else None
+        self.head = b""
+        """The bytes the frame begins with, as far as its row tells them."""
+        if size is not None:
+            self.head = (self.size - 4 & 0xFFFFFFFF).to_bytes(4, "big")
+            if side == "request" and row[PART["api_key"]] is not None:
+                self.head += row[PART["api_key"]].to_bytes(2, "big", signed=True)
+                self.head += row[PART["api_version"]].to_bytes(2, "big", signed=True)
+            if correlation is not None:
+                self.head += correlation.to_bytes(4, "big", signed=True)
+
+
+def packet_of(batch: PacketBatch, at: int) -> Packet:
+    """Entry `at` of a batch."""
+    start = batch.start[at]
+    link = batch.link if isinstance(batch.link, int) else batch.link[at]
+    return Packet(int(batch.time_ns[at]), bytes(batch.buffer[start : start + batch.captured[at]]), int(batch.wire[at]), int(link))
+
+
+def cut_out(pieces: Sequence[tuple[int, bytes, Packet]], place: Place) -> tuple[list[Packet], bytes]:
+    """Lays pieces of a stream by their offsets, first copies first, and finds the frame in them by its first bytes."""
+    if not pieces:
+        return [], b""
+    low = min(offset for offset, _, _ in pieces)
+    size = max(offset + len(data) for offset, data, _ in pieces) - low
+    stream, seen = bytearray(size), bytearray(size)
+    for offset, data, _ in reversed(pieces):
+        at = offset - low
+        stream[at : at + len(data)] = data
+        seen[at : at + len(data)] = b"\x01" * len(data)
+    start = stream.find(place.head)
+    while start >= 0:
+        first = next((p for offset, data, p in pieces if offset - low <= start < offset - low + len(data)), None)
+        if first is not None and first.time_ns == place.first_ns:
+            break
+        start = stream.find(place.head, start + 1)
+    if start < 0:
+        return [], b""
+    stop = min(start + place.size, size)
+    hole = seen.find(0, start, stop)
+    packets = [p for offset, data, p in pieces if offset - low < stop and offset - low + len(data) > start]
+    return packets, bytes(stream[start : stop if hole < 0 else hole])
+
+
+class Exchange:
+    """One exchange of a capture: its row, its two messages, its packets."""
+
+    __slots__ = ("__dict__", "_at", "_flow", "_frames", "_raw", "_rows")
+
+    def __init__(self, rows: "Rows", at: int, frames: Frames) -> None:
+        self._rows = rows
+        self._at = at
+        self._frames = frames
+        self._raw = rows.batch.rows[at]
+        identity = rows.batch.identities[int(str(self._raw[0]))]
+        client, server = ip_address(identity.client_ip).packed, ip_address(identity.server_ip).packed
+        ports = identity.client_port.to_bytes(2, "big"), identity.server_port.to_bytes(2, "big")
+        self._flow = client + server + ports[0] + ports[1], server + client + ports[1] + ports[0]
+
+    @cached_property
+    def row(self) -> dict[str, Any]:
+        """Every column of the table `exchanges`."""
+        return {name: column[self._at] for name, column in self._rows.columns.items()}
+
+    @cached_property
+    def _request(self) -> tuple[list[Packet], bytes]:
+        return self._frames.packets(Place(self._raw, "request", self._flow[0]))
+
+    @cached_property
+    def _response(self) -> tuple[list[Packet], bytes]:
+        return self._frames.packets(Place(self._raw, "response", self._flow[1]))
+
+    @cached_property
+    def request(self) -> "Message | None":
+        """The request, read again from the file; None where there is none, it is a raw token, or it was not kept."""
+        from kcap.decode.message import decode_request
+
+        frame = self._request[1] if self._raw[PART["api_key"]] is not None else b""
+        return decode_request(frame[4:]) if len(frame) >= 8 else None
+
+    @cached_property
+    def response(self) -> "Message | None":
+        """The response, read again from the file; None where there is none, it answers a raw token, or it was not kept."""
+        from kcap.decode.message import decode_response
+
+        frame = self._response[1] if self._raw[PART["correlation_id"]] is not None else b""
+        key, version = self._rows.batch.rows[self._at][PART["api_key"]], self._raw[PART["api_version"]]
+        if len(frame) < 8 or not isinstance(key, int | None) or not isinstance(version, int | None):
+            return None
+        return decode_response(frame[4:], key, version)
+
+    def packets(self) -> list[Packet]:
+        """The packets that gave both frames their bytes, in the order of their times."""
+        return sorted(self._request[0] + self._response[0], key=lambda packet: packet.time_ns)
+
+    def __repr__(self) -> str:
+        row = self.row
+        return f"<exchange {row['connection']}.{row['exchange']} {row['api']} v{row['api_version']} {row['outcome']}>"
+
+
+class Rows:
+    """A batch of rows whose columns are made when the first of them is asked for."""
+
+    def __init__(self, batch: RowBatch, files: Sequence[CaptureFile]) -> None:
+        self.batch = batch
+        self._files = files
+
+    @cached_property
+    def columns(self) -> dict[str, list[Any]]:
+        """Every column as Python values."""
+        from kcap.table.exchanges import ExchangeTable
+        from kcap.table.schema import choose
+
+        made: dict[str, list[Any]] = ExchangeTable(choose("exchanges", None), self._files).turn(self.batch).to_pydict()
+        return made
 
 
 class Capture:
@@ -58,21 +291,30 @@ class Capture:
         self.keylog = keylog
         self._passes = 0
 
-    def read(self) -> Reading:
+    def read(self, *, keep_connections: bool = False) -> Reading:
         """Starts a pass.
 
         Raises CaptureError when nothing can be read, UsageError when a pipe was read before.
         """
-        if "-" in self.paths and self._passes:
+        if STANDARD_INPUT in self.paths and self._passes:
             raise UsageError("a pipe can be read once")
         self._passes += 1
-        return Reading(self.paths, self.options)
+        return Reading(self.paths, self.options, keep_connections=keep_connections)
+
+    def __iter__(self) -> Iterator[Exchange]:
+        """The exchanges as they are decided."""
+        reading = self.read()
+        frames = Frames(reading)
+        for batch in reading.batches():
+            rows = Rows(batch, reading.capture_files)
+            for at in range(len(batch.rows)):
+                yield Exchange(rows, at, frames)
 
     def table(self, name: str, columns: Sequence[str] | None = None) -> "Table":
         """A table by name: exchanges, connections, captures or weirds."""
         from kcap.table.frame import Table
 
-        return Table(self.read(), name, columns)
+        return Table(lambda: self.read(keep_connections=name == "connections"), name, columns)
 
     def exchanges(self, columns: Sequence[str] | None = None) -> "Table":
         """One row a request/response exchange."""
@@ -91,12 +333,16 @@ class Capture:
         return self.table("weirds", columns)
 
 
-def open_capture(*paths: str, keylog: str | None = None, options: Options | None = None) -> Capture:
-    """Several files, globs, directories or `-` as one capture.
+def open_capture(*paths: str | os.PathLike[str], keylog: str | None = None, options: Options | None = None) -> Capture:
+    """Several files, globs, folders or `-` as one capture.
 
     Raises CaptureError when a path does not exist.
     """
-    return Capture(paths, options, keylog)
+    given = [os.fspath(path) for path in paths]
+    for path in expand(given):
+        if path != STANDARD_INPUT and not os.path.exists(path):
+            raise CaptureError(f"{path}: no such file or directory")
+    return Capture(given, options, keylog)
 
 
-__all__ = ["Capture", "CaptureError", "Reading", "open_capture"]
+__all__ = ["Capture", "CaptureError", "Exchange", "Packet", "Reading", "open_capture"]

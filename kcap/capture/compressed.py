@@ -145,13 +145,16 @@ class Decompressed:
 
     def _begin(self) -> bool:
         """Finds the start of the next member; False at the end of the input."""
-        while len(self._input) < 8 and self._fill():
-            pass
-        if self._given and not self._input.strip(b"\0"):  # tapes and some tools pad with zeros
-            self._done = True
-            return False
-        if self._input[:4] in SKIPPABLE:
-            return self._skip(8 + int.from_bytes(self._input[4:8], "little"))
+        while True:
+            while len(self._input) < 8 and self._fill():
+                pass
+            if self._given and not self._input.strip(b"\0"):  # tapes and some tools pad with zeros
+                self._done = True
+                return False
+            if self._input[:4] not in SKIPPABLE:
+                break
+            if not self._skip(8 + int.from_bytes(self._input[4:8], "little")):
+                return False
         if compression(self._input) != self._name:
             self._stop(f"{len(self._input)} bytes or more that are no {self._name}")
             return False
@@ -166,7 +169,7 @@ class Decompressed:
                 self._stop(f"the {self._name} stream ends in its middle")
                 return False
         self._input = self._input[size:]
-        return self._begin()
+        return True
 
     def _fill(self) -> bool:
         part = self._read(INPUT_BYTES)

@@ -206,8 +206,9 @@ def ignore(_kind: WeirdKind, _detail: str, _file: int, _packet: int, _position: 
 
 def as_lists(batch: PacketBatch) -> PacketBatch:
     """A batch of the compiled readers as the plain ones give it."""
-    columns: list[Any] = [batch.time_ns, batch.start, batch.captured, batch.wire, batch.position]
-    return PacketBatch(batch.file, batch.first_packet, batch.buffer, *(column.tolist() for column in columns), batch.link)
+    arrays: list[Any] = [batch.time_ns, batch.start, batch.captured, batch.wire, batch.position]
+    times, starts, captured, wire, positions = (array.tolist() for array in arrays)
+    return PacketBatch(batch.file, batch.first_packet, batch.buffer, times, starts, captured, wire, positions, batch.link)
 
 
 def cut(batch: PacketBatch, first: int, last: int) -> PacketBatch:

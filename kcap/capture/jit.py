@@ -1,8 +1,8 @@
 """Compiled loops over records and blocks; importing this module imports numba, so a reader does it only for large files.
 
-In: a window. Out: the same batches as the plain readers give, their columns as numpy arrays; where the loop stopped and the bytes
-needed to go on (0: the batch is full, BLOCK_OTHER: a block that is none of the kernel's). Law: jitted = plain. Whatever is not an
-ordinary packet record is left to the plain reader, at the place where it stands.
+In: a window. Out: the same batches as the plain readers give, their columns as numpy arrays; where the loop stopped and the
+bytes needed to go on (0: the batch is full, BLOCK_OTHER: a block that is none of the kernel's). Law: jitted = plain. Whatever
+is not an ordinary packet record is left to the plain reader, at the place where it stands.
 """
 
 from typing import Any

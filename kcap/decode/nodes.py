@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from struct import Struct
 from typing import Any, Final
 
+from kcap.decode.json import uuid_text
 from kcap.decode.words import words
 from kcap.wire.cursor import Cursor
 from kcap.wire.varints import DamageError, read_varint, read_varlong
@@ -58,7 +59,7 @@ class Node:
 
     name: str
     value: Any
-    """Number, text, bytes, None; None too for a node that only holds others."""
+    """Number, text (of a uuid too), bytes, None; None too for a node that only holds others."""
     words: str
     buffers: Buffers = field(repr=False)
     buffer: int
@@ -110,6 +111,8 @@ class Tiler:
         """A node of one fixed-size value; `key` is the field name that words go by, where it is another."""
         start = self.cursor.position
         (value,) = self.cursor.read(form)
+        if kind == "uuid":
+            value = uuid_text(value)
         self.add(name, start, value, words(key or name, kind, value))
         return value
 

@@ -4,7 +4,6 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from kcap.decode.json import uuid_text
 from kcap.schema.errors import error_name
 from kcap.schema.quirks import ERROR_SUFFIX
 from kcap.schema.registry import api_name
@@ -53,8 +52,6 @@ def words(name: str, kind: str, value: Any) -> str:
     """What a person reads for the value of a field; empty for structs."""
     if value is None:
         return "null"
-    if kind == "uuid":
-        return uuid_text(value)
     if isinstance(value, bytes | bytearray):
         return f"{len(value)} bytes"
     if kind == "int16" and name.endswith(ERROR_SUFFIX):

@@ -4,6 +4,7 @@ In: byte ranges with the program that reads them. Out: one buffer with spans, pr
 exchange is decided in a later batch leaves its values behind (a request) or moves on (an answer that waits for its request).
 """
 
+from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 
 from kcap.decode import slots
@@ -64,10 +65,11 @@ class BodyBatch:
         projection = self.projection
         row = tuple(int(column[at]) for column in projection.values)
         texts = tuple(_slice(self.arena, row[_TEXTS + 2 * i], row[_TEXTS + 2 * i + 1]) for i in range(len(slots.TEXTS)))
+        messages, starts, ends, ids = projection.topics
         topics = []
-        for message, start, end, uuid in zip(*projection.topics, strict=True):
-            if message == at:
-                topics.append((_slice(self.arena, start, end), _slice(self.arena, uuid, uuid + 16)))
+        for i in range(bisect_left(messages, at), bisect_right(messages, at)):
+            name = _slice(self.arena, int(starts[i]), int(ends[i]))
+            topics.append((name, _slice(self.arena, int(ids[i]), int(ids[i]) + 16)))
         return BodyValues(int(projection.status[at]), int(projection.mask[at]), row, texts, tuple(topics))
 
 

@@ -233,6 +233,8 @@ class Framer:
         while self.hunter is not None:
             found = self.hunter.finish()
             if found is None:
+                self.skipped += self.hunter.skipped
+                self.hunter = None
                 break
             self._reread(self._found(found))
         frame = self.open

@@ -119,17 +119,17 @@ class Pairing:
 
     def _skip_to(self, exchange: Exchange, answer: Answer) -> None:
         """Those in front stay outstanding: their answers may be lost, or come out of order."""
-        lost = False
+        lost = new = False
         while self.outstanding[0].token:
             # the last token of some mechanisms is not answered
             self._unanswered(self.outstanding.popleft(), "skipped", answer.seen_ns)
         for waiting in self.outstanding:
             if waiting is exchange:
                 break
-            lost = lost or self.losses > waiting.lost_before
             if waiting.skipped_ns is None:
                 waiting.skipped_ns = answer.seen_ns
-        if self.outstanding[0] is not exchange and not lost:
+                new, lost = True, lost or self.losses > waiting.lost_before
+        if (new and not lost) or exchange.skipped_ns is not None:
             answer.flags |= OUT_OF_ORDER
             self.connection.report(WeirdKind.OUT_OF_ORDER_RESPONSE, f"correlation id {exchange.correlation_id}")
         self.outstanding.remove(exchange)

@@ -34,6 +34,8 @@ class ResponseFramer(Framer):
         self.pairing = pairing
         self.bodies = bodies
         self.requests = requests
+        self.sought: set[int] = set()
+        """Correlation ids that the search under way has looked for."""
         self.last_ns: int | None = None
         """When the last byte of the last response was seen."""
 
@@ -115,15 +117,21 @@ class ResponseFramer(Framer):
 
     # -- searching ----------------------------------------------------------------------------------------------------
     def candidates(self, region: Region, start: int) -> Iterable[int]:
-        ids = {x.correlation_id for x in islice(self.pairing.outstanding, IDS_SEARCHED)} - {None}
+        """Places of outstanding ids; of an id that came to be outstanding only now, in all that was searched before."""
+        if not start:
+            self.sought.clear()
         places = []
-        for low, high in region.captured(start):
-            for correlation in ids:
-                pattern = (correlation or 0).to_bytes(4, "big", signed=True)
+        for exchange in islice(self.pairing.outstanding, IDS_SEARCHED):
+            correlation = exchange.correlation_id
+            if correlation is None:
+                continue
+            pattern = correlation.to_bytes(4, "big", signed=True)
+            for low, high in region.captured(start if correlation in self.sought else 0):
                 at = region.data.find(pattern, low + 4, high)
                 while at >= 0:
                     places.append(at - 4)
                     at = region.data.find(pattern, at + 1, high)
+            self.sought.add(correlation)
         return places
 
     def _known(self, correlation: int) -> bool:
@@ -151,4 +159,4 @@ class ResponseFramer(Framer):
             return next_size >= 4 and (self._known(next_correlation) or (first and 0 < next_correlation - correlation < 1000))
         if region.comes(following, HEAD) and not final:
             return None
-        return following == len(region) if first else have < 4
+        return following == len(region) or (not first and following < len(region) and have < 4)

@@ -151,7 +151,8 @@ class ConnectionTable:
         peer = stream.peer
         if flags & SYN:
             if stream.isn is not None:
-                return stream.isn == seq
+                # the same number again is the same SYN again, unless its connection has lived and ended
+                return stream.isn == seq and not (stream.connection.closing_ns is not None and (stream.next or peer.next))
             if flags & ACK and peer.isn is not None:
                 return (peer.isn + 1) & MASK == ack
             if stream.next_raw is not None:

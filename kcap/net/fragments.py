@@ -7,14 +7,14 @@ datagram.
 
 from collections.abc import Hashable
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from kcap.limits import FRAGMENT_BYTES_MAX, FRAGMENT_DATAGRAMS_MAX, FRAGMENT_WAIT_NS
 from kcap.net.cursor import Report
 from kcap.weird import WeirdKind
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(NamedTuple):
     """Where a packet was seen."""
 
     file: int

@@ -8,9 +8,9 @@ raises for no bytes. Checksums are not looked at: offload leaves them wrong at t
 from collections.abc import Hashable
 from struct import Struct
 
+from kcap.net.cursor import Cursor, Report
 from kcap.net.fragments import FragmentTable, Place
 from kcap.net.link import IPV4
-from kcap.net.cursor import Cursor, Report
 from kcap.weird import WeirdKind
 
 HOP, TCP, UDP, ROUTING, FRAGMENT, GRE, AUTHENTICATION, NO_NEXT, DESTINATION = 0, 6, 17, 43, 44, 47, 51, 59, 60

@@ -10,6 +10,7 @@ import numpy as np
 from numba import njit
 
 from kcap.model import PacketBatch, SegmentBatch
+from kcap.net.fragments import Place
 
 if TYPE_CHECKING:
     from kcap.net.segments import SegmentParser
@@ -66,18 +67,9 @@ def parse_arrays(batch: PacketBatch, parser: "SegmentParser") -> SegmentBatch:
 
 def read_slowly(batch: PacketBatch, parser: "SegmentParser", index: int, link: int) -> Any:
     """One packet, with plain integers instead of numpy's."""
-    one = PacketBatch(
-        batch.file,
-        batch.first_packet + index,
-        batch.buffer,
-        [int(batch.time_ns[index])],
-        [int(batch.start[index])],
-        [int(batch.captured[index])],
-        [int(batch.wire[index])],
-        [int(batch.position[index])],
-        link,
-    )
-    return parser.read_packet(one, 0, link)
+    place = Place(batch.file, batch.first_packet + index, int(batch.position[index]), int(batch.time_ns[index]))
+    start, captured, wire = int(batch.start[index]), int(batch.captured[index]), int(batch.wire[index])
+    return parser.read_packet(place, batch.buffer, start, captured, wire, link)
 
 
 @njit(cache=True, nogil=True)
@@ -127,20 +119,34 @@ def ip_header(data: Any, at: int, end: int, link: int) -> int:
 def parse_packets(
     data: Any, starts: Any, sizes: Any, links: Any, columns: Any, flow_at: Any, flow_size: Any, state: Any
 ) -> None:
-    """Ethernet, cooked, null and raw packets of IPv4 without options or IPv6 without extensions, with TCP."""
+    """Ethernet, cooked, null and raw packets of IPv4 without options or IPv6 without extensions, with TCP, also in VXLAN."""
     for index in range(starts.size):
         start = starts[index]
         end = start + sizes[index]
+        link = links[index]
         state[index] = SLOW
-        at = ip_header(data, start, end, links[index])
+        at = ip_header(data, start, end, link)
+        while at >= 0 and data[at] == 0x45 and data[at + 9] == 17 and short(data, at + 6) & 0x3FFF == 0:
+            total = short(data, at + 2)
+            if total < 28 or at + 28 > end:
+                at = -1
+                break
+            end = min(end, at + total)
+            port = short(data, at + 22)
+            if port not in (4789, 8472):
+                at = -1 if port in (4790, 6081) else -2
+            elif at + 36 > end:
+                at = -1
+            elif data[at + 28] & 0x08 == 0:
+                at = -2
+            else:
+                at = ip_header(data, at + 36, end, ETHERNET)
         if at < 0:
             if at == -2:
                 state[index] = ABSENT
             continue
         if data[at] == 0x45:
-            if data[at + 9] != 6:
-                continue
-            if short(data, at + 6) & 0x3FFF != 0:
+            if data[at + 9] != 6 or short(data, at + 6) & 0x3FFF != 0:
                 continue
             flow, size, tcp, total = at + 12, 12, at + 20, short(data, at + 2) - 20
         elif data[at] >> 4 == 6:

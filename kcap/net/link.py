@@ -9,6 +9,7 @@ from kcap.weird import WeirdKind
 
 # Ethertypes (IEEE 802 numbers, IANA). ETHERNET is the one of transparent Ethernet bridging, PPP that of RFC 7799's table.
 IPV4, IPV6 = 0x0800, 0x86DD
+IP = frozenset((IPV4, IPV6))
 ETHERNET, PPP = 0x6558, 0x880B
 VLANS = frozenset((0x8100, 0x88A8, 0x9100))
 MPLS = frozenset((0x8847, 0x8848))
@@ -17,6 +18,7 @@ LENGTH_MAX = 1500
 
 # Link types (tcpdump.org/linktypes.html).
 LINK_NULL, LINK_ETHERNET, LINK_LOOP, LINK_SLL, LINK_SLL2 = 0, 1, 108, 113, 276
+LINK_FAMILY = frozenset((LINK_NULL, LINK_LOOP))
 LINK_RAW = frozenset((12, 14, 101, 228, 229))
 LINK_PPP = frozenset((9, 50))
 LINK_PPPOE, LINK_HDLC, LINK_PPP_DIRECTED = 51, 104, 204
@@ -34,7 +36,7 @@ def read_link(link: int, cursor: Cursor) -> int:
         return read_cooked(cursor, 20, 0)
     if link in LINK_RAW:
         return read_version(cursor)
-    if link in {LINK_NULL, LINK_LOOP}:
+    if link in LINK_FAMILY:
         # The address family is in the recorder's byte order and its numbers differ by system: the IP version is surer.
         cursor.at += 4
         return read_version(cursor)
@@ -52,7 +54,7 @@ def read_link(link: int, cursor: Cursor) -> int:
 
 def read_ethertype(kind: int, cursor: Cursor) -> int:
     """Steps over all that stands between an ethertype and the IP header."""
-    while kind not in {IPV4, IPV6}:
+    while kind not in IP:
         if kind in VLANS:
             if not cursor.have(4, "VLAN"):
                 return 0

@@ -10,10 +10,10 @@ from itertools import compress, groupby
 from struct import Struct
 
 from kcap.model import PacketBatch, SegmentBatch
+from kcap.net.cursor import Cursor, Report
 from kcap.net.fragments import FragmentTable, Place
 from kcap.net.ip import TCP, read_ip
 from kcap.net.link import LINK_ETHERNET, LINK_LOOP, LINK_NULL, LINK_RAW, LINK_SLL, LINK_SLL2, VLANS, read_link
-from kcap.net.cursor import Cursor, Report
 from kcap.net.tunnels import read_tunnel
 from kcap.weird import WeirdKind
 
@@ -49,6 +49,8 @@ LAYOUTS = (
 UNMISTAKABLE = frozenset((b"\x08\x00", b"\x86\xdd", b"\x08\x06"))
 """Ethertypes whose payload's first byte tells them apart: IPv4, IPv6, ARP (which starts with 0)."""
 TAGS = VLANS
+Segment = tuple[bytes, int, int, int, int, int, int, int, bytes | None]
+"""Flow, seq, ack, flags, window, payload, captured, length, and the buffer where it is another than the packet's."""
 SLOW = 1 << 62
 """More bytes than any packet has: the loop then leaves all of them to the slow path."""
 
@@ -152,7 +154,8 @@ class SegmentParser:
                             add_captured(length if length <= room else room if room > 0 else 0)
                             add_length(length)
                             continue
-            found = self.read_packet(batch, index, link)
+            place = Place(batch.file, batch.first_packet + index, batch.position[index], batch.time_ns[index])
+            found = self.read_packet(place, buffer, start, size, batch.wire[index], link)
             if found is None:
                 absent.append(index)
                 continue
@@ -168,31 +171,21 @@ class SegmentParser:
             add_captured(room)
             add_length(length)
 
-    def read_packet(
-        self, batch: PacketBatch, index: int, link: int
-    ) -> tuple[bytes, int, int, int, int, int, int, int, bytes | None] | None:
-        """The slow path: flow, seq, ack, flags, window, payload, captured, length and the buffer where it is another."""
-        start, wire = batch.start[index], batch.wire[index]
-        cursor = Cursor(batch.buffer, start, start + batch.captured[index], start + wire)
-        place = Place(batch.file, batch.first_packet + index, batch.position[index], batch.time_ns[index])
+    def read_packet(self, place: Place, buffer: bytes, start: int, captured: int, wire: int, link: int) -> Segment | None:
+        """The slow path, for one packet."""
+        cursor = Cursor(buffer, start, start + captured, start + wire)
         kind = read_link(link, cursor)
         while kind:
             protocol = read_ip(kind, cursor, self.fragments, place, self.report)
             if protocol == TCP:
                 found = read_tcp(cursor)
                 if found is not None:
-                    return *found, None if cursor.buffer is batch.buffer else cursor.buffer
+                    return *found, None if cursor.buffer is buffer else cursor.buffer
                 break
             kind = read_tunnel(protocol, cursor)
         if cursor.fault is not None:
-            captured = batch.captured[index]
-            self.report(
-                cursor.fault,
-                f"{cursor.fault_detail}; {captured} of {wire} bytes captured",
-                place.file,
-                place.packet,
-                place.position,
-            )
+            detail = f"{cursor.fault_detail}; {captured} of {wire} bytes captured"
+            self.report(cursor.fault, detail, place.file, place.packet, place.position)
         return None
 
 

@@ -159,6 +159,8 @@ class Stream:
         start = self.next + signed32(seq - self.next_raw)
         end = start + length
         if self.anchored and start < 0:
+            if end <= 0:
+                return  # a keep-alive probe on the SYN's own number
             at, captured, start = at - start, max(0, captured + start), 0
         if self.started and start < self.next:
             if end <= self.next:

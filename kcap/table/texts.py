@@ -66,6 +66,8 @@ def joined(column: pa.Array, quote: Quote, quoted: bool, separator: str, null: s
     """A list column as strings, entries joined, `null` for an entry that is null."""
     if column.null_count == len(column):
         return pa.nulls(len(column), pa.string())
+    if column.offset:
+        column = pa.concat_arrays([column])  # of a slice, Arrow rebuilds no list
     flat = scalar(column.values, quote, quoted)
     lists = pa.ListArray.from_arrays(column.offsets, flat.fill_null(null), mask=column.is_null() if column.null_count else None)
     return pc.binary_join(lists, separator)
@@ -102,5 +104,6 @@ def lines(parts: list["str | pa.Array"], size: int) -> memoryview:
     if texts is None:
         return memoryview(("".join(str(part) for part in parts) * size).encode())
     assert len(texts) == size
-    data = texts.buffers()[2]
-    return memoryview(b"") if data is None else memoryview(data)
+    _, offsets, data = texts.buffers()
+    assert offsets is not None and data is not None
+    return memoryview(data)[: memoryview(offsets).cast("i")[size]]

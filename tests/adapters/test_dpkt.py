@@ -9,7 +9,7 @@ import pytest
 
 from kcap.adapters.dpkt import from_dpkt, network_layer, to_dpkt
 from tests.capture.handmade import START_NS, batch_of, ethernet, ipv4, ipv6, pcap, rows, tcp
-from tests.net.test_segments import both
+from tests.net.engines import both
 
 INNER = ipv4(tcp(b"hello"))
 PACKETS = [(START_NS + n * 1_000_777, ethernet(ipv4(tcp(bytes([n]) * n)))) for n in range(30)]

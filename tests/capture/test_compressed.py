@@ -69,7 +69,8 @@ def test_damage_in_the_middle_gives_what_came_before(tmp_path, plain, name):
 def test_skippable_frames_are_skipped(tmp_path, plain, name):
     skippable = struct.pack("<II", 0x184D2A53, 70000) + bytes(70000)
     half = len(PLAIN) // 2
-    data = COMPRESS[name](PLAIN[:half]) + skippable + COMPRESS[name](PLAIN[half:]) + skippable
+    none = struct.pack("<II", 0x184D2A50, 0) * 3000
+    data = COMPRESS[name](PLAIN[:half]) + skippable + none + COMPRESS[name](PLAIN[half:]) + skippable
     got, _, weirds = read_all(save(tmp_path, data))
     assert got == plain
     assert not weirds.seen

@@ -1,6 +1,5 @@
 """Several files are one capture in time order."""
 
-import gzip
 import os
 from itertools import pairwise
 
@@ -10,9 +9,8 @@ from hypothesis import strategies as st
 
 from kcap.capture import fileset
 from kcap.capture.fileset import FileSet
-from kcap.capture.paths import expand, unique_names
 from kcap.errors import CaptureError
-from tests.capture.handmade import START_NS, Weirds, enhanced, interface, pcap, read_all, save, section
+from tests.capture.handmade import START_NS, Weirds, pcap, read_all, save
 
 
 def content(*times, mark=b"x"):
@@ -118,29 +116,6 @@ def test_files_without_packets_do_not_disturb(tmp_path):
     weirds = Weirds()
     assert len(seen(FileSet([good, empty], weirds))) == 2
     assert weirds.kinds == ["file_empty"]
-
-
-def test_a_folder_gives_its_captures_whatever_their_names(tmp_path):
-    save(tmp_path, content(1), "c.txt")
-    save(tmp_path, section() + interface() + enhanced(5, b"x"), "a.pcap2")
-    save(tmp_path, gzip.compress(content(1)), "b.gz")
-    save(tmp_path, gzip.compress(b"some text in a file"), "log.gz")
-    save(tmp_path, content(1), ".hidden")
-    save(tmp_path, b"# notes", "README.md")
-    (tmp_path / "empty").write_bytes(b"")
-    (tmp_path / "sub").mkdir()
-    assert [os.path.basename(path) for path in expand([str(tmp_path)])] == ["a.pcap2", "b.gz", "c.txt"]
-
-
-def test_globs_work_and_nothing_is_read_twice(tmp_path):
-    a, b = save(tmp_path, content(1), "a.pcap"), save(tmp_path, content(1), "b.pcap")
-    assert expand([str(tmp_path / "*.pcap"), a, str(tmp_path)]) == [a, b]
-    assert expand([str(tmp_path / "*.none")]) == [str(tmp_path / "*.none")]
-
-
-def test_names_take_as_much_of_the_path_as_it_takes():
-    assert unique_names(["/x/a.pcap", "/y/b.pcap"]) == ["a.pcap", "b.pcap"]
-    assert unique_names(["/x/1/a", "/x/2/a", "/y/2/a", "/y/b"]) == ["1/a", "x/2/a", "y/2/a", "b"]
 
 
 def test_figures_of_a_file(tmp_path):

@@ -1,0 +1,8 @@
+"""`python -m kcap` is `kcap`."""
+
+import sys
+
+from kcap.cli.main import main
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,27 @@
+"""`kcap connections`: the table of TCP connections."""
+
+import click
+
+from kcap.cli.options import analyzer_options, column_names, format_of, inputs, outputs, paths_of
+
+
+@click.command("connections", short_help="One row a TCP connection.")
+@inputs
+@outputs
+def run(
+    files: tuple[str, ...],
+    more_files: tuple[str, ...],
+    decode_as: tuple[str, ...],
+    not_kafka: tuple[int, ...],
+    tls_keylog: str | None,
+    form: str | None,
+    columns: str | None,
+    output: str | None,
+    limit: int | None,
+) -> int:
+    """One row a TCP connection: what it is, how it began and ended, and where each of its bytes went."""
+    from kcap.cli.output import write_rows
+    from kcap.session import Capture
+
+    capture = Capture(paths_of(files, more_files), analyzer_options(decode_as, not_kafka), tls_keylog)
+    return write_rows(capture, "connections", column_names(columns), format_of(form, output), output, limit)

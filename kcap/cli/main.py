@@ -1,0 +1,115 @@
+"""Entry point: arguments in, an exit code out. Errors become one line on stderr; nothing heavy is loaded before a command runs.
+
+Exit codes: 0 done, 2 usage, 3 a capture could not be read, 4 the output could not be written, 5 an optional part is missing,
+130 interrupted.
+"""
+
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from difflib import get_close_matches
+from importlib import import_module
+from types import FrameType
+from typing import NoReturn
+
+import click
+
+from kcap.cli.commands import COMMANDS
+from kcap.errors import KcapError
+
+USAGE, INTERRUPTED, TERMINATED = 2, 130, 143
+
+
+class Kcap(click.Group):
+    """The commands of the table, each loaded when it is called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """All names, in the table's order."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of a name."""
+        entry = COMMANDS.get(cmd_name)
+        if entry is None:
+            return None
+        command: click.Command = import_module(entry.module).run
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The list of commands, from the table alone."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, entry.summary) for name, entry in COMMANDS.items()])
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command that is called; a file in its place, or a slip of the keyboard, is told what to do."""
+        word = args[0]
+        if word not in COMMANDS and not word.startswith("--"):
+            raise click.UsageError(not_a_command(word), ctx)
+        return super().resolve_command(ctx, args)
+
+
+def not_a_command(word: str) -> str:
+    """What to say of a word that is no command."""
+    if word == "-" or os.path.exists(word) or os.sep in word or ".pcap" in word:
+        return f"the terminal UI is not there yet; use: kcap rows {word}"
+    close = get_close_matches(word, COMMANDS, 1, 0.5)
+    return f"no such command {word!r}" + (f"; did you mean {close[0]}?" if close else f"; there are {', '.join(COMMANDS)}")
+
+
+def show_version(ctx: click.Context, _parameter: click.Parameter, value: bool) -> None:
+    """Prints the version and ends."""
+    if value and not ctx.resilient_parsing:
+        from kcap import __version__
+
+        click.echo(f"kcap {__version__}")
+        ctx.exit()
+
+
+@click.group(cls=Kcap, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.option("--version", is_flag=True, expose_value=False, is_eager=True, callback=show_version, help="Show the version.")
+def kcap() -> None:
+    """Reads packet captures of Apache Kafka traffic: which request got which response, how long it took and why.
+
+    FILEs are pcap or pcapng, also compressed; several are one capture, in time order; - is standard input.
+    """
+
+
+def say(message: str) -> None:
+    """One line on stderr."""
+    print(f"kcap: {message}", file=sys.stderr)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs kcap; its exit code."""
+    signal.signal(signal.SIGTERM, _terminated)
+    try:
+        code = kcap.main(args=None if arguments is None else list(arguments), prog_name="kcap", standalone_mode=False)
+        sys.stdout.flush()
+    except click.UsageError as error:
+        where = f" (kcap{_command(error)} --help says more)" if error.ctx is not None else ""
+        say(f"{error.format_message().rstrip('.')}{where}")
+        return USAGE
+    except click.ClickException as error:
+        say(error.format_message())
+        return error.exit_code
+    except (KeyboardInterrupt, click.Abort):
+        return INTERRUPTED
+    except KcapError as error:
+        say(str(error))
+        return error.exit_code
+    except BrokenPipeError:
+        # Whoever read stdout has gone; the interpreter's own flush at exit must not complain either.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    return code if isinstance(code, int) else 0
+
+
+def _command(error: click.UsageError) -> str:
+    path = error.ctx.command_path if error.ctx is not None else ""
+    return path.removeprefix("kcap")
+
+
+def _terminated(_number: int, _frame: FrameType | None) -> NoReturn:
+    """Ends in an orderly way: unfinished files go."""
+    sys.exit(TERMINATED)

@@ -1,0 +1,101 @@
+"""Options that several commands share, and what they mean."""
+
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Final, TypeVar
+
+import click
+
+from kcap.analyzer import Options
+from kcap.columns import TABLES
+from kcap.errors import UsageError
+
+F = TypeVar("F", bound=Callable[..., object])
+
+FORMATS: Final = ("table", "jsonl", "csv", "parquet", "arrow")
+SUFFIXES: Final = {
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".csv": "csv",
+    ".parquet": "parquet",
+    ".arrow": "arrow",
+    ".arrows": "arrow",
+}
+"""Format of an output file that is named but not said what it is to be."""
+DECODE_AS: Final = re.compile(r"tcp\.port\s*==\s*(\d{1,5})\s*,\s*kafka")
+PORT_LAST: Final = 65535
+
+
+def inputs(command: F) -> F:
+    """FILE..., -r, -d, --not-kafka, --tls-keylog."""
+    for decorator in (
+        click.option(
+            "--tls-keylog", metavar="FILE", type=click.Path(exists=True, dir_okay=False),
+            help="Secrets of TLS sessions (SSLKEYLOGFILE). Taken, but nothing is decrypted yet.",
+        ),
+        click.option("--not-kafka", metavar="PORT", multiple=True, type=click.IntRange(1, PORT_LAST), help="Connections of this port are no Kafka."),
+        click.option("-d", "decode_as", metavar="tcp.port==N,kafka", multiple=True, help="Connections of this port are Kafka, whatever they look like."),
+        click.option("-r", "more_files", metavar="FILE", multiple=True, help="Another capture, as tshark users type it."),
+        click.argument("files", metavar="FILE...", nargs=-1),
+    ):  # fmt: skip
+        command = decorator(command)
+    return command
+
+
+def outputs(command: F) -> F:
+    """--format, --columns, -o, --limit."""
+    for decorator in (
+        click.option("--limit", metavar="N", type=click.IntRange(0), help="Stop after so many rows."),
+        click.option("-o", "--output", metavar="FILE", help="Write there; the file appears when it is whole."),
+        click.option("--columns", metavar="A,B,...", help="These columns, in this order."),
+        click.option(
+            "--format", "form", type=click.Choice(FORMATS),
+            help="How rows are written. Default: table, or what the name of -o says.",
+        ),
+    ):  # fmt: skip
+        command = decorator(command)
+    return command
+
+
+def paths_of(files: Sequence[str], more_files: Sequence[str]) -> list[str]:
+    """The captures to read.
+
+    Raises UsageError when there are none.
+    """
+    paths = [*files, *more_files]
+    if not paths:
+        raise UsageError("no capture given; name a file, or - for standard input")
+    return paths
+
+
+def analyzer_options(decode_as: Sequence[str], not_kafka: Sequence[int]) -> Options:
+    """The user's word on ports.
+
+    Raises UsageError for a rule that is not understood, or that contradicts another.
+    """
+    ports = set()
+    for rule in decode_as:
+        match = DECODE_AS.fullmatch(rule.strip())
+        if match is None or not 1 <= int(match[1]) <= PORT_LAST:
+            raise UsageError(f"-d {rule!r} is not understood; it is written tcp.port==9094,kafka")
+        ports.add(int(match[1]))
+    both = ports & set(not_kafka)
+    if both:
+        raise UsageError(f"port {min(both)} is said to be Kafka and not to be")
+    return Options(frozenset(ports), frozenset(not_kafka))
+
+
+def column_names(text: str | None) -> list[str] | None:
+    """`a, b` as names, None for none given."""
+    return None if text is None else [name.strip() for name in text.split(",") if name.strip()]
+
+
+def format_of(form: str | None, output: str | None) -> str:
+    """The format that was asked for, or that the output's name says."""
+    if form is not None:
+        return form
+    return SUFFIXES.get(Path(output).suffix.lower(), "table") if output else "table"
+
+
+TABLE_NAMES: Final = tuple(TABLES)

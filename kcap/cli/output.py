@@ -1,0 +1,110 @@
+"""From a pass over a capture to its rows in the chosen form, at the chosen place; and what is said about it on stderr."""
+
+import os
+import shutil
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, BinaryIO, Final
+
+from kcap.cli.main import say
+from kcap.cli.progress import Progress
+from kcap.errors import UsageError
+from kcap.session import Capture, Reading
+
+if TYPE_CHECKING:
+    from kcap.table.frame import Table
+    from kcap.table.sink import Sink
+    from kcap.table.writers import Writer
+
+BINARY: Final = frozenset({"parquet", "arrow"})
+UNREADABLE: Final = 3
+
+
+def is_terminal(output: str | None) -> bool:
+    """Rows go to somebody's screen."""
+    return output is None and sys.stdout.isatty()
+
+
+def colored(output: str | None) -> bool:
+    """Colors are welcome (no-color.org)."""
+    return is_terminal(output) and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+@contextmanager
+def place(output: str | None) -> Iterator["Sink"]:
+    """Stdout, or a file that appears when it is whole."""
+    from kcap.table.sink import new_file, output_errors
+
+    if output is None or output == "-":
+        with output_errors("standard output"):
+            out: BinaryIO = sys.stdout.buffer
+            yield out
+            out.flush()
+        return
+    with new_file(output) as file:
+        yield file
+
+
+def write_rows(
+    capture: Capture, table: str, columns: Sequence[str] | None, form: str, output: str | None, limit: int | None
+) -> int:
+    """Writes a table; the exit code."""
+    from kcap.cli.lean import load_arrow
+
+    load_arrow()
+    from kcap.table.frame import Table
+    from kcap.table.grid import DEFAULTS
+
+    if output == "-":
+        output = None
+    if form in BINARY and is_terminal(output):
+        raise UsageError(f"{form} is no text for a terminal; name a file with -o, or send it on")
+    composed = form == "table" and columns is None and table in DEFAULTS
+    shown = Table(lambda: reading, table, DEFAULTS[table] if composed else columns)
+    reading = capture.read(keep_connections=table == "connections")
+    left = limit
+    with place(output) as sink, Progress(reading, shown=not is_terminal(output)) as progress:
+        reading.watch = progress.step
+        writer = make_writer(form, sink, shown, output, composed=composed)
+        for batch in shown.record_batches():
+            if left is not None:
+                batch = batch.slice(0, left)
+                left -= batch.num_rows
+            writer.write(batch)
+            if left == 0:
+                break
+        writer.close()
+    if left != 0 and not reading.analyzer.kafka_connections:
+        say(no_kafka(reading))
+    return report_failed(reading)
+
+
+def make_writer(form: str, sink: "Sink", table: "Table", output: str | None, *, composed: bool) -> "Writer":
+    """The writer of a format."""
+    from kcap.table import writers
+
+    if form == "table":
+        from kcap.table.grid import Grid, Look
+
+        width = shutil.get_terminal_size().columns if is_terminal(output) else None
+        return Grid(sink, Look(width, color=colored(output), composed=composed))
+    makers = {"jsonl": writers.JsonLines, "csv": writers.Csv, "parquet": writers.Parquet, "arrow": writers.Arrow}
+    return makers[form](sink, table.schema)
+
+
+def no_kafka(reading: Reading) -> str:
+    """What there is instead of Kafka."""
+    packets = sum(file.packets for file in reading.capture_files)
+    connections = sum(reading.phases.values())
+    if not connections:
+        return f"no Kafka found: {packets:,} packets and no TCP connection with data among them"
+    found = ", ".join(f"{count:,} {name}" for name, count in reading.phases.most_common())
+    return f"no Kafka found in {connections:,} connections ({found}); -d tcp.port==N,kafka says which are Kafka all the same"
+
+
+def report_failed(reading: Reading) -> int:
+    """Says which files could not be read; the exit code."""
+    for _, error in reading.failed:
+        say(str(error))
+    return UNREADABLE if reading.failed else 0

@@ -1,0 +1,88 @@
+"""A table of a capture, read when it is asked for.
+
+In: a pass over the files that has not begun. Out: record batches as they are decided, an Arrow table or a pandas frame of all.
+Law: each of the three ways gives the same rows; record batches come in flat memory.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+import pyarrow as pa
+
+from kcap.analyzer import ClosedConnection, RowBatch
+from kcap.model import CaptureFile
+from kcap.table.exchanges import ExchangeTable
+from kcap.table.schema import arrow_schema, choose
+from kcap.table.tables import batch_of, capture_rows, connection_rows, weird_rows
+from kcap.weird import Weird
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+CONNECTIONS_AT_ONCE = 1024
+
+
+class Pass(Protocol):
+    """A reading of a capture."""
+
+    connections: list[ClosedConnection]
+
+    @property
+    def capture_files(self) -> Sequence[CaptureFile]: ...
+
+    def batches(self) -> Iterator[RowBatch]: ...
+
+    @property
+    def weirds(self) -> list[tuple[Weird, int]]: ...
+
+
+class Table:
+    """One table of a capture."""
+
+    def __init__(self, start: Callable[[], Pass], name: str, columns: Sequence[str] | None = None) -> None:
+        self.name = name
+        self.columns = choose(name, columns)
+        self.schema = arrow_schema(name, self.columns)
+        self._start = start
+
+    def record_batches(self) -> Iterator[pa.RecordBatch]:
+        """The rows, as they are decided."""
+        return self.batches_of(self._start())
+
+    def batches_of(self, reading: Pass) -> Iterator[pa.RecordBatch]:
+        """The rows of a pass that somebody else watches too."""
+        files = reading.capture_files
+        if self.name == "exchanges":
+            table = ExchangeTable(self.columns, files)
+            for batch in reading.batches():
+                if batch.rows:
+                    yield table.turn(batch)
+            return
+        wanted = self.name == "connections"
+        for _ in reading.batches():
+            if wanted and len(reading.connections) >= CONNECTIONS_AT_ONCE:
+                closed, reading.connections = reading.connections, []
+                yield batch_of(self.name, self.columns, connection_rows(closed, files))
+        if wanted:
+            yield batch_of(self.name, self.columns, connection_rows(reading.connections, files))
+        elif self.name == "captures":
+            yield batch_of(self.name, self.columns, capture_rows(files))
+        else:
+            yield batch_of(self.name, self.columns, weird_rows(reading.weirds, files))
+
+    def to_arrow(self) -> pa.Table:
+        """All rows as an Arrow table."""
+        return pa.Table.from_batches(self.record_batches(), self.schema)
+
+    def to_pandas(self) -> "pd.DataFrame":
+        """All rows as a pandas frame: `time` as datetimes, integers that may be null as pandas' own nullable ones.
+
+        Nanoseconds stay integers: a float cannot hold those of an epoch.
+        """
+        import pandas as pd
+
+        whole: dict[pa.DataType, Any] = {
+            pa.int8(): pd.Int8Dtype(), pa.int16(): pd.Int16Dtype(), pa.int32(): pd.Int32Dtype(), pa.int64(): pd.Int64Dtype(),
+        }  # fmt: skip
+        frame: pd.DataFrame = self.to_arrow().to_pandas(types_mapper=whole.get)
+        return frame

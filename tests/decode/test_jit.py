@@ -1,0 +1,37 @@
+"""The compiled interpreter's own matters; its law (equal to the plain one) is tested with the projection."""
+
+import pytest
+
+from kcap.decode.projection import Projection, project
+from tests.decode.samples import body_of, program, sample
+
+pytest.importorskip("numba")
+
+
+def test_side_buffers_grow() -> None:
+    """A message with more topics than there is room for is done again with more room."""
+    vector = next(v for v in sample("messages") if v["api"] == "Metadata" and v["version"] == 0 and v["kind"] == "request")
+    names = b"".join(b"\0\3" + b"%03d" % n for n in range(900))
+    bodies = [body_of(vector), (900).to_bytes(4, "big") + names, body_of(vector)]
+    buffer = b"".join(bodies)
+    starts = [0, len(bodies[0]), len(bodies[0]) + len(bodies[1])]
+    ends = [*starts[1:], len(buffer)]
+    results: list[Projection] = [
+        project(buffer, starts, ends, [program(vector)] * 3, engine=engine)
+        for engine in ("plain", "jit")  # type: ignore[arg-type]
+    ]
+    plain, jitted = ([list(column) for column in result.topics] for result in results)
+    assert plain == jitted
+    assert len(plain[0]) >= 900
+
+
+def test_wrapped_messages_grow_too() -> None:
+    """The same for compressed messages of magic 0 and 1."""
+    message = bytes(8) + (14).to_bytes(4, "big") + bytes(4) + b"\0\1" + b"\xff" * 8
+    records = message * 300
+    body = bytes.fromhex("ffff000000000000000100000000000100000000") + len(records).to_bytes(4, "big") + records
+    vector = next(v for v in sample("messages") if v["api"] == "Produce" and v["version"] == 0 and v["kind"] == "request")
+    result = project(body, [0], [len(body)], [program(vector)], engine="jit")
+    assert len(result.wrapped[0]) == 300
+    assert result.column("codecs") == [2]
+    assert result.column("record_count") == [0]

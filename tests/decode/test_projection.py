@@ -1,0 +1,212 @@
+"""The row projection equals the tree, however it is computed and however the bytes are cut."""
+
+import pickle
+import random
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kcap.decode import projection, slots
+from kcap.decode.projection import COMPLETE, MALFORMED, SHORT, TRAILING, Projection, Resumable, project
+from tests.decode.oracle import columns
+from tests.decode.samples import body_of, decode, program, sample, vectors
+
+NAMES = (*slots.SLOTS, *slots.TEXTS)
+
+
+def batch(found: list[dict[str, Any]]) -> tuple[bytes, list[int], list[int], list[int]]:
+    """Many bodies in one buffer: (buffer, starts, ends, programs)."""
+    buffer, starts, ends = bytearray(), [], []
+    for vector in found:
+        starts.append(len(buffer))
+        buffer += body_of(vector)
+        ends.append(len(buffer))
+    return bytes(buffer), starts, ends, [program(vector) for vector in found]
+
+
+def read(result: Projection, buffer: bytes, at: int) -> dict[str, Any]:
+    """What a projection says of message `at`, by name, in values."""
+    found: dict[str, Any] = {}
+    for bit, name in enumerate(NAMES):
+        if not int(result.mask[at]) >> bit & 1:
+            continue
+        if name in slots.SLOT:
+            found[name] = int(result.values[bit][at])
+        else:
+            first = len(slots.SLOTS) + 2 * slots.TEXT[name]
+            start, end = (int(result.values[first + side][at]) for side in (0, 1))
+            found[name] = None if start < 0 else buffer[start:end]
+    found["topics"] = [
+        (None if start < 0 else buffer[start:end], None if uuid < 0 else buffer[uuid : uuid + 16])
+        for message, start, end, uuid in zip(*result.topics, strict=True)
+        if message == at
+    ]
+    found["wrapped"] = sum(int(message) == at for message in result.wrapped[0])
+    return found
+
+
+def text(value: Any) -> Any:
+    """Spans are bytes, the tree has text."""
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
+
+
+def test_every_value_equals_the_trees() -> None:
+    """Law: projection = tree, for every vector."""
+    found = [v for v in vectors("messages") if v.get("note") != "a string is not UTF-8"]
+    buffer, starts, ends, programs = batch(found)
+    result = project(buffer, starts, ends, programs, engine="plain")
+    for at, vector in enumerate(found):
+        body = decode(vector).tree().find("body")
+        assert body is not None
+        want = columns(body, vector["api_key"], vector["version"], int(vector["kind"] == "response"))
+        got = read(result, buffer, at)
+        want_topics, got_topics = want.pop("topics"), got.pop("topics")
+        assert {name: text(value) for name, value in got.items()} == want, vector["api"]
+        assert [text(name) for name, _ in got_topics] == [name for name, _ in want_topics]
+        assert [uuid is None for _, uuid in got_topics] == [uuid is None for _, uuid in want_topics]
+        assert result.status[at] == COMPLETE
+        assert result.position[at] == ends[at]
+
+
+def equal(a: Projection, b: Projection) -> bool:
+    """Whether two projections are the same numbers, in lists or arrays."""
+    pairs = [(a.status, b.status), (a.mask, b.mask), (a.position, b.position)]
+    for name in ("values", "topics", "wrapped"):
+        pairs += zip(getattr(a, name), getattr(b, name), strict=True)
+    return all(list(x) == list(y) for x, y in pairs)
+
+
+def test_compiled_equals_plain() -> None:
+    """Law: jitted = plain, on whole bodies, on bodies cut anywhere and on damaged ones."""
+    pytest.importorskip("numba")
+    chance = random.Random(11)
+    buffer, starts, ends, programs = batch(vectors("messages"))
+    assert equal(project(buffer, starts, ends, programs, engine="plain"), project(buffer, starts, ends, programs, engine="jit"))
+    for _ in range(6):
+        cuts = [chance.randint(start, end) for start, end in zip(starts, ends, strict=True)]
+        plain = project(buffer, starts, cuts, programs, engine="plain")
+        assert equal(plain, project(buffer, starts, cuts, programs, engine="jit"))
+        damaged = bytearray(buffer)
+        for start, end in zip(starts, ends, strict=True):
+            if end > start:
+                damaged[chance.randrange(start, end)] ^= 1 << chance.randrange(8)
+        plain = project(damaged, starts, ends, programs, engine="plain")
+        assert equal(plain, project(damaged, starts, ends, programs, engine="jit"))
+
+
+def test_a_cut_body_keeps_what_stands_before_the_cut() -> None:
+    """Law: of a body cut at any byte each value is that of the whole, or missing; the last byte makes it complete."""
+    chance = random.Random(5)
+    for vector in chance.sample(sample("messages"), 120):
+        body = body_of(vector)
+        whole = read(project(body, [0], [len(body)], [program(vector)], engine="plain"), body, 0)
+        cuts = sorted(chance.sample(range(len(body)), min(len(body), 60)))
+        result = project(body, [0] * len(cuts), cuts, [program(vector)] * len(cuts), engine="plain")
+        for at in range(len(cuts)):
+            part = read(result, body, at)
+            topics, wrapped = part.pop("topics"), part.pop("wrapped")
+            assert result.status[at] == SHORT
+            assert part.items() <= whole.items()
+            assert wrapped <= whole["wrapped"]
+            # The last topic may lack the half that joins it.
+            assert topics[:-1] == whole["topics"][: max(0, len(topics) - 1)]
+
+
+def same_message(resumed: Resumable, body: bytes, number: int) -> None:
+    one, whole = resumed.result(), project(body, [0], [len(body)], [number], engine="plain")
+    assert (one.status, one.mask, one.position) == (whole.status, whole.mask, whole.position)
+    assert read(one, bytes(resumed.kept), 0) == read(whole, body, 0)
+    assert one.wrapped == whole.wrapped
+
+
+def test_a_body_in_pieces_equals_the_whole() -> None:
+    """Law: a Resumable fed in any pieces, pickled anywhere, equals one call."""
+    chance = random.Random(2)
+    for vector in vectors("messages"):
+        body, number = body_of(vector), program(vector)
+        resumed, at = Resumable(number), 0
+        while at < len(body):
+            size = chance.randint(1, chance.choice((3, 40, 400)))
+            resumed.feed(body[at : at + size])
+            at += size
+            if chance.random() < 0.02:
+                resumed = pickle.loads(pickle.dumps(resumed))
+        same_message(resumed, body, number)
+
+
+@given(data=st.data())
+def test_damaged_bodies_in_pieces(data: st.DataObject) -> None:
+    """The same for bodies with a byte changed, some bytes more or some less."""
+    vector = data.draw(st.sampled_from(sample("messages")))
+    body = bytearray(body_of(vector))
+    if body:
+        body[data.draw(st.integers(0, len(body) - 1))] = data.draw(st.integers(0, 255))
+    body += data.draw(st.binary(max_size=4))
+    body = body[: data.draw(st.integers(0, len(body)))]
+    resumed = Resumable(program(vector))
+    for at in range(0, len(body), step := data.draw(st.integers(1, 50))):
+        resumed.feed(body[at : at + step])
+    same_message(resumed, bytes(body), program(vector))
+
+
+def test_a_large_frame_is_stepped_over() -> None:
+    """Records of a frame that arrives in pieces are not gathered."""
+    vector = next(v for v in sample("messages") if v["api"] == "Produce" and v["kind"] == "request" and v["version"] == 3)
+    plan_body = bytes.fromhex("ffff0001000003e8000000010001740000000100000000".replace(" ", ""))
+    batch_bytes = bytes(8) + (8 << 20).to_bytes(4, "big") + bytes(4) + b"\x02" + bytes(8 << 20)
+    records = batch_bytes[: 12 + (8 << 20)]
+    body = plan_body + len(records).to_bytes(4, "big") + records
+    resumed = Resumable(program(vector))
+    for at in range(0, len(body), 1460):
+        resumed.feed(body[at : at + 1460])
+        assert len(resumed._tail) < 100
+    result = resumed.result()
+    assert result.status == (COMPLETE,)
+    assert result.column("records_bytes") == [len(records)]
+    assert result.column("batch_count") == [1]
+
+
+def test_status_tells_how_a_body_ended() -> None:
+    """Complete, short, malformed, bytes behind."""
+    vector = next(v for v in sample("messages") if v["api"] == "Heartbeat" and v["version"] == 4 and v["kind"] == "request")
+    body, number = body_of(vector), program(vector)
+    bad = bytearray(body)
+    bad[1:6] = b"\xff\xff\xff\xff\xff"
+    bodies = [body, body[:-1], bytes(bad), body + b"\0"]
+    got = [project(b, [0], [len(b)], [number]).status[0] for b in bodies]
+    assert got == [COMPLETE, SHORT, MALFORMED, TRAILING]
+
+
+def test_acks_come_through_the_plan() -> None:
+    """acks of every Produce version, with and without transactional id; None before it is there."""
+    found = [v for v in vectors("messages") if v["api_key"] == 0 and v["kind"] == "request"]
+    assert len({v["version"] for v in found}) > 3
+    for vector in found:
+        body, version = body_of(vector), vector["version"]
+        assert projection.acks_of_produce(body, 0, len(body), version) == vector["body"]["acks"]
+        assert projection.acks_of_produce(body, 0, 1, version) is None
+        assert projection.acks_of_produce(b"\0" * 5 + body, 5, 5 + len(body), version) == vector["body"]["acks"]
+    assert projection.acks_of_produce(b"\0" * 64, 0, 64, 99) is None
+
+
+def test_acks_behind_a_long_name_and_header_tags() -> None:
+    """The slow way is taken where a length has two bytes or the header has tags, and gives the same."""
+    name = b"x" * 200
+    plain = b"\x00" + b"\xc9\x01" + name + b"\xff\xff" + b"\0" * 4
+    tagged = b"\x01\x07\x02ab" + b"\xc9\x01" + name + b"\x00\x01" + b"\0" * 4
+    assert projection.acks_of_produce(plain, 0, len(plain), 9) == -1
+    assert projection.acks_of_produce(tagged, 0, len(tagged), 9) == 1
+
+
+def test_columns_by_name() -> None:
+    """The helpers say None for what a message does not have."""
+    found = [v for v in sample("messages") if v["api"] in ("Heartbeat", "Produce") and v["kind"] == "request"]
+    buffer, starts, ends, programs = batch(found)
+    result = project(buffer, starts, ends, programs)
+    assert len(result) == len(found)
+    assert result.column("acks") == [v["body"].get("acks") for v in found]
+    groups = [None if span is None else buffer[slice(*span)].decode() for span in result.spans("group_id")]
+    assert groups == [v["body"].get("groupId") for v in found]
+    assert len(project(b"", [], [], [])) == 0

@@ -1,0 +1,27 @@
+"""Values in words."""
+
+from kcap.decode.words import timestamp_words, words
+
+
+def test_what_people_read() -> None:
+    """Names for codes, times for timestamps, sizes for bytes, plain numbers for the rest."""
+    assert words("ErrorCode", "int16", 6) == "6 NOT_LEADER_OR_FOLLOWER"
+    assert words("PartitionErrorCode", "int16", 9999) == "9999 unknown"
+    assert words("ApiKey", "int16", 1) == "1 Fetch"
+    assert words("Acks", "int16", -1) == "-1 all"
+    assert words("IsolationLevel", "int8", 1) == "1 read_committed"
+    assert words("IsolationLevel", "int8", 7) == "7"
+    assert words("Rack", "string", None) == "null"
+    assert words("Name", "string", "a") == "a"
+    assert words("IsInternal", "bool", True) == "true"
+    assert words("Assignment", "bytes", b"abc") == "3 bytes"
+    assert words("LogAppendTimeMs", "int64", 1_700_000_000_123) == "1700000000123 2023-11-14T22:13:20.123Z"
+    assert words("Timestamp", "int64", -2) == "-2 earliest"
+    assert words("Offset", "int64", 1_700_000_000_123) == "1700000000123"
+    assert words("Ratio", "float64", 0.5) == "0.5"
+
+
+def test_times_that_are_none() -> None:
+    """A number outside this century is just a number."""
+    assert timestamp_words(-1) == "-1"
+    assert timestamp_words(1 << 62) == str(1 << 62)

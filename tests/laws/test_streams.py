@@ -1,0 +1,192 @@
+"""Laws of the way from segments to exchanges, searched by hypothesis over hand-made conversations."""
+
+import pickle
+import struct
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kcap.analyzer import Analyzer
+from kcap.net.tcp import MASK
+from tests.support.wire import (
+    Seen,
+    Segment,
+    Tap,
+    analyze,
+    batch,
+    metadata,
+    metadata_answer,
+    produce,
+    produce_answer,
+    shuffled,
+)
+
+FACTS = ("exchange", "api_key", "api_version", "correlation_id", "client_id", "outcome", "request_bytes", "response_bytes")
+TIMES = ("request_first_ns", "request_last_ns", "response_first_ns", "response_last_ns")
+
+
+@st.composite
+def talks(draw: st.DrawFn) -> list[tuple[bytes, bytes]]:
+    """Pairs of a request and its answer (empty for acks=0)."""
+    out = []
+    for correlation in range(draw(st.integers(1, 12))):
+        kind = draw(st.integers(0, 3))
+        if kind == 0:
+            out.append((metadata(correlation), metadata_answer(correlation, draw(st.integers(0, 200)))))
+        elif kind == 1:
+            out.append((produce(correlation, 0, bytes(draw(st.integers(0, 3000)))), b""))
+        else:
+            out.append((produce(correlation, 1, bytes(draw(st.integers(0, 3000)))), produce_answer(correlation)))
+    return out
+
+
+def conversation(talk: list[tuple[bytes, bytes]], sizes: int, depth: int, isn: int = 1000) -> Tap:
+    """The talk on the wire: `depth` requests in flight, segments of `sizes` bytes."""
+    tap = Tap(client_isn=isn, server_isn=(isn * 7 + 5) & MASK).open()
+    waiting: list[bytes] = []
+    for question, answer in talk:
+        tap.client(question, sizes)
+        waiting.append(answer)
+        if len(waiting) >= depth:
+            tap.server(b"".join(waiting), sizes)
+            waiting.clear()
+    tap.server(b"".join(waiting), sizes)
+    return tap
+
+
+def ledger_holds(seen: Seen) -> None:
+    """Bytes in = framed + skipped + opaque + pending, for both sides."""
+    for c in seen.connections:
+        for side in ("client", "server"):
+            parts = [c[f"{side}_{part}"] for part in ("framed", "skipped", "opaque", "pending")]
+            assert c[f"{side}_captured"] == sum(parts), (side, c)  # type: ignore[arg-type]
+
+
+@given(talks(), st.integers(1, 3000), st.integers(1, 3000), st.integers(1, 5), st.integers(0, MASK))
+def test_chunking_and_numbers_change_nothing(
+    talk: list[tuple[bytes, bytes]], sizes: int, others: int, depth: int, isn: int
+) -> None:
+    """Any segment size and initial sequence number gives the same exchanges."""
+    whole = analyze(conversation(talk, sizes, depth).close().segments)
+    other = analyze(conversation(talk, others, depth, isn).close().segments)
+    assert whole.brief(*FACTS) == other.brief(*FACTS)
+    assert [r["outcome"] for r in whole.rows].count("orphan") == 0
+    assert len(whole.rows) == len(talk)
+    ledger_holds(whole)
+    ledger_holds(other)
+
+
+@given(talks(), st.integers(20, 3000), st.integers(1, 5), st.integers(1, 12), st.integers(0, 1000))
+def test_reordering_changes_no_fact(talk: list[tuple[bytes, bytes]], sizes: int, depth: int, reach: int, seed: int) -> None:
+    """Segments displaced within the window give the same exchanges."""
+    tap = conversation(talk, sizes, depth)
+    straight = analyze(tap.segments)
+    moved = analyze(shuffled(tap.segments, reach, seed))
+    assert sorted(straight.brief(*FACTS[1:])) == sorted(moved.brief(*FACTS[1:]))
+    ledger_holds(moved)
+
+
+@given(talks(), st.integers(1, 3000), st.integers(1, 5), st.data())
+def test_duplicates_change_no_fact(talk: list[tuple[bytes, bytes]], sizes: int, depth: int, data: st.DataObject) -> None:
+    """Segments seen twice, at once or later, give the same exchanges at the same times."""
+    segments = conversation(talk, sizes, depth).segments
+    straight = analyze(segments)
+    out: list[Segment] = []
+    for s in segments:
+        out.append(s)
+        if data.draw(st.booleans()):
+            out.append(data.draw(st.sampled_from(out[-6:])))
+    seen = analyze([Segment(straight_time(out, i), *fields(s)) for i, s in enumerate(out)])
+    assert straight.brief(*FACTS) == seen.brief(*FACTS)
+    ledger_holds(seen)
+
+
+def straight_time(segments: list[Segment], index: int) -> int:
+    """A time that rises with the place."""
+    return segments[0].time_ns + index * 1_000_000
+
+
+def fields(s: Segment) -> tuple[bytes, int, int, int, bytes, int, int]:
+    """A segment without its time."""
+    return s.flow, s.seq, s.ack, s.flags, s.payload, s.cut, s.window
+
+
+@given(talks(), st.integers(1, 3000), st.integers(1, 5), st.integers(1, 60))
+def test_batches_change_nothing(talk: list[tuple[bytes, bytes]], sizes: int, depth: int, size: int) -> None:
+    """The size of the batches fed to the analyzer is nobody's business."""
+    segments = conversation(talk, sizes, depth).close().segments
+    one, many = analyze(segments), analyze(segments, sizes=size)
+    assert one.brief(*FACTS, *TIMES, "flags", "rtt_min_ns", "previous_ns") == many.brief(
+        *FACTS, *TIMES, "flags", "rtt_min_ns", "previous_ns"
+    )
+    assert one.connections == many.connections
+
+
+@given(talks(), st.integers(1, 3000), st.integers(1, 5), st.integers(0, 40))
+def test_a_restored_analyzer_goes_on_as_if_nothing_was(
+    talk: list[tuple[bytes, bytes]], sizes: int, depth: int, at: int
+) -> None:
+    """Pickle and restore after any packet changes nothing."""
+    segments = conversation(talk, sizes, depth).close().segments
+    straight = analyze(segments)
+    analyzer = Analyzer()
+    analyzer.feed(batch(segments[:at]))
+    analyzer = pickle.loads(pickle.dumps(analyzer))
+    analyzer.feed(batch(segments[at:], at + 1))
+    analyzer.finish()
+    seen = Seen()
+    seen.take(analyzer)
+    assert straight.brief(*FACTS, *TIMES, "flags") == seen.brief(*FACTS, *TIMES, "flags")
+    assert [c.values for c in analyzer.take_connections()] == straight.connections
+
+
+@given(talks(), st.integers(200, 1500), st.integers(1, 3), st.data())
+def test_loss_invents_nothing(talk: list[tuple[bytes, bytes]], sizes: int, depth: int, data: st.DataObject) -> None:
+    """Whatever segments are missing: each row is a row of the whole capture, or an orphan of one of its answers."""
+    segments = conversation(talk, sizes, depth).segments
+    kept = [s for s in segments if not s.payload or data.draw(st.integers(0, 9))]
+    whole = {r[0]: r for r in analyze(segments).brief("correlation_id", "api_key", "request_bytes", "response_bytes")}
+    seen = analyze(kept)
+    for correlation, key, question, answer in seen.brief("correlation_id", "api_key", "request_bytes", "response_bytes"):
+        assert correlation in whole
+        assert question in (None, whole[correlation][2])
+        assert answer in (None, whole[correlation][3])
+        assert key in (None, whole[correlation][1])
+    ledger_holds(seen)
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 1), st.binary(max_size=200), st.integers(0, 63), st.integers(-3000, 3000), st.integers(0, 200)),
+        max_size=40,
+    ),
+    st.booleans(),
+)
+def test_no_input_raises(noise: list[tuple[int, bytes, int, int, int]], opened: bool) -> None:
+    """Any segments whatever: nothing raises, and the ledger holds."""
+    tap = Tap()
+    if opened:
+        tap.open().client(metadata(1))
+    for side, payload, flags, shift, cut in noise:
+        tap.add(side, flags, payload, seq=(tap.next[side] + shift) & MASK)
+        last = tap.segments[-1]
+        tap.segments[-1] = Segment(last.time_ns, last.flow, last.seq, last.ack, flags, payload, min(cut, len(payload)))
+    ledger_holds(analyze(tap.segments))
+
+
+@given(st.lists(st.tuples(st.integers(0, 1), st.binary(max_size=300)), max_size=25), st.booleans())
+def test_no_stream_raises(pieces: list[tuple[int, bytes]], sane: bool) -> None:
+    """Any bytes in order, with lengths that make them frames or not: nothing raises, and the ledger holds."""
+    tap = Tap().open().client(metadata(0)).server(metadata_answer(0))
+    for side, data in pieces:
+        tap.send(side, struct.pack(">i", len(data)) + data if sane else data)
+    seen = analyze(tap.segments)
+    ledger_holds(seen)
+    assert seen.rows[0]["outcome"] == "answered"
+
+
+@given(talks(), st.integers(60, 3000), st.integers(1, 3))
+def test_every_request_ends_once(talk: list[tuple[bytes, bytes]], sizes: int, depth: int) -> None:
+    """Each request is one exchange, numbered without a hole."""
+    seen = analyze(conversation(talk, sizes, depth).segments)
+    assert [r["exchange"] for r in sorted(seen.rows, key=lambda r: r["exchange"])] == list(range(1, len(talk) + 1))  # type: ignore[arg-type,return-value]

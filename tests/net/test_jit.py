@@ -1,0 +1,35 @@
+"""The compiled parser is the plain one, only faster."""
+
+from struct import pack
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.capture.handmade import batch_of, ethernet, ipv4, ipv6, tcp
+from tests.net.engines import both
+
+PLAIN = ethernet(ipv4(tcp(b"hello")))
+VXLAN = ipv4(pack(">HHHH", 5, 4789, 0, 0) + b"\x08" + bytes(7), protocol=17, total=150)
+
+
+@given(st.data())
+def test_any_mixture_keeps_its_order_in_both_engines(data):
+    inner = [
+        PLAIN,
+        ethernet(b"\0\x05\x08\0" + ipv4(tcp(b"vlan")), 0x8100),
+        ethernet(ipv6(tcp(b"six")), 0x86DD),
+        ethernet(ipv4(tcp(b"options"), options=bytes(8))),
+        ethernet(ipv4(tcp(b"fragment")[:24], fragment=0x2000)),
+        ethernet(ipv4(tcp(b"fragment")[24:], fragment=3)),
+        ethernet(bytes(30), 0x0806),
+        ethernet(ipv4(ipv4(tcp(b"inside")), protocol=4)),
+        PLAIN[:40],
+        ethernet(VXLAN + PLAIN),
+        ethernet(VXLAN + ethernet(VXLAN + PLAIN)),
+        ethernet(VXLAN + PLAIN)[:100],
+        ethernet(VXLAN + ethernet(bytes(30), 0x0806)),
+        ethernet(ipv4(pack(">HHHH", 5, 53, 0, 0) + bytes(40), protocol=17)),
+        ethernet(ipv4(pack(">HHHH", 5, 6081, 0, 0) + b"\0\0\x65\x58" + bytes(4) + PLAIN, protocol=17)),
+    ]
+    chosen = data.draw(st.lists(st.sampled_from(inner), max_size=30))
+    both(batch_of(*chosen, wire=1), finish=True)
