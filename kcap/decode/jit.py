@@ -361,6 +361,6 @@ def project_arrays(
     while at < n:
         at, t, w = _batch(data, rows, starts, ends, programs, at, values, facts, topics, t, wrapped, w)
         if at < n:
-            topics = np.concatenate([topics[:t], np.empty((len(topics), 4), np.int64)])
-            wrapped = np.concatenate([wrapped[:w], np.empty((len(wrapped), 3), np.int64)])
+            topics = np.concatenate([topics[:t], np.empty((2 * len(topics), 4), np.int64)])
+            wrapped = np.concatenate([wrapped[:w], np.empty((2 * len(wrapped), 3), np.int64)])
     return values, facts, topics[:t], wrapped[:w]

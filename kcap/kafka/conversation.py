@@ -114,7 +114,7 @@ class Conversation:
     def consider(self, final: bool) -> None:
         """Looks at the bytes kept so far; moves on to the next phase when they say what this is."""
         first, second = (s.sink for s in self.connection.streams)
-        if not isinstance(first, Waiting) or not isinstance(second, Waiting):
+        if not isinstance(first, Waiting) or not isinstance(second, Waiting) or not self.kept:
             return
         self.phase = "waiting"
         verdict = self._verdict(first, second, final)

@@ -10,7 +10,7 @@ from struct import Struct
 from typing import NamedTuple
 
 from kcap.decode.projection import program_index, project
-from kcap.schema.registry import keys, request_header_version, version_range
+from kcap.schema.registry import api_keys, request_header_version, version_range
 
 REQUEST_HEAD = Struct(">ihhih")
 """Length prefix, api key, api version, correlation id, length of the client id."""
@@ -26,7 +26,7 @@ VERSIONS_AHEAD = 2
 def _plain() -> frozenset[int]:
     """key << 16 | version of each request whose header has a client id, and so may take the short way."""
     plain = set()
-    for key in keys():
+    for key in api_keys():
         span = version_range(key)
         if span is not None:
             for version in range(span[1] + VERSIONS_AHEAD + 1):
@@ -34,6 +34,8 @@ def _plain() -> frozenset[int]:
                     plain.add(key << 16 | version)
     return frozenset(plain)
 
+
+UNKNOWN_MAX = 1000
 
 PLAIN_HEADERS = _plain()
 
@@ -107,7 +109,12 @@ def believable(header: RequestHeader) -> bool:
 
     ApiVersions is asked at any version by clients newer than the broker (KIP-511).
     """
-    return header.known or header.api_key == API_VERSIONS or (says_who(header) and header.api_version < 1000)
+    return header.known or header.api_key == API_VERSIONS or (says_who(header) and not noise(header))
+
+
+def noise(header: RequestHeader) -> bool:
+    """A key or version so high is chance, not an API of the future."""
+    return header.api_key >= UNKNOWN_MAX or header.api_version >= UNKNOWN_MAX
 
 
 OTHER_PROTOCOLS = (

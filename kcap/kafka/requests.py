@@ -18,6 +18,7 @@ from kcap.kafka.headers import (
     SHAPE,
     RequestHeader,
     believable,
+    noise,
     read_header,
     says_who,
 )
@@ -30,8 +31,6 @@ HEAD = REQUEST_HEAD.size
 HEADER_BYTES_MAX = HEAD + 32767
 CLIENT_ID_AT = 12
 CLIENT_IDS_KEPT = 8
-UNKNOWN_MAX = 1000
-"""A key or version from here on is noise, not an API of the future."""
 
 
 class RequestFramer(Framer):
@@ -99,7 +98,7 @@ class RequestFramer(Framer):
             return False
         if header.known:
             return True
-        if header.api_key >= UNKNOWN_MAX or header.api_version >= UNKNOWN_MAX:
+        if noise(header):
             return False
         return (says_who(header) and header.client_id in self.client_ids) or (not self.frames and believable(header))
 

@@ -8,7 +8,8 @@ from itertools import islice
 from struct import Struct
 
 from kcap import limits
-from kcap.kafka.bodies import UNKNOWN, Bodies
+from kcap.decode.projection import COMPLETE, project
+from kcap.kafka.bodies import RESPONSE, UNKNOWN, Bodies, program
 from kcap.kafka.frames import Answer, Frame
 from kcap.kafka.framing import Framer, OpenFrame
 from kcap.kafka.headers import PREFIX
@@ -137,6 +138,16 @@ class ResponseFramer(Framer):
     def _known(self, correlation: int) -> bool:
         return any(x.correlation_id == correlation for x in self.pairing.outstanding)
 
+    def _fits(self, region: Region, at: int, size: int, correlation: int) -> bool:
+        """The body, where all of it was captured, reads as what was asked for: ids are small numbers and stand anywhere."""
+        waiting = next((x for x in self.pairing.outstanding if x.correlation_id == correlation), None)
+        if waiting is None or waiting.api_key is None or waiting.api_version is None:
+            return True
+        index = program(waiting.api_key, waiting.api_version, RESPONSE)
+        if index < 0 or size > limits.FRAME_GATHERED_MAX or region.have(at) < 4 + size:
+            return True
+        return project(region.data, [at + HEAD], [at + 4 + size], [index]).status[0] == COMPLETE
+
     def _fetch(self, correlation: int) -> bool:
         waiting = next((x for x in self.pairing.outstanding if x.correlation_id == correlation), None)
         return waiting is not None and waiting.api_key in FETCHES
@@ -151,6 +162,8 @@ class ResponseFramer(Framer):
         if first and known:
             return True
         if not first and not known:
+            return False
+        if known and not self._fits(region, at, size, correlation):
             return False
         following = at + 4 + size
         have = region.have(following)

@@ -310,7 +310,9 @@ class Stream:
         """No more segments will come."""
         self.decide(time_ns, at_end=True)
         if self.acked is not None and self.next_raw is not None:
-            tail = self.acked - self.next - (self.fin_at is None or self.fin_at >= self.next)  # a FIN takes one number
+            tail = self.acked - self.next
+            if tail == 1 or self.fin_at is not None or self.peer.fin_ns is not None:
+                tail -= 1  # a FIN, seen or not, takes one number
             if self.started and 0 < tail < limits.SEQUENCE_FAR:
                 self._give_up(self.next + tail, time_ns, 0, 0)
 

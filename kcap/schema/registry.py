@@ -13,9 +13,9 @@ from kcap.schema.quirks import REQUEST_HEADERS, RESPONSE_HEADERS, response_versi
 __all__ = [
     "api",
     "api_key",
+    "api_keys",
     "api_name",
     "body",
-    "keys",
     "known",
     "record_message",
     "request_header_version",
@@ -31,7 +31,7 @@ _REQUEST_HEADER_UNKNOWN = 1
 _RESPONSE_HEADER_UNKNOWN = 0
 
 
-def keys() -> list[int]:
+def api_keys() -> list[int]:
     """Every API key of any Kafka release, rising."""
     return list(apis())
 

@@ -23,7 +23,7 @@ from kcap.schema.errors import ERRORS
 from kcap.table.bodies import Messages, Side
 from kcap.table.schema import TYPES, arrow_schema
 from kcap.table.topics import Topics
-from kcap.table.vectors import Vector, nothing, vector
+from kcap.table.vectors import Vector, vector
 
 if TYPE_CHECKING:
     from kcap.table.vectors import Bools, Int64s
@@ -61,9 +61,12 @@ def choices(members: Sequence[object], masks: "Int64s", kind: pa.DataType, none:
     """Bit masks as lists of what their bits stand for; `none` for a mask of 0."""
     if not masks.any():
         return pa.nulls(len(masks), kind) if none is None else pa.array([none] * len(masks), kind)
-    known, inverse = np.unique(masks, return_inverse=True)
+    place = np.zeros(int(masks.max()) + 1, np.int32)  # masks are small: counting them is quicker than sorting them
+    place[masks] = 1
+    known = np.flatnonzero(place)
+    place[known] = np.arange(len(known))
     lists = [[member for at, member in enumerate(members) if mask >> at & 1] or none for mask in known.tolist()]
-    return pa.array(lists, kind).take(pa.array(inverse))
+    return pa.array(lists, kind).take(pa.array(place[masks]))
 
 
 class Names:
@@ -79,7 +82,7 @@ class Names:
         return self.array.take(pa.array(np.where(known, numbers, self.null)))
 
 
-API_NAMES: Final = Names([*(registry.api_name(key) for key in range(max(registry.keys()) + 1)), TOKEN])
+API_NAMES: Final = Names([*(registry.api_name(key) for key in range(max(registry.api_keys()) + 1)), TOKEN])
 ERROR_BASE: Final = -1
 ERROR_NAMES: Final = Names([ERRORS.get(code) for code in range(ERROR_BASE, max(ERRORS) + 1)])
 
@@ -91,6 +94,7 @@ class Exchanges:
         self.batch = batch
         self.size = len(batch.rows)
         self.files = files
+        self._arrays: dict[str, pa.Array] = {}
         self._vectors: dict[str, Vector] = {}
 
     # -- parts of the row ---------------------------------------------------------------------------------------------
@@ -102,7 +106,14 @@ class Exchanges:
         """One part of every row, integers."""
         found = self._vectors.get(name)
         if found is None:
-            found = self._vectors[name] = vector(self.part(name))
+            found = self._vectors[name] = vector(self.array(name))
+        return found
+
+    def array(self, name: str) -> pa.Array:
+        """One part of every row, integers as they come."""
+        found = self._arrays.get(name)
+        if found is None:
+            found = self._arrays[name] = pa.array(self.part(name), pa.int64())
         return found
 
     def text(self, name: str) -> pa.Array:
@@ -286,7 +297,9 @@ class Exchanges:
 
 
 def _number(name: str, kind: pa.DataType) -> Callable[[Exchanges], pa.Array]:
-    return lambda rows: rows.number(name).to_arrow(kind)
+    if kind == pa.int64():
+        return lambda rows: rows.array(name)
+    return lambda rows: rows.array(name).cast(kind)
 
 
 MAKERS: Final[dict[str, Callable[[Exchanges], pa.Array]]] = {

@@ -13,7 +13,9 @@ import pyarrow as pa
 from kcap.table.bodies import Messages, Side
 
 if TYPE_CHECKING:
-    from kcap.table.vectors import Bools, Int64s
+    from numpy.typing import NDArray
+
+    from kcap.table.vectors import Int64s
 
 NO_ID = bytes(16)
 """Kafka's zero uuid: no id."""
@@ -77,31 +79,19 @@ class Topics:
         kept = np.sort(np.unique(code, return_index=True)[1])
         row, name, uuid = row[kept], name[kept], uuid[kept]
         size = int(row[-1]) + 1
+        counts = np.bincount(row, minlength=size)
         mixed = np.zeros(size, np.bool_)
         for column in (name, uuid):
             lacking = np.bincount(row[column < 0], minlength=size)
-            mixed |= (lacking > 0) & (lacking < np.bincount(row, minlength=size))
+            mixed |= (lacking > 0) & (lacking < counts)
         if not mixed.any():
             return row, name, uuid
-        return self._whole(row, name, uuid, mixed)
-
-    @staticmethod
-    def _whole(row: "Int64s", name: "Int64s", uuid: "Int64s", mixed: "Bools") -> tuple["Int64s", "Int64s", "Int64s"]:
-        """Joins halves in the rows where names or ids are lacking in places."""
-        out: list[tuple[int, int, int]] = []
-        found: list[Pair] = []
-        before = -1
-        for number, *pair in zip(row.tolist(), name.tolist(), uuid.tolist()):
-            if number != before:
-                out += [(before, *kept) for kept in found]
-                found, before = [], number
-            if mixed[number]:
-                join(found, (pair[0], pair[1]))
-            else:
-                found.append((pair[0], pair[1]))
-        out += [(before, *kept) for kept in found]
-        columns = np.array(out, np.int64)
-        return columns[:, 0], columns[:, 1], columns[:, 2]
+        halves = mixed[row]
+        joined = whole(row[halves].tolist(), name[halves].tolist(), uuid[halves].tolist())
+        rest = ~halves
+        row = np.concatenate([row[rest], joined[0]])
+        order = np.argsort(row, kind="stable")
+        return row[order], np.concatenate([name[rest], joined[1]])[order], np.concatenate([uuid[rest], joined[2]])[order]
 
     def names(self) -> pa.Array:
         """The column `topics`."""
@@ -120,6 +110,20 @@ class Topics:
         np.cumsum(counts, out=offsets[1:])
         values = pa.array([*known, None], pa.string()).take(pa.array(np.where(places < 0, len(known), places)))
         return pa.ListArray.from_arrays(pa.array(offsets), values, mask=pa.array(counts == 0))
+
+
+def whole(rows: list[int], names: list[int], ids: list[int]) -> "NDArray[np.int64]":
+    """Rows, names and ids in which the halves of a topic are one entry."""
+    out: list[tuple[int, int, int]] = []
+    found: list[Pair] = []
+    before = -1
+    for row, name, uuid in zip(rows, names, ids):
+        if row != before:
+            out += [(before, *pair) for pair in found]
+            found, before = [], row
+        join(found, (name, uuid))
+    out += [(before, *pair) for pair in found]
+    return np.array(out, np.int64).T
 
 
 def join(found: list[Pair], pair: Pair) -> None:

@@ -3,7 +3,6 @@
 Law: what stands in `values` where `valid` is False means nothing and never reaches an Arrow array.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -71,9 +70,8 @@ def both(first: "Bools | None", second: "Bools | None") -> "Bools | None":
     return first & second
 
 
-def vector(items: Sequence[object]) -> Vector:
-    """Python integers and None as a vector."""
-    made = pa.array(items, pa.int64())
+def vector(made: pa.Array) -> Vector:
+    """An array of int64 as a vector."""
     size = len(made)
     if not made.null_count:
         return Vector(made.to_numpy(), None)
@@ -82,8 +80,3 @@ def vector(items: Sequence[object]) -> Vector:
     data = made.buffers()[1]
     assert data is not None
     return Vector(np.frombuffer(data, np.int64, size), np.asarray(made.is_valid()))
-
-
-def nothing(size: int) -> Vector:
-    """A vector of nulls."""
-    return Vector(np.zeros(size, np.int64), np.zeros(size, np.bool_))

@@ -55,7 +55,7 @@ def _partitions(types: dict[Path, Field], path: Path) -> bool:
     return bool(inside) and inside[0].name in slots.PARTITION_FIELDS
 
 
-def columns(body: Node, key: int, version: int, side: int) -> dict[str, Any]:  # noqa: C901
+def columns(body: Node, key: int, version: int, side: int) -> dict[str, Any]:
     """Slot or text -> value of a whole message, without those it does not have; `topics` as (name, id) beside them."""
     types = schema(key, version, side)
     message = registry.body(key, side)

@@ -40,8 +40,8 @@ def test_odd_batches_end_the_walk() -> None:
     assert len(good) == 61
     for odd in (good[:60], good[:16] + b"\x03" + good[17:], good[:8] + (20).to_bytes(4, "big") + good[12:], b"noise"):
         records = good + odd
-        body = bytes.fromhex("0000000000000001000174000000010000000000000000000000000000" * 2) + bytes.fromhex("00000000")
-        body = body[:-20] + bytes(8) + bytes(8) + bytes.fromhex("00000000") + len(records).to_bytes(4, "big") + records
+        head = bytes.fromhex("000000000000000100017400000001000000000000") + bytes(16) + bytes(4)
+        body = head + len(records).to_bytes(4, "big") + records
         state = state_of(FETCH, 4, 1, body)
         assert (state.status, state.values[BATCH_COUNT], state.values[RECORD_COUNT]) == (COMPLETE, 1, 3)
 

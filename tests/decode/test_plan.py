@@ -69,7 +69,7 @@ def test_unknown_versions_have_no_plan() -> None:
     assert plan_for(1, -1, 0) is None
     assert plan_for(999, 0, 0) is None
     assert plan_for(7, 0, 0) is not None
-    assert all(plan_for(key, version, side) for key in registry.keys() for version in _versions(key) for side in (0, 1))
+    assert all(plan_for(key, version, side) for key in registry.api_keys() for version in _versions(key) for side in (0, 1))
 
 
 def _versions(key: int) -> range:

@@ -1,6 +1,7 @@
 """The laws of trees as functions."""
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 from kcap.decode.nodes import UNDECODED, Node
 
@@ -18,7 +19,7 @@ def check(node: Node) -> int:
     elif children:
         assert {child.buffer for child in children} == {node.buffer}
         assert (children[0].start, children[-1].end) == (node.start, node.end), node
-        for a, b in zip(children, children[1:], strict=False):
+        for a, b in pairwise(children):
             assert a.end == b.start, (a, b)
     for child in children:
         assert 0 <= child.start <= child.end <= len(child.data) + child.start

@@ -171,7 +171,7 @@ def metadata(correlation: int, topic: str = "t", client_id: str | None = "app") 
 
 def metadata_answer(correlation: int, brokers: int = 0) -> bytes:
     """A Metadata v1 response with some brokers."""
-    one = struct.pack(">ih4sih", 1, 4, b"host", 9092, -1)
+    one = struct.pack(">ih4sih", 1, 4, b"host", 9092, -1)  # 16 bytes
     return response(correlation, struct.pack(">i", brokers) + one * brokers + struct.pack(">ii", 1, 0))
 
 

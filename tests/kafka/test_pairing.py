@@ -1,0 +1,100 @@
+"""Which response answers which request, and why one has none."""
+
+from tests.support.wire import Tap, analyze, metadata, metadata_answer, produce, produce_answer, request, response
+
+
+def test_pipelined_requests_are_answered_in_order() -> None:
+    tap = Tap().open().client(metadata(1) + metadata(2) + metadata(3)).server(metadata_answer(1) + metadata_answer(2))
+    tap.server(metadata_answer(3))
+    assert analyze(tap.segments).brief("correlation_id", "outcome") == [(1, "answered"), (2, "answered"), (3, "answered")]
+
+
+def test_the_same_id_many_times_is_first_in_first_out() -> None:
+    tap = Tap().open()
+    for size in (0, 1, 2):
+        tap.client(metadata(7, "t" * (size + 1)))
+    for size in (0, 1, 2):
+        tap.server(metadata_answer(7, size))
+    seen = analyze(tap.segments)
+    assert seen.brief("request_bytes", "response_bytes") == [(24, 20), (25, 36), (26, 52)]
+    assert seen.weirds == {"correlation_reused": 2}
+
+
+def test_acks_0_wants_no_answer() -> None:
+    """Read through the schema: at v2 acks comes first, in later versions a transactional id stands before it."""
+    tap = Tap().open().client(produce(1, 0) + metadata(2)).server(metadata_answer(2)).client(produce(3, 0))
+    assert analyze(tap.segments).brief("correlation_id", "outcome") == [(1, "one_way"), (2, "answered"), (3, "one_way")]
+
+
+def test_some_brokers_answer_acks_0_all_the_same() -> None:
+    tap = Tap().open().client(metadata(0)).server(metadata_answer(0)).client(produce(1, 0)).server(produce_answer(1))
+    seen = analyze(tap.segments)
+    assert seen.brief("outcome") == [("answered",), ("answered",)]
+    assert seen.weirds == {"acks0_answered": 1}
+
+
+def test_a_request_passed_over_stays_outstanding() -> None:
+    tap = Tap().open().client(metadata(1) + metadata(2)).server(metadata_answer(2)).server(metadata_answer(1))
+    seen = analyze(tap.segments)
+    assert seen.brief("correlation_id", "outcome") == [(1, "answered"), (2, "answered")]
+    assert seen.weirds == {"out_of_order_response": 1}
+
+
+def test_a_request_never_answered_says_why() -> None:
+    ends = {"capture_end": lambda t: t, "fin": lambda t: t.close(), "rst": lambda t: t.reset()}
+    for reason, end in ends.items():
+        tap = Tap().open().client(metadata(1)).server(metadata_answer(1)).client(metadata(2))
+        seen = analyze(end(tap).segments)
+        assert seen.brief("outcome", "reason")[1] == ("unanswered", reason)
+
+
+def test_a_request_skipped_for_good_says_so() -> None:
+    tap = Tap().open().client(metadata(1) + metadata(2)).server(metadata_answer(2)).close()
+    seen = analyze(tap.segments)
+    assert seen.brief("outcome", "reason") == [("unanswered", "skipped"), ("answered", None)]
+    assert seen.brief("age_ns")[0][0] == 1_000_000
+
+
+def test_an_answer_lost_in_the_capture_is_told_from_one_never_sent() -> None:
+    tap = Tap().open().client(metadata(1) + metadata(2)).server(metadata_answer(1)).server(metadata_answer(2))
+    tap.add(0, 16)
+    del tap.segments[4]
+    seen = analyze(tap.segments)
+    assert seen.brief("correlation_id", "outcome", "reason") == [(1, "unanswered", "lost_in_capture"), (2, "answered", None)]
+
+
+def test_an_answer_captured_before_its_request_waits_for_it() -> None:
+    tap = Tap().open().client(metadata(1)).server(metadata_answer(1)).client(metadata(2)).server(metadata_answer(2))
+    tap.segments[5], tap.segments[6] = tap.segments[6], tap.segments[5]
+    seen = analyze(tap.segments)
+    assert seen.brief("correlation_id", "outcome", "exchange") == [(1, "answered", 1), (2, "answered", 2)]
+
+
+def test_an_answer_to_nothing_is_an_orphan() -> None:
+    tap = Tap().open().client(metadata(1)).server(metadata_answer(1)).server(response(99, b"xyz"))
+    seen = analyze(tap.segments)
+    assert seen.brief("correlation_id", "outcome", "api_key", "client_id") == [
+        (1, "answered", 3, "app"),
+        (99, "orphan", None, None),
+    ]
+
+
+def test_an_answer_behind_the_clients_fin_is_late() -> None:
+    tap = Tap().open().client(metadata(1)).server(metadata_answer(1)).client(metadata(2))
+    tap.add(0, 17)
+    tap.next[0] += 1
+    tap.server(metadata_answer(2))
+    assert analyze(tap.segments).weirds == {"late_response": 1}
+
+
+def test_tokens_after_handshake_v0_are_rows_of_their_own() -> None:
+    """Brokers before 1.0: length-prefixed tokens without a Kafka header, the last one perhaps unanswered."""
+    handshake = request(17, 0, 1, b"\0\5PLAIN")
+    token, empty = b"\0\0\0\x0b\0user\0secret"[:15], b"\0\0\0\0"
+    tap = Tap().open().client(handshake).server(response(1, b"\0\0\0\0\0\1\0\5PLAIN"))
+    tap.client(token).server(empty).client(metadata(2)).server(metadata_answer(2))
+    assert analyze(tap.segments).brief("api_key", "correlation_id", "outcome", "request_bytes", "response_bytes") == [
+        (17, 1, "answered", 24, 21),
+        (None, None, "answered", 15, 4),
+        (3, 2, "answered", 24, 20),
+    ]

@@ -1,0 +1,70 @@
+"""Which segment belongs to which connection, and when one is over."""
+
+from dataclasses import replace
+
+from kcap import limits
+from kcap.net.connections import reverse_flow
+from tests.support.wire import Tap, analyze, flow, metadata, metadata_answer
+
+
+def test_the_reverse_of_a_flow() -> None:
+    assert reverse_flow(flow()) == bytes([10, 0, 0, 2, 10, 0, 0, 1]) + (9092).to_bytes(2, "big") + (40_000).to_bytes(2, "big")
+    assert reverse_flow(reverse_flow(flow())) == flow()
+
+
+def test_numbers_far_away_are_another_connection() -> None:
+    """Ports used again, the SYN not captured."""
+    first = Tap().open().client(metadata(1)).server(metadata_answer(1))
+    second = Tap(client_isn=1_500_000_000, server_isn=2_500_000_000, time_ns=first.time_ns)
+    second.client(metadata(1)).server(metadata_answer(1))
+    seen = analyze(first.segments + second.segments)
+    assert [c["began"] for c in seen.connections] == ["syn", "midstream"]
+    assert seen.brief("outcome") == [("answered",), ("answered",)]
+
+
+def test_a_repeated_syn_is_the_same_connection() -> None:
+    tap = Tap().open().client(metadata(1)).server(metadata_answer(1))
+    tap.segments.insert(1, replace(tap.segments[0], time_ns=tap.segments[0].time_ns + 1))
+    seen = analyze(tap.segments)
+    assert len(seen.connections) == 1
+    assert seen.brief("exchange", "outcome") == [(1, "answered")]
+
+
+def test_the_same_number_again_after_the_end_is_a_new_connection() -> None:
+    first = Tap().open().client(metadata(1)).server(metadata_answer(1)).close()
+    second = Tap(time_ns=first.time_ns).open().client(metadata(1)).server(metadata_answer(1)).close()
+    assert analyze(first.segments + second.segments).brief("exchange", "outcome") == [(1, "answered")] * 2
+
+
+def test_a_silent_connection_is_closed_in_capture_time() -> None:
+    """However the packets are batched: what comes later is another connection."""
+    tap = Tap().open().client(metadata(1)).server(metadata_answer(1))
+    tap.time_ns += limits.CONNECTION_IDLE_NS
+    tap.client(metadata(2)).server(metadata_answer(2))
+    for size in (0, 1, 3):
+        seen = analyze(tap.segments, sizes=size)
+        assert sorted(str(c["ended"]) for c in seen.connections) == ["idle", "open"]
+        assert seen.weirds["connection_idle"] == 1
+
+
+def test_a_bare_acknowledgement_opens_nothing() -> None:
+    tap = Tap()
+    tap.add(0, 16)
+    tap.add(1, 4)
+    assert analyze(tap.segments).connections == []
+
+
+def test_connections_are_numbered_by_their_first_packet() -> None:
+    one, two = Tap(port=1), Tap(port=2)
+    for tap in (one, two):
+        tap.open()
+    segments = sorted(one.segments + two.segments, key=lambda s: (s.time_ns, s.flow))
+    assert [(c["number"], c["client_port"]) for c in analyze(segments).connections] == [(1, 1), (2, 2)]
+
+
+def test_a_refused_connection_is_one_too() -> None:
+    tap = Tap()
+    tap.add(0, 2, seq=tap.client_isn)
+    tap.reset()
+    (connection,) = analyze(tap.segments).connections
+    assert (connection["ended"], connection["phase"]) == ("rst", "empty")

@@ -1,0 +1,184 @@
+"""One connection: order, holes, round trips."""
+
+from dataclasses import dataclass, field
+
+import pytest
+
+from kcap import limits
+from kcap.net.tcp import ACK, MASK, PSH, SYN, Connection, Stream, signed32
+from kcap.weird import WeirdKind
+
+DATA = PSH | ACK
+
+
+@dataclass
+class Recorder:
+    """A sink that keeps what it is given, and an owner that keeps what it is told."""
+
+    events: list[tuple[str, int, bytes | int]] = field(default_factory=list)
+    told: list[WeirdKind] = field(default_factory=list)
+
+    def data(
+        self, offset: int, buffer: bytes, at: int, captured: int, length: int, time_ns: int, ref: int, position: int
+    ) -> None:
+        self.events.append(("data", offset, bytes(buffer[at : at + captured])))
+
+    def gap(self, offset: int, length: int, time_ns: int) -> None:
+        self.events.append(("gap", offset, length))
+
+    def report(
+        self, kind: WeirdKind, detail: str, ref: int = 0, position: int = 0, connection: Connection | None = None
+    ) -> None:
+        self.told.append(kind)
+
+    @property
+    def bytes(self) -> bytes:
+        return b"".join(e[2] for e in self.events if isinstance(e[2], bytes))
+
+
+class Line:
+    """A connection of which the client's stream is looked at."""
+
+    def __init__(self, isn: int = 100, opened: bool = True) -> None:
+        self.seen = Recorder()
+        self.connection = Connection(b"a" * 12, b"b" * 12, 1, 0, 1, 24, self.seen)
+        self.client, self.server = self.connection.streams
+        self.client.sink = self.seen
+        self.server.sink = Recorder()
+        self.base, self.now = (isn + 1) & MASK, 0
+        if opened:
+            self.segment(self.client, isn, 0, SYN)
+            self.segment(self.server, 500, self.base, SYN | ACK)
+
+    def segment(self, stream: Stream, seq: int, ack: int, flags: int, data: bytes = b"", window: int = 9, cut: int = 0) -> None:
+        self.now += 1_000_000
+        size = len(data)
+        self.connection.segment(stream, seq, ack, flags, window, data, 0, size - cut, size, self.now, self.now, 0)
+
+    def send(self, offset: int, data: bytes, cut: int = 0) -> None:
+        self.segment(self.client, (self.base + offset) & MASK, 501, DATA, data, cut=cut)
+
+    def acknowledge(self, offset: int) -> None:
+        self.segment(self.server, 501, (self.base + offset) & MASK, ACK)
+
+
+@pytest.mark.parametrize(("a", "b", "distance"), [(5, 3, 2), (3, 5, -2), (0, MASK, 1), (MASK, 0, -1)])
+def test_distances_wrap(a: int, b: int, distance: int) -> None:
+    assert signed32(a - b) == distance
+
+
+@pytest.mark.parametrize("isn", [100, MASK, MASK - 3])
+def test_bytes_come_in_order_whatever_the_order_of_segments(isn: int) -> None:
+    line = Line(isn)
+    for offset, data in ((3, b"def"), (0, b"abc"), (9, b"jkl"), (6, b"ghi")):
+        line.send(offset, data)
+    assert line.seen.bytes == b"abcdefghijkl"
+    assert line.client.out_of_order == 2
+    assert line.connection.calm
+
+
+def test_the_first_copy_wins_and_a_differing_one_is_told() -> None:
+    line = Line()
+    line.send(3, b"DEF")
+    line.send(0, b"abcdxf")
+    assert line.seen.bytes == b"abcDEF"
+    assert line.seen.told == [WeirdKind.OVERLAP_DIFFERS]
+
+
+def test_a_retransmission_is_counted_once_and_spoils_the_round_trip() -> None:
+    """Karn: which copy is acknowledged cannot be told."""
+    line = Line()
+    line.client.rtt_min = None
+    line.send(0, b"abc")
+    line.now += limits.DUPLICATE_NS
+    line.send(0, b"abc")
+    line.acknowledge(3)
+    assert (line.client.retransmitted, line.client.duplicated, line.client.rtt_min) == (1, 0, None)
+
+
+def test_a_packet_captured_twice_is_no_retransmission() -> None:
+    line = Line()
+    line.send(0, b"abc")
+    line.now -= 1_000_000
+    line.send(0, b"abc")
+    assert (line.client.retransmitted, line.client.duplicated) == (0, 1)
+
+
+def test_a_keep_alive_is_nothing() -> None:
+    line = Line()
+    line.send(0, b"abc")
+    line.send(2, b"x")
+    assert (line.client.retransmitted, line.seen.bytes) == (0, b"abc")
+
+
+def test_round_trips_are_those_of_the_handshake_and_of_data() -> None:
+    line = Line()
+    assert line.client.rtt_min == 1_000_000
+    line.send(0, b"abc")
+    line.now -= 400_000
+    line.acknowledge(3)
+    assert line.client.rtt_min == 600_000
+    assert line.client.rtt_count == 2
+
+
+def test_a_hole_is_lost_once_it_is_acknowledged_and_the_window_has_passed() -> None:
+    line = Line()
+    line.send(3, b"d")
+    line.acknowledge(4)
+    for i in range(limits.REORDER_SEGMENTS - 1):
+        line.send(4 + i, b"x")
+        assert line.seen.events == []
+    line.send(3 + limits.REORDER_SEGMENTS, b"x")
+    assert line.seen.events[0] == ("gap", 0, 3)
+    assert line.client.missing == 3
+    line.send(0, b"abc")
+    assert line.seen.told == [WeirdKind.GAP, WeirdKind.LATE_DATA]
+
+
+def test_a_hole_that_nobody_acknowledged_waits() -> None:
+    line = Line()
+    line.send(3, b"d")
+    for i in range(3 * limits.REORDER_SEGMENTS):
+        line.send(4 + i, b"x")
+    assert line.seen.events == []
+    line.send(0, b"abc")
+    assert line.seen.bytes.startswith(b"abcdxxx")
+
+
+def test_the_end_decides_every_hole() -> None:
+    line = Line()
+    line.send(3, b"d")
+    line.acknowledge(9)
+    line.connection.finish(line.now)
+    assert line.seen.events == [("gap", 0, 3), ("data", 3, b"d"), ("gap", 4, 5)]
+
+
+def test_without_a_syn_the_lowest_byte_is_the_first() -> None:
+    line = Line(opened=False)
+    line.send(5, b"fgh")
+    line.send(2, b"cde")
+    line.connection.finish(line.now)
+    assert line.seen.events == [("data", 0, b"cde"), ("data", 3, b"fgh")]
+    assert line.connection.began == "midstream"
+
+
+def test_a_syn_displaced_behind_its_data_still_anchors() -> None:
+    line = Line(opened=False)
+    line.send(0, b"abc")
+    line.segment(line.client, line.base - 1, 0, SYN)
+    assert line.seen.events == [("data", 0, b"abc")]
+    assert line.client.anchored
+
+
+def test_what_the_snapshot_length_cut_keeps_its_place() -> None:
+    line = Line()
+    line.send(0, b"abcdef", cut=4)
+    line.send(6, b"gh")
+    assert line.seen.events == [("data", 0, b"ab"), ("data", 6, b"gh")]
+
+
+def test_a_closed_window_is_one_stall() -> None:
+    line = Line()
+    for window in (0, 0, 5, 0):
+        line.segment(line.server, 501, line.base, ACK, window=window)
+    assert line.server.zero_stalls == 2

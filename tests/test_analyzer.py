@@ -1,0 +1,53 @@
+"""The composition of tables, conversations and batches."""
+
+from kcap.analyzer import Options, community_id, endpoints
+from kcap.net.connections import reverse_flow
+from tests.support.wire import Tap, analyze, flow, metadata, metadata_answer
+
+
+def talk(port: int = 40_000) -> Tap:
+    return Tap(port=port).open().client(metadata(1)).server(metadata_answer(1)).close()
+
+
+def test_a_connection_is_named_after_its_first_packet_and_number() -> None:
+    """Re-runs give the same uid, another initial sequence number gives another."""
+    one, again = analyze(talk().segments), analyze(talk().segments, sizes=2)
+    other = analyze(Tap(client_isn=77).open().client(metadata(1)).segments)
+    assert one.connections[0]["connection"] == again.connections[0]["connection"]
+    assert one.connections[0]["connection"] != other.connections[0]["connection"]
+
+
+def test_ports_used_again_are_another_connection() -> None:
+    first = talk()
+    second = Tap(client_isn=5_000_000, server_isn=7_000_000, time_ns=first.time_ns).open()
+    second.client(metadata(1)).server(metadata_answer(1)).close()
+    seen = analyze(first.segments + second.segments)
+    assert len(seen.connections) == 2
+    assert seen.brief("outcome", "exchange") == [("answered", 1)] * 2
+
+
+def test_the_user_may_say_what_a_port_is() -> None:
+    segments = talk().segments
+    assert analyze(segments, Options(not_kafka_ports=frozenset({9092}))).rows == []
+    odd = Tap().open().client(b"\0\0\0\x0e\x7f\0\0\0\0\0\0\1\0\4good").server(metadata_answer(1))
+    assert analyze(odd.segments).rows == []
+
+
+def test_bytes_that_are_no_kafka_are_counted_and_named() -> None:
+    seen = analyze(Tap().open().client(b"GET / HTTP/1.1\r\n\r\n").server(b"HTTP/1.1 200 OK\r\n\r\n").segments)
+    (connection,) = seen.connections
+    assert (connection["phase"], connection["client_opaque"], connection["server_opaque"]) == ("http", 18, 19)
+    assert seen.weirds == {"not_kafka": 1}
+
+
+def test_endpoints_of_a_flow() -> None:
+    assert endpoints(flow()) == ("10.0.0.1", 40_000, "10.0.0.2", 9092)
+    six = bytes(15) + b"\1" + bytes(15) + b"\2" + b"\0\1\0\2"
+    assert endpoints(six) == ("::1", 1, "::2", 2)
+
+
+def test_community_id_is_that_of_its_specification() -> None:
+    """The TCP example of the Community ID repository: 128.232.110.120:34855 to 66.35.250.204:80."""
+    example = bytes([128, 232, 110, 120, 66, 35, 250, 204]) + (34855).to_bytes(2, "big") + (80).to_bytes(2, "big")
+    assert community_id(example) == "1:LQU9qZlK+B5F3KDmev6m5PMibrg="
+    assert community_id(reverse_flow(example)) == community_id(example)
