@@ -28,6 +28,8 @@ from kcap.table.vectors import Vector, vector
 if TYPE_CHECKING:
     from kcap.table.vectors import Bools, Int64s
 
+TRANSPOSE_FROM: Final = 12
+"""Columns from which on it is quicker to turn whole rows than to pick parts from them."""
 PART: Final = {name: at for at, name in enumerate(ROW)}
 REF_FILE_SHIFT: Final = 40
 REF_PACKET: Final = (1 << REF_FILE_SHIFT) - 1
@@ -90,17 +92,18 @@ ERROR_NAMES: Final = Names([ERRORS.get(code) for code in range(ERROR_BASE, max(E
 class Exchanges:
     """A batch being turned; what several columns need is made once."""
 
-    def __init__(self, batch: RowBatch, files: Names) -> None:
+    def __init__(self, batch: RowBatch, files: Names, *, transposed: bool = False) -> None:
         self.batch = batch
         self.size = len(batch.rows)
         self.files = files
+        self._parts = list(zip(*batch.rows)) if transposed else []
         self._arrays: dict[str, pa.Array] = {}
         self._vectors: dict[str, Vector] = {}
 
     # -- parts of the row ---------------------------------------------------------------------------------------------
-    def part(self, name: str) -> list[object]:
+    def part(self, name: str) -> Sequence[object]:
         """One part of every row."""
-        return list(map(itemgetter(PART[name]), self.batch.rows))
+        return self._parts[PART[name]] if self._parts else list(map(itemgetter(PART[name]), self.batch.rows))
 
     def number(self, name: str) -> Vector:
         """One part of every row, integers."""
@@ -371,5 +374,5 @@ class ExchangeTable:
 
     def turn(self, batch: RowBatch) -> pa.RecordBatch:
         """One batch as Arrow."""
-        rows = Exchanges(batch, self._files)
+        rows = Exchanges(batch, self._files, transposed=len(self._makers) >= TRANSPOSE_FROM)
         return pa.RecordBatch.from_arrays([make(rows) for make in self._makers], schema=self.schema)

@@ -7,13 +7,13 @@ import codecs
 
 
 def _replace(error: UnicodeError) -> tuple[str, int]:
-    """One U+FFFD for what Java replaces by one: an encoded surrogate is three bytes there, in Python three times one."""
+    """One U+FFFD for what Java replaces by one: an encoded surrogate or the first two bytes of it, each a fault in Python."""
     assert isinstance(error, UnicodeDecodeError)
-    at = error.start
-    head = error.object[at : at + 3]
-    if len(head) == 3 and head[0] == 0xED and head[1] & 0xC0 == 0x80 and head[2] & 0xC0 == 0x80:
-        return "\N{REPLACEMENT CHARACTER}", at + 3
-    return "\N{REPLACEMENT CHARACTER}", error.end
+    at, end = error.start, error.end
+    data = error.object[at : at + 3]
+    if len(data) > 1 and data[0] == 0xED and data[1] & 0xE0 == 0xA0:
+        end = at + 2 + (len(data) == 3 and data[2] & 0xC0 == 0x80)
+    return "\N{REPLACEMENT CHARACTER}", end
 
 
 codecs.register_error("kafka", _replace)

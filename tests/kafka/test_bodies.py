@@ -1,0 +1,50 @@
+"""Bodies on their way to the projection, over the borders of batches."""
+
+from kcap.decode import slots
+from kcap.kafka.bodies import REQUEST, RESPONSE, UNKNOWN, Bodies, program
+from kcap.kafka.frames import NO_BODY, Answer, Exchange
+from tests.support.wire import produce, produce_answer
+
+
+def body(frame: bytes, fixed: int) -> bytes:
+    return frame[fixed:]
+
+
+def test_a_version_no_release_has_is_not_read() -> None:
+    assert program(0, 999, REQUEST) == UNKNOWN
+    assert program(3, 1, RESPONSE) != UNKNOWN
+
+
+def test_a_request_decided_later_leaves_its_values_behind() -> None:
+    bodies, exchange = Bodies(), Exchange(1, 0, 2, 1, "app", 0)
+    data = body(produce(1, -1), 17)
+    exchange.request_slot = bodies.add(data, 0, len(data), program(0, 2, REQUEST), exchange)
+    first = bodies.close()
+    values = first.values(0)
+    assert values is not None and values.values[slots.SLOT["acks"]] == -1
+    assert exchange.request_slot < NO_BODY
+    bodies.close()
+    slot = bodies.settle(exchange)
+    last = bodies.close()
+    assert last.values(slot) == values
+    assert bodies.close().carried == {}, "and is forgotten once its row is out"
+
+
+def test_an_answer_that_waits_moves_on() -> None:
+    bodies, answer = Bodies(), Answer(1, 0, 0)
+    data = body(produce_answer(1, throttle=9), 8)
+    answer.slot = bodies.add(data, 0, len(data), UNKNOWN, answer)
+    assert bodies.close().values(0) is None
+    slot = bodies.answered(answer, 0, 2)
+    values = bodies.close().values(slot)
+    assert values is not None and values.values[slots.SLOT["throttle_time_ms"]] == 9
+    assert answer.slot == NO_BODY
+
+
+def test_an_api_versions_refusal_is_read_as_version_0() -> None:
+    """KIP-511: error 35 comes in the form of version 0, whatever was asked."""
+    bodies, answer = Bodies(), Answer(1, 0, 0)
+    data = b"\0\x23\0\0\0\1\0\x12\0\0\0\4"
+    answer.slot = bodies.add(data, 0, len(data), UNKNOWN, answer)
+    values = (slot := bodies.answered(answer, 18, 99), bodies.close().values(slot))[1]
+    assert values is not None and (values.status, values.values[slots.SLOT["error_code"]]) == (0, 35)

@@ -1,0 +1,65 @@
+"""Kafka or not, and which side is the client: told by the bytes, never by the port."""
+
+import pytest
+
+from kcap.kafka.recognition import NOTHING, from_content, from_first_request, requests_anywhere, score
+from tests.support.wire import Tap, analyze, metadata, metadata_answer, request, response
+
+
+@pytest.mark.parametrize(
+    ("data", "complete", "verdict"),
+    [
+        (metadata(1), False, True),
+        (metadata(1)[:11], False, None),
+        (metadata(1)[:11], True, False),
+        (metadata(1, client_id=None), False, True),
+        (metadata(1, client_id=None)[:-1], False, None),
+        (request(3, 1, 1, b"zz", None), False, False),
+        (request(18, 99, 1, b"junk"), False, True),
+        (b"\x80\0\0\0", False, False),
+        (b"\0\0\0\4\0\0\0\0", False, False),
+        (b"GET / HTTP/1.1\r\n", False, False),
+        (b"\x16\x03\x01\0\x05hello", False, False),
+    ],
+)
+def test_the_first_request_tells(data: bytes, complete: bool, verdict: bool | None) -> None:
+    assert from_first_request(bytearray(data), complete) is verdict
+
+
+def test_the_side_whose_requests_are_answered_is_the_client() -> None:
+    up = bytearray(b"".join(metadata(i) for i in range(3)))
+    down = bytearray(b"".join(metadata_answer(i) for i in range(3)))
+    assert score(up, down) == (3, 3, True)
+    assert score(down, up) == NOTHING or score(down, up) < score(up, down)
+    assert from_content(up, down, False) == (0, "")
+    assert from_content(down, up, False) == (1, "")
+
+
+def test_an_id_answers_once() -> None:
+    """Responses read as requests must not count one id again and again."""
+    up = bytearray(metadata(1))
+    down = bytearray(response(1, b"x") * 5)
+    assert score(up, down).answers == 1
+
+
+def test_requests_are_found_behind_the_end_of_another() -> None:
+    data = bytearray(b"tail of a frame" + metadata(5) + metadata(6))
+    assert requests_anywhere(data)
+    assert not requests_anywhere(bytearray(b"tail of a frame" + metadata(5)))
+
+
+def test_noise_is_no_kafka() -> None:
+    verdict = from_content(bytearray(b"\x01" * 500), bytearray(b"\x02" * 500), True)
+    assert verdict is not None and verdict.client is None
+
+
+def test_midstream_connections_find_their_direction() -> None:
+    tap = Tap()
+    for i in range(8):
+        tap.client(metadata(i)).server(metadata_answer(i))
+    flipped = Tap(port=1)
+    flipped.segments = [s for s in tap.segments]
+    seen = analyze(tap.segments)
+    assert [r["outcome"] for r in seen.rows] == ["answered"] * 8
+    assert {r["client_port"] for r in seen.rows} == {40_000}
+    assert seen.connections[0]["began"] == "midstream"

@@ -1,0 +1,39 @@
+"""A broker's stream as responses."""
+
+from dataclasses import replace
+
+from kcap.kafka.frames import FLAG
+from tests.support.wire import Tap, analyze, metadata, metadata_answer, response
+
+
+def test_several_answers_in_one_segment() -> None:
+    tap = Tap().open().client(b"".join(metadata(i) for i in range(4))).server(b"".join(metadata_answer(i, i) for i in range(4)))
+    seen = analyze(tap.segments)
+    assert [r[0] for r in seen.brief("response_bytes")] == [20, 36, 52, 68]
+    assert len({r["response_first_ref"] for r in seen.rows}) == 1
+
+
+def test_the_answer_before_is_what_a_request_queues_behind() -> None:
+    tap = Tap().open().client(metadata(1)).client(metadata(2)).server(metadata_answer(1)).server(metadata_answer(2))
+    first, second = analyze(tap.segments).brief("previous_ns", "response_last_ns")
+    assert first[0] is None
+    assert second[0] == first[1]
+
+
+def test_an_answer_is_one_once_its_correlation_id_was_seen() -> None:
+    """The rest may be cut away by the end of the capture."""
+    tap = Tap().open().client(metadata(1)).server(metadata_answer(1, 100)[:9])
+    assert analyze(tap.segments).brief("outcome", "response_bytes", "response_last_ns", "response_flags") == [
+        ("answered", 1620, None, FLAG["truncated"])
+    ]
+
+
+def test_a_search_takes_only_an_answer_whose_body_fits() -> None:
+    """Small ids stand anywhere in a body."""
+    tap = Tap().open().client(metadata(1) + metadata(2) + metadata(3))
+    tap.server(metadata_answer(1))
+    tap.server(response(77, b"\0\0\0\x0a\0\0\0\2\0\0\0\0\0\0\0\3junk"))
+    tap.server(metadata_answer(2) + metadata_answer(3))
+    lost = tap.segments[:5] + [replace(tap.segments[5], payload=tap.segments[5].payload[3:], seq=tap.segments[5].seq + 3)]
+    seen = analyze(lost + tap.segments[6:])
+    assert seen.brief("correlation_id", "outcome", "response_bytes") == [(i, "answered", 20) for i in (1, 2, 3)]

@@ -1,0 +1,29 @@
+"""Kafka's strings as Java reads them."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kcap.wire.text import decode_text
+
+
+@given(st.text(alphabet=st.characters(exclude_categories=["Cs"])))
+def test_good_text_is_itself(text: str) -> None:
+    """Law: UTF-8 comes back."""
+    assert decode_text(text.encode()) == text
+
+
+@given(st.binary())
+def test_any_bytes_are_text(data: bytes) -> None:
+    """Law: nothing raises."""
+    assert isinstance(decode_text(data), str)
+
+
+def test_malformed_bytes_as_in_java() -> None:
+    """One U+FFFD for each maximal part, one for an encoded surrogate (`new String(bytes, UTF_8)` of Java 17)."""
+    assert decode_text(b"a\xffb") == "a\N{REPLACEMENT CHARACTER}b"
+    assert decode_text(b"\xe2\x82") == "\N{REPLACEMENT CHARACTER}"
+    assert decode_text(b"\xed\xa0\x80x") == "\N{REPLACEMENT CHARACTER}x"
+    assert decode_text(b"\xed\xa0x") == "\N{REPLACEMENT CHARACTER}x"
+    assert decode_text(b"\xed\xbf") == "\N{REPLACEMENT CHARACTER}"
+    assert decode_text(b"\xf5\x80") == "\N{REPLACEMENT CHARACTER}" * 2
+    assert decode_text(memoryview(b"ok")) == "ok"
