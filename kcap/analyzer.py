@@ -4,7 +4,6 @@ Law: pickling the analyzer after any packet and going on with the copy changes n
 it is fed.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from ipaddress import ip_address
@@ -18,8 +17,8 @@ from kcap.net.tcp import Connection
 from kcap.weird import Weird, WeirdKind
 
 ROW = (
-    "identity", "exchange", "api_key", "api_version", "correlation_id", "client_id", "outcome", "reason", "age_ns", "rtt_min_ns",
-    "previous_ns", "flags", "request_slot", "response_slot",
+    "identity", "exchange", "api_key", "api_version", "correlation_id", "client_id", "outcome", "reason", "age_ns",
+    "rtt_min_ns", "previous_ns", "flags", "request_slot", "response_slot",
     "request_start", "request_bytes", "request_first_ns", "request_first_ref", "request_last_ns", "request_last_ref",
     "request_pos", "request_end_pos", "request_flags",
     "response_start", "response_bytes", "response_first_ns", "response_first_ref", "response_last_ns", "response_last_ref",
@@ -221,8 +220,8 @@ def describe(connection: Connection, talk: Conversation) -> dict[str, object]:
 
 def community_id(flow: bytes) -> str:
     """Community ID version 1 with seed 0 (corelight/community-id-spec) of a TCP flow."""
-    from base64 import b64encode  # noqa: PLC0415 - three imports that only the connections table needs
-    from hashlib import sha1  # noqa: PLC0415
+    from base64 import b64encode
+    from hashlib import sha1
 
     size = (len(flow) - 4) // 2
     source, destination, ports = flow[:size], flow[size : 2 * size], (flow[-4:-2], flow[-2:])
@@ -230,5 +229,3 @@ def community_id(flow: bytes) -> str:
         source, destination, ports = destination, source, (ports[1], ports[0])
     seed = b"\0\0" + source + destination + b"\x06\0" + ports[0] + ports[1]
     return "1:" + b64encode(sha1(seed, usedforsecurity=False).digest()).decode()
-
-

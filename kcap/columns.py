@@ -20,7 +20,19 @@ class Column:
     doc: str
 
 
-TYPES = ("string", "bool", "int8", "int16", "int32", "int64", "timestamp", "binary", "list<string>", "list<int8>", "list<int64>")
+TYPES = (
+    "string",
+    "bool",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "timestamp",
+    "binary",
+    "list<string>",
+    "list<int8>",
+    "list<int64>",
+)
 """`timestamp` is microseconds since the epoch in UTC: Spark's timestamps have no more."""
 
 

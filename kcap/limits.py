@@ -31,7 +31,7 @@ REORDER_NS = 30 * SECOND_NS
 """Capture time after which an acknowledged hole is taken for lost: on a quiet connection few segments span many seconds."""
 
 EARLY_SEGMENTS = 2 * REORDER_SEGMENTS
-"""Data segments of the client that an answer waits for its request: the request itself may stand behind a hole for as long as a hole may."""
+"""Data segments of the client that an answer waits for its request, which may stand behind a hole for as long as a hole may."""
 
 EARLY_NS = 2 * REORDER_NS
 """Capture time that an answer waits for its request."""
@@ -130,7 +130,7 @@ FRAGMENT_BYTES_MAX = 2 << 16
 
 # --- records ---------------------------------------------------------------------------------------------------------
 INFLATED_BYTES_MAX = 16 << 20
-"""Bytes that a compressed batch may always grow to: Kafka's message.max.bytes is 1 MiB by default and counts compressed bytes."""
+"""Bytes a compressed batch may always grow to: Kafka's message.max.bytes is 1 MiB by default and counts compressed bytes."""
 
 INFLATED_RATIO_MAX = 64
 """A larger batch may grow to this many times its size; JSON logs reach 20 to 40 under zstd. What lies beyond is not read."""

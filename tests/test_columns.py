@@ -18,4 +18,6 @@ def test_flags_are_sorted() -> None:
 
 def test_a_key_of_the_table_is_never_null() -> None:
     kinds = {c.name: c.nullable for c in EXCHANGES}
-    assert not kinds["connection"] and not kinds["exchange"] and not kinds["time"]
+    assert not kinds["connection"]
+    assert not kinds["exchange"]
+    assert not kinds["time"]

@@ -122,7 +122,10 @@ class Bodies:
 
     def close(self) -> BodyBatch:
         """Projects the batch and starts the next."""
-        dense, starts, ends, programs = [], [], [], []
+        dense: list[int] = []
+        starts: list[int] = []
+        ends: list[int] = []
+        programs: list[int] = []
         for start, end, index in zip(self.starts, self.ends, self.programs, strict=True):
             dense.append(len(starts) if index >= 0 else -1)
             if index >= 0:

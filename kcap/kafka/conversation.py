@@ -246,14 +246,11 @@ class Conversation:
         age_ns = None
         if decided_ns is not None and request.last_ns is not None:
             age_ns = decided_ns - request.last_ns
-        collector.rows.append(
-            (
-                self.identity_index, exchange.number, exchange.api_key, exchange.api_version, exchange.correlation_id,
-                exchange.client_id, outcome, reason, age_ns, rtt_ns, previous_ns, flags, request_slot, response_slot,
-            )
-            + request
-            + response
+        facts = (
+            self.identity_index, exchange.number, exchange.api_key, exchange.api_version, exchange.correlation_id,
+            exchange.client_id, outcome, reason, age_ns, rtt_ns, previous_ns, flags, request_slot, response_slot,
         )  # fmt: skip
+        collector.rows.append(facts + request + response)
 
     def _repeats(self, request: Frame, response: Frame) -> int:
         """Flags of a row whose bytes were seen again before it was decided."""

@@ -24,8 +24,8 @@ class OpenFrame:
     """A frame of which not everything has passed yet."""
 
     __slots__ = (
-        "contiguous", "crossed", "first_ns", "first_ref", "flags", "head", "header", "high", "last_ns", "last_ref", "low", "pieces", "received",
-        "size", "start", "subject",
+        "contiguous", "crossed", "first_ns", "first_ref", "flags", "head", "header", "high", "last_ns", "last_ref", "low",
+        "pieces", "received", "size", "start", "subject",
     )  # fmt: skip
 
     def __init__(self, start: int) -> None:
@@ -284,4 +284,3 @@ class Framer:
             kind = WeirdKind.HUNT_LIMIT if hunter.limited else WeirdKind.RESYNCED
             self.stream.connection.report(kind, f"{hunter.skipped} bytes passed over", first.ref, first.position)
         return pieces
-

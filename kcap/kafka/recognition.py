@@ -48,7 +48,7 @@ def from_first_request(data: bytearray, complete: bool) -> bool | None:
     if header is None:
         return False
     if header.body is None:
-        return (says_who(header) or header.known and header.api_key == API_VERSIONS) if complete else None
+        return (says_who(header) or (header.known and header.api_key == API_VERSIONS)) if complete else None
     if not believable(header):
         return False
     if says_who(header):
@@ -89,7 +89,7 @@ class Score(NamedTuple):
     @property
     def certain(self) -> bool:
         """Enough to decide before all bytes are in."""
-        return self.named and (self.headers >= 2 and self.answers >= 1 or self.headers >= 4)
+        return self.named and ((self.headers >= 2 and self.answers >= 1) or self.headers >= 4)
 
 
 NOTHING = Score(0, 0, False)

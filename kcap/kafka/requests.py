@@ -54,7 +54,13 @@ class RequestFramer(Framer):
         self, offset: int, buffer: bytes, at: int, captured: int, length: int, time_ns: int, ref: int, position: int
     ) -> None:
         """Takes bytes; whole frames with a header like the last one go the short way."""
-        if self.open is None and self.hunter is None and captured == length and not self.boundary_flags and self.handshake is None:
+        if (
+            self.open is None
+            and self.hunter is None
+            and captured == length
+            and not self.boundary_flags
+            and self.handshake is None
+        ):
             end = at + length
             pairing, bodies = self.pairing, self.bodies
             unpack = REQUEST_HEAD.unpack_from
@@ -94,12 +100,8 @@ class RequestFramer(Framer):
 
     def _accept(self, header: RequestHeader | None) -> bool:
         """On a connection that began as Kafka a frame of a key or version this schema lacks is still one of its requests."""
-        if header is None:
-            return False
-        if header.known:
-            return True
-        if noise(header):
-            return False
+        if header is None or header.known or noise(header):
+            return header is not None and header.known
         return (says_who(header) and header.client_id in self.client_ids) or (not self.frames and believable(header))
 
     def begun(self, frame: OpenFrame, final: bool) -> bool | None:
@@ -118,22 +120,22 @@ class RequestFramer(Framer):
                 return True
             self.handshake = None
         if header is None and len(data) >= 8:
-            if self.frames and self.stream.anchored and not self.losses and final and len(data) < size:
-                return True
-            return False
+            # cut by the snapshot length in the middle of its header: no row, but the boundary holds
+            return bool(self.frames and self.stream.anchored and not self.losses and final and len(data) < size)
         if header is None:
-            return True  # cut before its eighth byte: no row, but the boundary holds
+            return True  # cut before its eighth byte: as above
         if header.body is None and not final:
             return None
         if not (header.known if header.body is None else self._accept(header)):
             return False
-        exchange = Exchange(
-            0, header.api_key, header.api_version, header.correlation_id, header.client_id, self.pairing.losses
-        )
+        exchange = Exchange(0, header.api_key, header.api_version, header.correlation_id, header.client_id, self.pairing.losses)
         frame.subject = exchange
         if not header.known:
             self.stream.connection.report(
-                WeirdKind.API_UNKNOWN, f"key {header.api_key} version {header.api_version}", frame.first_ref or 0, frame.low or 0
+                WeirdKind.API_UNKNOWN,
+                f"key {header.api_key} version {header.api_version}",
+                frame.first_ref or 0,
+                frame.low or 0,
             )
         if header.body is not None:
             self._remember(header)

@@ -5,6 +5,7 @@ Law: ports that are used again (a new SYN, or numbers far from the stream's) mak
 """
 
 from collections import deque
+from collections.abc import Iterable
 from itertools import repeat
 from typing import Protocol
 
@@ -15,6 +16,10 @@ from kcap.weird import WeirdKind
 
 REF_FILE_SHIFT = 40
 """A packet reference in one integer: file index << 40 | packet number."""
+
+
+PLAIN_FLAGS = (ACK, PSH | ACK)
+"""Segments of an open connection that ask for nothing special."""
 
 
 class Owner(Oddities, Protocol):
@@ -48,11 +53,11 @@ class ConnectionTable:
     def feed(self, batch: SegmentBatch) -> None:
         """Takes segments in capture order."""
         streams = self.streams
-        buffers: object = repeat(batch.buffer)
+        buffers: Iterable[bytes] = repeat(batch.buffer)
         if batch.buffers:
             buffers = [batch.buffers.get(i, batch.buffer) for i in range(len(batch))]
         base = batch.file << REF_FILE_SHIFT
-        push = PSH | ACK
+        plain = PLAIN_FLAGS
         columns = zip(
             batch.time_ns, batch.packet, batch.position, batch.flow, batch.seq, batch.ack, batch.flags, batch.window,
             batch.payload, batch.captured, batch.length, buffers, strict=False,
@@ -60,7 +65,7 @@ class ConnectionTable:
         for time_ns, packet, position, flow, seq, ack, flags, window, at, captured, length, buffer in columns:
             stream = streams.get(flow)
             # The common case stands here for speed: an open connection in order, the next bytes or none.
-            if stream is not None and (flags == ACK or flags == push) and window:
+            if stream is not None and (flags in plain) and window:
                 connection = stream.connection
                 silent_ns = time_ns - connection.last_ns
                 if connection.calm and (seq == stream.next_raw or not length) and 0 <= silent_ns < limits.CONNECTION_IDLE_NS:
@@ -75,7 +80,19 @@ class ConnectionTable:
                                 peer.round_trip(time_ns - peer.timed_ns)
                         elif not length and abs(signed32(ack - peer.next_raw)) >= limits.SEQUENCE_FAR:
                             self._thorough(
-                                stream, flow, seq, ack, flags, window, buffer, at, captured, length, time_ns, base + packet, position
+                                stream,
+                                flow,
+                                seq,
+                                ack,
+                                flags,
+                                window,
+                                buffer,
+                                at,
+                                captured,
+                                length,
+                                time_ns,
+                                base + packet,
+                                position,
                             )
                             continue
                         else:
@@ -96,7 +113,9 @@ class ConnectionTable:
                             stream.timed_ns = time_ns
                         stream.sink.data(offset, buffer, at, captured, length, time_ns, base + packet, position)
                     continue
-            self._thorough(stream, flow, seq, ack, flags, window, buffer, at, captured, length, time_ns, base + packet, position)
+            self._thorough(
+                stream, flow, seq, ack, flags, window, buffer, at, captured, length, time_ns, base + packet, position
+            )
         if len(batch):
             self.advance(max(batch.time_ns))
 

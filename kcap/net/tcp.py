@@ -62,10 +62,10 @@ class Stream:
     """One direction of a connection."""
 
     __slots__ = (
-        "acked", "acked_raw", "anchored", "captured", "connection", "data_segments", "duplicated", "fin_at", "fin_ns", "first_ns", "held",
-        "held_bytes", "isn", "last_ns", "last_start", "lost", "missing", "next", "next_raw", "out_of_order", "packets", "peer",
-        "repeats", "retransmitted", "rtt_count", "rtt_min", "rtt_sum", "sink", "started", "timed_end", "timed_ns", "zero_stalls",
-        "zero_window",
+        "acked", "acked_raw", "anchored", "captured", "connection", "data_segments", "duplicated", "fin_at", "fin_ns",
+        "first_ns", "held", "held_bytes", "isn", "last_ns", "last_start", "lost", "missing", "next", "next_raw", "out_of_order",
+        "packets", "peer", "repeats", "retransmitted", "rtt_count", "rtt_min", "rtt_sum", "sink", "started", "timed_end",
+        "timed_ns", "zero_stalls", "zero_window",
     )  # fmt: skip
 
     def __init__(self, connection: "Connection") -> None:
@@ -150,9 +150,7 @@ class Stream:
         if self.fin_at is not None:
             self.fin_at -= by
 
-    def take(
-        self, seq: int, buffer: bytes, at: int, captured: int, length: int, time_ns: int, ref: int, position: int
-    ) -> None:
+    def take(self, seq: int, buffer: bytes, at: int, captured: int, length: int, time_ns: int, ref: int, position: int) -> None:
         """Payload that is not simply the next in order."""
         if self.next_raw is None:
             self.next_raw = seq
@@ -198,7 +196,9 @@ class Stream:
             return  # a keep-alive probe repeats the last byte (RFC 9293 section 3.8.4)
         for low, high in self.lost:
             if start < high and end > low:
-                self.connection.report(WeirdKind.LATE_DATA, f"bytes {start} to {end} came after the hole was given up", ref, position)
+                self.connection.report(
+                    WeirdKind.LATE_DATA, f"bytes {start} to {end} came after the hole was given up", ref, position
+                )
                 return
         twice = start == self.last_start and end == self.next and time_ns - self.last_ns <= limits.DUPLICATE_NS
         if twice:
@@ -210,9 +210,7 @@ class Stream:
         self.repeats.append((start, end, twice))
         del self.repeats[: -limits.REPEATS_KEPT]
 
-    def _hold(
-        self, start: int, end: int, buffer: bytes, at: int, captured: int, time_ns: int, ref: int, position: int
-    ) -> None:
+    def _hold(self, start: int, end: int, buffer: bytes, at: int, captured: int, time_ns: int, ref: int, position: int) -> None:
         """Keeps what no earlier segment brought; the first copy wins (PYROLYSE 2025: stacks disagree, so say so)."""
         held, mark = self.held, self.data_segments
         i = bisect_right(held, start, key=_start)
@@ -275,7 +273,9 @@ class Stream:
         segments = self.data_segments
         if not self.started:
             first = self.held[0] if self.held else None
-            if at_end or first and (segments - first.mark >= limits.REORDER_SEGMENTS or time_ns - first.time_ns >= limits.REORDER_NS):
+            if at_end or (
+                first and (segments - first.mark >= limits.REORDER_SEGMENTS or time_ns - first.time_ns >= limits.REORDER_NS)
+            ):
                 self.start()
             elif first is None and self.acked_raw is not None and self.peer.data_segments >= limits.REORDER_SEGMENTS:
                 self.next_raw = self.acked_raw  # a side that only acknowledges: what it would send next is known
@@ -337,7 +337,9 @@ class Connection:
         "flows", "last_ns", "number", "oddities", "older", "calm", "rst_ns", "streams", "syn_ns", "syn_repeated", "uid", "talk",
     )  # fmt: skip
 
-    def __init__(self, flow: bytes, reverse: bytes, number: int, time_ns: int, ref: int, position: int, oddities: Oddities) -> None:
+    def __init__(
+        self, flow: bytes, reverse: bytes, number: int, time_ns: int, ref: int, position: int, oddities: Oddities
+    ) -> None:
         self.flows = (flow, reverse)
         """Flow keys (source, destination, ports) of `streams[0]` and `streams[1]`."""
         self.number = number

@@ -20,7 +20,7 @@ from kcap.kafka.frames import FLAG
 from kcap.model import CaptureFile
 from kcap.schema import registry
 from kcap.schema.errors import ERRORS
-from kcap.table.bodies import Messages, Side
+from kcap.table.bodies import Messages, Side, encoded
 from kcap.table.schema import TYPES, arrow_schema
 from kcap.table.topics import Topics
 from kcap.table.vectors import Vector, vector
@@ -28,8 +28,6 @@ from kcap.table.vectors import Vector, vector
 if TYPE_CHECKING:
     from kcap.table.vectors import Bools, Int64s
 
-TRANSPOSE_FROM: Final = 12
-"""Columns from which on it is quicker to turn whole rows than to pick parts from them."""
 PART: Final = {name: at for at, name in enumerate(ROW)}
 REF_FILE_SHIFT: Final = 40
 REF_PACKET: Final = (1 << REF_FILE_SHIFT) - 1
@@ -92,18 +90,17 @@ ERROR_NAMES: Final = Names([ERRORS.get(code) for code in range(ERROR_BASE, max(E
 class Exchanges:
     """A batch being turned; what several columns need is made once."""
 
-    def __init__(self, batch: RowBatch, files: Names, *, transposed: bool = False) -> None:
+    def __init__(self, batch: RowBatch, files: Names) -> None:
         self.batch = batch
         self.size = len(batch.rows)
         self.files = files
-        self._parts = list(zip(*batch.rows)) if transposed else []
         self._arrays: dict[str, pa.Array] = {}
         self._vectors: dict[str, Vector] = {}
 
     # -- parts of the row ---------------------------------------------------------------------------------------------
-    def part(self, name: str) -> Sequence[object]:
-        """One part of every row."""
-        return self._parts[PART[name]] if self._parts else list(map(itemgetter(PART[name]), self.batch.rows))
+    def part(self, name: str) -> list[object]:
+        """One part of every row. Turning all rows at once by `zip` takes longer: it goes through memory more often."""
+        return list(map(itemgetter(PART[name]), self.batch.rows))
 
     def number(self, name: str) -> Vector:
         """One part of every row, integers."""
@@ -257,14 +254,12 @@ class Exchanges:
 
     def named(self, name: str) -> pa.Array:
         """A text of the request, or of the response where the request lacks it."""
-        found = self.response.text(name) | self.request.text(name)
-        if not found:
+        first, second = (side.text(name) for side in (self.request, self.response))
+        starts, ends = first[0].otherwise(second[0]), first[1].otherwise(second[1])
+        if starts.nothing:
             return pa.nulls(self.size, pa.string())
-        texts = {blob: blob.decode(errors="replace") for blob in set(found.values())}
-        column: list[str | None] = [None] * self.size
-        for row, blob in found.items():
-            column[row] = texts[blob]
-        return pa.array(column, pa.string())
+        numbers, texts = encoded(self.messages.bytes, starts.filled(-1), ends.filled(-1))
+        return Names([text.decode(errors="replace") for text in texts]).take(numbers)
 
     def bits(self, name: str, members: Sequence[object]) -> pa.Array:
         """A slot that is a bit mask, as the list of what its bits stand for."""
@@ -374,5 +369,5 @@ class ExchangeTable:
 
     def turn(self, batch: RowBatch) -> pa.RecordBatch:
         """One batch as Arrow."""
-        rows = Exchanges(batch, self._files, transposed=len(self._makers) >= TRANSPOSE_FROM)
+        rows = Exchanges(batch, self._files)
         return pa.RecordBatch.from_arrays([make(rows) for make in self._makers], schema=self.schema)

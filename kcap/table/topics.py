@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from kcap.table.bodies import Messages, Side
+from kcap.table.bodies import Messages, Side, encoded, encoded_ids
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -27,38 +27,26 @@ class Topics:
     """The topics of all rows, numbered as they come."""
 
     def __init__(self, messages: Messages, request: Side, response: Side, rows: int) -> None:
-        self._names: dict[bytes, int] = {}
-        self._ids: dict[bytes, int] = {NO_ID: -1}
         row_of = np.full(messages.count + len(messages.carried), -1, np.int64)
         order = np.zeros(len(row_of), np.int64)
         for at, side in enumerate((response, request)):
             owners = np.flatnonzero(side.here)
             row_of[side.index[owners]] = owners
             order[side.index[owners]] = at
-        message, name, uuid = self._entries(messages)
+        message, start, end, uuid = messages.topics
         row = row_of[message]
-        used = (row >= 0) & ((name >= 0) | (uuid >= 0))
-        if not used.all():
-            message, name, uuid, row = message[used], name[used], uuid[used], row[used]
+        if (row < 0).any():
+            used = row >= 0
+            message, start, end, uuid, row = message[used], start[used], end[used], uuid[used], row[used]
+        name, self._names = encoded(messages.bytes, start, end)
+        number, self._ids = encoded_ids(messages.bytes, uuid)
+        if NO_ID in self._ids:
+            number[number == self._ids.index(NO_ID)] = -1
         sort = np.argsort(row * 2 + order[message], kind="stable")
-        self._lay(row[sort], name[sort], uuid[sort], rows)
-
-    def _entries(self, messages: Messages) -> tuple["Int64s", "Int64s", "Int64s"]:
-        """Message, name and id of every topic; as they stand in the projection, those of carried messages behind."""
-        message, start, end, uuid = (np.asarray(column, np.int64) for column in messages.batch.projection.topics)
-        names, ids, arena = self._names, self._ids, messages.arena
-        spans = zip(start.tolist(), end.tolist())
-        name = [names.setdefault(arena[low:high], len(names)) if low >= 0 else -1 for low, high in spans]
-        number = [ids.setdefault(arena[at : at + 16], len(ids) - 1) if at >= 0 else -1 for at in uuid.tolist()]
-        owners: list[int] = []
-        for at, values in enumerate(messages.carried, messages.count):
-            for text, blob in values.topics:
-                owners.append(at)
-                name.append(-1 if text is None else names.setdefault(text, len(names)))
-                number.append(-1 if blob is None else ids.setdefault(blob, len(ids) - 1))
-        if owners:
-            message = np.concatenate([message, np.array(owners, np.int64)])
-        return message, np.array(name, np.int64), np.array(number, np.int64)
+        named = (name >= 0) | (number >= 0)
+        if not named.all():
+            sort = sort[named[sort]]
+        self._lay(row[sort], name[sort], number[sort], rows)
 
     def _lay(self, row: "Int64s", name: "Int64s", uuid: "Int64s", rows: int) -> None:
         """Keeps the first of equal topics of a row; counts what stays."""
@@ -99,7 +87,7 @@ class Topics:
 
     def ids(self) -> pa.Array:
         """The column `topic_ids`, as Kafka prints its uuids."""
-        known = [urlsafe_b64encode(uuid)[:22].decode() for uuid in list(self._ids)[1:]]
+        known = [urlsafe_b64encode(uuid)[:22].decode() for uuid in self._ids]
         return self._lists(known, self._uuid)
 
     def _lists(self, known: list[str], places: "Int64s") -> pa.Array:

@@ -76,7 +76,12 @@ def vector(made: pa.Array) -> Vector:
     if not made.null_count:
         return Vector(made.to_numpy(), None)
     if made.null_count == size:
-        return Vector(np.zeros(size, np.int64), np.zeros(size, np.bool_))
+        return nothing(size)
     data = made.buffers()[1]
     assert data is not None
     return Vector(np.frombuffer(data, np.int64, size), np.asarray(made.is_valid()))
+
+
+def nothing(size: int) -> Vector:
+    """Nulls."""
+    return Vector(np.zeros(size, np.int64), np.zeros(size, np.bool_))

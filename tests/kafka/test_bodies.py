@@ -21,7 +21,8 @@ def test_a_request_decided_later_leaves_its_values_behind() -> None:
     exchange.request_slot = bodies.add(data, 0, len(data), program(0, 2, REQUEST), exchange)
     first = bodies.close()
     values = first.values(0)
-    assert values is not None and values.values[slots.SLOT["acks"]] == -1
+    assert values is not None
+    assert values.values[slots.SLOT["acks"]] == -1
     assert exchange.request_slot < NO_BODY
     bodies.close()
     slot = bodies.settle(exchange)
@@ -37,7 +38,8 @@ def test_an_answer_that_waits_moves_on() -> None:
     assert bodies.close().values(0) is None
     slot = bodies.answered(answer, 0, 2)
     values = bodies.close().values(slot)
-    assert values is not None and values.values[slots.SLOT["throttle_time_ms"]] == 9
+    assert values is not None
+    assert values.values[slots.SLOT["throttle_time_ms"]] == 9
     assert answer.slot == NO_BODY
 
 
@@ -47,4 +49,5 @@ def test_an_api_versions_refusal_is_read_as_version_0() -> None:
     data = b"\0\x23\0\0\0\1\0\x12\0\0\0\4"
     answer.slot = bodies.add(data, 0, len(data), UNKNOWN, answer)
     values = (slot := bodies.answered(answer, 18, 99), bodies.close().values(slot))[1]
-    assert values is not None and (values.status, values.values[slots.SLOT["error_code"]]) == (0, 35)
+    assert values is not None
+    assert (values.status, values.values[slots.SLOT["error_code"]]) == (0, 35)

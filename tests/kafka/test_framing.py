@@ -27,7 +27,9 @@ def test_a_last_byte_that_was_lost_has_no_time() -> None:
     tap.add(0, 16)
     del tap.segments[5]
     first, second = analyze(tap.segments).brief("response_first_ns", "response_last_ns", "response_bytes")
-    assert first[0] is not None and first[1] is None and first[2] == 980
+    assert first[0] is not None
+    assert first[1] is None
+    assert first[2] == 980
     assert second[1] is not None
 
 

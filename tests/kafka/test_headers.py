@@ -11,25 +11,35 @@ def test_a_header_with_all_its_parts() -> None:
     header = read_header(frame, len(frame))
     assert header is not None
     assert (header.api_key, header.api_version, header.correlation_id, header.client_id, header.body) == (3, 1, 7, "app", 13)
-    assert header.known and says_who(header) and body_fits(frame, header)
+    assert header.known
+    assert says_who(header)
+    assert body_fits(frame, header)
 
 
 def test_controlled_shutdown_0_has_no_client_id() -> None:
     """Request header version 0, only there (ControlledShutdownRequest.json)."""
     header = read_header(b"\0\7\0\0\0\0\0\1\0\0\0\5", 12)
-    assert header is not None and (header.client_id, header.body) == (None, 8)
+    assert header is not None
+    assert (header.client_id, header.body) == (None, 8)
 
 
 @pytest.mark.parametrize("cut", range(8, 13))
 def test_a_header_cut_short_keeps_what_it_has(cut: int) -> None:
     frame = metadata(7)[4:]
     header = read_header(frame[:cut], len(frame))
-    assert header is not None and (header.correlation_id, header.client_id, header.body) == (7, None, None)
+    assert header is not None
+    assert (header.correlation_id, header.client_id, header.body) == (7, None, None)
 
 
 @pytest.mark.parametrize(
     "frame",
-    [b"\0\3\0\1\0\0\0", b"\xff\xff\0\0\0\0\0\1\0\0", b"\0\3\0\1\0\0\0\1\0\x40abc", b"\0\3\0\1\0\0\0\1\xff\xfe", b"\0\3\0\1\0\0\0\1\0\2\xff\xff"],
+    [
+        b"\0\3\0\1\0\0\0",
+        b"\xff\xff\0\0\0\0\0\1\0\0",
+        b"\0\3\0\1\0\0\0\1\0\x40abc",
+        b"\0\3\0\1\0\0\0\1\xff\xfe",
+        b"\0\3\0\1\0\0\0\1\0\2\xff\xff",
+    ],
     ids=["short", "negative key", "client id beyond the frame", "client id length -2", "client id not UTF-8"],
 )
 def test_what_cannot_be_a_header_is_none(frame: bytes) -> None:
@@ -37,12 +47,19 @@ def test_what_cannot_be_a_header_is_none(frame: bytes) -> None:
 
 
 def test_unknown_apis_are_believed_from_a_client_that_says_its_name() -> None:
-    for key, version, client_id, good in ((999, 0, "app", True), (999, 0, "", False), (3, 77, "app", True), (18, 99, None, True)):
+    for key, version, client_id, good in (
+        (999, 0, "app", True),
+        (999, 0, "", False),
+        (3, 77, "app", True),
+        (18, 99, None, True),
+    ):
         frame = request(key, version, 1, b"", client_id)[4:]
         header = read_header(frame, len(frame))
         assert header is not None and believable(header) is good, (key, version, client_id)
     header = read_header(b"\x7f\0\0\0\0\0\0\1\0\1a", 11)
-    assert header is not None and noise(header) and not believable(header)
+    assert header is not None
+    assert noise(header)
+    assert not believable(header)
 
 
 @pytest.mark.parametrize(

@@ -50,7 +50,8 @@ def test_requests_are_found_behind_the_end_of_another() -> None:
 
 def test_noise_is_no_kafka() -> None:
     verdict = from_content(bytearray(b"\x01" * 500), bytearray(b"\x02" * 500), True)
-    assert verdict is not None and verdict.client is None
+    assert verdict is not None
+    assert verdict.client is None
 
 
 def test_midstream_connections_find_their_direction() -> None:
@@ -58,7 +59,7 @@ def test_midstream_connections_find_their_direction() -> None:
     for i in range(8):
         tap.client(metadata(i)).server(metadata_answer(i))
     flipped = Tap(port=1)
-    flipped.segments = [s for s in tap.segments]
+    flipped.segments = list(tap.segments)
     seen = analyze(tap.segments)
     assert [r["outcome"] for r in seen.rows] == ["answered"] * 8
     assert {r["client_port"] for r in seen.rows} == {40_000}

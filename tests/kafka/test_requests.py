@@ -8,7 +8,14 @@ HANDSHAKE_ANSWER = response(1, b"\0\0\0\0\0\1\0\5PLAIN")
 
 
 def test_unknown_apis_of_a_connection_that_began_as_kafka_are_its_requests() -> None:
-    tap = Tap().open().client(metadata(1)).server(metadata_answer(1)).client(request(999, 7, 2, b"what")).server(response(2, b"ever"))
+    tap = (
+        Tap()
+        .open()
+        .client(metadata(1))
+        .server(metadata_answer(1))
+        .client(request(999, 7, 2, b"what"))
+        .server(response(2, b"ever"))
+    )
     seen = analyze(tap.segments)
     assert seen.brief("api_key", "api_version", "outcome") == [(3, 1, "answered"), (999, 7, "answered")]
     assert seen.weirds == {"api_unknown": 1}
@@ -52,4 +59,7 @@ def test_a_request_split_byte_by_byte() -> None:
     seen = analyze(tap.segments)
     assert seen.brief("request_bytes", "response_bytes", "outcome") == [(92, 45, "answered")]
     row = seen.rows[0]
-    assert (row["request_last_ns"], row["request_first_ns"]) == (row["request_first_ns"] + 91 * 1_000_000, row["request_first_ns"])  # type: ignore[operator]
+    assert (row["request_last_ns"], row["request_first_ns"]) == (
+        row["request_first_ns"] + 91 * 1_000_000,
+        row["request_first_ns"],
+    )  # type: ignore[operator]

@@ -34,6 +34,6 @@ def test_a_search_takes_only_an_answer_whose_body_fits() -> None:
     tap.server(metadata_answer(1))
     tap.server(response(77, b"\0\0\0\x0a\0\0\0\2\0\0\0\0\0\0\0\3junk"))
     tap.server(metadata_answer(2) + metadata_answer(3))
-    lost = tap.segments[:5] + [replace(tap.segments[5], payload=tap.segments[5].payload[3:], seq=tap.segments[5].seq + 3)]
+    lost = [*tap.segments[:5], replace(tap.segments[5], payload=tap.segments[5].payload[3:], seq=tap.segments[5].seq + 3)]
     seen = analyze(lost + tap.segments[6:])
     assert seen.brief("correlation_id", "outcome", "response_bytes") == [(i, "answered", 20) for i in (1, 2, 3)]

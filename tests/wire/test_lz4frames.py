@@ -28,9 +28,10 @@ def test_the_header_checksum_is_not_looked_at() -> None:
     assert list(blocks(bytes(packed))) == right
 
 
-@pytest.mark.parametrize(
-    "data", [b"nope", b"\x04\x22\x4d\x18", b"\x04\x22\x4d\x18\x40\x40\x00", b"\x04\x22\x4d\x18\x40\x40\x00\x09\0\0\0a"]
-)
+HEAD = b"\x04\x22\x4d\x18"
+
+
+@pytest.mark.parametrize("data", [b"nope", HEAD, HEAD + b"\x40\x40\x00", HEAD + b"\x40\x40\x00\x09\0\0\0a"])
 def test_damage(data: bytes) -> None:
     """Not a frame, no known block size, cut."""
     with pytest.raises(Lz4Error):
