@@ -7,10 +7,12 @@ it is fed.
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from ipaddress import ip_address
+from typing import Any
 
 from kcap import limits
 from kcap.kafka.bodies import Bodies, BodyBatch
 from kcap.kafka.conversation import Conversation
+from kcap.kafka.frames import FLAG
 from kcap.model import SegmentBatch
 from kcap.net.connections import REF_FILE_SHIFT, ConnectionTable
 from kcap.net.tcp import Connection
@@ -25,6 +27,10 @@ ROW = (
     "response_pos", "response_end_pos", "response_flags",
 )  # fmt: skip
 """The parts of a row as conversations emit it; `*_ref` are packet references (file << 40 | number)."""
+
+
+BROKEN = FLAG["snaplen"] | FLAG["gap"] | FLAG["truncated"]
+"""Flags of a frame that was not captured whole."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +48,7 @@ class Identity:
 class RowBatch:
     """Decided exchanges: raw rows (see `ROW`), the connections they refer to, and their projected bodies."""
 
-    rows: list[tuple[object, ...]]
+    rows: list[tuple[Any, ...]]
     identities: list[Identity]
     bodies: BodyBatch
 
@@ -70,7 +76,7 @@ class Analyzer:
     def __init__(self, options: Options | None = None) -> None:
         self.options = options or Options()
         self.bodies = Bodies()
-        self.rows: list[tuple[object, ...]] = []
+        self.rows: list[tuple[Any, ...]] = []
         self.batch = 0
         self.identities: list[Identity] = []
         self.closed_connections: list[ClosedConnection] = []
@@ -90,9 +96,26 @@ class Analyzer:
     def take(self) -> RowBatch:
         """What has been decided since the last call."""
         batch = RowBatch(self.rows, self.identities, self.bodies.close())
+        self._report_unread(batch)
         self.rows, self.identities = [], []
         self.batch += 1
         return batch
+
+    def _report_unread(self, batch: RowBatch) -> None:
+        """Tells of bodies that were captured whole and yet do not read as their API and version say."""
+        unread = batch.bodies.unread()
+        if not unread:
+            return
+        for row in batch.rows:
+            values = dict(zip(ROW, row, strict=True))
+            for side in ("request", "response"):
+                status = unread.get(int(values[f"{side}_slot"]))
+                size, flags = values[f"{side}_bytes"], values[f"{side}_flags"]
+                if status is None or size is None or size > limits.FRAME_GATHERED_MAX or flags & BROKEN:
+                    continue
+                detail = f"{side} of API {values['api_key']} version {values['api_version']}: {status}"
+                uid = batch.identities[values["identity"]].uid
+                self._count(WeirdKind.UNDECODED, detail, values[f"{side}_first_ref"] or 0, values[f"{side}_pos"] or 0, uid)
 
     def take_connections(self) -> list[ClosedConnection]:
         """The connections closed since the last call."""
@@ -120,7 +143,9 @@ class Analyzer:
         self, kind: WeirdKind, detail: str, ref: int = 0, position: int = 0, connection: Connection | None = None
     ) -> None:
         """Counts an oddity and keeps its first sighting."""
-        uid = None if connection is None else connection_uid(connection)
+        self._count(kind, detail, ref, position, None if connection is None else connection_uid(connection))
+
+    def _count(self, kind: WeirdKind, detail: str, ref: int, position: int, uid: str | None) -> None:
         seen = self._weirds.get((kind, uid))
         if seen is None:
             number = ref & ((1 << REF_FILE_SHIFT) - 1)

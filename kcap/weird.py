@@ -39,7 +39,6 @@ class WeirdKind(StrEnum):
     RESYNCED = "resynced"  # a frame boundary was found again after a search
     FRAME_LENGTH_INVALID = "frame_length_invalid"  # a length prefix that is negative, too short or above Kafka's own limit
     FRAME_INCOMPLETE = "frame_incomplete"  # a frame of which the end never came
-    HEADER_MALFORMED = "header_malformed"  # a request header that does not fit into its frame
     API_UNKNOWN = "api_unknown"  # a request of a key or version that no Kafka release has
     HUNT_LIMIT = "hunt_limit"  # the search for a frame boundary gave bytes up
     # exchanges

@@ -44,9 +44,21 @@ from kcap.decode.slots import (
     WIDTH,
 )
 from kcap.wire.cursor import STRING_BYTES_MAX
+from kcap.wire.formats import (
+    BATCH_ATTRIBUTES_AT,
+    BATCH_COUNT_AT,
+    BATCH_MIN,
+    CODEC_MASK,
+    MAGIC_AT,
+    MESSAGE0_MIN,
+    MESSAGE_ATTRIBUTES_AT,
+    MINIMA,
+    OVERHEAD,
+    SIZE_AT,
+)
 
-COMPLETE, SHORT, MALFORMED, TRAILING = range(4)
-"""How a message ended: consumed exactly, out of bytes, not as its schema says, bytes left behind it."""
+UNKNOWN, COMPLETE, SHORT, MALFORMED, TRAILING = range(-1, 4)
+"""How a message ended: no program for it, consumed exactly, out of bytes, not as its schema says, bytes left behind it."""
 
 _INT16 = Struct(">h").unpack_from
 _INT32 = Struct(">i").unpack_from
@@ -57,11 +69,9 @@ _INTS: Final = {
     8: Struct(">q").unpack_from,
 }
 
-_BATCH_MIN: Final = {0: 26, 1: 34, 2: 61}
-"""Magic -> least bytes of a batch or message, with the 12 of offset and size (DefaultRecordBatch, LegacyRecord)."""
-_RECORD_MIN: Final = 26
-_HEADER: Final = 17
-"""Bytes up to and with the magic, which stands at the same place in every format."""
+_HEADER: Final = MAGIC_AT + 1
+"""Bytes up to and with the magic."""
+_MESSAGE_HEADER: Final = MESSAGE_ATTRIBUTES_AT + 1
 
 _TEXTS: Final = len(SLOTS)
 _ZEROS: Final = [0] * WIDTH
@@ -88,10 +98,12 @@ class State:
         self.counters = [0] * COUNTERS
         self.ends = [0] * COUNTERS
         """Where the open tagged fields must end, by counter."""
-        self.topics: list[tuple[int, int, int, int]] = []
-        """(message, name start, name end, uuid start), -1 for what is null or has no place in the version."""
-        self.wrapped: list[tuple[int, int, int]] = []
-        """(message, start, end) of compressed magic 0 and 1 messages; how many records they hold takes decompression."""
+        # Flat, since thousands of small tuples would set off the garbage collector again and again.
+        self.topics: list[int] = []
+        """Rows of four: (message, name start, name end, uuid start), -1 for what is null or has no place in the version."""
+        self.wrapped: list[int] = []
+        """Rows of three: (message, start, end) of compressed magic 0 and 1 messages, whose records are not counted."""
+        self.values = [0] * WIDTH
         self.begin(0, 0, 0)
 
     def begin(self, message: int, pc: int, position: int) -> None:
@@ -104,7 +116,7 @@ class State:
         """Presence bits: integers of `slots.SLOTS`, then `slots.TEXTS`."""
         self.records_end = -1
         """End of the records field that is being walked, -1 outside of one."""
-        self.values = _ZEROS.copy()
+        self.values[:] = _ZEROS
 
 
 def _uvarint(buffer: bytes | bytearray, position: int, end: int) -> tuple[int, int]:
@@ -128,25 +140,25 @@ def _walk(state: State, buffer: bytes | bytearray, position: int, end: int) -> i
     values = state.values
     while position < stop:
         left = stop - position
-        if left < _RECORD_MIN:
+        if left < MESSAGE0_MIN:
             return stop
         if position + _HEADER > end:
             return position
-        total = 12 + _INT32(buffer, position + 8)[0]
-        magic = buffer[position + 16]
-        if magic > 2 or total < _BATCH_MIN[magic] or total > left:
+        total = OVERHEAD + _INT32(buffer, position + SIZE_AT)[0]
+        magic = buffer[position + MAGIC_AT]
+        if magic > 2 or total < MINIMA[magic] or total > left:
             return stop
         if magic == 2:
-            if position + 61 > end:
+            if position + BATCH_MIN > end:
                 return position
-            codec = buffer[position + 22] & 7
-            values[RECORD_COUNT] += max(0, _INT32(buffer, position + 57)[0])
+            codec = buffer[position + BATCH_ATTRIBUTES_AT + 1] & CODEC_MASK
+            values[RECORD_COUNT] += max(0, _INT32(buffer, position + BATCH_COUNT_AT)[0])
         else:
-            if position + 18 > end:
+            if position + _MESSAGE_HEADER > end:
                 return position
-            codec = buffer[position + 17] & 7
+            codec = buffer[position + MESSAGE_ATTRIBUTES_AT] & CODEC_MASK
             if codec:
-                state.wrapped.append((state.message, position, position + total))
+                state.wrapped += (state.message, position, position + total)
             else:
                 values[RECORD_COUNT] += 1
         values[BATCH_COUNT] += 1
@@ -204,9 +216,9 @@ def run(state: State, rows: Sequence[Row], buffer: bytes | bytearray, end: int) 
                     break
                 start, stop = (at, at + n) if n >= 0 else (-1, -1)
                 if c:
-                    topics[-1] = (state.message, start, stop, topics[-1][3])
+                    topics[-3:-1] = (start, stop)
                 else:
-                    topics.append((state.message, start, stop, -1))
+                    topics += (state.message, start, stop, -1)
             elif a >= 0 and not mask >> _TEXTS + a & 1:
                 if n > 0 and at + n > end:
                     break
@@ -275,9 +287,9 @@ def run(state: State, rows: Sequence[Row], buffer: bytes | bytearray, end: int) 
             if position + 16 > end:
                 break
             if c:
-                topics[-1] = (*topics[-1][:3], position)
+                topics[-1] = position
             else:
-                topics.append((state.message, -1, -1, position))
+                topics += (state.message, -1, -1, position)
             position += 16
             pc += 1
         elif op == NULLABLE:

@@ -10,6 +10,18 @@ from numpy.typing import NDArray
 
 from kcap.decode import ops, slots
 from kcap.wire.cursor import STRING_BYTES_MAX
+from kcap.wire.formats import (
+    BATCH_ATTRIBUTES_AT,
+    BATCH_COUNT_AT,
+    BATCH_MIN,
+    CODEC_MASK,
+    MAGIC_AT,
+    MESSAGE0_MIN,
+    MESSAGE_ATTRIBUTES_AT,
+    MINIMA,
+    OVERHEAD,
+    SIZE_AT,
+)
 
 _FIXED, _LOOP, _TAGS, _COMPACT_STRING, _COMPACT_TOPIC_NAME = (
     ops.FIXED,
@@ -34,7 +46,10 @@ _ERROR_CODE, _TOP_ERROR, _ERROR_COUNT = slots.ERROR_CODE, slots.TOP_ERROR, slots
 _PARTITION_COUNT, _BATCH_COUNT, _RECORD_COUNT = slots.PARTITION_COUNT, slots.BATCH_COUNT, slots.RECORD_COUNT
 _RECORDS_BYTES, _CODECS, _MAGICS = slots.RECORDS_BYTES, slots.CODECS, slots.MAGICS
 
-COMPLETE, SHORT, MALFORMED, TRAILING = range(4)
+_HEADER = MAGIC_AT + 1
+_MESSAGE_HEADER = MESSAGE_ATTRIBUTES_AT + 1
+
+UNKNOWN, COMPLETE, SHORT, MALFORMED, TRAILING = range(-1, 4)
 _FULL = 4
 """A side buffer has no room for the message."""
 
@@ -86,25 +101,25 @@ def _uvarint(b, p, end):  # type: ignore[no-untyped-def]
 def _walk(b, p, end, stop, i, out, wrapped, count):  # type: ignore[no-untyped-def]
     while p < stop:
         left = stop - p
-        if left < 26:
+        if left < MESSAGE0_MIN:
             return stop, count
-        if p + 17 > end:
+        if p + _HEADER > end:
             return p, count
-        total = 12 + _int32(b, p + 8)
-        magic = b[p + 16]
+        total = OVERHEAD + _int32(b, p + SIZE_AT)
+        magic = b[p + MAGIC_AT]
         if magic > 2 or total > left:
             return stop, count
-        if total < (26 if magic == 0 else 34 if magic == 1 else 61):
+        if total < MINIMA[magic]:
             return stop, count
         if magic == 2:
-            if p + 61 > end:
+            if p + BATCH_MIN > end:
                 return p, count
-            codec = np.int64(b[p + 22] & 7)
-            out[i, _RECORD_COUNT] += max(np.int64(0), _int32(b, p + 57))
+            codec = np.int64(b[p + BATCH_ATTRIBUTES_AT + 1] & CODEC_MASK)
+            out[i, _RECORD_COUNT] += max(np.int64(0), _int32(b, p + BATCH_COUNT_AT))
         else:
-            if p + 18 > end:
+            if p + _MESSAGE_HEADER > end:
                 return p, count
-            codec = np.int64(b[p + 17] & 7)
+            codec = np.int64(b[p + MESSAGE_ATTRIBUTES_AT] & CODEC_MASK)
             if codec:
                 if count == len(wrapped):
                     return np.int64(-1), count
@@ -331,6 +346,10 @@ def _batch(b, rows, starts, ends, programs, first, out, facts, topics, t, wrappe
     counters = np.zeros(_COUNTERS, np.int64)
     tag_ends = np.zeros(_COUNTERS, np.int64)
     for i in range(first, len(starts)):
+        if programs[i] < 0:
+            facts[0, i] = UNKNOWN
+            facts[2, i] = starts[i]
+            continue
         status, mask, p, topic, wrap = _message(
             b, starts[i], ends[i], rows, programs[i], i, out, topics, t, wrapped, w, counters, tag_ends
         )

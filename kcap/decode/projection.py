@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from kcap.decode import ops, slots
-from kcap.decode.interpreter import COMPLETE, MALFORMED, SHORT, TRAILING, State, run
+from kcap.decode.interpreter import COMPLETE, MALFORMED, SHORT, TRAILING, UNKNOWN, State, run
 from kcap.decode.plan import plan_for
 from kcap.decode.programs import ROWS, place_of, program_index
 from kcap.schema import registry
@@ -25,6 +25,7 @@ __all__ = [
     "MALFORMED",
     "SHORT",
     "TRAILING",
+    "UNKNOWN",
     "Projection",
     "Resumable",
     "acks_of_produce",
@@ -41,6 +42,8 @@ PRODUCE: Final = 0
 """API key of the only request that may ask for no answer."""
 
 _TEXTS: Final = len(slots.SLOTS)
+_TOPIC: Final = 4
+_WRAPPED: Final = 3
 _NO_TOPIC: Final = (-1, -1, -1)
 
 
@@ -96,7 +99,7 @@ class _Engines:
             return False
         try:
             import kcap.decode.jit
-        except ImportError:
+        except (ImportError, RuntimeError):  # numba refuses where it finds no folder for its cache
             if engine == "jit":
                 raise
             self.missing = True
@@ -119,21 +122,24 @@ _engines = _Engines()
 
 def _plain(buffer: bytes | bytearray, starts: Sequence[int], ends: Sequence[int], programs: Sequence[int]) -> Projection:
     state = State()
-    facts: list[tuple[int, int, int]] = []
-    values: list[list[int]] = []
+    status, mask, position, values = [], [], [], list[int]()
     for i, (start, end, program) in enumerate(zip(starts, ends, programs, strict=True)):
         state.begin(i, program, start)
-        run(state, ROWS, buffer, end)
-        facts.append((state.status, state.mask, state.position))
-        values.append(state.values)
-    status, mask, position = _columns(facts, 3)
-    tables = (_columns(values, slots.WIDTH), _columns(state.topics, 4), _columns(state.wrapped, 3))
+        if program < 0:
+            state.status = UNKNOWN
+        else:
+            run(state, ROWS, buffer, end)
+        status.append(state.status)
+        mask.append(state.mask)
+        position.append(state.position)
+        values += state.values
+    tables = (_columns(values, slots.WIDTH), _columns(state.topics, _TOPIC), _columns(state.wrapped, _WRAPPED))
     return Projection(status, mask, position, *tables)
 
 
-def _columns(rows: Sequence[Sequence[int]], width: int) -> list[Sequence[int]]:
-    """The columns of a table of rows, which may have none."""
-    return list(zip(*rows, strict=True)) if rows else [()] * width
+def _columns(flat: list[int], width: int) -> list[list[int]]:
+    """The columns of a table whose rows stand one behind the other."""
+    return [flat[column::width] for column in range(width)]
 
 
 def _jitted(buffer: bytes | bytearray, starts: Sequence[int], ends: Sequence[int], programs: Sequence[int]) -> Projection:
@@ -160,7 +166,7 @@ def project(
     *,
     engine: Engine = "auto",
 ) -> Projection:
-    """Project message i, whose body is `buffer[starts[i]:ends[i]]`, by the program `programs[i]` of `program_index` (not -1).
+    """Project message i, whose body is `buffer[starts[i]:ends[i]]`, by its `program_index`; of -1 nothing is read.
 
     `engine` is for tests: "auto" takes numba once a process has projected enough to pay for it, where it is installed.
     """
@@ -189,7 +195,7 @@ class Resumable:
         self._last = _NO_TOPIC
         """The last kept topic: the other half of its name and id may come with a later piece."""
         self._topics = 0
-        """Topics whose bytes are kept."""
+        """Length of the state's topics whose bytes are kept."""
         self._texts = 0
         """Presence bits of the texts whose bytes are kept."""
         run(self.state, ROWS, b"", 0)
@@ -239,7 +245,7 @@ class Resumable:
         return at, len(self.kept)
 
     def _keep(self, buffer: bytes, wraps: int) -> None:
-        """Copies what the spans of this piece point at, before the piece goes. `wraps` spans of `wrapped` are older."""
+        """Copies what the spans of this piece point at, before the piece goes. `wrapped` is older up to `wraps`."""
         state = self.state
         for text in range(len(slots.TEXTS)):
             bit = 1 << _TEXTS + text
@@ -247,28 +253,30 @@ class Resumable:
                 self._texts |= bit
                 at = _TEXTS + 2 * text
                 state.values[at], state.values[at + 1] = self._copy(buffer, state.values[at], state.values[at + 1])
-        for at in range(max(0, self._topics - 1), len(state.topics)):
-            _, start, end, uuid = state.topics[at]
+        topics, wrapped = state.topics, state.wrapped
+        for at in range(max(0, self._topics - _TOPIC), len(topics), _TOPIC):
+            _, start, end, uuid = topics[at : at + _TOPIC]
             old = self._last if at < self._topics else _NO_TOPIC
             if start != old[0]:
                 start, end = self._copy(buffer, start, end)
             if uuid != old[2]:
                 uuid, _ = self._copy(buffer, uuid, uuid + 16)
-            self._last = start, end, uuid
-            state.topics[at] = (0, *self._last)
-        self._topics = len(state.topics)
-        state.wrapped[wraps:] = [(0, a + self._base, b + self._base) for _, a, b in state.wrapped[wraps:]]
+            topics[at + 1 : at + _TOPIC] = self._last = start, end, uuid
+        self._topics = len(topics)
+        for at in range(wraps, len(wrapped), _WRAPPED):
+            wrapped[at + 1] += self._base
+            wrapped[at + 2] += self._base
 
     def result(self) -> Projection:
         """The body so far, as a batch of one."""
         state = self.state
         return Projection(
-            (state.status,),
-            (state.mask,),
-            (self._base + state.position,),
-            _columns([state.values], slots.WIDTH),
-            _columns(state.topics, 4),
-            _columns(state.wrapped, 3),
+            [state.status],
+            [state.mask],
+            [self._base + state.position],
+            _columns(state.values, slots.WIDTH),
+            _columns(state.topics, _TOPIC),
+            _columns(state.wrapped, _WRAPPED),
         )
 
 

@@ -5,10 +5,11 @@ exchange is decided in a later batch leaves its values behind (a request) or mov
 """
 
 from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kcap.decode import slots
-from kcap.decode.projection import Projection, program_index, project
+from kcap.decode.projection import MALFORMED, SHORT, Projection, program_index, project
 from kcap.kafka.frames import NO_BODY, Answer, Exchange
 from kcap.schema.quirks import response_version
 
@@ -16,6 +17,8 @@ REQUEST, RESPONSE = 0, 1
 API_VERSIONS = 18
 UNKNOWN = -1
 """No program: of an answer until its request is known, or of a version that no release has."""
+
+WORDS = {SHORT: "out of bytes", MALFORMED: "malformed"}
 
 _PROGRAMS: tuple[dict[int, int], dict[int, int]] = ({}, {})
 _TEXTS = len(slots.SLOTS)
@@ -55,6 +58,14 @@ class BodyBatch:
     projection: Projection
     carried: dict[int, BodyValues]
 
+    def unread(self) -> dict[int, str]:
+        """Slots of bodies that ended early or made no sense, and which of the two."""
+        status = self.projection.status
+        found = {at: WORDS[int(s)] for at, s in enumerate(status) if s in WORDS} if _any_of(status) else {}
+        slots_of = {at: slot for slot, at in enumerate(self.dense) if at in found} if found else {}
+        carried = {number: WORDS[v.status] for number, v in self.carried.items() if v.status in WORDS}
+        return {slots_of[at]: word for at, word in found.items()} | carried
+
     def values(self, slot: int) -> BodyValues | None:
         """Everything projected of one body; None where no program read it."""
         if slot < NO_BODY:
@@ -71,6 +82,10 @@ class BodyBatch:
             name = _slice(self.arena, int(starts[i]), int(ends[i]))
             topics.append((name, _slice(self.arena, int(ids[i]), int(ids[i]) + 16)))
         return BodyValues(int(projection.status[at]), int(projection.mask[at]), row, texts, tuple(topics))
+
+
+def _any_of(status: Sequence[int]) -> bool:
+    return SHORT in status or MALFORMED in status
 
 
 def _slice(arena: bytearray, start: int, end: int) -> bytes | None:

@@ -4,14 +4,14 @@ In: the bytes of both streams of a `Connection`. Out: rows to the `Collector`. P
 `Waiting` (not known what it is), framers (Kafka), `Opaque` (something else; counted, named, never guessed at).
 """
 
-from typing import Protocol
+from typing import Any, Protocol
 
 from kcap import limits
 from kcap.kafka.bodies import Bodies
 from kcap.kafka.frames import FLAG, NO_BODY, NO_FRAME, Answer, Exchange, Frame
 from kcap.kafka.headers import other_protocol
 from kcap.kafka.pairing import Pairing
-from kcap.kafka.recognition import Verdict, from_content, from_first_request
+from kcap.kafka.recognition import NO_REQUEST, Verdict, from_content, from_first_request, why_not
 from kcap.kafka.requests import RequestFramer
 from kcap.kafka.responses import ResponseFramer
 from kcap.net.tcp import Connection
@@ -26,7 +26,7 @@ class Collector(Protocol):
     bodies: Bodies
     batch: int
     """Number of the batch of rows that is open."""
-    rows: list[tuple[object, ...]]
+    rows: list[tuple[Any, ...]]
 
     def identity(self, talk: "Conversation") -> int:
         """Index of the connection's constants in the batch of rows that is open."""
@@ -143,7 +143,7 @@ class Conversation:
                 return Verdict(client)
             if kafka is None:
                 return None
-            return Verdict(None, other_protocol(up.bytes) or other_protocol(down.bytes) or "")
+            return Verdict(None, other_protocol(up.bytes) or other_protocol(down.bytes) or why_not(up.bytes))
         full = final or first.count + second.count > limits.MIDSTREAM_BYTES
         looks = len(self.kept)
         if not full and looks < 2 * self.looked_at:
@@ -177,7 +177,8 @@ class Conversation:
             stream.sink = Opaque()
         first = next((call for _, call in self.kept if len(call) == 8), None)
         if first is not None:
-            self.connection.report(WeirdKind.NOT_KAFKA, detail, first[6], first[7])
+            kind = WeirdKind.DIRECTION_UNKNOWN if detail == NO_REQUEST else WeirdKind.NOT_KAFKA
+            self.connection.report(kind, detail, first[6], first[7])
         self._replay()
 
     def _replay(self) -> None:

@@ -243,6 +243,8 @@ class Framer:
             frame.contiguous = False
             if self._progress(frame):
                 self.completed(frame, False)
+                detail = f"{frame.received} of {frame.size or 4} bytes, {self.stream.side} offset {frame.start}"
+                self.stream.connection.report(WeirdKind.FRAME_INCOMPLETE, detail, frame.first_ref or 0, frame.low or 0)
 
     @property
     def pending(self) -> int:

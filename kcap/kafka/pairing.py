@@ -11,7 +11,7 @@ from collections import deque
 from typing import Protocol
 
 from kcap import limits
-from kcap.kafka.frames import FLAG, Answer, Exchange
+from kcap.kafka.frames import FLAG, Answer, Exchange, Frame
 from kcap.net.tcp import Connection
 from kcap.weird import WeirdKind
 
@@ -40,6 +40,13 @@ class Pairing:
         """Holes and searches of the response stream so far."""
         self.request_losses = 0
 
+    def _report(self, kind: WeirdKind, detail: str, frame: Frame | None) -> None:
+        """An oddity of a frame, or of one that has not ended yet."""
+        if frame is None:
+            self.connection.report(kind, detail)
+        else:
+            self.connection.report(kind, detail, frame.first_ref or 0, frame.low or 0)
+
     # -- requests -----------------------------------------------------------------------------------------------------
     def number(self) -> int:
         """The next number within the connection."""
@@ -60,7 +67,7 @@ class Pairing:
                 self.connection.report(WeirdKind.OUTSTANDING_LIMIT, f"more than {limits.OUTSTANDING_MAX} requests wait")
                 self._unanswered(self.outstanding.popleft(), "skipped", self.connection.last_ns)
             if self.outstanding and self.outstanding[-1].correlation_id == exchange.correlation_id and not exchange.token:
-                self.connection.report(WeirdKind.CORRELATION_REUSED, f"correlation id {exchange.correlation_id}")
+                self._report(WeirdKind.CORRELATION_REUSED, f"correlation id {exchange.correlation_id}", exchange.request)
         self.outstanding.append(exchange)
 
     def request_done(self, exchange: Exchange) -> None:
@@ -98,7 +105,7 @@ class Pairing:
         answer.exchange, exchange.response = exchange, answer
         if exchange.one_way:
             self.one_way.remove(exchange)
-            self.connection.report(WeirdKind.ACKS0_ANSWERED, f"correlation id {answer.correlation_id}")
+            self._report(WeirdKind.ACKS0_ANSWERED, f"correlation id {answer.correlation_id}", answer.frame)
         elif self.outstanding[0] is exchange:
             self.outstanding.popleft()
         else:
@@ -131,7 +138,7 @@ class Pairing:
                 new, lost = True, lost or self.losses > waiting.lost_before
         if (new and not lost) or exchange.skipped_ns is not None:
             answer.flags |= OUT_OF_ORDER
-            self.connection.report(WeirdKind.OUT_OF_ORDER_RESPONSE, f"correlation id {exchange.correlation_id}")
+            self._report(WeirdKind.OUT_OF_ORDER_RESPONSE, f"correlation id {exchange.correlation_id}", answer.frame)
         self.outstanding.remove(exchange)
 
     def answer_done(self, answer: Answer) -> None:
@@ -145,7 +152,7 @@ class Pairing:
         client = self.connection.client
         if client is not None and client.fin_ns is not None and answer.seen_ns > client.fin_ns:
             flags |= LATE
-            self.connection.report(WeirdKind.LATE_RESPONSE, f"correlation id {exchange.correlation_id}")
+            self._report(WeirdKind.LATE_RESPONSE, f"correlation id {exchange.correlation_id}", answer.frame)
         self.outlet.emit(exchange, answer, "answered", None, None, flags)
 
     # -- what has no partner ------------------------------------------------------------------------------------------
@@ -165,7 +172,7 @@ class Pairing:
     def _orphan(self, answer: Answer) -> None:
         lost = self.connection.began == "syn" or self.request_losses
         reason = "lost_in_capture" if lost else "midstream"
-        self.connection.report(WeirdKind.ORPHAN, f"correlation id {answer.correlation_id}")
+        self._report(WeirdKind.ORPHAN, f"correlation id {answer.correlation_id}", answer.frame)
         orphan = Exchange(answer.number, None, None, answer.correlation_id, None, 0)
         self.outlet.emit(orphan, answer, "orphan", reason, None, answer.flags)
 
@@ -174,7 +181,7 @@ class Pairing:
 
     def _unanswered(self, exchange: Exchange, reason: str, decided_ns: int) -> None:
         if not exchange.token:
-            self.connection.report(WeirdKind.UNANSWERED, reason)
+            self._report(WeirdKind.UNANSWERED, f"correlation id {exchange.correlation_id}: {reason}", exchange.request)
         self.outlet.emit(exchange, None, "unanswered", reason, decided_ns, 0)
 
     def finish(self, reason: str, decided_ns: int, losing: bool) -> None:

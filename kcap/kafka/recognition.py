@@ -22,6 +22,19 @@ HEADERS_LOOKED_AT = 40
 HEADER_BYTES_MAX = 14 + 32767
 
 
+NO_REQUEST = "no request in sight"
+
+
+def why_not(data: bytearray) -> str:
+    """What stands in the way of reading a client's first bytes as a request."""
+    if len(data) < 12:
+        return f"{len(data)} bytes, too few to tell"
+    size = int.from_bytes(data[:4], "big", signed=True)
+    if not 8 <= size <= limits.FIRST_FRAME_BYTES_MAX:
+        return f"a frame length of {size}"
+    return "no request header"
+
+
 class Verdict(NamedTuple):
     """`client` is the index of the client's stream, None where this is no Kafka; `detail` names what else it looks like."""
 
@@ -146,4 +159,4 @@ def from_content(first: bytearray, second: bytearray, final: bool) -> Verdict | 
     found = [i for i, data in enumerate((first, second)) if requests_anywhere(data)]
     if len(found) == 1:
         return Verdict(found[0])
-    return Verdict(None, other_protocol(first) or other_protocol(second) or "no request in sight")
+    return Verdict(None, other_protocol(first) or other_protocol(second) or NO_REQUEST)

@@ -10,58 +10,45 @@ import numpy as np
 from numba import njit
 
 from kcap.model import PacketBatch, SegmentBatch
+from kcap.net.columns import ABSENT, CLEAN, NAMES, SLOW, SegmentColumns
 from kcap.net.fragments import Place
 
 if TYPE_CHECKING:
     from kcap.net.segments import SegmentParser
 
-ABSENT, CLEAN, SLOW = 0, 1, 2
-"""What the kernel says of a packet: surely no segment, read, or for the plain path to judge."""
 ETHERNET, SLL, SLL2, NULL, LOOP = 1, 113, 276, 0, 108
-COLUMNS = ("seq", "ack", "flags", "window", "payload", "captured", "length")
 
 
 def parse_arrays(batch: PacketBatch, parser: "SegmentParser") -> SegmentBatch:
     """As `SegmentParser.parse`."""
+    found = parse_columns(batch, parser)
+    return found.lists(np.flatnonzero(found.state != ABSENT))
+
+
+def parse_columns(batch: PacketBatch, parser: "SegmentParser") -> SegmentColumns:
+    """The same, left in arrays."""
     count = len(batch)
-    columns = np.empty((len(COLUMNS), count), np.int64)
+    columns = np.empty((len(NAMES), count), np.int64)
     flow_at = np.empty(count, np.int64)
     flow_size = np.empty(count, np.int64)
     state = np.empty(count, np.uint8)
     links: Any = np.full(count, batch.link) if isinstance(batch.link, int) else np.asarray(batch.link)
     data = np.frombuffer(batch.buffer, np.uint8)
     parse_packets(data, batch.start, batch.captured, links, columns, flow_at, flow_size, state)
-    out = SegmentBatch(batch.file, batch.buffer)
-    flows: dict[int, bytes] = {}
-    others: dict[int, bytes] = {}
+    times: Any = batch.time_ns
+    positions: Any = batch.position
+    out = SegmentColumns(
+        batch.file, batch.first_packet, batch.buffer, data, times, positions, columns, flow_at, flow_size, state
+    )
     for index in np.flatnonzero(state == SLOW).tolist():
         found = read_slowly(batch, parser, index, int(links[index]))
         if found is None:
             state[index] = ABSENT
             continue
-        flows[index], columns[:, index] = found[0], found[1:8]
+        out.flows[index], columns[:, index] = found[0], found[1:8]
+        flow_at[index] = flow_size[index] = 0
         if found[8] is not None:
-            others[index] = found[8]
-    present = state != ABSENT
-    kept = columns if present.all() else columns[:, present]
-    for name, column in zip(COLUMNS, kept.tolist()):
-        setattr(out, name, column)
-    where = np.flatnonzero(present)
-    out.packet = (where + batch.first_packet).tolist()
-    times: Any = batch.time_ns
-    positions: Any = batch.position
-    out.time_ns, out.position = times[where].tolist(), positions[where].tolist()
-    buffer, starts, sizes = batch.buffer, flow_at[where].tolist(), flow_size[where]
-    if flows or (len(sizes) and sizes.min() != sizes.max()):
-        out.flow = [
-            buffer[start : start + size] if size else flows[index]
-            for index, start, size in zip(where.tolist(), starts, np.where(state[where] == CLEAN, sizes, 0).tolist())
-        ]
-    elif len(sizes):
-        size = int(sizes[0])
-        out.flow = [buffer[start : start + size] for start in starts]
-    if others:
-        out.buffers = {int(np.searchsorted(where, index)): other for index, other in others.items()}
+            out.others[index] = found[8]
     return out
 
 

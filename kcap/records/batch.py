@@ -12,12 +12,7 @@ from typing import Any, Final
 from kcap.decode.json import base64
 from kcap.model import Buffer
 from kcap.wire.codecs import codec_name
-
-MINIMA: Final = {0: 26, 1: 34, 2: 61}
-"""Magic -> least bytes of a batch or message, with the 12 of offset and size (DefaultRecordBatch, LegacyRecord)."""
-
-MAGIC_AT: Final = 16
-"""Where the magic stands in every format."""
+from kcap.wire.formats import MAGIC_AT, MESSAGE0_MIN, MINIMA, OVERHEAD, SIZE_AT
 
 TIMESTAMP_TYPES: Final = ("CreateTime", "LogAppendTime")
 
@@ -172,10 +167,10 @@ _JSON: Final = (
 
 def spans(blob: Buffer, start: int, end: int) -> Iterator[tuple[int, int, int]]:
     """(start, end, magic) of every complete batch in `blob[start:end]`, in order, up to the first that is not one."""
-    while end - start >= MINIMA[0]:
-        total = 12 + _SIZE(blob, start + 8)[0]
+    while end - start >= MESSAGE0_MIN:
+        total = OVERHEAD + _SIZE(blob, start + SIZE_AT)[0]
         magic = blob[start + MAGIC_AT]
-        if total < MINIMA.get(magic, 1 << 40) or total > end - start:
+        if magic >= len(MINIMA) or total < MINIMA[magic] or total > end - start:
             return
         yield start, start + total, magic
         start += total

@@ -10,14 +10,14 @@ from kcap.records.batch import TIMESTAMP_TYPES, Batch, Contents, Record, spans
 from kcap.records.magic2 import inflated_limit
 from kcap.wire.checksums import crc32
 from kcap.wire.codecs import inflate
+from kcap.wire.formats import CODEC_MASK, MAGIC_AT, MESSAGE_ATTRIBUTES_AT
 from kcap.wire.varints import DamageError, short_of
 
 _HEADER = Struct(">qiIbb")
 """Offset, size, CRC, magic, attributes."""
 _LENGTH = Struct(">i")
 _TIMESTAMP = Struct(">q")
-_CRC_FROM = 16
-_CODEC, _LOG_APPEND = 0x07, 0x08
+_LOG_APPEND = 0x08
 NO_TIMESTAMP = -1
 
 
@@ -29,7 +29,7 @@ def read_message(blob: bytes, start: int, end: int) -> Batch:
         start=start,
         end=end,
         magic=magic,
-        codec_id=attributes & _CODEC,
+        codec_id=attributes & CODEC_MASK,
         base_offset=offset,
         last_offset=offset,
         timestamp_type=TIMESTAMP_TYPES[bool(attributes & _LOG_APPEND)] if magic else "NoTimestampType",
@@ -49,7 +49,7 @@ def read_message(blob: bytes, start: int, end: int) -> Batch:
 
 
 def _checksum(batch: Batch) -> int:
-    return crc32(memoryview(batch.blob)[batch.start + _CRC_FROM : batch.end])
+    return crc32(memoryview(batch.blob)[batch.start + MAGIC_AT : batch.end])
 
 
 def _fields(batch: Batch) -> tuple[bytes | None, bytes | None]:
@@ -84,8 +84,8 @@ def _unwrapped(wrapper: Batch, value: bytes) -> Contents:
     blob = bytes(inflated.data)
     end = 0
     for start, end, magic in spans(blob, 0, len(blob)):
-        attributes = blob[start + _HEADER.size - 1]
-        if magic > 1 or attributes & _CODEC:
+        attributes = blob[start + MESSAGE_ATTRIBUTES_AT]
+        if magic > 1 or attributes & CODEC_MASK:
             contents.fault = contents.fault or "a compressed message inside a compressed one"
             break
         inner = read_message(blob, start, end).contents

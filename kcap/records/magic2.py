@@ -10,6 +10,7 @@ from kcap.records.batch import TIMESTAMP_TYPES, Batch, Contents, Record
 from kcap.records.control import read_control
 from kcap.wire.checksums import crc32c
 from kcap.wire.codecs import inflate
+from kcap.wire.formats import BATCH_ATTRIBUTES_AT, CODEC_MASK
 from kcap.wire.text import decode_text
 from kcap.wire.varints import DamageError, read_varint, read_varlong, short_of
 
@@ -17,8 +18,7 @@ HEADER = Struct(">qiibIhiqqqhii")
 """Base offset, size, partition leader epoch, magic, CRC, attributes, last offset delta, base timestamp, max timestamp,
 producer id, producer epoch, base sequence, record count."""
 
-_CRC_FROM = 21
-_CODEC, _LOG_APPEND, _TRANSACTIONAL, _CONTROL, _DELETE_HORIZON = 0x07, 0x08, 0x10, 0x20, 0x40
+_LOG_APPEND, _TRANSACTIONAL, _CONTROL, _DELETE_HORIZON = 0x08, 0x10, 0x20, 0x40
 
 
 def read_batch(blob: bytes, start: int, end: int) -> Batch:
@@ -31,7 +31,7 @@ def read_batch(blob: bytes, start: int, end: int) -> Batch:
         start=start,
         end=end,
         magic=magic,
-        codec_id=attributes & _CODEC,
+        codec_id=attributes & CODEC_MASK,
         base_offset=base,
         last_offset=base + delta,
         timestamp_type=TIMESTAMP_TYPES[bool(attributes & _LOG_APPEND)],
@@ -52,7 +52,7 @@ def read_batch(blob: bytes, start: int, end: int) -> Batch:
 
 
 def _checksum(batch: Batch) -> int:
-    return crc32c(memoryview(batch.blob)[batch.start + _CRC_FROM : batch.end])
+    return crc32c(memoryview(batch.blob)[batch.start + BATCH_ATTRIBUTES_AT : batch.end])
 
 
 def inflated_limit(size: int) -> int:

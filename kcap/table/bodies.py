@@ -14,7 +14,7 @@ import pyarrow as pa
 from kcap.decode import slots
 from kcap.kafka.bodies import BodyBatch, BodyValues
 from kcap.kafka.frames import NO_BODY
-from kcap.table.vectors import Vector, nothing
+from kcap.table.vectors import Vector, nothing, raw
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -133,7 +133,7 @@ def encoded(data: "Bytes", starts: "Int64s", ends: "Int64s") -> tuple["Int64s", 
     coded = pa.Array.from_buffers(
         pa.binary(), len(sizes), [None, pa.py_buffer(offsets), pa.py_buffer(picked)]
     ).dictionary_encode()
-    return np.where(absent, -1, coded.indices.to_numpy()), coded.dictionary.to_pylist()
+    return np.where(absent, -1, raw(coded.indices, np.int32)), coded.dictionary.to_pylist()
 
 
 def encoded_ids(data: "Bytes", starts: "Int64s") -> tuple["Int64s", list[bytes]]:
@@ -141,4 +141,4 @@ def encoded_ids(data: "Bytes", starts: "Int64s") -> tuple["Int64s", list[bytes]]
     absent = starts < 0
     picked = data[np.where(absent, 0, starts)[:, None] + np.arange(ID_BYTES)] if len(data) else np.zeros((0, ID_BYTES), np.uint8)
     coded = pa.Array.from_buffers(pa.binary(ID_BYTES), len(starts), [None, pa.py_buffer(picked)]).dictionary_encode()
-    return np.where(absent, -1, coded.indices.to_numpy()), coded.dictionary.to_pylist()
+    return np.where(absent, -1, raw(coded.indices, np.int32)), coded.dictionary.to_pylist()

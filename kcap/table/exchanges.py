@@ -23,7 +23,7 @@ from kcap.schema.errors import ERRORS
 from kcap.table.bodies import Messages, Side, encoded
 from kcap.table.schema import TYPES, arrow_schema
 from kcap.table.topics import Topics
-from kcap.table.vectors import Vector, vector
+from kcap.table.vectors import Vector, raw, vector
 
 if TYPE_CHECKING:
     from kcap.table.vectors import Bools, Int64s
@@ -126,7 +126,10 @@ class Exchanges:
 
     def is_outcome(self, name: str) -> "Bools":
         """Which rows ended so."""
-        return np.asarray(pa.compute.equal(self.outcomes, name))
+        coded = self.outcomes.dictionary_encode()
+        names = coded.dictionary.to_pylist()
+        found: Bools = raw(coded.indices, np.int32) == (names.index(name) if name in names else -1)
+        return found
 
     # -- the connection -----------------------------------------------------------------------------------------------
     def constant(self, name: str, kind: pa.DataType) -> pa.Array:

@@ -4,7 +4,7 @@ Law: what stands in `values` where `valid` is False means nothing and never reac
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 
     Int64s = NDArray[np.int64]
     Bools = NDArray[np.bool_]
+
+
+NUMPY: Final = {pa.int8(): np.int8, pa.int16(): np.int16, pa.int32(): np.int32}
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +62,7 @@ class Vector:
         """As an array of an integer type that holds the values."""
         if self.nothing:
             return pa.nulls(len(self.values), kind)
-        values = self.values if kind == pa.int64() else self.values.astype(kind.to_pandas_dtype())
+        values = self.values if kind == pa.int64() else self.values.astype(NUMPY[kind])
         return pa.array(values, kind, mask=None if self.valid is None else ~self.valid)
 
 
@@ -70,16 +73,23 @@ def both(first: "Bools | None", second: "Bools | None") -> "Bools | None":
     return first & second
 
 
-def vector(made: pa.Array) -> Vector:
-    """An array of int64 as a vector."""
-    size = len(made)
-    if not made.null_count:
-        return Vector(made.to_numpy(), None)
-    if made.null_count == size:
-        return nothing(size)
+def raw(made: pa.Array, kind: "type[np.generic]") -> "NDArray[Any]":
+    """The values of an array that starts at its buffer's beginning; pyarrow's own `to_numpy` would import pandas."""
     data = made.buffers()[1]
     assert data is not None
-    return Vector(np.frombuffer(data, np.int64, size), np.asarray(made.is_valid()))
+    return np.frombuffer(data, kind, len(made))
+
+
+def vector(made: pa.Array) -> Vector:
+    """A fresh array of int64 as a vector."""
+    size = len(made)
+    if not made.null_count:
+        return Vector(raw(made, np.int64), None) if size else nothing(0)
+    bits = made.buffers()[0]
+    if made.null_count == size or bits is None:
+        return nothing(size)
+    valid = np.unpackbits(np.frombuffer(bits, np.uint8), count=size, bitorder="little")
+    return Vector(raw(made, np.int64), valid.view(np.bool_))
 
 
 def nothing(size: int) -> Vector:

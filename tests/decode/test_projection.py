@@ -2,6 +2,9 @@
 
 import pickle
 import random
+import subprocess
+import sys
+from importlib.util import find_spec
 from typing import Any
 
 import pytest
@@ -9,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kcap.decode import projection, slots
-from kcap.decode.projection import COMPLETE, MALFORMED, SHORT, TRAILING, Projection, Resumable, project
+from kcap.decode.projection import COMPLETE, MALFORMED, SHORT, TRAILING, UNKNOWN, Projection, Resumable, project
 from tests.decode.oracle import columns
 from tests.decode.samples import body_of, decode, program, sample, vectors
 
@@ -163,7 +166,7 @@ def test_a_large_frame_is_stepped_over() -> None:
         resumed.feed(body[at : at + 1460])
         assert len(resumed._tail) < 100
     result = resumed.result()
-    assert result.status == (COMPLETE,)
+    assert list(result.status) == [COMPLETE]
     assert result.column("records_bytes") == [len(records)]
     assert result.column("batch_count") == [1]
 
@@ -210,3 +213,39 @@ def test_columns_by_name() -> None:
     groups = [None if span is None else buffer[slice(*span)].decode() for span in result.spans("group_id")]
     assert groups == [v["body"].get("groupId") for v in found]
     assert len(project(b"", [], [], [])) == 0
+
+
+def test_messages_of_unknown_apis_are_left_out() -> None:
+    """Program -1: no value, no status of reading, by either interpreter."""
+    vector = next(v for v in sample("messages") if v["api"] == "Heartbeat" and v["kind"] == "request")
+    body, number = body_of(vector), program(vector)
+    for engine in ("plain", "jit") if find_spec("numba") else ("plain",):
+        result = project(body * 2, [0, len(body)], [len(body), 2 * len(body)], [-1, number], engine=engine)  # type: ignore[arg-type]
+        assert (int(result.status[0]), int(result.mask[0]), int(result.position[0])) == (UNKNOWN, 0, 0)
+        assert int(result.status[1]) == COMPLETE
+
+
+def test_everything_works_without_numba() -> None:
+    """Where numba is not installed the plain interpreter goes on, whatever the batch."""
+    run = (
+        "import sys\n"
+        "sys.modules['numba'] = None\n"
+        "from kcap.decode import projection\n"
+        "projection.JIT_AFTER = 0\n"
+        "number = projection.program_index(12, 0, 1)\n"
+        "assert projection.project(bytes(2), [0] * 9, [2] * 9, [number] * 9).column('error_code') == [0] * 9\n"
+    )
+    assert subprocess.run([sys.executable, "-c", run], check=False).returncode == 0
+
+
+def test_numba_is_taken_when_it_pays(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Small inputs never import it; after enough messages it is used, with the same result."""
+    pytest.importorskip("numba")
+    buffer, starts, ends, programs = batch(sample("messages"))
+    monkeypatch.setattr(projection._engines, "messages", 0)
+    plain = project(buffer, starts, ends, programs)
+    assert isinstance(plain.status, list)
+    monkeypatch.setattr(projection, "JIT_AFTER", 1)
+    jitted = project(buffer, starts, ends, programs)
+    assert not isinstance(jitted.status, list)
+    assert equal(plain, jitted)

@@ -12,7 +12,7 @@ from tests.support.wire import Tap, analyze, metadata, metadata_answer
     [
         (b"GET / HTTP/1.1\r\n", b"", "http", "http"),
         (b"\x16\x03\x01\0\x05hello", b"\x16\x03\x03\0\0", "tls", "tls"),
-        (b"\x80\x81\x82\x83junk", b"", "opaque", None),
+        (b"\x80\x81\x82\x83junk", b"", "opaque", "8 bytes, too few to tell"),
         (b"", b"", "empty", None),
         (b"", b"HTTP/1.1 408\r\n", "opaque", "http"),
     ],
