@@ -1,7 +1,7 @@
-"""Arrow without pandas: pyarrow imports pandas at its first array, to know its objects when it meets one.
+"""Arrow without pandas: pyarrow imports pandas with its first array, to know its objects when it meets one.
 
-That is 0.3 s and 40 MB which no command needs. Where something asks for pandas outright later, pyarrow looks again and finds it;
-so this is for kcap's own process, and only the command line does it.
+That is 0.3 s and 40 MB which no command needs. Where pandas is asked for outright later, pyarrow looks again and finds it; but it
+may not know pandas' own missing values then, so this is for kcap's own process alone.
 """
 
 import sys
@@ -22,13 +22,13 @@ class _NotNow:
 
 
 def load_arrow() -> None:
-    """Imports pyarrow and makes its first array; pandas stays where it is unless it is loaded already."""
+    """Imports pyarrow and makes it look for pandas, in both places where it does, while there is none to be found."""
     import pyarrow as pa
 
     if "pandas" in sys.modules:
         return
     sys.meta_path.insert(0, _NotNow)
     try:
-        pa.array([], pa.int64())
+        pa.array([0]).to_numpy()
     finally:
         sys.meta_path.remove(_NotNow)

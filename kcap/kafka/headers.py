@@ -9,7 +9,7 @@ import re
 from struct import Struct
 from typing import NamedTuple
 
-from kcap.decode.projection import program_index, project
+from kcap.decode.projection import COMPLETE, program_index, project
 from kcap.schema.registry import api_keys, request_header_version, version_range
 
 REQUEST_HEAD = Struct(">ihhih")
@@ -101,7 +101,7 @@ def body_fits(data: bytes | bytearray, header: RequestHeader) -> bool:
     program = program_index(header.api_key, header.api_version, 0)
     if program < 0:
         return False
-    return project(bytes(data), [header.body], [len(data)], [program]).status[0] == 0
+    return project(bytes(data), [header.body], [len(data)], [program], engine="plain").status[0] == COMPLETE
 
 
 def believable(header: RequestHeader) -> bool:

@@ -146,7 +146,7 @@ class ResponseFramer(Framer):
         index = program(waiting.api_key, waiting.api_version, RESPONSE)
         if index < 0 or size > limits.FRAME_GATHERED_MAX or region.have(at) < 4 + size:
             return True
-        return project(region.data, [at + HEAD], [at + 4 + size], [index]).status[0] == COMPLETE
+        return project(region.data, [at + HEAD], [at + 4 + size], [index], engine="plain").status[0] == COMPLETE
 
     def _fetch(self, correlation: int) -> bool:
         waiting = next((x for x in self.pairing.outstanding if x.correlation_id == correlation), None)
