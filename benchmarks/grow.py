@@ -2,9 +2,9 @@
 
 usage: python benchmarks/grow.py SOURCE.pcap OUT.pcap --size 300M [--overlap 4]
 
-In: a classic pcap of Ethernet and IPv4. Every replay has addresses of its own (the second and third octet of the lower port's
-peer change) and starts when the one before is 1/overlap through, so that `overlap` replays are on the wire at once. Checksums are
-not mended; kcap and tshark do not look at them. Prints what was made as one line of JSON.
+In: a classic pcap of Ethernet and IPv4. Every replay has client addresses of its own (two octets change) and starts when the one
+before is 1/overlap through, so that `overlap` replays are on the wire at once. Checksums are not mended; kcap and tshark do not
+look at them. Prints what was made as one line of JSON.
 """
 
 import argparse
@@ -61,7 +61,7 @@ def main() -> None:
         for time, wire, packet in heapq.merge(*(replay(source, i, i * step) for i in range(count)), key=lambda p: p[0]):
             out.write(RECORD.pack(time // 1_000_000, time % 1_000_000, len(packet), wire) + packet)
             made += 1
-    print(json.dumps({"packets": made, "replays": count, "bytes": options.out.stat().st_size}))  # noqa: T201 - a script
+    print(json.dumps({"packets": made, "replays": count, "bytes": options.out.stat().st_size}))
 
 
 if __name__ == "__main__":

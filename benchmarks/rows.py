@@ -1,4 +1,4 @@
-"""kcap rows against tshark with the Kafka dissector: CPU, wall and memory on the same file, taking turns in the same run.
+"""`kcap rows` against tshark with the Kafka dissector: CPU, wall time and memory on the same file, taking turns.
 
 usage: python benchmarks/rows.py BIG.pcap [--ports 9092,9094] [--rounds 3] [--kcap .venv/bin/kcap]
 

@@ -31,4 +31,6 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'kcap' has no attribute {name!r}")
     from importlib import import_module
 
+    if place[0] == "kcap.decode.message":
+        import_module("kcap.records.nodes")  # the trees of messages open their records fields with it
     return getattr(import_module(place[0]), place[1])

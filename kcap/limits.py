@@ -134,3 +134,20 @@ INFLATED_BYTES_MAX = 16 << 20
 
 INFLATED_RATIO_MAX = 64
 """A larger batch may grow to this many times its size; JSON logs reach 20 to 40 under zstd. What lies beyond is not read."""
+
+# --- the fast lane ---------------------------------------------------------------------------------------------------
+LANE_PACKETS = 512
+"""Packets walked between looks at which connections may enter the lane: a look costs some 50 us, a new connection waits for half of them."""
+
+LANE_CONNECTIONS = 4096
+"""Connections in the lane, some 5 KiB each; more than that stay with the machines."""
+
+LANE_FRAME_MAX = 1 << 20
+"""Larger frames stay with the machines when they span packets: room for the whole frame is kept from its first byte on."""
+
+LANE_WAIT_MAX = 256
+"""Looks that a connection stays away at most which had to leave the lane; it doubles each time."""
+
+LANE_MOVED_BODY = 4 << 10
+LANE_MOVED_BYTES = 1 << 20
+"""Bodies up to this size, and this many bytes in all, go over to the next batch with a request that still waits; others leave their values."""

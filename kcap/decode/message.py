@@ -14,13 +14,9 @@ from kcap.decode.tree import message_tree
 from kcap.errors import UsageError
 from kcap.model import Buffer
 from kcap.schema import facts, registry
+from kcap.schema.quirks import UNPREFIXED
 from kcap.wire.cursor import Cursor
 from kcap.wire.varints import DamageError
-
-HEADER_LESS = frozenset(
-    {"KRaftVersionRecord", "LeaderChangeMessage", "SnapshotFooterRecord", "SnapshotHeaderRecord", "VotersRecord"}
-)
-"""Values of KRaft control records have no prefix; their first field is their version (ControlRecordUtils.java)."""
 
 
 @dataclass(slots=True)
@@ -190,7 +186,7 @@ _PREFIXES = {
 
 def _prefix(message: facts.Message, cursor: Cursor, header: Header) -> int:
     """Steps over what stands before a blob's body and returns its schema version."""
-    if message.name in HEADER_LESS:
+    if message.name in UNPREFIXED:
         version = cursor.read_int16()
         cursor.position -= 2
         return version if message.variant(version) else 0

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from kcap.decode import ops, slots
 from kcap.schema import registry
-from kcap.schema.facts import Field, Message, Variant, within
+from kcap.schema.facts import Field, Message, Variant, message, within
 from kcap.schema.quirks import ERROR_SUFFIX
 
 Row = tuple[int, int, int, int]
@@ -288,17 +288,19 @@ def compile_plan(message: Message, version: int) -> Plan | None:
     )
 
 
-@functools.cache
+_PLANS_MAX: Final = 4096
+"""Plans kept: above all that exist, below what the versions of a hostile capture could fill."""
+
+
+@functools.lru_cache(_PLANS_MAX)
 def plan_for(api_key: int, version: int, side: int) -> Plan | None:
     """The plan of a request (side 0) or response (side 1) body; None for an unknown API or version."""
-    message = registry.body(api_key, side)
-    return compile_plan(message, version) if message else None
+    found = registry.body(api_key, side)
+    return compile_plan(found, version) if found else None
 
 
-@functools.cache
+@functools.lru_cache(_PLANS_MAX)
 def plan_of(name: str, version: int) -> Plan | None:
     """The plan of any message by its schema name; None where there is no such name or version."""
-    from kcap.schema.facts import message
-
     found = message(name)
     return compile_plan(found, version) if found else None

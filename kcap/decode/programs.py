@@ -68,11 +68,13 @@ def program_index(api_key: int, version: int, side: int) -> int:
     place = (api_key, version, side)
     index = _INDEX.get(place)
     if index is None:
-        index = _INDEX[place] = _compile(api_key, version, side)
+        index = _compile(api_key, version, side)
+        if index >= 0:  # what is unknown has no end, and may not fill the memory
+            _INDEX[place] = index
     return index
 
 
 def place_of(row: int) -> tuple[tuple[int, int, int], int]:
     """The inverse for a row inside a program: its (API key, version, side) and how far behind the program's first row it is."""
-    start, place = max((index, place) for place, index in _INDEX.items() if 0 <= index <= row)
+    start, place = max((index, place) for place, index in _INDEX.items() if index <= row)
     return place, row - start

@@ -5,9 +5,11 @@ own; of a damaged body what was read stays and the rest is one `undecoded` node;
 """
 
 from collections.abc import Callable, Sequence
+from struct import Struct
 from typing import TYPE_CHECKING, Final
 
 from kcap.decode import ops
+from kcap.decode.blobs import blob_plan
 from kcap.decode.json import ARRAYS, BYTES, RECORDS, STRINGS, UNPACKED, Reader, single
 from kcap.decode.nodes import Buffers, Node, Tiler
 from kcap.decode.plan import Label, Plan
@@ -108,8 +110,22 @@ class _Body:
         value = None if at < 0 else bytes(cursor.buffer[at:end])
         node = tiler.add(name, start, value, words(name, "bytes", value))
         opener = OPENERS.get("records") if op in RECORDS else None
+        inner = blob_plan(self.plan.message, name, value) if value else None
         if opener and value:
             node.expand = lambda: self.opened(opener, start, at, end)
+        elif inner:
+            node.words += f", {inner.message} v{inner.version}"
+            body = _Body(inner, self.buffers, self.buffer)
+            node.expand = lambda: self.opened(body.blob, start, at, end)
+
+    def blob(self, buffers: Buffers, buffer: int, start: int, end: int) -> list[Node]:
+        """The version of a blob and its fields, by this body's plan."""
+
+        def build(tiler: Tiler) -> None:
+            tiler.fixed("version", Struct(">h"))
+            self.fields(0, len(self.plan.rows) - 1, tiler)
+
+        return Tiler(buffers, buffer, start, end).finish(build)
 
     def opened(self, opener: Callable[..., Sequence[Node]], start: int, at: int, end: int) -> list[Node]:
         """The length of a bytes field, then the nodes of what it holds."""

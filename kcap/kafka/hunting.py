@@ -34,6 +34,8 @@ class Region:
     def __init__(self) -> None:
         self.data = bytearray()
         self.holes: list[tuple[int, int]] = []
+        self.starts: set[int] = set()
+        """Where segments begin."""
 
     def __len__(self) -> int:
         return len(self.data)
@@ -62,6 +64,7 @@ class Region:
 
     def add(self, piece: Piece) -> None:
         """The next bytes."""
+        self.starts.add(len(self.data))
         self.data += piece.data
         self.hole(piece.length - len(piece.data))
 
@@ -78,6 +81,7 @@ class Region:
         """Forgets the first bytes."""
         del self.data[:size]
         self.holes = [(max(0, start - size), end - size) for start, end in self.holes if end > size]
+        self.starts = {start - size for start in self.starts if start >= size}
 
 
 class Judge(Protocol):

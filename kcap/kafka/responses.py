@@ -172,4 +172,7 @@ class ResponseFramer(Framer):
             return next_size >= 4 and (self._known(next_correlation) or (first and 0 < next_correlation - correlation < 1000))
         if region.comes(following, HEAD) and not final:
             return None
-        return following == len(region) or (not first and following < len(region) and have < 4)
+        if following == len(region) or (not first and following < len(region) and have < 4):
+            return True
+        # the capture ends inside it: a known id where a segment starts is no chance
+        return following > len(region) and known and at in region.starts

@@ -23,6 +23,12 @@ ERROR_SUFFIX = "ErrorCode"
 """An int16 field of a response whose name ends so is an error field: ErrorCode, PartitionErrorCode, TopicConfigErrorCode and
 AcknowledgeErrorCode are all there are up to Kafka 4.4; a test looks at every schema."""
 
+UNPREFIXED = frozenset(
+    {"KRaftVersionRecord", "LeaderChangeMessage", "SnapshotFooterRecord", "SnapshotHeaderRecord", "VotersRecord"}
+)
+"""Blobs without a version in front: values of KRaft control records, whose first field is their version
+(ControlRecordUtils.java)."""
+
 
 def response_version(key: int, version: int, first_bytes_of_body: bytes | bytearray | memoryview) -> int:
     """The version in which a response body is written, given the version asked for and at least its first two bytes."""

@@ -29,6 +29,10 @@ if TYPE_CHECKING:
     from kcap.table.vectors import Bools, Int64s
 
 PART: Final = {name: at for at, name in enumerate(ROW)}
+TEXTS: Final = frozenset({"client_id", "outcome", "reason"})
+WHOLE_ROW: Final = pa.struct([(name, pa.string() if name in TEXTS else pa.int64()) for name in ROW])
+WHOLE_FROM: Final = 16
+"""Columns from which on it is quicker to turn whole rows than to pick parts from them."""
 REF_FILE_SHIFT: Final = 40
 REF_PACKET: Final = (1 << REF_FILE_SHIFT) - 1
 TOKEN: Final = "SaslToken"  # noqa: S105 - the name of a row, no secret
@@ -90,17 +94,26 @@ ERROR_NAMES: Final = Names([ERRORS.get(code) for code in range(ERROR_BASE, max(E
 class Exchanges:
     """A batch being turned; what several columns need is made once."""
 
-    def __init__(self, batch: RowBatch, files: Names) -> None:
+    def __init__(self, batch: RowBatch, files: Names, *, whole: bool = False) -> None:
         self.batch = batch
         self.size = len(batch.rows)
         self.files = files
+        self._whole = pa.array(batch.rows, WHOLE_ROW) if whole else None
         self._arrays: dict[str, pa.Array] = {}
         self._vectors: dict[str, Vector] = {}
 
     # -- parts of the row ---------------------------------------------------------------------------------------------
-    def part(self, name: str) -> list[object]:
-        """One part of every row. Turning all rows at once by `zip` takes longer: it goes through memory more often."""
-        return list(map(itemgetter(PART[name]), self.batch.rows))
+    def array(self, name: str) -> pa.Array:
+        """One part of every row, as it comes."""
+        found = self._arrays.get(name)
+        if found is None:
+            at = PART[name]
+            if self._whole is not None:
+                found = self._whole.field(at)
+            else:
+                found = pa.array(list(map(itemgetter(at), self.batch.rows)), WHOLE_ROW.field(at).type)
+            self._arrays[name] = found
+        return found
 
     def number(self, name: str) -> Vector:
         """One part of every row, integers."""
@@ -109,20 +122,9 @@ class Exchanges:
             found = self._vectors[name] = vector(self.array(name))
         return found
 
-    def array(self, name: str) -> pa.Array:
-        """One part of every row, integers as they come."""
-        found = self._arrays.get(name)
-        if found is None:
-            found = self._arrays[name] = pa.array(self.part(name), pa.int64())
-        return found
-
-    def text(self, name: str) -> pa.Array:
-        """One part of every row, strings."""
-        return pa.array(self.part(name), pa.string())
-
     @cached_property
     def outcomes(self) -> pa.Array:
-        return self.text("outcome")
+        return self.array("outcome")
 
     def is_outcome(self, name: str) -> "Bools":
         """Which rows ended so."""
@@ -313,10 +315,10 @@ MAKERS: Final[dict[str, Callable[[Exchanges], pa.Array]]] = {
     "server_ip": lambda rows: rows.constant("server_ip", pa.string()),
     "server_port": lambda rows: rows.constant("server_port", pa.int32()),
     "api": lambda rows: rows.api(),
-    "client_id": lambda rows: rows.text("client_id"),
+    "client_id": lambda rows: rows.array("client_id"),
     "tls": lambda rows: pa.array(np.zeros(rows.size, np.bool_)),
     "outcome": lambda rows: rows.outcomes,
-    "reason": lambda rows: rows.text("reason"),
+    "reason": lambda rows: rows.array("reason"),
     "request_first_packet": lambda rows: rows.packet("request_first_ref"),
     "request_last_packet": lambda rows: rows.packet("request_last_ref"),
     "response_first_packet": lambda rows: rows.packet("response_first_ref"),
@@ -372,5 +374,5 @@ class ExchangeTable:
 
     def turn(self, batch: RowBatch) -> pa.RecordBatch:
         """One batch as Arrow."""
-        rows = Exchanges(batch, self._files)
+        rows = Exchanges(batch, self._files, whole=len(self._makers) >= WHOLE_FROM)
         return pa.RecordBatch.from_arrays([make(rows) for make in self._makers], schema=self.schema)

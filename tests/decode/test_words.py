@@ -1,6 +1,7 @@
 """Values in words."""
 
-from kcap.decode.words import timestamp_words, words
+from kcap.decode.words import _FIELDS, timestamp_words, words
+from tests.decode.test_slots import all_fields
 
 
 def test_what_people_read() -> None:
@@ -11,6 +12,8 @@ def test_what_people_read() -> None:
     assert words("Acks", "int16", -1) == "-1 all"
     assert words("IsolationLevel", "int8", 1) == "1 read_committed"
     assert words("IsolationLevel", "int8", 7) == "7"
+    assert words("Operation", "int8", 3) == "3 read"
+    assert words("CompressionType", "int8", 4) == "4 zstd"
     assert words("Rack", "string", None) == "null"
     assert words("Name", "string", "a") == "a"
     assert words("IsInternal", "bool", True) == "true"
@@ -19,6 +22,12 @@ def test_what_people_read() -> None:
     assert words("Timestamp", "int64", -2) == "-2 earliest"
     assert words("Offset", "int64", 1_700_000_000_123) == "1700000000123"
     assert words("Ratio", "float64", 0.5) == "0.5"
+
+
+def test_every_table_is_about_a_field() -> None:
+    """A name that no message has is a mistake."""
+    names = {field.name for _, _, field in all_fields()} | {"RequestApiKey"}
+    assert set(_FIELDS) <= names
 
 
 def test_times_that_are_none() -> None:

@@ -1,0 +1,58 @@
+"""Where each fact of a connection stands in the lane's arrays. Pure data.
+
+Law: every number of a connection that the kernel changes has one place here, and `state` carries it there and back.
+"""
+
+from typing import Final
+
+NONE: Final = -(1 << 62)
+"""Stands for None where any other number may occur."""
+
+SLOT_BASE: Final = 1 << 40
+"""Slots of bodies in the lane's own arena are numbered from here, beside those of `Bodies`."""
+
+# A connection: one row of `connections`.
+(
+    LAST, FLAGS, CLIENT, IDENTITY, NAME, NUMBER, ROWS, CORRELATION, ANSWERED, ID_LENGTH, HEAD, COUNT, TAKEN,
+    REQUEST_FRAMES, REQUEST_BYTES, RESPONSE_FRAMES, RESPONSE_BYTES, LIVE,
+) = range(18)  # fmt: skip
+CONNECTION_WIDTH: Final = 18
+
+# A stream: row 2 * slot, plus 1 for the second of its connection.
+(
+    NEXT, NEXT_RAW, ACKED, ACKED_RAW, PACKETS, SEGMENTS, CAPTURED, LAST_START, LAST_NS, TIMED_END, TIMED_NS, RTT_MIN, RTT_SUM, RTT_COUNT,
+    OPEN_START, OPEN_SIZE, OPEN_NS, OPEN_REF, OPEN_LOW, OPEN_HIGH, OPEN_LEFT, OPEN_SLOT, OPEN_AT, FLOW_SIZE,
+) = range(24)  # fmt: skip
+STREAM_WIDTH: Final = 24
+
+# A request that waits: one entry of the connection's ring.
+Q_NUMBER, Q_KEY, Q_VERSION, Q_CORRELATION, Q_SLOT, Q_DONE, Q_FRAME = range(7)
+FRAME: Final = 8
+"""start, size, first_ns, first_ref, last_ns, last_ref, low, high: a frame as in `kafka.frames.Frame`."""
+F_START, F_SIZE, F_FIRST_NS, F_FIRST_REF, F_LAST_NS, F_LAST_REF, F_LOW, F_HIGH = range(FRAME)
+REQUEST_WIDTH: Final = Q_FRAME + FRAME
+RING: Final = 32
+
+# A decided exchange.
+(
+    R_ORDER, R_IDENTITY, R_NAME, R_NUMBER, R_KEY, R_VERSION, R_CORRELATION, R_RTT, R_PREVIOUS, R_FLAGS, R_REQUEST_SLOT, R_RESPONSE_SLOT,
+    R_REQUEST,
+) = range(13)  # fmt: skip
+R_RESPONSE: Final = R_REQUEST + FRAME
+ROW_WIDTH: Final = R_RESPONSE + FRAME
+
+# Counters that kernel and engine share.
+M_ROWS, M_BODIES, M_TOP, M_ORDER, M_REF, M_LEFT, M_GONE, M_FRESH, M_IDENTITIES = range(9)
+META_WIDTH: Final = 9
+
+ID_BYTES: Final = 64
+"""Longer client ids stay with the machines."""
+FLOW_BYTES: Final = 36
+KEYS, VERSIONS = 128, 32
+"""API keys and versions the tables have room for; others stay with the machines."""
+STEPS: Final = 16
+"""Steps up to the acks of a Produce request that the table has room for."""
+STEP_NONE, STEP_FIXED, STEP_STRING, STEP_COMPACT_STRING, STEP_TAGS, STEP_OTHER = range(6)
+
+DONE, LEAVE = -2, -1
+"""What the kernel says of a packet: taken, or for the machines from its beginning; from 0 on: for them from this byte on."""
