@@ -2,9 +2,9 @@
 
 usage: python benchmarks/grow.py SOURCE.pcap OUT.pcap --size 300M [--overlap 4]
 
-In: a classic pcap of Ethernet and IPv4. Every replay has client addresses of its own (two octets change) and starts when the one
-before is 1/overlap through, so that `overlap` replays are on the wire at once. Checksums are not mended; kcap and tshark do not
-look at them. Prints what was made as one line of JSON.
+In: a classic pcap of Ethernet and IPv4. Every replay has client addresses of its own (two octets change) and starts when the
+one before is 1/overlap through, so that `overlap` replays are on the wire at once. Checksums are not mended; kcap and tshark do
+not look at them. Prints what was made as one line of JSON.
 """
 
 import argparse
