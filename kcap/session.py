@@ -1,7 +1,7 @@
 """One capture: reads its files, runs the analyzer, hands out tables and exchanges. The edge where I/O meets the core.
 
-In: paths. Out: batches of decided exchanges, tables, or one exchange at a time with its messages read again from the file. Law: each
-table and each iteration is a pass of its own over the files and sees the same; memory stays flat.
+In: paths. Out: batches of decided exchanges, tables, or one exchange at a time with its messages read again from the file. Law:
+each table and each iteration is a pass of its own over the files and sees the same; memory stays flat.
 """
 
 import os
@@ -179,7 +179,9 @@ def packet_of(batch: PacketBatch, at: int) -> Packet:
     """Entry `at` of a batch."""
     start = batch.start[at]
     link = batch.link if isinstance(batch.link, int) else batch.link[at]
-    return Packet(int(batch.time_ns[at]), bytes(batch.buffer[start : start + batch.captured[at]]), int(batch.wire[at]), int(link))
+    return Packet(
+        int(batch.time_ns[at]), bytes(batch.buffer[start : start + batch.captured[at]]), int(batch.wire[at]), int(link)
+    )
 
 
 def cut_out(pieces: Sequence[tuple[int, bytes, Packet]], place: Place) -> tuple[list[Packet], bytes]:

@@ -1,7 +1,7 @@
 """Arrow without pandas: pyarrow imports pandas with its first array, to know its objects when it meets one.
 
-That is 0.3 s and 40 MB which no command needs. Where pandas is asked for outright later, pyarrow looks again and finds it; but it
-may not know pandas' own missing values then, so this is for kcap's own process alone.
+That is 0.3 s and 40 MB which no command needs. Where pandas is asked for outright later, pyarrow looks again and finds it; but
+it may not know pandas' own missing values then, so this is for kcap's own process alone.
 """
 
 import sys
@@ -14,7 +14,7 @@ class _NotNow:
     """A finder that finds no pandas."""
 
     @staticmethod
-    def find_spec(name: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> ModuleSpec | None:
+    def find_spec(name: str, _path: Sequence[str] | None = None, _target: ModuleType | None = None) -> ModuleSpec | None:
         """Raises for pandas, has no opinion on anything else."""
         if name == "pandas":
             raise ModuleNotFoundError(name, name=name)

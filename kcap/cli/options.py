@@ -34,8 +34,14 @@ def inputs(command: F) -> F:
             "--tls-keylog", metavar="FILE", type=click.Path(exists=True, dir_okay=False),
             help="Secrets of TLS sessions (SSLKEYLOGFILE). Taken, but nothing is decrypted yet.",
         ),
-        click.option("--not-kafka", metavar="PORT", multiple=True, type=click.IntRange(1, PORT_LAST), help="Connections of this port are no Kafka."),
-        click.option("-d", "decode_as", metavar="tcp.port==N,kafka", multiple=True, help="Connections of this port are Kafka, whatever they look like."),
+        click.option(
+            "--not-kafka", metavar="PORT", multiple=True, type=click.IntRange(1, PORT_LAST),
+            help="Connections of this port are no Kafka.",
+        ),
+        click.option(
+            "-d", "decode_as", metavar="tcp.port==N,kafka", multiple=True,
+            help="Connections of this port are Kafka, whatever they look like.",
+        ),
         click.option("-r", "more_files", metavar="FILE", multiple=True, help="Another capture, as tshark users type it."),
         click.argument("files", metavar="FILE...", nargs=-1),
     ):  # fmt: skip

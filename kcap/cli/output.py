@@ -3,7 +3,7 @@
 import os
 import shutil
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, BinaryIO, Final
 
@@ -13,6 +13,8 @@ from kcap.errors import UsageError
 from kcap.session import Capture, Reading
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from kcap.table.frame import Table
     from kcap.table.sink import Sink
     from kcap.table.writers import Writer
@@ -88,8 +90,13 @@ def make_writer(form: str, sink: "Sink", table: "Table", output: str | None, *, 
         from kcap.table.grid import Grid, Look
 
         width = shutil.get_terminal_size().columns if is_terminal(output) else None
-        return Grid(sink, Look(width, color=colored(output), composed=composed))
-    makers = {"jsonl": writers.JsonLines, "csv": writers.Csv, "parquet": writers.Parquet, "arrow": writers.Arrow}
+        return Grid(sink, table.schema, Look(width, color=colored(output), composed=composed))
+    makers: dict[str, Callable[[Sink, pa.Schema], Writer]] = {
+        "jsonl": writers.JsonLines,
+        "csv": writers.Csv,
+        "parquet": writers.Parquet,
+        "arrow": writers.Arrow,
+    }
     return makers[form](sink, table.schema)
 
 

@@ -4,6 +4,8 @@ Imported only when a batch is large enough to pay for numba. Law: slots, spans, 
 whatever the bytes; a side buffer that runs full stops the kernel before that message, to go on with a larger one.
 """
 
+from zlib import crc32
+
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
@@ -54,6 +56,18 @@ _FULL = 4
 """A side buffer has no room for the message."""
 
 Int64s = NDArray[np.int64]
+
+_BUILT_FOR = crc32(repr((ops.OPS, slots.SLOTS, slots.TEXTS, MINIMA, BATCH_ATTRIBUTES_AT, BATCH_COUNT_AT)).encode())
+"""The numbers that are compiled in and stand in other files, whose changes numba's cache does not see."""
+
+
+@njit(cache=True)
+def _built_for():  # type: ignore[no-untyped-def]
+    return _BUILT_FOR
+
+
+if _built_for() != _BUILT_FOR:
+    raise RuntimeError("numba's cache is of another kcap; remove kcap/decode/__pycache__")
 
 
 @njit(cache=True, nogil=True, inline="always")

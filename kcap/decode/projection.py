@@ -29,6 +29,7 @@ __all__ = [
     "Projection",
     "Resumable",
     "acks_of_produce",
+    "acks_steps",
     "program_index",
     "project",
 ]
@@ -99,7 +100,7 @@ class _Engines:
             return False
         try:
             import kcap.decode.jit
-        except (ImportError, RuntimeError):  # numba refuses where it finds no folder for its cache
+        except (ImportError, RuntimeError):  # no numba, no folder for its cache, or a cache of another kcap
             if engine == "jit":
                 raise
             self.missing = True
@@ -281,7 +282,7 @@ class Resumable:
 
 
 @functools.cache
-def _before_acks(version: int) -> tuple[tuple[int, int], ...] | None:
+def acks_steps(version: int) -> tuple[tuple[int, int], ...] | None:
     """(op, size) of the rows of a Produce request up to its acks; None where the version is unknown."""
     plan = plan_for(PRODUCE, version, registry.REQUEST)
     if plan is None:
@@ -299,7 +300,7 @@ def acks_of_produce(buffer: bytes | bytearray | memoryview, start: int, end: int
 
     None where the bytes end before it or the version is unknown.
     """
-    steps = _before_acks(version)
+    steps = acks_steps(version)
     if steps is None:
         return None
     at = start

@@ -51,9 +51,9 @@ class BodyBatch:
     """A closed batch. A slot from 0 on is body `dense[slot]` of the projection, or none; one below NO_BODY is in `carried`."""
 
     arena: bytearray
-    starts: list[int]
-    ends: list[int]
-    dense: list[int]
+    starts: Sequence[int]
+    ends: Sequence[int]
+    dense: Sequence[int]
     """Slot -> message of the projection, -1 for a body that no program reads."""
     projection: Projection
     carried: dict[int, BodyValues]
@@ -135,12 +135,9 @@ class Bodies:
                 self._settled.add(slot)
         return slot
 
-    def close(self) -> BodyBatch:
-        """Projects the batch and starts the next."""
-        dense: list[int] = []
-        starts: list[int] = []
-        ends: list[int] = []
-        programs: list[int] = []
+    def projected(self) -> BodyBatch:
+        """The batch as it stands."""
+        dense, starts, ends, programs = [], [], [], []
         for start, end, index in zip(self.starts, self.ends, self.programs, strict=True):
             dense.append(len(starts) if index >= 0 else -1)
             if index >= 0:
@@ -148,7 +145,22 @@ class Bodies:
                 ends.append(end)
                 programs.append(index)
         projection = project(self.arena, starts, ends, programs)
-        batch = BodyBatch(self.arena, self.starts, self.ends, dense, projection, self.carried)
+        return BodyBatch(self.arena, self.starts, self.ends, dense, projection, self.carried)
+
+    def settle_carried(self, slot: int) -> None:
+        """A row of the lane took these values: nobody else will."""
+        self._settled.add(slot)
+
+    def carry(self, values: BodyValues) -> int:
+        """Keeps values for a request of the lane that still waits; their slot."""
+        slot = self._next_carried
+        self.carried[slot] = values
+        self._next_carried -= 1
+        return slot
+
+    def close(self, batch: BodyBatch | None = None) -> BodyBatch:
+        """Projects the batch, unless the lane has done so together with its own, and starts the next."""
+        batch = batch or self.projected()
         owners, settled = self.owners, self._settled
         self.arena, self.starts, self.ends, self.programs, self.owners = bytearray(), [], [], [], []
         self.carried = {number: values for number, values in batch.carried.items() if number not in settled}
@@ -159,9 +171,7 @@ class Bodies:
                     owner.request_slot = NO_BODY
                     values = batch.values(slot)
                     if values is not None:
-                        owner.request_slot = self._next_carried
-                        self.carried[self._next_carried] = values
-                        self._next_carried -= 1
+                        owner.request_slot = self.carry(values)
             elif type(owner) is Answer and owner.slot == slot:
                 owner.slot = self.add(batch.arena, batch.starts[slot], batch.ends[slot], UNKNOWN, owner)
         return batch

@@ -14,6 +14,7 @@ from kcap.kafka.pairing import Pairing
 from kcap.kafka.recognition import NO_REQUEST, Verdict, from_content, from_first_request, why_not
 from kcap.kafka.requests import RequestFramer
 from kcap.kafka.responses import ResponseFramer
+from kcap.net.connections import ConnectionTable
 from kcap.net.tcp import Connection
 from kcap.weird import WeirdKind
 
@@ -105,6 +106,12 @@ class Conversation:
         self.identity_batch = -1
         self.identity_index = -1
         self.rows = 0
+        self.lane = -1
+        """Place in the fast lane, -1 outside; there the lane knows better what stands in this object and those it refers to."""
+        self.lane_left = 0
+        """How often it had to leave the lane."""
+        self.lane_again = 0
+        """The look from which on it may enter again."""
         self.kept: list[tuple[int, Data | tuple[int, int, int]]] = []
         """What both streams brought while it was not known what they are."""
         for index, stream in enumerate(connection.streams):

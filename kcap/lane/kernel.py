@@ -87,7 +87,7 @@ def enter(stream: int, table: Any, keys: Any, streams: Any) -> None:
     """Puts a stream's flow key into the table."""
     room = table.size - 1
     place = key_hash(keys[stream], 0, streams[stream, FLOW_SIZE]) & room
-    while table[place] != 0:
+    while table[place] > 0:
         place = (place + 1) & room
     table[place] = stream + 1
 

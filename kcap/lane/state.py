@@ -150,6 +150,11 @@ class LaneState:
         """Places of the table that are marked as left."""
         self._more_slots(FIRST_SLOTS)
 
+    def __getstate__(self) -> dict[str, Any]:
+        rows, bodies, top = (int(self.meta[place]) for place in (at.M_ROWS, at.M_BODIES, at.M_TOP))
+        used = {"rows": self.rows[:rows].copy(), "bodies": self.bodies[:, :bodies].copy(), "arena": self.arena[:top].copy()}
+        return self.__dict__ | used
+
     # -- room ---------------------------------------------------------------------------------------------------------
     def _more_slots(self, count: int) -> None:
         first, self.slots = self.slots, count

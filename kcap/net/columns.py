@@ -44,6 +44,10 @@ class SegmentColumns:
     def __len__(self) -> int:
         return len(self.time_ns)
 
+    def all(self) -> SegmentBatch:
+        """All segments."""
+        return self.lists((self.state != ABSENT).nonzero()[0])
+
     def lists(self, where: "Int64s") -> SegmentBatch:
         """The segments at these places, in this order."""
         out = SegmentBatch(self.file, self.buffer)
@@ -63,3 +67,34 @@ class SegmentColumns:
         if self.others:
             out.buffers = {entry: self.others[at] for entry, at in enumerate(where.tolist()) if at in self.others}
         return out
+
+
+def columns_of(batch: SegmentBatch) -> SegmentColumns:
+    """The same segments as columns; the flows stand behind the buffer's own bytes."""
+    import numpy as np
+
+    first = batch.packet[0] if batch.packet else 1
+    where = np.array(batch.packet, np.int64) - first
+    count = len(batch)
+    buffer = batch.buffer + b"".join(batch.flow)
+    span = int(where.max()) + 1 if count else 0
+    sizes = np.array([len(flow) for flow in batch.flow], np.int64)
+    columns: list[Any] = []
+    for values in (batch.time_ns, batch.position, np.cumsum(sizes) - sizes + len(batch.buffer), sizes):
+        column = np.zeros(span, np.int64)
+        column[where] = values
+        columns.append(column)
+    numbers = np.zeros((len(NAMES), span), np.int64)
+    for row, name in zip(numbers, NAMES):
+        row[where] = getattr(batch, name)
+    state = np.full(span, ABSENT, np.uint8)
+    state[where] = CLEAN
+    times, positions, flow_at, flow_size = columns
+    out = SegmentColumns(
+        batch.file, first, buffer, np.frombuffer(buffer, np.uint8), times, positions, numbers, flow_at, flow_size, state
+    )
+    for entry, other in batch.buffers.items():
+        out.others[int(where[entry])] = other
+        out.flows[int(where[entry])] = batch.flow[entry]
+        state[where[entry]] = SLOW
+    return out

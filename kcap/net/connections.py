@@ -48,10 +48,21 @@ class ConnectionTable:
         self.closing: deque[Connection] = deque()
         self.count = 0
         self.time_ns = 0
+        self.order = 0
+        """Place of the packet at hand among all that the fast lane and this table are given."""
+        self.order_base = 0
+        """Place of a file's packet 0."""
         self._swept_ns = 0
 
     def feed(self, batch: SegmentBatch) -> None:
         """Takes segments in capture order."""
+        self.segments(batch)
+        if len(batch):
+            self.advance(max(batch.time_ns))
+
+    def segments(self, batch: SegmentBatch) -> None:
+        """The segments of a batch, without the time that moves on at its end."""
+        order_base = self.order_base
         streams = self.streams
         buffers: Iterable[bytes] = repeat(batch.buffer)
         if batch.buffers:
@@ -63,6 +74,7 @@ class ConnectionTable:
             batch.payload, batch.captured, batch.length, buffers, strict=False,
         )  # fmt: skip
         for time_ns, packet, position, flow, seq, ack, flags, window, at, captured, length, buffer in columns:
+            self.order = order_base + packet
             stream = streams.get(flow)
             # The common case stands here for speed: an open connection in order, the next bytes or none.
             if stream is not None and (flags in plain) and window:
@@ -211,9 +223,13 @@ class ConnectionTable:
                 del self.restless[connection]
         while self.closing and time_ns - (self.closing[0].closing_ns or 0) >= limits.CONNECTION_LINGER_NS:
             self._close(self.closing.popleft(), time_ns)
-        if time_ns - self._swept_ns >= limits.SWEEP_NS:
+        if self.sweeps(time_ns):
             self._swept_ns = time_ns
             self._sweep(time_ns)
+
+    def sweeps(self, time_ns: int) -> bool:
+        """Whether idle connections are looked for at this time."""
+        return time_ns - self._swept_ns >= limits.SWEEP_NS
 
     def _sweep(self, time_ns: int) -> None:
         for connection in {s.connection: None for s in self.streams.values()}:

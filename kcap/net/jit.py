@@ -22,7 +22,7 @@ ETHERNET, SLL, SLL2, NULL, LOOP = 1, 113, 276, 0, 108
 def parse_arrays(batch: PacketBatch, parser: "SegmentParser") -> SegmentBatch:
     """As `SegmentParser.parse`."""
     found = parse_columns(batch, parser)
-    return found.lists(np.flatnonzero(found.state != ABSENT))
+    return found.all()
 
 
 def parse_columns(batch: PacketBatch, parser: "SegmentParser") -> SegmentColumns:

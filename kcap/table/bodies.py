@@ -1,7 +1,7 @@
 """What the bodies of a batch of rows tell, a column at a time.
 
-In: the slots of one side's rows and the `BodyBatch` they point into. Out: integer vectors, texts, spans of topics. Law: a row whose
-body was not kept, or that no program reads, has null in every column; only distinct texts pass through Python.
+In: the slots of one side's rows and the `BodyBatch` they point into. Out: integer vectors, texts, spans of topics. Law: a row
+whose body was not kept, or that no program reads, has null in every column; only distinct texts pass through Python.
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,8 @@ import pyarrow as pa
 from kcap.decode import slots
 from kcap.kafka.bodies import BodyBatch, BodyValues
 from kcap.kafka.frames import NO_BODY
-from kcap.table.vectors import Vector, nothing, raw
+from kcap.table.arrow import binary, coded
+from kcap.table.vectors import Vector, nothing
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -130,15 +131,15 @@ def encoded(data: "Bytes", starts: "Int64s", ends: "Int64s") -> tuple["Int64s", 
     offsets = np.zeros(len(sizes) + 1, np.int32)
     np.cumsum(sizes, out=offsets[1:])
     picked = data[np.arange(offsets[-1]) + np.repeat(starts - offsets[:-1], sizes)]
-    coded = pa.Array.from_buffers(
-        pa.binary(), len(sizes), [None, pa.py_buffer(offsets), pa.py_buffer(picked)]
-    ).dictionary_encode()
-    return np.where(absent, -1, raw(coded.indices, np.int32)), coded.dictionary.to_pylist()
+    numbers, texts = coded(binary(pa.binary(), len(sizes), offsets, picked))
+    return np.where(absent, -1, numbers), texts
 
 
 def encoded_ids(data: "Bytes", starts: "Int64s") -> tuple["Int64s", list[bytes]]:
     """The same for ids, which are all of one size."""
     absent = starts < 0
-    picked = data[np.where(absent, 0, starts)[:, None] + np.arange(ID_BYTES)] if len(data) else np.zeros((0, ID_BYTES), np.uint8)
-    coded = pa.Array.from_buffers(pa.binary(ID_BYTES), len(starts), [None, pa.py_buffer(picked)]).dictionary_encode()
-    return np.where(absent, -1, raw(coded.indices, np.int32)), coded.dictionary.to_pylist()
+    picked = np.zeros((0, ID_BYTES), np.uint8)
+    if len(data):
+        picked = data[np.where(absent, 0, starts)[:, None] + np.arange(ID_BYTES)]
+    numbers, ids = coded(binary(pa.binary(ID_BYTES), len(starts), picked))
+    return np.where(absent, -1, numbers), ids

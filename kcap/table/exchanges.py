@@ -1,13 +1,13 @@
 """Decided exchanges as Arrow: a `RowBatch` in, a record batch of the asked-for columns out.
 
-Law: a column costs only where it is asked for; values are what the rows and bodies say, null where they say nothing. Columns are
-made whole, by numpy and Arrow; a Python loop goes over connections, files, APIs and names, not over rows.
+Law: a column costs only where it is asked for; values are what the rows and bodies say, null where they say nothing. Columns
+are made whole, by numpy and Arrow; a Python loop goes over connections, files, APIs and names, not over rows.
 """
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from operator import itemgetter
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -20,10 +20,11 @@ from kcap.kafka.frames import FLAG
 from kcap.model import CaptureFile
 from kcap.schema import registry
 from kcap.schema.errors import ERRORS
+from kcap.table.arrow import Array, coded, nulls, take
 from kcap.table.bodies import Messages, Side, encoded
 from kcap.table.schema import TYPES, arrow_schema
 from kcap.table.topics import Topics
-from kcap.table.vectors import Vector, raw, vector
+from kcap.table.vectors import Vector, vector
 
 if TYPE_CHECKING:
     from kcap.table.vectors import Bools, Int64s
@@ -47,12 +48,14 @@ BROKEN: Final = FLAG["snaplen"] | FLAG["gap"] | FLAG["truncated"]
 """Flags of a frame whose bytes were not all captured."""
 
 NUMBERS: Final = (
-    "exchange", "api_key", "api_version", "correlation_id", "age_ns", "request_bytes", "response_bytes", "request_first_ns",
-    "request_last_ns", "response_first_ns", "response_last_ns", "request_pos", "request_end_pos", "response_pos", "response_end_pos",
+    "exchange", "api_key", "api_version", "correlation_id", "age_ns", "request_bytes", "response_bytes",
+    "request_first_ns", "request_last_ns", "response_first_ns", "response_last_ns",
+    "request_pos", "request_end_pos", "response_pos", "response_end_pos",
 )  # fmt: skip
 """Columns that are parts of the row as they are."""
 OF_REQUEST: Final = (
-    "acks", "timeout_ms", "max_wait_ms", "min_bytes", "max_bytes", "isolation_level", "session_id", "session_epoch", "generation",
+    "acks", "timeout_ms", "max_wait_ms", "min_bytes", "max_bytes", "isolation_level", "session_id", "session_epoch",
+    "generation",
 )  # fmt: skip
 """Columns that are slots of the request, or of the response where the request lacks them."""
 ASSIGNED: Final = ("producer_id", "producer_epoch")
@@ -61,16 +64,16 @@ CARRIED: Final = ("partition_count", "batch_count", "record_count", "records_byt
 """Slots of the message that carries records."""
 
 
-def choices(members: Sequence[object], masks: "Int64s", kind: pa.DataType, none: list[object] | None) -> pa.Array:
+def choices(members: Sequence[object], masks: "Int64s", kind: pa.DataType, none: list[object] | None) -> Array:
     """Bit masks as lists of what their bits stand for; `none` for a mask of 0."""
     if not masks.any():
-        return pa.nulls(len(masks), kind) if none is None else pa.array([none] * len(masks), kind)
+        return nulls(len(masks), kind) if none is None else pa.array([none] * len(masks), kind)
     place = np.zeros(int(masks.max()) + 1, np.int32)  # masks are small: counting them is quicker than sorting them
     place[masks] = 1
     known = np.flatnonzero(place)
     place[known] = np.arange(len(known))
     lists = [[member for at, member in enumerate(members) if mask >> at & 1] or none for mask in known.tolist()]
-    return pa.array(lists, kind).take(pa.array(place[masks]))
+    return take(pa.array(lists, kind), place[masks])
 
 
 class Names:
@@ -80,10 +83,10 @@ class Names:
         self.array = pa.array([*names, None], pa.string())
         self.null = len(names)
 
-    def take(self, numbers: "Int64s") -> pa.Array:
+    def take(self, numbers: "Int64s") -> Array:
         """The name of each number, null for those out of range."""
         known = (numbers >= 0) & (numbers < self.null)
-        return self.array.take(pa.array(np.where(known, numbers, self.null)))
+        return take(self.array, np.where(known, numbers, self.null))
 
 
 API_NAMES: Final = Names([*(registry.api_name(key) for key in range(max(registry.api_keys()) + 1)), TOKEN])
@@ -98,12 +101,12 @@ class Exchanges:
         self.batch = batch
         self.size = len(batch.rows)
         self.files = files
-        self._whole = pa.array(batch.rows, WHOLE_ROW) if whole else None
-        self._arrays: dict[str, pa.Array] = {}
+        self._whole: Any = pa.array(batch.rows, WHOLE_ROW) if whole else None
+        self._arrays: dict[str, Array] = {}
         self._vectors: dict[str, Vector] = {}
 
     # -- parts of the row ---------------------------------------------------------------------------------------------
-    def array(self, name: str) -> pa.Array:
+    def array(self, name: str) -> Array:
         """One part of every row, as it comes."""
         found = self._arrays.get(name)
         if found is None:
@@ -122,22 +125,17 @@ class Exchanges:
             found = self._vectors[name] = vector(self.array(name))
         return found
 
-    @cached_property
-    def outcomes(self) -> pa.Array:
-        return self.array("outcome")
-
     def is_outcome(self, name: str) -> "Bools":
         """Which rows ended so."""
-        coded = self.outcomes.dictionary_encode()
-        names = coded.dictionary.to_pylist()
-        found: Bools = raw(coded.indices, np.int32) == (names.index(name) if name in names else -1)
+        numbers, names = coded(self.array("outcome"))
+        found: Bools = numbers == (names.index(name) if name in names else -1)
         return found
 
     # -- the connection -----------------------------------------------------------------------------------------------
-    def constant(self, name: str, kind: pa.DataType) -> pa.Array:
+    def constant(self, name: str, kind: pa.DataType) -> Array:
         """What the row's connection says."""
         known = pa.array([getattr(identity, name) for identity in self.batch.identities], kind)
-        return known.take(pa.array(self.number("identity").values))
+        return take(known, self.number("identity").values)
 
     # -- places and times ---------------------------------------------------------------------------------------------
     def file(self, name: str) -> Vector:
@@ -145,24 +143,24 @@ class Exchanges:
         ref = self.number(name)
         return ref if ref.nothing else Vector(ref.values >> REF_FILE_SHIFT, ref.valid)
 
-    def capture(self, side: str) -> pa.Array:
+    def capture(self, side: str) -> Array:
         """Name of the file with a frame's first byte."""
         return self.files.take(self.file(f"{side}_first_ref").filled(-1))
 
-    def last_capture(self, side: str) -> pa.Array:
+    def last_capture(self, side: str) -> Array:
         """Name of the file with a frame's last byte where that is another."""
         first, last = self.file(f"{side}_first_ref"), self.file(f"{side}_last_ref")
         other = last.filled(-1) != first.filled(-1)
         if not other.any():
-            return pa.nulls(self.size, pa.string())
+            return nulls(self.size, pa.string())
         return self.files.take(np.where(other, last.filled(-1), -1))
 
-    def packet(self, name: str) -> pa.Array:
+    def packet(self, name: str) -> Array:
         """Number within its file of a packet reference."""
         ref = self.number(name)
         return (ref if ref.nothing else Vector(ref.values & REF_PACKET, ref.valid)).to_arrow(pa.int64())
 
-    def time(self) -> pa.Array:
+    def time(self) -> Array:
         """First byte seen of the exchange."""
         found = self.number("request_first_ns")
         for name in ("response_first_ns", "request_last_ns", "response_last_ns"):
@@ -224,11 +222,11 @@ class Exchanges:
         top = self.response.slot("top_error_code")
         return self.response.slot("error_code").otherwise(top.where(top.values != 0))
 
-    def error(self) -> pa.Array:
+    def error(self) -> Array:
         """Kafka's name of the error code."""
         code = self.error_code
         if code.nothing:
-            return pa.nulls(self.size, pa.string())
+            return nulls(self.size, pa.string())
         return ERROR_NAMES.take(np.where(code.mask(), code.values - ERROR_BASE, -1))
 
     def throttle(self) -> Vector:
@@ -240,8 +238,7 @@ class Exchanges:
         """A slot of the request, or of the response where the request lacks it."""
         found = self.request.slot(name)
         if name in ASSIGNED:
-            found = found.where(found.values >= 0).otherwise(self.response.slot(name)).otherwise(found)
-            return found
+            return found.where(found.values >= 0).otherwise(self.response.slot(name)).otherwise(found)
         return found.otherwise(self.response.slot(name))
 
     @cached_property
@@ -257,20 +254,20 @@ class Exchanges:
         request, response = self.request.slot(name), self.response.slot(name)
         return request.where(~self.records_in_response).otherwise(response)
 
-    def named(self, name: str) -> pa.Array:
+    def named(self, name: str) -> Array:
         """A text of the request, or of the response where the request lacks it."""
         first, second = (side.text(name) for side in (self.request, self.response))
         starts, ends = first[0].otherwise(second[0]), first[1].otherwise(second[1])
         if starts.nothing:
-            return pa.nulls(self.size, pa.string())
+            return nulls(self.size, pa.string())
         numbers, texts = encoded(self.messages.bytes, starts.filled(-1), ends.filled(-1))
         return Names([text.decode(errors="replace") for text in texts]).take(numbers)
 
-    def bits(self, name: str, members: Sequence[object]) -> pa.Array:
+    def bits(self, name: str, members: Sequence[object]) -> Array:
         """A slot that is a bit mask, as the list of what its bits stand for."""
         return choices(members, self.carried(name).filled(), COLUMN_TYPES[name], None)
 
-    def api(self) -> pa.Array:
+    def api(self) -> Array:
         """Kafka's name of the API."""
         keys = self.number("api_key")
         numbers = keys.values
@@ -292,20 +289,20 @@ class Exchanges:
             found |= named & whole & unread
         return found
 
-    def flags(self) -> pa.Array:
+    def flags(self) -> Array:
         """All that is odd about the row."""
         bits = self.number("flags").values | self.number("request_flags").values | self.number("response_flags").values
         bits = bits | self.backwards * FLAG["clock"] | self.undecoded() * FLAG["undecoded"]
         return choices(FLAGS, bits, COLUMN_TYPES["flags"], [])
 
 
-def _number(name: str, kind: pa.DataType) -> Callable[[Exchanges], pa.Array]:
+def _number(name: str, kind: pa.DataType) -> Callable[[Exchanges], Array]:
     if kind == pa.int64():
         return lambda rows: rows.array(name)
     return lambda rows: rows.array(name).cast(kind)
 
 
-MAKERS: Final[dict[str, Callable[[Exchanges], pa.Array]]] = {
+MAKERS: Final[dict[str, Callable[[Exchanges], Array]]] = {
     "time": lambda rows: rows.time(),
     "capture": lambda rows: rows.capture("request"),
     "response_capture": lambda rows: rows.capture("response"),
@@ -317,7 +314,7 @@ MAKERS: Final[dict[str, Callable[[Exchanges], pa.Array]]] = {
     "api": lambda rows: rows.api(),
     "client_id": lambda rows: rows.array("client_id"),
     "tls": lambda rows: pa.array(np.zeros(rows.size, np.bool_)),
-    "outcome": lambda rows: rows.outcomes,
+    "outcome": lambda rows: rows.array("outcome"),
     "reason": lambda rows: rows.array("reason"),
     "request_first_packet": lambda rows: rows.packet("request_first_ref"),
     "request_last_packet": lambda rows: rows.packet("request_last_ref"),
@@ -347,7 +344,7 @@ MAKERS: Final[dict[str, Callable[[Exchanges], pa.Array]]] = {
 """How a column is made, for those that are no plain number; a column that is in neither is null for now."""
 
 
-def maker(column: Column) -> Callable[[Exchanges], pa.Array]:
+def maker(column: Column) -> Callable[[Exchanges], Array]:
     """How a column is made."""
     kind = TYPES[column.type]
     found = MAKERS.get(column.name)
@@ -361,7 +358,7 @@ def maker(column: Column) -> Callable[[Exchanges], pa.Array]:
     if name in OF_REQUEST or name in ASSIGNED:
         return lambda rows: rows.asked(name).to_arrow(kind)
     assert column.nullable, f"{name} has no maker"
-    return lambda rows: pa.nulls(rows.size, kind)
+    return lambda rows: nulls(rows.size, kind)
 
 
 class ExchangeTable:

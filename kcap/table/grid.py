@@ -1,7 +1,7 @@
 """Tables for people: aligned columns of text in a terminal, a pipe or a page.
 
-In: record batches. Out: lines. Law: a column's width is settled by the header and the first rows, so that rows can leave as they
-come; what does not fit is cut with an ellipsis where there is a width to keep to, and stands out where there is none.
+In: record batches. Out: lines. Law: a column's width is settled by the header and the first rows, so that rows can leave as
+they come; what does not fit is cut with an ellipsis where there is a width to keep to, and stands out where there is none.
 """
 
 from collections.abc import Callable, Sequence
@@ -23,7 +23,7 @@ CUT_LEAST: Final = 8
 DEFAULTS: Final = {
     "exchanges": (
         "time", "client_ip", "client_port", "server_ip", "server_port", "client_id", "api", "api_version", "request_bytes",
-        "response_bytes", "latency_ns", "outcome", "reason", "error", "topics", "flags",
+        "response_bytes", "latency_ns", "outcome", "reason", "error", "topics", "topic_ids", "flags",
     ),
     "connections": (
         "connection", "client_ip", "client_port", "server_ip", "server_port", "phase", "detail", "began", "ended", "packets",
@@ -57,8 +57,10 @@ class Cell:
     """On a narrow terminal the highest goes first; 0 stays."""
 
 
-RANKS: Final = {"flags": 3, "server": 4, "request_bytes": 5, "response_bytes": 5, "client": 2, "topics": 1, "packets": 5, "detail": 3,
-                "began": 4, "retransmitted": 2, "client_captured": 5, "server_captured": 5}  # fmt: skip
+RANKS: Final = {
+    "flags": 3, "request_bytes": 5, "response_bytes": 5, "packets": 5, "detail": 3, "began": 4, "retransmitted": 2,
+    "client_captured": 5, "server_captured": 5,
+}  # fmt: skip
 
 
 def duration(nanoseconds: int | None) -> str:
@@ -94,11 +96,17 @@ def result(outcome: str, reason: str | None, error: str | None) -> str:
     return outcome if reason is None else f"{outcome}: {reason}"
 
 
+def topics(names: list[str | None] | None, ids: list[str | None] | None) -> str:
+    """Names, an id where there is no name."""
+    return ",".join(name or uuid or "" for name, uuid in zip(names or (), ids or ()))
+
+
 COMPOSED: Final[dict[str, tuple[Cell, int, Callable[..., str]]]] = {
     "client_ip": (Cell("client", least=15, rank=2), 2, endpoint),
     "server_ip": (Cell("server", least=15, rank=4), 2, endpoint),
     "api": (Cell("api", least=16), 2, call),
     "outcome": (Cell("result", least=12), 3, result),
+    "topics": (Cell("topics", rank=1), 2, topics),
 }
 """First of some columns -> what they become together, how many they are, and how."""
 
@@ -127,15 +135,16 @@ def cells(batch: pa.RecordBatch, composed: bool) -> tuple[list[Cell], list[list[
             texts.append([f"{value:%H:%M:%S.%f}" for value in column.to_pylist()])
         else:
             heads.append(Cell(name, pa.types.is_integer(field.type), rank=rank))
-            texts.append([clean(text) for text in readable_column(column).to_pylist()])
+            texts.append([clean(str(text)) for text in readable_column(column).to_pylist()])
     return heads, texts
 
 
 class Grid:
     """Writes aligned lines."""
 
-    def __init__(self, sink: Sink, look: Look) -> None:
+    def __init__(self, sink: Sink, schema: pa.Schema, look: Look) -> None:
         self._sink = sink
+        self._schema = schema
         self._look = look
         self._widths: list[int] | None = None
         """0 for a column that is left out."""
@@ -163,7 +172,11 @@ class Grid:
         self._sink.flush()
 
     def close(self) -> None:
-        """Every line is out already."""
+        """A table without rows has its header all the same."""
+        if self._widths is None:
+            heads, texts = cells(pa.RecordBatch.from_pylist([], self._schema), self._look.composed)
+            self._widths = self._settle(heads, texts)
+            self._sink.write((self._head(heads) + "\n").encode())
 
     def _days(self, batch: pa.RecordBatch) -> list[str] | None:
         """The day of each row, where only the time of day is shown: it stands in the header."""
@@ -173,12 +186,15 @@ class Grid:
 
     def _settle(self, heads: Sequence[Cell], texts: Sequence[Sequence[str]]) -> list[int]:
         """Widths of all columns; on a narrow terminal some are left out, and the widest texts give way."""
-        longest = (max(map(len, column)) for column in texts)
+        longest = (max(map(len, column), default=0) for column in texts)
         widths = [max(len(cell.name), cell.least, size) for cell, size in zip(heads, longest)]
         if self._look.width is None:
             return widths
         room = self._look.width
-        least = [width if cell.right else min(width, max(CUT_LEAST, cell.least, len(cell.name))) for cell, width in zip(heads, widths)]
+        least = [
+            width if cell.right else min(width, max(CUT_LEAST, cell.least, len(cell.name)))
+            for cell, width in zip(heads, widths)
+        ]
         for at in sorted((at for at, cell in enumerate(heads) if cell.rank), key=lambda at: -heads[at].rank):
             if taken(least) <= room:
                 break

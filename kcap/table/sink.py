@@ -1,7 +1,7 @@
 """Where output goes: a stream that is open already, or a file that appears under its name only when it is whole.
 
-In: bytes. Out: the same bytes. Law: nothing is left under the final name, or beside it, by a writer that did not come to its end.
-Raises `OutputError` in one line for what cannot be written; a reader that went away stays a `BrokenPipeError`.
+In: bytes. Out: the same bytes. Law: nothing is left under the final name, or beside it, by a writer that did not come to its
+end. Raises `OutputError` in one line for what cannot be written; a reader that went away stays a `BrokenPipeError`.
 """
 
 import os

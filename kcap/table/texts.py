@@ -4,11 +4,15 @@ In: Arrow arrays. Out: Arrow arrays of strings, null where the value is null. La
 """
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
+import pyarrow.compute
 
+from kcap.table.arrow import Array, nulls
+
+pc: Any = pyarrow.compute
 Quote = Callable[[str], str]
 
 
@@ -29,61 +33,72 @@ def csv_text(text: str) -> str:
     return text
 
 
-def distinct(column: pa.Array, quote: Quote) -> pa.Array:
+def distinct(column: Array, quote: Quote) -> Array:
     """Strings, each different one quoted once."""
     if quote is plain:
         return column
-    coded = column.dictionary_encode()
+    coded: Any = column.dictionary_encode()
     words = pa.array([quote(word) for word in coded.dictionary.to_pylist()], pa.string())
-    return words.take(coded.indices)
+    made: Array = words.take(coded.indices)
+    return made
 
 
-def times(column: pa.Array) -> pa.Array:
+def times(column: Array) -> Array:
     """RFC 3339 in UTC with microseconds."""
     naive = column.view(pa.int64()).view(pa.timestamp("us"))
-    return pc.replace_substring(pc.cast(naive, pa.string()), " ", "T", max_replacements=1)
+    made: Array = pc.replace_substring(pc.cast(naive, pa.string()), " ", "T", max_replacements=1)
+    return made
 
 
-def scalar(column: pa.Array, quote: Quote, quoted: bool) -> pa.Array:
+def scalar(column: Array, quote: Quote, quoted: bool) -> Array:
     """A column without lists as strings."""
     kind = column.type
     if pa.types.is_null(kind) or column.null_count == len(column):
-        return pa.nulls(len(column), pa.string())
+        return nulls(len(column), pa.string())
     if pa.types.is_timestamp(kind):
         mark = '"' if quoted else ""
-        return pc.binary_join_element_wise(mark, times(column), f"Z{mark}", "")
+        return glued(mark, times(column), f"Z{mark}")
     if pa.types.is_binary(kind):
         from base64 import b64encode
 
-        texts = [None if blob is None else quote(b64encode(blob).decode()) for blob in column.to_pylist()]
-        return pa.array(texts, pa.string())
+        blobs: Any = column.to_pylist()
+        return pa.array([None if blob is None else quote(b64encode(blob).decode()) for blob in blobs], pa.string())
     if pa.types.is_string(kind):
         return distinct(column, quote)
-    return pc.cast(column, pa.string())
+    made: Array = pc.cast(column, pa.string())
+    return made
 
 
-def joined(column: pa.Array, quote: Quote, quoted: bool, separator: str, null: str) -> pa.Array:
+def glued(*parts: str | Array) -> Array:
+    """Each row's parts in one string; null where one is."""
+    made: Array = pc.binary_join_element_wise(*parts, "")
+    return made
+
+
+def joined(column: Array, quote: Quote, quoted: bool, separator: str, null: str) -> Array:
     """A list column as strings, entries joined, `null` for an entry that is null."""
     if column.null_count == len(column):
-        return pa.nulls(len(column), pa.string())
+        return nulls(len(column), pa.string())
     if column.offset:
         column = pa.concat_arrays([column])  # of a slice, Arrow rebuilds no list
-    flat = scalar(column.values, quote, quoted)
-    lists = pa.ListArray.from_arrays(column.offsets, flat.fill_null(null), mask=column.is_null() if column.null_count else None)
-    return pc.binary_join(lists, separator)
+    whole: Any = column
+    flat: Any = scalar(whole.values, quote, quoted)
+    arrow: Any = pa.ListArray
+    absent = whole.is_null() if whole.null_count else None
+    made: Array = pc.binary_join(arrow.from_arrays(whole.offsets, flat.fill_null(null), mask=absent), separator)
+    return made
 
 
-def json_column(column: pa.Array) -> pa.Array:
+def json_column(column: Array) -> Array:
     """Every entry as JSON."""
     if pa.types.is_list(column.type):
-        texts = joined(column, json_text, True, ",", "null")
-        texts = pc.binary_join_element_wise("[", texts, "]", "")
+        texts = glued("[", joined(column, json_text, True, ",", "null"), "]")
     else:
         texts = scalar(column, json_text, True)
     return texts.fill_null("null") if texts.null_count else texts
 
 
-def csv_column(column: pa.Array) -> pa.Array:
+def csv_column(column: Array) -> Array:
     """Every entry as a CSV field: nothing for null, an empty string in quotes; entries of lists are joined by semicolons."""
     if pa.types.is_list(column.type):
         texts = distinct(joined(column, plain, False, ";", ""), lambda text: csv_text(text) if text else text)
@@ -92,18 +107,17 @@ def csv_column(column: pa.Array) -> pa.Array:
     return texts.fill_null("") if texts.null_count else texts
 
 
-def readable_column(column: pa.Array) -> pa.Array:
+def readable_column(column: Array) -> Array:
     """Every entry for people: nothing for null."""
     texts = joined(column, plain, False, ",", "-") if pa.types.is_list(column.type) else scalar(column, plain, False)
     return texts.fill_null("") if texts.null_count else texts
 
 
-def lines(parts: list["str | pa.Array"], size: int) -> memoryview:
-    """Rows of text from their parts, constants and columns in turn; every row has to end with its line feed."""
-    texts = pc.binary_join_element_wise(*parts, "") if any(not isinstance(part, str) for part in parts) else None
-    if texts is None:
-        return memoryview(("".join(str(part) for part in parts) * size).encode())
-    assert len(texts) == size
-    _, offsets, data = texts.buffers()
-    assert offsets is not None and data is not None
+def lines(parts: Sequence[str | Array], size: int) -> memoryview:
+    """Rows of text from their parts, constants and columns in turn; the last part ends the line."""
+    if all(isinstance(part, str) for part in parts):
+        return memoryview(("".join(map(str, parts)) * size).encode())
+    _, offsets, data = glued(*parts).buffers()
+    assert offsets is not None
+    assert data is not None
     return memoryview(data)[: memoryview(offsets).cast("i")[size]]

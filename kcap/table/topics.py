@@ -1,7 +1,7 @@
 """Topics of a batch of rows: names and ids of both messages, in wire order (response, then request), each topic once.
 
-In: the two sides of the rows. Out: two list columns of equal shape. Law: an entry has a name, an id, or both; one message's name
-and the other's name with id are the same topic.
+In: the two sides of the rows. Out: two list columns of equal shape. Law: an entry has a name, an id, or both; one message's
+name and the other's name with id are the same topic.
 """
 
 from base64 import urlsafe_b64encode
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from kcap.table.arrow import Array, lists, nulls, take
 from kcap.table.bodies import Messages, Side, encoded, encoded_ids
 
 if TYPE_CHECKING:
@@ -81,23 +82,23 @@ class Topics:
         order = np.argsort(row, kind="stable")
         return row[order], np.concatenate([name[rest], joined[1]])[order], np.concatenate([uuid[rest], joined[2]])[order]
 
-    def names(self) -> pa.Array:
+    def names(self) -> Array:
         """The column `topics`."""
         return self._lists([name.decode(errors="replace") for name in self._names], self._name)
 
-    def ids(self) -> pa.Array:
+    def ids(self) -> Array:
         """The column `topic_ids`, as Kafka prints its uuids."""
         known = [urlsafe_b64encode(uuid)[:22].decode() for uuid in self._ids]
         return self._lists(known, self._uuid)
 
-    def _lists(self, known: list[str], places: "Int64s") -> pa.Array:
+    def _lists(self, known: list[str], places: "Int64s") -> Array:
         counts = self._counts
         if not len(places):
-            return pa.nulls(len(counts), pa.list_(pa.string()))
+            return nulls(len(counts), pa.list_(pa.string()))
         offsets = np.zeros(len(counts) + 1, np.int32)
         np.cumsum(counts, out=offsets[1:])
-        values = pa.array([*known, None], pa.string()).take(pa.array(np.where(places < 0, len(known), places)))
-        return pa.ListArray.from_arrays(pa.array(offsets), values, mask=pa.array(counts == 0))
+        values = take(pa.array([*known, None], pa.string()), np.where(places < 0, len(known), places))
+        return lists(offsets, values, counts == 0)
 
 
 def whole(rows: list[int], names: list[int], ids: list[int]) -> "NDArray[np.int64]":

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pyarrow as pa
 
+from kcap.table.arrow import Array, nulls, raw, validity
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
     Bools = NDArray[np.bool_]
 
 
-NUMPY: Final = {pa.int8(): np.int8, pa.int16(): np.int16, pa.int32(): np.int32}
+NUMPY: Final[dict[pa.DataType, Any]] = {pa.int8(): np.int8, pa.int16(): np.int16, pa.int32(): np.int32}
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +60,10 @@ class Vector:
         """Differences, null where either is."""
         return Vector(self.values - other.values, both(self.valid, other.valid))
 
-    def to_arrow(self, kind: pa.DataType) -> pa.Array:
+    def to_arrow(self, kind: pa.DataType) -> Array:
         """As an array of an integer type that holds the values."""
         if self.nothing:
-            return pa.nulls(len(self.values), kind)
+            return nulls(len(self.values), kind)
         values = self.values if kind == pa.int64() else self.values.astype(NUMPY[kind])
         return pa.array(values, kind, mask=None if self.valid is None else ~self.valid)
 
@@ -73,23 +75,12 @@ def both(first: "Bools | None", second: "Bools | None") -> "Bools | None":
     return first & second
 
 
-def raw(made: pa.Array, kind: "type[np.generic]") -> "NDArray[Any]":
-    """The values of an array that starts at its buffer's beginning; pyarrow's own `to_numpy` would import pandas."""
-    data = made.buffers()[1]
-    assert data is not None
-    return np.frombuffer(data, kind, len(made))
-
-
-def vector(made: pa.Array) -> Vector:
+def vector(made: Array) -> Vector:
     """A fresh array of int64 as a vector."""
     size = len(made)
-    if not made.null_count:
-        return Vector(raw(made, np.int64), None) if size else nothing(0)
-    bits = made.buffers()[0]
-    if made.null_count == size or bits is None:
+    if made.null_count == size:
         return nothing(size)
-    valid = np.unpackbits(np.frombuffer(bits, np.uint8), count=size, bitorder="little")
-    return Vector(raw(made, np.int64), valid.view(np.bool_))
+    return Vector(raw(made, np.int64), validity(made))
 
 
 def nothing(size: int) -> Vector:

@@ -1,18 +1,16 @@
 """Record batches as files: JSON lines, CSV, Parquet, Arrow IPC.
 
-In: record batches of one schema. Out: bytes to a `Sink`. Law: rows leave in the order in which they came; what a text format has
-taken is out when `write` returns, Parquet gathers row groups.
+In: record batches of one schema. Out: bytes to a `Sink`. Law: rows leave in the order in which they came; what a text format
+has taken is out when `write` returns, Parquet gathers row groups.
 """
 
 import json
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import Any, Final, Protocol
 
 import pyarrow as pa
 
+from kcap.table.arrow import Array
 from kcap.table.sink import Counted, Sink
-
-if TYPE_CHECKING:
-    import pyarrow.parquet
 
 ROW_GROUP: Final = 1 << 16
 
@@ -40,7 +38,7 @@ class JsonLines:
 
         if not batch.num_rows:
             return
-        parts: list[str | pa.Array] = []
+        parts: list[str | Array] = []
         text = "{"
         for key, column in zip(self._keys, batch.columns):
             text += key
@@ -73,7 +71,7 @@ class Csv:
         self._head()
         if not batch.num_rows:
             return
-        parts: list[str | pa.Array] = []
+        parts: list[str | Array] = []
         text = ""
         for column in batch.columns:
             if column.null_count != len(column):
@@ -99,7 +97,8 @@ class Arrow:
 
     def __init__(self, sink: Sink, schema: pa.Schema) -> None:
         self._sink = sink
-        self._stream = pa.ipc.new_stream(Counted(sink), schema)
+        ipc: Any = pa.ipc
+        self._stream = ipc.new_stream(Counted(sink), schema)
 
     def write(self, batch: pa.RecordBatch) -> None:
         """Takes rows."""
@@ -116,13 +115,12 @@ class Parquet:
     """Parquet in row groups."""
 
     def __init__(self, sink: Sink, schema: pa.Schema) -> None:
-        import pyarrow.parquet
+        from pyarrow.parquet import ParquetWriter
 
         texts = [field.name for field in schema if pa.types.is_string(field.type)]
         lists = [f"{field.name}.list.element" for field in schema if pa.types.is_list(field.type)]
-        self._file: pyarrow.parquet.ParquetWriter = pyarrow.parquet.ParquetWriter(
-            Counted(sink), schema, compression="zstd", compression_level=1, use_dictionary=[*texts, *lists]
-        )
+        make: Any = ParquetWriter
+        self._file = make(Counted(sink), schema, compression="zstd", compression_level=1, use_dictionary=[*texts, *lists])
         self._waiting: list[pa.RecordBatch] = []
         self._rows = 0
 

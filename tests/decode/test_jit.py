@@ -1,5 +1,8 @@
 """The compiled interpreter's own matters; its law (equal to the plain one) is tested with the projection."""
 
+import subprocess
+import sys
+
 import pytest
 
 from kcap.decode.projection import Projection, project
@@ -35,3 +38,19 @@ def test_wrapped_messages_grow_too() -> None:
     assert len(result.wrapped[0]) == 300
     assert result.column("codecs") == [2]
     assert result.column("record_count") == [0]
+
+
+def test_a_stale_cache_is_noticed() -> None:
+    """Machine code of other instruction numbers is refused, and the plain interpreter goes on."""
+    run = (
+        "from kcap.decode import ops\n"
+        "ops.OPS['NEW'] = 99\n"
+        "from kcap.decode import projection\n"
+        "projection.JIT_AFTER = 0\n"
+        "number = projection.program_index(12, 0, 1)\n"
+        "assert isinstance(projection.project(bytes(2), [0], [2], [number]).status, list)\n"
+    )
+    import kcap.decode.jit
+
+    assert kcap.decode.jit._built_for() == kcap.decode.jit._BUILT_FOR
+    assert subprocess.run([sys.executable, "-c", run], check=False).returncode == 0

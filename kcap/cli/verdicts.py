@@ -1,0 +1,218 @@
+"""How far a capture can be trusted: a sentence a point, and one for all.
+
+In: `Evidence`. Out: points in the order in which one would ask. Law: a sentence follows from its numbers, which stand with it.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Final
+
+from kcap.cli.evidence import SIDES, Evidence
+from kcap.weird import WeirdKind
+
+GOOD, CARE, BAD = "good", "care", "bad"
+ORDER: Final = (GOOD, CARE, BAD)
+MISSING_BAD: Final = 0.01
+"""Share of missing bytes from which on too many exchanges have holes to count on sums."""
+DROPS_BAD: Final = 0.001
+SKIPPED_CARE: Final = 0.01
+COPIES_CARE: Final = 0.01
+"""A stray copy is harmless; a share of them says that the tap sees packets twice."""
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One thing to know."""
+
+    name: str
+    verdict: str
+    sentence: str
+    numbers: dict[str, object] = field(default_factory=dict)
+
+
+def count(number: int, noun: str, plural: str | None = None) -> str:
+    """`1 packet`, `2,000 packets`."""
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
+def share(part: int, whole: int) -> str:
+    """A percentage that is not rounded to nothing."""
+    percent = 100 * part / whole if whole else 0.0
+    return f"{percent:.1f}%" if percent >= 0.1 or not part else "less than 0.1%"
+
+
+def files(evidence: Evidence) -> Point:
+    """Could the files be read to their end?"""
+    cut = [file.name for file in evidence.files if not file.complete and file.packets]
+    bad = [path for path, _ in evidence.failed]
+    forms = ", ".join(sorted({file.format for file in evidence.files if file.format}))
+    text = f"{count(len(evidence.files), 'file')} ({forms})"
+    numbers: dict[str, object] = {"files": len(evidence.files), "unreadable": bad, "ends_early": cut}
+    if bad:
+        return Point("files", BAD, f"{text}; {len(bad)} could not be read: {', '.join(bad)}", numbers)
+    if cut:
+        return Point("files", CARE, f"{text}; {', '.join(cut)} ends in the middle: what comes before was read", numbers)
+    return Point("files", GOOD, f"{text}, read to the end", numbers)
+
+
+def packets(evidence: Evidence) -> Point:
+    """Is there anything, and over what time?"""
+    number = evidence.packets
+    starts = [file.first_ns for file in evidence.files if file.first_ns is not None]
+    ends = [file.last_ns for file in evidence.files if file.last_ns is not None]
+    if not number or not starts or not ends:
+        return Point("packets", BAD, "there are no packets", {"packets": number})
+    first, last = min(starts), max(ends)
+    numbers: dict[str, object] = {
+        "packets": number, "bytes": sum(file.packet_bytes for file in evidence.files), "first_ns": first, "last_ns": last,
+    }  # fmt: skip
+    begin = datetime.fromtimestamp(first // 1_000_000_000, UTC)
+    return Point(
+        "packets",
+        GOOD,
+        f"{count(number, 'packet')} in {(last - first) / 1e9:,.1f} s from {begin:%Y-%m-%d %H:%M:%S} UTC",
+        numbers,
+    )
+
+
+def cuts(evidence: Evidence) -> Point:
+    """Were packets captured whole?"""
+    cut, number = sum(file.cut_packets for file in evidence.files), evidence.packets
+    lengths = sorted({file.snaplen for file in evidence.files if file.snaplen is not None})
+    numbers: dict[str, object] = {"snaplen": lengths, "cut_packets": cut}
+    if not cut:
+        return Point("snapshot length", GOOD, "every packet was captured whole", numbers)
+    text = f"{count(cut, 'packet')} ({share(cut, number)}) were cut: times, sizes and headers stand, bodies behind it are null"
+    return Point("snapshot length", CARE, text, numbers)
+
+
+def drops(evidence: Evidence) -> Point:
+    """Did the capturing machine keep up?"""
+    known = [file.kernel_drops for file in evidence.files if file.kernel_drops is not None]
+    if not known:
+        return Point("kernel drops", GOOD, "the files do not say; missing bytes below would show them", {"kernel_drops": None})
+    lost, numbers = sum(known), {"kernel_drops": sum(known)}
+    if not lost:
+        return Point("kernel drops", GOOD, "the capturing machine dropped nothing", dict(numbers))
+    verdict = BAD if lost > DROPS_BAD * evidence.packets else CARE
+    return Point("kernel drops", verdict, f"the capturing machine dropped {count(lost, 'packet')}", dict(numbers))
+
+
+def clock(evidence: Evidence) -> Point:
+    """Does time go forward?"""
+    steps = evidence.weirds[str(WeirdKind.TIME_WENT_BACK)]
+    if not steps:
+        return Point("clock", GOOD, "time never goes back", {"steps_back": 0})
+    seen = evidence.sightings[str(WeirdKind.TIME_WENT_BACK)]
+    text = f"time goes back {count(steps, 'time')}, first by {seen}: latencies around there are doubtful"
+    return Point("clock", CARE, text, {"steps_back": steps})
+
+
+def protocols(evidence: Evidence) -> Point:
+    """Is there Kafka in it?"""
+    kafka, phases = evidence.phases["kafka"], evidence.phases
+    others = ", ".join(f"{number:,} {name}" for name, number in phases.most_common() if name != "kafka")
+    numbers: dict[str, object] = {"connections": dict(phases), "details": dict(evidence.details)}
+    if not phases:
+        return Point("connections", BAD, "there is no TCP connection", numbers)
+    if not kafka:
+        return Point("connections", BAD, f"none of {count(sum(phases.values()), 'connection')} is Kafka: {others}", numbers)
+    text = f"{count(kafka, 'connection')} of Kafka" + (f"; besides {others}" if others else "")
+    hidden = phases["tls"]
+    if hidden:
+        return Point("connections", CARE, f"{text}; TLS is not decrypted: there may be Kafka in it", numbers)
+    return Point("connections", GOOD, text, numbers)
+
+
+def midstream(evidence: Evidence) -> Point:
+    """Were connections there before the capture?"""
+    number, kafka = evidence.connections["midstream"], evidence.connections["all"]
+    if not number:
+        return Point("beginnings", GOOD, "every Kafka connection is there from its first packet", {"midstream": 0})
+    text = f"{number:,} of {count(kafka, 'Kafka connection')} had begun before the capture: their first bytes may be skipped"
+    return Point("beginnings", CARE, text, {"midstream": number})
+
+
+def sides(evidence: Evidence) -> Point:
+    """Are both directions there?"""
+    number, kafka = evidence.connections["one_sided"], evidence.connections["all"]
+    if not number:
+        return Point("directions", GOOD, "both directions of every Kafka connection were captured", {"one_sided": 0})
+    text = f"{number:,} of {count(kafka, 'Kafka connection')} show one direction only: no latency, no pairs there"
+    return Point("directions", BAD if number * 2 > kafka else CARE, text, {"one_sided": number})
+
+
+def copies(evidence: Evidence) -> Point:
+    """Was anything captured twice, or sent twice?"""
+    twice, again = evidence.connections["duplicated"], evidence.connections["retransmitted"]
+    numbers: dict[str, object] = {
+        "duplicated": twice,
+        "retransmitted": again,
+        "out_of_order": evidence.connections["out_of_order"],
+    }
+    told = f"{count(again, 'segment')} sent again"
+    if twice:
+        text = f"{count(twice, 'segment')} captured twice (several interfaces, or a mirror port), counted once; {told}"
+        return Point("copies", CARE if twice > COPIES_CARE * evidence.packets else GOOD, text, numbers)
+    return Point("copies", GOOD, f"no segment was captured twice; {told}", numbers)
+
+
+def holes(evidence: Evidence) -> Point:
+    """Are bytes missing?"""
+    missing, captured = evidence.total("missing"), evidence.total("captured")
+    numbers: dict[str, object] = {"missing": missing, "captured": captured}
+    if not missing:
+        return Point("missing bytes", GOOD, f"none of {count(captured, 'byte')} of Kafka streams is missing", numbers)
+    whole = missing + captured
+    text = (
+        f"{count(missing, 'byte')} of {whole:,} ({share(missing, whole)}) were never captured: rows over holes are flagged gap"
+    )
+    return Point("missing bytes", BAD if missing > MISSING_BAD * whole else CARE, text, numbers)
+
+
+def ledger(evidence: Evidence) -> Point:
+    """Is every captured byte accounted for?"""
+    numbers: dict[str, object] = {side: dict(evidence.ledger[side]) for side in SIDES} | {"unbalanced": evidence.unbalanced}
+    skipped, captured = evidence.total("skipped"), evidence.total("captured")
+    if evidence.unbalanced:
+        text = f"the bytes of {count(evidence.unbalanced, 'stream')} do not add up: a fault of kcap, please report it"
+        return Point("ledger", BAD, text, numbers)
+    told = f"{captured:,} captured = {evidence.total('framed'):,} framed + {skipped:,} skipped + "
+    told += f"{evidence.total('opaque'):,} opaque + {evidence.total('pending'):,} pending"
+    if skipped > SKIPPED_CARE * captured:
+        return Point("ledger", CARE, f"{told}: {share(skipped, captured)} lie between frame boundaries that were lost", numbers)
+    return Point("ledger", GOOD, told, numbers)
+
+
+def exchanges(evidence: Evidence) -> Point:
+    """Do requests have their answers?"""
+    outcomes, rows = evidence.outcomes, sum(evidence.outcomes.values())
+    lost = evidence.reasons["lost_in_capture"] + evidence.reasons["midstream"]
+    parts = ", ".join(f"{number:,} {name.replace('_', ' ')}" for name, number in outcomes.most_common())
+    numbers: dict[str, object] = {"exchanges": rows, "outcomes": dict(outcomes), "reasons": dict(evidence.reasons)}
+    if not rows:
+        return Point("exchanges", BAD, "there is no exchange", numbers)
+    if lost:
+        return Point(
+            "exchanges", CARE, f"{count(rows, 'exchange')}: {parts}; {lost:,} without partner for the capture's sake", numbers
+        )
+    return Point("exchanges", GOOD, f"{count(rows, 'exchange')}: {parts}", numbers)
+
+
+POINTS: Final[tuple[Callable[[Evidence], Point], ...]] = (
+    files, packets, cuts, drops, clock, protocols, midstream, sides, copies, holes, ledger, exchanges,
+)  # fmt: skip
+SENTENCES: Final = {
+    GOOD: "Good: the capture is whole, and what kcap says of it can be trusted.",
+    CARE: "With care: rows that are not flagged can be trusted; mind {}.",
+    BAD: "Bad: do not draw conclusions before looking at {}.",
+}
+
+
+def judge(evidence: Evidence) -> tuple[str, str, list[Point]]:
+    """The verdict, its sentence, and the points."""
+    points = [point(evidence) for point in POINTS]
+    verdict = max((point.verdict for point in points), key=ORDER.index)
+    named = ", ".join(point.name for point in points if point.verdict == verdict)
+    return verdict, SENTENCES[verdict].format(named), points

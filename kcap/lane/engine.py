@@ -1,0 +1,263 @@
+"""The lane beside the table of connections: who walks which packet, who enters and who leaves.
+
+In: `SegmentColumns` in capture order. Out: rows of the lane, and calls on the `ConnectionTable` for all other packets, in order. Law: rows,
+connections, weirds and ledgers are those of the table alone.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from kcap import limits
+from kcap.decode.projection import project
+from kcap.kafka.bodies import REQUEST, RESPONSE, UNKNOWN, BodyBatch, program
+from kcap.kafka.conversation import Conversation
+from kcap.lane import layout as at
+from kcap.lane.kernel import walk
+from kcap.lane.rows import LaneRows
+from kcap.lane.state import LaneState, fits, header_tables
+from kcap.net.columns import ABSENT, SegmentColumns
+from kcap.net.connections import REF_FILE_SHIFT
+
+if TYPE_CHECKING:
+    from kcap.analyzer import Analyzer
+
+STEP = limits.LANE_PACKETS
+
+
+class Lane:
+    """The fast lane of one analyzer."""
+
+    def __init__(self, analyzer: "Analyzer") -> None:
+        self.analyzer = analyzer
+        self.state = LaneState()
+        self.looks = 0
+        self.passed = 0
+        """Packets so far, for the order of rows."""
+        analyzer.orders[:] = [-1] * len(analyzer.orders)
+        self.kept = 0
+        """Bytes of the arena that came over from the batch before."""
+
+    @property
+    def decided(self) -> int:
+        """Rows that wait to be taken."""
+        return int(self.state.meta[at.M_ROWS])
+
+    @property
+    def gathered(self) -> int:
+        """Bytes of bodies since the last batch."""
+        return int(self.state.meta[at.M_TOP]) - self.kept
+
+    # -- packets ------------------------------------------------------------------------------------------------------
+    def feed(self, columns: SegmentColumns) -> None:
+        """Takes segments."""
+        table = self.analyzer.table
+        count = len(columns)
+        present = columns.state != ABSENT
+        if not count or not present.any():
+            self.passed += count
+            return
+        table.order_base = self.passed - columns.first_packet
+        for first in range(0, count, STEP):
+            self._look(columns, first, min(first + STEP, count))
+        self.passed += count
+        table.order = self.passed - 1
+        times = columns.time_ns if present.all() else columns.time_ns[present]
+        self._advance(int(times.max()))
+
+    def _look(self, columns: SegmentColumns, first: int, last: int) -> None:
+        state, plain_steps = self.state, header_tables()
+        if columns.flows:
+            self._slow_flows(columns, first, last)
+        meta = state.meta
+        meta[at.M_ORDER] = self.passed
+        meta[at.M_REF] = (columns.file << REF_FILE_SHIFT) + columns.first_packet
+        meta[at.M_LEFT] = meta[at.M_GONE] = meta[at.M_FRESH] = 0
+        meta[at.M_IDENTITIES] = len(self.analyzer.identities)
+        left = np.empty((last - first, 2), np.int64)
+        gone = np.empty(last - first, np.int64)
+        fresh = np.empty(state.slots, np.int64)
+        place = first
+        while True:
+            place = walk(
+                columns.data, columns.numbers, columns.time_ns, columns.position, columns.flow_at, columns.flow_size, columns.state,
+                place, last, state.table, state.keys, state.connections, state.streams, state.queues, state.ids, state.rows, state.bodies,
+                state.arena, meta, left, gone, fresh, *plain_steps,
+            )  # fmt: skip
+            if place == last:
+                break
+            state.more_room(int(columns.numbers[6, place]))
+        analyzer = self.analyzer
+        for slot in fresh[: meta[at.M_FRESH]].tolist():
+            talk = state.talks[slot]
+            assert talk is not None
+            analyzer.identity(talk)
+        self.looks += 1
+        for slot in gone[: meta[at.M_GONE]].tolist():
+            talk = state.demote(slot, analyzer.batch)
+            talk.lane_left += 1
+            talk.lane_again = self.looks + min(1 << talk.lane_left, limits.LANE_WAIT_MAX)
+        if meta[at.M_LEFT]:
+            self._rest(columns, left[: meta[at.M_LEFT]])
+
+    def _slow_flows(self, columns: SegmentColumns, first: int, last: int) -> None:
+        """Packets that the kernel cannot look up make their connections leave."""
+        streams = self.analyzer.table.streams
+        for index, flow in columns.flows.items():
+            if first <= index < last and flow in streams:
+                talk = streams[flow].connection.talk
+                if isinstance(talk, Conversation) and talk.lane >= 0:
+                    self.state.demote(talk.lane, self.analyzer.batch)
+
+    def _rest(self, columns: SegmentColumns, left: Any) -> None:
+        """Packets for the machines, in order; then those of their connections enter that are in good order."""
+        table = self.analyzer.table
+        where, taken = left[:, 0], left[:, 1]
+        before = 0
+        for cut in np.flatnonzero(taken >= 0).tolist():
+            if cut > before:
+                table.segments(columns.lists(where[before:cut]))
+            self._remainder(columns, int(where[cut]), int(taken[cut]))
+            before = cut + 1
+        if before < len(where):
+            table.segments(columns.lists(where[before:]))
+        streams, looks, batch = table.streams, self.looks, self.analyzer.batch
+        for flow in set(columns.lists(where).flow):
+            stream = streams.get(flow)
+            if stream is None:
+                continue
+            connection = stream.connection
+            talk = connection.talk
+            if isinstance(talk, Conversation) and talk.phase == "kafka" and talk.lane < 0 and talk.lane_again <= looks:
+                if fits(connection, talk) and not self.state.promote(talk, batch):
+                    return
+
+    def _remainder(self, columns: SegmentColumns, index: int, taken: int) -> None:
+        """The rest of a packet's payload, of which the lane took the beginning."""
+        table = self.analyzer.table
+        one = columns.lists(np.array([index]))
+        stream = table.streams[one.flow[0]]
+        packet, length = one.packet[0], one.length[0] - taken
+        table.order = table.order_base + packet
+        stream.sink.data(
+            stream.next - length, one.buffer, one.payload[0] + taken, length, length, one.time_ns[0],
+            (one.file << REF_FILE_SHIFT) + packet, one.position[0],
+        )  # fmt: skip
+
+    # -- time ---------------------------------------------------------------------------------------------------------
+    def _advance(self, time_ns: int) -> None:
+        table, state = self.analyzer.table, self.state
+        time_ns = max(time_ns, table.time_ns)
+        if table.sweeps(time_ns):
+            if len(table.streams) > 2 * limits.CONNECTIONS_MAX:
+                self.leave()
+            live = np.flatnonzero(state.connections[:, at.LIVE])
+            last = state.connections[live, at.LAST]
+            for slot, last_ns in zip(live.tolist(), last.tolist()):
+                if time_ns - last_ns >= limits.CONNECTION_IDLE_NS:
+                    state.demote(slot, self.analyzer.batch)
+                else:
+                    talk = state.talks[slot]
+                    assert talk is not None
+                    talk.connection.last_ns = last_ns
+        table.advance(time_ns)
+
+    def leave(self) -> None:
+        """Everybody leaves."""
+        for slot in np.flatnonzero(self.state.connections[:, at.LIVE]).tolist():
+            self.state.demote(slot, self.analyzer.batch)
+
+    # -- rows ---------------------------------------------------------------------------------------------------------
+    def take(self) -> tuple[LaneRows, BodyBatch]:
+        """Rows since the last call, and the bodies of these and of the machines' rows."""
+        state, bodies, meta = self.state, self.analyzer.bodies, self.state.meta
+        rows = np.ascontiguousarray(state.rows[: meta[at.M_ROWS]].T)
+        slots = rows[at.R_REQUEST_SLOT]
+        for slot in slots[slots < UNKNOWN].tolist():
+            bodies.settle_carried(slot)
+        shift = len(bodies.starts) - at.SLOT_BASE
+        for place in (at.R_REQUEST_SLOT, at.R_RESPONSE_SLOT):
+            rows[place] += np.where(rows[place] >= at.SLOT_BASE, shift, 0)
+        moved, carried = self._waiting()
+        batch = bodies.close(self._project())
+        for slot, place, body in carried:
+            values = batch.values(body if body < at.SLOT_BASE else body + shift)
+            state.queues[slot, place, at.Q_SLOT] = UNKNOWN if values is None else bodies.carry(values)
+        meta[at.M_ROWS] = meta[at.M_BODIES] = meta[at.M_TOP] = 0
+        for slot, place, stream, old, index, blob, size in moved:
+            self._move(slot, place, stream, old, index, blob, size)
+        self.kept = int(meta[at.M_TOP])
+        state.connections[:, at.IDENTITY] = -1
+        return LaneRows(rows, state.names), batch
+
+    def _waiting(self) -> tuple[list[tuple[int, int, int, int, int, bytes, int]], list[tuple[int, int, int]]]:
+        """Bodies whose exchange is not decided: those that go over to the next batch, and those that leave their values."""
+        state = self.state
+        bodies, moved, carried, room = state.bodies, [], [], limits.LANE_MOVED_BYTES
+        live = state.connections[:, at.LIVE] == 1
+        for slot in np.flatnonzero(live & (state.connections[:, at.COUNT] > 0)).tolist():
+            head, count = state.connections[slot, at.HEAD : at.COUNT + 1].tolist()
+            for number in range(head, head + count):
+                place = number % at.RING
+                body, done = int(state.queues[slot, place, at.Q_SLOT]), state.queues[slot, place, at.Q_DONE]
+                if body < at.SLOT_BASE:
+                    if body >= 0:
+                        carried.append((slot, place, body))
+                    continue
+                start, end, index = bodies[:, body - at.SLOT_BASE].tolist()
+                size = end - start
+                if done and (size > limits.LANE_MOVED_BODY or size > room):
+                    carried.append((slot, place, body))
+                    continue
+                room -= size if done else 0
+                stream = -1 if done else 2 * slot + int(state.connections[slot, at.CLIENT])
+                moved.append((slot, place, stream, start, index, state.arena[start:end].tobytes(), size))
+                bodies[2, body - at.SLOT_BASE] = UNKNOWN
+        for stream in np.flatnonzero(np.repeat(live, 2) & (state.streams[:, at.OPEN_START] >= 0)).tolist():
+            if stream & 1 != state.connections[stream >> 1, at.CLIENT]:
+                start, end, index = bodies[:, state.streams[stream, at.OPEN_SLOT]].tolist()
+                moved.append((stream >> 1, -1, stream, start, index, state.arena[start:end].tobytes(), end - start))
+        return moved, carried
+
+    def _move(self, slot: int, place: int, stream: int, old: int, index: int, blob: bytes, size: int) -> None:
+        """A body's place in the new batch."""
+        state, meta = self.state, self.state.meta
+        number, top = int(meta[at.M_BODIES]), int(meta[at.M_TOP])
+        if number == state.bodies.shape[1] or top + size > state.arena.size:
+            state.more_room(max(size, 1))
+        state.arena[top : top + size] = np.frombuffer(blob, np.uint8)
+        state.bodies[:, number] = top, top + size, index
+        meta[at.M_BODIES], meta[at.M_TOP] = number + 1, top + size
+        if place >= 0:
+            state.queues[slot, place, at.Q_SLOT] = at.SLOT_BASE + number
+        if stream >= 0:
+            state.streams[stream, at.OPEN_SLOT] = number
+            state.streams[stream, at.OPEN_AT] += top - old
+
+    def _project(self) -> BodyBatch:
+        """The bodies of the machines and of the lane as one batch."""
+        bodies, state = self.analyzer.bodies, self.state
+        count, top = int(state.meta[at.M_BODIES]), int(state.meta[at.M_TOP])
+        size = len(bodies.arena)
+        arena = bytearray(bodies.arena)
+        arena += memoryview(state.arena[:top])
+        mine = programs(state.bodies[2, :count])
+        starts = np.concatenate([np.array(bodies.starts, np.int64), state.bodies[0, :count] + size])
+        ends = np.concatenate([np.array(bodies.ends, np.int64), state.bodies[1, :count] + size])
+        every = np.concatenate([np.array(bodies.programs, np.int64), mine])
+        read = every >= 0
+        dense = np.where(read, np.cumsum(read) - 1, -1)
+        projection = project(arena, starts[read], ends[read], every[read], engine="jit")
+        return BodyBatch(arena, starts, ends, dense, projection, bodies.carried)
+
+
+def programs(codes: Any) -> Any:
+    """The programs for what the kernel noted: key, version and side in one number."""
+    if not len(codes):
+        return codes
+    known, place = np.unique(codes, return_inverse=True)
+    found = []
+    for code in known.tolist():
+        number = -2 - code
+        found.append(code if code > -2 else program(number >> 17, number >> 1 & 0xFFFF, RESPONSE if number & 1 else REQUEST))
+    return np.array(found, np.int64)[place]
