@@ -7,13 +7,12 @@ it is fed.
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from ipaddress import ip_address
-from typing import TYPE_CHECKING
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kcap import limits
 from kcap.kafka.bodies import Bodies, BodyBatch
 from kcap.kafka.conversation import Conversation
-from kcap.kafka.frames import FLAG
+from kcap.kafka.frames import FLAG, Frame
 from kcap.model import SegmentBatch
 from kcap.net.columns import SegmentColumns, columns_of
 from kcap.net.connections import REF_FILE_SHIFT, ConnectionTable
@@ -34,6 +33,7 @@ ROW = (
 )  # fmt: skip
 """The parts of a row as conversations emit it; `*_ref` are packet references (file << 40 | number)."""
 
+SLOTS_AT, FRAMES_AT = ROW.index("request_slot"), ROW.index("request_start")
 
 BROKEN = FLAG["snaplen"] | FLAG["gap"] | FLAG["truncated"]
 """Flags of a frame that was not captured whole."""
@@ -149,7 +149,29 @@ class Analyzer:
             batch = RowBatch(self.rows, self.identities, bodies, decided, self.orders)
         self.rows, self.identities, self.orders = [], [], []
         self.batch += 1
+        self._tell_undecoded(batch)
         return batch
+
+    def _tell_undecoded(self, batch: RowBatch) -> None:
+        """Reports bodies that were captured whole and do not read as their API and version say."""
+        slots = batch.bodies.unread()
+        if not slots:
+            return
+        rows = [row for row in batch.tuples if row[SLOTS_AT] in slots or row[SLOTS_AT + 1] in slots]
+        if batch.lane is not None:
+            marked = [row[SLOTS_AT] in slots or row[SLOTS_AT + 1] in slots for row in batch.tuples]
+            rows = batch.lane.among(ROW, slots, rows, [order for order, here in zip(batch.orders, marked) if here])
+        for row in rows:
+            for side, start in (("request", FRAMES_AT), ("response", FRAMES_AT + 9)):
+                word = slots.get(row[SLOTS_AT + (start > FRAMES_AT)])
+                frame = Frame(*row[start : start + 9])
+                if word is None or frame.flags & BROKEN or frame.last_ns is None or frame.size is None:
+                    continue
+                if frame.size > limits.FRAME_GATHERED_MAX:
+                    continue
+                uid = batch.identities[row[0]].uid
+                detail = f"{side} of key {row[2]} version {row[3]}: {word}"
+                self._count(WeirdKind.UNDECODED, detail, frame.first_ref or 0, frame.low or 0, uid)
 
     def take_connections(self) -> list[ClosedConnection]:
         """The connections closed since the last call."""

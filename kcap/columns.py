@@ -221,5 +221,34 @@ detail string of the first sighting
 count int64 sightings
 """)
 
-TABLES = {"exchanges": EXCHANGES, "connections": CONNECTIONS, "captures": CAPTURES, "weirds": WEIRDS}
+RECORDS = _table("""
+connection string uid of the connection
+exchange int64 number within the connection
+api string Produce (from its request), Fetch or ShareFetch (from its response)
+topic string? name, by the message or by what the capture tells of its id
+topic_id string? as the message has it, null where the version has none
+partition int32 number within the topic
+offset int64? absolute; of a Produce placed by its response, null where that does not tell
+timestamp_ms int64? of the record, or of its batch where the broker sets it
+timestamp_type string? CreateTime or LogAppendTime, null for messages of format 0
+magic int8 format of the batch
+codec string compression of the batch
+key_bytes int32? size of the key, null where it is null
+value_bytes int32? size of the value, null where it is null
+headers list<string> names of the headers, in wire order
+control string? of a control record COMMIT, ABORT, LEADER_CHANGE or another; UNKNOWN where it does not read
+key binary? the key, where payloads are asked for
+value binary? the value, where payloads are asked for
+""")
+
+PAYLOADS = frozenset({"key", "value"})
+"""Columns of `records` that are there only where they are asked for."""
+
+TABLES = {
+    "exchanges": EXCHANGES,
+    "connections": CONNECTIONS,
+    "captures": CAPTURES,
+    "weirds": WEIRDS,
+    "records": RECORDS,
+}
 """Every table that exists, by name."""

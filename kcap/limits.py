@@ -72,7 +72,7 @@ FRAME_BYTES_MAX = 1 << 30
 batch for answers. Settings go up to int32, a length above 1 GiB on the wire has only been seen as damage."""
 
 ANSWER_BYTES_MAX = 200 << 20
-"""Of an answer to anything but a fetch, which has no setting that would let it grow."""
+"""Of an answer beyond what its request asks for: only a fetch has a setting (max_bytes) that lets it grow."""
 
 FRAME_GATHERED_MAX = 1 << 20
 """Frames up to this size are gathered into one buffer for the projection; larger ones are read as they pass."""
@@ -139,11 +139,18 @@ INFLATED_RATIO_MAX = 64
 LANE_PACKETS = 512
 """Packets walked between looks at which connections may enter the lane: a look costs some 50 us, a new connection waits for half of them."""
 
+LANE_PATIENCE = 16
+"""Packets of one direction of a connection outside the lane between two looks, doubled within a batch: a new connection that begins
+with a burst should not stay outside for all of it."""
+
 LANE_CONNECTIONS = 4096
 """Connections in the lane, some 5 KiB each; more than that stay with the machines."""
 
 LANE_FRAME_MAX = 1 << 20
 """Larger frames stay with the machines when they span packets: room for the whole frame is kept from its first byte on."""
+
+LANE_OUTSTANDING_MAX = 8192
+"""Requests of one connection that wait for an answer in the lane; librdkafka stops at 1,000 Produce requests unless it is told otherwise."""
 
 LANE_WAIT_MAX = 256
 """Looks that a connection stays away at most which had to leave the lane; it doubles each time."""

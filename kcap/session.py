@@ -39,6 +39,7 @@ class Reading:
     def __init__(self, paths: Sequence[str], options: Options | None = None, *, keep_connections: bool = False) -> None:
         self.analyzer = Analyzer(options)
         self.files = FileSet(paths, self._report)
+        self._again = paths, options
         self.parser = SegmentParser(self._report)
         self.keep_connections = keep_connections
         self.connections: list[ClosedConnection] = []
@@ -56,6 +57,22 @@ class Reading:
 
     def _report(self, kind: WeirdKind, detail: str, file: int, packet: int, position: int) -> None:
         self.analyzer.report(kind, detail, file << REF_FILE_SHIFT | packet, position)
+
+    def another(self) -> "Reading | None":
+        """Another pass over the same files; None where one of them can be read once only."""
+        if not all(os.path.isfile(file.path) for file in self.files.files):
+            return None
+        return Reading(*self._again)
+
+    @cached_property
+    def frames(self) -> "Frames":
+        """Frames of the files that this pass reads."""
+        return Frames(self)
+
+    def messages(self, batch: RowBatch, at: int) -> "tuple[Message | None, Message | None]":
+        """Both messages of a decided exchange, read again."""
+        exchange = Exchange(Rows(batch, self.capture_files), at, self.frames)
+        return exchange.request, exchange.response
 
     @property
     def capture_files(self) -> list[CaptureFile]:
@@ -80,7 +97,8 @@ class Reading:
 
     def batches(self) -> Iterator[RowBatch]:
         """Decided exchanges, as they are decided: the first ones at once, then in full batches as far as time allows."""
-        analyzer, parse = self.analyzer, self.parser.parse
+        analyzer = self.analyzer
+        parse = self.parser.columns if analyzer.options.lane else self.parser.parse
         for packets in self.files.batches():
             analyzer.feed(parse(packets))
             self._positions[packets.file] = int(packets.position[-1])
@@ -88,7 +106,7 @@ class Reading:
                 self._drain()
             if self.watch is not None:
                 self.watch()
-            if analyzer.full or (analyzer.rows and self._due()):
+            if analyzer.full or (analyzer.waiting and self._due()):
                 yield self._take()
         self.parser.finish()
         analyzer.finish()
@@ -98,7 +116,7 @@ class Reading:
     def _take(self) -> RowBatch:
         self._emitted = time.monotonic()
         batch = self.analyzer.take()
-        self.rows += len(batch.rows)
+        self.rows += len(batch)
         return batch
 
     def _due(self) -> bool:

@@ -70,8 +70,10 @@ def gather(reading: Reading) -> Evidence:
     """Reads to the end."""
     evidence = Evidence(reading.capture_files, [])
     for batch in reading.batches():
-        evidence.outcomes.update(map(_OUTCOME, batch.rows))
-        evidence.reasons.update(str(reason) for reason in map(_REASON, batch.rows) if reason is not None)
+        evidence.outcomes.update(map(_OUTCOME, batch.tuples))
+        evidence.reasons.update(str(reason) for reason in map(_REASON, batch.tuples) if reason is not None)
+        if batch.lane is not None:
+            evidence.outcomes.update(map(str, batch.lane.part("outcome")))  # the lane decides no row that would need a reason
         closed, reading.connections = reading.connections, []
         for connection in closed:
             evidence.count(connection.values)

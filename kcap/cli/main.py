@@ -84,8 +84,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Runs kcap; its exit code."""
     signal.signal(signal.SIGTERM, _terminated)
     try:
-        code = kcap.main(args=None if arguments is None else list(arguments), prog_name="kcap", standalone_mode=False)
+        # click's own `main` would answer a broken pipe with 1 and an interrupt with an empty line
+        with kcap.make_context("kcap", list(sys.argv[1:] if arguments is None else arguments)) as context:
+            code = kcap.invoke(context)
         sys.stdout.flush()
+    except click.exceptions.Exit as stop:
+        return stop.exit_code
+    except click.exceptions.NoArgsIsHelpError as error:
+        print(error.format_message(), file=sys.stderr)
+        return USAGE
     except click.UsageError as error:
         where = f" (kcap{_command(error)} --help says more)" if error.ctx is not None else ""
         say(f"{error.format_message().rstrip('.')}{where}")
@@ -93,7 +100,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except click.ClickException as error:
         say(error.format_message())
         return error.exit_code
-    except (KeyboardInterrupt, click.Abort):
+    except KeyboardInterrupt:
         return INTERRUPTED
     except KcapError as error:
         say(str(error))

@@ -3,11 +3,14 @@
 import click
 
 from kcap.cli.options import TABLE_NAMES, analyzer_options, column_names, format_of, inputs, outputs, paths_of
+from kcap.columns import PAYLOADS, RECORDS
+from kcap.errors import UsageError
 
 
 @click.command("rows", short_help="One row an exchange.")
 @inputs
 @click.option("--table", type=click.Choice(TABLE_NAMES), default="exchanges", show_default=True, help="Which table.")
+@click.option("--payloads", is_flag=True, help="With --table records: the columns key and value too.")
 @outputs
 def run(
     files: tuple[str, ...],
@@ -16,6 +19,7 @@ def run(
     not_kafka: tuple[int, ...],
     tls_keylog: str | None,
     table: str,
+    payloads: bool,
     form: str | None,
     columns: str | None,
     output: str | None,
@@ -29,4 +33,21 @@ def run(
     from kcap.session import Capture
 
     capture = Capture(paths_of(files, more_files), analyzer_options(decode_as, not_kafka), tls_keylog)
-    return write_rows(capture, table, column_names(columns), format_of(form, output), output, limit)
+    return write_rows(capture, table, chosen(table, column_names(columns), payloads), format_of(form, output), output, limit)
+
+
+def chosen(table: str, columns: list[str] | None, payloads: bool) -> list[str] | None:
+    """The columns to show: keys and values of records only where payloads were asked for.
+
+    Raises UsageError where options contradict.
+    """
+    if table != "records":
+        if payloads:
+            raise UsageError("--payloads goes with --table records")
+        return columns
+    if columns is None:
+        return [column.name for column in RECORDS if payloads or column.name not in PAYLOADS]
+    hidden = next((name for name in columns if name in PAYLOADS), None)
+    if hidden is not None and not payloads:
+        raise UsageError(f"column {hidden!r} is what applications wrote; --payloads shows it")
+    return columns

@@ -68,6 +68,13 @@ class Projection:
     def __len__(self) -> int:
         return len(self.status)
 
+    def unread(self) -> list[int]:
+        """Messages that ended before their program did, or made no sense to it."""
+        status = self.status
+        if SHORT not in status and MALFORMED not in status:
+            return []
+        return [at for at, ended in enumerate(status) if ended in (SHORT, MALFORMED)]
+
     def present(self, name: str) -> list[bool]:
         """For each message whether it has the slot or text."""
         bit = slots.SLOT[name] if name in slots.SLOT else _TEXTS + slots.TEXT[name]

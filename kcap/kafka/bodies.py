@@ -6,11 +6,12 @@ exchange is decided in a later batch leaves its values behind (a request) or mov
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from kcap.decode import slots
 from kcap.decode.projection import MALFORMED, SHORT, Projection, program_index, project
 from kcap.kafka.frames import NO_BODY, Answer, Exchange
+from kcap.records.sets import count_wrapped
 from kcap.schema.quirks import response_version
 
 REQUEST, RESPONSE = 0, 1
@@ -44,6 +45,8 @@ class BodyValues:
     texts: tuple[bytes | None, ...]
     topics: tuple[tuple[bytes | None, bytes | None], ...]
     """(name, id) in wire order."""
+    data: bytes = b""
+    """The body itself, where somebody asked for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +60,14 @@ class BodyBatch:
     """Slot -> message of the projection, -1 for a body that no program reads."""
     projection: Projection
     carried: dict[int, BodyValues]
+    keep: bool = False
+    """What is carried over keeps its bytes."""
 
     def unread(self) -> dict[int, str]:
         """Slots of bodies that ended early or made no sense, and which of the two."""
         status = self.projection.status
-        found = {at: WORDS[int(s)] for at, s in enumerate(status) if s in WORDS} if _any_of(status) else {}
-        slots_of = {at: slot for slot, at in enumerate(self.dense) if at in found} if found else {}
+        found = {at: WORDS[int(status[at])] for at in self.projection.unread()}
+        slots_of = {int(at): slot for slot, at in enumerate(self.dense) if at in found} if found else {}
         carried = {number: WORDS[v.status] for number, v in self.carried.items() if v.status in WORDS}
         return {slots_of[at]: word for at, word in found.items()} | carried
 
@@ -74,18 +79,22 @@ class BodyBatch:
         if at < 0:
             return None
         projection = self.projection
-        row = tuple(int(column[at]) for column in projection.values)
+        row = [int(column[at]) for column in projection.values]
+        row[slots.RECORD_COUNT] += self._wrapped_records(at)
         texts = tuple(_slice(self.arena, row[_TEXTS + 2 * i], row[_TEXTS + 2 * i + 1]) for i in range(len(slots.TEXTS)))
         messages, starts, ends, ids = projection.topics
         topics = []
         for i in range(bisect_left(messages, at), bisect_right(messages, at)):
             name = _slice(self.arena, int(starts[i]), int(ends[i]))
             topics.append((name, _slice(self.arena, int(ids[i]), int(ids[i]) + 16)))
-        return BodyValues(int(projection.status[at]), int(projection.mask[at]), row, texts, tuple(topics))
+        data = bytes(self.arena[self.starts[slot] : self.ends[slot]]) if self.keep else b""
+        return BodyValues(int(projection.status[at]), int(projection.mask[at]), tuple(row), texts, tuple(topics), data)
 
-
-def _any_of(status: Sequence[int]) -> bool:
-    return SHORT in status or MALFORMED in status
+    def _wrapped_records(self, at: int) -> int:
+        """Records inside compressed messages of magic 0 and 1, which the projection leaves out."""
+        messages, starts, ends = self.projection.wrapped
+        first, last = bisect_left(messages, at), bisect_right(messages, at)
+        return sum(count_wrapped(self.arena, int(starts[i]), int(ends[i])) for i in range(first, last))
 
 
 def _slice(arena: bytearray, start: int, end: int) -> bytes | None:
@@ -103,6 +112,8 @@ class Bodies:
         self.owners: list[Exchange | Answer] = []
         """Who keeps the slot for as long as it names it."""
         self.carried: dict[int, BodyValues] = {}
+        self.keep = False
+        """Bodies of requests that still wait keep their bytes from batch to batch."""
         self._settled: set[int] = set()
         self._next_carried = NO_BODY - 1
 
@@ -125,6 +136,16 @@ class Bodies:
                 api_version = response_version(api_key, api_version, self.arena[start : start + 2])
             self.programs[slot] = program(api_key, api_version, RESPONSE)
         return slot
+
+    def asked_bytes(self, slot: int) -> int | None:
+        """The max_bytes of a fetch request that waits, None where its version has none or nothing of it was kept."""
+        if slot >= 0 and self.programs[slot] >= 0:
+            projection = project(self.arena, [self.starts[slot]], [self.ends[slot]], [self.programs[slot]], engine="plain")
+            return projection.column("max_bytes")[0]
+        values = self.carried.get(slot)
+        if values is None or not values.mask >> slots.SLOT["max_bytes"] & 1:
+            return None
+        return values.values[slots.SLOT["max_bytes"]]
 
     def settle(self, exchange: Exchange) -> int:
         """The exchange is decided: its request's slot, which is nobody's from here on."""
@@ -161,6 +182,8 @@ class Bodies:
     def close(self, batch: BodyBatch | None = None) -> BodyBatch:
         """Projects the batch, unless the lane has done so together with its own, and starts the next."""
         batch = batch or self.projected()
+        if self.keep:
+            batch = replace(batch, keep=True)
         owners, settled = self.owners, self._settled
         self.arena, self.starts, self.ends, self.programs, self.owners = bytearray(), [], [], [], []
         self.carried = {number: values for number, values in batch.carried.items() if number not in settled}

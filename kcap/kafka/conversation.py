@@ -28,6 +28,9 @@ class Collector(Protocol):
     batch: int
     """Number of the batch of rows that is open."""
     rows: list[tuple[Any, ...]]
+    orders: list[int]
+    """Beside each row its place among those of the lane: the packet that decided it."""
+    table: ConnectionTable
 
     def identity(self, talk: "Conversation") -> int:
         """Index of the connection's constants in the batch of rows that is open."""
@@ -258,6 +261,7 @@ class Conversation:
             self.identity_index, exchange.number, exchange.api_key, exchange.api_version, exchange.correlation_id,
             exchange.client_id, outcome, reason, age_ns, rtt_ns, previous_ns, flags, request_slot, response_slot,
         )  # fmt: skip
+        collector.orders.append(collector.table.order)
         collector.rows.append(facts + request + response)
 
     def _repeats(self, request: Frame, response: Frame) -> int:

@@ -173,6 +173,8 @@ class Pairing:
         lost = self.connection.began == "syn" or self.request_losses
         reason = "lost_in_capture" if lost else "midstream"
         self._report(WeirdKind.ORPHAN, f"correlation id {answer.correlation_id}", answer.frame)
+        if answer.correlation_id is None:
+            return  # the broker's half of a token exchange says nothing on its own
         orphan = Exchange(answer.number, None, None, answer.correlation_id, None, 0)
         self.outlet.emit(orphan, answer, "orphan", reason, None, answer.flags)
 

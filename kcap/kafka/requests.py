@@ -18,6 +18,7 @@ from kcap.kafka.headers import (
     SHAPE,
     RequestHeader,
     believable,
+    body_fits,
     noise,
     read_header,
     says_who,
@@ -201,8 +202,14 @@ class RequestFramer(Framer):
             return False
         if header.body is None:
             return None if region.comes(at, have + 1) and not final else False
+        if not says_who(header):
+            # without a name only the body tells a request from zeros
+            if region.have(at) >= 4 + size and not body_fits(region.data[at + 4 : at + 4 + size], header):
+                return False
+            if region.comes(at, 4 + size) and size <= limits.FRAME_GATHERED_MAX and not final:
+                return None
         if first:
-            return True
+            return says_who(header) or region.have(at) >= 4 + size
         if self.client_ids and header.client_id not in self.client_ids:
             return False
         if not 0 <= header.correlation_id < 1 << 30:

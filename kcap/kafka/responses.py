@@ -21,6 +21,8 @@ from kcap.net.tcp import Stream
 HEAD = 8
 PAIR = Struct(">ii")
 """Length prefix and correlation id."""
+IDS_APART = 100_000
+"""An answer to a request that was not captured has an id near those that were."""
 FETCHES = frozenset({1, 59, 78})
 """Fetch, FetchSnapshot, ShareFetch."""
 IDS_SEARCHED = 64
@@ -94,7 +96,7 @@ class ResponseFramer(Framer):
         correlation = None
         if len(head) >= HEAD:
             (correlation,) = PREFIX.unpack_from(head, 4)
-            if frame.size > limits.ANSWER_BYTES_MAX and not self._fetch(correlation):
+            if not self._plausible(correlation, frame.size):
                 return False
         elif not self.requests.raw_tokens or len(head) < frame.size:
             return True  # cut before its correlation id: no row, but the boundary holds
@@ -148,9 +150,19 @@ class ResponseFramer(Framer):
             return True
         return project(region.data, [at + HEAD], [at + 4 + size], [index], engine="plain").status[0] == COMPLETE
 
-    def _fetch(self, correlation: int) -> bool:
+    def _plausible(self, correlation: int, size: int) -> bool:
+        """Can a response of this id and size stand where one is due?"""
         waiting = next((x for x in self.pairing.outstanding if x.correlation_id == correlation), None)
-        return waiting is not None and waiting.api_key in FETCHES
+        if waiting is None:
+            last = self.requests.last_correlation
+            near = last is None or abs(correlation - last) < IDS_APART or bool(self.requests.raw_tokens)
+            return size <= limits.ANSWER_BYTES_MAX and (
+                near or any(x.correlation_id == correlation for x in self.pairing.one_way)
+            )
+        if size <= limits.ANSWER_BYTES_MAX:
+            return True
+        asked = self.bodies.asked_bytes(waiting.request_slot) if waiting.api_key in FETCHES else None
+        return asked is not None and size <= asked + limits.ANSWER_BYTES_MAX
 
     def judge(self, region: Region, at: int, final: bool, first: bool) -> bool | None:
         if region.have(at) < HEAD:

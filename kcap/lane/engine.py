@@ -13,7 +13,7 @@ from kcap.decode.projection import project
 from kcap.kafka.bodies import REQUEST, RESPONSE, UNKNOWN, BodyBatch, program
 from kcap.kafka.conversation import Conversation
 from kcap.lane import layout as at
-from kcap.lane.kernel import walk
+from kcap.lane.kernel import carry_over, walk
 from kcap.lane.rows import LaneRows
 from kcap.lane.state import LaneState, fits, header_tables
 from kcap.net.columns import ABSENT, SegmentColumns
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from kcap.analyzer import Analyzer
 
 STEP = limits.LANE_PACKETS
+SEEN = 1024
+"""Counters of packets left to the machines, by flow; two flows that share one only make the kernel stop early."""
 
 
 class Lane:
@@ -35,8 +37,13 @@ class Lane:
         self.passed = 0
         """Packets so far, for the order of rows."""
         analyzer.orders[:] = [-1] * len(analyzer.orders)
+        self.other: Any = None
+        """The table and the arena of the batch before, to be used again."""
         self.kept = 0
         """Bytes of the arena that came over from the batch before."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"other": None}
 
     @property
     def decided(self) -> int:
@@ -58,34 +65,36 @@ class Lane:
             self.passed += count
             return
         table.order_base = self.passed - columns.first_packet
-        for first in range(0, count, STEP):
-            self._look(columns, first, min(first + STEP, count))
+        first, patience = 0, limits.LANE_PATIENCE
+        while first < count:
+            last = min(first + STEP, count)
+            stopped = self._look(columns, first, last, patience)
+            patience = limits.LANE_PATIENCE if stopped == last else 2 * patience
+            first = stopped
         self.passed += count
         table.order = self.passed - 1
         times = columns.time_ns if present.all() else columns.time_ns[present]
         self._advance(int(times.max()))
 
-    def _look(self, columns: SegmentColumns, first: int, last: int) -> None:
+    def _look(self, columns: SegmentColumns, first: int, last: int, patience: int) -> int:
         state, plain_steps = self.state, header_tables()
         if columns.flows:
             self._slow_flows(columns, first, last)
         meta = state.meta
         meta[at.M_ORDER] = self.passed
         meta[at.M_REF] = (columns.file << REF_FILE_SHIFT) + columns.first_packet
-        meta[at.M_LEFT] = meta[at.M_GONE] = meta[at.M_FRESH] = 0
+        meta[at.M_LEFT] = meta[at.M_GONE] = meta[at.M_FRESH] = meta[at.M_FULL] = 0
         meta[at.M_IDENTITIES] = len(self.analyzer.identities)
         left = np.empty((last - first, 2), np.int64)
         gone = np.empty(last - first, np.int64)
         fresh = np.empty(state.slots, np.int64)
-        place = first
-        while True:
-            place = walk(
-                columns.data, columns.numbers, columns.time_ns, columns.position, columns.flow_at, columns.flow_size, columns.state,
-                place, last, state.table, state.keys, state.connections, state.streams, state.queues, state.ids, state.rows, state.bodies,
-                state.arena, meta, left, gone, fresh, *plain_steps,
-            )  # fmt: skip
-            if place == last:
-                break
+        seen = np.zeros(SEEN, np.int64)
+        place = walk(
+            columns.data, columns.numbers, columns.time_ns, columns.position, columns.flow_at, columns.flow_size, columns.state, first,
+            last, state.table, state.keys, state.connections, state.streams, state.queues, state.ids, state.rows, state.bodies, state.arena,
+            meta, left, gone, fresh, *plain_steps, seen, patience,
+        )  # fmt: skip
+        if meta[at.M_FULL]:
             state.more_room(int(columns.numbers[6, place]))
         analyzer = self.analyzer
         for slot in fresh[: meta[at.M_FRESH]].tolist():
@@ -99,6 +108,7 @@ class Lane:
             talk.lane_again = self.looks + min(1 << talk.lane_left, limits.LANE_WAIT_MAX)
         if meta[at.M_LEFT]:
             self._rest(columns, left[: meta[at.M_LEFT]])
+        return place
 
     def _slow_flows(self, columns: SegmentColumns, first: int, last: int) -> None:
         """Packets that the kernel cannot look up make their connections leave."""
@@ -113,23 +123,26 @@ class Lane:
         """Packets for the machines, in order; then those of their connections enter that are in good order."""
         table = self.analyzer.table
         where, taken = left[:, 0], left[:, 1]
+        batch = columns.lists(where)
+        cuts = np.flatnonzero(taken >= 0).tolist()
+        if not cuts:
+            table.segments(batch)
         before = 0
-        for cut in np.flatnonzero(taken >= 0).tolist():
+        for cut in [*cuts, len(where)] if cuts else []:
             if cut > before:
                 table.segments(columns.lists(where[before:cut]))
-            self._remainder(columns, int(where[cut]), int(taken[cut]))
+            if cut < len(where):
+                self._remainder(columns, int(where[cut]), int(taken[cut]))
             before = cut + 1
-        if before < len(where):
-            table.segments(columns.lists(where[before:]))
-        streams, looks, batch = table.streams, self.looks, self.analyzer.batch
-        for flow in set(columns.lists(where).flow):
+        streams, looks, number = table.streams, self.looks, self.analyzer.batch
+        for flow in set(batch.flow):
             stream = streams.get(flow)
             if stream is None:
                 continue
             connection = stream.connection
             talk = connection.talk
             if isinstance(talk, Conversation) and talk.phase == "kafka" and talk.lane < 0 and talk.lane_again <= looks:
-                if fits(connection, talk) and not self.state.promote(talk, batch):
+                if fits(connection, talk) and not self.state.promote(talk, number):
                     return
 
     def _remainder(self, columns: SegmentColumns, index: int, taken: int) -> None:
@@ -178,72 +191,33 @@ class Lane:
         shift = len(bodies.starts) - at.SLOT_BASE
         for place in (at.R_REQUEST_SLOT, at.R_RESPONSE_SLOT):
             rows[place] += np.where(rows[place] >= at.SLOT_BASE, shift, 0)
-        moved, carried = self._waiting()
-        batch = bodies.close(self._project())
-        for slot, place, body in carried:
-            values = batch.values(body if body < at.SLOT_BASE else body + shift)
-            state.queues[slot, place, at.Q_SLOT] = UNKNOWN if values is None else bodies.carry(values)
-        meta[at.M_ROWS] = meta[at.M_BODIES] = meta[at.M_TOP] = 0
-        for slot, place, stream, old, index, blob, size in moved:
-            self._move(slot, place, stream, old, index, blob, size)
+        old = state.bodies, state.arena, int(meta[at.M_BODIES]), int(meta[at.M_TOP])
+        state.bodies, state.arena = self.other or (np.empty_like(state.bodies), np.empty_like(state.arena))
+        if state.bodies.shape[1] < old[0].shape[1] or state.arena.size < old[1].size:
+            state.bodies, state.arena = np.empty_like(old[0]), np.empty_like(old[1])
+        heavy = np.empty(len(state.queues), np.int64)
+        count = carry_over(
+            state.connections, state.streams, state.queues, old[0], old[1], state.bodies, state.arena, meta, heavy
+        )
+        batch = bodies.close(self._project(*old))
+        for place in heavy[:count].tolist():
+            values = batch.values(int(state.queues[place, at.Q_SLOT]) + shift)
+            state.queues[place, at.Q_SLOT] = UNKNOWN if values is None else bodies.carry(values)
+        self.other = old[0], old[1]
         self.kept = int(meta[at.M_TOP])
+        meta[at.M_ROWS] = 0
         state.connections[:, at.IDENTITY] = -1
         return LaneRows(rows, state.names), batch
 
-    def _waiting(self) -> tuple[list[tuple[int, int, int, int, int, bytes, int]], list[tuple[int, int, int]]]:
-        """Bodies whose exchange is not decided: those that go over to the next batch, and those that leave their values."""
-        state = self.state
-        bodies, moved, carried, room = state.bodies, [], [], limits.LANE_MOVED_BYTES
-        live = state.connections[:, at.LIVE] == 1
-        for slot in np.flatnonzero(live & (state.connections[:, at.COUNT] > 0)).tolist():
-            head, count = state.connections[slot, at.HEAD : at.COUNT + 1].tolist()
-            for number in range(head, head + count):
-                place = number % at.RING
-                body, done = int(state.queues[slot, place, at.Q_SLOT]), state.queues[slot, place, at.Q_DONE]
-                if body < at.SLOT_BASE:
-                    if body >= 0:
-                        carried.append((slot, place, body))
-                    continue
-                start, end, index = bodies[:, body - at.SLOT_BASE].tolist()
-                size = end - start
-                if done and (size > limits.LANE_MOVED_BODY or size > room):
-                    carried.append((slot, place, body))
-                    continue
-                room -= size if done else 0
-                stream = -1 if done else 2 * slot + int(state.connections[slot, at.CLIENT])
-                moved.append((slot, place, stream, start, index, state.arena[start:end].tobytes(), size))
-                bodies[2, body - at.SLOT_BASE] = UNKNOWN
-        for stream in np.flatnonzero(np.repeat(live, 2) & (state.streams[:, at.OPEN_START] >= 0)).tolist():
-            if stream & 1 != state.connections[stream >> 1, at.CLIENT]:
-                start, end, index = bodies[:, state.streams[stream, at.OPEN_SLOT]].tolist()
-                moved.append((stream >> 1, -1, stream, start, index, state.arena[start:end].tobytes(), end - start))
-        return moved, carried
-
-    def _move(self, slot: int, place: int, stream: int, old: int, index: int, blob: bytes, size: int) -> None:
-        """A body's place in the new batch."""
-        state, meta = self.state, self.state.meta
-        number, top = int(meta[at.M_BODIES]), int(meta[at.M_TOP])
-        if number == state.bodies.shape[1] or top + size > state.arena.size:
-            state.more_room(max(size, 1))
-        state.arena[top : top + size] = np.frombuffer(blob, np.uint8)
-        state.bodies[:, number] = top, top + size, index
-        meta[at.M_BODIES], meta[at.M_TOP] = number + 1, top + size
-        if place >= 0:
-            state.queues[slot, place, at.Q_SLOT] = at.SLOT_BASE + number
-        if stream >= 0:
-            state.streams[stream, at.OPEN_SLOT] = number
-            state.streams[stream, at.OPEN_AT] += top - old
-
-    def _project(self) -> BodyBatch:
+    def _project(self, table: Any, lane_arena: Any, count: int, top: int) -> BodyBatch:
         """The bodies of the machines and of the lane as one batch."""
-        bodies, state = self.analyzer.bodies, self.state
-        count, top = int(state.meta[at.M_BODIES]), int(state.meta[at.M_TOP])
+        bodies = self.analyzer.bodies
         size = len(bodies.arena)
         arena = bytearray(bodies.arena)
-        arena += memoryview(state.arena[:top])
-        mine = programs(state.bodies[2, :count])
-        starts = np.concatenate([np.array(bodies.starts, np.int64), state.bodies[0, :count] + size])
-        ends = np.concatenate([np.array(bodies.ends, np.int64), state.bodies[1, :count] + size])
+        arena += memoryview(lane_arena[:top])
+        mine = programs(table[2, :count])
+        starts = np.concatenate([np.array(bodies.starts, np.int64), table[0, :count] + size])
+        ends = np.concatenate([np.array(bodies.ends, np.int64), table[1, :count] + size])
         every = np.concatenate([np.array(bodies.programs, np.int64), mine])
         read = every >= 0
         dense = np.where(read, np.cumsum(read) - 1, -1)

@@ -15,11 +15,11 @@ from kcap.kafka.headers import API_VERSIONS, PRODUCE, SASL_HANDSHAKE
 from kcap.lane.layout import (
     ACKED, ACKED_RAW, ANSWERED, CAPTURED, CLIENT, CORRELATION, COUNT, DONE, F_FIRST_NS, F_FIRST_REF, F_HIGH, F_LAST_NS, F_LAST_REF,
     F_LOW, F_SIZE, F_START, FLAGS, FLOW_SIZE, FRAME, HEAD, ID_LENGTH, IDENTITY, KEYS, LAST, LAST_NS, LAST_START, LEAVE, LIVE, M_BODIES,
-    M_FRESH, M_GONE, M_IDENTITIES, M_LEFT, M_ORDER, M_REF, M_ROWS, M_TOP, NAME, NEXT, NEXT_RAW, NONE, NUMBER, OPEN_AT, OPEN_HIGH,
-    OPEN_LEFT, OPEN_LOW, OPEN_NS, OPEN_REF, OPEN_SIZE, OPEN_SLOT, OPEN_START, PACKETS, Q_CORRELATION, Q_DONE, Q_FRAME, Q_KEY, Q_NUMBER,
+    M_FREE, M_FRESH, M_FULL, M_GONE, M_IDENTITIES, M_LEFT, M_ORDER, M_REF, M_ROWS, M_SPARE, M_TOP, NAME, NEXT, NEXT_RAW, NONE, NUMBER, OPEN_AT, OPEN_HIGH,
+    OPEN_LEFT, OPEN_LOW, OPEN_NS, OPEN_REF, OPEN_SIZE, OPEN_SLOT, OPEN_START, PACKETS, Q_CORRELATION, Q_DONE, Q_FRAME, Q_KEY, Q_NEXT, Q_NUMBER,
     Q_SLOT, Q_VERSION, R_CORRELATION, R_FLAGS, R_IDENTITY, R_KEY, R_NAME, R_NUMBER, R_ORDER, R_PREVIOUS, R_REQUEST, R_REQUEST_SLOT,
-    R_RESPONSE, R_RESPONSE_SLOT, R_RTT, R_VERSION, REQUEST_BYTES, REQUEST_FRAMES, RESPONSE_BYTES, RESPONSE_FRAMES, RING, ROWS, RTT_COUNT,
-    RTT_MIN, RTT_SUM, SEGMENTS, SLOT_BASE, STEP_COMPACT_STRING, STEP_FIXED, STEP_NONE, STEP_STRING, STEP_TAGS, STEPS, TAKEN, TIMED_END,
+    R_RESPONSE, R_RESPONSE_SLOT, R_RTT, R_VERSION, REQUEST_BYTES, REQUEST_FRAMES, RESPONSE_BYTES, RESPONSE_FRAMES, ROWS, RTT_COUNT,
+    RTT_MIN, RTT_SUM, SEGMENTS, SLOT_BASE, STEP_COMPACT_STRING, STEP_FIXED, STEP_NONE, STEP_STRING, STEP_TAGS, STEPS, TAIL, TAKEN, TIMED_END,
     TIMED_NS, VERSIONS,
 )  # fmt: skip
 from kcap.net.columns import ABSENT, CLEAN
@@ -29,6 +29,7 @@ from kcap.schema.quirks import DOWNGRADES
 PUSH = PSH | ACK
 IDLE, FAR = limits.CONNECTION_IDLE_NS, limits.SEQUENCE_FAR
 FRAME_MAX = limits.LANE_FRAME_MAX
+OUTSTANDING_MAX, MOVED_BODY, MOVED_BYTES = limits.LANE_OUTSTANDING_MAX, limits.LANE_MOVED_BODY, limits.LANE_MOVED_BYTES
 REQUEST_HEAD, RESPONSE_HEAD = 14, 8
 REFUSED = DOWNGRADES[API_VERSIONS][0]
 REFUSED_VERSION = DOWNGRADES[API_VERSIONS][1]
@@ -221,8 +222,34 @@ def whole_frame(frame: Any, start: int, size: int, time_ns: int, ref: int, posit
 
 
 @njit(cache=True, nogil=True)
+def chain(connection: Any, queues: Any, meta: Any) -> Any:
+    """A new last entry of the requests that wait."""
+    place = meta[M_FREE]
+    meta[M_FREE] = queues[place, Q_NEXT]
+    meta[M_SPARE] -= 1
+    if connection[COUNT]:
+        queues[connection[TAIL], Q_NEXT] = place
+    else:
+        connection[HEAD] = place
+    connection[TAIL] = place
+    connection[COUNT] += 1
+    return place
+
+
+@njit(cache=True, nogil=True)
+def unchain(connection: Any, queues: Any, meta: Any) -> None:
+    """The first entry waits no longer."""
+    place = connection[HEAD]
+    connection[HEAD] = queues[place, Q_NEXT]
+    connection[COUNT] -= 1
+    queues[place, Q_NEXT] = meta[M_FREE]
+    meta[M_FREE] = place
+    meta[M_SPARE] += 1
+
+
+@njit(cache=True, nogil=True)
 def requests(
-    data: Any, at: int, end: int, offset: int, time_ns: int, ref: int, position: int, connection: Any, stream: Any, queue: Any,
+    data: Any, at: int, end: int, offset: int, time_ns: int, ref: int, position: int, connection: Any, stream: Any, queues: Any,
     client_id: Any, plain: Any, steps: Any, arena: Any, bodies: Any, meta: Any,
 ) -> Any:  # fmt: skip
     """Bytes of the client; where the lane's understanding ends."""
@@ -232,7 +259,7 @@ def requests(
         offset += at - before
         if stream[OPEN_LEFT]:
             return at
-        entry = queue[(connection[HEAD] + connection[COUNT] - 1) % RING]
+        entry = queues[connection[TAIL]]
         close_frame(stream, entry[Q_FRAME:], time_ns, ref)
         entry[Q_DONE] = 1
         connection[REQUEST_FRAMES] += 1
@@ -248,17 +275,13 @@ def requests(
         for k in range(length):
             if client_id[k] != data[at + REQUEST_HEAD + k]:
                 return at
-        count = connection[COUNT]
-        if count == RING:
+        if connection[COUNT] == OUTSTANDING_MAX:
             return at
-        if count > connection[TAKEN]:
-            last = queue[(connection[HEAD] + count - 1) % RING]
-            if last[Q_CORRELATION] == correlation:
-                return at
+        if connection[COUNT] > connection[TAKEN] and queues[connection[TAIL], Q_CORRELATION] == correlation:
+            return at
         if key == PRODUCE and acks_of(data, body, min(stop, end), steps[version]) == 0:
             return at
-        entry = queue[(connection[HEAD] + count) % RING]
-        connection[COUNT] = count + 1
+        entry = queues[chain(connection, queues, meta)]
         connection[NUMBER] += 1
         connection[CORRELATION] = correlation
         slot = add_body(data, body, min(stop, end), stop, -2 - ((key << 16 | version) << 1), arena, bodies, meta)
@@ -283,7 +306,7 @@ def requests(
 @njit(cache=True, nogil=True)
 def responses(
     data: Any, at: int, end: int, offset: int, time_ns: int, ref: int, position: int, order: int, slot: int, connections: Any, stream: Any,
-    client: Any, queue: Any, rows: Any, arena: Any, bodies: Any, fresh: Any, meta: Any,
+    client: Any, queues: Any, rows: Any, arena: Any, bodies: Any, fresh: Any, meta: Any,
 ) -> Any:  # fmt: skip
     """Bytes of the broker; where the lane's understanding ends."""
     connection = connections[slot]
@@ -295,9 +318,9 @@ def responses(
             return at
         row = rows[meta[M_ROWS]]
         close_frame(stream, row[R_RESPONSE:], time_ns, ref)
-        answer(row, stream[OPEN_SLOT], order, slot, connection, client, queue, arena, bodies, fresh, meta)
+        answer(row, stream[OPEN_SLOT], order, slot, connection, client, queues, arena, bodies, fresh, meta)
     while end - at >= RESPONSE_HEAD and connection[COUNT]:
-        entry = queue[connection[HEAD]]
+        entry = queues[connection[HEAD]]
         size, correlation = int32(data, at), int32(data, at + 4)
         stop = at + 4 + size
         if size < 4 or not entry[Q_DONE] or correlation != entry[Q_CORRELATION] or (stop > end and size > FRAME_MAX):
@@ -312,7 +335,7 @@ def responses(
             return end
         row = rows[meta[M_ROWS]]
         whole_frame(row[R_RESPONSE:], offset, size + 4, time_ns, ref, position)
-        answer(row, kept, order, slot, connection, client, queue, arena, bodies, fresh, meta)
+        answer(row, kept, order, slot, connection, client, queues, arena, bodies, fresh, meta)
         offset += size + 4
         at = stop
     return at
@@ -320,12 +343,11 @@ def responses(
 
 @njit(cache=True, nogil=True)
 def answer(
-    row: Any, kept: int, order: int, slot: int, connection: Any, client: Any, queue: Any, arena: Any, bodies: Any, fresh: Any, meta: Any
+    row: Any, kept: int, order: int, slot: int, connection: Any, client: Any, queues: Any, arena: Any, bodies: Any, fresh: Any, meta: Any
 ) -> None:
     """The oldest request has its response, whose frame stands in the row: as `Conversation.emit`."""
-    entry = queue[connection[HEAD]]
-    connection[HEAD] = (connection[HEAD] + 1) % RING
-    connection[COUNT] -= 1
+    entry = queues[connection[HEAD]]
+    unchain(connection, queues, meta)
     connection[TAKEN] = 0
     meta[M_ROWS] += 1
     if connection[IDENTITY] < 0:
@@ -403,13 +425,13 @@ def segment(
     end = at + length
     if found & 1 == connection[CLIENT]:
         stopped = requests(
-            data, at, end, offset, time_ns, ref, position, connection, stream, queues[found >> 1], ids[found >> 1], plain, steps,
+            data, at, end, offset, time_ns, ref, position, connection, stream, queues, ids[found >> 1], plain, steps,
             arena, bodies, meta,
         )  # fmt: skip
     else:
         stopped = responses(
             data, at, end, offset, time_ns, ref, position, meta[M_ORDER] + index, found >> 1, connections, stream, peer,
-            queues[found >> 1], rows, arena, bodies, fresh, meta,
+            queues, rows, arena, bodies, fresh, meta,
         )  # fmt: skip
     return DONE if stopped == end else stopped - at
 
@@ -418,9 +440,9 @@ def segment(
 def walk(
     data: Any, numbers: Any, times: Any, positions: Any, flow_at: Any, flow_size: Any, state: Any, first: int, last: int, table: Any,
     keys: Any, connections: Any, streams: Any, queues: Any, ids: Any, rows: Any, bodies: Any, arena: Any, meta: Any, left: Any, gone: Any,
-    fresh: Any, plain: Any, steps: Any,
+    fresh: Any, plain: Any, steps: Any, seen: Any, patience: int,
 ) -> int:  # fmt: skip
-    """Packets `first` to `last`; where it stopped for want of room."""
+    """Packets `first` to `last`; where it stopped: for want of room, or since a connection outside shows much of itself."""
     for index in range(first, last):
         if state[index] == ABSENT:
             continue
@@ -432,8 +454,10 @@ def walk(
             if (
                 meta[M_ROWS] + frames > rows.shape[0]
                 or meta[M_BODIES] + frames > bodies.shape[1]
+                or meta[M_SPARE] < frames
                 or meta[M_TOP] + length + FRAME_MAX > arena.size
             ):
+                meta[M_FULL] = 1
                 return index
             taken = segment(
                 data, numbers, index, times[index], positions[index], found, connections, streams, queues, ids, rows, bodies, arena, meta,
@@ -446,7 +470,66 @@ def walk(
             connections[found >> 1, LIVE] = 0
             gone[meta[M_GONE]] = found >> 1
             meta[M_GONE] += 1
+        elif state[index] == CLEAN:
+            place = key_hash(data, flow_at[index], flow_size[index]) & (seen.size - 1)
+            seen[place] += 1
+            if seen[place] > patience:
+                return index
         left[meta[M_LEFT], 0] = index
         left[meta[M_LEFT], 1] = taken
         meta[M_LEFT] += 1
     return last
+
+
+@njit(cache=True, nogil=True)
+def carry_over(
+    connections: Any, streams: Any, queues: Any, bodies: Any, arena: Any, new_bodies: Any, new_arena: Any, meta: Any, heavy: Any
+) -> Any:
+    """Moves the bodies of requests that wait and of open frames to a new batch; which entries are too heavy for that."""
+    count, room, meta[M_BODIES], meta[M_TOP] = 0, MOVED_BYTES, 0, 0
+    for slot in range(connections.shape[0]):
+        connection = connections[slot]
+        if not connection[LIVE]:
+            continue
+        place = connection[HEAD]
+        for _ in range(connection[COUNT]):
+            entry = queues[place]
+            old = entry[Q_SLOT] - SLOT_BASE
+            if old >= 0:
+                size = bodies[1, old] - bodies[0, old]
+                if entry[Q_DONE] and (size > MOVED_BODY or size > room):
+                    heavy[count] = place
+                    count += 1
+                else:
+                    if entry[Q_DONE]:
+                        room -= size
+                    new = moved(old, bodies, arena, new_bodies, new_arena, meta)
+                    entry[Q_SLOT] = SLOT_BASE + new
+                    if not entry[Q_DONE]:
+                        reopened(streams[2 * slot + connection[CLIENT]], old, new, bodies, new_bodies)
+            place = entry[Q_NEXT]
+        server = streams[2 * slot + 1 - connection[CLIENT]]
+        if server[OPEN_START] >= 0:
+            old = server[OPEN_SLOT]
+            reopened(server, old, moved(old, bodies, arena, new_bodies, new_arena, meta), bodies, new_bodies)
+    return count
+
+
+@njit(cache=True, nogil=True)
+def moved(old: int, bodies: Any, arena: Any, new_bodies: Any, new_arena: Any, meta: Any) -> Any:
+    """A body's place in the new batch; in the old one nobody reads it."""
+    low, high, slot, top = bodies[0, old], bodies[1, old], meta[M_BODIES], meta[M_TOP]
+    new_arena[top : top + high - low] = arena[low:high]
+    new_bodies[0, slot] = top
+    new_bodies[1, slot] = meta[M_TOP] = top + high - low
+    new_bodies[2, slot] = bodies[2, old]
+    bodies[2, old] = UNKNOWN
+    meta[M_BODIES] = slot + 1
+    return slot
+
+
+@njit(cache=True, nogil=True)
+def reopened(stream: Any, old: int, new: int, bodies: Any, new_bodies: Any) -> None:
+    """The open frame goes on in the new batch."""
+    stream[OPEN_SLOT] = new
+    stream[OPEN_AT] += new_bodies[0, new] - bodies[0, old]

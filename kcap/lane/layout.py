@@ -13,10 +13,10 @@ SLOT_BASE: Final = 1 << 40
 
 # A connection: one row of `connections`.
 (
-    LAST, FLAGS, CLIENT, IDENTITY, NAME, NUMBER, ROWS, CORRELATION, ANSWERED, ID_LENGTH, HEAD, COUNT, TAKEN,
+    LAST, FLAGS, CLIENT, IDENTITY, NAME, NUMBER, ROWS, CORRELATION, ANSWERED, ID_LENGTH, HEAD, TAIL, COUNT, TAKEN,
     REQUEST_FRAMES, REQUEST_BYTES, RESPONSE_FRAMES, RESPONSE_BYTES, LIVE,
-) = range(18)  # fmt: skip
-CONNECTION_WIDTH: Final = 18
+) = range(19)  # fmt: skip
+CONNECTION_WIDTH: Final = 19
 
 # A stream: row 2 * slot, plus 1 for the second of its connection.
 (
@@ -25,13 +25,12 @@ CONNECTION_WIDTH: Final = 18
 ) = range(24)  # fmt: skip
 STREAM_WIDTH: Final = 24
 
-# A request that waits: one entry of the connection's ring.
-Q_NUMBER, Q_KEY, Q_VERSION, Q_CORRELATION, Q_SLOT, Q_DONE, Q_FRAME = range(7)
+# A request that waits: an entry of its connection's chain, from HEAD to TAIL.
+Q_NEXT, Q_NUMBER, Q_KEY, Q_VERSION, Q_CORRELATION, Q_SLOT, Q_DONE, Q_FRAME = range(8)
 FRAME: Final = 8
 """start, size, first_ns, first_ref, last_ns, last_ref, low, high: a frame as in `kafka.frames.Frame`."""
 F_START, F_SIZE, F_FIRST_NS, F_FIRST_REF, F_LAST_NS, F_LAST_REF, F_LOW, F_HIGH = range(FRAME)
 REQUEST_WIDTH: Final = Q_FRAME + FRAME
-RING: Final = 32
 
 # A decided exchange.
 (
@@ -42,8 +41,9 @@ R_RESPONSE: Final = R_REQUEST + FRAME
 ROW_WIDTH: Final = R_RESPONSE + FRAME
 
 # Counters that kernel and engine share.
-M_ROWS, M_BODIES, M_TOP, M_ORDER, M_REF, M_LEFT, M_GONE, M_FRESH, M_IDENTITIES = range(9)
-META_WIDTH: Final = 9
+M_ROWS, M_BODIES, M_TOP, M_ORDER, M_REF, M_LEFT, M_GONE, M_FRESH, M_IDENTITIES, M_FREE, M_SPARE, M_FULL = range(12)
+"""M_FREE: the first entry that no chain has, of M_SPARE in all; M_FULL: the kernel stopped for want of room."""
+META_WIDTH: Final = 12
 
 ID_BYTES: Final = 64
 """Longer client ids stay with the machines."""

@@ -66,6 +66,16 @@ class LaneRows:
         """The rows as tuples of these parts."""
         return list(zip(*(self.part(name) for name in names)))
 
+    def among(
+        self, names: tuple[str, ...], slots: dict[int, str], tuples: list[tuple[object, ...]], orders: list[int]
+    ) -> list[tuple[object, ...]]:
+        """These rows as far as their bodies have these slots, and some rows of the machines, in order."""
+        wanted = np.array(sorted(slots), np.int64)
+        where = np.isin(self.columns[at.R_REQUEST_SLOT], wanted) | np.isin(self.columns[at.R_RESPONSE_SLOT], wanted)
+        some = LaneRows(np.ascontiguousarray(self.columns[:, where]), self.names)
+        both = some.tuples(names) + tuples
+        return [both[place] for place in some.merged(orders).tolist()]
+
     def merged(self, orders: list[int]) -> Any:
         """The order of all rows: places in these followed by those of the machines, which were decided at `orders`."""
         return np.argsort(np.concatenate([self.columns[at.R_ORDER], np.array(orders, np.int64)]), kind="stable")

@@ -20,7 +20,7 @@ from kcap.kafka.headers import PLAIN_HEADERS, REQUEST_HEAD
 from kcap.kafka.requests import RequestFramer
 from kcap.kafka.responses import PAIR, ResponseFramer
 from kcap.lane import layout as at
-from kcap.lane.kernel import drop, enter
+from kcap.lane.kernel import chain, drop, enter, unchain
 from kcap.net.tcp import Connection, Stream
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 MIDSTREAM = FLAG["midstream"]
 ROWS_ROOM, BODIES_ROOM = 2 * limits.ROWS_PER_BATCH, 4 * limits.ROWS_PER_BATCH
 ARENA_ROOM = limits.BODIES_BYTES + 4 * limits.LANE_FRAME_MAX
-FIRST_SLOTS = 128
+FIRST_SLOTS, FIRST_ENTRIES = 128, 1024
 STEP_OF = {ops.FIXED: at.STEP_FIXED, ops.STRING: at.STEP_STRING, ops.COMPACT_STRING: at.STEP_COMPACT_STRING, ops.TAGS: at.STEP_TAGS}
 MOVED = (
     (at.NEXT, "next"), (at.NEXT_RAW, "next_raw"), (at.ACKED, "acked"), (at.ACKED_RAW, "acked_raw"), (at.PACKETS, "packets"),
@@ -79,7 +79,7 @@ def fits(connection: Connection, talk: Conversation) -> bool:
         or pairing.early
         or pairing.one_way
         or pairing.losses != responses.losses
-        or len(pairing.outstanding) > at.RING
+        or len(pairing.outstanding) > limits.LANE_OUTSTANDING_MAX
     ):
         return False
     return framers_fit(requests, responses) and waiting_fit(client, talk, requests)
@@ -140,15 +140,17 @@ class LaneState:
         self.bodies: Any = np.empty((3, BODIES_ROOM), np.int64)
         self.arena: Any = np.empty(ARENA_ROOM, np.uint8)
         self.meta: Any = np.zeros(at.META_WIDTH, np.int64)
+        self.meta[at.M_FREE] = -1
         self.connections: Any = np.zeros((0, at.CONNECTION_WIDTH), np.int64)
         self.streams: Any = np.zeros((0, at.STREAM_WIDTH), np.int64)
-        self.queues: Any = np.zeros((0, at.RING, at.REQUEST_WIDTH), np.int64)
+        self.queues: Any = np.zeros((0, at.REQUEST_WIDTH), np.int64)
         self.ids: Any = np.zeros((0, at.ID_BYTES), np.uint8)
         self.keys: Any = np.zeros((0, at.FLOW_BYTES), np.uint8)
         self.table: Any = np.zeros(8 * FIRST_SLOTS, np.int64)
         self.dropped = 0
         """Places of the table that are marked as left."""
         self._more_slots(FIRST_SLOTS)
+        self._more_entries(FIRST_ENTRIES)
 
     def __getstate__(self) -> dict[str, Any]:
         rows, bodies, top = (int(self.meta[place]) for place in (at.M_ROWS, at.M_BODIES, at.M_TOP))
@@ -160,12 +162,21 @@ class LaneState:
         first, self.slots = self.slots, count
         self.talks += [None] * (count - first)
         self.free += range(count - 1, first - 1, -1)
-        for name, size in (("connections", count), ("streams", 2 * count), ("queues", count), ("ids", count), ("keys", 2 * count)):
+        for name, size in (("connections", count), ("streams", 2 * count), ("ids", count), ("keys", 2 * count)):
             old = getattr(self, name)
             new = np.zeros((size, *old.shape[1:]), old.dtype)
             new[: len(old)] = old
             setattr(self, name, new)
         self._fill_table()
+
+    def _more_entries(self, count: int) -> None:
+        """Room for more requests that wait."""
+        old, free = len(self.queues), int(self.meta[at.M_FREE])
+        more = np.zeros((count, at.REQUEST_WIDTH), np.int64)
+        more[:, at.Q_NEXT] = [*range(old + 1, old + count), free]
+        self.queues = np.concatenate([self.queues, more])
+        self.meta[at.M_FREE] = old
+        self.meta[at.M_SPARE] += count
 
     def _fill_table(self) -> None:
         self.table = np.zeros(8 * self.slots, np.int64)
@@ -178,11 +189,14 @@ class LaneState:
         """The kernel stopped before a packet of this payload: rows, bodies or the arena have no room for it."""
         frames, meta = length + 2, self.meta
         if meta[at.M_ROWS] + frames > len(self.rows):
-            self.rows = np.concatenate([self.rows, np.empty((len(self.rows) + frames, at.ROW_WIDTH), np.int64)])
+            self.rows = np.concatenate([self.rows, np.empty((max(len(self.rows), ROWS_ROOM) + frames, at.ROW_WIDTH), np.int64)])
+        if meta[at.M_SPARE] < frames:
+            self._more_entries(len(self.queues) + frames)
         if meta[at.M_BODIES] + frames > self.bodies.shape[1]:
-            self.bodies = np.concatenate([self.bodies, np.empty((3, self.bodies.shape[1] + frames), np.int64)], axis=1)
+            more = max(self.bodies.shape[1], BODIES_ROOM) + frames
+            self.bodies = np.concatenate([self.bodies, np.empty((3, more), np.int64)], axis=1)
         if meta[at.M_TOP] + length + limits.LANE_FRAME_MAX > self.arena.size:
-            self.arena = np.concatenate([self.arena, np.empty(self.arena.size + length, np.uint8)])
+            self.arena = np.concatenate([self.arena, np.empty(max(self.arena.size, ARENA_ROOM) + length, np.uint8)])
 
     # -- in -----------------------------------------------------------------------------------------------------------
     def promote(self, talk: Conversation, batch: int) -> bool:
@@ -207,7 +221,7 @@ class LaneState:
         self.connections[slot] = (
             connection.last_ns, 0 if connection.began == "syn" else MIDSTREAM, client, identity, number, pairing.exchanges, talk.rows,
             requests.last_correlation, at.NONE if responses.last_ns is None else responses.last_ns, -1 if raw is None else len(raw),
-            0, len(pairing.outstanding), 0, requests.frames, requests.framed, responses.frames, responses.framed, 1,
+            0, 0, 0, 0, requests.frames, requests.framed, responses.frames, responses.framed, 1,
         )  # fmt: skip
         if raw:
             self.ids[slot, : len(raw)] = list(raw)
@@ -217,15 +231,34 @@ class LaneState:
             ] + [-1, 0, 0, 0, 0, 0, 0, 0, 0, len(flow)]
             self.keys[place, : len(flow)] = np.frombuffer(flow, np.uint8)
             enter(place, self.table, self.keys, self.streams)
-        for place, exchange in enumerate(pairing.outstanding):
-            frame = exchange.request
-            assert frame is not None
-            self.queues[slot, place] = (
-                exchange.number, exchange.api_key, exchange.api_version, exchange.correlation_id, exchange.request_slot, 1, *frame[:8],
-            )  # fmt: skip
-            exchange.request_slot = UNKNOWN  # `Bodies` no longer has to look after it
-        pairing.outstanding.clear()
+        if pairing.outstanding:
+            self._waiting(slot, talk)
         return True
+
+    def _waiting(self, slot: int, talk: Conversation) -> None:
+        """Takes the requests that wait, with the bodies that were gathered since the last batch."""
+        outstanding, bodies, meta = talk.pairing.outstanding, talk.collector.bodies, self.meta
+        while meta[at.M_SPARE] < len(outstanding):
+            self._more_entries(len(self.queues))
+        connection = self.connections[slot]
+        for exchange in outstanding:
+            frame, body = exchange.request, exchange.request_slot
+            assert frame is not None
+            if body >= 0:
+                start, end = bodies.starts[body], bodies.ends[body]
+                if meta[at.M_BODIES] == self.bodies.shape[1] or meta[at.M_TOP] + end - start > self.arena.size:
+                    self.more_room(end - start)
+                number, top = int(meta[at.M_BODIES]), int(meta[at.M_TOP])
+                self.arena[top : top + end - start] = np.frombuffer(bodies.arena[start:end], np.uint8)
+                self.bodies[:, number] = top, top + end - start, bodies.programs[body]
+                meta[at.M_BODIES], meta[at.M_TOP] = number + 1, top + end - start
+                bodies.programs[body], body = UNKNOWN, at.SLOT_BASE + number
+            exchange.request_slot = UNKNOWN  # `Bodies` no longer has to look after it
+            place = chain(connection, self.queues, meta)
+            self.queues[place, at.Q_NUMBER :] = (
+                exchange.number, exchange.api_key, exchange.api_version, exchange.correlation_id, body, 1, *frame[:8]
+            )  # fmt: skip
+        outstanding.clear()
 
     # -- out ----------------------------------------------------------------------------------------------------------
     def demote(self, slot: int, batch: int) -> Conversation:
@@ -266,11 +299,11 @@ class LaneState:
         return talk
 
     def _queue(self, slot: int, values: list[int], talk: Conversation, requests: RequestFramer, stream: list[int]) -> None:
-        pairing = talk.pairing
-        queue = self.queues[slot].tolist()
-        for place in range(values[at.COUNT]):
-            entry = queue[(values[at.HEAD] + place) % at.RING]
-            number, key, version, correlation, body, done = entry[: at.Q_FRAME]
+        pairing, connection, queues = talk.pairing, self.connections[slot], self.queues
+        for _ in range(values[at.COUNT]):
+            entry = queues[connection[at.HEAD]].tolist()
+            unchain(connection, queues, self.meta)
+            number, key, version, correlation, body, done = entry[at.Q_NUMBER : at.Q_FRAME]
             exchange = Exchange(number, key, version, correlation, requests.client_id, pairing.losses)
             pairing.outstanding.append(exchange)
             if done:
@@ -287,8 +320,6 @@ class LaneState:
         bodies = talk.collector.bodies
         if slot < at.SLOT_BASE:
             exchange.request_slot = slot
-            if slot >= 0:
-                bodies.owners[slot] = exchange
             return
         start, end, index = self.bodies[:, slot - at.SLOT_BASE].tolist()
         self.bodies[2, slot - at.SLOT_BASE] = UNKNOWN

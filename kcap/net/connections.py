@@ -128,8 +128,6 @@ class ConnectionTable:
             self._thorough(
                 stream, flow, seq, ack, flags, window, buffer, at, captured, length, time_ns, base + packet, position
             )
-        if len(batch):
-            self.advance(max(batch.time_ns))
 
     def _thorough(
         self, stream: Stream | None, flow: bytes, seq: int, ack: int, flags: int, window: int, buffer: bytes, at: int,

@@ -10,6 +10,7 @@ from itertools import compress, groupby
 from struct import Struct
 
 from kcap.model import PacketBatch, SegmentBatch
+from kcap.net.columns import SegmentColumns
 from kcap.net.cursor import Cursor, Report
 from kcap.net.fragments import FragmentTable, Place
 from kcap.net.ip import TCP, read_ip
@@ -61,6 +62,14 @@ class SegmentParser:
     def __init__(self, report: Report) -> None:
         self.report = report
         self.fragments = FragmentTable()
+
+    def columns(self, batch: PacketBatch) -> SegmentBatch | SegmentColumns:
+        """The segments of a batch, left in columns where the compiled loop reads them."""
+        if isinstance(batch.time_ns, list):
+            return self.parse(batch)
+        from kcap.net.jit import parse_columns
+
+        return parse_columns(batch, self)
 
     def parse(self, batch: PacketBatch) -> SegmentBatch:
         """The segments of a batch, in its order."""

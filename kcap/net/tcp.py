@@ -417,20 +417,19 @@ class Connection:
             stream.anchor(seq)
             stream.drain()
         self.began = "syn"
+        if self.client is None:  # a later SYN that says otherwise (a simultaneous open, noise) changes no roles
+            self.client = peer if flags & ACK else stream
         if flags & ACK:
-            self.client = peer
             if peer.isn is None:
                 peer.anchor((ack - 1) & MASK)  # the SYN itself was not captured, its number is known all the same
                 peer.drain()
             if self.syn_ns is not None and not self.syn_repeated and not repeated:
                 peer.round_trip(time_ns - self.syn_ns)
                 self.syn_ns = None
-        else:
-            self.client = stream
-            if repeated:
-                self.syn_repeated = True
-            elif self.syn_ns is None:
-                self.syn_ns = time_ns
+        elif repeated:
+            self.syn_repeated = True
+        elif self.syn_ns is None:
+            self.syn_ns = time_ns
 
     def finish(self, time_ns: int) -> None:
         """The connection is over, or the capture is: every hole is decided. The stream whose bytes came first goes first."""

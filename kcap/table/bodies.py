@@ -42,6 +42,7 @@ class Messages:
         known = [(number, values) for number in numbers if (values := batch.carried.get(number)) is not None]
         self._places = {number: self.count + at for at, (number, _) in enumerate(known)}
         self.carried: list[BodyValues] = [values for _, values in known]
+        self._arena = batch.arena
         self.bytes: Bytes = np.frombuffer(batch.arena, np.uint8)
         self._texts, self._topics = self._append()
         self.status = self._column(batch.projection.status, [values.status for values in self.carried])
@@ -77,8 +78,20 @@ class Messages:
         found = self._columns.get(at)
         if found is None:
             carried = [texts[at - _TEXTS] for texts in self._texts] if at >= _TEXTS else [v.values[at] for v in self.carried]
-            found = self._columns[at] = self._column(self._projection.values[at], carried)
+            found = self._column(self._projection.values[at], carried)
+            if at == slots.RECORD_COUNT and len(self._projection.wrapped[0]):
+                found = found + self._wrapped_records()
+            self._columns[at] = found
         return found
+
+    def _wrapped_records(self) -> "Int64s":
+        """Records inside of compressed messages of magic 0 and 1, which have no header that counts them."""
+        from kcap.records.sets import count_wrapped
+
+        counts = np.zeros(self.count + len(self.carried), np.int64)
+        for message, start, end in zip(*self._projection.wrapped):
+            counts[message] += count_wrapped(self._arena, int(start), int(end))
+        return counts
 
     @cached_property
     def topics(self) -> "list[Int64s]":

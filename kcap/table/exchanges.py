@@ -6,14 +6,13 @@ are made whole, by numpy and Arrow; a Python loop goes over connections, files, 
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from operator import itemgetter
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pyarrow as pa
 
 from kcap import limits
-from kcap.analyzer import ROW, RowBatch
+from kcap.analyzer import RowBatch
 from kcap.columns import EXCHANGES, FLAGS, Column
 from kcap.decode.projection import MALFORMED, SHORT
 from kcap.kafka.frames import FLAG
@@ -22,18 +21,14 @@ from kcap.schema import registry
 from kcap.schema.errors import ERRORS
 from kcap.table.arrow import Array, coded, nulls, take
 from kcap.table.bodies import Messages, Side, encoded
+from kcap.table.parts import WHOLE_FROM, Parts
 from kcap.table.schema import TYPES, arrow_schema
 from kcap.table.topics import Topics
-from kcap.table.vectors import Vector, vector
+from kcap.table.vectors import Vector
 
 if TYPE_CHECKING:
     from kcap.table.vectors import Bools, Int64s
 
-PART: Final = {name: at for at, name in enumerate(ROW)}
-TEXTS: Final = frozenset({"client_id", "outcome", "reason"})
-WHOLE_ROW: Final = pa.struct([(name, pa.string() if name in TEXTS else pa.int64()) for name in ROW])
-WHOLE_FROM: Final = 16
-"""Columns from which on it is quicker to turn whole rows than to pick parts from them."""
 REF_FILE_SHIFT: Final = 40
 REF_PACKET: Final = (1 << REF_FILE_SHIFT) - 1
 TOKEN: Final = "SaslToken"  # noqa: S105 - the name of a row, no secret
@@ -99,32 +94,12 @@ class Exchanges:
 
     def __init__(self, batch: RowBatch, files: Names, *, whole: bool = False) -> None:
         self.batch = batch
-        self.size = len(batch.rows)
+        self.size = len(batch)
         self.files = files
-        self._whole: Any = pa.array(batch.rows, WHOLE_ROW) if whole else None
-        self._arrays: dict[str, Array] = {}
-        self._vectors: dict[str, Vector] = {}
+        parts = Parts(batch, whole=whole)
+        self.array, self.number = parts.array, parts.number
 
     # -- parts of the row ---------------------------------------------------------------------------------------------
-    def array(self, name: str) -> Array:
-        """One part of every row, as it comes."""
-        found = self._arrays.get(name)
-        if found is None:
-            at = PART[name]
-            if self._whole is not None:
-                found = self._whole.field(at)
-            else:
-                found = pa.array(list(map(itemgetter(at), self.batch.rows)), WHOLE_ROW.field(at).type)
-            self._arrays[name] = found
-        return found
-
-    def number(self, name: str) -> Vector:
-        """One part of every row, integers."""
-        found = self._vectors.get(name)
-        if found is None:
-            found = self._vectors[name] = vector(self.array(name))
-        return found
-
     def is_outcome(self, name: str) -> "Bools":
         """Which rows ended so."""
         numbers, names = coded(self.array("outcome"))

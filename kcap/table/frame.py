@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
 
-from kcap.analyzer import ClosedConnection, RowBatch
+from kcap.analyzer import Analyzer, ClosedConnection, RowBatch
 from kcap.model import CaptureFile
 from kcap.table.exchanges import ExchangeTable
 from kcap.table.schema import arrow_schema, choose
@@ -19,6 +19,8 @@ from kcap.weird import Weird
 if TYPE_CHECKING:
     import pandas as pd
 
+    from kcap.decode.message import Message
+
 CONNECTIONS_AT_ONCE = 1024
 
 
@@ -26,6 +28,12 @@ class Pass(Protocol):
     """A reading of a capture."""
 
     connections: list[ClosedConnection]
+    analyzer: Analyzer
+    watch: Callable[[], None] | None
+
+    def another(self) -> "Pass | None": ...
+
+    def messages(self, batch: RowBatch, at: int) -> "tuple[Message | None, Message | None]": ...
 
     @property
     def capture_files(self) -> Sequence[CaptureFile]: ...
@@ -55,8 +63,13 @@ class Table:
         if self.name == "exchanges":
             table = ExchangeTable(self.columns, files)
             for batch in reading.batches():
-                if batch.rows:
+                if len(batch):
                     yield table.turn(batch)
+            return
+        if self.name == "records":
+            from kcap.table.records import record_batches
+
+            yield from record_batches(reading, self.columns)
             return
         wanted = self.name == "connections"
         for _ in reading.batches():
@@ -85,4 +98,6 @@ class Table:
             pa.int8(): pd.Int8Dtype(), pa.int16(): pd.Int16Dtype(), pa.int32(): pd.Int32Dtype(), pa.int64(): pd.Int64Dtype(),
         }  # fmt: skip
         frame: pd.DataFrame = self.to_arrow().to_pandas(types_mapper=whole.get)
-        return frame
+        return frame.astype(
+            {column.name: column.type for column in self.columns if not column.nullable and column.type.startswith("int")}
+        )

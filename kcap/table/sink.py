@@ -32,9 +32,10 @@ class Counted:
         self._written = 0
 
     def write(self, data: bytes | memoryview) -> int:
-        """Hands on."""
+        """Hands on; what a writer that was given up says at its end goes nowhere."""
         size = len(data)
-        self._sink.write(data)
+        if not getattr(self._sink, "closed", False):
+            self._sink.write(data)
         self._written += size
         return size
 
@@ -44,7 +45,8 @@ class Counted:
 
     def flush(self) -> None:
         """Hands on."""
-        self._sink.flush()
+        if not getattr(self._sink, "closed", False):
+            self._sink.flush()
 
     def close(self) -> None:
         """The stream is its owner's to close."""

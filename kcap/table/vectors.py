@@ -60,6 +60,15 @@ class Vector:
         """Differences, null where either is."""
         return Vector(self.values - other.values, both(self.valid, other.valid))
 
+    def followed_by(self, other: "Vector") -> "Vector":
+        """These entries, then those."""
+        valid = None if self.valid is None and other.valid is None else np.concatenate([self.mask(), other.mask()])
+        return Vector(np.concatenate([self.values, other.values]), valid)
+
+    def take(self, places: "Int64s") -> "Vector":
+        """Entries by their places."""
+        return Vector(self.values[places], None if self.valid is None else self.valid[places])
+
     def to_arrow(self, kind: pa.DataType) -> Array:
         """As an array of an integer type that holds the values."""
         if self.nothing:

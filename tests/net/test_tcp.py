@@ -182,3 +182,11 @@ def test_a_closed_window_is_one_stall() -> None:
     for window in (0, 0, 5, 0):
         line.segment(line.server, 501, line.base, ACK, window=window)
     assert line.server.zero_stalls == 2
+
+
+def test_a_later_syn_of_the_other_side_changes_no_roles() -> None:
+    """Found by fuzzing: noise with SYN set on an open connection swapped client and server."""
+    line = Line()
+    line.send(0, b"abc")
+    line.segment(line.server, 77, 0, SYN)
+    assert line.connection.client is line.client

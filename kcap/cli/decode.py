@@ -1,0 +1,251 @@
+"""`kcap decode`: bytes to meaning, without any capture.
+
+In: hexadecimal text, a file or standard input, or lines of vectors. Out: a tree, or JSON. Law: whatever the bytes are, they are
+explained as far as they go, and what is left says why it was not read.
+"""
+
+import json
+import re
+import sys
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from kcap.errors import CaptureError, UsageError
+
+if TYPE_CHECKING:
+    from kcap.decode.message import Message
+
+SEPARATORS: Final = re.compile(rb"0[xX]|[\s:,]+")
+HEX: Final = re.compile(rb"(?:[0-9a-fA-F]{2})+")
+LENGTH: Final = 4
+USAGE: Final = 2
+
+
+@click.command("decode", short_help="Bytes to meaning, without a capture.")
+@click.option("--hex", "as_hex", metavar="HEX", help="The bytes themselves; spaces may stand between.")
+@click.option("--request/--response", "is_request", default=True, help="What the bytes are.  [default: request]")
+@click.option("--api", metavar="NAME|KEY", help="API that a response answers.")
+@click.option("--api-version", metavar="N", type=click.IntRange(-32768, 32767), help="Version that a response answers.")
+@click.option("--records", "is_records", is_flag=True, help="The bytes are record batches.")
+@click.option("--data", "schema", metavar="NAME", help="The bytes are what travels inside others: OffsetCommitKey, ...")
+@click.option("--json", "as_json", is_flag=True, help="JSON instead of a tree.")
+@click.option("--jsonl", "as_lines", is_flag=True, help="Lines of JSON with kind and frame or hex in, lines with body out.")
+@click.option("--show-secrets", is_flag=True, help="Passwords and tokens as they are.")
+@click.argument("files", metavar="[FILE | -]", nargs=-1)
+def run(
+    as_hex: str | None,
+    is_request: bool,
+    api: str | None,
+    api_version: int | None,
+    is_records: bool,
+    schema: str | None,
+    as_json: bool,
+    as_lines: bool,
+    show_secrets: bool,
+    files: tuple[str, ...],
+) -> int:
+    """What a frame says, byte by byte: a request, the response to an API and version, or record batches.
+
+    With or without its 4-byte length; a FILE holds the bytes or their hexadecimal text.
+    """
+    import kcap.records.nodes  # noqa: F401 - the trees of messages open their records fields with it
+
+    if as_lines:
+        return _lines(read_bytes(as_hex, files), show_secrets)
+    data = read_bytes(as_hex, files)
+    if as_hex is None:
+        data = from_text(data) or data
+    if is_records:
+        _show_records(data, as_json)
+        return 0
+    if schema is not None:
+        from kcap.decode.message import decode_data
+
+        message, shift = decode_data(schema, data, api_version), 0
+    else:
+        key = api_key_of(api) if api is not None else None
+        if not is_request and key is None:
+            raise UsageError("a response does not say what it answers: --api and --api-version do")
+        message, shift = unframed(data, is_request, key, api_version)
+    if as_json:
+        kind = "data" if schema is not None else "request" if is_request else "response"
+        print(json.dumps(message_json(kind, message, show_secrets), ensure_ascii=False))
+    else:
+        for line in message_lines(message, shift, show_secrets):
+            print(line)
+    sys.stdout.flush()
+    return 0
+
+
+def read_bytes(as_hex: str | None, files: tuple[str, ...]) -> bytes:
+    """The input.
+
+    Raises UsageError where it is not one, CaptureError where it cannot be read.
+    """
+    if as_hex is not None:
+        # Whoever leaves the quotes off has the groups of the number as further words.
+        found = from_text(" ".join((as_hex, *files)).encode(errors="replace"))
+        if found is None:
+            raise UsageError("--hex takes pairs of hexadecimal digits")
+        return found
+    if len(files) != 1:
+        raise UsageError(
+            "no bytes given; use --hex, name a file, or - for standard input" if not files else "one file at a time"
+        )
+    if files[0] == "-":
+        return sys.stdin.buffer.read()
+    try:
+        with open(files[0], "rb") as file:
+            return file.read()
+    except OSError as error:
+        raise CaptureError(f"{files[0]}: {(error.strerror or str(error)).lower()}") from None
+
+
+def from_text(text: bytes) -> bytes | None:
+    """Hexadecimal text as bytes, None where it is something else."""
+    digits = SEPARATORS.sub(b"", text)
+    return bytes.fromhex(digits.decode()) if HEX.fullmatch(digits) else None
+
+
+def api_key_of(text: str) -> int:
+    """The key of an API that is named, in any case, or given by its number.
+
+    Raises UsageError for a name that no API has.
+    """
+    from difflib import get_close_matches
+
+    from kcap.schema.registry import api_keys, api_name
+
+    if re.fullmatch(r"-?\d{1,5}", text):
+        return int(text)
+    known = {str(api_name(key)).lower(): key for key in api_keys()}
+    word = re.sub(r"[\s_-]", "", text).lower()
+    if word in known:
+        return known[word]
+    close = get_close_matches(word, known, 2, 0.5)
+    names = " or ".join(str(api_name(known[name])) for name in close)
+    raise UsageError(f"no API is called {text!r}" + (f"; did you mean {names}?" if names else "; kcap schema lists them"))
+
+
+def unframed(data: bytes, is_request: bool, key: int | None, version: int | None) -> tuple["Message", int]:
+    """The message, and the bytes before its frame: the length counts as one where it is right and the rest reads no worse."""
+    from kcap.decode.message import decode_request, decode_response
+
+    def decode(frame: bytes) -> "Message":
+        return decode_request(frame) if is_request else decode_response(frame, key, version)
+
+    if len(data) >= LENGTH and int.from_bytes(data[:LENGTH], "big", signed=True) == len(data) - LENGTH:
+        message = decode(data[LENGTH:])
+        plain = decode(data) if message.undecoded is not None else message
+        if plain.undecoded is not None or message.undecoded is None:
+            return message, LENGTH
+        return plain, 0
+    return decode(data), 0
+
+
+def message_lines(message: "Message", shift: int, show_secrets: bool) -> Iterator[str]:
+    """The tree of a message, its length before it."""
+    from kcap.cli.trees import Look, length_line, tree_lines
+
+    name = message.name or "message"
+    title = name if message.version is None else f"{name} v{message.version}"
+    look = Look(message.name, shift, show_secrets)
+    if shift:
+        yield length_line(len(message.frame), look)
+    yield from tree_lines(message.tree(), look, title)
+    if message.undecoded:
+        yield f"undecoded: {message.undecoded}"
+
+
+def message_json(kind: str, message: "Message", show_secrets: bool, *, payloads: bool = True) -> dict[str, Any]:
+    """A message in the vectors' form; without payloads there are sizes in the place of records."""
+    from kcap.decode.secrets import masked
+    from kcap.schema.registry import api_name
+
+    header, body = message.header, message.to_json("base64" if payloads else "size")
+    if body is not None and not show_secrets:
+        body = masked(message.name, body)
+    made: dict[str, Any] = {"kind": kind}
+    if kind == "data":
+        made["name"] = message.name
+    else:
+        key = header.api_key
+        made |= {"api_key": key, "api": None if key is None else api_name(key)}
+    made["version"] = message.version if kind == "data" else header.api_version
+    if kind != "data":
+        if message.version is not None and message.version != header.api_version:
+            made["body_version"] = message.version
+        made |= {"header_version": header.version, "correlation_id": header.correlation_id}
+    if kind == "request":
+        made["client_id"] = header.client_id
+    made |= {"body": body, "unknown_tags": tags_json(message.unknown_tags)}
+    if kind != "data":
+        made["header_unknown_tags"] = tags_json(header.unknown_tags)
+    if message.undecoded:
+        made["undecoded"] = message.undecoded
+    return made
+
+
+def tags_json(tags: Iterable[tuple[int, bytes]]) -> list[dict[str, Any]]:
+    """Unknown tagged fields."""
+    return [{"tag": tag, "data": data.hex()} for tag, data in tags]
+
+
+def _show_records(data: bytes, as_json: bool) -> None:
+    if as_json:
+        from kcap.records.sets import decode_records
+
+        print(json.dumps(decode_records(data).to_json(), ensure_ascii=False))
+        return
+    from kcap.cli.trees import Look, tree_lines
+    from kcap.decode.nodes import Buffers, Node
+    from kcap.records.nodes import record_set_nodes
+
+    buffers = Buffers(data)
+    root = Node(
+        "records", None, f"{len(data)} bytes", buffers, 0, 0, len(data), lambda: record_set_nodes(buffers, 0, 0, len(data))
+    )
+    for line in tree_lines(root, Look()):
+        print(line)
+
+
+def _lines(text: bytes, show_secrets: bool) -> int:
+    """Line after line; the exit code."""
+    code = 0
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.strip():
+            continue
+        try:
+            made = decode_line(json.loads(line), show_secrets)
+        except (ValueError, KeyError, TypeError, AttributeError, UsageError) as error:
+            made, code = {"line": number, "error": f"not a line that can be decoded: {error}"}, USAGE
+        print(json.dumps(made, ensure_ascii=False))
+    return code
+
+
+def decode_line(line: dict[str, Any], show_secrets: bool) -> dict[str, Any]:
+    """One line of the vectors' form. Raises what a line that is none makes Python raise."""
+    from kcap.decode.message import decode_data
+    from kcap.records.sets import decode_records
+
+    kind = line["kind"]
+    if kind == "negotiation":
+        request, answer = line["request"], line.get("response")
+        made: dict[str, Any] = {"kind": kind, "request": decode_line(request | {"kind": "request"}, show_secrets)}
+        asked = {"api_key": request.get("api_key"), "version": request.get("version")}
+        made["response"] = decode_line(answer | asked | {"kind": "response"}, show_secrets) if answer else None
+        return made
+    data = bytes.fromhex(line["frame"] if "frame" in line else line["hex"])
+    if kind == "records":
+        return {"kind": kind, **decode_records(data).to_json()}
+    if kind == "data":
+        version = line["version"] if line.get("prefix") == "none" else None
+        return message_json(kind, decode_data(line["name"], data, version), show_secrets)
+    if kind not in ("request", "response"):
+        raise ValueError(f"no kind is called {kind!r}")
+    key = line.get("api_key")
+    if key is None and line.get("api") is not None:
+        key = api_key_of(str(line["api"]))
+    return message_json(kind, unframed(data, kind == "request", key, line.get("version"))[0], show_secrets)

@@ -1,0 +1,228 @@
+"""`kcap schema`: what Kafka's messages look like, as far as kcap knows them.
+
+In: nothing, an API, or an API and a version. Out: the list of APIs, the API's history, or the fields of both messages. Law: all
+of it comes from the registry and the facts that decoding goes by.
+"""
+
+import sys
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from kcap.errors import UsageError
+
+if TYPE_CHECKING:
+    from kcap.schema.facts import Api, Field, Message, Variant
+
+SIDES: Final = ("request", "response")
+Shape = dict[str, str]
+"""Path of a field -> its type and what is special about it."""
+
+
+@click.command("schema", short_help="Kafka's messages: APIs, versions, fields.")
+@click.argument("api", metavar="[API", required=False)
+@click.argument("version", metavar="[VERSION]]", required=False, type=int)
+def run(api: str | None, version: int | None) -> int:
+    """The APIs and their versions; with API what each of its versions changed; with VERSION too the fields of both messages.
+
+    API is a name in any case, or an API key.
+    """
+    from kcap.cli.decode import api_key_of
+    from kcap.schema import registry
+
+    if api is None:
+        lines = index()
+    else:
+        found = registry.api(api_key_of(api))
+        if found is None:
+            raise UsageError(f"no API has the key {api}; kcap schema lists them")
+        lines = history(found) if version is None else fields_of(found, version)
+    for line in lines:
+        print(line)
+    sys.stdout.flush()
+    return 0
+
+
+def releases() -> list[str]:
+    """The releases whose facts there are, oldest first."""
+    from kcap.schema.facts import apis
+
+    names = {name for api in apis().values() for name in api.releases}
+    return sorted(names, key=lambda name: [int(part) for part in name.split(".")])
+
+
+def index() -> Iterator[str]:
+    """All APIs, one a line."""
+    from kcap.schema.facts import apis
+
+    known = releases()
+    heads = ["key", "api", *known, "flexible", "request header", "response header", "note"]
+    rows = []
+    for api in apis().values():
+        ranges = [version_text(api, name) for name in known]
+        flexible = next((str(first) for first, header in api.request_headers if header >= 2), "-")
+        headers = [steps(api.request_headers), steps(api.response_headers)]
+        rows.append([str(api.key), api.name, *ranges, flexible, *headers, note(api, known)])
+    yield from aligned([heads, *rows])
+
+
+def version_text(api: "Api", release: str) -> str:
+    """`3-13`, `3-13*` where the last one is not final, `-` where the release does not have the API."""
+    from kcap.schema.facts import show_versions
+
+    taken = api.releases.get(release)
+    return "-" if taken is None else show_versions(taken.versions) + "*" * taken.unstable
+
+
+def steps(headers: Sequence[tuple[int, int]]) -> str:
+    """`1, from v9 2`."""
+    first, *rest = headers
+    return ", ".join([str(first[1]), *(f"from v{version} {header}" for version, header in rest)])
+
+
+def note(api: "Api", known: Sequence[str]) -> str:
+    """What became of the API between the oldest and the newest release."""
+    from kcap.schema.facts import show_versions
+
+    old, new = api.releases.get(known[0]), api.releases.get(known[-1])
+    if new is None:
+        return f"removed: not in {known[-1]}"
+    said = []
+    if old is None:
+        said.append(f"not in {known[0]}")
+    elif new.versions[0] > old.versions[0]:
+        said.append(f"{show_versions((old.versions[0], new.versions[0] - 1))} removed by {known[-1]}")
+    if old is not None and old.deprecated:
+        said.append(f"{show_versions(old.deprecated)} deprecated in {known[0]}")
+    if new.deprecated:
+        said.append(f"{show_versions(new.deprecated)} deprecated in {known[-1]}")
+    if any(release.unstable for release in api.releases.values()):
+        said.append("* not final")
+    return "; ".join(said)
+
+
+def aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    """Rows as columns of text."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        yield "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip()
+
+
+def present(variant: "Variant", fields: Sequence["Field"], version: int) -> Iterator[tuple["Field", Sequence["Field"]]]:
+    """The fields that a version has, each with those inside it."""
+    from kcap.schema.facts import within
+
+    for field in fields:
+        if within(field.versions, version):
+            yield field, field.fields or variant.structs.get(field.type.removeprefix("[]"), ())
+
+
+def special(field: "Field", version: int) -> str:
+    """The type, and what is special about the field in this version."""
+    from kcap.schema.facts import within
+
+    marks = [field.type]
+    if within(field.nullable, version):
+        marks.append("nullable")
+    if within(field.tagged, version):
+        marks.append(f"tag {field.tag}")
+    return " ".join(marks)
+
+
+def shape(variant: "Variant", version: int) -> Shape:
+    """Every field of a version by its path."""
+    found: Shape = {}
+
+    def walk(fields: Sequence["Field"], path: str) -> None:
+        for field, inner in present(variant, fields, version):
+            found[path + field.name] = special(field, version)
+            walk(inner, f"{path}{field.name}.")
+
+    walk(variant.fields, "")
+    return found
+
+
+def changes(before: Shape, after: Shape) -> list[str]:
+    """`+ Topics.TopicId: uuid`, `- ...`, `~ ...`; what is inside a field that came or went goes without saying."""
+
+    def outermost(paths: Sequence[str], others: Shape) -> list[str]:
+        return [path for path in paths if path.rpartition(".")[0] in others or "." not in path]
+
+    gone = [path for path in before if path not in after]
+    new = [path for path in after if path not in before]
+    said = [f"- {path}: {before[path]}" for path in outermost(gone, after)]
+    said += [f"+ {path}: {after[path]}" for path in outermost(new, before)]
+    said += [f"~ {path}: {before[path]} -> {after[path]}" for path in after if path in before and before[path] != after[path]]
+    return said
+
+
+def messages(api: "Api") -> list["Message | None"]:
+    """The request and the response of an API."""
+    from kcap.schema import registry
+
+    return [registry.body(api.key, side) for side in (registry.REQUEST, registry.RESPONSE)]
+
+
+def history(api: "Api") -> Iterator[str]:
+    """What each version of an API changed."""
+    from kcap.schema.facts import within
+
+    known = releases()
+    yield f"{api.name}, API key {api.key}, served by {', '.join(api.listeners) or 'nobody'}"
+    for name in known:
+        yield f"  Kafka {name}: " + ("does not have it" if name not in api.releases else f"versions {version_text(api, name)}")
+    said = note(api, known)
+    if said:
+        yield f"  {said}"
+    bodies = messages(api)
+    shapes: list[Shape | None] = [None, None]
+    for version in range(api.versions[0], api.versions[1] + 1):
+        takers = [name for name in known if name in api.releases and within(api.releases[name].versions, version)]
+        yield ""
+        yield f"v{version}  ({', '.join(takers) or 'no release'})" + ("  flexible" if is_flexible(api, version) else "")
+        for side, body in enumerate(bodies):
+            variant = body.variant(version) if body else None
+            if variant is None:
+                continue
+            now, before = shape(variant, version), shapes[side]
+            said_here = [f"{len(now)} fields"] if before is None else changes(before, now) or ["same fields"]
+            shapes[side] = now
+            for at, text in enumerate(said_here):
+                yield f"  {SIDES[side] if at == 0 else '':<8}  {text}"
+
+
+def is_flexible(api: "Api", version: int) -> bool:
+    """Whether the version has tag sections and compact forms (KIP-482)."""
+    from kcap.schema.facts import within
+
+    request = messages(api)[0]
+    variant = request.variant(version) if request else None
+    return variant is not None and within(variant.flexible, version)
+
+
+def fields_of(api: "Api", version: int) -> Iterator[str]:
+    """The fields of both messages of a version. Raises UsageError for one that no release has."""
+    from kcap.schema import registry
+    from kcap.schema.facts import show_versions
+
+    if not registry.known(api.key, version):
+        raise UsageError(f"{api.name} has no version {version}; it has {show_versions(api.versions)}")
+    headers = registry.request_header_version(api.key, version), registry.response_header_version(api.key, version)
+    flexible = "flexible" if is_flexible(api, version) else "not flexible"
+    for side, body in enumerate(messages(api)):
+        variant = body.variant(version) if body else None
+        if side:
+            yield ""
+        yield f"{api.name} {SIDES[side]} v{version}, header v{headers[side]}, {flexible}"
+        if variant is not None:
+            yield from field_lines(variant, variant.fields, version, 1)
+
+
+def field_lines(variant: "Variant", fields: Sequence["Field"], version: int, depth: int) -> Iterator[str]:
+    """Fields with those inside them, indented."""
+    for field, inner in present(variant, fields, version):
+        default = "" if field.default in (None, "") else f" = {field.default}"
+        entity = f"  ({field.entity})" if field.entity else ""
+        yield f"{'  ' * depth}{field.name}: {special(field, version)}{default}{entity}"
+        yield from field_lines(variant, inner, version, depth + 1)

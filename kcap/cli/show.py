@@ -1,0 +1,230 @@
+"""`kcap show`: one exchange, every byte of it.
+
+In: captures and the name of an exchange, UID.N as the rows have it. Out: what it was, where its time went, both messages. Law:
+bodies are read again from the file; secrets and record payloads are shown only where they are asked for.
+"""
+
+import json
+import re
+import shutil
+import sys
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from kcap.cli.options import analyzer_options, inputs, paths_of
+from kcap.errors import UsageError
+
+if TYPE_CHECKING:
+    from kcap.decode.message import Message
+    from kcap.session import Exchange, Reading
+
+NAME: Final = re.compile(r"(C[0-9a-f]{16})\.(\d{1,18})")
+SIDE_BY_SIDE: Final = 160
+"""Columns of a terminal from which on request and response stand beside each other."""
+PARTS: Final = (("long_poll_ns", "long poll"), ("throttle_ns", "throttle"), ("muted_ns", "mute"))
+TOLD: Final = (
+    "error", "throttle_time_ms", "topics", "partition_count", "record_count", "records_bytes", "codecs", "acks", "group_id",
+    "member_id", "transactional_id", "version_verdict", "removed_in", "deprecated_in", "flags",
+)  # fmt: skip
+"""Columns worth a line where they say something."""
+
+
+@click.command("show", short_help="One exchange, every byte of it.")
+@inputs
+@click.option("--hex", "with_hex", is_flag=True, help="The bytes too.")
+@click.option("--json", "as_json", is_flag=True, help="JSON instead of text.")
+@click.option("--payloads", is_flag=True, help="Keys and values of records too.")
+@click.option("--show-secrets", is_flag=True, help="Passwords and tokens as they are.")
+def run(
+    files: tuple[str, ...],
+    more_files: tuple[str, ...],
+    decode_as: tuple[str, ...],
+    not_kafka: tuple[int, ...],
+    tls_keylog: str | None,
+    with_hex: bool,
+    as_json: bool,
+    payloads: bool,
+    show_secrets: bool,
+) -> int:
+    """One exchange: what it was, where its time went, and both messages field by field.
+
+    The last FILE is the name of the exchange: UID.N, the columns connection and exchange of its row.
+    """
+    from kcap.cli.lean import load_arrow
+    from kcap.cli.main import say
+    from kcap.cli.output import report_failed
+    from kcap.session import Capture
+
+    *captures, name = files or ("",)
+    match = NAME.fullmatch(name)
+    if match is None:
+        raise UsageError(f"{name!r} names no exchange; it is written UID.N, as in C0123456789abcdef.4, behind the files")
+    load_arrow()
+    capture = Capture(paths_of(captures, more_files), analyzer_options(decode_as, not_kafka), tls_keylog)
+    reading = capture.read()
+    exchange = find(reading, match[1], int(match[2]))
+    if exchange is None:
+        say(f"there is no exchange {name}")
+        return report_failed(reading) or UsageError.exit_code
+    if as_json:
+        print(json.dumps(exchange_json(exchange, show_secrets, payloads), ensure_ascii=False, default=_text))
+    else:
+        width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+        for line in exchange_lines(exchange, width, with_hex=with_hex, payloads=payloads, show_secrets=show_secrets):
+            print(line)
+    sys.stdout.flush()
+    return report_failed(reading)
+
+
+def find(reading: "Reading", uid: str, number: int) -> "Exchange | None":
+    """The exchange of that name, None where the capture has none."""
+    from kcap.session import Exchange, Frames, Rows
+
+    frames = Frames(reading)
+    for batch in reading.batches():
+        places = {at for at, identity in enumerate(batch.identities) if identity.uid == uid}
+        if not places:
+            continue
+        for at, row in enumerate(batch.rows):
+            if row[1] == number and row[0] in places:
+                return Exchange(Rows(batch, reading.capture_files), at, frames)
+    return None
+
+
+def exchange_json(exchange: "Exchange", show_secrets: bool, payloads: bool) -> dict[str, Any]:
+    """The row and both messages."""
+    from kcap.cli.decode import message_json
+
+    made: dict[str, Any] = {"row": exchange.row}
+    for kind, message in (("request", exchange.request), ("response", exchange.response)):
+        made[kind] = None if message is None else message_json(kind, message, show_secrets, payloads=payloads)
+    return made
+
+
+def _text(value: object) -> str:
+    if isinstance(value, datetime):
+        return value.isoformat().replace("+00:00", "Z")
+    return str(value)
+
+
+def exchange_lines(
+    exchange: "Exchange", width: int | None, *, with_hex: bool, payloads: bool, show_secrets: bool
+) -> Iterator[str]:
+    """All there is to say; `width` is that of the terminal, None where there is none."""
+    import kcap.records.nodes  # noqa: F401 - the trees of messages open their records fields with it
+    from kcap.cli.trees import beside, cut
+
+    row = exchange.row
+    for line in summary(row):
+        yield line if width is None else cut(line, width)
+    yield ""
+    wide = width is not None and width >= SIDE_BY_SIDE
+    pairs = (("request", exchange.request), ("response", exchange.response))
+    sides = [
+        list(side_lines(row, side, message, with_hex, payloads, show_secrets, bytes_beside=0 if wide else 8))
+        for side, message in pairs
+    ]
+    if wide and width is not None and all(sides):
+        yield from beside(sides[0], sides[1], width)
+        return
+    for at, lines in enumerate(sides):
+        if at and lines and sides[0]:
+            yield ""
+        yield from (line if width is None else cut(line, width) for line in lines)
+
+
+def summary(row: dict[str, Any]) -> Iterator[str]:
+    """What it was, between whom, and where the time went."""
+    from kcap.cli.trees import clean
+    from kcap.table.grid import call, endpoint, result
+
+    said = result(row["outcome"], row["reason"], row["error"])
+    yield f"{row['connection']}.{row['exchange']}  {call(row['api'], row['api_version'])}  {said}".rstrip()
+    who = row["client_id"]
+    software = " ".join(filter(None, (row["software_name"], row["software_version"])))
+    client = endpoint(row["client_ip"], row["client_port"]) + (f" {who}" if who is not None else "")
+    client += f" ({software})" if software else ""
+    yield clean(f"{row['time']:%Y-%m-%d %H:%M:%S.%f} UTC  {client} -> {endpoint(row['server_ip'], row['server_port'])}")
+    yield f"{'latency':<10}{latency(row)}"
+    for side in ("request", "response"):
+        if row[f"{side}_bytes"] is not None or row[f"{side}_first_packet"] is not None:
+            yield f"{side:<10}{frame_words(row, side)}"
+    for name in TOLD:
+        value = row.get(name)
+        if value is not None and value not in ([], "NONE"):
+            text = ", ".join("-" if entry is None else str(entry) for entry in value) if isinstance(value, list) else str(value)
+            yield clean(f"{name:<20}{text}")
+
+
+def latency(row: dict[str, Any]) -> str:
+    """`1.25ms = rtt 0.1ms + queue 0ns + service 1.15ms (long poll 1ms)`, as far as the parts are known."""
+    from kcap.table.grid import duration
+
+    if row["latency_ns"] is None:
+        return f"none, waited {duration(row['age_ns'])}" if row["age_ns"] is not None else "none"
+    text = duration(row["latency_ns"])
+    parts = [f"{name} {duration(row[f'{name}_ns'])}" for name in ("rtt", "queue", "service") if row[f"{name}_ns"] is not None]
+    inner = [f"{name} {duration(row[column])}" for column, name in PARTS if row[column] is not None]
+    if parts:
+        text += " = " + " + ".join(parts)
+    return text + (f" ({', '.join(inner)})" if inner else "")
+
+
+def frame_words(row: dict[str, Any], side: str) -> str:
+    """Size, packets and file of one side."""
+    from kcap.table.grid import duration
+
+    size, first, last = (row[f"{side}_{name}"] for name in ("bytes", "first_packet", "last_packet"))
+    text = "size not captured" if size is None else f"{size:,} bytes"
+    if first is not None:
+        text += f", packet {first}" if last in (first, None) else f", packets {first} to {last}"
+        file = row["capture"] if side == "request" else row["response_capture"]
+        text += f" of {file}" if file else ""
+    transfer = row["request_transfer_ns" if side == "request" else "transfer_ns"]
+    return text + (f", in {duration(transfer)}" if transfer else "")
+
+
+def side_lines(
+    row: dict[str, Any],
+    side: str,
+    message: "Message | None",
+    with_hex: bool,
+    payloads: bool,
+    show_secrets: bool,
+    bytes_beside: int,
+) -> Iterator[str]:
+    """One message: its tree, and its bytes where they are asked for. Nothing where there is no such side."""
+    from kcap.cli.trees import Look, hex_lines, length_line, tree_lines
+    from kcap.decode.secrets import secret_spans
+
+    size = row[f"{side}_bytes"]
+    if message is None:
+        if size is not None or row[f"{side}_first_ns"] is not None:
+            yield f"{side}: {why_not(row)}"
+        return
+    look = Look(message.name, 4, show_secrets, payloads, bytes_beside)
+    title = message.name or f"{side} of an unknown API"
+    if message.version is not None:
+        title += f" v{message.version}"
+    if size is not None:
+        yield length_line(size - 4, look)
+    yield from tree_lines(message.tree(), look, title)
+    missing = (size or 0) - 4 - len(message.frame)
+    if missing > 0:
+        yield f"{missing:,} of {size:,} bytes were not captured"
+    if message.undecoded:
+        yield f"undecoded: {message.undecoded}"
+    if with_hex:
+        hidden: Sequence[tuple[int, int]] = [] if show_secrets else secret_spans(message.name, message.tree())
+        length = ((size or 4) - 4 & 0xFFFFFFFF).to_bytes(4, "big")
+        yield from ["", *hex_lines(length + message.frame, [(start + 4, end + 4) for start, end in hidden])]
+
+
+def why_not(row: dict[str, Any]) -> str:
+    """Why a message is not there."""
+    if row["api"] == "SaslToken":
+        return "a raw SASL token, which is a secret"
+    return "not kept: it goes over from one file to the next, or the capture cannot be read twice (a pipe, a compressed file)"

@@ -1,0 +1,104 @@
+"""What topic ids are called: decoded messages in, names out.
+
+In: schema names and Kafka's JSON of messages, in any order. Out: the name of an id (KIP-516). Law: a name is learned only from
+a struct that holds both; an id keeps the first name it was told, since Kafka never gives an id to another topic; the state is
+a picklable value.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from kcap.schema.registry import REQUEST, RESPONSE, api_key
+
+NO_ID: Final = "A" * 22
+"""Kafka's zero uuid in text: no topic."""
+METADATA_TOPIC: Final = "__cluster_metadata"
+METADATA_ID: Final = "A" * 21 + "Q"
+"""The topic of KRaft's log and its id, which is the same everywhere (Uuid.METADATA_TOPIC_ID)."""
+
+_TABLE: Final = """
+MetadataRequest                    10  topics                                                 name
+MetadataResponse                   10  topics                                                 name
+CreateTopicsResponse               7   topics                                                 name
+DeleteTopicsRequest                6   topics                                                 name
+DeleteTopicsResponse               6   responses                                              name
+DescribeTopicPartitionsResponse    0   topics                                                 name
+LeaderAndIsrRequest                5   topicStates                                            topicName
+UpdateMetadataRequest              7   topicStates                                            topicName
+ConsumerGroupDescribeResponse      0   groups.members.assignment.topicPartitions              topicName
+ConsumerGroupDescribeResponse      0   groups.members.targetAssignment.topicPartitions        topicName
+ShareGroupDescribeResponse         0   groups.members.assignment.topicPartitions              topicName
+DescribeShareGroupOffsetsResponse  0   groups.topics                                          topicName
+AlterShareGroupOffsetsResponse     0   responses                                              topicName
+DeleteShareGroupOffsetsResponse    0   responses                                              topicName
+TopicRecord                        0                                                          name
+"""
+"""Message, first version that has both, structs that hold them, the field of the name beside `topicId`. A test holds it
+against every schema."""
+
+
+def _read() -> dict[str, list[tuple[int, tuple[str, ...], str]]]:
+    found: dict[str, list[tuple[int, tuple[str, ...], str]]] = {}
+    for line in _TABLE.strip().splitlines():
+        message, version, *path, name = line.split()
+        found.setdefault(message, []).append((int(version), tuple(path[0].split(".")) if path else (), name))
+    return found
+
+
+TELLING: Final = _read()
+"""Message -> where it has names beside ids."""
+
+
+def tells(api: str | None, version: int | None) -> list[int]:
+    """The sides of an exchange that may tell names: REQUEST, RESPONSE."""
+    if api is None or version is None:
+        return []
+    return [
+        side
+        for side, suffix in ((REQUEST, "Request"), (RESPONSE, "Response"))
+        if any(version >= first for first, _, _ in TELLING.get(api + suffix, ()))
+    ]
+
+
+def telling_keys() -> dict[int, int]:
+    """API key -> first version of either side that may tell names."""
+    found: dict[int, int] = {}
+    for message, places in TELLING.items():
+        key = api_key(message.removesuffix("Request").removesuffix("Response"))
+        if key is not None:
+            found[key] = min(first for first, _, _ in places)
+    return found
+
+
+class TopicNames:
+    """The names learned so far."""
+
+    def __init__(self) -> None:
+        self.names: dict[str, str] = {METADATA_ID: METADATA_TOPIC}
+        """Topic id, as Kafka prints its uuids, -> name."""
+
+    def learn(self, message: str | None, body: Mapping[str, Any] | None) -> int:
+        """Takes a message; how many ids it told that were not known."""
+        before = len(self.names)
+        for _, path, field in TELLING.get(message or "", ()) if body else ():
+            for struct in _structs(body, path):
+                name, uuid = struct.get(field), struct.get("topicId")
+                if isinstance(name, str) and name and isinstance(uuid, str) and uuid != NO_ID:
+                    self.names.setdefault(uuid, name)
+        return len(self.names) - before
+
+    def name(self, uuid: str | None) -> str | None:
+        """The name of an id, None while nothing told it."""
+        return None if uuid is None else self.names.get(uuid)
+
+
+def _structs(node: Any, path: tuple[str, ...]) -> Iterator[Mapping[str, Any]]:
+    """The structs down a path, through arrays and past nulls."""
+    if isinstance(node, list):
+        for entry in node:
+            yield from _structs(entry, path)
+    elif isinstance(node, Mapping):
+        if path:
+            yield from _structs(node.get(path[0]), path[1:])
+        else:
+            yield node

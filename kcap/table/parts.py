@@ -1,0 +1,93 @@
+"""The parts of a batch's rows as columns, whether they come as tuples, as the lane's arrays, or as both.
+
+In: a `RowBatch`. Out: one part of every row, in the order in which the rows were decided. Law: the same as the part of each of
+`RowBatch.rows`.
+"""
+
+from functools import cached_property
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from kcap.analyzer import ROW, RowBatch
+from kcap.table.arrow import Array, take
+from kcap.table.vectors import Vector, vector
+
+if TYPE_CHECKING:
+    from kcap.table.vectors import Int64s
+
+PART: Final = {name: at for at, name in enumerate(ROW)}
+TEXTS: Final = frozenset({"client_id", "outcome", "reason"})
+WHOLE_ROW: Final = pa.struct([(name, pa.string() if name in TEXTS else pa.int64()) for name in ROW])
+WHOLE_FROM: Final = 16
+"""Columns from which on it is quicker to turn whole rows than to pick parts from them."""
+
+
+class Parts:
+    """The parts of one batch; each is made once."""
+
+    def __init__(self, batch: RowBatch, *, whole: bool = False) -> None:
+        self.size = len(batch)
+        self._tuples = batch.tuples
+        self._lane: Any = batch.lane
+        self._orders = batch.orders
+        self._whole: Any = pa.array(batch.tuples, WHOLE_ROW) if whole and batch.tuples else None
+        self._arrays: dict[str, Array] = {}
+        self._vectors: dict[str, Vector] = {}
+
+    def array(self, name: str) -> Array:
+        """One part of every row, as it comes."""
+        found = self._arrays.get(name)
+        if found is None:
+            if self._lane is None:
+                found = self._of_tuples(name)
+            elif name in TEXTS:
+                found = self._text(name)
+            else:
+                found = self.number(name).to_arrow(pa.int64())
+            self._arrays[name] = found
+        return found
+
+    def number(self, name: str) -> Vector:
+        """One part of every row, integers."""
+        found = self._vectors.get(name)
+        if found is None:
+            found = vector(self.array(name)) if self._lane is None else self._number(name)
+            self._vectors[name] = found
+        return found
+
+    def _of_tuples(self, name: str) -> Array:
+        if self._whole is not None:
+            made: Array = self._whole.field(PART[name])
+            return made
+        kind = pa.string() if name in TEXTS else pa.int64()
+        return pa.array(list(map(itemgetter(PART[name]), self._tuples)), kind)
+
+    @cached_property
+    def _order(self) -> "Int64s | None":
+        """Places among the lane's rows followed by the tuples; None where they are in order."""
+        order: Int64s = self._lane.merged(self._orders)
+        return None if (order[1:] > order[:-1]).all() else order
+
+    def _number(self, name: str) -> Vector:
+        values, valid = self._lane.numbers(name)
+        found = Vector(values, valid)
+        if self._tuples:
+            found = found.followed_by(vector(self._of_tuples(name)))
+        return found if self._order is None else found.take(self._order)
+
+    def _text(self, name: str) -> Array:
+        """Texts of the lane are few; those of tuples stand behind them, by number."""
+        known: Array
+        if name == "client_id":
+            from kcap.lane.layout import R_NAME
+
+            known, numbers = pa.array(self._lane.names, pa.string()), self._lane.columns[R_NAME]
+        else:
+            known, numbers = pa.array(self._lane.part(name)[:1], pa.string()), np.zeros(len(self._lane), np.int64)
+        if self._tuples:
+            numbers = np.concatenate([numbers, np.arange(len(self._tuples)) + len(known)])
+            known = pa.concat_arrays([known, self._of_tuples(name)])
+        return take(known, numbers if self._order is None else numbers[self._order])

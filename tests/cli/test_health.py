@@ -1,0 +1,41 @@
+"""Laws of `kcap health`: a verdict for people, the same for machines."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from kcap.cli.main import main
+from tests.cli.running import PCAPS, ROOT
+
+
+def test_for_people(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["health", str(PCAPS / "java-transactions.pcap")]) == 0
+    sentence, empty, *points = capsys.readouterr().out.splitlines()
+    assert sentence.startswith("Good: ")
+    assert empty == ""
+    assert all(point.startswith("ok ") for point in points)
+    assert any("50,590 captured = 50,590 framed + 0 skipped" in point for point in points)
+
+
+def test_for_machines(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["health", "--format", "json", str(PCAPS / "raw-frames.pcap")]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["report"] == "health"
+    assert told["captures"] == ["raw-frames.pcap"]
+    assert {"point", "verdict", "sentence"} <= told["rows"][0].keys()
+    assert told["left_out"] == {}
+    assert {weird["kind"] for weird in told["weirds"]} >= {"api_unknown", "not_kafka"}
+
+
+def test_oddities_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["health", str(PCAPS / "raw-frames.pcap")]) == 0
+    assert "api_unknown" in capsys.readouterr().out
+
+
+def test_a_file_that_cannot_be_read_is_told_and_counts(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert main(["health", str(PCAPS / "aiokafka.pcap"), str(ROOT / "README.md")]) == 3
+    out, error = capsys.readouterr()
+    assert out.startswith("Bad: ")
+    assert "BAD   files" in out
+    assert "no capture" in error

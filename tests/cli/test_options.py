@@ -1,0 +1,35 @@
+"""Laws of shared options: what is understood, and what is refused with a reason."""
+
+import pytest
+
+from kcap.cli.options import analyzer_options, column_names, format_of, paths_of
+from kcap.errors import UsageError
+
+
+def test_ports() -> None:
+    options = analyzer_options(["tcp.port==9094,kafka", "tcp.port == 1 , kafka"], [22])
+    assert (options.kafka_ports, options.not_kafka_ports) == ({9094, 1}, {22})
+
+
+@pytest.mark.parametrize(
+    "rule", ["9094", "udp.port==9,kafka", "tcp.port==70000,kafka", "tcp.port==0,kafka", "tcp.port==9,http", ""]
+)
+def test_rules_that_are_not_understood(rule: str) -> None:
+    with pytest.raises(UsageError, match="is not understood"):
+        analyzer_options([rule], [])
+
+
+def test_paths_columns_and_formats() -> None:
+    assert paths_of(["a"], ["b"]) == ["a", "b"]
+    with pytest.raises(UsageError):
+        paths_of([], [])
+    assert column_names(None) is None
+    assert column_names(" a, b,,") == ["a", "b"]
+    assert column_names("") == []
+    assert [format_of(None, name) for name in (None, "x.parquet", "x.NDJSON", "x.txt")] == [
+        "table",
+        "parquet",
+        "jsonl",
+        "table",
+    ]
+    assert format_of("csv", "x.parquet") == "csv"

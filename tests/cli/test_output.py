@@ -1,0 +1,63 @@
+"""Laws of output: the place is the user's, the notices are on stderr."""
+
+import io
+import os
+from collections import Counter
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from kcap.cli import output
+from kcap.cli.main import main
+from tests.cli.running import PCAPS
+
+
+class Screen(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_colors_are_for_terminals(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    assert not output.colored(None)
+    monkeypatch.setattr("sys.stdout", Screen())
+    assert output.colored(None)
+    assert not output.colored("rows.txt")
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert not output.colored(None)
+    monkeypatch.delenv("NO_COLOR")
+    monkeypatch.setenv("TERM", "dumb")
+    assert not output.colored(None)
+
+
+def test_binary_formats_do_not_go_to_a_screen(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr("sys.stdout", Screen())
+    assert main(["rows", str(PCAPS / "aiokafka.pcap"), "--format", "parquet"]) == 2
+    assert "name a file with -o" in capsys.readouterr().err
+
+
+def test_a_dash_is_standard_output(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    assert main(["rows", str(PCAPS / "aiokafka.pcap"), "--limit", "2", "--format", "jsonl", "-o", "-"]) == 0
+    assert len(capfdbinary.readouterr().out.splitlines()) == 2
+    assert not Path("-").exists()
+
+
+@pytest.mark.parametrize(
+    ("phases", "packets", "words"),
+    [
+        ({}, 3, "no Kafka found: 3 packets and no TCP connection"),
+        ({"tls": 8, "http": 1}, 99, "no Kafka found in 9 connections (8 tls, 1 http)"),
+    ],
+)
+def test_what_there_is_instead_of_kafka(phases: dict[str, int], packets: int, words: str) -> None:
+    reading: Any = SimpleNamespace(phases=Counter(phases), capture_files=[SimpleNamespace(packets=packets)])
+    assert output.no_kafka(reading).startswith(words)
+
+
+def test_a_file_is_written_whole(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["rows", str(PCAPS / "aiokafka.pcap"), "-o", str(tmp_path / "rows.csv")]) == 0
+    assert os.listdir(tmp_path) == ["rows.csv"]
+    assert capsys.readouterr() == ("", "")

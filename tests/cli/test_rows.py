@@ -1,0 +1,106 @@
+"""Laws of `kcap rows`: every format says the same; rows come as they are decided; several files are one capture."""
+
+import csv
+import io
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import kcap as package
+from kcap.columns import EXCHANGES, TABLES
+from tests.cli.running import PCAPS, kcap, start
+
+JAVA = PCAPS / "java-transactions.pcap"
+NAMES = [column.name for column in EXCHANGES]
+
+
+def lines(data: bytes) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in data.splitlines()]
+
+
+def test_formats_say_the_same(tmp_path: Path) -> None:
+    rows = lines(kcap("rows", JAVA, "--format", "jsonl").stdout)
+    assert [list(row) for row in rows] == [NAMES] * 110
+    out = {suffix: tmp_path / f"rows.{suffix}" for suffix in ("csv", "parquet", "arrow", "jsonl")}
+    for path in out.values():
+        assert kcap("rows", JAVA, "-o", path).returncode == 0, "the name says the format"
+    assert lines(out["jsonl"].read_bytes()) == rows
+    table = pq.read_table(out["parquet"])
+    assert table.equals(pa.ipc.open_stream(out["arrow"].read_bytes()).read_all())
+    assert table.column("exchange").to_pylist() == [row["exchange"] for row in rows]
+    names, *fields = csv.reader(io.StringIO(out["csv"].read_text(), newline=""))
+    assert names == NAMES
+    assert [field[NAMES.index("latency_ns")] for field in fields] == [str(row["latency_ns"]) for row in rows]
+
+
+def test_binary_formats_go_through_pipes_too() -> None:
+    for form in ("parquet", "arrow"):
+        data = kcap("rows", JAVA, "--format", form, "--columns", "api").stdout
+        table = pq.read_table(pa.BufferReader(data)) if form == "parquet" else pa.ipc.open_stream(data).read_all()
+        assert table.num_rows == 110
+
+
+def test_the_default_is_a_table() -> None:
+    head, *rest = kcap("rows", JAVA).stdout.decode().splitlines()
+    assert head.startswith("time 2026-11-21  client")
+    assert len(rest) == 110
+    assert "Produce v13" in rest[9]
+
+
+def test_columns_limit_and_ways_to_name_a_file() -> None:
+    want = lines(kcap("rows", JAVA, "--format", "jsonl", "--columns", "api, exchange").stdout)
+    assert list(want[0]) == ["api", "exchange"]
+    for arguments in ((JAVA,), ("-r", JAVA), ("-r", f"{PCAPS}/java-tr*.pcap")):
+        found = kcap("rows", *arguments, "--format", "jsonl", "--columns", "api,exchange", "--limit", "7")
+        assert lines(found.stdout) == want[:7]
+    assert kcap("rows", JAVA, "--limit", "0", "--format", "csv", "--columns", "api").stdout == b"api\n"
+
+
+def test_standard_input_gives_the_same_rows() -> None:
+    want = kcap("rows", JAVA, "--format", "jsonl", "--columns", "connection,exchange,time,error").stdout
+    found = kcap("rows", "-", "--format", "jsonl", "--columns", "connection,exchange,time,error", stdin=JAVA.read_bytes())
+    assert found.stdout == want
+
+
+def test_rows_of_a_pipe_come_while_it_is_open() -> None:
+    process = start("rows", "-", "--format", "jsonl", stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write(JAVA.read_bytes())
+    process.stdin.flush()
+    first = [json.loads(process.stdout.readline()) for _ in range(100)]
+    assert first[0]["api"] == "ApiVersions"
+    process.stdin.close()
+    rest = process.stdout.read().splitlines()
+    process.stdout.close()
+    assert process.wait() == 0
+    assert len(rest) == 10
+
+
+def test_several_files_are_one_capture(truths: dict[str, Any]) -> None:
+    names = truths["rotated.pcap"]["files"]
+    rows = lines(kcap("rows", *(PCAPS / name for name in reversed(names)), "--format", "jsonl").stdout)
+    assert {row["capture"] for row in rows} == set(names)
+    across = [row for row in rows if row["capture"] != row["response_capture"] and row["outcome"] == "answered"]
+    assert across, "a request at the end of one file, its answer at the beginning of the next"
+    assert [row["reason"] for row in rows if row["outcome"] == "orphan"] == []
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_every_table(table: str) -> None:
+    found = lines(kcap("rows", PCAPS / "raw-frames.pcap", "--table", table, "--format", "jsonl").stdout)
+    want = package.open(str(PCAPS / "raw-frames.pcap")).table(table).to_arrow()
+    assert len(found) == want.num_rows > 0
+    assert list(found[0]) == want.schema.names
+
+
+def test_the_users_word_on_ports_counts() -> None:
+    done = kcap("rows", JAVA, "--not-kafka", "9092", "--format", "jsonl")
+    assert (done.returncode, done.stdout) == (0, b"")
+    assert done.stderr.startswith(b"kcap: no Kafka found in 17 connections")
+    assert len(kcap("rows", JAVA, "-d", "tcp.port==9092,kafka", "--format", "jsonl").stdout.splitlines()) == 110

@@ -1,0 +1,55 @@
+"""Laws of `kcap schema`: what it tells is what decoding goes by."""
+
+import pytest
+
+from kcap.cli.main import main
+from kcap.cli.schema import changes
+from kcap.schema import registry
+
+
+def told(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    assert main(["schema", *arguments]) == 0
+    return capsys.readouterr().out
+
+
+def test_the_list_has_every_api(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = told(capsys).splitlines()
+    assert len(lines) == 1 + len(registry.api_keys())
+    assert lines[1].split()[:5] == ["0", "Produce", "0-11", "3-13", "9"]
+    assert "0-2 removed by 4.4.0; 0-2 deprecated in 3.9.2" in lines[1]
+    assert "removed: not in 4.4.0" in lines[5]
+
+
+def test_the_history_of_an_api(capsys: pytest.CaptureFixture[str]) -> None:
+    text = told(capsys, "fetch")
+    assert "v13  (3.9.2, 4.4.0)  flexible\n  request   - Topics.Topic: string\n" in text
+    assert "            + Topics.TopicId: uuid\n" in text
+    assert "v18  (4.4.0)" in text
+
+
+@pytest.mark.parametrize("key", registry.api_keys())
+def test_every_version_can_be_shown(capsys: pytest.CaptureFixture[str], key: int) -> None:
+    versions = registry.version_range(key)
+    assert versions
+    assert told(capsys, str(key))
+    assert f"request v{versions[1]}" in told(capsys, str(key), str(versions[1]))
+
+
+def test_the_fields_of_a_version(capsys: pytest.CaptureFixture[str]) -> None:
+    text = told(capsys, "metadata", "1")
+    assert text.startswith(
+        "Metadata request v1, header v1, not flexible\n  Topics: []MetadataRequestTopic nullable\n    Name: string"
+    )
+    assert "\nMetadata response v1, header v0" in text
+    assert "controlledshutdown request v0, header v0" in told(capsys, "controlledshutdown", "0").lower()
+
+
+@pytest.mark.parametrize("arguments", [["fetc"], ["fetch", "99"], ["9999"]], ids=" ".join)
+def test_what_does_not_exist_is_told(arguments: list[str]) -> None:
+    assert main(["schema", *arguments]) == 2
+
+
+def test_changes_name_the_outermost_field_alone() -> None:
+    before = {"A": "int8", "B": "[]B", "B.C": "int8"}
+    after = {"A": "int16", "D": "[]D", "D.E": "int8"}
+    assert changes(before, after) == ["- B: []B", "+ D: []D", "~ A: int8 -> int16"]

@@ -1,0 +1,102 @@
+"""Laws of `kcap show`: one exchange by its name, its bytes explained, secrets and payloads only where they are asked for."""
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import kcap
+from kcap.cli.main import main
+from kcap.cli.show import exchange_lines
+from kcap.session import Exchange
+
+
+def first(path: Path, api: str) -> Exchange:
+    """The first answered exchange of an API, in packet order."""
+    found = [
+        exchange for exchange in kcap.open(str(path)) if exchange.row["api"] == api and exchange.row["outcome"] == "answered"
+    ]
+    return min(found, key=lambda exchange: exchange.row["request_first_ns"])
+
+
+def name_of(row: dict[str, Any]) -> str:
+    return f"{row['connection']}.{row['exchange']}"
+
+
+def test_an_exchange_by_its_name(pcaps: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    row = first(pcaps / "go-franz.pcap", "Metadata").row
+    assert main(["show", str(pcaps / "go-franz.pcap"), name_of(row)]) == 0
+    told = capsys.readouterr().out
+    assert told.startswith(f"{name_of(row)}  Metadata v{row['api_version']}  ok\n2026-11-21 ")
+    assert "\nlatency   " in told
+    assert " = rtt " in told
+    assert f"MetadataRequest v{row['api_version']}\n" in told
+    assert f"MetadataResponse v{row['api_version']}\n" in told
+    assert "undecoded" not in told
+    assert main(["show", str(pcaps / "go-franz.pcap"), name_of(row), "--hex"]) == 0
+    dump = [
+        line for line in capsys.readouterr().out.splitlines() if line[:6].strip("0123456789abcdef") == "" and line[6:8] == "  "
+    ]
+    assert sum(len(line[8:56].split()) for line in dump) == row["request_bytes"] + row["response_bytes"]
+
+
+def test_json_has_the_row_and_both_messages(pcaps: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    row = first(pcaps / "go-franz.pcap", "Produce").row
+    command = ["show", str(pcaps / "go-franz.pcap"), name_of(row), "--json"]
+    assert main(command) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["row"]["exchange"] == row["exchange"]
+    assert told["row"]["time"].endswith("Z")
+    assert told["request"]["correlation_id"] == told["response"]["correlation_id"]
+    partition = told["request"]["body"]["topicData"][0]["partitionData"][0]
+    assert partition["recordsSizeInBytes"] > 0
+    assert main([*command, "--payloads"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["request"]["body"]["topicData"][0]["partitionData"][0]["records"]
+
+
+def test_secrets_stay_secret(pcaps: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    exchange = first(pcaps / "sasl-raw-tokens.pcap", "SaslAuthenticate")
+    assert exchange.request
+    body = exchange.request.to_json()
+    assert body
+    command = ["show", str(pcaps / "sasl-raw-tokens.pcap"), name_of(exchange.row)]
+    assert main([*command, "--hex"]) == 0
+    told = capsys.readouterr().out
+    assert "AuthBytes: (masked)" in told
+    assert "** ** **" in told
+    assert main([*command, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["request"]["body"] == {"authBytes": "(masked)"}
+    assert main([*command, "--json", "--show-secrets"]) == 0
+    assert json.loads(capsys.readouterr().out)["request"]["body"] == body
+
+
+def test_both_sides_where_there_is_room(pcaps: Path) -> None:
+    exchange = first(pcaps / "go-franz.pcap", "Metadata")
+    forms: dict[str, bool] = {"with_hex": False, "payloads": False, "show_secrets": False}
+    wide, narrow, free = (list(exchange_lines(exchange, width, **forms)) for width in (180, 60, None))
+    assert any("MetadataRequest" in line and "MetadataResponse" in line for line in wide)
+    assert max(map(len, wide)) <= 180
+    assert max(map(len, narrow)) <= 60 < max(map(len, free))
+    assert len(narrow) == len(free) > len(wide)
+
+
+def test_a_raw_token_is_named(pcaps: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    row = first(pcaps / "sasl-raw-tokens.pcap", "SaslToken").row
+    assert main(["show", str(pcaps / "sasl-raw-tokens.pcap"), name_of(row), "--hex"]) == 0
+    assert "request: a raw SASL token" in capsys.readouterr().out
+
+
+def test_what_cannot_be_read_twice_is_told(pcaps: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    row = first(pcaps / "go-franz.pcap", "Metadata").row
+    (tmp_path / "again.pcap.gz").write_bytes(gzip.compress((pcaps / "go-franz.pcap").read_bytes()))
+    assert main(["show", str(tmp_path / "again.pcap.gz"), name_of(row)]) == 0
+    assert "request: not kept" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", ["", "x.1", "C0123456789abcdef", "C0123456789abcdef.1"])
+def test_what_there_is_not(pcaps: Path, name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["show", str(pcaps / "node-platformatic.pcap"), name]) == 2
+    assert capsys.readouterr().err.startswith("kcap: ")

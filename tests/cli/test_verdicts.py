@@ -1,0 +1,112 @@
+"""Laws of the verdicts: each follows from its numbers, and the worst point is the verdict of all."""
+
+from collections import Counter
+from collections.abc import Callable
+
+import pytest
+
+from kcap.cli import verdicts
+from kcap.cli.evidence import Evidence
+from kcap.cli.verdicts import BAD, CARE, GOOD, count, judge, share
+from kcap.model import CaptureFile
+
+
+def good() -> Evidence:
+    file = CaptureFile("a.pcap", "a.pcap", 99, "pcap", {1}, 65535, 10**18, 10**18 + 10**9, 1000, 90000)
+    evidence = Evidence([file], [], Counter(kafka=2), Counter(), Counter(all=2, packets=1000))
+    evidence.outcomes = Counter(answered=50)
+    for side in ("client", "server"):
+        evidence.ledger[side] = Counter(captured=100, framed=100)
+    return evidence
+
+
+def test_a_whole_capture_is_good() -> None:
+    verdict, sentence, points = judge(good())
+    assert verdict == GOOD
+    assert sentence.startswith("Good:")
+    assert {point.verdict for point in points} == {GOOD}
+    assert len({point.name for point in points}) == len(verdicts.POINTS) == 12
+
+
+def setting(**parts: object) -> Callable[[Evidence], None]:
+    def change(evidence: Evidence) -> None:
+        for name, value in parts.items():
+            setattr(evidence.files[0], name, value)
+
+    return change
+
+
+def counting(where: str, **parts: int) -> Callable[[Evidence], None]:
+    def change(evidence: Evidence) -> None:
+        getattr(evidence, where).update(parts)
+
+    return change
+
+
+def holes(missing: int) -> Callable[[Evidence], None]:
+    return lambda evidence: evidence.ledger["server"].update(missing=missing)
+
+
+def failed(evidence: Evidence) -> None:
+    evidence.failed = [("b.pcap", "b.pcap: no capture")]
+
+
+def clock(evidence: Evidence) -> None:
+    evidence.weirds["time_went_back"] = 2
+    evidence.sightings["time_went_back"] = "5 ns (packet 7 of a.pcap)"
+
+
+def unbalanced(evidence: Evidence) -> None:
+    evidence.unbalanced = 1
+
+
+def no_kafka(evidence: Evidence) -> None:
+    evidence.phases = Counter(tls=3)
+
+
+def skipping(evidence: Evidence) -> None:
+    evidence.ledger["client"] = Counter(captured=100, framed=90, skipped=10)
+
+
+@pytest.mark.parametrize(
+    ("change", "point", "verdict", "words"),
+    [
+        (setting(complete=False), "files", CARE, "ends in the middle"),
+        (failed, "files", BAD, "could not be read: b.pcap"),
+        (setting(packets=0), "packets", BAD, "no packets"),
+        (setting(cut_packets=1), "snapshot length", CARE, "1 packet (0.1%) were cut"),
+        (setting(kernel_drops=0), "kernel drops", GOOD, "dropped nothing"),
+        (setting(kernel_drops=1), "kernel drops", CARE, "dropped 1 packet"),
+        (setting(kernel_drops=20), "kernel drops", BAD, "dropped 20 packets"),
+        (clock, "clock", CARE, "goes back 2 times, first by 5 ns (packet 7"),
+        (counting("phases", tls=1), "connections", CARE, "besides 1 tls"),
+        (counting("phases", http=1), "connections", GOOD, "besides 1 http"),
+        (no_kafka, "connections", BAD, "none of 3 connections is Kafka: 3 tls"),
+        (lambda evidence: evidence.phases.clear(), "connections", BAD, "no TCP connection"),
+        (counting("connections", midstream=1), "beginnings", CARE, "1 of 2 Kafka connections"),
+        (counting("connections", one_sided=1), "directions", CARE, "one direction only"),
+        (counting("connections", one_sided=2), "directions", BAD, "one direction only"),
+        (counting("connections", duplicated=1), "copies", GOOD, "1 segment captured twice"),
+        (counting("connections", duplicated=500), "copies", CARE, "500 segments captured twice"),
+        (holes(1), "missing bytes", CARE, "1 byte of 201 (0.5%)"),
+        (holes(100), "missing bytes", BAD, "100 bytes of 300 (33.3%)"),
+        (unbalanced, "ledger", BAD, "please report it"),
+        (skipping, "ledger", CARE, "5.0% lie between"),
+        (lambda evidence: evidence.outcomes.clear(), "exchanges", BAD, "no exchange"),
+        (counting("reasons", lost_in_capture=3), "exchanges", CARE, "3 without partner"),
+    ],
+)
+def test_what_is_wrong_is_said(change: Callable[[Evidence], None], point: str, verdict: str, words: str) -> None:
+    evidence = good()
+    change(evidence)
+    overall, sentence, points = judge(evidence)
+    found = next(p for p in points if p.name == point)
+    assert found.verdict == verdict
+    assert words in found.sentence
+    assert overall == max((p.verdict for p in points), key=verdicts.ORDER.index)
+    assert overall == GOOD or point in sentence
+
+
+def test_numbers_in_sentences() -> None:
+    assert (count(1, "packet"), count(2000, "packet"), count(2, "try", "tries")) == ("1 packet", "2,000 packets", "2 tries")
+    assert (share(1, 10**6), share(0, 5), share(1, 3), share(0, 0)) == ("less than 0.1%", "0.0%", "33.3%", "0.0%")

@@ -1,0 +1,107 @@
+"""Laws of masking: what is a secret, in JSON and in trees; and the table names fields that exist."""
+
+from base64 import b64encode
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from kcap.decode.message import decode_request, decode_response
+from kcap.decode.secrets import MASKED, RULES, is_secret, masked, secret_spans
+from kcap.schema import facts
+from kcap.schema.facts import Field, Variant
+
+TOKEN = b"\0alice\0open sesame"
+SASL = bytes.fromhex("0024 0000 00000001 ffff") + len(TOKEN).to_bytes(4, "big") + TOKEN
+
+
+def has(variant: Variant, fields: Sequence[Field], path: Sequence[str]) -> bool:
+    for field in fields:
+        if field.name[:1].lower() + field.name[1:] == path[0]:
+            inner = field.fields or variant.structs.get(field.type.removeprefix("[]"), ())
+            return len(path) == 1 or has(variant, inner, path[1:])
+    return False
+
+
+def test_every_rule_names_a_field() -> None:
+    for name, paths in RULES.items():
+        message = facts.message(name)
+        assert message, name
+        for path in paths:
+            assert any(has(variant, variant.fields, path) for variant in message.variants), (name, path)
+
+
+def test_every_hmac_and_password_has_its_rule() -> None:
+    """A new release that adds one is noticed."""
+    found = set()
+    for name in facts.message_names():
+        message = facts.message(name)
+        assert message
+        if message.kind not in ("request", "response"):
+            continue
+        for variant in message.variants:
+            kinds = [*variant.fields, *(f for fields in variant.structs.values() for f in fields)]
+            kinds += [inner for field in kinds for inner in field.fields]
+            if any(f.name in ("Hmac", "Salt", "SaltedPassword", "AuthBytes") for f in kinds):
+                found.add(name)
+    assert found - RULES.keys() == set()
+
+
+def test_json_is_masked_in_what_is_shown_alone() -> None:
+    message = decode_request(SASL)
+    body = message.to_json()
+    assert body == {"authBytes": b64encode(TOKEN).decode()}
+    assert masked(message.name, body) == {"authBytes": MASKED}
+    assert message.to_json() == body
+
+
+def test_spans_cover_the_secret_and_what_could_not_be_read() -> None:
+    message = decode_request(SASL)
+    assert secret_spans(message.name, message.tree()) == [(10, len(SASL))]
+    cut = decode_request(SASL[:-3])
+    assert secret_spans(cut.name, cut.tree())[-1][1] == len(SASL) - 3
+    assert secret_spans("MetadataRequest", message.tree()) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "secret"),
+    [
+        ("ssl.keystore.password", True),
+        ("listener.name.sasl.scram-sha-512.sasl.jaas.config", True),
+        ("ssl.keystore.key", True),
+        ("delegation.token.secret.key", True),
+        ("min.insync.replicas", False),
+        ("compression.type", False),
+    ],
+)
+def test_configs_are_secret_by_their_names(name: str, secret: bool) -> None:
+    struct: dict[str, Any] = {"name": name, "value": "x"}
+    body = {"resources": [{"configs": [struct]}]}
+    shown = masked("IncrementalAlterConfigsRequest", body)
+    assert (shown["resources"][0]["configs"][0]["value"] == MASKED) is secret
+
+
+def test_configs_are_secret_by_the_brokers_word() -> None:
+    path = ("results", "configs", "value")
+    assert is_secret("DescribeConfigsResponse", path, {"name": "any", "isSensitive": True}, "x")
+    assert not is_secret("DescribeConfigsResponse", path, {"name": "any", "isSensitive": True}, None)
+
+
+def test_what_an_envelope_holds_counts() -> None:
+    def envelope(inner: bytes) -> dict[str, Any]:
+        return masked("EnvelopeRequest", {"requestData": b64encode(inner).decode()})
+
+    assert envelope(SASL)["requestData"] == MASKED
+    assert envelope(bytes.fromhex("0013 0007 0000"))["requestData"] == MASKED
+    assert envelope(bytes.fromhex("0014 0006 0000"))["requestData"] != MASKED
+    assert envelope(b"")["requestData"] == MASKED
+
+
+def test_trees_of_configs_are_masked_too() -> None:
+    name, value = b"sasl.jaas.config", b"secret word"
+    text = b"".join(len(part).to_bytes(2, "big") + part for part in (name, value))
+    body = bytes.fromhex("00000000 00000001 0000 ffff 04 0001 62 00000001") + text + bytes.fromhex("00 05 00 00000000")
+    message = decode_response(bytes(4) + body, 32, 1)
+    assert message.undecoded is None
+    spans = secret_spans(message.name, message.tree())
+    assert [message.frame[start:end] for start, end in spans] == [b"\0\x0b" + value]

@@ -1,0 +1,58 @@
+"""Laws of topics: each once, in wire order (response, then request), halves joined."""
+
+from base64 import urlsafe_b64encode
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from kcap.analyzer import ROW
+from kcap.session import Reading
+from kcap.table.bodies import Messages, Side
+from kcap.table.topics import NO_ID, Topics, join, whole
+
+REQUEST, RESPONSE = ROW.index("request_slot"), ROW.index("response_slot")
+Topic = tuple[bytes | None, bytes | None]
+
+
+def slowly(topics: list[Topic]) -> list[Topic]:
+    """The law, a topic at a time."""
+    found: list[Topic] = []
+    for name, uuid in topics:
+        uuid = None if uuid == NO_ID else uuid
+        if name is None and uuid is None:
+            continue
+        for at, (known_name, known_uuid) in enumerate(found):
+            named = name is not None and name == known_name and (uuid == known_uuid or None in (uuid, known_uuid))
+            same = uuid is not None and uuid == known_uuid and (name == known_name or None in (name, known_name))
+            if named or same:
+                found[at] = known_name or name, known_uuid or uuid
+                break
+        else:
+            found.append((name, uuid))
+    return found
+
+
+@pytest.mark.parametrize("name", ["java-transactions.pcap", "librdkafka-zstd.pcap", "pipelined.pcap", "cluster-startup.pcap"])
+def test_topics_are_those_of_both_bodies(pcaps: Path, name: str) -> None:
+    seen = 0
+    for batch in Reading([str(pcaps / name)]).batches():
+        slots = [np.array([row[at] for row in batch.rows], np.int64) for at in (REQUEST, RESPONSE)]
+        messages = Messages(batch.bodies, slots)
+        made = Topics(messages, Side(messages, slots[0]), Side(messages, slots[1]), len(batch.rows))
+        names, ids = made.names().to_pylist(), made.ids().to_pylist()
+        for at, row in enumerate(batch.rows):
+            bodies = [batch.bodies.values(int(row[side])) for side in (RESPONSE, REQUEST)]
+            want = slowly([topic for body in bodies if body is not None for topic in body.topics])
+            assert (names[at] or []) == [None if n is None else n.decode() for n, _ in want]
+            assert (ids[at] or []) == [None if u is None else urlsafe_b64encode(u)[:22].decode() for _, u in want]
+            seen += len(want)
+    assert seen
+
+
+def test_halves_of_a_topic_become_one() -> None:
+    found: list[tuple[int, int]] = []
+    for pair in [(1, -1), (2, 5), (1, 4), (-1, 5), (-1, 6), (1, 7)]:
+        join(found, pair)
+    assert found == [(1, 4), (2, 5), (-1, 6), (1, 7)]
+    assert whole([0, 0, 3], [1, 1, -1], [-1, 4, 2]).tolist() == [[0, 3], [1, -1], [4, 2]]

@@ -1,0 +1,161 @@
+"""Laws of a capture in Python: every pass sees the same; messages read again are those of the wire."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import kcap
+from kcap.capture.reread import Packet
+from kcap.errors import CaptureError, UsageError
+from kcap.session import Place, Reading, cut_out
+
+NAMES = ["java-transactions.pcap", "aiokafka.pcap", "quota-0.10.pcap", "pipelined.pcap", "any-interface.pcap"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_messages_read_again_are_those_of_the_rows(pcaps: Path, name: str) -> None:
+    """Of every tenth exchange: sizes, headers, and what its bodies say."""
+    requests = responses = 0
+    for number, exchange in enumerate(kcap.open(pcaps / name)):
+        if number % 10:
+            continue
+        row, request, response = exchange.row, exchange.request, exchange.response
+        if row["request_bytes"] is not None:
+            requests += 1
+            assert request is not None
+            assert len(request.frame) + 4 == row["request_bytes"]
+            header = request.header
+            for field in ("api_key", "api_version", "correlation_id", "client_id"):
+                assert getattr(header, field) == row[field]
+            assert request.undecoded is None
+        if row["outcome"] == "answered":
+            responses += 1
+            assert response is not None
+            assert len(response.frame) + 4 == row["response_bytes"]
+            assert response.header.correlation_id == row["correlation_id"]
+            body = response.to_json()
+            assert body is not None
+            assert body.get("throttleTimeMs") == row["throttle_time_ms"]
+            assert response.undecoded is None
+        else:
+            assert response is None
+    assert requests > 5
+    assert responses > 5
+
+
+def test_packets_are_those_of_the_frames(pcaps: Path) -> None:
+    for exchange in kcap.open(pcaps / "librdkafka-zstd.pcap"):
+        row, packets = exchange.row, exchange.packets()
+        times = [packet.time_ns for packet in packets]
+        assert times == sorted(times)
+        for name in ("request_first_ns", "request_last_ns", "response_first_ns", "response_last_ns"):
+            assert row[name] is None or row[name] in times
+        if "truncated" not in row["flags"]:
+            assert sum(len(packet.data) for packet in packets) >= (row["request_bytes"] or 0) + (row["response_bytes"] or 0)
+
+
+def test_iteration_and_table_say_the_same(pcaps: Path) -> None:
+    capture = kcap.open(pcaps / "raw-frames.pcap", pcaps / "sasl-raw-tokens.pcap")
+    rows = [exchange.row for exchange in capture]
+    assert rows == capture.exchanges().to_arrow().to_pylist()
+    assert "SaslToken" in {row["api"] for row in rows}
+
+
+def test_raw_tokens_and_orphans_are_no_messages_of_a_kind(pcaps: Path) -> None:
+    tokens = [exchange for exchange in kcap.open(pcaps / "sasl-raw-tokens.pcap") if exchange.row["api"] == "SaslToken"]
+    assert tokens
+    assert all(token.request is None and token.response is None for token in tokens)
+    assert all(token.packets() for token in tokens), "their packets are there all the same"
+    assert "SaslToken" in repr(tokens[0])
+
+
+def test_several_files_and_what_goes_over_their_ends(pcaps: Path) -> None:
+    capture = kcap.open(*(pcaps / name for name in ("rotated.pcap", "rotated.pcap1", "rotated.pcap2")))
+    for exchange in capture:
+        if exchange.row["outcome"] == "answered":
+            assert (exchange.request is None) == (exchange.row["request_last_capture"] is not None)
+            assert (exchange.response is None) == (exchange.row["response_last_capture"] is not None)
+
+
+def test_a_pipe_allows_one_pass_and_keeps_no_bodies(pcaps: Path) -> None:
+    program = """
+import json, kcap
+from kcap.errors import UsageError
+capture = kcap.open("-")
+rows = bodies = 0
+for exchange in capture:
+    rows += 1
+    bodies += exchange.request is not None
+try:
+    capture.exchanges().to_arrow()
+    again = ""
+except UsageError as error:
+    again = str(error)
+print(json.dumps([rows, bodies, again]))
+"""
+    with open(pcaps / "java-transactions.pcap", "rb") as file:
+        done = subprocess.run([sys.executable, "-c", program], stdin=file, capture_output=True, check=True, cwd=pcaps.parent)
+    assert json.loads(done.stdout) == [110, 0, "a pipe can be read once"]
+
+
+def test_what_cannot_be_opened(pcaps: Path, tmp_path: Path) -> None:
+    with pytest.raises(CaptureError, match=r"none\.pcap: no such file"):
+        kcap.open(tmp_path / "none.pcap", pcaps / "aiokafka.pcap")
+    with pytest.raises(UsageError, match="no capture given"):
+        kcap.open()
+    (tmp_path / "text.pcap").write_text("no capture at all")
+    with pytest.raises(CaptureError, match="no capture"):
+        kcap.open(tmp_path / "text.pcap").exchanges().to_arrow()
+
+
+def test_folders_and_globs(pcaps: Path) -> None:
+    assert kcap.open(str(pcaps / "rotated.pcap*")).captures().to_arrow().num_rows == 3
+    assert kcap.open(pcaps).captures(["capture"]).to_arrow().num_rows > 15
+
+
+def test_a_reading_tells_how_far_it_is(pcaps: Path) -> None:
+    reading = Reading([str(pcaps / "raw-frames.pcap")])
+    steps: list[int] = []
+    reading.watch = lambda: steps.append(reading.bytes)
+    rows = sum(len(batch) for batch in reading.batches())
+    assert reading.rows == rows > 0
+    assert steps == sorted(steps)
+    assert reading.total_bytes == (pcaps / "raw-frames.pcap").stat().st_size
+    assert 0 < reading.bytes < reading.total_bytes
+    assert reading.phases["kafka"] > 0
+    assert reading.details["http"] == 1
+    assert reading.connections == []
+
+
+def place(size: int, head: bytes, first_ns: int) -> Place:
+    parts: dict[str, Any] = {"request_bytes": size, "request_first_ns": first_ns, "correlation_id": None}
+    from kcap.analyzer import ROW
+
+    made = Place(tuple(parts.get(name) for name in ROW), "request", b"")
+    made.head = head
+    return made
+
+
+def piece(offset: int, data: bytes, time_ns: int) -> tuple[int, bytes, Packet]:
+    return offset, data, Packet(time_ns, data, len(data), 1)
+
+
+def test_a_frame_is_cut_out_of_its_packets() -> None:
+    """First copies win, order does not matter, a look-alike in another packet is passed over, a hole ends what is known."""
+    pieces = [
+        piece(4, b"HEAD", 1),
+        piece(12, b"HEADabcd", 2),
+        piece(24, b"ijkl", 4),
+        piece(20, b"efgh", 5),
+        piece(20, b"XXXX", 6),
+    ]
+    packets, data = cut_out(pieces, place(16, b"HEAD", 2))
+    assert data == b"HEADabcdefghijkl"[:16]
+    assert [packet.time_ns for packet in packets] == [2, 4, 5, 6][: len(packets)]
+    assert cut_out(pieces[:3], place(16, b"HEAD", 2))[1] == b"HEADabcd"
+    assert cut_out(pieces, place(16, b"NONE", 2)) == ([], b"")
+    assert cut_out([], place(16, b"HEAD", 2)) == ([], b"")
