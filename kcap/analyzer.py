@@ -78,12 +78,28 @@ class RowBatch:
         return self._rows
 
 
-@dataclass(frozen=True, slots=True)
 class ClosedConnection:
-    """A connection that is over, with what `columns.CONNECTIONS` says of it."""
+    """A connection that is over, with what `columns.CONNECTIONS` says of it; that is put together when it is asked for."""
 
-    values: dict[str, object]
-    ref: int
+    __slots__ = ("_connection", "_values", "detail", "phase", "ref")
+
+    def __init__(self, connection: Connection, talk: Conversation) -> None:
+        self._connection: tuple[Connection, Conversation] | None = (connection, talk)
+        self._values: dict[str, object] = {}
+        self.phase = talk.phase if talk.phase != "waiting" else "opaque"
+        self.detail = talk.detail or None
+        self.ref = connection.first_ref
+
+    @property
+    def values(self) -> dict[str, object]:
+        """The row, without the file's name."""
+        self.settle()
+        return self._values
+
+    def settle(self) -> None:
+        """Puts the row together and lets go of the connection."""
+        if self._connection is not None:
+            self._values, self._connection = describe(*self._connection), None
 
 
 @dataclass(slots=True)
@@ -195,7 +211,7 @@ class Analyzer:
         if isinstance(talk, Conversation):
             talk.finish(time_ns)
             self.kafka_connections += talk.phase == "kafka"
-            self.closed_connections.append(ClosedConnection(describe(connection, talk), connection.first_ref))
+            self.closed_connections.append(ClosedConnection(connection, talk))
 
     def report(
         self, kind: WeirdKind, detail: str, ref: int = 0, position: int = 0, connection: Connection | None = None
@@ -238,8 +254,13 @@ class Analyzer:
 def endpoints(flow: bytes) -> tuple[str, int, str, int]:
     """Source address and port, destination address and port of a flow key."""
     size = (len(flow) - 4) // 2
-    source, destination = ip_address(flow[:size]), ip_address(flow[size : 2 * size])
-    return str(source), int.from_bytes(flow[-4:-2], "big"), str(destination), int.from_bytes(flow[-2:], "big")
+    ports = int.from_bytes(flow[-4:-2], "big"), int.from_bytes(flow[-2:], "big")
+    return address(flow[:size]), ports[0], address(flow[size : 2 * size]), ports[1]
+
+
+def address(packed: bytes) -> str:
+    """An IP address as people write it; `ipaddress` costs as much as opening a connection."""
+    return ".".join(map(str, packed)) if len(packed) == 4 else str(ip_address(packed))
 
 
 def connection_uid(connection: Connection) -> str:

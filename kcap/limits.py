@@ -137,10 +137,12 @@ INFLATED_RATIO_MAX = 64
 
 # --- the fast lane ---------------------------------------------------------------------------------------------------
 LANE_PACKETS = 512
-"""Packets walked between looks at which connections may enter the lane: a look costs some 50 us, a new connection waits for half of them."""
+"""Packets walked between looks at which connections may enter the lane: a look costs some 50 us, a new connection waits for
+half of them."""
 
 LANE_PATIENCE = 16
-"""Packets of one direction of a connection outside the lane between two looks, doubled within a batch: a new connection that begins
+"""Packets of one direction of a connection outside the lane between two looks, doubled within a batch: a new connection that
+begins
 with a burst should not stay outside for all of it."""
 
 LANE_CONNECTIONS = 4096
@@ -150,11 +152,13 @@ LANE_FRAME_MAX = 1 << 20
 """Larger frames stay with the machines when they span packets: room for the whole frame is kept from its first byte on."""
 
 LANE_OUTSTANDING_MAX = 8192
-"""Requests of one connection that wait for an answer in the lane; librdkafka stops at 1,000 Produce requests unless it is told otherwise."""
+"""Requests of one connection that wait for an answer in the lane; librdkafka stops at 1,000 Produce requests unless it is
+told otherwise."""
 
 LANE_WAIT_MAX = 256
 """Looks that a connection stays away at most which had to leave the lane; it doubles each time."""
 
 LANE_MOVED_BODY = 4 << 10
 LANE_MOVED_BYTES = 1 << 20
-"""Bodies up to this size, and this many bytes in all, go over to the next batch with a request that still waits; others leave their values."""
+"""Bodies up to this size, and this many bytes in all, go over to the next batch with a request that still waits; others leave
+their values."""

@@ -19,6 +19,7 @@ from kcap.capture.paths import expand
 from kcap.capture.reread import Packet, PacketSource
 from kcap.capture.source import STANDARD_INPUT
 from kcap.errors import CaptureError, UsageError
+from kcap.limits import FRAME_GATHERED_MAX
 from kcap.model import CaptureFile, PacketBatch
 from kcap.net.segments import SegmentParser
 from kcap.weird import Weird, WeirdKind
@@ -49,6 +50,8 @@ class Reading:
         self.details: Counter[str] = Counter()
         """What those looked like that were no Kafka."""
         self.rows = 0
+        self.not_kept = 0
+        """Messages too large to be gathered that were asked for and cannot be read again."""
         self.watch: Callable[[], None] | None = None
         """Called now and then, for whoever shows how far it is."""
         self._positions = [0] * len(self.files.files)
@@ -69,10 +72,12 @@ class Reading:
         """Frames of the files that this pass reads."""
         return Frames(self)
 
-    def messages(self, batch: RowBatch, at: int) -> "tuple[Message | None, Message | None]":
-        """Both messages of a decided exchange, read again."""
+    def message(self, batch: RowBatch, at: int, side: str) -> "Message | None":
+        """The request or the response of a decided exchange, read again; None where it was not kept."""
         exchange = Exchange(Rows(batch, self.capture_files), at, self.frames)
-        return exchange.request, exchange.response
+        found = exchange.request if side == "request" else exchange.response
+        self.not_kept += found is None and (batch.rows[at][PART[f"{side}_bytes"]] or 0) > FRAME_GATHERED_MAX
+        return found
 
     @property
     def capture_files(self) -> list[CaptureFile]:
@@ -127,10 +132,11 @@ class Reading:
 
     def _drain(self) -> None:
         for connection in self.analyzer.take_connections():
-            self.phases[str(connection.values["phase"])] += 1
-            if connection.values["detail"]:
-                self.details[str(connection.values["detail"])] += 1
+            self.phases[connection.phase] += 1
+            if connection.detail:
+                self.details[connection.detail] += 1
             if self.keep_connections:
+                connection.settle()
                 self.connections.append(connection)
 
     @property

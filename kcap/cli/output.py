@@ -79,6 +79,9 @@ def write_rows(
         writer.close()
     if left != 0 and not reading.analyzer.kafka_connections:
         say(no_kafka(reading))
+    if reading.not_kept:
+        said = "1 message was" if reading.not_kept == 1 else f"{reading.not_kept:,} messages were"
+        say(f"{said} not kept: large ones are read again from the file, which a pipe or a compressed file does not allow")
     return report_failed(reading)
 
 

@@ -158,7 +158,10 @@ class Bodies:
 
     def projected(self) -> BodyBatch:
         """The batch as it stands."""
-        dense, starts, ends, programs = [], [], [], []
+        dense: list[int] = []
+        starts: list[int] = []
+        ends: list[int] = []
+        programs: list[int] = []
         for start, end, index in zip(self.starts, self.ends, self.programs, strict=True):
             dense.append(len(starts) if index >= 0 else -1)
             if index >= 0:

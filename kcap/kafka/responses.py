@@ -22,7 +22,7 @@ HEAD = 8
 PAIR = Struct(">ii")
 """Length prefix and correlation id."""
 IDS_APART = 100_000
-"""An answer to a request that was not captured has an id near those that were."""
+"""An answer to a request that was not captured has an id near those that were, or near the start."""
 FETCHES = frozenset({1, 59, 78})
 """Fetch, FetchSnapshot, ShareFetch."""
 IDS_SEARCHED = 64
@@ -142,20 +142,25 @@ class ResponseFramer(Framer):
 
     def _fits(self, region: Region, at: int, size: int, correlation: int) -> bool:
         """The body, where all of it was captured, reads as what was asked for: ids are small numbers and stand anywhere."""
-        waiting = next((x for x in self.pairing.outstanding if x.correlation_id == correlation), None)
-        if waiting is None or waiting.api_key is None or waiting.api_version is None:
+        if size > limits.FRAME_GATHERED_MAX or region.have(at) < 4 + size:
             return True
-        index = program(waiting.api_key, waiting.api_version, RESPONSE)
-        if index < 0 or size > limits.FRAME_GATHERED_MAX or region.have(at) < 4 + size:
-            return True
-        return project(region.data, [at + HEAD], [at + 4 + size], [index], engine="plain").status[0] == COMPLETE
+        asked = {(x.api_key, x.api_version) for x in self.pairing.outstanding if x.correlation_id == correlation}
+        for key, version in asked:
+            index = UNKNOWN if key is None or version is None else program(key, version, RESPONSE)
+            if index == UNKNOWN:
+                return True
+            if project(region.data, [at + HEAD], [at + 4 + size], [index], engine="plain").status[0] == COMPLETE:
+                return True
+        return False
 
     def _plausible(self, correlation: int, size: int) -> bool:
         """Can a response of this id and size stand where one is due?"""
         waiting = next((x for x in self.pairing.outstanding if x.correlation_id == correlation), None)
         if waiting is None:
             last = self.requests.last_correlation
-            near = last is None or abs(correlation - last) < IDS_APART or bool(self.requests.raw_tokens)
+            near = (
+                last is None or abs(correlation - last) < IDS_APART or 0 <= correlation < IDS_APART or self.requests.raw_tokens
+            )
             return size <= limits.ANSWER_BYTES_MAX and (
                 near or any(x.correlation_id == correlation for x in self.pairing.one_way)
             )

@@ -1,6 +1,7 @@
 """The lane beside the table of connections: who walks which packet, who enters and who leaves.
 
-In: `SegmentColumns` in capture order. Out: rows of the lane, and calls on the `ConnectionTable` for all other packets, in order. Law: rows,
+In: `SegmentColumns` in capture order. Out: rows of the lane, and calls on the `ConnectionTable` for all other packets, in
+order. Law: rows,
 connections, weirds and ledgers are those of the table alone.
 """
 
@@ -13,7 +14,8 @@ from kcap.decode.projection import project
 from kcap.kafka.bodies import REQUEST, RESPONSE, UNKNOWN, BodyBatch, program
 from kcap.kafka.conversation import Conversation
 from kcap.lane import layout as at
-from kcap.lane.kernel import carry_over, walk
+from kcap.lane.bodies import carry_over
+from kcap.lane.kernel import walk
 from kcap.lane.rows import LaneRows
 from kcap.lane.state import LaneState, fits, header_tables
 from kcap.net.columns import ABSENT, SegmentColumns
@@ -90,8 +92,10 @@ class Lane:
         fresh = np.empty(state.slots, np.int64)
         seen = np.zeros(SEEN, np.int64)
         place = walk(
-            columns.data, columns.numbers, columns.time_ns, columns.position, columns.flow_at, columns.flow_size, columns.state, first,
-            last, state.table, state.keys, state.connections, state.streams, state.queues, state.ids, state.rows, state.bodies, state.arena,
+            columns.data, columns.numbers, columns.time_ns, columns.position, columns.flow_at, columns.flow_size,
+            columns.state, first,
+            last, state.table, state.keys, state.connections, state.streams, state.queues, state.ids, state.rows,
+            state.bodies, state.arena,
             meta, left, gone, fresh, *plain_steps, seen, patience,
         )  # fmt: skip
         if meta[at.M_FULL]:
@@ -141,9 +145,10 @@ class Lane:
                 continue
             connection = stream.connection
             talk = connection.talk
-            if isinstance(talk, Conversation) and talk.phase == "kafka" and talk.lane < 0 and talk.lane_again <= looks:
-                if fits(connection, talk) and not self.state.promote(talk, number):
-                    return
+            if not isinstance(talk, Conversation) or talk.phase != "kafka" or talk.lane >= 0 or talk.lane_again > looks:
+                continue
+            if fits(connection, talk) and not self.state.promote(talk, number):
+                return
 
     def _remainder(self, columns: SegmentColumns, index: int, taken: int) -> None:
         """The rest of a packet's payload, of which the lane took the beginning."""
@@ -221,8 +226,10 @@ class Lane:
         every = np.concatenate([np.array(bodies.programs, np.int64), mine])
         read = every >= 0
         dense = np.where(read, np.cumsum(read) - 1, -1)
-        projection = project(arena, starts[read], ends[read], every[read], engine="jit")
-        return BodyBatch(arena, starts, ends, dense, projection, bodies.carried)
+        spans: tuple[Any, Any, Any] = (starts[read], ends[read], every[read])
+        projection = project(arena, *spans, engine="jit")
+        slots: tuple[Any, Any, Any] = (starts, ends, dense)
+        return BodyBatch(arena, *slots, projection=projection, carried=bodies.carried)
 
 
 def programs(codes: Any) -> Any:

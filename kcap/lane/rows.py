@@ -1,6 +1,7 @@
 """Rows that the lane decided, as columns; and how they stand among the rows of the machines.
 
-In: the kernel's table of rows. Out: the parts of `analyzer.ROW`, as columns or as tuples. Law: `tuples` is what `Conversation.emit` would have
+In: the kernel's table of rows. Out: the parts of `analyzer.ROW`, as columns or as tuples. Law: `tuples` is what
+`Conversation.emit` would have
 made of the same exchanges.
 """
 

@@ -1,6 +1,7 @@
 """The lane's arrays, and the way of a connection into them and back.
 
-In: a `Conversation` in good order. Out: the same `Conversation`, as if the machines had taken every packet. Law: entering and leaving
+In: a `Conversation` in good order. Out: the same `Conversation`, as if the machines had taken every packet. Law: entering and
+leaving
 at once changes nothing.
 """
 
@@ -20,7 +21,8 @@ from kcap.kafka.headers import PLAIN_HEADERS, REQUEST_HEAD
 from kcap.kafka.requests import RequestFramer
 from kcap.kafka.responses import PAIR, ResponseFramer
 from kcap.lane import layout as at
-from kcap.lane.kernel import chain, drop, enter, unchain
+from kcap.lane.flows import drop, enter
+from kcap.lane.talk import chain, unchain
 from kcap.net.tcp import Connection, Stream
 
 if TYPE_CHECKING:
@@ -30,7 +32,12 @@ MIDSTREAM = FLAG["midstream"]
 ROWS_ROOM, BODIES_ROOM = 2 * limits.ROWS_PER_BATCH, 4 * limits.ROWS_PER_BATCH
 ARENA_ROOM = limits.BODIES_BYTES + 4 * limits.LANE_FRAME_MAX
 FIRST_SLOTS, FIRST_ENTRIES = 128, 1024
-STEP_OF = {ops.FIXED: at.STEP_FIXED, ops.STRING: at.STEP_STRING, ops.COMPACT_STRING: at.STEP_COMPACT_STRING, ops.TAGS: at.STEP_TAGS}
+STEP_OF = {
+    ops.FIXED: at.STEP_FIXED,
+    ops.STRING: at.STEP_STRING,
+    ops.COMPACT_STRING: at.STEP_COMPACT_STRING,
+    ops.TAGS: at.STEP_TAGS,
+}
 MOVED = (
     (at.NEXT, "next"), (at.NEXT_RAW, "next_raw"), (at.ACKED, "acked"), (at.ACKED_RAW, "acked_raw"), (at.PACKETS, "packets"),
     (at.SEGMENTS, "data_segments"), (at.CAPTURED, "captured"), (at.LAST_START, "last_start"), (at.LAST_NS, "last_ns"),
@@ -219,8 +226,10 @@ class LaneState:
         identity = talk.identity_index if talk.identity_batch == batch else -1
         client = 0 if connection.client is connection.streams[0] else 1
         self.connections[slot] = (
-            connection.last_ns, 0 if connection.began == "syn" else MIDSTREAM, client, identity, number, pairing.exchanges, talk.rows,
-            requests.last_correlation, at.NONE if responses.last_ns is None else responses.last_ns, -1 if raw is None else len(raw),
+            connection.last_ns, 0 if connection.began == "syn" else MIDSTREAM, client, identity, number, pairing.exchanges,
+            talk.rows,
+            requests.last_correlation, at.NONE if responses.last_ns is None else responses.last_ns, -1 if raw is None else
+            len(raw),
             0, 0, 0, 0, requests.frames, requests.framed, responses.frames, responses.framed, 1,
         )  # fmt: skip
         if raw:
@@ -307,7 +316,7 @@ class LaneState:
             exchange = Exchange(number, key, version, correlation, requests.client_id, pairing.losses)
             pairing.outstanding.append(exchange)
             if done:
-                exchange.request = Frame(*entry[at.Q_FRAME :], 0)
+                exchange.request = Frame._make([*entry[at.Q_FRAME :], 0])
                 self._body(talk, exchange, body)
                 continue
             raw = requests.raw_id

@@ -1,6 +1,7 @@
 """TCP segments as numpy columns: what the compiled parser finds, before anything becomes a Python object.
 
-In: the parser's arrays. Out: the same segments as `SegmentBatch`, all of them or those at some places. Law: `lists` of everything is
+In: the parser's arrays. Out: the same segments as `SegmentBatch`, all of them or those at some places. Law: `lists` of
+everything is
 what the plain parser gives.
 """
 

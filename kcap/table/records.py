@@ -17,8 +17,8 @@ from kcap.decode.json import read_json
 from kcap.decode.message import decode_data
 from kcap.decode.plan import plan_for
 from kcap.kafka.frames import NO_BODY
-from kcap.limits import FRAME_GATHERED_MAX
 from kcap.kafka.learning import METADATA_TOPIC, NO_ID, TopicNames, telling_keys, tells
+from kcap.limits import FRAME_GATHERED_MAX
 from kcap.records.batch import Batch, Record
 from kcap.records.sets import decode_records
 from kcap.schema.registry import (
@@ -34,17 +34,21 @@ from kcap.wire.cursor import Cursor
 from kcap.wire.varints import DamageError
 
 if TYPE_CHECKING:
+    from kcap.decode.message import Message
     from kcap.table.frame import Pass
 
 Json = dict[str, Any]
 PART: Final = {name: at for at, name in enumerate(ROW)}
 SLOTS: Final = (PART["request_slot"], PART["response_slot"])
+SIDES: Final = ("request", "response")
 SIZES: Final = (PART["request_bytes"], PART["response_bytes"])
 PRODUCE, FETCH, SHARE_FETCH = (api_key(name) for name in ("Produce", "Fetch", "ShareFetch"))
 CARRIERS: Final = frozenset({PRODUCE, FETCH, SHARE_FETCH})
 ROWS_AT_ONCE: Final = 8192
 BYTES_AT_ONCE: Final = 16 << 20
 """Keys and values gathered before a record batch leaves."""
+LOG_MARKS: Final = (METADATA_TOPIC.encode(), bytes(15) + b"\x01")
+"""What a response that brings KRaft's log holds: the topic's name, or its id."""
 TOPIC_RECORD: Final = b"\x01\x02"
 """How a TopicRecord of KRaft's log begins: frame version 1, record type 2 (MetadataRecordSerde)."""
 
@@ -56,15 +60,15 @@ def record_batches(reading: "Pass", columns: Sequence[Column]) -> Iterator[pa.Re
     if earlier is not None:
         earlier.analyzer.bodies.keep = True
         for batch in earlier.batches():
-            learn(batch, names, earlier.messages)
+            learn(batch, names, earlier.message)
             if reading.watch is not None:
                 reading.watch()
     reading.analyzer.bodies.keep = True
     rows = RecordRows(columns)
     for batch in reading.batches():
         if earlier is None:
-            learn(batch, names, reading.messages)
-        for row in records_of(batch, names, reading.messages):
+            learn(batch, names, reading.message)
+        for row in records_of(batch, names, reading.message):
             rows.add(row)
             if rows.full:
                 yield rows.take()
@@ -72,20 +76,20 @@ def record_batches(reading: "Pass", columns: Sequence[Column]) -> Iterator[pa.Re
             yield rows.take()
 
 
-Messages = Callable[[RowBatch, int], tuple[Any, Any]]
-"""Both messages of a row, read again from the file."""
+Reread = Callable[[RowBatch, int, str], "Message | None"]
+"""A row's `request` or `response`, read again from the file."""
 
 
 class Exchanged:
     """The bodies of one row: out of the batch where it has them, else read again."""
 
-    def __init__(self, batch: RowBatch, at: int, messages: Messages) -> None:
+    def __init__(self, batch: RowBatch, at: int, message: Reread) -> None:
         self.batch = batch
         self.row = batch.rows[at]
         self.key: int = self.row[PART["api_key"]]
         self.version: int = self.row[PART["api_version"]]
         self._at = at
-        self._messages = messages
+        self._message = message
 
     def body(self, side: int) -> Json:
         """The body of one side as JSON, as far as it reads; empty where there is none."""
@@ -96,9 +100,9 @@ class Exchanged:
             return {}
         data = self._data(self.row[SLOTS[side]])
         if not data or (self.row[SIZES[side]] or 0) > FRAME_GATHERED_MAX:
-            # Of a large frame the batch has what stands before its records.
-            message = self._messages(self.batch, self._at)[side]
-            body = message.to_json() if message is not None else None
+            # A large frame is not gathered: the batch has its beginning at most.
+            message = self._message(self.batch, self._at, SIDES[side])
+            body: Json | None = message.to_json() if message is not None else None
             if body is not None:
                 return body
         return read_json(plan, data, self._tags(data, side)).value
@@ -116,26 +120,31 @@ class Exchanged:
                 return len(data)
         return cursor.position
 
+    def mentions(self, *marks: bytes) -> bool:
+        """Whether the response, as far as the batch has it, holds some bytes."""
+        data = self._data(self.row[SLOTS[RESPONSE]])
+        return any(mark in data for mark in marks)
+
     def _data(self, slot: int) -> bytes:
         bodies = self.batch.bodies
         if slot >= 0:
-            return bytes(bodies.arena[bodies.starts[slot] : bodies.ends[slot]])
+            return bytes(memoryview(bodies.arena)[bodies.starts[slot] : bodies.ends[slot]])
         values = bodies.carried.get(slot) if slot < NO_BODY else None
         return b"" if values is None else values.data
 
 
-def learn(batch: RowBatch, names: TopicNames, messages: Messages) -> None:
+def learn(batch: RowBatch, names: TopicNames, message: Reread) -> None:
     """Takes the names that a batch tells."""
     telling = telling_keys()
     for at, row in enumerate(batch.rows):
         key, version = row[PART["api_key"]], row[PART["api_version"]]
         if key in telling and version >= telling[key]:
             name = api_name(key)
-            exchanged = Exchanged(batch, at, messages)
+            exchanged = Exchanged(batch, at, message)
             for side in tells(name, version):
                 names.learn(f"{name}{('Request', 'Response')[side]}", exchanged.body(side))
-        elif key == FETCH:
-            learn_from_log(Exchanged(batch, at, messages), names)
+        elif key == FETCH and (exchanged := Exchanged(batch, at, message)).mentions(*LOG_MARKS):
+            learn_from_log(exchanged, names)
 
 
 def learn_from_log(exchanged: Exchanged, names: TopicNames) -> None:
@@ -153,7 +162,9 @@ Partition = tuple[str | None, str | None, int, bytes]
 """Name and id of the topic, number of the partition, its records."""
 
 
-def partitions(body: Json, topics: str, name: str, inner: str, number: str) -> Iterator[tuple[str | None, str | None, int, Json]]:
+def partitions(
+    body: Json, topics: str, name: str, inner: str, number: str
+) -> Iterator[tuple[str | None, str | None, int, Json]]:
     """Each partition of a body: name and id of its topic, its number, and its struct."""
     for topic in body.get(topics) or ():
         uuid = topic.get("topicId")
@@ -191,13 +202,13 @@ Row = tuple[str, int, str | None, str | None, str | None, int, int | None, Batch
 """Connection, exchange, API, topic, its id, partition, offset, batch, record."""
 
 
-def records_of(batch: RowBatch, names: TopicNames, messages: Messages) -> Iterator[Row]:
+def records_of(batch: RowBatch, names: TopicNames, message: Reread) -> Iterator[Row]:
     """The records of a batch of exchanges."""
     for at, row in enumerate(batch.rows):
         key = row[PART["api_key"]]
         if key not in CARRIERS or row[PART["api_version"]] is None:
             continue
-        exchanged = Exchanged(batch, at, messages)
+        exchanged = Exchanged(batch, at, message)
         uid, number, api = batch.identities[row[0]].uid, row[PART["exchange"]], api_name(key)
         if key == PRODUCE:
             for (name, uuid, partition, data), base in produced(exchanged):

@@ -51,7 +51,13 @@ def said(made: RowBatch, slot: int) -> tuple[object, ...] | None:
 
 
 def result_of(
-    batches: list[SegmentBatch], *, lane: bool, often: bool = False, pickled: bool = False, step: int = 8, options: Options | None = None
+    batches: list[SegmentBatch],
+    *,
+    lane: bool,
+    often: bool = False,
+    pickled: bool = False,
+    step: int = 8,
+    options: Options | None = None,
 ) -> Result:
     """One way; `often` takes rows after every batch, `pickled` goes on with a copy after each."""
     result = Result()

@@ -16,7 +16,14 @@ from tests.laws.test_streams import conversation, fields, straight_time, talks
 from tests.support.wire import MS, Segment, Tap, metadata, metadata_answer, produce, produce_answer, request, response, shuffled
 
 CALM = ("pipelined.pcap", "librdkafka-zstd.pcap", "aiokafka.pcap", "long-polls.pcap")
-ODD = ("any-interface.pcap", "raw-frames.pcap", "sasl-raw-tokens.pcap", "broker-paused.pcap", "java-transactions.pcap", "tls13.pcapng")
+ODD = (
+    "any-interface.pcap",
+    "raw-frames.pcap",
+    "sasl-raw-tokens.pcap",
+    "broker-paused.pcap",
+    "java-transactions.pcap",
+    "tls13.pcapng",
+)
 
 
 def steady(count: int = 40, depth: int = 3, size: int = 1448, first: int = 0) -> Tap:
@@ -99,7 +106,9 @@ def test_what_the_lane_leaves_to_the_machines(turns: list[str]) -> None:
             case "early":
                 tap.server(metadata_answer(number)).client(metadata(number))
             case "late":
-                tap.client(metadata(number) + metadata(number + 50)).server(metadata_answer(number + 50) + metadata_answer(number))
+                tap.client(metadata(number) + metadata(number + 50)).server(
+                    metadata_answer(number + 50) + metadata_answer(number)
+                )
             case "token":
                 tap.client(request(17, 0, number, b"\0\5PLAIN") + b"\0\0\0\4abcd")
                 tap.server(response(number, b"\0\0\0\0\0\1\0\5PLAIN") + b"\0\0\0\0")
@@ -131,7 +140,9 @@ def test_many_requests_wait_over_many_batches() -> None:
 
 
 def test_several_connections_side_by_side() -> None:
-    taps = [conversation([(metadata(n), metadata_answer(n, n)) for n in range(30)], 700, depth, 1000 * depth) for depth in (1, 2, 4)]
+    taps = [
+        conversation([(metadata(n), metadata_answer(n, n)) for n in range(30)], 700, depth, 1000 * depth) for depth in (1, 2, 4)
+    ]
     segments = []
     for number, tap in enumerate(taps):
         for s in tap.close().segments:
@@ -153,7 +164,9 @@ def test_ports_used_again() -> None:
 
 
 @given(talks(), st.integers(100, 3000), st.integers(1, 4), st.integers(1, 40))
-def test_a_restored_analyzer_goes_on_as_if_nothing_was(talk: list[tuple[bytes, bytes]], sizes: int, depth: int, size: int) -> None:
+def test_a_restored_analyzer_goes_on_as_if_nothing_was(
+    talk: list[tuple[bytes, bytes]], sizes: int, depth: int, size: int
+) -> None:
     """Pickle and restore after any batch, rows waiting or not."""
     batches = cut(conversation(talk * 2, sizes, depth).close().segments, size)
     plain, copied = result_of(batches, lane=False), result_of(batches, lane=True, pickled=True)

@@ -14,7 +14,7 @@ from kcap.table import frame
 
 @pytest.mark.parametrize("name", TABLES)
 def test_every_table_comes_in_three_forms(pcaps: Path, name: str) -> None:
-    table = kcap.open(str(pcaps / "raw-frames.pcap")).table(name)
+    table = kcap.open(str(pcaps / "raw-frames.pcap"), str(pcaps / "go-franz.pcap")).table(name)
     whole = table.to_arrow()
     assert whole.schema.equals(table.schema, check_metadata=True)
     assert pa.Table.from_batches(table.record_batches(), table.schema).equals(whole)

@@ -1,0 +1,166 @@
+"""Frames and their bodies in the lane's arena, compiled.
+
+In: bytes of a frame as packets bring them. Out: bodies with room for all of it, and frames as they stand in rows. Law: a
+frame is what
+the framers make of the same bytes; a body that is still wanted when a batch closes stands in the next. Importing this module
+imports numba.
+"""
+
+from typing import Any
+
+from numba import njit
+
+from kcap import limits
+from kcap.lane.layout import (
+    CLIENT,
+    COUNT,
+    F_FIRST_NS,
+    F_FIRST_REF,
+    F_HIGH,
+    F_LAST_NS,
+    F_LAST_REF,
+    F_LOW,
+    F_SIZE,
+    F_START,
+    HEAD,
+    LIVE,
+    M_BODIES,
+    M_TOP,
+    OPEN_AT,
+    OPEN_HIGH,
+    OPEN_LEFT,
+    OPEN_LOW,
+    OPEN_NS,
+    OPEN_REF,
+    OPEN_SIZE,
+    OPEN_SLOT,
+    OPEN_START,
+    Q_DONE,
+    Q_NEXT,
+    Q_SLOT,
+    SLOT_BASE,
+)
+
+MOVED_BODY = limits.LANE_MOVED_BODY
+MOVED_BYTES = limits.LANE_MOVED_BYTES
+UNKNOWN = -1
+
+
+@njit(cache=True, nogil=True)
+def add_body(data: Any, low: int, high: int, stop: int, program: int, arena: Any, bodies: Any, meta: Any) -> Any:
+    """Keeps `data[low:high]` and room up to `stop` in the arena; its slot in the lane."""
+    slot, top = meta[M_BODIES], meta[M_TOP]
+    arena[top : top + high - low] = data[low:high]
+    bodies[0, slot] = top
+    bodies[1, slot] = meta[M_TOP] = top + stop - low
+    bodies[2, slot] = program
+    meta[M_BODIES] = slot + 1
+    return slot
+
+
+@njit(cache=True, nogil=True)
+def open_frame(
+    stream: Any, start: int, size: int, time_ns: int, ref: int, position: int, left: int, slot: int, at: int
+) -> None:
+    """A frame of which bytes are still to come."""
+    stream[OPEN_START] = start
+    stream[OPEN_SIZE] = size
+    stream[OPEN_NS] = time_ns
+    stream[OPEN_REF] = ref
+    stream[OPEN_LOW] = stream[OPEN_HIGH] = position
+    stream[OPEN_LEFT] = left
+    stream[OPEN_SLOT] = slot
+    stream[OPEN_AT] = at
+
+
+@njit(cache=True, nogil=True)
+def go_on(stream: Any, data: Any, at: int, end: int, position: int, arena: Any) -> Any:
+    """More bytes of the open frame; where they end."""
+    size = min(stream[OPEN_LEFT], end - at)
+    place = stream[OPEN_AT]
+    arena[place : place + size] = data[at : at + size]
+    stream[OPEN_AT] = place + size
+    stream[OPEN_LEFT] -= size
+    if position < stream[OPEN_LOW]:
+        stream[OPEN_LOW] = position
+    elif position > stream[OPEN_HIGH]:
+        stream[OPEN_HIGH] = position
+    return at + size
+
+
+@njit(cache=True, nogil=True)
+def close_frame(stream: Any, frame: Any, time_ns: int, ref: int) -> None:
+    """The open frame's last byte has passed."""
+    frame[F_START] = stream[OPEN_START]
+    frame[F_SIZE] = stream[OPEN_SIZE]
+    frame[F_FIRST_NS] = stream[OPEN_NS]
+    frame[F_FIRST_REF] = stream[OPEN_REF]
+    frame[F_LAST_NS] = time_ns
+    frame[F_LAST_REF] = ref
+    frame[F_LOW] = stream[OPEN_LOW]
+    frame[F_HIGH] = stream[OPEN_HIGH]
+    stream[OPEN_START] = -1
+
+
+@njit(cache=True, nogil=True)
+def whole_frame(frame: Any, start: int, size: int, time_ns: int, ref: int, position: int) -> None:
+    """A frame that one packet brought."""
+    frame[F_START] = start
+    frame[F_SIZE] = size
+    frame[F_FIRST_NS] = frame[F_LAST_NS] = time_ns
+    frame[F_FIRST_REF] = frame[F_LAST_REF] = ref
+    frame[F_LOW] = frame[F_HIGH] = position
+
+
+@njit(cache=True, nogil=True)
+def carry_over(
+    connections: Any, streams: Any, queues: Any, bodies: Any, arena: Any, new_bodies: Any, new_arena: Any, meta: Any, heavy: Any
+) -> Any:
+    """Moves the bodies of requests that wait and of open frames to a new batch; which entries are too heavy for that."""
+    count, room, meta[M_BODIES], meta[M_TOP] = 0, MOVED_BYTES, 0, 0
+    for slot in range(connections.shape[0]):
+        connection = connections[slot]
+        if not connection[LIVE]:
+            continue
+        place = connection[HEAD]
+        for _ in range(connection[COUNT]):
+            entry = queues[place]
+            old = entry[Q_SLOT] - SLOT_BASE
+            if old >= 0:
+                size = bodies[1, old] - bodies[0, old]
+                if entry[Q_DONE] and (size > MOVED_BODY or size > room):
+                    heavy[count] = place
+                    count += 1
+                else:
+                    if entry[Q_DONE]:
+                        room -= size
+                    new = moved(old, bodies, arena, new_bodies, new_arena, meta)
+                    entry[Q_SLOT] = SLOT_BASE + new
+                    if not entry[Q_DONE]:
+                        reopened(streams[2 * slot + connection[CLIENT]], old, new, bodies, new_bodies)
+            place = entry[Q_NEXT]
+        server = streams[2 * slot + 1 - connection[CLIENT]]
+        if server[OPEN_START] >= 0:
+            old = server[OPEN_SLOT]
+            reopened(server, old, moved(old, bodies, arena, new_bodies, new_arena, meta), bodies, new_bodies)
+    return count
+
+
+@njit(cache=True, nogil=True)
+def moved(old: int, bodies: Any, arena: Any, new_bodies: Any, new_arena: Any, meta: Any) -> Any:
+    """A body's place in the new batch; in the old one nobody reads it."""
+    low, high, slot, top = bodies[0, old], bodies[1, old], meta[M_BODIES], meta[M_TOP]
+    new_arena[top : top + high - low] = arena[low:high]
+    new_bodies[0, slot] = top
+    new_bodies[1, slot] = meta[M_TOP] = top + high - low
+    new_bodies[2, slot] = bodies[2, old]
+    bodies[2, old] = UNKNOWN
+    meta[M_BODIES] = slot + 1
+    return slot
+
+
+@njit(cache=True, nogil=True)
+def reopened(stream: Any, old: int, new: int, bodies: Any, new_bodies: Any) -> None:
+    """The open frame goes on in the new batch."""
+    stream[OPEN_SLOT] = new
+    stream[OPEN_AT] += new_bodies[0, new] - bodies[0, old]

@@ -1,0 +1,62 @@
+"""Which stream a packet belongs to: a table of flow keys with open addressing, compiled.
+
+In: the bytes of a flow key. Out: the stream's row, or none. Law: what was entered and not dropped is found, and nothing else.
+Importing this module imports numba.
+"""
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from kcap.lane.layout import FLOW_SIZE
+
+
+@njit(cache=True, nogil=True)
+def key_hash(data: Any, at: int, size: int) -> Any:
+    """A number for a flow key."""
+    value = np.uint64(0xCBF29CE484222325)
+    for place in range(at, at + size):
+        value = (value ^ np.uint64(data[place])) * np.uint64(0x100000001B3)
+    return np.int64((value ^ (value >> np.uint64(29))) & np.uint64(0x7FFFFFFF))
+
+
+@njit(cache=True, nogil=True)
+def find(data: Any, at: int, size: int, table: Any, keys: Any, streams: Any) -> int:
+    """The stream with this flow key, -1 for none in the lane."""
+    room = table.size - 1
+    place = key_hash(data, at, size) & room
+    while table[place] != 0:
+        found = table[place] - 1
+        if found >= 0 and streams[found, FLOW_SIZE] == size:
+            same = True
+            for k in range(size):
+                if keys[found, k] != data[at + k]:
+                    same = False
+                    break
+            if same:
+                return int(found)
+        place = (place + 1) & room
+    return -1
+
+
+@njit(cache=True, nogil=True)
+def enter(stream: int, table: Any, keys: Any, streams: Any) -> None:
+    """Puts a stream's flow key into the table."""
+    room = table.size - 1
+    place = key_hash(keys[stream], 0, streams[stream, FLOW_SIZE]) & room
+    while table[place] > 0:
+        place = (place + 1) & room
+    table[place] = stream + 1
+
+
+@njit(cache=True, nogil=True)
+def drop(stream: int, table: Any, keys: Any, streams: Any) -> None:
+    """Takes it out; its place stays marked (-1) for those behind it."""
+    room = table.size - 1
+    place = key_hash(keys[stream], 0, streams[stream, FLOW_SIZE]) & room
+    while table[place] != 0:
+        if table[place] == stream + 1:
+            table[place] = -1
+            return
+        place = (place + 1) & room

@@ -1,0 +1,32 @@
+"""The table of flow keys finds what was entered and nothing else."""
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kcap.lane.flows import drop, enter, find
+from kcap.lane.layout import FLOW_BYTES, FLOW_SIZE, STREAM_WIDTH
+
+
+@given(st.lists(st.tuples(st.booleans(), st.integers(0, 30)), max_size=100))
+def test_against_a_dict(steps: list[tuple[bool, int]]) -> None:
+    """Few places, so that keys meet and places are left and taken again; two sizes of keys."""
+    table = np.zeros(64, np.int64)
+    keys = np.zeros((31, FLOW_BYTES), np.uint8)
+    streams = np.zeros((31, STREAM_WIDTH), np.int64)
+    streams[:, FLOW_SIZE] = [12 if at % 3 else 36 for at in range(31)]
+    keys[:, 5] = np.arange(31) // 2
+    keys[:, 20] = np.arange(31)
+    known: dict[bytes, int] = {}
+    for entering, at in steps:
+        blob = keys[at, : streams[at, FLOW_SIZE]].tobytes()
+        if entering and blob not in known:
+            enter(at, table, keys, streams)
+            known[blob] = at
+        elif not entering and known.get(blob) == at:
+            drop(at, table, keys, streams)
+            del known[blob]
+    for at in range(31):
+        size = int(streams[at, FLOW_SIZE])
+        data = np.concatenate([np.zeros(3, np.uint8), keys[at, :size]])
+        assert find(data, 3, size, table, keys, streams) == known.get(keys[at, :size].tobytes(), -1)
