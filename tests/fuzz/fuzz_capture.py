@@ -51,7 +51,9 @@ def streams(data: bytes) -> None:
         seq = None if data[at - 1 - length] & 0x40 else (tap.next[side] + shift) & 0xFFFFFFFF
         tap.add(side, flags & 0x3F if shift & 1 else 24, payload, seq)
         last = tap.segments[-1]
-        tap.segments[-1] = Segment(last.time_ns, last.flow, last.seq, last.ack, last.flags, payload, min(cut & 15, len(payload)))
+        tap.segments[-1] = Segment(
+            last.time_ns, last.flow, last.seq, last.ack, last.flags, payload, min(cut & 15, len(payload))
+        )
     ledger_holds(analyze(tap.segments).connections)
 
 
