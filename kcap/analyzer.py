@@ -4,7 +4,7 @@ Law: pickling the analyzer after any packet and going on with the copy changes n
 it is fed.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any
@@ -122,6 +122,8 @@ class Analyzer:
         self.rows: list[tuple[Any, ...]] = []
         self.orders: list[int] = []
         self.lane: Lane | None = None
+        self.packets = 0
+        """Packets that came as columns before there was a lane."""
         self.batch = 0
         self.identities: list[Identity] = []
         self.closed_connections: list[ClosedConnection] = []
@@ -136,14 +138,24 @@ class Analyzer:
 
     def feed(self, batch: SegmentBatch | SegmentColumns) -> None:
         """Takes segments."""
-        if self.lane is None and not (isinstance(batch, SegmentColumns) and self.options.lane):
+        if self.lane is None and isinstance(batch, SegmentColumns):
+            self._enter_lane(len(batch))
+        if self.lane is not None:
+            self.lane.feed(columns_of(batch) if isinstance(batch, SegmentBatch) else batch)
+        else:
             self.table.feed(batch if isinstance(batch, SegmentBatch) else batch.all())
-            return
-        if self.lane is None:
-            from kcap.lane.engine import Lane
 
+    def _enter_lane(self, packets: int) -> None:
+        """Once enough packets came for the compiled lane to pay, makes it."""
+        self.packets += packets
+        if not self.options.lane or self.packets < limits.LANE_AFTER_PACKETS:
+            return
+        try:
+            from kcap.lane.engine import Lane
+        except (ImportError, RuntimeError):  # no numba, or no place for its cache
+            self.options = replace(self.options, lane=False)
+        else:
             self.lane = Lane(self)
-        self.lane.feed(columns_of(batch) if isinstance(batch, SegmentBatch) else batch)
 
     @property
     def waiting(self) -> int:

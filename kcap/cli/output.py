@@ -52,9 +52,10 @@ def write_rows(
     capture: Capture, table: str, columns: Sequence[str] | None, form: str, output: str | None, limit: int | None
 ) -> int:
     """Writes a table; the exit code."""
-    from kcap.cli.lean import load_arrow
+    from kcap.cli.lean import collect_rarely, load_arrow
 
     load_arrow()
+    collect_rarely()
     from kcap.table.frame import Table
     from kcap.table.grid import DEFAULTS
 

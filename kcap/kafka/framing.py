@@ -230,21 +230,26 @@ class Framer:
 
     def finish(self) -> None:
         """The stream is over."""
-        while self.hunter is not None:
-            found = self.hunter.finish()
-            if found is None:
-                self.skipped += self.hunter.skipped
-                self.hunter = None
-                break
-            self._reread(self._found(found))
-        frame = self.open
-        if frame is not None:
+        while True:
+            if self.hunter is not None:
+                found = self.hunter.finish()
+                if found is None:
+                    self.skipped += self.hunter.skipped
+                    self.hunter = None
+                    return
+                self._reread(self._found(found))
+                continue
+            frame = self.open
+            if frame is None:
+                return
             frame.flags |= TRUNCATED
             frame.contiguous = False
             if self._progress(frame):
                 self.completed(frame, False)
                 detail = f"{frame.received} of {frame.size or 4} bytes, {self.stream.side} offset {frame.start}"
                 self.stream.connection.report(WeirdKind.FRAME_INCOMPLETE, detail, frame.first_ref or 0, frame.low or 0)
+                return
+            self._reread(self._lose(frame, WeirdKind.BOUNDARY_LOST))
 
     @property
     def pending(self) -> int:

@@ -5,14 +5,14 @@ order. Law: rows,
 connections, weirds and ledgers are those of the table alone.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from kcap import limits
 from kcap.decode.projection import project
 from kcap.kafka.bodies import REQUEST, RESPONSE, UNKNOWN, BodyBatch, program
-from kcap.kafka.conversation import Conversation
+from kcap.kafka.conversation import Collector, Conversation
 from kcap.lane import layout as at
 from kcap.lane.bodies import carry_over
 from kcap.lane.kernel import walk
@@ -21,18 +21,21 @@ from kcap.lane.state import LaneState, fits, header_tables
 from kcap.net.columns import ABSENT, SegmentColumns
 from kcap.net.connections import REF_FILE_SHIFT
 
-if TYPE_CHECKING:
-    from kcap.analyzer import Analyzer
-
 STEP = limits.LANE_PACKETS
 SEEN = 1024
 """Counters of packets left to the machines, by flow; two flows that share one only make the kernel stop early."""
 
 
+class Host(Collector, Protocol):
+    """The analyzer, as the lane sees it."""
+
+    identities: list[Any]
+
+
 class Lane:
     """The fast lane of one analyzer."""
 
-    def __init__(self, analyzer: "Analyzer") -> None:
+    def __init__(self, analyzer: Host) -> None:
         self.analyzer = analyzer
         self.state = LaneState()
         self.looks = 0
@@ -212,7 +215,10 @@ class Lane:
         self.kept = int(meta[at.M_TOP])
         meta[at.M_ROWS] = 0
         state.connections[:, at.IDENTITY] = -1
-        return LaneRows(rows, state.names), batch
+        taken = LaneRows(rows, state.names)
+        if len(state.names) > limits.LANE_NAMES:
+            state.forget_names()
+        return taken, batch
 
     def _project(self, table: Any, lane_arena: Any, count: int, top: int) -> BodyBatch:
         """The bodies of the machines and of the lane as one batch."""

@@ -205,6 +205,23 @@ class LaneState:
         if meta[at.M_TOP] + length + limits.LANE_FRAME_MAX > self.arena.size:
             self.arena = np.concatenate([self.arena, np.empty(max(self.arena.size, ARENA_ROOM) + length, np.uint8)])
 
+    # -- client ids ---------------------------------------------------------------------------------------------------
+    def _name(self, name: str | None) -> int:
+        number = self.name_of.get(name)
+        if number is None:
+            number = self.name_of[name] = len(self.names)
+            self.names.append(name)
+        return number
+
+    def forget_names(self) -> None:
+        """Keeps the client ids of those who are in the lane; rows that were taken have the list as it was."""
+        self.names, self.name_of = [], {}
+        for slot in np.flatnonzero(self.connections[:, at.LIVE]).tolist():
+            talk = self.talks[slot]
+            assert talk is not None
+            assert talk.requests is not None
+            self.connections[slot, at.NAME] = self._name(talk.requests.client_id)
+
     # -- in -----------------------------------------------------------------------------------------------------------
     def promote(self, talk: Conversation, batch: int) -> bool:
         """Takes over a connection that `fits`; False where there is no room for more."""
@@ -218,11 +235,7 @@ class LaneState:
         slot = self.free.pop()
         self.talks[slot] = talk
         talk.lane = slot
-        raw, name = requests.raw_id, requests.client_id
-        number = self.name_of.get(name)
-        if number is None:
-            number = self.name_of[name] = len(self.names)
-            self.names.append(name)
+        raw, number = requests.raw_id, self._name(requests.client_id)
         identity = talk.identity_index if talk.identity_batch == batch else -1
         client = 0 if connection.client is connection.streams[0] else 1
         self.connections[slot] = (

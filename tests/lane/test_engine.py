@@ -3,11 +3,13 @@
 import struct
 from dataclasses import replace
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kcap import limits
 from kcap.capture.fileset import FileSet, ignore
 from kcap.net.segments import SegmentParser
 from kcap.net.tcp import MASK
@@ -151,6 +153,15 @@ def test_several_connections_side_by_side() -> None:
             segments.append(replace(s, flow=s.flow[:8] + (ports if side else ports[2:] + ports[:2])))
     segments.sort(key=lambda s: s.time_ns)
     assert agree(segments, 40, 6).lane_rows > 30
+
+
+def test_client_ids_are_forgotten() -> None:
+    """With room for one name only, rows have theirs all the same."""
+    with patch.object(limits, "LANE_NAMES", 0):
+        tap = steady(12)
+        for number in range(60, 90):
+            tap.client(metadata(number, client_id=f"app-{number // 10}")).server(metadata_answer(number))
+        assert agree(tap.segments, 12, 4).lane_rows > 10
 
 
 def test_ports_used_again() -> None:

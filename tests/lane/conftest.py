@@ -1,0 +1,14 @@
+"""In these tests the lane is there from the first packet on."""
+
+from collections.abc import Iterator
+from unittest.mock import patch
+
+import pytest
+
+from kcap import limits
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _at_once() -> Iterator[None]:
+    with patch.object(limits, "LANE_AFTER_PACKETS", 0):
+        yield
