@@ -36,8 +36,9 @@ def load_arrow() -> None:
 
 
 def collect_rarely() -> None:
-    """Python's collector looks at what is loaded no more, and at the rest every 50,000 objects: connections refer to their streams
-    and back, so it has to look, but at its usual pace that is a tenth of the time a large capture takes.
+    """Python's collector forgets what is loaded, and looks at the rest every 50,000 objects.
+
+    Connections refer to their streams and back, so it has to look; at its usual pace that is a tenth of a large capture's time.
     """
     gc.freeze()
     gc.set_threshold(50_000, 20, 50)
