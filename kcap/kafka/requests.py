@@ -31,6 +31,8 @@ from kcap.weird import WeirdKind
 HEAD = REQUEST_HEAD.size
 HEADER_BYTES_MAX = HEAD + 32767
 CLIENT_ID_AT = 12
+SHORTEST_ID = 3
+"""A client id of a letter or none (with its length) stands anywhere; its requests are searched by their shape."""
 CLIENT_IDS_KEPT = 8
 
 
@@ -182,10 +184,10 @@ class RequestFramer(Framer):
 
     # -- searching ----------------------------------------------------------------------------------------------------
     def candidates(self, region: Region, start: int) -> Iterable[int]:
-        patterns = [p for p in self.client_ids.values() if len(p) > 3]
+        patterns = [p for p in self.client_ids.values() if len(p) > SHORTEST_ID]
         places = []
         for low, high in region.captured(start):
-            if not patterns:
+            if len(patterns) < len(self.client_ids) or not patterns:
                 places += [m.start() for m in SHAPE.finditer(region.data, low, high)]
             for pattern in patterns:
                 at = region.data.find(pattern, low + CLIENT_ID_AT, high)
@@ -217,7 +219,9 @@ class RequestFramer(Framer):
         following = at + 4 + size
         after, _, have = self._header_at(region, following)
         if after is not None and after.body is not None:
-            return after.client_id == header.client_id and 0 < after.correlation_id - header.correlation_id < 1000
+            if after.client_id == header.client_id:
+                return 0 < after.correlation_id - header.correlation_id < 1000
+            return after.client_id in self.client_ids
         if region.comes(following, HEAD) and not final:
             return None
         return have < 4 and bool(self.client_ids) and bool(header.client_id)
