@@ -13,9 +13,9 @@ from kcap import limits
 from kcap.kafka.bodies import Bodies, BodyBatch
 from kcap.kafka.conversation import Conversation
 from kcap.kafka.frames import FLAG, Frame
-from kcap.model import SegmentBatch
+from kcap.model import REF_FILE_SHIFT, SegmentBatch
 from kcap.net.columns import SegmentColumns, columns_of
-from kcap.net.connections import REF_FILE_SHIFT, ConnectionTable
+from kcap.net.connections import ConnectionTable
 from kcap.net.tcp import Connection
 from kcap.weird import Weird, WeirdKind
 

@@ -89,6 +89,21 @@ HUNT_BYTES = 4 << 20
 HUNT_FRAME_MAX = 200 << 20
 """While searching, a longer frame is not believed."""
 
+API_UNKNOWN_MAX = 1000
+"""An unknown key or version from here on is chance, not an API of the future (Kafka 4.4 has keys up to 92)."""
+
+HEADERS_LOOKED_AT = 40
+"""Requests in a row that are counted to tell the client's side from the broker's."""
+
+CLIENT_IDS_KEPT = 8
+"""Client ids of one connection that a search looks for; brokers and proxies use a few on one connection."""
+
+IDS_SEARCHED = 64
+"""Outstanding correlation ids a search looks for; the oldest, since brokers answer in order."""
+
+IDS_APART = 100_000
+"""An answer to a request that was not captured has an id near those that were, or near the start."""
+
 OUTSTANDING_MAX = 100_000
 """Requests that may wait for an answer on one connection (Java allows 5 in flight, librdkafka a million by default)."""
 

@@ -7,6 +7,9 @@ epoch. Lengths on the wire and lengths captured are told apart everywhere, since
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+REF_FILE_SHIFT = 40
+"""A packet reference in one integer: index of the file << 40 | packet number."""
+
 Buffer = bytes | bytearray | memoryview
 
 

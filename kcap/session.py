@@ -20,7 +20,7 @@ from kcap.capture.reread import Packet, PacketSource
 from kcap.capture.source import STANDARD_INPUT
 from kcap.errors import CaptureError, UsageError
 from kcap.limits import FRAME_GATHERED_MAX
-from kcap.model import CaptureFile, PacketBatch
+from kcap.model import REF_FILE_SHIFT, CaptureFile, PacketBatch
 from kcap.net.segments import SegmentParser
 from kcap.weird import Weird, WeirdKind
 
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from kcap.decode.message import Message
     from kcap.table.frame import Table
 
-REF_FILE_SHIFT = 40
 EAGER_SECONDS = 0.25
 """Rows wait no longer than this for a batch to fill; the first ones do not wait at all."""
 PART = {name: at for at, name in enumerate(ROW)}

@@ -21,18 +21,7 @@ UNKNOWN = -1
 
 WORDS = {SHORT: "out of bytes", MALFORMED: "malformed"}
 
-_PROGRAMS: tuple[dict[int, int], dict[int, int]] = ({}, {})
 _TEXTS = len(slots.SLOTS)
-
-
-def program(api_key: int, api_version: int, side: int) -> int:
-    """The program that reads this message, UNKNOWN where no Kafka release has it."""
-    known = _PROGRAMS[side]
-    code = api_key << 16 | api_version
-    found = known.get(code)
-    if found is None:
-        found = known[code] = program_index(api_key, api_version, side)
-    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +123,7 @@ class Bodies:
             if api_key == API_VERSIONS:
                 start = self.starts[slot]
                 api_version = response_version(api_key, api_version, self.arena[start : start + 2])
-            self.programs[slot] = program(api_key, api_version, RESPONSE)
+            self.programs[slot] = program_index(api_key, api_version, RESPONSE)
         return slot
 
     def asked_bytes(self, slot: int) -> int | None:

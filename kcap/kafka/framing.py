@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from kcap import limits
 from kcap.kafka.frames import FLAG, Frame
 from kcap.kafka.hunting import NO_PACKET, Hunter, Piece, Region
-from kcap.net.connections import REF_FILE_SHIFT
+from kcap.model import REF_FILE_SHIFT
 from kcap.net.tcp import Stream
 from kcap.weird import WeirdKind
 

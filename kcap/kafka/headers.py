@@ -9,11 +9,14 @@ import re
 from struct import Struct
 from typing import NamedTuple
 
+from kcap import limits
 from kcap.decode.projection import COMPLETE, program_index, project
 from kcap.schema.registry import api_keys, request_header_version, version_range
 
 REQUEST_HEAD = Struct(">ihhih")
 """Length prefix, api key, api version, correlation id, length of the client id."""
+HEADER_BYTES_MAX = REQUEST_HEAD.size + 32767
+"""The longest fixed part of a request header: the client id has an int16 length."""
 FIXED = Struct(">hhi")
 PREFIX = Struct(">i")
 
@@ -34,8 +37,6 @@ def _plain() -> frozenset[int]:
                     plain.add(key << 16 | version)
     return frozenset(plain)
 
-
-UNKNOWN_MAX = 1000
 
 PLAIN_HEADERS = _plain()
 
@@ -114,7 +115,7 @@ def believable(header: RequestHeader) -> bool:
 
 def noise(header: RequestHeader) -> bool:
     """A key or version so high is chance, not an API of the future."""
-    return header.api_key >= UNKNOWN_MAX or header.api_version >= UNKNOWN_MAX
+    return header.api_key >= limits.API_UNKNOWN_MAX or header.api_version >= limits.API_UNKNOWN_MAX
 
 
 OTHER_PROTOCOLS = (

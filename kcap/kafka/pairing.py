@@ -75,7 +75,7 @@ class Pairing:
         answer = exchange.response
         if answer is not None:
             if answer.frame is not None:
-                self._answered(exchange, answer)
+                self.answered(exchange, answer)
         elif exchange.one_way:
             self.outstanding.remove(exchange)
             self.one_way.append(exchange)
@@ -145,9 +145,10 @@ class Pairing:
         """The response's last byte has passed and `answer.frame` is set."""
         exchange = answer.exchange
         if exchange is not None and exchange.request is not None:
-            self._answered(exchange, answer)
+            self.answered(exchange, answer)
 
-    def _answered(self, exchange: Exchange, answer: Answer) -> None:
+    def answered(self, exchange: Exchange, answer: Answer) -> None:
+        """Both the request's and the response's last byte have passed."""
         flags = answer.flags
         client = self.connection.client
         if client is not None and client.fin_ns is not None and answer.seen_ns > client.fin_ns:

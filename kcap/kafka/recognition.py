@@ -8,6 +8,7 @@ from typing import NamedTuple
 from kcap import limits
 from kcap.kafka.headers import (
     API_VERSIONS,
+    HEADER_BYTES_MAX,
     PREFIX,
     SHAPE,
     RequestHeader,
@@ -17,10 +18,6 @@ from kcap.kafka.headers import (
     read_header,
     says_who,
 )
-
-HEADERS_LOOKED_AT = 40
-HEADER_BYTES_MAX = 14 + 32767
-
 
 NO_REQUEST = "no request in sight"
 
@@ -75,7 +72,7 @@ def headers_in_a_row(data: bytearray) -> list[RequestHeader]:
     """Request headers that stand one after another from the first byte on: one client id, rising correlation ids."""
     found: list[RequestHeader] = []
     at = 0
-    while len(found) < HEADERS_LOOKED_AT and at + 12 <= len(data):
+    while len(found) < limits.HEADERS_LOOKED_AT and at + 12 <= len(data):
         size = int.from_bytes(data[at : at + 4], "big", signed=True)
         if not 8 <= size <= limits.FIRST_FRAME_BYTES_MAX:
             break

@@ -6,11 +6,12 @@ In: stream bytes. Out: exchanges to the `Pairing`, bodies to `Bodies`. Laws as i
 from collections.abc import Iterable
 
 from kcap import limits
-from kcap.decode.projection import acks_of_produce
-from kcap.kafka.bodies import REQUEST, Bodies, program
+from kcap.decode.projection import acks_of_produce, program_index
+from kcap.kafka.bodies import REQUEST, Bodies
 from kcap.kafka.frames import Exchange, Frame
 from kcap.kafka.framing import Framer, OpenFrame
 from kcap.kafka.headers import (
+    HEADER_BYTES_MAX,
     PLAIN_HEADERS,
     PRODUCE,
     REQUEST_HEAD,
@@ -29,11 +30,9 @@ from kcap.net.tcp import Stream
 from kcap.weird import WeirdKind
 
 HEAD = REQUEST_HEAD.size
-HEADER_BYTES_MAX = HEAD + 32767
 CLIENT_ID_AT = 12
 SHORTEST_ID = 3
 """A client id of a letter or none (with its length) stands anywhere; its requests are searched by their shape."""
-CLIENT_IDS_KEPT = 8
 
 
 class RequestFramer(Framer):
@@ -78,7 +77,7 @@ class RequestFramer(Framer):
                     break
                 frame = Frame(offset, size + 4, time_ns, ref, time_ns, ref, position, position, 0)
                 exchange = Exchange(0, key, version, correlation, self.client_id, pairing.losses, frame)
-                exchange.request_slot = bodies.add(buffer, body, stop, program(key, version, REQUEST), exchange)
+                exchange.request_slot = bodies.add(buffer, body, stop, program_index(key, version, REQUEST), exchange)
                 self.last_correlation = correlation
                 self.frames += 1
                 self.framed += size + 4
@@ -109,12 +108,12 @@ class RequestFramer(Framer):
 
     def begun(self, frame: OpenFrame, final: bool) -> bool | None:
         size = frame.size - 4
-        data = frame.head[4 : 4 + HEAD + 32766]
+        data = frame.head[4 : 4 + HEADER_BYTES_MAX]
         if len(data) < 8 and not final and self.handshake is None:
             return None
         header = read_header(data, size)
         if self.handshake is not None:
-            if not final and len(frame.head) < frame.size and len(data) < 32766:
+            if not final and len(frame.head) < frame.size and len(data) < HEADER_BYTES_MAX:
                 return None
             if self._is_token(header):
                 exchange = Exchange(0, None, None, None, None, self.pairing.losses)
@@ -162,7 +161,7 @@ class RequestFramer(Framer):
     def _remember(self, header: RequestHeader) -> None:
         client_id = header.client_id
         raw = None if client_id is None else client_id.encode()
-        if client_id not in self.client_ids and len(self.client_ids) < CLIENT_IDS_KEPT:
+        if client_id not in self.client_ids and len(self.client_ids) < limits.CLIENT_IDS_KEPT:
             self.client_ids[client_id] = b"\xff\xff" if raw is None else len(raw).to_bytes(2, "big") + raw
         self.raw_id, self.client_id = raw, client_id
 
@@ -176,7 +175,7 @@ class RequestFramer(Framer):
             header = read_header(frame.head[4:], frame.size - 4)
             if header is not None and header.body is not None:
                 low = 4 + header.body
-                index = program(key, version, REQUEST)
+                index = program_index(key, version, REQUEST)
                 exchange.request_slot = self.bodies.add(frame.head, low, len(frame.head), index, exchange)
                 if key == PRODUCE and acks_of_produce(frame.head, low, len(frame.head), version) == 0:
                     exchange.one_way = True

@@ -8,8 +8,8 @@ from itertools import islice
 from struct import Struct
 
 from kcap import limits
-from kcap.decode.projection import COMPLETE, project
-from kcap.kafka.bodies import RESPONSE, UNKNOWN, Bodies, program
+from kcap.decode.projection import COMPLETE, program_index, project
+from kcap.kafka.bodies import RESPONSE, UNKNOWN, Bodies
 from kcap.kafka.frames import Answer, Frame
 from kcap.kafka.framing import Framer, OpenFrame
 from kcap.kafka.headers import PREFIX
@@ -21,12 +21,8 @@ from kcap.net.tcp import Stream
 HEAD = 8
 PAIR = Struct(">ii")
 """Length prefix and correlation id."""
-IDS_APART = 100_000
-"""An answer to a request that was not captured has an id near those that were, or near the start."""
 FETCHES = frozenset({1, 59, 78})
 """Fetch, FetchSnapshot, ShareFetch."""
-IDS_SEARCHED = 64
-"""Outstanding ids a search looks for; the oldest, since brokers answer in order."""
 
 
 class ResponseFramer(Framer):
@@ -72,7 +68,7 @@ class ResponseFramer(Framer):
                 self.frames += 1
                 self.framed += size + 4
                 outstanding.popleft()
-                pairing._answered(exchange, answer)
+                pairing.answered(exchange, answer)
                 offset += size + 4
                 at = stop
             captured = length = end - at
@@ -124,7 +120,7 @@ class ResponseFramer(Framer):
         if not start:
             self.sought.clear()
         places = []
-        for exchange in islice(self.pairing.outstanding, IDS_SEARCHED):
+        for exchange in islice(self.pairing.outstanding, limits.IDS_SEARCHED):
             correlation = exchange.correlation_id
             if correlation is None:
                 continue
@@ -146,7 +142,7 @@ class ResponseFramer(Framer):
             return True
         asked = {(x.api_key, x.api_version) for x in self.pairing.outstanding if x.correlation_id == correlation}
         for key, version in asked:
-            index = UNKNOWN if key is None or version is None else program(key, version, RESPONSE)
+            index = UNKNOWN if key is None or version is None else program_index(key, version, RESPONSE)
             if index == UNKNOWN:
                 return True
             if project(region.data, [at + HEAD], [at + 4 + size], [index], engine="plain").status[0] == COMPLETE:
@@ -159,7 +155,10 @@ class ResponseFramer(Framer):
         if waiting is None:
             last = self.requests.last_correlation
             near = (
-                last is None or abs(correlation - last) < IDS_APART or 0 <= correlation < IDS_APART or self.requests.raw_tokens
+                last is None
+                or abs(correlation - last) < limits.IDS_APART
+                or 0 <= correlation < limits.IDS_APART
+                or self.requests.raw_tokens
             )
             return size <= limits.ANSWER_BYTES_MAX and (
                 near or any(x.correlation_id == correlation for x in self.pairing.one_way)

@@ -10,16 +10,16 @@ from typing import Any, Protocol
 import numpy as np
 
 from kcap import limits
-from kcap.decode.projection import project
-from kcap.kafka.bodies import REQUEST, RESPONSE, UNKNOWN, BodyBatch, program
+from kcap.decode.projection import program_index, project
+from kcap.kafka.bodies import REQUEST, RESPONSE, UNKNOWN, BodyBatch
 from kcap.kafka.conversation import Collector, Conversation
 from kcap.lane import layout as at
 from kcap.lane.bodies import carry_over
 from kcap.lane.kernel import walk
 from kcap.lane.rows import LaneRows
 from kcap.lane.state import LaneState, fits, header_tables
+from kcap.model import REF_FILE_SHIFT
 from kcap.net.columns import ABSENT, SegmentColumns
-from kcap.net.connections import REF_FILE_SHIFT
 
 STEP = limits.LANE_PACKETS
 SEEN = 1024
@@ -246,5 +246,7 @@ def programs(codes: Any) -> Any:
     found = []
     for code in known.tolist():
         number = -2 - code
-        found.append(code if code > -2 else program(number >> 17, number >> 1 & 0xFFFF, RESPONSE if number & 1 else REQUEST))
+        found.append(
+            code if code > -2 else program_index(number >> 17, number >> 1 & 0xFFFF, RESPONSE if number & 1 else REQUEST)
+        )
     return np.array(found, np.int64)[place]

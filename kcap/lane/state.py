@@ -12,8 +12,8 @@ import numpy as np
 
 from kcap import limits
 from kcap.decode import ops
-from kcap.decode.projection import acks_steps
-from kcap.kafka.bodies import REQUEST, UNKNOWN, program
+from kcap.decode.projection import acks_steps, program_index
+from kcap.kafka.bodies import REQUEST, UNKNOWN
 from kcap.kafka.conversation import Conversation
 from kcap.kafka.frames import FLAG, Answer, Exchange, Frame
 from kcap.kafka.framing import OpenFrame
@@ -347,7 +347,7 @@ class LaneState:
         self.bodies[2, slot - at.SLOT_BASE] = UNKNOWN
         if index <= -2:
             code = -2 - index >> 1
-            index = program(code >> 16, code & 0xFFFF, REQUEST)
+            index = program_index(code >> 16, code & 0xFFFF, REQUEST)
         exchange.request_slot = bodies.add(self.arena[start:end].tobytes(), 0, end - start, index, exchange)
 
     def _open(self, stream: list[int], header: bytes, subject: object) -> OpenFrame:

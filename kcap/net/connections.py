@@ -10,13 +10,9 @@ from itertools import repeat
 from typing import Protocol
 
 from kcap import limits
-from kcap.model import SegmentBatch
+from kcap.model import REF_FILE_SHIFT, SegmentBatch
 from kcap.net.tcp import ACK, FIN, MASK, PSH, RST, SYN, Connection, Oddities, Stream, signed32
 from kcap.weird import WeirdKind
-
-REF_FILE_SHIFT = 40
-"""A packet reference in one integer: file index << 40 | packet number."""
-
 
 PLAIN_FLAGS = (ACK, PSH | ACK)
 """Segments of an open connection that ask for nothing special."""

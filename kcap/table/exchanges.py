@@ -16,7 +16,7 @@ from kcap.analyzer import RowBatch
 from kcap.columns import EXCHANGES, FLAGS, Column
 from kcap.decode.projection import MALFORMED, SHORT
 from kcap.kafka.frames import FLAG
-from kcap.model import CaptureFile
+from kcap.model import REF_FILE_SHIFT, CaptureFile
 from kcap.schema import registry
 from kcap.schema.errors import ERRORS
 from kcap.table.arrow import Array, coded, nulls, take
@@ -29,7 +29,6 @@ from kcap.table.vectors import Vector
 if TYPE_CHECKING:
     from kcap.table.vectors import Bools, Int64s
 
-REF_FILE_SHIFT: Final = 40
 REF_PACKET: Final = (1 << REF_FILE_SHIFT) - 1
 TOKEN: Final = "SaslToken"  # noqa: S105 - the name of a row, no secret
 CODECS: Final = ("none", "gzip", "snappy", "lz4", "zstd")

@@ -10,8 +10,7 @@ import pyarrow as pa
 
 from kcap.analyzer import ClosedConnection
 from kcap.columns import Column
-from kcap.model import CaptureFile
-from kcap.table.exchanges import REF_FILE_SHIFT
+from kcap.model import REF_FILE_SHIFT, CaptureFile
 from kcap.table.schema import TYPES, arrow_schema
 from kcap.weird import Weird
 

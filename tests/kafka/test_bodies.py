@@ -1,7 +1,8 @@
 """Bodies on their way to the projection, over the borders of batches."""
 
 from kcap.decode import slots
-from kcap.kafka.bodies import REQUEST, RESPONSE, UNKNOWN, Bodies, program
+from kcap.decode.projection import program_index
+from kcap.kafka.bodies import REQUEST, RESPONSE, UNKNOWN, Bodies
 from kcap.kafka.frames import NO_BODY, Answer, Exchange
 from tests.support.wire import produce, produce_answer
 
@@ -11,14 +12,14 @@ def body(frame: bytes, fixed: int) -> bytes:
 
 
 def test_a_version_no_release_has_is_not_read() -> None:
-    assert program(0, 999, REQUEST) == UNKNOWN
-    assert program(3, 1, RESPONSE) != UNKNOWN
+    assert program_index(0, 999, REQUEST) == UNKNOWN
+    assert program_index(3, 1, RESPONSE) != UNKNOWN
 
 
 def test_a_request_decided_later_leaves_its_values_behind() -> None:
     bodies, exchange = Bodies(), Exchange(1, 0, 2, 1, "app", 0)
     data = body(produce(1, -1), 17)
-    exchange.request_slot = bodies.add(data, 0, len(data), program(0, 2, REQUEST), exchange)
+    exchange.request_slot = bodies.add(data, 0, len(data), program_index(0, 2, REQUEST), exchange)
     first = bodies.close()
     values = first.values(0)
     assert values is not None
