@@ -6,6 +6,8 @@ of it comes from the registry and the facts that decoding goes by.
 
 import sys
 from collections.abc import Iterator, Sequence
+from functools import partial
+from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
 import click
@@ -16,6 +18,8 @@ if TYPE_CHECKING:
     from kcap.schema.facts import Api, Field, Message, Variant
 
 SIDES: Final = ("request", "response")
+BEFORE_REMOVALS: Final = "3.9"
+"""The last release with the versions that KIP-896 took away: shown beside the newest."""
 Shape = dict[str, str]
 """Path of a field -> its type and what is special about it."""
 
@@ -44,35 +48,35 @@ def run(api: str | None, version: int | None) -> int:
     return 0
 
 
-def releases() -> list[str]:
-    """The releases whose facts there are, oldest first."""
-    from kcap.schema.facts import apis
-
-    names = {name for api in apis().values() for name in api.releases}
-    return sorted(names, key=lambda name: [int(part) for part in name.split(".")])
-
-
 def index() -> Iterator[str]:
     """All APIs, one a line."""
     from kcap.schema.facts import apis
+    from kcap.schema.releases import first_release, releases
 
-    known = releases()
-    heads = ["key", "api", *known, "flexible", "request header", "response header", "note"]
+    shown = [BEFORE_REMOVALS, releases()[-1]]
+    heads = ["key", "api", "since", *shown, "flexible", "request header", "response header", "note"]
     rows = []
     for api in apis().values():
-        ranges = [version_text(api, name) for name in known]
+        since = min((first_release(api.key, version) or "" for version in versions_of(api)), key=releases().index)
+        ranges = [version_text(api, name) for name in shown]
         flexible = next((str(first) for first, header in api.request_headers if header >= 2), "-")
         headers = [steps(api.request_headers), steps(api.response_headers)]
-        rows.append([str(api.key), api.name, *ranges, flexible, *headers, note(api, known)])
+        rows.append([str(api.key), api.name, since, *ranges, flexible, *headers, note(api)])
     yield from aligned([heads, *rows])
+
+
+def versions_of(api: "Api") -> range:
+    """Every version of any release."""
+    return range(api.versions[0], api.versions[1] + 1)
 
 
 def version_text(api: "Api", release: str) -> str:
     """`3-13`, `3-13*` where the last one is not final, `-` where the release does not have the API."""
     from kcap.schema.facts import show_versions
+    from kcap.schema.releases import taken
 
-    taken = api.releases.get(release)
-    return "-" if taken is None else show_versions(taken.versions) + "*" * taken.unstable
+    found = taken(api.key, release)
+    return "-" if found is None else show_versions(found.versions) + "*" * found.unstable
 
 
 def steps(headers: Sequence[tuple[int, int]]) -> str:
@@ -81,23 +85,23 @@ def steps(headers: Sequence[tuple[int, int]]) -> str:
     return ", ".join([str(first[1]), *(f"from v{version} {header}" for version, header in rest)])
 
 
-def note(api: "Api", known: Sequence[str]) -> str:
-    """What became of the API between the oldest and the newest release."""
+def note(api: "Api") -> str:
+    """Which versions are gone or deprecated, and since when."""
     from kcap.schema.facts import show_versions
+    from kcap.schema.releases import deprecated_in, releases, removed_in, taken
 
-    old, new = api.releases.get(known[0]), api.releases.get(known[-1])
-    if new is None:
-        return f"removed: not in {known[-1]}"
+    newest = taken(api.key, releases()[-1])
     said = []
-    if old is None:
-        said.append(f"not in {known[0]}")
-    elif new.versions[0] > old.versions[0]:
-        said.append(f"{show_versions((old.versions[0], new.versions[0] - 1))} removed by {known[-1]}")
-    if old is not None and old.deprecated:
-        said.append(f"{show_versions(old.deprecated)} deprecated in {known[0]}")
-    if new.deprecated:
-        said.append(f"{show_versions(new.deprecated)} deprecated in {known[-1]}")
-    if any(release.unstable for release in api.releases.values()):
+    for word, since in (("removed", removed_in), ("deprecated", deprecated_in)):
+        for release, group in groupby(versions_of(api), key=partial(since, api.key)):
+            versions = list(group)
+            if release is None or (word == "deprecated" and removed_in(api.key, versions[0])):
+                continue
+            whole = len(versions) == len(versions_of(api))
+            said.append(
+                f"{word} in {release}" if whole else f"{show_versions((versions[0], versions[-1]))} {word} in {release}"
+            )
+    if newest is not None and newest.unstable:
         said.append("* not final")
     return "; ".join(said)
 
@@ -166,21 +170,22 @@ def messages(api: "Api") -> list["Message | None"]:
 
 def history(api: "Api") -> Iterator[str]:
     """What each version of an API changed."""
-    from kcap.schema.facts import within
+    from kcap.schema.releases import releases
 
     known = releases()
     yield f"{api.name}, API key {api.key}, served by {', '.join(api.listeners) or 'nobody'}"
-    for name in known:
-        yield f"  Kafka {name}: " + ("does not have it" if name not in api.releases else f"versions {version_text(api, name)}")
-    said = note(api, known)
+    for text, group in groupby(known, key=partial(version_text, api)):
+        names = list(group)
+        if text != "-" or names[0] != known[0]:
+            yield f"  Kafka {span(names)}: " + ("does not have it" if text == "-" else f"versions {text}")
+    said = note(api)
     if said:
         yield f"  {said}"
     bodies = messages(api)
     shapes: list[Shape | None] = [None, None]
-    for version in range(api.versions[0], api.versions[1] + 1):
-        takers = [name for name in known if name in api.releases and within(api.releases[name].versions, version)]
+    for version in versions_of(api):
         yield ""
-        yield f"v{version}  ({', '.join(takers) or 'no release'})" + ("  flexible" if is_flexible(api, version) else "")
+        yield f"v{version}  ({takers(api, version)})" + ("  flexible" if is_flexible(api, version) else "")
         for side, body in enumerate(bodies):
             variant = body.variant(version) if body else None
             if variant is None:
@@ -190,6 +195,20 @@ def history(api: "Api") -> Iterator[str]:
             shapes[side] = now
             for at, text in enumerate(said_here):
                 yield f"  {SIDES[side] if at == 0 else '':<8}  {text}"
+
+
+def span(names: Sequence[str]) -> str:
+    """`2.1 to 2.3`, or the one name there is."""
+    return names[0] if len(names) == 1 else f"{names[0]} to {names[-1]}"
+
+
+def takers(api: "Api", version: int) -> str:
+    """The releases that take a version: `1.0 to 3.9`."""
+    from kcap.schema.facts import within
+    from kcap.schema.releases import releases, taken
+
+    having = [name for name in releases() if (found := taken(api.key, name)) and within(found.versions, version)]
+    return span(having) if having else "no release"
 
 
 def is_flexible(api: "Api", version: int) -> bool:

@@ -6,7 +6,7 @@ so that a start costs the index alone. Law: nothing here knows what a version me
 
 import functools
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -124,8 +124,8 @@ class Api:
     request_headers: tuple[tuple[int, int], ...]
     """(first API version, header version), rising."""
     response_headers: tuple[tuple[int, int], ...]
-    releases: dict[str, Release] = field(default_factory=dict)
-    """Kafka release -> what it takes; a release that is missing does not have the API."""
+    changes: tuple[tuple[str, Release | None], ...] = ()
+    """(Kafka release, what it takes), rising: an entry where a release differs from the one before."""
     listeners: tuple[str, ...] = ()
     """Who serves it: `broker`, `controller`, `zkBroker`."""
 
@@ -148,14 +148,27 @@ def _release(fact: dict[str, Any]) -> Release:
 
 
 @functools.cache
+def _index() -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(_lines()[0])
+    return found
+
+
+@functools.cache
+def releases() -> tuple[str, ...]:
+    """The Kafka releases whose facts there are, oldest first: `0.10.0`, ..., `4.4`."""
+    return tuple(_index()["releases"])
+
+
+@functools.cache
 def apis() -> dict[int, Api]:
     """Every API by its key."""
     index = {}
-    for fact in json.loads(_lines()[0])["apis"]:
-        releases = {name: _release(release) for name, release in fact["releases"].items()}
-        versions = min(r.versions[0] for r in releases.values()), max(r.versions[1] for r in releases.values())
+    for fact in _index()["apis"]:
+        changes = tuple((name, None if release is None else _release(release)) for name, release in fact["releases"])
+        taken = [release.versions for _, release in changes if release is not None]
+        versions = min(first for first, _ in taken), max(last for _, last in taken)
         requests, responses = (tuple((a, b) for a, b in fact[side]) for side in ("request_headers", "response_headers"))
-        index[fact["key"]] = Api(fact["key"], fact["name"], versions, requests, responses, releases, tuple(fact["listeners"]))
+        index[fact["key"]] = Api(fact["key"], fact["name"], versions, requests, responses, changes, tuple(fact["listeners"]))
     return index
 
 

@@ -1,8 +1,9 @@
 """Kafka's message definitions in, the project's compact facts out; run once for a new Kafka release.
 
-    python -m kcap.schema.importer JAR-or-FOLDER... [-o OUT]
+    python -m kcap.schema.importer SOURCE... [-o OUT]
 
-A source is a Kafka jar that holds `*.json` message definitions or a folder of them; its file name carries the release
+A source is a Kafka jar that holds `*.json` message definitions (2.4 and later), a folder of them, or a `.jsonl` table of
+version ranges that `probe/ApiRanges.java` took from older jars; the name of a jar or folder carries the release
 (`kafka-clients-4.4.0.jar`, `4.4.0/`). Only facts are taken (names, types, versions, tags, defaults, nullability, entity types),
 never the comments and `about` texts.
 
@@ -48,7 +49,8 @@ def definitions(source: Path) -> Iterator[tuple[Release, str, Json]]:
             texts = {name: jar.read(name).decode() for name in names}
     for name, text in texts.items():
         try:
-            yield release, family, json.loads(_COMMENT.sub("", text))
+            # what stands behind the definition is left alone, as Kafka's own generator does (2.8 has a stray comma there)
+            yield release, family, json.JSONDecoder().raw_decode(_COMMENT.sub("", text).strip())[0]
         except ValueError as error:
             raise ValueError(f"{source.name}: {name}: {error}") from error
 
@@ -160,33 +162,83 @@ def _api(key: int, request: Json, response: Json, headers: dict[str, Json], rele
     fact: Json = {
         "key": key,
         "name": request["name"].removesuffix("Request"),
-        "releases": {},
+        "releases": [],
         "request_headers": _header_steps(request, headers["RequestHeader"]),
         "response_headers": _header_steps(response, headers["ResponseHeader"]),
     }
-    for release, definition in sorted(releases.items()):
-        if not parse_versions(definition["validVersions"]):
-            continue
-        valid: Json = {"versions": definition["validVersions"]}
-        if definition.get("latestVersionUnstable"):
-            valid["unstable"] = True
-        if "deprecatedVersions" in definition:
-            valid["deprecated"] = definition["deprecatedVersions"]
-        fact["releases"][".".join(map(str, release))] = valid
-        fact["listeners"] = definition.get("listeners", fact.get("listeners", []))
+    for _, definition in sorted(releases.items()):
+        if parse_versions(definition["validVersions"]):
+            fact["listeners"] = definition.get("listeners", fact.get("listeners", []))
     return fact
+
+
+def _taken(definition: Json) -> Json | None:
+    """What one release takes of an API; None for nothing."""
+    if not parse_versions(definition["validVersions"]):
+        return None
+    valid: Json = {"versions": definition["validVersions"]}
+    if definition.get("latestVersionUnstable"):
+        valid["unstable"] = True
+    if "deprecatedVersions" in definition and definition["deprecatedVersions"] != "none":
+        valid["deprecated"] = definition["deprecatedVersions"]
+    return valid
+
+
+def _steps(taken: dict[Release, Json | None], known: list[Release]) -> list[list[Any]]:
+    """`[[release, what it takes or null], ...]`: an entry where a release differs from the one before."""
+    steps: list[list[Any]] = []
+    before: Json | None = None
+    for release in known:
+        fact = taken.get(release)
+        if fact != before:
+            steps.append([called(release, known), fact])
+        before = fact
+    return steps
+
+
+def called(release: Release, known: list[Release]) -> str:
+    """The release as people call it, without its patch number: `4.4`, `0.10.2`; an earlier patch keeps it: `4.0.0`."""
+    size = 3 if release[0] == 0 else 2
+    newest = max(other for other in known if other[:size] == release[:size])
+    return ".".join(map(str, release[:size] if release == newest else release))
+
+
+def ranges(source: Path) -> Iterator[tuple[Release, dict[int, Json | None]]]:
+    """(release, API key -> what it takes) of each line of a table that `probe/ApiRanges.java` printed."""
+    for line in source.read_text().splitlines():
+        fact = json.loads(line)
+        apis: dict[int, Json | None] = {
+            int(key): {"versions": show_versions(_range(text))} for key, text in fact["apis"].items()
+        }
+        yield tuple(map(int, fact["release"].split("."))), apis
+
+
+def _range(text: str) -> Versions:
+    first, last = text.split("-")
+    return int(first), int(last)
 
 
 def facts(sources: list[Path]) -> str:
     """The facts file: a first line with the index of the APIs, then one line a message, by name."""
     found: dict[tuple[str, int | str], dict[Release, Json]] = {}
     families: dict[str, str] = {}
+    taken: dict[int, dict[Release, Json | None]] = {}
+    known: set[Release] = set()
     for source in sources:
+        if source.suffix == ".jsonl":
+            for release, apis in ranges(source):
+                known.add(release)
+                for key, fact in apis.items():
+                    taken.setdefault(key, {})[release] = fact
+            continue
         for release, family, definition in definitions(source):
             side = definition["type"]
             place = (side, definition["apiKey"]) if side in ("request", "response") else (side, definition["name"])
             found.setdefault(place, {})[release] = definition
             families[definition["name"]] = family
+            known.add(release)
+            if side == "request":
+                taken.setdefault(definition["apiKey"], {})[release] = _taken(definition)
     messages: dict[str, Json] = {}
     for (side, _), releases in found.items():
         message = _merged(releases)
@@ -194,20 +246,22 @@ def facts(sources: list[Path]) -> str:
             message["family"] = families[message["name"]]
         messages[message["name"]] = message
     headers = {name: messages[name] for name in HEADERS}
-    apis = []
-    for (side, key), releases in sorted(found.items(), key=str):
-        if side == "request" and isinstance(key, int):
-            request, response = (_merged(found[(kind, key)]) for kind in ("request", "response"))
-            apis.append(_api(key, request, response, headers, releases))
-    apis.sort(key=lambda api: int(api["key"]))
-    lines = [{"apis": apis}, *(messages[name] for name in sorted(messages))]
+    index = []
+    for (side, number), releases in sorted(found.items(), key=str):
+        if side == "request" and isinstance(number, int):
+            request, response = (_merged(found[(kind, number)]) for kind in ("request", "response"))
+            api: Json = _api(number, request, response, headers, releases)
+            index.append(api | {"releases": _steps(taken[number], sorted(known))})
+    index.sort(key=lambda api: int(api["key"]))
+    first = {"releases": [called(release, sorted(known)) for release in sorted(known)], "apis": index}
+    lines = [first, *(messages[name] for name in sorted(messages))]
     return "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines)
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Write the facts of the given sources; returns the exit code."""
     parser = argparse.ArgumentParser(prog="python -m kcap.schema.importer", description="import Kafka message definitions")
-    parser.add_argument("sources", nargs="+", type=Path, metavar="JAR-or-FOLDER")
+    parser.add_argument("sources", nargs="+", type=Path, metavar="SOURCE")
     parser.add_argument("-o", "--output", type=Path, default=FACTS)
     options = parser.parse_args(arguments)
     try:

@@ -30,6 +30,11 @@ UNPREFIXED = frozenset(
 (ControlRecordUtils.java)."""
 
 
+ADVERTISED: dict[int, tuple[tuple[str, int], ...]] = {0: (("4.0.0", 0),)}
+"""API key -> (release, first version that brokers name from it on, though they refuse it). Produce: librdkafka turns
+compression off where version 0 is not named (KAFKA-18659, ApiKeys.toApiVersion)."""
+
+
 def response_version(key: int, version: int, first_bytes_of_body: bytes | bytearray | memoryview) -> int:
     """The version in which a response body is written, given the version asked for and at least its first two bytes."""
     downgrade = DOWNGRADES.get(key)

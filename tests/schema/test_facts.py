@@ -57,7 +57,7 @@ def test_apis_have_both_sides() -> None:
         assert response is not None
         assert request.versions == response.versions == api.versions
         assert request.key == response.key == api.key
-        assert api.releases
+        assert api.changes
 
 
 def test_newest_names_hold() -> None:

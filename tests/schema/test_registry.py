@@ -3,7 +3,6 @@
 import pytest
 
 from kcap.schema import registry
-from kcap.schema.facts import Release
 from tests.decode.samples import vectors
 
 
@@ -48,26 +47,6 @@ def test_versions_above_the_newest_keep_its_header() -> None:
     assert registry.request_header_version(18, 9999) == 2
     assert registry.request_header_version(1, -1) == 1
     assert registry.request_header_version(17, 99) == 1, "SaslHandshake never became flexible"
-
-
-def test_releases() -> None:
-    """What each release takes, deprecates and holds back."""
-    produce = registry.api(0)
-    assert produce is not None
-    assert produce.releases["3.9.2"].versions == (0, 11)
-    assert produce.releases["3.9.2"].deprecated == (0, 2)
-    assert produce.releases["4.4.0"].versions == (3, 13)
-    gone = registry.api(4)
-    assert gone is not None
-    assert list(gone.releases) == ["3.9.2"]
-    assert any(release.unstable for key in registry.api_keys() for release in _releases(key))
-    assert "broker" in produce.listeners
-
-
-def _releases(key: int) -> list[Release]:
-    found = registry.api(key)
-    assert found is not None
-    return list(found.releases.values())
 
 
 def test_records_of_internal_topics() -> None:

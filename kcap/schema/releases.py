@@ -1,0 +1,88 @@
+"""What each Kafka release takes of each API: what a broker offers, what is gone or going.
+
+API keys, versions and releases in, ranges and release names out. Law: every answer comes from the facts, which the importer
+took from the releases themselves, or from `quirks`; unknown keys, versions and releases give None or False, never an exception.
+"""
+
+import functools
+
+from kcap.schema.facts import Release, Versions, apis, releases, within
+from kcap.schema.quirks import ADVERTISED
+
+__all__ = ["accepts", "advertised", "deprecated_in", "first_release", "line", "releases", "removed_in", "taken"]
+
+
+@functools.cache
+def _ranges(api_key: int) -> dict[str, Release]:
+    """Release -> what it takes; a release that is missing does not have the API."""
+    api = apis().get(api_key)
+    changes = dict(api.changes) if api else {}
+    found: dict[str, Release] = {}
+    current: Release | None = None
+    for name in releases():
+        current = changes.get(name, current)
+        if current is not None:
+            found[name] = current
+    return found
+
+
+def line(release: str) -> str:
+    """The release without the number of an early patch: `4.0` for `4.0.0`."""
+    parts = release.split(".")
+    return ".".join(parts[: 3 if parts[0] == "0" else 2])
+
+
+def taken(api_key: int, release: str) -> Release | None:
+    """All that a release's classes take of an API; None where it does not have it."""
+    return _ranges(api_key).get(release)
+
+
+def stable(found: Release) -> Versions | None:
+    """The final versions: the last one may be a trial that brokers refuse unless told otherwise (`latestVersionUnstable`)."""
+    first, last = found.versions[0], found.versions[1] - found.unstable
+    return (first, last) if first <= last else None
+
+
+def accepts(api_key: int, version: int, release: str) -> bool:
+    """Whether a broker of that release, as it comes, takes this version of this API."""
+    found = taken(api_key, release)
+    return found is not None and within(stable(found), version)
+
+
+def advertised(api_key: int, release: str) -> Versions | None:
+    """First and last version that a broker of that release names in its ApiVersions answer; None where it names none."""
+    found = taken(api_key, release)
+    final = stable(found) if found else None
+    if final is None:
+        return None
+    known = releases()
+    for since, first in ADVERTISED.get(api_key, ()):
+        if known.index(release) >= known.index(since):
+            final = first, final[1]
+    return final
+
+
+def first_release(api_key: int, version: int) -> str | None:
+    """The first release that takes this version, a trial included; None where no release has it."""
+    return next((name for name, found in _ranges(api_key).items() if within(found.versions, version)), None)
+
+
+@functools.cache
+def removed_in(api_key: int, version: int) -> str | None:
+    """The first release that no longer takes this version (KIP-896 and others); None where the newest does or none did."""
+    having = [name for name, found in _ranges(api_key).items() if within(found.versions, version)]
+    known = releases()
+    after = known.index(having[-1]) + 1 if having else len(known)
+    return line(known[after]) if after < len(known) else None
+
+
+@functools.cache
+def deprecated_in(api_key: int, version: int) -> str | None:
+    """The first release that calls this version deprecated and was not taken back by a later one; None for none."""
+    since: str | None = None
+    for name, found in _ranges(api_key).items():
+        if within(found.deprecated, version):
+            since = since or line(name)
+        elif within(found.versions, version):
+            since = None
+    return since
