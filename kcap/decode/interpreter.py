@@ -15,6 +15,8 @@ from kcap.decode.ops import (
     COMPACT_TOPIC_NAME,
     COUNTERS,
     DOWNGRADE,
+    ELEMENT,
+    END,
     ERROR,
     FIXED,
     INT,
@@ -33,12 +35,16 @@ from kcap.decode.plan import Row
 from kcap.decode.slots import (
     BATCH_COUNT,
     CODECS,
+    ELEMENTS,
     ERROR_CODE,
     ERROR_COUNT,
     MAGICS,
+    NOTHING,
+    PARTITION,
     PARTITION_COUNT,
     RECORD_COUNT,
     RECORDS_BYTES,
+    RECORDS_START,
     SLOTS,
     TOP_ERROR,
     WIDTH,
@@ -75,6 +81,9 @@ _MESSAGE_HEADER: Final = MESSAGE_ATTRIBUTES_AT + 1
 
 _TEXTS: Final = len(SLOTS)
 _ZEROS: Final = [0] * WIDTH
+_WIDE: Final = len(ELEMENTS)
+_NO_FACTS: Final = (-1, -1, *[NOTHING] * (_WIDE - PARTITION))
+"""Of a partition that begins: its records and facts."""
 
 
 class State:
@@ -82,7 +91,9 @@ class State:
 
     __slots__ = (
         "counters",
+        "elements",
         "ends",
+        "group",
         "mask",
         "message",
         "pc",
@@ -103,6 +114,10 @@ class State:
         """Rows of four: (message, name start, name end, uuid start), -1 for what is null or has no place in the version."""
         self.wrapped: list[int] = []
         """Rows of three: (message, start, end) of compressed magic 0 and 1 messages, whose records are not counted."""
+        self.elements: list[int] = []
+        """Rows of `slots.ELEMENTS`, one a partition."""
+        self.group = -1, -1
+        """The group of the partitions at hand."""
         self.values = [0] * WIDTH
         self.begin(0, 0, 0)
 
@@ -117,6 +132,7 @@ class State:
         self.records_end = -1
         """End of the records field that is being walked, -1 outside of one."""
         self.values[:] = _ZEROS
+        self.group = -1, -1
 
 
 def _uvarint(buffer: bytes | bytearray, position: int, end: int) -> tuple[int, int]:
@@ -219,9 +235,15 @@ def run(state: State, rows: Sequence[Row], buffer: bytes | bytearray, end: int) 
                     topics[-3:-1] = (start, stop)
                 else:
                     topics += (state.message, start, stop, -1)
-            elif a >= 0 and not mask >> _TEXTS + a & 1:
+            elif a >= 0 and (c or not mask >> _TEXTS + a & 1):
                 if n > 0 and at + n > end:
                     break
+                if c:
+                    state.group = (at, at + n) if n >= 0 else (-1, -1)
+                    if mask >> _TEXTS + a & 1:
+                        position = at + max(n, 0)
+                        pc += 1
+                        continue
                 mask |= 1 << _TEXTS + a
                 values[_TEXTS + 2 * a], values[_TEXTS + 2 * a + 1] = (at, at + n) if n >= 0 else (-1, -1)
             position = at + n if n > 0 else at
@@ -319,6 +341,8 @@ def run(state: State, rows: Sequence[Row], buffer: bytes | bytearray, end: int) 
                     continue
                 values[RECORDS_BYTES] += n
                 state.records_end = position + n
+                if c:
+                    state.elements[RECORDS_START - _WIDE : PARTITION - _WIDE] = position, position + n
             position = _walk(state, buffer, position, end)
             if position < state.records_end:
                 break
@@ -362,8 +386,17 @@ def run(state: State, rows: Sequence[Row], buffer: bytes | bytearray, end: int) 
             if position + 2 > end:
                 break
             pc = b if _INT16(buffer, position)[0] == a else pc + 1
-        else:
+        elif op == END:
             mask |= a
             status = COMPLETE if position == end else TRAILING
             break
+        elif op == ELEMENT:
+            state.elements += (state.message, len(topics) // 4 - 1, *state.group, *_NO_FACTS)
+            pc += 1
+        else:
+            if position + a > end:
+                break
+            state.elements[b - _WIDE] = _INTS[a](buffer, position)[0]
+            position += a
+            pc += 1
     state.pc, state.position, state.mask, state.status = pc, position, mask, status

@@ -34,6 +34,9 @@ _FIXED, _LOOP, _TAGS, _COMPACT_STRING, _COMPACT_TOPIC_NAME = (
 )
 _ERROR, _INT, _PARTITIONS, _COMPACT_PARTITIONS = ops.ERROR, ops.INT, ops.PARTITIONS, ops.COMPACT_PARTITIONS
 _TOPIC_ID, _NULLABLE, _RECORDS, _COMPACT_RECORDS = ops.TOPIC_ID, ops.NULLABLE, ops.RECORDS, ops.COMPACT_RECORDS
+_END, _ELEMENT = ops.END, ops.ELEMENT
+_WIDE, _NOTHING, _PARTITION = len(slots.ELEMENTS), slots.NOTHING, slots.PARTITION
+_RECORDS_START, _RECORDS_END = slots.RECORDS_START, slots.RECORDS_END
 _NULLABLE_TAGGED, _STRUCT, _TAG, _TAG_END, _DOWNGRADE = (
     ops.NULLABLE_TAGGED,
     ops.STRUCT,
@@ -57,7 +60,11 @@ _FULL = 4
 
 Int64s = NDArray[np.int64]
 
-_BUILT_FOR = crc32(repr((ops.OPS, slots.SLOTS, slots.TEXTS, MINIMA, BATCH_ATTRIBUTES_AT, BATCH_COUNT_AT)).encode())
+_BUILT_FOR = crc32(
+    repr(
+        (ops.OPS, slots.SLOTS, slots.TEXTS, slots.ELEMENTS, slots.NOTHING, MINIMA, BATCH_ATTRIBUTES_AT, BATCH_COUNT_AT)
+    ).encode()
+)
 """The numbers that are compiled in and stand in other files, whose changes numba's cache does not see."""
 
 
@@ -151,8 +158,11 @@ def _walk(b, p, end, stop, i, out, wrapped, count):  # type: ignore[no-untyped-d
 
 
 @njit(cache=True, nogil=True)
-def _message(b, p, end, rows, pc, i, out, topics, t, wrapped, w, counters, ends):  # type: ignore[no-untyped-def]  # noqa: C901
-    """One message: (status, mask, position, topics so far, wrapped so far)."""
+def _message(b, p, end, rows, pc, i, out, topics, t, wrapped, w, elements, part, counters, ends):  # type: ignore[no-untyped-def]  # noqa: C901
+    """One message: (status, mask, position, topics so far, wrapped so far); `part` has the partitions so far and the group of
+    those at hand.
+    """
+    part[1] = part[2] = -1
     mask = np.int64(0)
     one = np.int64(1)
     while p <= end:
@@ -189,7 +199,7 @@ def _message(b, p, end, rows, pc, i, out, topics, t, wrapped, w, counters, ends)
                 n -= 1
             if n < -1 or n > _STRING_MAX:
                 return MALFORMED, mask, p, t, w
-            captured = op > _COMPACT_STRING or (a >= 0 and not (mask >> (_TEXTS + a)) & 1)
+            captured = op > _COMPACT_STRING or (a >= 0 and (c or not (mask >> (_TEXTS + a)) & 1))
             if captured and n > 0 and at + n > end:
                 return SHORT, mask, p, t, w
             start = at if n >= 0 else np.int64(-1)
@@ -207,6 +217,13 @@ def _message(b, p, end, rows, pc, i, out, topics, t, wrapped, w, counters, ends)
                     topics[t, 3] = -1
                     t += 1
             elif captured:
+                if c:
+                    part[1] = start
+                    part[2] = stop
+                    if (mask >> (_TEXTS + a)) & 1:
+                        p = at + max(n, np.int64(0))
+                        pc += 1
+                        continue
                 mask |= one << (_TEXTS + a)
                 out[i, _TEXTS + 2 * a] = start
                 out[i, _TEXTS + 2 * a + 1] = stop
@@ -304,6 +321,9 @@ def _message(b, p, end, rows, pc, i, out, topics, t, wrapped, w, counters, ends)
             if op >= _RECORDS and n > 0:
                 out[i, _RECORDS_BYTES] += n
                 stop = p + n
+                if c:
+                    elements[part[0] - 1, _RECORDS_START] = p
+                    elements[part[0] - 1, _RECORDS_END] = stop
                 p, w = _walk(b, p, end, stop, i, out, wrapped, w)
                 if p < 0:
                     return _FULL, mask, at, t, w
@@ -349,13 +369,32 @@ def _message(b, p, end, rows, pc, i, out, topics, t, wrapped, w, counters, ends)
             if p + 2 > end:
                 return SHORT, mask, p, t, w
             pc = v if _int16(b, p) == a else pc + 1
-        else:
+        elif op == _END:
             return COMPLETE if p == end else TRAILING, mask | a, p, t, w
+        elif op == _ELEMENT:
+            e = part[0]
+            if e == len(elements):
+                return _FULL, mask, p, t, w
+            elements[e, 0] = i
+            elements[e, 1] = t - 1
+            elements[e, 2] = part[1]
+            elements[e, 3] = part[2]
+            elements[e, _RECORDS_START] = elements[e, _RECORDS_END] = -1
+            for k in range(_PARTITION, _WIDE):
+                elements[e, k] = _NOTHING
+            part[0] = e + 1
+            pc += 1
+        else:
+            if p + a > end:
+                return SHORT, mask, p, t, w
+            elements[part[0] - 1, v] = _integer(b, p, a)
+            p += a
+            pc += 1
     return SHORT, mask, p, t, w
 
 
 @njit(cache=True, nogil=True)
-def _batch(b, rows, starts, ends, programs, first, out, facts, topics, t, wrapped, w):  # type: ignore[no-untyped-def]
+def _batch(b, rows, starts, ends, programs, first, out, facts, topics, t, wrapped, w, elements, part):  # type: ignore[no-untyped-def]
     """Messages `first` and later: (message to go on with, topics, wrapped)."""
     counters = np.zeros(_COUNTERS, np.int64)
     tag_ends = np.zeros(_COUNTERS, np.int64)
@@ -364,11 +403,13 @@ def _batch(b, rows, starts, ends, programs, first, out, facts, topics, t, wrappe
             facts[0, i] = UNKNOWN
             facts[2, i] = starts[i]
             continue
+        before = part[0]
         status, mask, p, topic, wrap = _message(
-            b, starts[i], ends[i], rows, programs[i], i, out, topics, t, wrapped, w, counters, tag_ends
+            b, starts[i], ends[i], rows, programs[i], i, out, topics, t, wrapped, w, elements, part, counters, tag_ends
         )
         if status == _FULL:
             out[i, :] = 0
+            part[0] = before
             return i, t, w
         t, w = topic, wrap
         facts[0, i] = status
@@ -378,10 +419,11 @@ def _batch(b, rows, starts, ends, programs, first, out, facts, topics, t, wrappe
 
 
 def project_arrays(
-    buffer: bytes | bytearray, rows: NDArray[np.int32], starts: Int64s, ends: Int64s, programs: Int64s
-) -> tuple[Int64s, Int64s, Int64s, Int64s]:
+    buffer: bytes | bytearray, rows: NDArray[np.int32], starts: Int64s, ends: Int64s, programs: Int64s, room: int
+) -> tuple[Int64s, Int64s, Int64s, Int64s, Int64s]:
     """The whole batch: (values, one row a message), (status, mask, position, one column a message), topics
-    (message, name start, name end, uuid start), wrapped (message, start, end).
+    (message, name start, name end, uuid start), wrapped (message, start, end), elements (`slots.ELEMENTS`), of which `room` are
+    expected.
     """
     data = np.frombuffer(buffer, np.uint8)
     data.flags.writeable = False  # one array type, so that numba compiles once
@@ -390,10 +432,13 @@ def project_arrays(
     facts = np.zeros((3, n), np.int64)
     topics = np.empty((2 * n + 16, 4), np.int64)
     wrapped = np.empty((n // 4 + 16, 3), np.int64)
+    elements = np.empty((room, _WIDE), np.int64)
+    part = np.zeros(3, np.int64)
     at = t = w = 0
     while at < n:
-        at, t, w = _batch(data, rows, starts, ends, programs, at, values, facts, topics, t, wrapped, w)
+        at, t, w = _batch(data, rows, starts, ends, programs, at, values, facts, topics, t, wrapped, w, elements, part)
         if at < n:
             topics = np.concatenate([topics[:t], np.empty((2 * len(topics), 4), np.int64)])
             wrapped = np.concatenate([wrapped[:w], np.empty((2 * len(wrapped), 3), np.int64)])
-    return values, facts, topics[:t], wrapped[:w]
+            elements = np.concatenate([elements[: part[0]], np.empty((2 * len(elements), _WIDE), np.int64)])
+    return values, facts, topics[:t], wrapped[:w], elements[: part[0]]

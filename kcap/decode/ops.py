@@ -12,9 +12,9 @@ LOOP = 1
 TAGS = 2
 """Number of tagged fields into counter `b`; to row `a` when there are none (KIP-482)."""
 STRING = 3
-"""int16 length (-1 null) and UTF-8; `a` is the text slot it goes to or -1."""
+"""int16 length (-1 null) and UTF-8; `a`: the text slot it goes to or -1; `c`: 1 for the group of the partitions behind it."""
 COMPACT_STRING = 4
-"""Unsigned varint of length + 1 (0 null) and UTF-8 (KIP-482); `a` as in STRING."""
+"""Unsigned varint of length + 1 (0 null) and UTF-8 (KIP-482); else as STRING."""
 TOPIC_NAME = 5
 """A topic's name as STRING; `c` is 1 when it joins the id before it."""
 COMPACT_TOPIC_NAME = 6
@@ -37,7 +37,7 @@ BYTES = 15
 """int32 length (-1 null) and bytes."""
 COMPACT_BYTES = 16
 RECORDS = 17
-"""As BYTES, holding record batches."""
+"""As BYTES, holding record batches; `c` is 1 where they belong to the partition at hand."""
 COMPACT_RECORDS = 18
 NULLABLE_TAGGED = 19
 """Unsigned varint before a struct that is a tagged field: 0 is null and goes to row `a`."""
@@ -53,6 +53,11 @@ DOWNGRADE = 24
 """If the next int16 is `a`, the message goes on at row `b`; no bytes are consumed (see quirks.DOWNGRADES)."""
 END = 25
 """The message is complete; `a` has the presence bits of what only a whole message tells: counts, the absence of errors."""
+
+ELEMENT = 26
+"""A partition begins: a new entry of the side buffer of partitions; only in the plans that are made for these."""
+FIELD = 27
+"""A signed integer of `a` bytes into column `b` of that entry."""
 
 COUNTERS = 12
 """Arrays and tag sections that can be open at once; the deepest message of Kafka 4.4 needs 5, a test looks."""

@@ -75,8 +75,12 @@ def json_key(name: str) -> str:
 class _Compiler:
     """Emits the rows of one (message, version)."""
 
-    def __init__(self, message: Message, variant: Variant, version: int) -> None:
+    def __init__(self, message: Message, variant: Variant, version: int, partitions: bool) -> None:
         self.message = message.name
+        self.partitions = partitions
+        """Partitions go to the side buffer of partitions."""
+        self.element: tuple[str, ...] = ()
+        """The path of a partition's struct, while its fields are at hand."""
         self.captures = message.kind in ("request", "response")
         self.errors = message.kind == "response"
         self.structs = variant.structs
@@ -162,7 +166,8 @@ class _Compiler:
         kind, label = field.type, self.label(field)
         joins = bool(before) and before != kind
         if kind in ("bytes", "records"):
-            self.emit(self.form(ops.RECORDS if kind == "records" else ops.BYTES, field), label=label)
+            mine = self.partitions and kind == "records" and bool(self.element)
+            self.emit(self.form(ops.RECORDS if kind == "records" else ops.BYTES, field), c=int(mine), label=label)
             if kind == "records" and self.captures:
                 self.fill("batch_count", "record_count", "records_bytes", "codecs", "magics")
             return ""
@@ -172,10 +177,13 @@ class _Compiler:
             if topic:
                 self.emit(self.form(ops.TOPIC_NAME, field), c=int(joins), label=label)
             else:
-                self.emit(self.form(ops.STRING, field), slots.TEXT[slot] if slot else -1, label=label)
+                group = int(self.partitions and slot == "group_id")
+                self.emit(self.form(ops.STRING, field), slots.TEXT[slot] if slot else -1, c=group, label=label)
                 self.fill(slot)
         elif kind == "uuid" and topic:
             self.emit(ops.TOPIC_ID, c=int(joins), label=label)
+        elif (column := self.column(path)) is not None:
+            self.emit(ops.FIELD, SIZES[kind], slots.ELEMENT_AT[column], label=label)
         elif self.errors and kind == "int16" and field.name.endswith(ERROR_SUFFIX):
             self.emit(ops.ERROR, int(len(path) == 1), label=label)
             self.fill("error_code", "error_count", *(["top_error_code"] if len(path) == 1 else []))
@@ -185,6 +193,12 @@ class _Compiler:
         else:
             self.fixed(label)
         return kind if topic else ""
+
+    def column(self, path: tuple[str, ...]) -> str | None:
+        """Where a field of a partition's struct goes in the side buffer of partitions."""
+        if not self.element or path[:-1] != self.element:
+            return None
+        return slots.partition_column(self.message, path[-1])
 
     def fixed(self, label: Label) -> None:
         """A field nobody captures joins the FIXED row before it."""
@@ -206,7 +220,10 @@ class _Compiler:
         at = self.emit(self.form(ops.PARTITIONS if counted else ops.ARRAY, field), c=-1, label=self.label(field))
         counter = self.rows[at][2] = self.counter(depth)
         body = self.here()
-        if kind in SIZES:
+        if counted and self.partitions:
+            self.elements(field, kind, depth, path)
+            self.emit(ops.LOOP, body, counter)
+        elif kind in SIZES:
             self.rows[at][3] = SIZES[kind]
         else:
             element = Field("", kind, field.versions, entity=field.entity, fields=field.fields)
@@ -221,6 +238,17 @@ class _Compiler:
             self.here()
             self.emit(ops.LOOP, body, counter)
         self.rows[at][1] = self.here()
+
+    def elements(self, field: Field, kind: str, depth: int, path: tuple[str, ...]) -> None:
+        """The body of an array of partitions whose facts are wanted one by one."""
+        self.emit(ops.ELEMENT)
+        if kind in SIZES:
+            self.emit(ops.FIELD, SIZES[kind], slots.PARTITION, label=Label(("",), ("",), (kind,)))
+        else:
+            self.element = path
+            self.struct(self.inner(kind, field), depth + 1, path)
+            self.element = ()
+        self.here()
 
     def counts_partitions(self, field: Field, kind: str, path: tuple[str, ...]) -> bool:
         if not slots.NOT_COUNTED.isdisjoint(path):
@@ -268,12 +296,14 @@ class _Compiler:
         return {json_key(f.name): self.default(f) for f in fields}
 
 
-def compile_plan(message: Message, version: int) -> Plan | None:
-    """The plan of a message at a version; None where no Kafka release has that version."""
+def compile_plan(message: Message, version: int, *, partitions: bool = False) -> Plan | None:
+    """The plan of a message at a version, for its partitions one by one or without; None where no Kafka release has that
+    version.
+    """
     variant = message.variant(version)
     if variant is None:
         return None
-    compiler = _Compiler(message, variant, version)
+    compiler = _Compiler(message, variant, version, partitions)
     compiler.struct(variant.fields, 0, ())
     compiler.settle_errors()
     compiler.emit(ops.END, compiler.slots & slots.WHOLE)
@@ -297,6 +327,15 @@ def plan_for(api_key: int, version: int, side: int) -> Plan | None:
     """The plan of a request (side 0) or response (side 1) body; None for an unknown API or version."""
     found = registry.body(api_key, side)
     return compile_plan(found, version) if found else None
+
+
+@functools.lru_cache(_PLANS_MAX)
+def partitions_plan_for(api_key: int, version: int, side: int) -> Plan | None:
+    """The plan that takes out partitions one by one; None also for an API that is not about partitions."""
+    found = registry.body(api_key, side)
+    if found is None or registry.api_name(api_key) not in slots.WITH_PARTITIONS:
+        return None
+    return compile_plan(found, version, partitions=True)
 
 
 @functools.lru_cache(_PLANS_MAX)

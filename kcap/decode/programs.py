@@ -7,14 +7,17 @@ table never change, so an index holds for the life of the process.
 from typing import Final
 
 from kcap.decode import ops
-from kcap.decode.plan import Row, plan_for
+from kcap.decode.plan import Row, partitions_plan_for, plan_for
 from kcap.schema import registry
 from kcap.schema.quirks import DOWNGRADES
 
 ROWS: Final[list[Row]] = []
 """The table."""
 
-_INDEX: Final[dict[tuple[int, int, int], int]] = {}
+Place = tuple[int, int, int, bool]
+"""API key, version, side, and whether partitions are taken out one by one."""
+
+_INDEX: Final[dict[Place, int]] = {}
 
 _JUMPS: Final[dict[int, tuple[int, ...]]] = {
     ops.LOOP: (1,),
@@ -41,8 +44,8 @@ def _moved(row: Row, by: int) -> Row:
     return op, a, b, c
 
 
-def _compile(api_key: int, version: int, side: int) -> int:
-    plan = plan_for(api_key, version, side)
+def _compile(api_key: int, version: int, side: int, partitions: bool) -> int:
+    plan = (partitions_plan_for if partitions else plan_for)(api_key, version, side)
     if plan is None:
         return -1
     response = side == registry.RESPONSE
@@ -59,22 +62,24 @@ def _compile(api_key: int, version: int, side: int) -> int:
     return start
 
 
-def program_index(api_key: int, version: int, side: int) -> int:
+def program_index(api_key: int, version: int, side: int, partitions: bool = False) -> int:
     """The program of a request (side 0) or response (side 1): a row of `ROWS`; -1 for an unknown API or version.
+
+    With `partitions` the one that takes out partitions one by one; -1 also for an API that is not about partitions.
 
     A program begins right behind the fixed header: behind the client id of a request (the correlation id in header 0), behind
     the correlation id of a response.
     """
-    place = (api_key, version, side)
+    place = (api_key, version, side, partitions)
     index = _INDEX.get(place)
     if index is None:
-        index = _compile(api_key, version, side)
+        index = _compile(api_key, version, side, partitions)
         if index >= 0:  # what is unknown has no end, and may not fill the memory
             _INDEX[place] = index
     return index
 
 
-def place_of(row: int) -> tuple[tuple[int, int, int], int]:
-    """The inverse for a row inside a program: its (API key, version, side) and how far behind the program's first row it is."""
+def place_of(row: int) -> tuple[Place, int]:
+    """The inverse for a row inside a program: its place and how far behind the program's first row it is."""
     start, place = max((index, place) for place, index in _INDEX.items() if index <= row)
     return place, row - start

@@ -45,6 +45,8 @@ PRODUCE: Final = 0
 _TEXTS: Final = len(slots.SLOTS)
 _TOPIC: Final = 4
 _WRAPPED: Final = 3
+_ELEMENTS_ROOM: Final = 64
+"""Room in the side buffer of partitions to begin with; it doubles."""
 _NO_TOPIC: Final = (-1, -1, -1)
 
 
@@ -64,6 +66,8 @@ class Projection:
     """Columns message, name start, name end, uuid start, in wire order; -1 for what is null or not in the version."""
     wrapped: Sequence[Sequence[int]]
     """Columns message, start, end of compressed magic 0 and 1 messages, whose records `record_count` leaves out."""
+    elements: Sequence[Sequence[int]]
+    """Columns of `slots.ELEMENTS`, partitions in wire order; none but of programs made for partitions."""
 
     def __len__(self) -> int:
         return len(self.status)
@@ -142,7 +146,7 @@ def _plain(buffer: bytes | bytearray, starts: Sequence[int], ends: Sequence[int]
         position.append(state.position)
         values += state.values
     tables = (_columns(values, slots.WIDTH), _columns(state.topics, _TOPIC), _columns(state.wrapped, _WRAPPED))
-    return Projection(status, mask, position, *tables)
+    return Projection(status, mask, position, *tables, _columns(state.elements, len(slots.ELEMENTS)))
 
 
 def _columns(flat: list[int], width: int) -> list[list[int]]:
@@ -155,14 +159,15 @@ def _jitted(buffer: bytes | bytearray, starts: Sequence[int], ends: Sequence[int
 
     from kcap.decode.jit import project_arrays
 
-    values, facts, topics, wrapped = project_arrays(
+    values, facts, topics, wrapped, elements = project_arrays(
         buffer,
         _engines.table(),
         np.asarray(starts, np.int64),
         np.asarray(ends, np.int64),
         np.asarray(programs, np.int64),
+        _ELEMENTS_ROOM,
     )
-    columns: tuple[Any, ...] = (*facts, values.T, topics.T, wrapped.T)
+    columns: tuple[Any, ...] = (*facts, values.T, topics.T, wrapped.T, elements.T)
     return Projection(*columns)
 
 
@@ -285,6 +290,7 @@ class Resumable:
             _columns(state.values, slots.WIDTH),
             _columns(state.topics, _TOPIC),
             _columns(state.wrapped, _WRAPPED),
+            _columns(state.elements, len(slots.ELEMENTS)),
         )
 
 

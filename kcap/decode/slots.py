@@ -109,6 +109,64 @@ NOT_COUNTED: Final = frozenset({"ForgottenTopicsData", "Assignments"})
 """Arrays below which partitions are not what the message is about: those a fetch session drops, those of a new topic."""
 
 
+WITH_PARTITIONS: Final = frozenset(
+    {
+        "Produce", "Fetch", "ListOffsets", "OffsetCommit", "OffsetFetch", "DeleteRecords", "OffsetForLeaderEpoch",
+        "AddPartitionsToTxn", "TxnOffsetCommit", "WriteTxnMarkers", "ShareFetch", "ShareAcknowledge",
+    }
+)  # fmt: skip
+"""APIs whose partitions are rows of their own."""
+
+ELEMENTS: Final = (
+    "message", "topic", "group_start", "group_end", "records_start", "records_end",
+    "partition", "error_code", "fetch_offset", "base_offset", "high_watermark", "last_stable_offset", "log_start_offset",
+    "committed_offset", "timestamp_ms", "leader_epoch",
+)  # fmt: skip
+"""The columns of the side buffer of partitions. `topic` is an entry of the side buffer of topics."""
+ELEMENT_AT: Final = {name: at for at, name in enumerate(ELEMENTS)}
+MESSAGE, TOPIC, GROUP_START, GROUP_END, RECORDS_START, RECORDS_END, PARTITION = range(7)
+NOTHING: Final = -0x4B434150_4B434151
+"""What a column of a partition holds that its message does not have: a number that no field has for a reason of its own."""
+
+PARTITION_COLUMNS: Final[dict[str, str]] = {
+    "Partition": "partition",
+    "PartitionIndex": "partition",
+    "Index": "partition",
+    "ErrorCode": "error_code",
+    "PartitionErrorCode": "error_code",
+    "FetchOffset": "fetch_offset",
+    "BaseOffset": "base_offset",
+    "Offset": "base_offset",
+    "EndOffset": "base_offset",
+    "HighWatermark": "high_watermark",
+    "LastStableOffset": "last_stable_offset",
+    "LogStartOffset": "log_start_offset",
+    "LowWatermark": "log_start_offset",
+    "CommittedOffset": "committed_offset",
+    "Timestamp": "timestamp_ms",
+    "LogAppendTimeMs": "timestamp_ms",
+    "CommitTimestamp": "timestamp_ms",
+    "LeaderEpoch": "leader_epoch",
+    "CommittedLeaderEpoch": "leader_epoch",
+    "CurrentLeaderEpoch": "leader_epoch",
+}
+"""Field of a partition's struct -> column."""
+
+NOT_OF_PARTITIONS: Final = frozenset(
+    {
+        ("DeleteRecordsRequest", "Offset"),  # up to where to delete, not where something is
+        ("FetchRequest", "LogStartOffset"),  # the follower's own
+        ("OffsetForLeaderEpochRequest", "CurrentLeaderEpoch"),  # beside the epoch that is asked for
+    }
+)
+"""(message, field) that would go to a column but means something else."""
+
+
+def partition_column(message: str, field: str) -> str | None:
+    """The column of the side buffer of partitions that a field of a partition's struct goes to."""
+    return None if (message, field) in NOT_OF_PARTITIONS else PARTITION_COLUMNS.get(field)
+
+
 def slot_of(message: str, path: tuple[str, ...]) -> str | None:
     """The slot that the field at `path` of a request or response goes to, None for most."""
     if len(path) == 1:

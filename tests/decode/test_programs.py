@@ -12,6 +12,13 @@ def test_unknown_apis_have_no_program() -> None:
     assert program_index(1, 12, 1) >= 0
 
 
+def test_partitions_have_programs_of_their_own() -> None:
+    """Only APIs that are about partitions have them."""
+    assert program_index(1, 12, 1, True) not in (-1, program_index(1, 12, 1))
+    assert program_index(3, 12, 1, True) == -1
+    assert place_of(program_index(0, 9, 0, True)) == ((0, 9, 0, True), 0)
+
+
 def test_an_index_holds() -> None:
     """The same program is asked for twice and compiled once."""
     first = program_index(3, 12, 0)
@@ -34,5 +41,5 @@ def test_a_row_tells_its_program() -> None:
         found = registry.version_range(key)
         assert found is not None
         index = program_index(key, found[1], 1)
-        assert place_of(index) == ((key, found[1], 1), 0)
-        assert place_of(index + 1) == ((key, found[1], 1), 1)
+        assert place_of(index) == ((key, found[1], 1, False), 0)
+        assert place_of(index + 1) == ((key, found[1], 1, False), 1)
