@@ -177,7 +177,7 @@ class _Compiler:
             if topic:
                 self.emit(self.form(ops.TOPIC_NAME, field), c=int(joins), label=label)
             else:
-                group = int(self.partitions and slot == "group_id")
+                group = int(self.partitions and slot == "group_id" and len(path) > 1)
                 self.emit(self.form(ops.STRING, field), slots.TEXT[slot] if slot else -1, c=group, label=label)
                 self.fill(slot)
         elif kind == "uuid" and topic:

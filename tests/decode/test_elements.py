@@ -44,7 +44,7 @@ def partitions(body: Node, key: int, version: int, side: int) -> list[Json]:  # 
                     around["name"] = child.value
                 elif field.name == "TopicId" and field.type == "uuid":
                     around["id"] = child.value
-                elif slots.slot_of(message.name, place) == "group_id":
+                elif slots.slot_of(message.name, place) == "group_id" and len(place) > 1:
                     around["group"] = child.value
                 if inside and not field.type.startswith("[]"):
                     take(found[-1], field.name, field.type, child)

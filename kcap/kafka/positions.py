@@ -1,0 +1,66 @@
+"""From which offset each partition of a fetch session is read: what its requests said last (KIP-227).
+
+In: the Fetch exchanges of a capture, in order: session of request and answer, the offsets that the request names. Out: the
+offsets that the session holds after the request, also of partitions that this request did not name. Law: an offset is one that
+a request of this session named; a session whose beginning was not seen holds what was named since. A picklable value.
+"""
+
+from collections import OrderedDict
+from collections.abc import Mapping
+from typing import Final
+
+from kcap.limits import FETCH_PARTITIONS_KEPT
+
+NO_SESSION: Final = 0
+FIRST_EPOCH: Final = 0
+"""Of a full request that asks for a session; -1 closes one (FetchMetadata)."""
+
+Partition = tuple[bytes, int]
+"""Name or id of a topic, and a partition's number."""
+Session = tuple[str, int]
+"""Connection and session id."""
+
+
+class Positions:
+    """The sessions of a capture."""
+
+    def __init__(self) -> None:
+        self._sessions: OrderedDict[Session, dict[Partition, int]] = OrderedDict()
+        self._kept = 0
+
+    def fetched(
+        self, connection: str, session_id: int, epoch: int, named: Mapping[Partition, int], answered_id: int | None
+    ) -> Mapping[Partition, int]:
+        """Takes an exchange: `named` are the offsets of its request, `answered_id` the session of its answer, None for none."""
+        if epoch <= FIRST_EPOCH:
+            self._drop((connection, session_id))
+            if epoch == FIRST_EPOCH and answered_id:
+                self._keep((connection, answered_id), dict(named))
+            return named
+        session = connection, session_id
+        held = self._sessions.get(session)
+        if held is None:
+            held = {}
+            self._keep(session, held)
+        self._sessions.move_to_end(session)
+        before = len(held)
+        held.update(named)
+        self._kept += len(held) - before
+        self._bound(session)
+        return held
+
+    def _keep(self, session: Session, held: dict[Partition, int]) -> None:
+        self._drop(session)
+        self._sessions[session] = held
+        self._kept += len(held)
+        self._bound(session)
+
+    def _drop(self, session: Session) -> None:
+        gone = self._sessions.pop(session, None)
+        if gone is not None:
+            self._kept -= len(gone)
+
+    def _bound(self, newest: Session) -> None:
+        """Sessions that were not used for longest go first."""
+        while self._kept > FETCH_PARTITIONS_KEPT and len(self._sessions) > 1:
+            self._drop(next(session for session in self._sessions if session != newest))

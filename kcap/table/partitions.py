@@ -1,0 +1,225 @@
+"""The table `partitions`: one row a topic-partition of an exchange that is about partitions.
+
+In: a pass over a capture, and another one before it that learns what topic ids are called, where the files can be read twice.
+Out: record batches of the asked-for columns, as exchanges are decided. Law: a partition that a request and its response both
+name is one row; rows stand in the order of the request, then what only the response names; each value is the wire's.
+"""
+
+from base64 import urlsafe_b64encode
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from kcap.analyzer import RowBatch
+from kcap.columns import PARTITIONS, Column
+from kcap.decode import slots
+from kcap.kafka.learning import TopicNames
+from kcap.kafka.positions import Positions
+from kcap.schema.registry import REQUEST, RESPONSE, api_key
+from kcap.table.arrow import Array, take
+from kcap.table.batchfacts import COLUMNS as FACTS
+from kcap.table.batchfacts import BatchFacts, batch_facts
+from kcap.table.exchanges import ERROR_BASE, ERROR_NAMES
+from kcap.table.pairs import Pairs
+from kcap.table.parts import Parts
+from kcap.table.records import Reread, learn
+from kcap.table.schema import TYPES, arrow_schema
+from kcap.table.vectors import Vector
+
+if TYPE_CHECKING:
+    from kcap.table.frame import Pass
+    from kcap.table.vectors import Int64s
+
+PRODUCE, FETCH = api_key("Produce"), api_key("Fetch")
+ANSWERED: Final = ("error_code", "base_offset", "high_watermark", "last_stable_offset", "log_start_offset")
+"""Columns that only an answer tells."""
+EITHER: Final = ("partition", "committed_offset", "timestamp_ms", "leader_epoch")
+"""Columns as the response has them, or the request where that lacks them."""
+
+
+def record_batches(reading: "Pass", columns: Sequence[Column]) -> Iterator[pa.RecordBatch]:
+    """The rows of a pass, as they are decided."""
+    names = TopicNames()
+    earlier = reading.another() if any(column.name == "topic" for column in columns) else None
+    if earlier is not None:
+        earlier.analyzer.bodies.keep = True
+        for batch in earlier.batches():
+            learn(batch, names, earlier.message)
+            if reading.watch is not None:
+                reading.watch()
+    reading.analyzer.bodies.keep = True
+    schema, positions = arrow_schema("partitions", columns), Positions()
+    for batch in reading.batches():
+        if earlier is None:
+            learn(batch, names, reading.message)
+        partitions = Partitions(batch, reading.message, names, positions)
+        if len(partitions.pairs):
+            arrays = [partitions.column(column.name) for column in columns]
+            yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+class Partitions:
+    """The partitions of one batch as columns; what several of them need is made once."""
+
+    def __init__(self, batch: RowBatch, message: Reread, names: TopicNames, positions: Positions) -> None:
+        self._batch = batch
+        self._parts = Parts(batch)
+        self._names = names
+        self.pairs = Pairs(batch, self._parts, message)
+        # Sessions go on from batch to batch, whether the column is asked for or not.
+        self._fetch_offset = self._positioned(positions)
+
+    def column(self, name: str) -> Array:
+        """A column of the table."""
+        made = MADE[name](self)
+        return made.to_arrow(KINDS[name]) if isinstance(made, Vector) else made
+
+    # -- the exchange -------------------------------------------------------------------------------------------------
+    def number(self, name: str) -> Vector:
+        """A part of the exchange."""
+        return self._parts.number(name).take(self.pairs.row)
+
+    def connection(self) -> Array:
+        """Uid of the connection."""
+        known = pa.array([identity.uid for identity in self._batch.identities], pa.string())
+        return take(known, self.number("identity").values)
+
+    def time(self) -> Array:
+        """First byte of the request, of the response where there is no request."""
+        first = self.number("request_first_ns").otherwise(self.number("response_first_ns"))
+        made: Any = Vector(first.values // 1000, first.valid).to_arrow(pa.int64())
+        found: Array = made.cast(KINDS["time"])
+        return found
+
+    # -- the partition ------------------------------------------------------------------------------------------------
+    def either(self, name: str) -> Vector:
+        """A column of the response, or of the request."""
+        return self.pairs.value(name, RESPONSE).otherwise(self.pairs.value(name, REQUEST))
+
+    def answered(self, name: str) -> Vector:
+        """A column of the response."""
+        return self.pairs.value(name, RESPONSE)
+
+    def error(self) -> Array:
+        """Kafka's name of the error."""
+        code = self.answered("error_code")
+        return ERROR_NAMES.take(np.where(code.mask(), code.values - ERROR_BASE, -1))
+
+    def topic(self) -> Array:
+        """Name by the message, or by what the capture tells of its id."""
+        pairs = self.pairs
+        uuids = [self._names.name(text) for text in self._uuids]
+        known = pa.array([*(name.decode(errors="replace") for name in pairs.names), *uuids, None], pa.string())
+        last = len(known) - 1
+        by_id = np.where(pairs.uuid >= 0, pairs.uuid + len(pairs.names), last)
+        return take(known, np.where(pairs.name >= 0, pairs.name, by_id))
+
+    @cached_property
+    def _uuids(self) -> list[str]:
+        return [urlsafe_b64encode(uuid)[:22].decode() for uuid in self.pairs.ids]
+
+    def topic_id(self) -> Array:
+        """As Kafka prints its uuids."""
+        known = pa.array([*self._uuids, None], pa.string())
+        return take(known, np.where(self.pairs.uuid >= 0, self.pairs.uuid, len(known) - 1))
+
+    def group(self) -> Array:
+        """The group that the partition is asked for, or that of the message."""
+        bodies, texts = self.pairs.bodies, [name.decode(errors="replace") for name in self.pairs.groups]
+        of_row: dict[int, str | None] = {}
+        for row, span in zip(bodies.rows.tolist(), bodies.projection.spans("group_id"), strict=True):
+            if span is not None and of_row.get(row) is None and span[0] >= 0:
+                of_row[row] = bytes(bodies.buffer[span[0] : span[1]]).decode(errors="replace")
+        numbers, rows = self.pairs.group.tolist(), self.pairs.row.tolist()
+        return pa.array([texts[n] if n >= 0 else of_row.get(row) for n, row in zip(numbers, rows, strict=True)], pa.string())
+
+    def _positioned(self, positions: Positions) -> Vector:
+        """`fetch_offset`, also where only the fetch session knows it."""
+        pairs, asked = self.pairs, self.pairs.value("fetch_offset", REQUEST)
+        places = np.flatnonzero(self.number("api_key").values == FETCH)
+        if not len(places):
+            return asked
+        values, valid = asked.values.copy(), asked.mask().copy()
+        numbers, sessions = self.either("partition").values, self._sessions()
+        cuts = np.flatnonzero(np.diff(pairs.row[places], prepend=-1)).tolist()
+        for low, high in zip(cuts, [*cuts[1:], len(places)], strict=True):
+            some = places[low:high].tolist()
+            row = int(pairs.row[some[0]])
+            session_id, epoch = sessions.get((row, REQUEST), (None, None))
+            if session_id is None or epoch is None:
+                continue
+            known = [(pairs.topic(place), int(numbers[place])) for place in some]
+            named = {key: int(values[place]) for key, place in zip(known, some, strict=True) if valid[place]}
+            answered, _ = sessions.get((row, RESPONSE), (None, None))
+            held = positions.fetched(self._uid(row), session_id, epoch, named, answered)
+            for key, place in zip(known, some, strict=True):
+                if not valid[place] and key in held:
+                    values[place], valid[place] = held[key], True
+        return Vector(values, valid)
+
+    def _uid(self, row: int) -> str:
+        return self._batch.identities[int(self._parts.number("identity").values[row])].uid
+
+    def _sessions(self) -> dict[tuple[int, int], tuple[int | None, int | None]]:
+        """Fetch session and epoch of each message, by exchange and side."""
+        bodies = self.pairs.bodies
+        said = zip(*(bodies.projection.column(name) for name in ("session_id", "session_epoch")), strict=True)
+        return dict(zip(zip(bodies.rows.tolist(), bodies.sides.tolist(), strict=True), said, strict=True))
+
+    def fetch_offset(self) -> Vector:
+        """Where the fetch reads from."""
+        return self._fetch_offset
+
+    # -- its records --------------------------------------------------------------------------------------------------
+    @cached_property
+    def _spans(self) -> tuple["Int64s", "Int64s"]:
+        """Start and end of each row's records, -1 for none: of a Produce those of the request, else those of the answer."""
+        pairs = self.pairs
+        produced = self.number("api_key").values == PRODUCE
+        starts, ends = (
+            np.where(produced, pairs.span(at, REQUEST), pairs.span(at, RESPONSE))
+            for at in (slots.RECORDS_START, slots.RECORDS_END)
+        )
+        # What a cut message announces and does not have is not there.
+        return starts, np.minimum(ends, len(pairs.bodies.buffer))
+
+    @cached_property
+    def _facts(self) -> BatchFacts:
+        starts, ends = self._spans
+        return batch_facts(self.pairs.bodies.buffer, starts.tolist(), ends.tolist())
+
+    def of_batches(self, name: str) -> Array:
+        """A fact of the records."""
+        return pa.array(getattr(self._facts, name), KINDS[name])
+
+    def lag(self) -> Vector:
+        """High watermark less the offset behind what this answer brought, or behind nothing."""
+        high = self.answered("high_watermark").where(self.number("api_key").values == FETCH)
+        brought = Vector(
+            np.array([offset or 0 for offset in self._facts.next_offset], np.int64),
+            np.array([offset is not None for offset in self._facts.next_offset], np.bool_),
+        )
+        return high.minus(brought.otherwise(self._fetch_offset))
+
+
+KINDS: Final = {column.name: TYPES[column.type] for column in PARTITIONS}
+Maker = Callable[[Partitions], "Array | Vector"]
+MADE: Final[dict[str, Maker]] = {
+    "connection": Partitions.connection,
+    "exchange": lambda made: made.number("exchange"),
+    "time": Partitions.time,
+    "api_key": lambda made: made.number("api_key"),
+    "group_id": Partitions.group,
+    "topic": Partitions.topic,
+    "topic_id": Partitions.topic_id,
+    "error": Partitions.error,
+    "fetch_offset": Partitions.fetch_offset,
+    "lag": Partitions.lag,
+    **{name: partial(Partitions.answered, name=name) for name in ANSWERED},
+    **{name: partial(Partitions.either, name=name) for name in EITHER},
+    **{name: partial(Partitions.of_batches, name=name) for name in FACTS if name in KINDS},
+}
+"""How each column is made."""
