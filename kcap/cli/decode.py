@@ -201,12 +201,12 @@ def _show_records(data: bytes, as_json: bool) -> None:
         return
     from kcap.cli.trees import Look, tree_lines
     from kcap.decode.nodes import Buffers, Node
+    from kcap.decode.tree import Inside
     from kcap.records.nodes import record_set_nodes
 
     buffers = Buffers(data)
-    root = Node(
-        "records", None, f"{len(data)} bytes", buffers, 0, 0, len(data), lambda: record_set_nodes(buffers, 0, 0, len(data))
-    )
+    place = Inside(buffers, 0, 0, len(data))
+    root = Node("records", None, f"{len(data)} bytes", buffers, 0, 0, len(data), lambda: record_set_nodes(place))
     for line in tree_lines(root, Look()):
         print(line)
 

@@ -136,7 +136,7 @@ def _walk(b, p, end, stop, i, out, wrapped, count):  # type: ignore[no-untyped-d
             if p + BATCH_MIN > end:
                 return p, count
             codec = np.int64(b[p + BATCH_ATTRIBUTES_AT + 1] & CODEC_MASK)
-            out[i, _RECORD_COUNT] += max(np.int64(0), _int32(b, p + BATCH_COUNT_AT))
+            out[_RECORD_COUNT, i] += max(np.int64(0), _int32(b, p + BATCH_COUNT_AT))
         else:
             if p + _MESSAGE_HEADER > end:
                 return p, count
@@ -149,10 +149,10 @@ def _walk(b, p, end, stop, i, out, wrapped, count):  # type: ignore[no-untyped-d
                 wrapped[count, 2] = p + total
                 count += 1
             else:
-                out[i, _RECORD_COUNT] += 1
-        out[i, _BATCH_COUNT] += 1
-        out[i, _CODECS] |= np.int64(1) << codec
-        out[i, _MAGICS] |= np.int64(1) << np.int64(magic)
+                out[_RECORD_COUNT, i] += 1
+        out[_BATCH_COUNT, i] += 1
+        out[_CODECS, i] |= np.int64(1) << codec
+        out[_MAGICS, i] |= np.int64(1) << np.int64(magic)
         p += total
     return stop, count
 
@@ -225,8 +225,8 @@ def _message(b, p, end, rows, pc, i, out, topics, t, wrapped, w, elements, part,
                         pc += 1
                         continue
                 mask |= one << (_TEXTS + a)
-                out[i, _TEXTS + 2 * a] = start
-                out[i, _TEXTS + 2 * a + 1] = stop
+                out[_TEXTS + 2 * a, i] = start
+                out[_TEXTS + 2 * a + 1, i] = stop
             p = at + n if n > 0 else at
             pc += 1
         elif op == _ERROR:
@@ -236,22 +236,22 @@ def _message(b, p, end, rows, pc, i, out, topics, t, wrapped, w, elements, part,
             p += 2
             pc += 1
             if a:
-                if out[i, _TOP_ERROR] == 0:
+                if out[_TOP_ERROR, i] == 0:
                     if n != 0:
-                        out[i, _ERROR_CODE] = n
+                        out[_ERROR_CODE, i] = n
                         mask |= one << _ERROR_CODE
-                    out[i, _TOP_ERROR] = n
+                    out[_TOP_ERROR, i] = n
                 mask |= one << _TOP_ERROR
             if n != 0:
-                out[i, _ERROR_COUNT] += 1
-                if out[i, _ERROR_CODE] == 0:
-                    out[i, _ERROR_CODE] = n
+                out[_ERROR_COUNT, i] += 1
+                if out[_ERROR_CODE, i] == 0:
+                    out[_ERROR_CODE, i] = n
                     mask |= v << _ERROR_CODE
         elif op == _INT:
             if p + a > end:
                 return SHORT, mask, p, t, w
             if not (mask >> v) & 1:
-                out[i, v] = _integer(b, p, a)
+                out[v, i] = _integer(b, p, a)
                 mask |= one << v
             p += a
             pc += 1
@@ -273,7 +273,7 @@ def _message(b, p, end, rows, pc, i, out, topics, t, wrapped, w, elements, part,
                 pc = a
                 continue
             if op >= _PARTITIONS:
-                out[i, _PARTITION_COUNT] += n
+                out[_PARTITION_COUNT, i] += n
             if c > 0:
                 p += n * c
                 pc = a
@@ -319,7 +319,7 @@ def _message(b, p, end, rows, pc, i, out, topics, t, wrapped, w, elements, part,
                 return MALFORMED, mask, p, t, w
             p = at
             if op >= _RECORDS and n > 0:
-                out[i, _RECORDS_BYTES] += n
+                out[_RECORDS_BYTES, i] += n
                 stop = p + n
                 if c:
                     elements[part[0] - 1, _RECORDS_START] = p
@@ -408,7 +408,7 @@ def _batch(b, rows, starts, ends, programs, first, out, facts, topics, t, wrappe
             b, starts[i], ends[i], rows, programs[i], i, out, topics, t, wrapped, w, elements, part, counters, tag_ends
         )
         if status == _FULL:
-            out[i, :] = 0
+            out[:, i] = 0
             part[0] = before
             return i, t, w
         t, w = topic, wrap
@@ -421,14 +421,14 @@ def _batch(b, rows, starts, ends, programs, first, out, facts, topics, t, wrappe
 def project_arrays(
     buffer: bytes | bytearray, rows: NDArray[np.int32], starts: Int64s, ends: Int64s, programs: Int64s, room: int
 ) -> tuple[Int64s, Int64s, Int64s, Int64s, Int64s]:
-    """The whole batch: (values, one row a message), (status, mask, position, one column a message), topics
+    """The whole batch: values and (status, mask, position), one column a message, topics
     (message, name start, name end, uuid start), wrapped (message, start, end), elements (`slots.ELEMENTS`), of which `room` are
     expected.
     """
     data = np.frombuffer(buffer, np.uint8)
     data.flags.writeable = False  # one array type, so that numba compiles once
     n = len(starts)
-    values = np.zeros((n, slots.WIDTH), np.int64)
+    values = np.zeros((slots.WIDTH, n), np.int64)  # what no message has stays untouched memory
     facts = np.zeros((3, n), np.int64)
     topics = np.empty((2 * n + 16, 4), np.int64)
     wrapped = np.empty((n // 4 + 16, 3), np.int64)

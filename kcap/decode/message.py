@@ -10,7 +10,8 @@ from typing import Any
 from kcap.decode.json import Reading, Records, read_json
 from kcap.decode.nodes import Buffers, Node
 from kcap.decode.plan import Plan, plan_for, plan_of
-from kcap.decode.tree import message_tree
+from kcap.decode.telemetry import pushed
+from kcap.decode.tree import OPENERS, Inside, message_tree
 from kcap.errors import UsageError
 from kcap.model import Buffer
 from kcap.schema import facts, registry
@@ -91,8 +92,12 @@ class Message:
 
     def tree(self) -> Node:
         """The frame as nodes with byte spans; children are made when asked for and tile their parent."""
+        return self.tree_in(Inside(Buffers(self.frame), 0, 0, len(self.frame)))
+
+    def tree_in(self, place: Inside) -> Node:
+        """The same where the frame is part of a larger buffer."""
         unknown = self._unknown if self._plan is None else None
-        return message_tree(Buffers(self.frame), self.name, self.header, self._plan, unknown)
+        return message_tree(place, self.name, self.header, self._plan, unknown)
 
 
 _REQUEST_FIELDS = [("RequestApiKey", "int16"), ("RequestApiVersion", "int16"), ("CorrelationId", "int32")]
@@ -214,3 +219,18 @@ def decode_data(name: str, blob: Buffer, version: int | None = None) -> Message:
     header.end = cursor.position
     plan = None if version is None else plan_of(name, version)
     return Message(bytes(blob), header, name, plan, f"{name} has no version {version}")
+
+
+def _enveloped(inside: Inside) -> list[Node]:
+    """The request that a broker hands on to the controller (KIP-590): a frame, and so a buffer, of its own."""
+    data, span = inside.data, (inside.buffer, inside.start, inside.end)
+    number = inside.buffers.open(data, *span, "envelope")
+
+    def request() -> list[Node]:
+        return [decode_request(data).tree_in(Inside(inside.buffers, number, 0, len(data)))]
+
+    return [Node("request", None, f"{len(data)} bytes", inside.buffers, *span, request)]
+
+
+OPENERS["EnvelopeRequest.RequestData"] = _enveloped
+OPENERS["PushTelemetryRequest.Metrics"] = pushed

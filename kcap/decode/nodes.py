@@ -92,14 +92,16 @@ class Node:
 class Tiler:
     """Lays nodes side by side over `buffer[start:end]`."""
 
-    __slots__ = ("buffer", "buffers", "cursor", "first", "nodes")
+    __slots__ = ("buffer", "buffers", "cursor", "first", "nodes", "topic")
 
-    def __init__(self, buffers: Buffers, buffer: int, start: int, end: int) -> None:
+    def __init__(self, buffers: Buffers, buffer: int, start: int, end: int, topic: str = "") -> None:
         self.first = start
         self.buffers = buffers
         self.buffer = buffer
         self.cursor = Cursor(buffers[buffer], start, end)
         self.nodes: list[Node] = []
+        self.topic = topic
+        """Name or id of the topic that the span is about, as far as it was said."""
 
     def add(self, name: str, start: int, value: Any = None, said: str = "", expand: Expand | None = None) -> Node:
         """A node from `start` to the cursor."""

@@ -167,7 +167,7 @@ def _jitted(buffer: bytes | bytearray, starts: Sequence[int], ends: Sequence[int
         np.asarray(programs, np.int64),
         _ELEMENTS_ROOM,
     )
-    columns: tuple[Any, ...] = (*facts, values.T, topics.T, wrapped.T, elements.T)
+    columns: tuple[Any, ...] = (*facts, values, topics.T, wrapped.T, elements.T)
     return Projection(*columns)
 
 

@@ -5,6 +5,8 @@ own; of a damaged body what was read stays and the rest is one `undecoded` node;
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
 from struct import Struct
 from typing import TYPE_CHECKING, Final
 
@@ -21,9 +23,31 @@ from kcap.wire.varints import DamageError, short_of
 if TYPE_CHECKING:
     from kcap.decode.message import Header
 
-OPENERS: Final[dict[str, Callable[[Buffers, int, int, int], Sequence[Node]]]] = {}
-"""Field type -> what makes the nodes of its bytes `(buffers, buffer, start, end)`. Filled from above: `kcap.records.nodes` adds
-`records`, since this layer does not know what record batches look like."""
+
+@dataclass(frozen=True, slots=True)
+class Inside:
+    """The bytes of a field that hold something of their own, and what was said before them."""
+
+    buffers: Buffers
+    buffer: int
+    start: int
+    end: int
+    topic: str = ""
+    """Name or id of the topic, empty where none was said."""
+    before: Sequence[Node] = ()
+    """The fields before it in its struct."""
+
+    @property
+    def data(self) -> bytes:
+        """The bytes."""
+        return self.buffers[self.buffer][self.start : self.end]
+
+
+TOPICS: Final = frozenset({ops.TOPIC_NAME, ops.COMPACT_TOPIC_NAME})
+
+OPENERS: Final[dict[str, Callable[[Inside], Sequence[Node]]]] = {}
+"""Field type, or message and field (`EnvelopeRequest.RequestData`) -> what makes the nodes of its bytes. Filled from above:
+this layer knows neither record batches nor whole messages."""
 
 
 class _Body:
@@ -34,16 +58,16 @@ class _Body:
         self.buffers = buffers
         self.buffer = buffer
 
-    def tiler(self, start: int, end: int) -> Tiler:
-        return Tiler(self.buffers, self.buffer, start, end)
+    def tiler(self, start: int, end: int, topic: str = "") -> Tiler:
+        return Tiler(self.buffers, self.buffer, start, end, topic)
 
     def fields(self, pc: int, stop: int, tiler: Tiler) -> None:
         """The fields of rows `pc` up to `stop`; raises DamageError."""
         while pc < stop:
             pc = self.row(pc, tiler)
 
-    def struct(self, pc: int, stop: int, start: int, end: int) -> list[Node]:
-        return self.tiler(start, end).finish(lambda tiler: self.fields(pc, stop, tiler))
+    def struct(self, pc: int, stop: int, start: int, end: int, topic: str) -> list[Node]:
+        return self.tiler(start, end, topic).finish(lambda tiler: self.fields(pc, stop, tiler))
 
     def measure(self, pc: int, tiler: Tiler) -> tuple[int, bool]:
         """Steps over what the row begins: (end, whether all of it reads). Of something damaged the end is the span's."""
@@ -61,10 +85,14 @@ class _Body:
         label = self.plan.labels[pc]
         if op in UNPACKED:
             self.unpacked(label, tiler, name)
+            if op == ops.TOPIC_ID:
+                tiler.topic = tiler.topic or str(tiler.nodes[-1].value)
             return pc + 1
         name = name or (label.names[0] if label.names else "tags")
         if op in STRINGS:
             self.string(name, STRINGS[op], tiler)
+            if op in TOPICS:
+                tiler.topic = str(tiler.nodes[-1].value or tiler.topic)
             return pc + 1
         if op in BYTES:
             self.bytes_field(name, op, tiler)
@@ -80,7 +108,7 @@ class _Body:
             tiler.add(name, start, None, "", lambda: self.tags(pc, start, end))
         elif op == ops.STRUCT:
             tiler.cursor.position = end
-            tiler.add(name, start, None, "", lambda: self.struct(pc + 1, a, start, end))
+            tiler.add(name, start, None, "", lambda: self.struct(pc + 1, a, start, end, tiler.topic))
         else:
             null = self.is_null(op, start, end)
             tiler.cursor.position = end
@@ -109,28 +137,31 @@ class _Body:
         at, end = cursor.read_span(compact=BYTES[op], width=4)
         value = None if at < 0 else bytes(cursor.buffer[at:end])
         node = tiler.add(name, start, value, words(name, "bytes", value))
-        opener = OPENERS.get("records") if op in RECORDS else None
-        inner = blob_plan(self.plan.message, name, value) if value else None
-        if opener and value:
-            node.expand = lambda: self.opened(opener, start, at, end)
-        elif inner:
+        if not value:
+            return
+        opener = OPENERS.get("records" if op in RECORDS else f"{self.plan.message}.{name}")
+        inner = blob_plan(self.plan.message, name, value)
+        if inner:
             node.words += f", {inner.message} v{inner.version}"
-            body = _Body(inner, self.buffers, self.buffer)
-            node.expand = lambda: self.opened(body.blob, start, at, end)
+            opener = _Body(inner, self.buffers, self.buffer).blob
+        if opener:
+            inside = Inside(self.buffers, self.buffer, at, end, tiler.topic, tuple(tiler.nodes[:-1]))
+            node.expand = partial(self.opened, opener, start, inside)
 
-    def blob(self, buffers: Buffers, buffer: int, start: int, end: int) -> list[Node]:
+    def blob(self, inside: Inside) -> list[Node]:
         """The version of a blob and its fields, by this body's plan."""
 
         def build(tiler: Tiler) -> None:
             tiler.fixed("version", Struct(">h"))
             self.fields(0, len(self.plan.rows) - 1, tiler)
 
-        return Tiler(buffers, buffer, start, end).finish(build)
+        return self.tiler(inside.start, inside.end).finish(build)
 
-    def opened(self, opener: Callable[..., Sequence[Node]], start: int, at: int, end: int) -> list[Node]:
+    def opened(self, opener: Callable[[Inside], Sequence[Node]], start: int, inside: Inside) -> list[Node]:
         """The length of a bytes field, then the nodes of what it holds."""
-        length = Node("length", end - at, str(end - at), self.buffers, self.buffer, start, at)
-        return [length, *opener(self.buffers, self.buffer, at, end)]
+        size = inside.end - inside.start
+        length = Node("length", size, str(size), self.buffers, self.buffer, start, inside.start)
+        return [length, *opener(inside)]
 
     def is_null(self, op: int, start: int, end: int) -> bool:
         if start >= end:
@@ -156,9 +187,9 @@ class _Body:
         count = cursor.read_size(compact=ARRAYS[self.plan.rows[pc][0]], width=4)
         cursor.position = end
         said = "null" if count < 0 else "1 entry" if count == 1 else f"{count} entries"
-        tiler.add(name, start, None, said, lambda: self.elements(pc, start, end))
+        tiler.add(name, start, None, said, lambda: self.elements(pc, start, end, tiler.topic))
 
-    def elements(self, pc: int, start: int, end: int) -> list[Node]:
+    def elements(self, pc: int, start: int, end: int, topic: str) -> list[Node]:
         op, exit_row, _, _ = self.plan.rows[pc]
         kind = self.plan.labels[pc].types[0][2:]
         body, loop = pc + 1, exit_row - 1
@@ -178,7 +209,7 @@ class _Body:
                 for index in range(count):
                     self.element(body, loop, index, tiler)
 
-        return self.tiler(start, end).finish(build)
+        return self.tiler(start, end, topic).finish(build)
 
     def element(self, body: int, loop: int, index: int, tiler: Tiler) -> None:
         cursor = tiler.cursor
@@ -192,7 +223,8 @@ class _Body:
                 raise
             ahead.position, whole = cursor.end, False
         end = cursor.position = ahead.position
-        tiler.add(f"[{index}]", start, None, "", lambda: self.struct(body, loop, start, end))
+        topic = tiler.topic
+        tiler.add(f"[{index}]", start, None, "", lambda: self.struct(body, loop, start, end, topic))
         if not whole:
             raise DamageError("", end)
 
@@ -252,29 +284,29 @@ def body_nodes(plan: Plan, buffers: Buffers, buffer: int, start: int, end: int) 
     return body.tiler(start, end).finish(lambda tiler: body.fields(0, len(plan.rows) - 1, tiler), "bytes behind the message")
 
 
-def message_tree(buffers: Buffers, name: str | None, header: "Header", plan: Plan | None, unknown: str | None) -> Node:
-    """The root: header and body of the frame in buffer 0. `unknown` says why there is no plan."""
-    frame = buffers[0]
-    size = len(frame)
-    end = size if header.fault else header.end
+def message_tree(place: "Inside", name: str | None, header: "Header", plan: Plan | None, unknown: str | None) -> Node:
+    """The root: header and body of the frame at a place. `unknown` says why there is no plan."""
+    buffers, buffer, start, size = place.buffers, place.buffer, place.start, place.end
+    end = size if header.fault else start + header.end
 
     def header_nodes() -> list[Node]:
         def build(tiler: Tiler) -> None:
             for field, kind in header.fields:
                 _header_field(field, kind, tiler)
 
-        return Tiler(buffers, 0, 0, end).finish(build, header.fault or "bytes behind the header")
+        return Tiler(buffers, buffer, start, end).finish(build, header.fault or "bytes behind the header")
 
     def nodes() -> list[Node]:
-        found = [Node("header", None, "", buffers, 0, 0, end, header_nodes)] if end else []
+        found = [Node("header", None, "", buffers, buffer, start, end, header_nodes)] if end > start else []
         if plan is None or header.fault:
-            tiler = Tiler(buffers, 0, end, size)
-            tiler.rest(header.fault or unknown or "", always=not size)
+            tiler = Tiler(buffers, buffer, end, size)
+            tiler.rest(header.fault or unknown or "", always=size == start)
             return found + tiler.nodes
-        found.append(Node("body", None, name or "", buffers, 0, end, size, lambda: body_nodes(plan, buffers, 0, end, size)))
+        body = partial(body_nodes, plan, buffers, buffer, end, size)
+        found.append(Node("body", None, name or "", buffers, buffer, end, size, body))
         return found
 
-    return Node(name or "message", None, unknown or "" if plan is None else "", buffers, 0, 0, size, nodes)
+    return Node(name or "message", None, unknown or "" if plan is None else "", buffers, buffer, start, size, nodes)
 
 
 def _header_field(name: str, kind: str, tiler: Tiler) -> None:

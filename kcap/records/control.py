@@ -24,11 +24,16 @@ _VERSION = 0
 """Kafka reads every control body at schema version 0."""
 
 
+def type_of(key: bytes) -> int | None:
+    """The type number in a control record's key: int16 version, int16 type; None where it is too short."""
+    return int.from_bytes(key[2:4], "big", signed=True) if len(key) >= 4 else None
+
+
 def read_control(key: bytes | None, value: bytes | None) -> Control | None:
     """The meaning of a control record; None where the key is too short to hold a type (int16 version, int16 type)."""
-    if key is None or len(key) < 4:
+    type_id = None if key is None else type_of(key)
+    if type_id is None:
         return None
-    type_id = int.from_bytes(key[2:4], "big", signed=True)
     known = TYPES.get(type_id)
     if known is None:
         return Control("UNKNOWN", type_id, None)

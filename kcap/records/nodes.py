@@ -1,16 +1,19 @@
 """Record batches as nodes with byte spans: a span of a buffer in, nodes that tile it out.
 
 Importing this module lets the trees of messages open their records fields. Laws: those of `kcap.decode.nodes`; what a batch
-inflates to is a buffer of its own, and nothing is inflated before a node inside is asked for.
+inflates to is a buffer of its own, and nothing is inflated before a node inside is asked for; keys and values are opened where
+Kafka itself wrote them (`kcap.records.internal`).
 """
 
 from collections.abc import Callable
+from functools import partial
 from struct import Struct
 from typing import Any, Final
 
-from kcap.decode.nodes import Buffers, Node, Tiler
-from kcap.decode.tree import OPENERS
+from kcap.decode.nodes import Node, Tiler
+from kcap.decode.tree import OPENERS, Inside
 from kcap.records.batch import Batch, spans
+from kcap.records.internal import open_internal
 from kcap.records.legacy import read_message
 from kcap.records.magic2 import inflated_limit, read_batch
 from kcap.wire.codecs import inflate
@@ -49,14 +52,15 @@ _MESSAGE: Final = (("offset", "int64"), ("messageSize", "int32"), ("crc", "uint3
 _TIMESTAMPS: Final = frozenset({"baseTimestamp", "maxTimestamp", "timestamp"})
 
 
-def record_set_nodes(buffers: Buffers, buffer: int, start: int, end: int) -> list[Node]:
+def record_set_nodes(place: Inside) -> list[Node]:
     """The batches of a records field and what is behind the last complete one."""
+    buffers, buffer, start, end = place.buffers, place.buffer, place.start, place.end
 
     def build(tiler: Tiler) -> None:
         for at, (first, last, magic) in enumerate(spans(buffers[buffer], start, end)):
             _batch(tiler, at, first, last, magic)
 
-    return Tiler(buffers, buffer, start, end).finish(build, "an incomplete batch")
+    return Tiler(buffers, buffer, start, end, place.topic).finish(build, "an incomplete batch")
 
 
 def _batch(tiler: Tiler, number: int, start: int, end: int, magic: int) -> None:
@@ -64,7 +68,8 @@ def _batch(tiler: Tiler, number: int, start: int, end: int, magic: int) -> None:
     kind, build = ("batch", _magic2) if magic == 2 else ("message", _legacy)
     tiler.cursor.position = end
     said = f"magic {magic}, {end - start} bytes"
-    tiler.add(f"{kind} {number}", start, None, said, lambda: Tiler(buffers, buffer, start, end).finish(build))
+    topic = tiler.topic
+    tiler.add(f"{kind} {number}", start, None, said, lambda: Tiler(buffers, buffer, start, end, topic).finish(build))
 
 
 def _fields(tiler: Tiler, batch: Batch, fields: tuple[tuple[str, str], ...]) -> None:
@@ -94,7 +99,7 @@ def _inflated(tiler: Tiler, codec: int, name: str, start: int, end: int, build: 
     number = tiler.buffers.open(bytes(result.data), tiler.buffer, start, end, name)
     size = len(result.data)
     said = f"{size} bytes" + (f", {result.fault}" if result.fault else "")
-    inner = Tiler(tiler.buffers, number, 0, size)
+    inner = Tiler(tiler.buffers, number, 0, size, tiler.topic)
     return [Node("inflated", None, said, tiler.buffers, number, 0, size, lambda: inner.finish(build))]
 
 
@@ -106,7 +111,7 @@ def _magic2(tiler: Tiler) -> None:
 
     def records(inner: Tiler) -> None:
         for number in range(batch.count):
-            _record(inner, number)
+            _record(inner, number, control=batch.is_control)
 
     if not batch.codec_id:
         records(tiler)
@@ -116,7 +121,7 @@ def _magic2(tiler: Tiler) -> None:
         tiler.add("records", start, None, said, lambda: _inflated(tiler, batch.codec_id, batch.codec, start, end, records))
 
 
-def _record(tiler: Tiler, number: int) -> None:
+def _record(tiler: Tiler, number: int, *, control: bool) -> None:
     cursor = tiler.cursor
     start = cursor.position
     size = tiler.varint("length")
@@ -126,17 +131,18 @@ def _record(tiler: Tiler, number: int) -> None:
         cursor.position = start
         raise short_of("record", start)
     cursor.position = end
-    buffers, buffer = tiler.buffers, tiler.buffer
-    tiler.add(f"record {number}", start, None, "", lambda: Tiler(buffers, buffer, start, end).finish(_inside_record))
+    inside = Tiler(tiler.buffers, tiler.buffer, start, end, tiler.topic)
+    tiler.add(f"record {number}", start, None, "", lambda: inside.finish(partial(_inside_record, control=control)))
 
 
-def _inside_record(tiler: Tiler) -> None:
+def _inside_record(tiler: Tiler, *, control: bool) -> None:
     tiler.varint("length")
     tiler.fixed("attributes", _FORMS["int8"], "int8")
     tiler.varint("timestampDelta", long=True)
     tiler.varint("offsetDelta")
     _varint_bytes(tiler, "key")
     _varint_bytes(tiler, "value")
+    open_internal(tiler.nodes[-2], tiler.nodes[-1], tiler.topic, control=control)
     for _ in range(tiler.varint("headersCount")):
         _varint_bytes(tiler, "headerKey", text=True)
         _varint_bytes(tiler, "headerValue")
@@ -172,6 +178,7 @@ def _legacy(tiler: Tiler) -> None:
         start = cursor.position
         (size,) = cursor.read(_INT32)
         _sized(tiler, name, start, size)
+    open_internal(tiler.nodes[-2], tiler.nodes[-1], tiler.topic, control=False)
     if batch.codec_id:
         node = tiler.nodes[-1]
         first, last = node.start + _INT32.size, node.end

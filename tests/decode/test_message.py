@@ -1,5 +1,7 @@
 """Whole messages: headers, negotiation, blobs, and the promise that bytes never raise."""
 
+from struct import pack
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -7,6 +9,7 @@ from hypothesis import strategies as st
 import kcap
 from kcap.errors import UsageError
 from tests.decode.samples import decode, sample, vectors
+from tests.decode.trees import check
 
 
 def test_headers() -> None:
@@ -113,3 +116,16 @@ def test_any_blob(data: st.DataObject, name: str) -> None:
     message = kcap.decode_data(name, data.draw(st.binary(max_size=60)))
     message.to_json()
     assert message.undecoded is None or message.undecoded
+
+
+def test_an_envelope_shows_the_request_inside() -> None:
+    """KIP-590: a broker hands a client's request on to the controller, header and all."""
+    inner = b"\0\3\0\1\0\0\0\1\0\4test\0\0\0\1\0\5test1"
+    body = bytes([len(inner) + 1]) + inner + b"\0" + b"\5\x7f\0\0\1" + b"\0"
+    root = kcap.decode_request(pack(">hhih", 58, 0, 9, -1) + b"\0" + body).tree()
+    check(root)
+    found = root.find("body", "RequestData", "request", "MetadataRequest", "body", "Topics", "[0]", "Name")
+    assert found is not None
+    assert found.value == "test1"
+    assert root.buffers[found.buffer][found.start : found.end] == b"\0\5test1"
+    assert root.buffers.entries[found.buffer].how == "envelope"
