@@ -12,7 +12,7 @@ from typing import Any, Final
 from kcap.decode.nodes import Node, Tiler
 from kcap.decode.tree import Inside
 from kcap.limits import INFLATED_BYTES_MAX
-from kcap.wire.codecs import inflate
+from kcap.wire.codecs import codec_name, inflate
 from kcap.wire.text import decode_text
 from kcap.wire.varints import DamageError
 
@@ -39,37 +39,21 @@ def metrics_data() -> Any:
 
 def pushed(inside: Inside) -> Sequence[Node]:
     """The metrics of a PushTelemetry request, inflated by the codec that stands before them."""
+    buffers, span = inside.buffers, (inside.buffer, inside.start, inside.end)
     codec = next((node.value for node in inside.before if node.name == "CompressionType"), 0)
-    buffers = inside.buffers
-    descriptor = metrics_data()
-    said = "" if descriptor else MISSING
-    if not codec:
-        tiler = Tiler(buffers, inside.buffer, inside.start, inside.end)
-        inner = tiler.finish(partial(message_nodes, descriptor=descriptor, depth=0))
-        return [Node("MetricsData", None, said, buffers, inside.buffer, inside.start, inside.end, lambda: inner)]
     result = inflate(codec, inside.data, INFLATED_BYTES_MAX)
+    said = f"{inside.end - inside.start} bytes" + (f", {result.fault}" if result.fault else "")
     if not result.data:
-        return [Node("undecoded", inside.data, result.fault or "", buffers, inside.buffer, inside.start, inside.end)]
-    number = buffers.open(bytes(result.data), inside.buffer, inside.start, inside.end, "inflated")
-    size = len(result.data)
+        return [Node("metrics", inside.data, said, buffers, *span)]
+    data = bytes(result.data)
+    number, descriptor = buffers.open(data, *span, codec_name(codec)), metrics_data()
 
-    def nodes() -> list[Node]:
-        return Tiler(buffers, number, 0, size).finish(partial(message_nodes, descriptor=descriptor, depth=0))
+    def fields() -> list[Node]:
+        return Tiler(buffers, number, 0, len(data)).finish(partial(message_nodes, descriptor=descriptor, depth=0))
 
-    words = f"{size} bytes" + (f", {result.fault}" if result.fault else "") + (f"; {said}" if said else "")
-    data = Node("MetricsData", None, words, buffers, number, 0, size, nodes)
-    return [
-        Node(
-            "metrics",
-            None,
-            f"{inside.end - inside.start} bytes",
-            buffers,
-            inside.buffer,
-            inside.start,
-            inside.end,
-            lambda: [data],
-        )
-    ]
+    words = f"{len(data)} bytes" + ("" if descriptor else f"; {MISSING}")
+    root = Node("MetricsData", None, words, buffers, number, 0, len(data), fields)
+    return [Node("metrics", None, said, buffers, *span, lambda: [root])]
 
 
 def message_nodes(tiler: Tiler, *, descriptor: Any, depth: int) -> None:

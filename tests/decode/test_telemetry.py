@@ -59,7 +59,7 @@ def test_without_the_extra_fields_have_numbers(monkeypatch: pytest.MonkeyPatch) 
     root = push(data, 0).tree()
     check(root)
     found = next(node for node in walk(root) if node.name == "MetricsData")
-    assert found.words == telemetry.MISSING
+    assert found.words.endswith(telemetry.MISSING)
     assert found.children[0].name == "field 1"
 
 
