@@ -109,13 +109,13 @@ class Tiler:
         self.nodes.append(node)
         return node
 
-    def fixed(self, name: str, form: Struct, kind: str = "", key: str = "") -> Any:
-        """A node of one fixed-size value; `key` is the field name that words go by, where it is another."""
+    def fixed(self, name: str, form: Struct, kind: str = "", key: str = "", message: str = "") -> Any:
+        """A node of one fixed-size value; words go by the field name `key`, where it is another, and the message."""
         start = self.cursor.position
         (value,) = self.cursor.read(form)
         if kind == "uuid":
             value = uuid_text(value)
-        self.add(name, start, value, words(key or name, kind, value))
+        self.add(name, start, value, words(key or name, kind, value, message))
         return value
 
     def uvarint(self, name: str) -> int:

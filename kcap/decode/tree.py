@@ -122,7 +122,7 @@ class _Body:
         for field, key, kind in zip(label.names, label.keys, label.types, strict=True):
             form = single(field, key, kind).unpack
             assert form is not None
-            tiler.fixed(name or field, form, kind, field)
+            tiler.fixed(name or field, form, kind, field, self.plan.message)
 
     def string(self, name: str, compact: bool, tiler: Tiler) -> None:
         cursor = tiler.cursor
@@ -199,7 +199,7 @@ class _Body:
             count = tiler.cursor.read_size(compact=ARRAYS[op], width=4)
             tiler.add("count", at, count, "null" if count < 0 else str(count))
             if loop < body:
-                label = single("", "", kind)
+                label = single(self.plan.labels[pc].names[0], "", kind)
                 for index in range(count):
                     self.unpacked(label, tiler, f"[{index}]")
             elif kind in ("string", "bytes"):

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from kcap.schema.errors import error_name
+from kcap.schema.errors import error_name, retriable
 from kcap.schema.quirks import ERROR_SUFFIX
 from kcap.schema.registry import api_name
 from kcap.wire.codecs import CODECS
@@ -41,13 +41,29 @@ def _numbered(names: tuple[str, ...]) -> Callable[[Any], str]:
     return _named(dict(enumerate(names)))
 
 
+_ACL_RESOURCES: Final = _numbered(
+    ("unknown", "any", "topic", "group", "cluster", "transactional id", "delegation token", "user")
+)
+_CONFIG_RESOURCES: Final = _named(
+    {0: "unknown", 2: "topic", 4: "broker", 8: "broker logger", 16: "client metrics", 32: "group"}
+)
+"""ResourceType.java of ACLs, and ConfigResource.Type."""
+
+
 def _api(value: Any) -> str:
     return f"{value} {api_name(value) or 'unknown'}"
 
 
 def error_words(value: int) -> str:
-    """An error code with Kafka's name."""
-    return f"{value} {error_name(value) or 'unknown'}"
+    """An error code with Kafka's name, and whether clients may try again."""
+    return f"{value} {error_name(value) or 'unknown'}" + (" (retriable)" if retriable(value) else "")
+
+
+def _allowed(value: Any) -> str:
+    """A bit field of ACL operations (KIP-430); the smallest int32 says that nobody asked."""
+    if value == -(1 << 31):
+        return f"{value} not asked for"
+    return f"{value} " + (", ".join(name for bit, name in enumerate(_OPERATIONS) if value >> bit & 1) or "none")
 
 
 def timestamp_words(value: int) -> str:
@@ -85,17 +101,42 @@ _FIELDS: Final[dict[str, Callable[[Any], str]]] = {
             "group config",
         )
     ),
+    "ConfigType": _numbered(("unknown", "boolean", "string", "int", "short", "long", "double", "list", "class", "password")),
     "Operation": _numbered(_OPERATIONS),
+    "AuthorizedOperations": _allowed,
+    "ClusterAuthorizedOperations": _allowed,
+    "TopicAuthorizedOperations": _allowed,
+    "MatchType": _numbered(("exact name", "default", "any name")),
+    "EndpointType": _numbered(("unknown", "brokers", "controllers")),
+    "UpgradeType": _numbered(("unknown", "upgrade", "safe downgrade", "unsafe downgrade")),
+    "MemberType": _named({-1: "unknown", 0: "classic", 1: "consumer"}),
+    "LeaderRecoveryState": _numbered(("recovered", "recovering")),
+    "TransactionStatus": _numbered(
+        ("empty", "ongoing", "prepare commit", "prepare abort", "complete commit", "complete abort", "dead", "prepare fence")
+    ),
+    "AcknowledgeTypes": _numbered(("gap", "accept", "release", "reject", "renew")),
+    "ShareAcquireMode": _numbered(("batch optimized", "record limit")),
+    "DeliveryState": _named({0: "available", 2: "acknowledged", 4: "archived"}),
+    "RemoteLogSegmentState": _numbered(("copy started", "copy finished", "delete started", "delete finished")),
+    "RemotePartitionDeleteState": _numbered(("delete marked", "delete started", "delete finished")),
+    "ZkMigrationState": _numbered(("none", "pre-migration", "migration", "post-migration", "post-migration done")),
+    "AcceptedCompressionTypes": _numbered(CODECS),
     "SessionEpoch": _named({-1: "no session", 0: "new session"}),
     "ShareSessionEpoch": _named({-1: "close session", 0: "new session"}),
     "Timestamp": _named({-1: "latest", -2: "earliest", -3: "max timestamp", -4: "earliest local", -5: "latest tiered"}),
 }
 """Field name -> words. Sources: ListOffsetsRequest, FindCoordinatorRequest, CompressionType, ElectionType, ScramMechanism,
-PatternType, AclPermissionType, AclOperation, AlterConfigOp, DescribeConfigsResponse.ConfigSource (all .java)."""
+PatternType, AclPermissionType, AclOperation, AlterConfigOp, DescribeConfigsResponse.ConfigSource and ConfigType,
+DescribeClientQuotasRequest, DescribeClusterRequest, FeatureUpdate.UpgradeType, ConsumerGroupDescribeResponse.json,
+LeaderRecoveryState, TransactionState, AcknowledgeType, ShareAcquireMode, ShareFetch state machine, RemoteLogSegmentState,
+RemotePartitionDeleteState, ZkMigrationState (all .java but the one)."""
+
+_ACL_MESSAGES: Final = ("AccessControl", "CreateAcls", "DeleteAcls", "DescribeAcls")
+"""How messages begin whose resource types are those of ACLs; in all others they are those of configs."""
 
 
-def words(name: str, kind: str, value: Any) -> str:
-    """What a person reads for the value of a field; empty for structs."""
+def words(name: str, kind: str, value: Any, message: str = "") -> str:
+    """What a person reads for the value of a field of a message; empty for structs."""
     if value is None:
         return "null"
     if isinstance(value, bytes | bytearray):
@@ -104,6 +145,8 @@ def words(name: str, kind: str, value: Any) -> str:
         return error_words(value)
     if isinstance(value, bool):
         return "true" if value else "false"
+    if name.startswith("ResourceType") and kind == "int8":
+        return (_ACL_RESOURCES if message.startswith(_ACL_MESSAGES) else _CONFIG_RESOURCES)(value)
     shown = _FIELDS[name](value) if name in _FIELDS else str(value)
     if kind == "int64" and shown == str(value):
         return timestamp_words(value) if name.endswith(("Ms", "Timestamp")) else shown

@@ -1,12 +1,18 @@
 """Values in words."""
 
 from kcap.decode.words import _FIELDS, timestamp_words, words
-from tests.decode.test_slots import all_fields
+from kcap.schema.facts import Field, message, message_names
 
 
 def test_what_people_read() -> None:
     """Names for codes, times for timestamps, sizes for bytes, plain numbers for the rest."""
-    assert words("ErrorCode", "int16", 6) == "6 NOT_LEADER_OR_FOLLOWER"
+    assert words("ErrorCode", "int16", 6) == "6 NOT_LEADER_OR_FOLLOWER (retriable)"
+    assert words("ErrorCode", "int16", 10) == "10 MESSAGE_TOO_LARGE"
+    assert words("ResourceType", "int8", 2, "DescribeConfigsRequest") == "2 topic"
+    assert words("ResourceType", "int8", 4, "CreateAclsRequest") == "4 cluster"
+    assert words("ResourceType", "int8", 4, "ConfigRecord") == "4 broker"
+    assert words("TopicAuthorizedOperations", "int32", 0b1011000) == "88 read, write, delete"
+    assert words("TopicAuthorizedOperations", "int32", -(1 << 31)) == "-2147483648 not asked for"
     assert words("PartitionErrorCode", "int16", 9999) == "9999 unknown"
     assert words("ApiKey", "int16", 1) == "1 Fetch"
     assert words("Acks", "int16", -1) == "-1 all"
@@ -26,7 +32,18 @@ def test_what_people_read() -> None:
 
 def test_every_table_is_about_a_field() -> None:
     """A name that no message has is a mistake."""
-    names = {field.name for _, _, field in all_fields()} | {"RequestApiKey"}
+    names = {"RequestApiKey"}
+
+    def walk(fields: tuple[Field, ...]) -> None:
+        for field in fields:
+            names.add(field.name)
+            walk(field.fields)
+
+    for name in message_names():
+        found = message(name)
+        for variant in found.variants if found else ():
+            for fields in (variant.fields, *variant.structs.values()):
+                walk(fields)
     assert set(_FIELDS) <= names
 
 
