@@ -1,0 +1,1 @@
+"""The display filter: text in, a condition on an exchange out."""

@@ -1,0 +1,60 @@
+"""The grammar of display filters, and what to call its parts when something else was expected.
+
+Text in, lark's tree out. Wireshark's spelling (wireshark-filter(4)): words and signs for operators, a bare name for presence.
+"""
+
+from functools import cache
+from typing import Final
+
+from lark import Lark
+
+GRAMMAR: Final = r"""
+start: or
+?or: xor (("||" | "or") xor)*
+?xor: and (("^^" | "xor") and)*
+?and: not (("&&" | "and") not)*
+?not: ("!" | "not") not -> negated | test
+?test: "(" or ")" | quantifier relation | relation
+?relation: operand -> present
+    | operand OPERATOR value -> compare
+    | operand "in" "{" item ("," item | item)* "}" -> member
+    | operand ("not" | "!") "in" "{" item ("," item | item)* "}" -> stranger
+quantifier: QUANTIFIER
+?operand: name | WORD "(" operand ")" -> call
+name: WORD
+value: literal | WORD "(" operand ")" -> call
+item: literal | literal ".." literal -> range
+literal: WORD -> word | STRING -> quoted | REGEX -> quoted
+
+QUANTIFIER.2: /(any|all)(?=\s+[A-Za-z])/
+OPERATOR.2: /===|==|!==|!=|~=|<=|>=|<|>|~/ | /(eq|ne|any_eq|all_eq|any_ne|all_ne|lt|le|gt|ge|contains|matches)\b(?!\s*\()/
+STRING: /"(\\.|[^"\\])*"/ | /'(\\.|[^'\\])*'/
+REGEX.1: /r"[^"]*"/
+WORD: /(?:[A-Za-z0-9_:\/+\-]|\.(?!\.))+/
+
+%import common.WS
+%ignore WS
+"""
+
+NAMES: Final = {
+    "OPERATOR": "an operator (== != < > contains matches in)",
+    "WORD": "a name or a value",
+    "STRING": "a text in quotes",
+    "LPAR": "(",
+    "RPAR": ")",
+    "LBRACE": "{",
+    "RBRACE": "}",
+    "COMMA": ",",
+    "$END": "the end",
+    "AND": "and",
+    "OR": "or",
+    "NOT": "not",
+    "IN": "in",
+}
+"""Terminal -> what people call it; those that are not here are not offered."""
+
+
+@cache
+def parser() -> Lark:
+    """The parser, made on first use: some 20 ms."""
+    return Lark(GRAMMAR, parser="lalr", lexer="contextual", propagate_positions=True, maybe_placeholders=False)

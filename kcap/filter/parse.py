@@ -1,0 +1,271 @@
+"""Display filters: text in, a checked tree out.
+
+Law: every text gives a tree or one `FilterError` that says where the fault is, what was expected there, what was likely meant.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import re2
+from lark import Token, Tree
+from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedToken
+
+from kcap.errors import UsageError
+from kcap.filter.fields import lookup, named_values, names_like, nearest
+from kcap.filter.grammar import NAMES, parser
+from kcap.filter.nodes import And, Call, Compare, Deep, Field, Filter, Member, Not, Operand, Or, Present, Value, Xor
+from kcap.filter.values import value_of
+
+OPERATORS: Final = {
+    "==": ("==", False), "eq": ("==", False), "any_eq": ("==", False), "===": ("==", True), "all_eq": ("==", True),
+    "!=": ("!=", True), "ne": ("!=", True), "all_ne": ("!=", True), "!==": ("!=", False), "any_ne": ("!=", False),
+    "~=": ("!=", False),
+    "<": ("<", False), "lt": ("<", False), "<=": ("<=", False), "le": ("<=", False),
+    ">": (">", False), "gt": (">", False), ">=": (">=", False), "ge": (">=", False),
+    "contains": ("contains", False), "matches": ("matches", False), "~": ("matches", False),
+}  # fmt: skip
+"""Spelling -> operator, and whether all entries must hold (wireshark-filter(4): `!=` is true when none is equal)."""
+ON_TEXT: Final = frozenset({"contains", "matches"})
+ORDERING: Final = frozenset({"<", "<=", ">", ">="})
+FUNCTIONS: Final = {"len": "text", "lower": "text", "upper": "text", "count": "", "abs": "number"}
+"""Function -> kind of what it takes, empty for any."""
+FILTER_MAX: Final = 10_000
+"""Characters of a filter; nobody types more, and nesting is bounded with them."""
+DEPTH_MAX: Final = 100
+
+
+class FilterError(UsageError):
+    """A filter that cannot be; the message has the text with a caret under the fault."""
+
+    def __init__(self, text: str, start: int, end: int, reason: str) -> None:
+        self.text, self.start, self.end, self.reason = text, start, max(end, start + 1), reason
+        line = " ".join(text.split("\n"))
+        super().__init__(f"{reason}\n  {line}\n  {' ' * start}^{'~' * (self.end - start - 1)}")
+
+
+def parse(text: str) -> Filter | None:
+    """The tree of a filter; None for an empty one, which everything passes. Raises FilterError."""
+    if not text.strip():
+        return None
+    if len(text) > FILTER_MAX:
+        raise FilterError(text[:60], 0, 1, f"a filter of more than {FILTER_MAX} characters")
+    try:
+        tree = parser().parse(text)
+    except UnexpectedInput as error:
+        raise _unexpected(text, error) from None
+    return _Builder(text).condition(tree.children[0], 0)
+
+
+def _unexpected(text: str, error: UnexpectedInput) -> FilterError:
+    found: Any = error.pos_in_stream
+    start = len(text) if found is None or found < 0 else found
+    end = start + 1
+    if isinstance(error, UnexpectedToken):
+        if error.token.type == "$END":
+            start, end = len(text), len(text) + 1
+        else:
+            end = start + len(error.token)
+        expected = set(error.accepts or error.expected)
+    elif isinstance(error, UnexpectedCharacters):
+        expected = set(error.allowed or ())
+    else:
+        expected = set()
+    words = [shown for name, shown in NAMES.items() if name in expected]
+    if text[start : start + 1] == "=" and "OPERATOR" in expected:
+        return FilterError(text, start, end, "one = is no operator; did you mean ==?")
+    if not start:
+        return FilterError(text, start, end, "a filter begins with a name")
+    if start >= len(text):
+        return FilterError(text, start, end, f"the filter ends where {_any_of(words)} is expected")
+    return FilterError(text, start, end, f"{_any_of(words)} is expected here")
+
+
+def _any_of(words: Sequence[str]) -> str:
+    return " or ".join([", ".join(words[:-1]), words[-1]]) if len(words) > 1 else words[0] if words else "something else"
+
+
+class _Builder:
+    """Turns lark's tree into a checked one."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def fault(self, at: "Tree[Token] | Token", reason: str) -> FilterError:
+        if isinstance(at, Token):
+            start, end = at.start_pos or 0, at.end_pos or 0
+        else:
+            start, end = at.meta.start_pos, at.meta.end_pos
+        return FilterError(self.text, start, end, reason)
+
+    # -- conditions ---------------------------------------------------------------------------------------------------
+    def condition(self, tree: Any, depth: int) -> Filter:
+        """A condition."""
+        if depth > DEPTH_MAX:
+            raise self.fault(tree, f"more than {DEPTH_MAX} conditions inside each other")
+        kind, parts = tree.data, tree.children
+        joins: dict[str, Callable[[Filter, Filter], Filter]] = {"or": Or, "xor": Xor, "and": And}
+        if kind in joins:
+            found = self.condition(parts[0], depth + 1)
+            for part in parts[1:]:
+                found = joins[kind](found, self.condition(part, depth + 1))
+            return found
+        if kind == "negated":
+            return Not(self.condition(parts[-1], depth + 1))
+        if kind == "test":
+            return self.relation(parts[1], str(parts[0].children[0]))
+        return self.relation(tree, "")
+
+    def relation(self, tree: Any, quantifier: str) -> Filter:
+        """A comparison, a membership, or that there is a value."""
+        kind, parts = tree.data, tree.children
+        if kind not in ("present", "compare", "member", "stranger"):
+            raise self.fault(tree, f"{quantifier} goes before one comparison")
+        of = self.operand(parts[0])
+        if kind == "present":
+            if quantifier:
+                raise self.fault(tree, f"{quantifier} needs a comparison")
+            return Present(of)
+        if kind == "compare":
+            return self.compare(of, parts[0], parts[1], parts[2], quantifier)
+        found: Filter = self.member(of, parts, quantifier)
+        return Not(found) if kind == "stranger" else found
+
+    def compare(self, of: Operand, named: Any, sign: Token, value: Any, quantifier: str) -> Filter:
+        """An operator and what is compared."""
+        operator, every = OPERATORS[str(sign)]
+        every = quantifier == "all" if quantifier else every
+        kind = kind_of(of)
+        if kind == "struct":
+            raise self.fault(named, f"{said(of)} holds other fields; name one of them")
+        if operator in ON_TEXT and kind not in ("text", "address"):
+            raise self.fault(sign, f"{sign} is for text; {said(of)} is no text")
+        if operator in ORDERING and kind in ("flag", "address"):
+            raise self.fault(sign, f"{said(of)} has no order; == and != are for it")
+        (inner,) = value.children
+        if inner.data == "call":
+            return Compare(of, operator, self.other(of, inner, kind, operator), every)
+        token = inner.children[0]
+        if inner.data == "word" and operator not in ON_TEXT:
+            other = self.as_field(of, str(token), kind)
+            if other is not None:
+                return Compare(of, operator, other, every)
+        return Compare(of, operator, self.value(of, inner, operator), every)
+
+    def member(self, of: Operand, parts: Sequence[Any], quantifier: str) -> Member:
+        """A set of values and ranges."""
+        values: list[Value] = []
+        ranges: list[tuple[Value, Value]] = []
+        for item in parts[1:]:
+            if not isinstance(item, Tree) or item.data not in ("item", "range"):
+                continue
+            ends = [self.value(of, literal, "==") for literal in item.children]
+            if item.data == "range":
+                if kind_of(of) in ("flag", "address") or not all(isinstance(end, type(ends[0]) | int | float) for end in ends):
+                    raise self.fault(item, f"{said(of)} has no ranges")
+                ranges.append((ends[0], ends[1]))
+            else:
+                values.append(ends[0])
+        return Member(of, tuple(values), tuple(ranges), quantifier == "all")
+
+    # -- operands -----------------------------------------------------------------------------------------------------
+    def operand(self, tree: Any) -> Operand:
+        """A field or a function of one."""
+        if tree.data == "call":
+            return self.call(tree)
+        name = tree.children[0]
+        found = lookup(str(name))
+        if found is None:
+            raise self.fault(name, f"no field is called {str(name)!r}{nearest(str(name), names_like(str(name)))}")
+        return found
+
+    def call(self, tree: Any) -> Call:
+        """A function."""
+        name, inner = tree.children
+        takes = FUNCTIONS.get(str(name))
+        if takes is None:
+            raise self.fault(name, f"no function is called {str(name)!r}; there are {', '.join(FUNCTIONS)}")
+        of = self.operand(inner)
+        if takes and kind_of(of) != takes:
+            raise self.fault(inner, f"{name} is for {takes}; {said(of)} is no {takes}")
+        return Call(str(name), of)
+
+    def other(self, of: Operand, tree: Any, kind: str, operator: str) -> Operand:
+        """The other side of a comparison, where it is no plain value."""
+        found = self.call(tree)
+        if kind_of(found) != kind or operator in ON_TEXT:
+            raise self.fault(tree, f"{said(of)} is no {kind_of(found)}")
+        return found
+
+    @staticmethod
+    def as_field(of: Operand, word: str, kind: str) -> Operand | None:
+        """A word that names another column of numbers or times; words that are values of the left side come first."""
+        if kind not in ("number", "time") or (isinstance(of, Field) and word.lower() in named_values(of.columns[0])):
+            return None
+        found = lookup(word)
+        return found if found is not None and kind_of(found) == kind else None
+
+    def value(self, of: Operand, literal: Any, operator: str) -> Value:
+        """A value for an operand."""
+        token = literal.children[0]
+        quoted = literal.data == "quoted"
+        text = unquoted(str(token)) if quoted else str(token)
+        if operator == "matches":
+            try:
+                pattern(text)
+            except re2.error as error:
+                reason = error.args[0].decode(errors="replace") if isinstance(error.args[0], bytes) else error.args[0]
+                raise self.fault(token, f"no regular expression: {reason}") from None
+            return text
+        if operator == "contains":
+            return text
+        try:
+            return value_of(text, self.stand_in(of))
+        except ValueError as error:
+            raise self.fault(token, str(error)) from None
+
+    @staticmethod
+    def stand_in(of: Operand) -> Field:
+        """A field whose values are those of the operand."""
+        if isinstance(of, Field):
+            return of
+        if isinstance(of, Deep):
+            code = "error_code" if of.path[-1].lower().endswith("errorcode") else f"{of.side}.{'.'.join(of.path)}"
+            return Field(said(of), of.kind, (code,))
+        return Field(said(of), kind_of(of), (said(of),))
+
+
+def pattern(text: str) -> Any:
+    """A regular expression as `matches` takes it: RE2's, capitals and small letters alike. Raises re2.error."""
+    options = re2.Options()
+    options.log_errors, options.case_sensitive = False, False
+    return re2.compile(text, options)
+
+
+def kind_of(operand: Operand) -> str:
+    """The kind of an operand's values."""
+    if isinstance(operand, Call):
+        return "number" if operand.function in ("len", "count", "abs") else "text"
+    return operand.kind
+
+
+def said(operand: Operand) -> str:
+    """An operand as it is written."""
+    if isinstance(operand, Call):
+        return f"{operand.function}({said(operand.of)})"
+    return operand.name if isinstance(operand, Field) else ".".join([operand.side, *operand.path])
+
+
+def unquoted(text: str) -> str:
+    """What stands in quotes; a backslash takes the next sign as it is, save in r"..."."""
+    if text.startswith("r"):
+        return text[2:-1]
+    out, escaped = [], False
+    for sign in text[1:-1]:
+        if escaped:
+            out.append({"n": "\n", "t": "\t"}.get(sign, sign) if sign in "nt\"'\\" else "\\" + sign)
+            escaped = False
+        elif sign == "\\":
+            escaped = True
+        else:
+            out.append(sign)
+    return "".join(out)
