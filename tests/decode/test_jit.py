@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from kcap.decode.projection import Projection, project
+from kcap.decode.projection import MALFORMED, SHORT, Projection, project
 from tests.decode.samples import body_of, program, sample
 
 pytest.importorskip("numba")
@@ -38,6 +38,20 @@ def test_wrapped_messages_grow_too() -> None:
     assert len(result.wrapped[0]) == 300
     assert result.column("codecs") == [2]
     assert result.column("record_count") == [0]
+
+
+def test_both_know_what_was_not_read_to_its_end() -> None:
+    some = [vector for vector in sample("messages") if body_of(vector)][::7]
+    buffer, starts, ends = bytearray(), [], []
+    for at, vector in enumerate(some):
+        starts.append(len(buffer))
+        buffer += body_of(vector)
+        ends.append(len(buffer) - at % 2)
+    numbers = [program(vector) for vector in some]
+    plain, jitted = project(buffer, starts, ends, numbers, engine="plain"), project(buffer, starts, ends, numbers, engine="jit")
+    assert plain.unread() == jitted.unread()
+    assert 0 < len(plain.unread()) < len(some)
+    assert plain.unread() == [at for at, ended in enumerate(plain.status) if ended in (SHORT, MALFORMED)]
 
 
 def test_a_stale_cache_is_noticed() -> None:
