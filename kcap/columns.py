@@ -221,6 +221,41 @@ detail string of the first sighting
 count int64 sightings
 """)
 
+PARTITIONS = _table("""
+connection string uid of the connection
+exchange int64 number within the connection
+time timestamp first byte of the request (of the response for an orphan)
+api_key int16 request header
+group_id string? group that the partition is asked for, or of the message
+topic string? name, by the message or by what the capture tells of its id
+topic_id string? as the message has it, null where the version has none
+partition int32 number within the topic
+error_code int16? of this partition, null where there is no answer
+error string? Kafka's name of error_code
+fetch_offset int64? where a Fetch reads from: as the request says, or as its session holds (KIP-227)
+base_offset int64? where a Produce was put; the offset that ListOffsets or OffsetForLeaderEpoch found
+high_watermark int64? of the response
+last_stable_offset int64? of the response
+log_start_offset int64? of the response; low watermark of DeleteRecords
+committed_offset int64? of OffsetCommit, TxnOffsetCommit and OffsetFetch
+timestamp_ms int64? of ListOffsets (-2 and below are its special questions), of a commit; log append time of a Produce
+leader_epoch int32? of the response, or of the request where that has none
+batches int32? record batches, of a Produce request or a Fetch response
+records int64? records, from batch headers
+bytes int64? bytes of record batches
+codec string? compression of the first batch
+magic int8? format of the first batch
+producer_id int64? of the first batch
+producer_epoch int16? of the first batch
+base_sequence int32? of the first batch
+mixed_codec bool? the batches are not all of one codec
+timestamp_type string? CreateTime or LogAppendTime, of the first batch
+first_timestamp_ms int64? of the first record, as its batch's header tells
+max_timestamp_ms int64? largest of the batches' headers
+crc_ok bool? the checksums of all batches are those of their bytes
+lag int64? of a Fetch: high watermark less the position behind this response
+""")
+
 RECORDS = _table("""
 connection string uid of the connection
 exchange int64 number within the connection
@@ -241,6 +276,43 @@ key binary? the key, where payloads are asked for
 value binary? the value, where payloads are asked for
 """)
 
+NEGOTIATIONS = _table("""
+connection string uid of the connection
+client_ip string address of the client
+client_port int32 TCP port of the client
+server_ip string address of the Kafka broker
+server_port int32 TCP port of the Kafka broker
+software_name string? from the connection's ApiVersions request (KIP-511)
+software_version string? from the connection's ApiVersions request (KIP-511)
+api_key int16 request header
+api string? Kafka's name of the API, null for unknown keys
+broker_min int16? first version that the broker offers, to this connection or else to another; null where it offers none
+broker_max int16? last version that the broker offers
+versions list<int64> versions that the connection used, rising
+count int64 requests
+verdict string? the worst of their verdicts: ok, not_highest, unnegotiated, above_broker_max, below_broker_min
+""")
+
+TOPIC_NAMES = _table("""
+topic_id string as Kafka prints it
+topic string name of the topic
+cluster_id string? of the broker that told it
+connection string uid of the connection on which it was told first
+exchange int64 number of that exchange
+""")
+
+BROKERS = _table("""
+cluster_id string? the cluster's, where the message that told has it
+broker_id int32 node id
+host string name or address that clients are told
+port int32 port that clients are told
+rack string? rack of the broker
+server_ip string? address of the capture that is proven to be this endpoint
+server_port int32? its port
+connection string uid of the connection on which it was told first
+exchange int64 number of that exchange
+""")
+
 PAYLOADS = frozenset({"key", "value"})
 """Columns of `records` that are there only where they are asked for."""
 
@@ -249,6 +321,10 @@ TABLES = {
     "connections": CONNECTIONS,
     "captures": CAPTURES,
     "weirds": WEIRDS,
+    "partitions": PARTITIONS,
     "records": RECORDS,
+    "negotiations": NEGOTIATIONS,
+    "topic_names": TOPIC_NAMES,
+    "brokers": BROKERS,
 }
 """Every table that exists, by name."""

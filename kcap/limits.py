@@ -154,17 +154,23 @@ INFLATED_RATIO_MAX = 64
 LANE_AFTER_PACKETS = 30_000
 """Packets read by the compiled parser after which the lane is loaded: that takes 0.15 s, which it saves on 50,000 packets."""
 
-LANE_PACKETS = 512
-"""Packets walked between looks at which connections may enter the lane: a look costs some 50 us, a new connection waits for
-half of them."""
+LARGE_BYTES = 32 << 20
+"""A capture of this size on disk will pay for all compiled parts; they are loaded as soon as the first rows are out."""
+
+JIT_SOON_BYTES = 256 << 10
+"""JIT_AFTER_BYTES in files of a capture that is known to be large: enough for first rows."""
+
+LANE_PACKETS = 4096
+"""Packets walked between looks at which connections may enter the lane: a look costs some 50 us, one that the machines have to
+open waits for half of them, unless it shows much of itself (LANE_PATIENCE)."""
 
 LANE_PATIENCE = 8
 """Packets of one direction of a connection outside the lane between two looks, doubled within a batch: a new connection that
 begins
 with a burst should not stay outside for all of it."""
 
-LANE_CONNECTIONS = 4096
-"""Connections in the lane, some 5 KiB each; more than that stay with the machines."""
+LANE_CONNECTIONS = 1 << 15
+"""Connections in the lane, some 1 KiB each; more than that stay with the machines."""
 
 LANE_FRAME_MAX = 1 << 20
 """Larger frames stay with the machines when they span packets: room for the whole frame is kept from its first byte on."""
@@ -176,10 +182,47 @@ told otherwise."""
 LANE_NAMES = 10_000
 """Client ids after which those are forgotten that nobody in the lane has: some clients make one up for each connection."""
 
-LANE_WAIT_MAX = 256
-"""Looks that a connection stays away at most which had to leave the lane; it doubles each time."""
+LANE_WAIT = 256
+LANE_WAIT_MAX = 1 << 16
+"""Packets of all connections that one stays away which had to leave the lane; they double each time, up to the second number.
+Leaving and entering cost as much as some 50 of its packets."""
 
 LANE_MOVED_BODY = 4 << 10
 LANE_MOVED_BYTES = 1 << 20
 """Bodies up to this size, and this many bytes in all, go over to the next batch with a request that still waits; others leave
 their values."""
+
+# --- facts of the whole capture --------------------------------------------------------------------------------------
+PRINCIPAL_BYTES_MAX = 1 << 10
+"""A longer name of a user is not believed: what stands there is no name (Kafka's own limit for resource names is 249)."""
+
+TEACHING_BODY_BYTES = 512
+"""Bodies up to this size stay with a request whose row comes in a later batch: those that tell who asks (ApiVersions, logins)
+are smaller, but for some bearer tokens."""
+
+TOPIC_NAMES_KEPT = 1_000_000
+"""Topic ids whose names are remembered, some 300 bytes each; KRaft clusters are tested with as many partitions."""
+
+BROKERS_KEPT = 100_000
+"""Endpoints of brokers that are remembered; large estates have some thousands."""
+
+ANSWERS_KEPT = 4096
+"""Bodies told apart to read equal ones once; forgotten together, which costs reading them again."""
+
+SOFTWARE_KEPT = 1024
+"""Client libraries (name and version) whose use of versions is remembered, 4 KiB each; a fleet has some dozens."""
+
+FETCH_PARTITIONS_KEPT = 1_000_000
+"""Partitions of all fetch sessions of a connection that are remembered; Kafka's max.incremental.fetch.session.cache.slots
+holds sessions of any size, a follower's has every partition it follows."""
+
+SESSIONS_KEPT = 1000
+"""Fetch sessions of one connection (a client has one a broker, brokers one a fetcher thread; Kafka caches 1,000 in all)."""
+
+MUTE_CLOCK_NS = 10_000_000
+"""By how much an answer may come before its broker's mute is over: that began before the throttled answer was on the wire, and
+is counted in whole milliseconds. Seen: 1.8 ms."""
+
+HELD_ROWS = 1 << 15
+"""Rows that wait in memory for facts of the whole capture, half a Parquet row group; later ones wait on disk, or are looked at
+again at the end if need be. Most of what a capture tells of its brokers and topics it tells with its first connections."""

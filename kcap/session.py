@@ -26,6 +26,7 @@ from kcap.weird import Weird, WeirdKind
 
 if TYPE_CHECKING:
     from kcap.decode.message import Message
+    from kcap.table.exchanges import ExchangeTable
     from kcap.table.frame import Table
 
 EAGER_SECONDS = 0.25
@@ -103,6 +104,8 @@ class Reading:
         """Decided exchanges, as they are decided: the first ones at once, then in full batches as far as time allows."""
         analyzer = self.analyzer
         parse = self.parser.columns if analyzer.options.lane else self.parser.parse
+        if self.files.large:
+            analyzer.expect_many()
         for packets in self.files.batches():
             analyzer.feed(parse(packets))
             self._positions[packets.file] = int(packets.position[-1])
@@ -115,7 +118,9 @@ class Reading:
         self.parser.finish()
         analyzer.finish()
         self._drain()
-        yield self._take()
+        last = self._take()
+        analyzer.lane = None  # its arrays need not stay while somebody writes the end of what was read
+        yield last
 
     def _take(self) -> RowBatch:
         self._emitted = time.monotonic()
@@ -289,20 +294,29 @@ class Exchange:
 
 
 class Rows:
-    """A batch of rows whose columns are made when the first of them is asked for."""
+    """A batch of rows whose columns are made when the first of them is asked for; a table that saw the batches before knows
+    what they told."""
 
-    def __init__(self, batch: RowBatch, files: Sequence[CaptureFile]) -> None:
+    def __init__(self, batch: RowBatch, files: Sequence[CaptureFile], table: "ExchangeTable | None" = None) -> None:
         self.batch = batch
         self._files = files
+        self._table = table
+        self._learned = table.learn(batch) if table is not None and len(batch) else None
 
     @cached_property
     def columns(self) -> dict[str, list[Any]]:
         """Every column as Python values."""
-        from kcap.table.exchanges import ExchangeTable
-        from kcap.table.schema import choose
+        if self._table is None or self._learned is None:
+            return exchange_table(self._files).turn(self.batch).to_pydict()
+        return self._table.made(self._learned).to_pydict()
 
-        made: dict[str, list[Any]] = ExchangeTable(choose("exchanges", None), self._files).turn(self.batch).to_pydict()
-        return made
+
+def exchange_table(files: Sequence[CaptureFile]) -> "ExchangeTable":
+    """What makes rows of the table `exchanges`, with all columns."""
+    from kcap.table.exchanges import ExchangeTable
+    from kcap.table.schema import choose
+
+    return ExchangeTable(choose("exchanges", None), files)
 
 
 class Capture:
@@ -327,16 +341,16 @@ class Capture:
         return Reading(self.paths, self.options, keep_connections=keep_connections)
 
     def __iter__(self) -> Iterator[Exchange]:
-        """The exchanges as they are decided."""
+        """The exchanges as they are decided, with what is known by then."""
         reading = self.read()
-        frames = Frames(reading)
+        frames, table = Frames(reading), exchange_table(reading.capture_files)
         for batch in reading.batches():
-            rows = Rows(batch, reading.capture_files)
+            rows = Rows(batch, reading.capture_files, table)
             for at in range(len(batch.rows)):
                 yield Exchange(rows, at, frames)
 
     def table(self, name: str, columns: Sequence[str] | None = None) -> "Table":
-        """A table by name: exchanges, connections, captures or weirds."""
+        """A table by name, one of `kcap.columns.TABLES`."""
         from kcap.table.frame import Table
 
         return Table(lambda: self.read(keep_connections=name == "connections"), name, columns)
@@ -345,6 +359,10 @@ class Capture:
         """One row a request/response exchange."""
         return self.table("exchanges", columns)
 
+    def partitions(self, columns: Sequence[str] | None = None) -> "Table":
+        """One row a topic-partition of an exchange that is about partitions."""
+        return self.table("partitions", columns)
+
     def connections(self, columns: Sequence[str] | None = None) -> "Table":
         """One row a TCP connection, with its byte ledger."""
         return self.table("connections", columns)
@@ -352,6 +370,18 @@ class Capture:
     def captures(self, columns: Sequence[str] | None = None) -> "Table":
         """One row a file."""
         return self.table("captures", columns)
+
+    def negotiations(self, columns: Sequence[str] | None = None) -> "Table":
+        """One row a connection and API: versions used, beside what the broker offers."""
+        return self.table("negotiations", columns)
+
+    def topic_names(self, columns: Sequence[str] | None = None) -> "Table":
+        """One row a topic id whose name was told."""
+        return self.table("topic_names", columns)
+
+    def brokers(self, columns: Sequence[str] | None = None) -> "Table":
+        """One row an endpoint of a broker that was told."""
+        return self.table("brokers", columns)
 
     def weirds(self, columns: Sequence[str] | None = None) -> "Table":
         """One row an oddity and connection."""

@@ -50,6 +50,8 @@ class WeirdKind(StrEnum):
     ACKS0_ANSWERED = "acks0_answered"  # a response to a Produce that asked for none
     OUTSTANDING_LIMIT = "outstanding_limit"  # more requests wait on one connection than are kept
     EARLY_LIMIT = "early_limit"  # more responses wait for their requests than are kept
+    # facts of the whole capture
+    FACTS_LIMIT = "facts_limit"  # more topics, brokers or client libraries than are remembered
     # bodies
     UNDECODED = "undecoded"  # a body that does not read as its API and version say
 

@@ -5,10 +5,19 @@ it may not know pandas' own missing values then, so this is for kcap's own proce
 """
 
 import gc
+import os
+import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib.machinery import ModuleSpec
 from types import ModuleType
+from typing import Final
+
+MAPPING: Final = re.compile(r"([0-9a-f]+)-([0-9a-f]+) .-.p \S+ \S+ \d+ .*\.so\b")
+"""A private mapping of a library that cannot be written to (proc_pid_smaps(5))."""
+MADV_DONTNEED: Final = 4
+STEPS: Final = 16
+"""Steps of reading before the first look at memory, then four times as many: kernels are loaded when they are first needed."""
 
 
 class _NotNow:
@@ -26,6 +35,7 @@ def load_arrow() -> None:
     """Imports pyarrow and makes it look for pandas, in both places where it does, while there is none to be found."""
     import pyarrow as pa
 
+    pool()
     if "pandas" in sys.modules:
         return
     sys.meta_path.insert(0, _NotNow)
@@ -35,6 +45,18 @@ def load_arrow() -> None:
         sys.meta_path.remove(_NotNow)
 
 
+def pool() -> None:
+    """Arrow's memory from jemalloc where its build has it: mimalloc, its choice, keeps some 20 MB more of what was let go."""
+    import pyarrow as pa
+
+    if "ARROW_DEFAULT_MEMORY_POOL" in os.environ:
+        return
+    try:
+        pa.set_memory_pool(pa.jemalloc_memory_pool())
+    except NotImplementedError:
+        return
+
+
 def collect_rarely() -> None:
     """Python's collector forgets what is loaded, and looks at the rest every 50,000 objects.
 
@@ -42,3 +64,56 @@ def collect_rarely() -> None:
     """
     gc.freeze()
     gc.set_threshold(50_000, 20, 50)
+
+
+def untouched(lines: Iterable[str]) -> Iterator[tuple[int, int]]:
+    """Address and size of the parts of libraries that are as they stand in their files, of the lines of /proc/self/smaps.
+
+    Those can be given back: what is needed of them is read from the file again.
+    """
+    place: tuple[int, int] | None = None
+    for line in lines:
+        if not "A" <= line[0] <= "Z":  # a mapping's addresses; its properties begin with a capital letter
+            found = MAPPING.match(line)
+            place = (int(found[1], 16), int(found[2], 16)) if found is not None else None
+        elif place is not None and line.startswith("Anonymous:"):
+            if int(line.split()[1]) == 0:
+                yield place[0], place[1] - place[0]
+            place = None
+
+
+def give_back() -> None:
+    """Gives the pages of libraries back, which count as this process's memory for as long as nobody else wants them.
+
+    Most were touched while they were loaded, those of numba's compiler (70 MB) while kernels were, and are not needed again.
+    Linux only.
+    """
+    if "ctypes" not in sys.modules or not sys.platform.startswith("linux"):
+        return
+    import ctypes
+
+    libc = ctypes.CDLL(None)
+    try:
+        with open("/proc/self/smaps", encoding="utf-8", errors="replace") as file:
+            places = list(untouched(file))
+    except OSError:
+        return
+    for address, size in places:
+        libc.madvise(ctypes.c_void_p(address), ctypes.c_size_t(size), MADV_DONTNEED)
+
+
+class Steps:
+    """What is done now and then while a capture is read."""
+
+    def __init__(self, step: Callable[[], None]) -> None:
+        self._step = step
+        self._count = 0
+        self._next = STEPS
+
+    def __call__(self) -> None:
+        """Some more was read."""
+        self._step()
+        self._count += 1
+        if self._count == self._next:
+            self._next *= 4
+            give_back()

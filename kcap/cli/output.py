@@ -49,10 +49,17 @@ def place(output: str | None) -> Iterator["Sink"]:
 
 
 def write_rows(
-    capture: Capture, table: str, columns: Sequence[str] | None, form: str, output: str | None, limit: int | None
+    capture: Capture,
+    table: str,
+    columns: Sequence[str] | None,
+    form: str,
+    output: str | None,
+    limit: int | None,
+    *,
+    resolve: bool = False,
 ) -> int:
-    """Writes a table; the exit code."""
-    from kcap.cli.lean import collect_rarely, load_arrow
+    """Writes a table; the exit code. `resolve`: a stream too waits for what the whole capture tells."""
+    from kcap.cli.lean import Steps, collect_rarely, load_arrow
 
     load_arrow()
     collect_rarely()
@@ -64,26 +71,55 @@ def write_rows(
     if form in BINARY and is_terminal(output):
         raise UsageError(f"{form} is no text for a terminal; name a file with -o, or send it on")
     composed = form == "table" and columns is None and table in DEFAULTS
-    shown = Table(lambda: reading, table, DEFAULTS[table] if composed else columns)
+    names = DEFAULTS[table] if composed else columns
+    direct = form in BINARY and output is not None and tells_all(table, names)
+    waits = resolve or (output is not None and not direct)
+    shown = Table(lambda: reading, table, names, whole=None if direct else waits, limit=limit)
     reading = capture.read(keep_connections=table == "connections")
     left = limit
     with place(output) as sink, Progress(reading, shown=not is_terminal(output)) as progress:
-        reading.watch = progress.step
+        reading.watch = Steps(progress.step)
         writer = make_writer(form, sink, shown, output, composed=composed)
         for batch in shown.record_batches():
             if left is not None:
                 batch = batch.slice(0, left)
                 left -= batch.num_rows
             writer.write(batch)
+            del batch  # it would stay for as long as the next one is made
             if left == 0:
                 break
         writer.close()
+        if direct and shown.learner is not None and shown.learner.knows_better():
+            write_again(form, sink, shown)
     if left != 0 and not reading.analyzer.kafka_connections:
         say(no_kafka(reading))
     if reading.not_kept:
         said = "1 message was" if reading.not_kept == 1 else f"{reading.not_kept:,} messages were"
         say(f"{said} not kept: large ones are read again from the file, which a pipe or a compressed file does not allow")
     return report_failed(reading)
+
+
+def tells_all(table: str, columns: Sequence[str] | None) -> bool:
+    """Whether rows say of whom they are, so that what the capture tells later can be put in."""
+    from kcap.table.schema import choose
+    from kcap.table.whole import companions
+
+    chosen = choose(table, columns)
+    return table == "exchanges" and len(companions(chosen)) == len(chosen)
+
+
+def write_again(form: str, sink: "Sink", table: "Table") -> None:
+    """Rows that are written, once more with what the whole capture told; a device or a pipe keeps what it has."""
+    from kcap.table.whole import learned_again, read_again, taken_back
+
+    learner = table.learner
+    with taken_back(sink) as written:
+        if written is None or learner is None:
+            return
+        writer = make_writer(form, sink, table, None, composed=False)
+        for batch in read_again(form, written):
+            writer.write(learned_again(batch, learner))
+        writer.close()
 
 
 def make_writer(form: str, sink: "Sink", table: "Table", output: str | None, *, composed: bool) -> "Writer":

@@ -11,6 +11,9 @@ from kcap.errors import UsageError
 @inputs
 @click.option("--table", type=click.Choice(TABLE_NAMES), default="exchanges", show_default=True, help="Which table.")
 @click.option("--payloads", is_flag=True, help="With --table records: the columns key and value too.")
+@click.option(
+    "--resolve", is_flag=True, help="Rows wait until the whole capture told its names and ids; those of -o do so anyway."
+)
 @outputs
 def run(
     files: tuple[str, ...],
@@ -20,6 +23,7 @@ def run(
     tls_keylog: str | None,
     table: str,
     payloads: bool,
+    resolve: bool,
     form: str | None,
     columns: str | None,
     output: str | None,
@@ -33,7 +37,8 @@ def run(
     from kcap.session import Capture
 
     capture = Capture(paths_of(files, more_files), analyzer_options(decode_as, not_kafka), tls_keylog)
-    return write_rows(capture, table, chosen(table, column_names(columns), payloads), format_of(form, output), output, limit)
+    names = chosen(table, column_names(columns), payloads)
+    return write_rows(capture, table, names, format_of(form, output), output, limit, resolve=resolve)
 
 
 def chosen(table: str, columns: list[str] | None, payloads: bool) -> list[str] | None:

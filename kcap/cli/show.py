@@ -81,16 +81,17 @@ def run(
 
 def find(reading: "Reading", uid: str, number: int) -> "Exchange | None":
     """The exchange of that name, None where the capture has none."""
-    from kcap.session import Exchange, Frames, Rows
+    from kcap.session import Exchange, Frames, Rows, exchange_table
 
-    frames = Frames(reading)
+    frames, table = Frames(reading), exchange_table(reading.capture_files)
     for batch in reading.batches():
         places = {at for at, identity in enumerate(batch.identities) if identity.uid == uid}
+        rows = Rows(batch, reading.capture_files, table)
         if not places:
             continue
         for at, row in enumerate(batch.rows):
             if row[1] == number and row[0] in places:
-                return Exchange(Rows(batch, reading.capture_files), at, frames)
+                return Exchange(rows, at, frames)
     return None
 
 

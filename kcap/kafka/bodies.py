@@ -5,12 +5,13 @@ exchange is decided in a later batch leaves its values behind (a request) or mov
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from kcap.decode import slots
 from kcap.decode.projection import MALFORMED, SHORT, Projection, program_index, project
 from kcap.kafka.frames import NO_BODY, Answer, Exchange
+from kcap.limits import TEACHING_BODY_BYTES
 from kcap.records.sets import count_wrapped
 from kcap.schema.quirks import response_version
 
@@ -55,8 +56,8 @@ class BodyBatch:
     def unread(self) -> dict[int, str]:
         """Slots of bodies that ended early or made no sense, and which of the two."""
         status = self.projection.status
-        found = {at: WORDS[int(status[at])] for at in self.projection.unread()}
-        slots_of = {int(at): slot for slot, at in enumerate(self.dense) if at in found} if found else {}
+        found = {at: WORDS[int(status[at])] for at in positions(status, WORDS)}
+        slots_of = {int(self.dense[slot]): slot for slot in positions(self.dense, found)} if found else {}
         carried = {number: WORDS[v.status] for number, v in self.carried.items() if v.status in WORDS}
         return {slots_of[at]: word for at, word in found.items()} | carried
 
@@ -76,14 +77,32 @@ class BodyBatch:
         for i in range(bisect_left(messages, at), bisect_right(messages, at)):
             name = _slice(self.arena, int(starts[i]), int(ends[i]))
             topics.append((name, _slice(self.arena, int(ids[i]), int(ids[i]) + 16)))
-        data = bytes(self.arena[self.starts[slot] : self.ends[slot]]) if self.keep else b""
+        kept = self.keep or self.ends[slot] - self.starts[slot] <= TEACHING_BODY_BYTES
+        data = bytes(self.arena[self.starts[slot] : self.ends[slot]]) if kept else b""
         return BodyValues(int(projection.status[at]), int(projection.mask[at]), tuple(row), texts, tuple(topics), data)
+
+    def token(self, slot: int) -> BodyValues | None:
+        """A raw SASL token, which no program reads; None where it is too large to be kept."""
+        data = bytes(self.arena[self.starts[slot] : self.ends[slot]])
+        nothing = (0,) * slots.WIDTH, (None,) * len(slots.TEXTS), ()
+        return BodyValues(UNKNOWN, 0, *nothing, data) if len(data) <= TEACHING_BODY_BYTES else None
 
     def _wrapped_records(self, at: int) -> int:
         """Records inside compressed messages of magic 0 and 1, which the projection leaves out."""
         messages, starts, ends = self.projection.wrapped
         first, last = bisect_left(messages, at), bisect_right(messages, at)
         return sum(count_wrapped(self.arena, int(starts[i]), int(ends[i])) for i in range(first, last))
+
+
+def positions(values: Sequence[int], wanted: Iterable[int]) -> list[int]:
+    """Where a column has one of some values."""
+    if isinstance(values, list):
+        some = frozenset(wanted)
+        return [at for at, value in enumerate(values) if value in some]
+    import numpy as np
+
+    found: list[int] = np.isin(values, list(wanted)).nonzero()[0].tolist()
+    return found
 
 
 def _slice(arena: bytearray, start: int, end: int) -> bytes | None:
@@ -184,7 +203,7 @@ class Bodies:
             if type(owner) is Exchange:
                 if owner.request_slot == slot:
                     owner.request_slot = NO_BODY
-                    values = batch.values(slot)
+                    values = batch.token(slot) if owner.token else batch.values(slot)
                     if values is not None:
                         owner.request_slot = self.carry(values)
             elif type(owner) is Answer and owner.slot == slot:

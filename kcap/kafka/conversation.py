@@ -114,7 +114,7 @@ class Conversation:
         self.lane_left = 0
         """How often it had to leave the lane."""
         self.lane_again = 0
-        """The look from which on it may enter again."""
+        """How many packets the lane has to have passed before it may enter again."""
         self.kept: list[tuple[int, Data | tuple[int, int, int]]] = []
         """What both streams brought while it was not known what they are."""
         for index, stream in enumerate(connection.streams):
@@ -133,7 +133,7 @@ class Conversation:
         if verdict.client is None:
             self._opaque(verdict.detail)
         else:
-            self._kafka(verdict.client)
+            self.begin(verdict.client)
 
     def _verdict(self, first: Waiting, second: Waiting, final: bool) -> Verdict | None:
         connection = self.connection
@@ -166,7 +166,8 @@ class Conversation:
             return Verdict(client if client is not None else 0)
         return verdict
 
-    def _kafka(self, client: int) -> None:
+    def begin(self, client: int) -> None:
+        """It is Kafka, and stream `client` asks."""
         connection = self.connection
         up, down = connection.streams[client], connection.streams[1 - client]
         connection.client = up

@@ -35,6 +35,7 @@ def _plain() -> frozenset[int]:
             for version in range(span[1] + VERSIONS_AHEAD + 1):
                 if request_header_version(key, version):
                     plain.add(key << 16 | version)
+    plain.discard(SASL_HANDSHAKE << 16)  # raw tokens come behind it
     return frozenset(plain)
 
 

@@ -1,13 +1,14 @@
-"""What topic ids are called: decoded messages in, names out.
+"""What topic ids are called, and which brokers there are: decoded messages in, names and lists of brokers out.
 
-In: schema names and Kafka's JSON of messages, in any order. Out: the name of an id (KIP-516). Law: a name is learned only from
-a struct that holds both; an id keeps the first name it was told, since Kafka never gives an id to another topic; the state is
-a picklable value.
+In: schema names and Kafka's JSON of messages, in any order. Out: the name of an id (KIP-516), the brokers that a message lists.
+Law: a name is learned only from a struct that holds both; an id keeps the first name it was told, since Kafka never gives an id
+to another topic; the state is a picklable value.
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
+from kcap.kafka.brokers import Broker
 from kcap.schema.registry import REQUEST, RESPONSE, api_key
 
 NO_ID: Final = "A" * 22
@@ -68,6 +69,71 @@ def telling_keys() -> dict[int, int]:
         if key is not None:
             found[key] = min(first for first, _, _ in places)
     return found
+
+
+class Listing(NamedTuple):
+    """Where a message has brokers."""
+
+    key: int
+    side: int
+    itself: bool
+    """Whoever answers stands on the list."""
+    path: tuple[str, ...]
+    """Structs of brokers."""
+    node: str
+    inner: str = ""
+    """Where a broker has several addresses, the array that holds them."""
+
+
+def _listings() -> tuple[Listing, ...]:
+    found = []
+    for line in _BROKERS.strip().splitlines():
+        name, side, itself, path, node, *inner = line.split()
+        key = api_key(name)
+        assert key is not None
+        parts = () if path == "-" else tuple(path.split("."))
+        found.append(Listing(key, REQUEST if side == "request" else RESPONSE, itself == "itself", parts, node, *inner))
+    return tuple(found)
+
+
+_BROKERS: Final = """
+Metadata                response  itself  brokers       nodeId
+DescribeCluster         response  itself  brokers       brokerId
+DescribeQuorum          response  others  nodes         nodeId        listeners
+FindCoordinator         response  others  -             nodeId
+FindCoordinator         response  others  coordinators  nodeId
+BrokerRegistration      request   others  -             brokerId      listeners
+ControllerRegistration  request   others  -             controllerId  listeners
+UpdateMetadata          request   others  liveBrokers   id            endpoints
+"""
+"""API, side, whether the server stands on the list itself, structs of brokers, the field of the node id, and where a broker has
+several addresses the array of them."""
+LISTINGS: Final = _listings()
+
+
+def listing_sides() -> dict[int, set[int]]:
+    """API key -> sides that list brokers."""
+    found: dict[int, set[int]] = {}
+    for listing in LISTINGS:
+        found.setdefault(listing.key, set()).add(listing.side)
+    return found
+
+
+def listed(key: int, side: int, body: Mapping[str, Any]) -> tuple[list[Broker], bool]:
+    """The brokers that a message lists, and whether the server that answers is one of them."""
+    found: list[Broker] = []
+    itself = False
+    for listing in LISTINGS:
+        if (listing.key, listing.side) != (key, side):
+            continue
+        itself = listing.itself
+        for struct in _structs(body, listing.path):
+            node = struct.get(listing.node)
+            for place in _structs(struct, (listing.inner,)) if listing.inner in struct else (struct,):
+                host, port, rack = place.get("host"), place.get("port"), struct.get("rack")
+                if isinstance(node, int) and isinstance(host, str) and isinstance(port, int):
+                    found.append(Broker(node, host, port, rack if isinstance(rack, str) else None))
+    return found, itself
 
 
 class TopicNames:

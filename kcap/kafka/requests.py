@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from kcap import limits
 from kcap.decode.projection import acks_of_produce, program_index
-from kcap.kafka.bodies import REQUEST, Bodies
+from kcap.kafka.bodies import REQUEST, UNKNOWN, Bodies
 from kcap.kafka.frames import Exchange, Frame
 from kcap.kafka.framing import Framer, OpenFrame
 from kcap.kafka.headers import (
@@ -140,7 +140,7 @@ class RequestFramer(Framer):
                 frame.low or 0,
             )
         if header.body is not None:
-            self._remember(header)
+            self.remember(header.client_id)
         self.last_correlation = header.correlation_id
         self.pairing.request(exchange)
         if header.api_key == SASL_HANDSHAKE and header.api_version == 0:
@@ -158,8 +158,8 @@ class RequestFramer(Framer):
             or header.correlation_id <= expected.correlation_id
         )
 
-    def _remember(self, header: RequestHeader) -> None:
-        client_id = header.client_id
+    def remember(self, client_id: str | None) -> None:
+        """The client id of a request, to know it again."""
         raw = None if client_id is None else client_id.encode()
         if client_id not in self.client_ids and len(self.client_ids) < limits.CLIENT_IDS_KEPT:
             self.client_ids[client_id] = b"\xff\xff" if raw is None else len(raw).to_bytes(2, "big") + raw
@@ -179,6 +179,8 @@ class RequestFramer(Framer):
                 exchange.request_slot = self.bodies.add(frame.head, low, len(frame.head), index, exchange)
                 if key == PRODUCE and acks_of_produce(frame.head, low, len(frame.head), version) == 0:
                     exchange.one_way = True
+        elif whole:
+            exchange.request_slot = self.bodies.add(frame.head, 4, len(frame.head), UNKNOWN, exchange)
         self.pairing.request_done(exchange)
 
     # -- searching ----------------------------------------------------------------------------------------------------

@@ -35,6 +35,11 @@ ADVERTISED: dict[int, tuple[tuple[str, int], ...]] = {0: (("4.0.0", 0),)}
 compression off where version 0 is not named (KAFKA-18659, ApiKeys.toApiVersion)."""
 
 
+BROKERS_ONLY: dict[int, int] = {24: 4}
+"""API key -> first version that only brokers send. AddPartitionsToTxn: clients stay at 3 (KIP-890,
+AddPartitionsToTxnRequest.json)."""
+
+
 def response_version(key: int, version: int, first_bytes_of_body: bytes | bytearray | memoryview) -> int:
     """The version in which a response body is written, given the version asked for and at least its first two bytes."""
     downgrade = DOWNGRADES.get(key)

@@ -4,6 +4,7 @@ Law: nothing is copied that need not be, and nothing here makes pyarrow import p
 that its stubs give a scalar by scalar end here: an array is an array.
 """
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -18,15 +19,35 @@ else:
 _pa: Any = pa
 
 
+@lru_cache(64)
+def _nulls(room: int, kind: pa.DataType) -> Any:
+    return _pa.nulls(room, kind)
+
+
 def nulls(size: int, kind: pa.DataType) -> Array:
-    """Nothing but nulls."""
-    made: Array = _pa.nulls(size, kind)
+    """Nothing but nulls; columns of them share their memory."""
+    made: Array = _nulls(1 << size.bit_length(), kind).slice(0, size)
     return made
 
 
 def take(array: Array, indices: "NDArray[Any]") -> Array:
     """Entries by their places."""
     made: Array = array.take(_pa.array(indices))
+    return made
+
+
+def picked(array: Array, indices: "NDArray[Any]") -> Array:
+    """The same where it is often one entry all the time."""
+    if not len(indices) or (indices != indices[0]).any():
+        return take(array, indices)
+    made: Array = _pa.repeat(array[int(indices[0])], len(indices))
+    return made
+
+
+def numbers(kind: pa.DataType, values: "NDArray[Any]", valid: "NDArray[np.bool_] | None") -> Array:
+    """Integers of the kind's own width; what stands where `valid` is False means nothing."""
+    bits = None if valid is None else _pa.py_buffer(np.packbits(valid, bitorder="little"))
+    made: Array = _pa.Array.from_buffers(kind, len(values), [bits, _pa.py_buffer(values)])
     return made
 
 

@@ -4,9 +4,9 @@ In: the slots of one side's rows and the `BodyBatch` they point into. Out: integ
 whose body was not kept, or that no program reads, has null in every column; only distinct texts pass through Python.
 """
 
-from collections.abc import Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -14,7 +14,7 @@ import pyarrow as pa
 from kcap.decode import slots
 from kcap.kafka.bodies import BodyBatch, BodyValues
 from kcap.kafka.frames import NO_BODY
-from kcap.table.arrow import binary, coded
+from kcap.table.arrow import Array, binary, coded, take
 from kcap.table.vectors import Vector, nothing
 
 if TYPE_CHECKING:
@@ -23,63 +23,98 @@ if TYPE_CHECKING:
     from kcap.table.vectors import Bools, Int64s
 
     Bytes = NDArray[np.uint8]
+    Matrix = NDArray[np.int64]
 
 _TEXTS = len(slots.SLOTS)
+_WIDTH = slots.WIDTH
 ID_BYTES = 16
+NO_ROWS: Final = np.zeros(0, np.int64)
+
+
+@dataclass(slots=True)
+class Pool:
+    """What spans of texts and topics point into: the batch's bodies, and behind them the texts of carried messages.
+
+    The two are no single buffer, since bodies are megabytes and texts of carried messages a few bytes.
+    """
+
+    bodies: "Bytes"
+    more: bytearray = field(default_factory=bytearray)
+
+    def lay(self, text: bytes | None) -> tuple[int, int]:
+        """Adds a text; its span."""
+        if text is None:
+            return -1, -1
+        start = len(self.bodies) + len(self.more)
+        self.more += text
+        return start, start + len(text)
+
+    def picked(self, starts: "Int64s", ends: "Int64s") -> Array:
+        """The bytes of spans as an Arrow array, in the order of the spans."""
+        base = len(self.bodies)
+        behind = starts >= base
+        if not self.more or not behind.any():
+            return spans(self.bodies, starts, ends)
+        before = np.flatnonzero(~behind)
+        places = np.flatnonzero(behind)
+        more = np.frombuffer(self.more, np.uint8)
+        both: Any = [
+            spans(self.bodies, starts[before], ends[before]),
+            spans(more, starts[places] - base, ends[places] - base),
+        ]
+        order = np.empty(len(starts), np.int64)
+        order[before], order[places] = np.arange(len(before)), np.arange(len(before), len(starts))
+        return take(pa.concat_arrays(both), order)
+
+
+def spans(data: "Bytes", starts: "Int64s", ends: "Int64s") -> Array:
+    """The bytes of spans of one buffer.
+
+    Arrow copies them: entry 2 i of an array over the whole buffer is span i, the others are what lies between two and are not
+    looked at.
+    """
+    size = len(starts)
+    if not size:
+        return pa.array([], pa.binary())
+    offsets = np.empty(2 * size + 1, np.int32)
+    offsets[0:-1:2], offsets[1::2] = starts, ends
+    offsets[-1] = max(starts[0], min(starts[0] + 2 * int((ends - starts).sum()), len(data)))  # room is made by the mean length
+    return take(binary(pa.binary(), 2 * size, offsets, data), np.arange(0, 2 * size, 2, dtype=np.int32))
 
 
 class Messages:
-    """The projected messages of a batch as arrays: those of its projection, then those carried over from earlier ones.
+    """The projected messages of a batch as arrays; those carried over from earlier batches are numbered behind its own."""
 
-    `bytes` is what spans of texts and topics point into: the batch's bodies, then the texts of carried messages.
-    """
-
-    def __init__(self, batch: BodyBatch, wanted: Sequence["Int64s"]) -> None:
-        self._projection = batch.projection
+    def __init__(self, batch: BodyBatch, wanted: "list[Int64s]") -> None:
+        self.projection = batch.projection
         self.count = len(batch.projection)
         self._dense = np.append(np.asarray(batch.dense, np.int64), -1)  # the last entry is what NO_BODY picks
-        numbers = sorted({int(slot) for column in wanted for slot in column[column < NO_BODY]})
+        found = [column[column < NO_BODY] for column in wanted]
+        numbers = np.unique(np.concatenate(found)).tolist() if any(map(len, found)) else []
         known = [(number, values) for number in numbers if (values := batch.carried.get(number)) is not None]
-        self._places = {number: self.count + at for at, (number, _) in enumerate(known)}
+        self._known = np.array([number for number, _ in known], np.int64)
+        """Slots of the carried messages, in order."""
         self.carried: list[BodyValues] = [values for _, values in known]
         self._arena = batch.arena
-        self.bytes: Bytes = np.frombuffer(batch.arena, np.uint8)
-        self._texts, self._topics = self._append()
-        self.status = self._column(batch.projection.status, [values.status for values in self.carried])
-        self.mask = self._column(batch.projection.mask, [values.mask for values in self.carried])
+        self.pool = Pool(np.frombuffer(batch.arena, np.uint8))
         self._columns: dict[int, Int64s] = {}
 
-    def _append(self) -> tuple[list[list[int]], list[tuple[int, int, int, int]]]:
-        """Lays the texts of carried messages behind the bodies; their spans, and their topics as the projection has them."""
-        base, extra = len(self.bytes), bytearray()
-
-        def lay(text: bytes | None) -> tuple[int, int]:
-            if text is None:
-                return -1, -1
-            start = base + len(extra)
-            extra.extend(text)
-            return start, base + len(extra)
-
-        texts = [[place for text in values.texts for place in lay(text)] for values in self.carried]
-        topics = [
-            (at, *lay(name), lay(uuid)[0]) for at, values in enumerate(self.carried, self.count) for name, uuid in values.topics
+    @cached_property
+    def carried_values(self) -> "Matrix":
+        """The numbers of carried messages, one column a message: those of `Projection.values`, then status and mask."""
+        lay = self.pool.lay
+        rows = [
+            (*body.values[:_TEXTS], *(place for text in body.texts for place in lay(text)), body.status, body.mask)
+            for body in self.carried
         ]
-        if extra:
-            self.bytes = np.concatenate([self.bytes, np.frombuffer(extra, np.uint8)])
-        return texts, topics
-
-    @staticmethod
-    def _column(projected: Sequence[int], carried: Sequence[int]) -> "Int64s":
-        column = np.asarray(projected, np.int64)
-        return np.concatenate([column, np.array(carried, np.int64)]) if carried else column
+        return np.ascontiguousarray(np.array(rows, np.int64).T)
 
     def column(self, at: int) -> "Int64s":
-        """Number `at` of every message; it means something where the mask says so."""
+        """Number `at` of every message of the projection; it means something where the mask says so."""
         found = self._columns.get(at)
         if found is None:
-            carried = [texts[at - _TEXTS] for texts in self._texts] if at >= _TEXTS else [v.values[at] for v in self.carried]
-            found = self._column(self._projection.values[at], carried)
-            if at == slots.RECORD_COUNT and len(self._projection.wrapped[0]):
+            found = np.asarray(self.projection.values[at], np.int64)
+            if at == slots.RECORD_COUNT and len(self.projection.wrapped[0]):
                 found = found + self._wrapped_records()
             self._columns[at] = found
         return found
@@ -88,22 +123,32 @@ class Messages:
         """Records inside of compressed messages of magic 0 and 1, which have no header that counts them."""
         from kcap.records.sets import count_wrapped
 
-        counts = np.zeros(self.count + len(self.carried), np.int64)
-        for message, start, end in zip(*self._projection.wrapped):
+        counts = np.zeros(self.count, np.int64)
+        for message, start, end in zip(*self.projection.wrapped):
             counts[message] += count_wrapped(self._arena, int(start), int(end))
         return counts
 
     @cached_property
     def topics(self) -> "list[Int64s]":
         """Columns message, name start, name end, id start of all topics; messages in order."""
-        carried = list(zip(*self._topics)) or [()] * 4
-        return [self._column(column, more) for column, more in zip(self._projection.topics, carried)]
+        projected = [np.asarray(column, np.int64) for column in self.projection.topics]
+        lay = self.pool.lay
+        carried = [
+            (at, *lay(name), lay(uuid)[0]) for at, values in enumerate(self.carried, self.count) for name, uuid in values.topics
+        ]
+        if not carried:
+            return projected
+        return [np.concatenate([column, more]) for column, more in zip(projected, np.array(carried, np.int64).T)]
 
     def indices(self, wanted: "Int64s") -> "Int64s":
         """Slots to messages, -1 for none."""
         found: Int64s = self._dense[np.maximum(wanted, NO_BODY)]
-        for row in np.flatnonzero(wanted < NO_BODY).tolist():
-            found[row] = self._places.get(int(wanted[row]), -1)
+        rows = np.flatnonzero(wanted < NO_BODY)
+        if len(rows):
+            numbers = wanted[rows]
+            places = np.searchsorted(self._known, numbers)
+            there = np.append(self._known, NO_BODY)[places] == numbers
+            found[rows] = np.where(there, self.count + places, -1)
         return found
 
 
@@ -116,43 +161,58 @@ class Side:
         """Message of each row, -1 for none."""
         self.here: Bools = self.index >= 0
         self._at = np.maximum(self.index, 0)
-        size = len(wanted)
-        there = bool(self.here.any())
-        self.status: Int64s = messages.status[self._at] if there else np.zeros(size, np.int64)
-        self.mask: Int64s = np.where(self.here, messages.mask[self._at], 0) if there else np.zeros(size, np.int64)
-        self._seen = int(np.bitwise_or.reduce(self.mask)) if size else 0
+        self._carried = np.flatnonzero(self.index >= messages.count)
+        """Rows whose message was carried over."""
+        self._which = self.index[self._carried] - messages.count
+        self._at[self._carried] = 0
+        self.status: Int64s = self._numbers(messages.projection.status, _WIDTH)
+        self.mask: Int64s = np.where(self.here, self._numbers(messages.projection.mask, _WIDTH + 1), 0)
+        self._seen = int(np.bitwise_or.reduce(self.mask)) if len(wanted) else 0
+
+    def _numbers(self, column: Any, at: int) -> "Int64s":
+        """A number of every row's message: of a column of the projection, of carried messages number `at`."""
+        found: Int64s = np.asarray(column, np.int64)[self._at] if len(column) else np.zeros(len(self._at), np.int64)
+        if len(self._carried):
+            found[self._carried] = self.messages.carried_values[at][self._which]
+        return found
 
     def slot(self, name: str) -> Vector:
         """An integer of every row's message."""
         return self._pick(slots.SLOT[name], slots.SLOT[name])
 
-    def text(self, name: str) -> tuple[Vector, Vector]:
-        """Starts and ends of a text of every row's message; a null text is -1."""
+    def texts(self, name: str) -> tuple["Int64s", "Int64s", "Int64s"]:
+        """Rows whose message has a text, and its start and end in each; a null text is -1."""
         bit, at = _TEXTS + slots.TEXT[name], _TEXTS + 2 * slots.TEXT[name]
-        return self._pick(bit, at), self._pick(bit, at + 1)
+        if not self._seen >> bit & 1:
+            return NO_ROWS, NO_ROWS, NO_ROWS
+        rows = np.flatnonzero(self.mask & 1 << bit)
+        columns = [self.messages.column(at), self.messages.column(at + 1)]
+        messages = self._at[rows]
+        starts, ends = (column[messages] if len(column) else np.zeros(len(rows), np.int64) for column in columns)
+        carried = np.flatnonzero(self.index[rows] >= self.messages.count)
+        if len(carried):
+            which = self.index[rows[carried]] - self.messages.count
+            starts[carried], ends[carried] = self.messages.carried_values[at : at + 2, which]
+        return rows, starts, ends
 
     def _pick(self, bit: int, at: int) -> Vector:
         if not self._seen >> bit & 1:
             return nothing(len(self.mask))
-        return Vector(self.messages.column(at)[self._at], (self.mask >> bit & 1).astype(np.bool_))
+        return Vector(self._numbers(self.messages.column(at), at), (self.mask & 1 << bit).astype(np.bool_))
 
 
-def encoded(data: "Bytes", starts: "Int64s", ends: "Int64s") -> tuple["Int64s", list[bytes]]:
-    """Spans of some bytes as numbers of the distinct contents, and those; the number of a span that starts at -1 is -1."""
-    absent = starts < 0
-    sizes = np.where(absent, 0, ends - starts)
-    offsets = np.zeros(len(sizes) + 1, np.int32)
-    np.cumsum(sizes, out=offsets[1:])
-    picked = data[np.arange(offsets[-1]) + np.repeat(starts - offsets[:-1], sizes)]
-    numbers, texts = coded(binary(pa.binary(), len(sizes), offsets, picked))
-    return np.where(absent, -1, numbers), texts
+def encoded(pool: Pool, starts: "Int64s", ends: "Int64s") -> tuple["Int64s", list[bytes]]:
+    """Spans as numbers of the distinct contents, and those; the number of a span that starts at -1 is -1."""
+    here = np.flatnonzero(starts >= 0)
+    if len(here) == len(starts):
+        numbers, texts = coded(pool.picked(starts, ends))
+        return numbers.astype(np.int64), texts
+    some, texts = coded(pool.picked(starts[here], ends[here]))
+    scattered = np.full(len(starts), -1, np.int64)
+    scattered[here] = some
+    return scattered, texts
 
 
-def encoded_ids(data: "Bytes", starts: "Int64s") -> tuple["Int64s", list[bytes]]:
+def encoded_ids(pool: Pool, starts: "Int64s") -> tuple["Int64s", list[bytes]]:
     """The same for ids, which are all of one size."""
-    absent = starts < 0
-    picked = np.zeros((0, ID_BYTES), np.uint8)
-    if len(data):
-        picked = data[np.where(absent, 0, starts)[:, None] + np.arange(ID_BYTES)]
-    numbers, ids = coded(binary(pa.binary(ID_BYTES), len(starts), picked))
-    return np.where(absent, -1, numbers), ids
+    return encoded(pool, starts, starts + ID_BYTES)

@@ -19,12 +19,16 @@ from kcap.kafka.frames import FLAG
 from kcap.model import REF_FILE_SHIFT, CaptureFile
 from kcap.schema import registry
 from kcap.schema.errors import ERRORS
-from kcap.table.arrow import Array, coded, nulls, take
+from kcap.schema.releases import deprecated_in, removed_in
+from kcap.table.arrow import Array, nulls, picked, take
 from kcap.table.bodies import Messages, Side, encoded
+from kcap.table.learned import Learner, Told
 from kcap.table.parts import WHOLE_FROM, Parts
 from kcap.table.schema import TYPES, arrow_schema
 from kcap.table.topics import Topics
 from kcap.table.vectors import Vector
+from kcap.table.verdicts import KEYS, VERSIONS
+from kcap.table.waits import Waits
 
 if TYPE_CHECKING:
     from kcap.table.vectors import Bools, Int64s
@@ -80,7 +84,7 @@ class Names:
     def take(self, numbers: "Int64s") -> Array:
         """The name of each number, null for those out of range."""
         known = (numbers >= 0) & (numbers < self.null)
-        return take(self.array, np.where(known, numbers, self.null))
+        return picked(self.array, np.where(known, numbers, self.null))
 
 
 API_NAMES: Final = Names([*(registry.api_name(key) for key in range(max(registry.api_keys()) + 1)), TOKEN])
@@ -91,25 +95,26 @@ ERROR_NAMES: Final = Names([ERRORS.get(code) for code in range(ERROR_BASE, max(E
 class Exchanges:
     """A batch being turned; what several columns need is made once."""
 
-    def __init__(self, batch: RowBatch, files: Names, *, whole: bool = False) -> None:
+    def __init__(self, batch: RowBatch, files: Names, learner: Learner, *, whole: bool = False) -> None:
         self.batch = batch
+        self.learner = learner
         self.size = len(batch)
         self.files = files
-        parts = Parts(batch, whole=whole)
-        self.array, self.number = parts.array, parts.number
+        self.parts = Parts(batch, whole=whole)
+        self.array, self.number = self.parts.array, self.parts.number
 
     # -- parts of the row ---------------------------------------------------------------------------------------------
     def is_outcome(self, name: str) -> "Bools":
         """Which rows ended so."""
-        numbers, names = coded(self.array("outcome"))
-        found: Bools = numbers == (names.index(name) if name in names else -1)
+        known, numbers = self.parts.codes("outcome")
+        found: Bools = np.array([text == name for text in known] or [False], np.bool_)[numbers]
         return found
 
     # -- the connection -----------------------------------------------------------------------------------------------
     def constant(self, name: str, kind: pa.DataType) -> Array:
         """What the row's connection says."""
         known = pa.array([getattr(identity, name) for identity in self.batch.identities], kind)
-        return take(known, self.number("identity").values)
+        return picked(known, self.number("identity").values)
 
     # -- places and times ---------------------------------------------------------------------------------------------
     def file(self, name: str) -> Vector:
@@ -187,6 +192,14 @@ class Exchanges:
         return Side(self.messages, self.number("response_slot").values)
 
     @cached_property
+    def told(self) -> Told:
+        return self.learner.take(self)
+
+    @cached_property
+    def waits(self) -> Waits:
+        return Waits(self, self.learner.muted_until)
+
+    @cached_property
     def topics(self) -> Topics:
         return Topics(self.messages, self.request, self.response, self.size)
 
@@ -230,11 +243,14 @@ class Exchanges:
 
     def named(self, name: str) -> Array:
         """A text of the request, or of the response where the request lacks it."""
-        first, second = (side.text(name) for side in (self.request, self.response))
-        starts, ends = first[0].otherwise(second[0]), first[1].otherwise(second[1])
-        if starts.nothing:
+        answered, starts, ends = self.response.texts(name)
+        asked, *spans = self.request.texts(name)
+        if not len(answered) and not len(asked):
             return nulls(self.size, pa.string())
-        numbers, texts = encoded(self.messages.bytes, starts.filled(-1), ends.filled(-1))
+        rows = np.concatenate([answered, asked])  # of a row that stands in both, the last counts
+        some, texts = encoded(self.messages.pool, np.concatenate([starts, spans[0]]), np.concatenate([ends, spans[1]]))
+        numbers = np.full(self.size, -1, np.int64)
+        numbers[rows] = some
         return Names([text.decode(errors="replace") for text in texts]).take(numbers)
 
     def bits(self, name: str, members: Sequence[object]) -> Array:
@@ -249,6 +265,29 @@ class Exchanges:
             tokens = np.where(self.is_outcome("orphan"), -1, API_NAMES.null - 1)
             numbers = np.where(keys.valid, np.where(numbers < API_NAMES.null - 1, numbers, -1), tokens)
         return API_NAMES.take(numbers)
+
+    def release(self, find: Callable[[int, int], str | None]) -> Array:
+        """A fact of each row's API and version."""
+        places, known = self.calls
+        values = [find(code // VERSIONS, code % VERSIONS) for code in known]
+        if not any(values):
+            return nulls(self.size, pa.string())
+        return take(pa.array([*values, None], pa.string()), places)
+
+    @cached_property
+    def calls(self) -> tuple["Int64s", list[int]]:
+        """API and version of each row by number, and those; the number behind the last is for none.
+
+        What no release has is the last of the room there is, which no release has either.
+        """
+        key, version = self.number("api_key"), self.number("api_version")
+        codes = np.minimum(key.values, KEYS - 1) * VERSIONS + np.minimum(version.values, VERSIONS - 1)
+        here = (key.values >= 0) & (version.values >= 0) & key.mask() & version.mask()
+        codes = np.where(here, codes, KEYS * VERSIONS)
+        known = np.flatnonzero(np.bincount(codes, minlength=KEYS * VERSIONS)[: KEYS * VERSIONS])
+        number = np.full(KEYS * VERSIONS + 1, len(known))
+        number[known] = np.arange(len(known))
+        return number[codes], known.tolist()
 
     # -- flags --------------------------------------------------------------------------------------------------------
     def undecoded(self) -> "Bools":
@@ -306,16 +345,32 @@ MAKERS: Final[dict[str, Callable[[Exchanges], Array]]] = {
     "error_code": lambda rows: rows.error_code.to_arrow(pa.int16()),
     "error": lambda rows: rows.error(),
     "error_count": lambda rows: rows.response.slot("error_count").to_arrow(pa.int32()),
-    "topics": lambda rows: rows.topics.names(),
+    "topics": lambda rows: rows.learner.topic_names(rows),
     "topic_ids": lambda rows: rows.topics.ids(),
     "codecs": lambda rows: rows.bits("codecs", CODECS),
     "magics": lambda rows: rows.bits("magics", MAGICS),
     "group_id": lambda rows: rows.named("group_id"),
     "member_id": lambda rows: rows.named("member_id"),
     "transactional_id": lambda rows: rows.named("transactional_id"),
+    "broker_id": lambda rows: rows.learner.of_servers(rows, 0, pa.int32()),
+    "cluster_id": lambda rows: rows.learner.of_servers(rows, 1, pa.string()),
+    "software_name": lambda rows: rows.told.texts(lambda known: known.software[0] if known.software else None),
+    "software_version": lambda rows: rows.told.texts(lambda known: known.software[1] if known.software else None),
+    "sasl_mechanism": lambda rows: rows.told.texts(lambda known: known.mechanism),
+    "principal": lambda rows: rows.told.texts(lambda known: known.principal),
+    "version_verdict": lambda rows: rows.learner.verdicts(rows),
+    "removed_in": lambda rows: rows.release(removed_in),
+    "deprecated_in": lambda rows: rows.release(deprecated_in),
+    "long_poll_ns": lambda rows: rows.waits.long_poll().to_arrow(pa.int64()),
+    "throttle_ns": lambda rows: rows.waits.throttled().to_arrow(pa.int64()),
+    "muted_ns": lambda rows: rows.waits.muted().to_arrow(pa.int64()),
     "flags": lambda rows: rows.flags(),
 }
 """How a column is made, for those that are no plain number; a column that is in neither is null for now."""
+LEARNED: Final = frozenset(
+    {"broker_id", "cluster_id", "software_name", "software_version", "sasl_mechanism", "principal", "version_verdict"}
+)
+"""Columns for which messages that teach are read."""
 
 
 def maker(column: Column) -> Callable[[Exchanges], Array]:
@@ -336,14 +391,38 @@ def maker(column: Column) -> Callable[[Exchanges], Array]:
 
 
 class ExchangeTable:
-    """Turns batches of one capture."""
+    """Turns batches of one capture; what they tell is learned on the way, so it takes all of them, in order."""
 
-    def __init__(self, columns: Sequence[Column], files: Sequence[CaptureFile]) -> None:
+    def __init__(self, columns: Sequence[Column], files: Sequence[CaptureFile], learner: Learner | None = None) -> None:
         self.schema = arrow_schema("exchanges", columns)
+        self.learner = learner or Learner()
+        self._captures = files
+        self._learns = not LEARNED.isdisjoint(column.name for column in columns)
         self._makers = [maker(column) for column in columns]
         self._files = Names([file.name for file in files])
 
     def turn(self, batch: RowBatch) -> pa.RecordBatch:
         """One batch as Arrow."""
-        rows = Exchanges(batch, self._files, whole=len(self._makers) >= WHOLE_FROM)
-        return pa.RecordBatch.from_arrays([make(rows) for make in self._makers], schema=self.schema)
+        rows = self._rows(batch)
+        if self._learns:
+            rows.told  # noqa: B018 - what servers tell must be known before their columns are made
+        return self.made(rows)
+
+    def learn(self, batch: RowBatch) -> Exchanges:
+        """One batch to be made later, or never: what it teaches is learned."""
+        rows = self._rows(batch)
+        rows.told  # noqa: B018
+        rows.waits  # noqa: B018
+        self.learner.take_topics(rows)
+        return rows
+
+    def made(self, rows: Exchanges) -> pa.RecordBatch:
+        """The columns; nothing is left of the batch behind them."""
+        columns = [make(rows) for make in self._makers]
+        self.learner.let_go()
+        vars(rows).clear()  # its parts refer to it: without this a batch's bodies wait for Python's collector
+        return pa.RecordBatch.from_arrays(columns, schema=self.schema)
+
+    def _rows(self, batch: RowBatch) -> Exchanges:
+        self.learner.take_names(self._captures)
+        return Exchanges(batch, self._files, self.learner, whole=len(self._makers) >= WHOLE_FROM)

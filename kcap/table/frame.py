@@ -12,8 +12,11 @@ import pyarrow as pa
 from kcap.analyzer import Analyzer, ClosedConnection, RowBatch
 from kcap.model import CaptureFile
 from kcap.table.exchanges import ExchangeTable
+from kcap.table.facts import FACTS, fact_batches
+from kcap.table.learned import Learner
 from kcap.table.schema import arrow_schema, choose
 from kcap.table.tables import batch_of, capture_rows, connection_rows, weird_rows
+from kcap.table.whole import chosen, companions, concerns, leading, waited
 from kcap.weird import Weird
 
 if TYPE_CHECKING:
@@ -44,32 +47,70 @@ class Pass(Protocol):
     def weirds(self) -> list[tuple[Weird, int]]: ...
 
 
+def limited(reading: Pass, table: ExchangeTable, limit: int | None) -> Iterator[pa.RecordBatch]:
+    """The exchanges of a pass as they are decided, up to some number."""
+    left = limit
+    for batch in reading.batches():
+        if len(batch):
+            turned = table.turn(batch)
+            del batch  # bodies need not stay while the rows are written, nor these while the next are read
+            if left is not None:
+                turned = turned.slice(0, left)
+                left -= turned.num_rows
+            yield turned
+            del turned
+            if left == 0:
+                return
+
+
 class Table:
     """One table of a capture."""
 
-    def __init__(self, start: Callable[[], Pass], name: str, columns: Sequence[str] | None = None) -> None:
+    def __init__(
+        self,
+        start: Callable[[], Pass],
+        name: str,
+        columns: Sequence[str] | None = None,
+        *,
+        whole: bool | None = True,
+        limit: int | None = None,
+    ) -> None:
+        """`whole`: rows wait for what the end of the capture knows better; False: they say what is known so far; None: the
+        first ones wait a little, and who asks for them looks at all of them again where `learner` knows better in the end.
+
+        Of the exchanges, no more than `limit` are read.
+        """
         self.name = name
+        self.learner: Learner | None = None
+        self._whole = whole
+        self._limit = limit
         self.columns = choose(name, columns)
         self.schema = arrow_schema(name, self.columns)
         self._start = start
 
     def record_batches(self) -> Iterator[pa.RecordBatch]:
-        """The rows, as they are decided."""
+        """The rows, in the order in which they were decided; those of the exchanges when the capture told all it knows."""
         return self.batches_of(self._start())
 
     def batches_of(self, reading: Pass) -> Iterator[pa.RecordBatch]:
         """The rows of a pass that somebody else watches too."""
         files = reading.capture_files
         if self.name == "exchanges":
-            table = ExchangeTable(self.columns, files)
-            for batch in reading.batches():
-                if len(batch):
-                    yield table.turn(batch)
+            yield from self._exchanges(reading)
+            return
+        if self.name in FACTS:
+            self.learner = Learner(reading.analyzer.report)
+            yield from fact_batches(self.name, self.columns, reading, self.learner)
             return
         if self.name == "records":
             from kcap.table.records import record_batches
 
             yield from record_batches(reading, self.columns)
+            return
+        if self.name == "partitions":
+            from kcap.table import partitions
+
+            yield from partitions.record_batches(reading, self.columns)
             return
         wanted = self.name == "connections"
         for _ in reading.batches():
@@ -82,6 +123,15 @@ class Table:
             yield batch_of(self.name, self.columns, capture_rows(files))
         else:
             yield batch_of(self.name, self.columns, weird_rows(reading.weirds, files))
+
+    def _exchanges(self, reading: Pass) -> Iterator[pa.RecordBatch]:
+        waits = self._whole and concerns(self.columns)
+        self.learner = Learner(reading.analyzer.report)
+        made = companions(self.columns) if waits else self.columns
+        batches = limited(reading, ExchangeTable(made, reading.capture_files, self.learner), self._limit)
+        if waits:
+            return waited(batches, chosen(self.columns, self.learner))
+        return leading(batches, self.learner) if self._whole is None else batches
 
     def to_arrow(self) -> pa.Table:
         """All rows as an Arrow table."""

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from kcap.analyzer import ROW, RowBatch
-from kcap.table.arrow import Array, take
+from kcap.table.arrow import Array, coded, picked, validity
 from kcap.table.vectors import Vector, vector
 
 if TYPE_CHECKING:
@@ -36,6 +36,7 @@ class Parts:
         self._whole: Any = pa.array(batch.tuples, WHOLE_ROW) if whole and batch.tuples else None
         self._arrays: dict[str, Array] = {}
         self._vectors: dict[str, Vector] = {}
+        self._codes: dict[str, tuple[list[str | None], Int64s]] = {}
 
     def array(self, name: str) -> Array:
         """One part of every row, as it comes."""
@@ -44,7 +45,8 @@ class Parts:
             if self._lane is None:
                 found = self._of_tuples(name)
             elif name in TEXTS:
-                found = self._text(name)
+                known, numbers = self.codes(name)
+                found = picked(pa.array(known, pa.string()), numbers)
             else:
                 found = self.number(name).to_arrow(pa.int64())
             self._arrays[name] = found
@@ -78,16 +80,30 @@ class Parts:
             found = found.followed_by(vector(self._of_tuples(name)))
         return found if self._order is None else found.take(self._order)
 
-    def _text(self, name: str) -> Array:
-        """Texts of the lane are few; those of tuples stand behind them, by number."""
-        known: Array
-        if name == "client_id":
-            from kcap.lane.layout import R_NAME
+    def codes(self, name: str) -> "tuple[list[str | None], Int64s]":
+        """A part that is a text as numbers of texts, and those, of which two may be equal."""
+        found = self._codes.get(name)
+        if found is None:
+            found = self._codes[name] = self._coded(name)
+        return found
 
-            known, numbers = pa.array(self._lane.names, pa.string()), self._lane.columns[R_NAME]
-        else:
-            known, numbers = pa.array(self._lane.part(name)[:1], pa.string()), np.zeros(len(self._lane), np.int64)
-        if self._tuples:
-            numbers = np.concatenate([numbers, np.arange(len(self._tuples)) + len(known)])
-            known = pa.concat_arrays([known, self._of_tuples(name)])
-        return take(known, numbers if self._order is None else numbers[self._order])
+    def _coded(self, name: str) -> "tuple[list[str | None], Int64s]":
+        known: list[str | None] = []
+        parts: list[Int64s] = []
+        if self._lane is not None:
+            from kcap.lane.layout import R_NAME
+            from kcap.lane.rows import OUTCOME
+
+            if name == "client_id":
+                known, numbers = list(self._lane.names), self._lane.columns[R_NAME]
+            else:
+                known, numbers = [OUTCOME if name == "outcome" else None], np.zeros(len(self._lane), np.int64)
+            parts.append(numbers)
+        if self._tuples or not parts:
+            array = self._of_tuples(name)
+            few, texts = coded(array)
+            here = validity(array)
+            parts.append((few if here is None else np.where(here, few, len(texts))).astype(np.int64) + len(known))
+            known = [*known, *texts, None]
+        joined = np.concatenate(parts) if len(parts) > 1 else parts[0]
+        return known, joined if self._lane is None or self._order is None else joined[self._order]

@@ -149,9 +149,15 @@ def learn(batch: RowBatch, names: TopicNames, message: Reread) -> None:
 
 def learn_from_log(exchanged: Exchanged, names: TopicNames) -> None:
     """Takes the names that KRaft's own log tells where it is fetched."""
-    for name, uuid, _, records in fetched(exchanged):
+    learn_log(exchanged.body(RESPONSE), names)
+
+
+def learn_log(body: Json, names: TopicNames) -> None:
+    """Takes the names that KRaft's own log tells, from a Fetch response."""
+    for name, uuid, _, partition in partitions(body, "responses", "topic", "partitions", "partitionIndex"):
         if METADATA_TOPIC not in (name, names.name(uuid)):
             continue
+        records = blob(partition)
         for batch in decode_records(records).batches:
             for record in batch.records if not batch.is_control else ():
                 if record.value is not None and record.value.startswith(TOPIC_RECORD):

@@ -5,6 +5,9 @@ name and the other's name with id are the same topic.
 """
 
 from base64 import urlsafe_b64encode
+from collections.abc import Mapping
+from functools import cached_property
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,6 +20,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from kcap.table.vectors import Int64s
+
+    Columns = NDArray[np.int64]
+    """Row, name and id of topics, a row each."""
 
 NO_ID = bytes(16)
 """Kafka's zero uuid: no id."""
@@ -39,10 +45,11 @@ class Topics:
         if (row < 0).any():
             used = row >= 0
             message, start, end, uuid, row = message[used], start[used], end[used], uuid[used], row[used]
-        name, self._names = encoded(messages.bytes, start, end)
-        number, self._ids = encoded_ids(messages.bytes, uuid)
+        name, self._names = encoded(messages.pool, start, end)
+        number, self._ids = encoded_ids(messages.pool, uuid)
         if NO_ID in self._ids:
             number[number == self._ids.index(NO_ID)] = -1
+        self._both = row, name, number
         sort = np.argsort(row * 2 + order[message], kind="stable")
         named = (name >= 0) | (number >= 0)
         if not named.all():
@@ -51,22 +58,25 @@ class Topics:
 
     def _lay(self, row: "Int64s", name: "Int64s", uuid: "Int64s", rows: int) -> None:
         """Keeps the first of equal topics of a row; counts what stays."""
+        topics = np.array([row, name, uuid])
         if len(row):
             fresh = np.ones(len(row), np.bool_)
-            fresh[1:] = (row[1:] != row[:-1]) | (name[1:] != name[:-1]) | (uuid[1:] != uuid[:-1])
-            row, name, uuid = row[fresh], name[fresh], uuid[fresh]
-            several = np.zeros(len(row), np.bool_)
-            several[1:] = row[1:] == row[:-1]
+            fresh[1:] = (topics[:, 1:] != topics[:, :-1]).any(axis=0)
+            topics = topics[:, fresh]
+            several = np.zeros(topics.shape[1], np.bool_)
+            several[1:] = topics[0, 1:] == topics[0, :-1]
+            several[:-1] |= several[1:]
             if several.any():
-                row, name, uuid = self._once(row, name, uuid)
-        self._name, self._uuid = name, uuid
+                topics = in_rows(topics[:, ~several], self._once(topics[:, several]))
+        row, self._name, self._uuid = topics
         self._counts = np.bincount(row, minlength=rows)
 
-    def _once(self, row: "Int64s", name: "Int64s", uuid: "Int64s") -> tuple["Int64s", "Int64s", "Int64s"]:
+    def _once(self, topics: "Columns") -> "Columns":
         """Equal topics further apart, and halves of one topic."""
+        row, name, uuid = topics
         code = (row * (len(self._names) + 1) + name + 1) * (len(self._ids) + 1) + uuid + 1
-        kept = np.sort(np.unique(code, return_index=True)[1])
-        row, name, uuid = row[kept], name[kept], uuid[kept]
+        topics = topics[:, np.sort(np.unique(code, return_index=True)[1])]
+        row, name, uuid = topics
         size = int(row[-1]) + 1
         counts = np.bincount(row, minlength=size)
         mixed = np.zeros(size, np.bool_)
@@ -74,22 +84,51 @@ class Topics:
             lacking = np.bincount(row[column < 0], minlength=size)
             mixed |= (lacking > 0) & (lacking < counts)
         if not mixed.any():
-            return row, name, uuid
+            return topics
         halves = mixed[row]
         joined = whole(row[halves].tolist(), name[halves].tolist(), uuid[halves].tolist())
-        rest = ~halves
-        row = np.concatenate([row[rest], joined[0]])
-        order = np.argsort(row, kind="stable")
-        return row[order], np.concatenate([name[rest], joined[1]])[order], np.concatenate([uuid[rest], joined[2]])[order]
+        return in_rows(topics[:, ~halves], joined)
 
-    def names(self) -> Array:
-        """The column `topics`."""
-        return self._lists([name.decode(errors="replace") for name in self._names], self._name)
+    @cached_property
+    def _id_texts(self) -> list[str]:
+        return [urlsafe_b64encode(uuid)[:22].decode() for uuid in self._ids]
+
+    def pairs(self) -> list[tuple[int, str, str]]:
+        """Row, name and id of topics of which one message has both, each once."""
+        row, name, uuid = self._both
+        both = (name >= 0) & (uuid >= 0)
+        if not both.any():
+            return []
+        row, name, uuid = row[both], name[both], uuid[both]
+        first = np.sort(np.unique(name * len(self._ids) + uuid, return_index=True)[1])
+        named = zip(row[first].tolist(), name[first].tolist(), uuid[first].tolist())
+        return [(at, self._names[text].decode(errors="replace"), self._id_texts[number]) for at, text, number in named]
+
+    def mentions(self, name: str, uuid: str) -> bool:
+        """Whether a message has a topic of that name or id."""
+        return name.encode() in self._names or uuid in self._id_texts
+
+    def nameless(self) -> list[str]:
+        """The ids that stand without a name."""
+        return [self._id_texts[at] for at in np.unique(self._uuid[self._name < 0]).tolist()]
+
+    def names(self, known: Mapping[str, str] = MappingProxyType({})) -> Array:
+        """The column `topics`; `known` has names of ids that the messages themselves do not name."""
+        texts, name = [text.decode(errors="replace") for text in self._names], self._name
+        alone = name < 0
+        if known and alone.any():
+            place = np.full(len(self._ids) + 1, -1, np.int64)
+            for at in np.unique(self._uuid[alone]).tolist():
+                found = known.get(self._id_texts[at])
+                if found is not None:
+                    place[at] = len(texts)
+                    texts.append(found)
+            name = np.where(alone, place[self._uuid], name)
+        return self._lists(texts, name)
 
     def ids(self) -> Array:
         """The column `topic_ids`, as Kafka prints its uuids."""
-        known = [urlsafe_b64encode(uuid)[:22].decode() for uuid in self._ids]
-        return self._lists(known, self._uuid)
+        return self._lists(self._id_texts, self._uuid)
 
     def _lists(self, known: list[str], places: "Int64s") -> Array:
         counts = self._counts
@@ -99,6 +138,12 @@ class Topics:
         np.cumsum(counts, out=offsets[1:])
         values = take(pa.array([*known, None], pa.string()), np.where(places < 0, len(known), places))
         return lists(offsets, values, counts == 0)
+
+
+def in_rows(some: "Columns", others: "Columns") -> "Columns":
+    """Topics of some rows and of others, in the order of the rows."""
+    both = np.concatenate([some, others], axis=1)
+    return both[:, np.argsort(both[0], kind="stable")]
 
 
 def whole(rows: list[int], names: list[int], ids: list[int]) -> "NDArray[np.int64]":

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pyarrow as pa
 
-from kcap.table.arrow import Array, nulls, raw, validity
+from kcap.table.arrow import Array, nulls, numbers, raw, validity
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -73,8 +73,8 @@ class Vector:
         """As an array of an integer type that holds the values."""
         if self.nothing:
             return nulls(len(self.values), kind)
-        values = self.values if kind == pa.int64() else self.values.astype(NUMPY[kind])
-        return pa.array(values, kind, mask=None if self.valid is None else ~self.valid)
+        values = np.ascontiguousarray(self.values) if kind == pa.int64() else self.values.astype(NUMPY[kind])
+        return numbers(kind, values, self.valid)
 
 
 def both(first: "Bools | None", second: "Bools | None") -> "Bools | None":

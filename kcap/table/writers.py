@@ -12,7 +12,14 @@ import pyarrow as pa
 from kcap.table.arrow import Array
 from kcap.table.sink import Counted, Sink
 
-ROW_GROUP: Final = 1 << 16
+ROW_GROUP: Final = 1 << 15
+"""Rows gathered for a row group: some 500 bytes a row wait in memory."""
+FILTERED: Final = frozenset((
+    "time", "capture", "connection", "client_ip", "server_ip", "client_id", "api_key", "api", "error_code", "error", "outcome",
+    "latency_ns", "throttle_time_ms", "request_first_ns", "first_ns", "group_id", "topic", "partition", "offset",
+    "timestamp_ms", "kind",
+))  # fmt: skip
+"""Columns whose smallest and largest value stand in the file, for engines that pass over row groups by them."""
 
 
 class Writer(Protocol):
@@ -112,15 +119,28 @@ class Arrow:
 
 
 class Parquet:
-    """Parquet in row groups."""
+    """Parquet in row groups.
+
+    Numbers of rows that follow each other are near each other, so that their differences are small: told as those they take a
+    third of the time of zstd over plain ones and hardly more room, and lz4 does for the rest (measured on 370,459 exchanges:
+    0.75 instead of 1.16 us a row, 52 instead of 47 bytes).
+    """
 
     def __init__(self, sink: Sink, schema: pa.Schema) -> None:
         from pyarrow.parquet import ParquetWriter
 
         texts = [field.name for field in schema if pa.types.is_string(field.type)]
         lists = [f"{field.name}.list.element" for field in schema if pa.types.is_list(field.type)]
+        numbers = [f.name for f in schema if pa.types.is_integer(f.type) or pa.types.is_timestamp(f.type)]
         make: Any = ParquetWriter
-        self._file = make(Counted(sink), schema, compression="zstd", compression_level=1, use_dictionary=[*texts, *lists])
+        self._file = make(
+            Counted(sink),
+            schema,
+            compression="lz4",
+            use_dictionary=[*texts, *lists],
+            column_encoding=dict.fromkeys(numbers, "DELTA_BINARY_PACKED"),
+            write_statistics=[name for name in schema.names if name in FILTERED],
+        )
         self._waiting: list[pa.RecordBatch] = []
         self._rows = 0
 

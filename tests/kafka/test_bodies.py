@@ -1,8 +1,10 @@
 """Bodies on their way to the projection, over the borders of batches."""
 
+import numpy as np
+
 from kcap.decode import slots
 from kcap.decode.projection import program_index
-from kcap.kafka.bodies import REQUEST, RESPONSE, UNKNOWN, Bodies
+from kcap.kafka.bodies import REQUEST, RESPONSE, UNKNOWN, Bodies, positions
 from kcap.kafka.frames import NO_BODY, Answer, Exchange
 from tests.support.wire import produce, produce_answer
 
@@ -52,3 +54,11 @@ def test_an_api_versions_refusal_is_read_as_version_0() -> None:
     values = (slot := bodies.answered(answer, 18, 99), bodies.close().values(slot))[1]
     assert values is not None
     assert (values.status, values.values[slots.SLOT["error_code"]]) == (0, 35)
+
+
+def test_positions_of_some_values() -> None:
+    """The same of a list as of an array."""
+    column = [0, 2, 1, 2, -1]
+    for values in (column, np.array(column)):
+        assert positions(values, {2, -1}) == [1, 3, 4]
+        assert positions(values, {}) == []

@@ -4,8 +4,9 @@ import pickle
 from collections.abc import Iterator, Sequence
 
 from kcap.decode.plan import json_key
-from kcap.kafka.learning import NO_ID, TELLING, TopicNames, telling_keys, tells
-from kcap.schema import facts
+from kcap.kafka.brokers import Broker
+from kcap.kafka.learning import LISTINGS, NO_ID, TELLING, TopicNames, listed, listing_sides, telling_keys, tells
+from kcap.schema import facts, registry
 from kcap.schema.facts import Field, Variant, meet
 
 UUID = "abcdefghijklmnopqrstuv"
@@ -83,3 +84,48 @@ def test_the_state_is_a_value() -> None:
     names = TopicNames()
     names.learn("MetadataResponse", METADATA)
     assert pickle.loads(pickle.dumps(names)).names == names.names
+
+
+LISTED_ELSEWHERE = {
+    "NodeEndpoints": "where a leader went: of hot messages, or of KRaft voters that register themselves anyway",
+    "LeaderEndpoints": "of KRaft's leader, which registers itself",
+    "UserEndpoint": "of an application, not of a broker",
+    "CurrentLeader": "of KRaft's leader, which registers itself",
+}
+
+
+def addresses(variant: Variant, fields: Sequence[Field], path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    if {"Host", "Port"} <= {field.name for field in fields}:
+        yield path
+    for field in fields:
+        inner = field.fields or variant.structs.get(field.type.removeprefix("[]"), ())
+        yield from addresses(variant, inner, (*path, field.name))
+
+
+def test_the_table_has_every_list_of_brokers_of_every_schema() -> None:
+    known = {(listing.key, listing.side, json_key(place).lower()) for listing in LISTINGS
+             for place in (listing.inner or (listing.path or ("",))[-1],)}  # fmt: skip
+    for key in registry.api_keys():
+        for side in (registry.REQUEST, registry.RESPONSE):
+            message = registry.body(key, side)
+            for variant in message.variants if message else ():
+                for path in addresses(variant, variant.fields):
+                    last = path[-1] if path else ""
+                    voter = (registry.api_name(key) or "").endswith("RaftVoter")
+                    assert voter or last in LISTED_ELSEWHERE or (key, side, last.lower()) in known, (message.name, path)
+
+
+def test_lists_of_brokers() -> None:
+    metadata = {"brokers": [{"nodeId": 1, "host": "a", "port": 9092, "rack": "r"}, {"nodeId": 2, "host": None, "port": 1}]}
+    assert listed(3, registry.RESPONSE, metadata) == ([Broker(1, "a", 9092, "r")], True)
+    assert listed(10, registry.RESPONSE, {"nodeId": 3, "host": "c", "port": 1}) == ([Broker(3, "c", 1)], False)
+    assert listed(10, registry.RESPONSE, {"coordinators": [{"nodeId": 3, "host": "c", "port": 1}]})[0] == [Broker(3, "c", 1)]
+    places = [{"host": "a", "port": 1}, {"host": "b", "port": 2}]
+    assert listed(62, registry.REQUEST, {"brokerId": 4, "rack": "x", "listeners": places}) == (
+        [Broker(4, "a", 1, "x"), Broker(4, "b", 2, "x")], False,
+    )  # fmt: skip
+    assert listed(
+        6, registry.REQUEST, {"liveBrokers": [{"id": 4, "endpoints": places[:1]}, {"id": 5, "host": "z", "port": 3}]}
+    )[0] == [Broker(4, "a", 1), Broker(5, "z", 3)]
+    assert listed(3, registry.REQUEST, metadata) == ([], False)
+    assert listing_sides()[3] == {registry.RESPONSE}

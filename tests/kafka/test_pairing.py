@@ -87,6 +87,16 @@ def test_an_answer_behind_the_clients_fin_is_late() -> None:
     assert analyze(tap.segments).weirds == {"late_response": 1}
 
 
+def test_a_handshake_behind_other_requests_is_one_too() -> None:
+    """Its header is like that of the request before, and yet it may not take the short way."""
+    tap = Tap().open().client(metadata(1)).server(metadata_answer(1))
+    tap.client(request(17, 0, 2, b"\0\5PLAIN")).server(response(2, b"\0\0\0\0\0\1\0\5PLAIN"))
+    tap.client(b"\0\0\0\4abcd").server(b"\0\0\0\0").client(metadata(3)).server(metadata_answer(3))
+    seen = analyze(tap.segments)
+    assert seen.brief("api_key", "outcome") == [(3, "answered"), (17, "answered"), (None, "answered"), (3, "answered")]
+    assert seen.weirds == {}
+
+
 def test_tokens_after_handshake_v0_are_rows_of_their_own() -> None:
     """Brokers before 1.0: length-prefixed tokens without a Kafka header, the last one perhaps unanswered."""
     handshake = request(17, 0, 1, b"\0\5PLAIN")

@@ -6,7 +6,7 @@ import sys
 import numpy as np
 import pyarrow as pa
 
-from kcap.table.arrow import binary, coded, lists, nulls, raw, take, validity
+from kcap.table.arrow import binary, coded, lists, nulls, numbers, picked, raw, take, validity
 
 
 def test_values_and_validity_are_those_of_the_array() -> None:
@@ -28,6 +28,29 @@ def test_entries_are_picked_coded_and_laid_in_lists() -> None:
     assert laid.to_pylist() == [["b", "a"], None, ["b"]]
     assert nulls(2, pa.string()).to_pylist() == [None, None]
     assert binary(pa.binary(2), 2, np.frombuffer(b"abcd", np.uint8)).to_pylist() == [b"ab", b"cd"]
+
+
+def test_nulls_share_their_memory_and_are_as_many_as_asked_for() -> None:
+    for size in (0, 1, 7, 8, 9, 5000):
+        for kind in (pa.string(), pa.int32(), pa.list_(pa.string())):
+            made = nulls(size, kind)
+            made.validate(full=True)
+            assert made.equals(pa.nulls(size, kind))
+    assert nulls(5, pa.int8()).buffers()[0].address == nulls(6, pa.int8()).buffers()[0].address
+
+
+def test_one_entry_all_the_time_is_picked_like_others() -> None:
+    words = pa.array(["b", None, "a"])
+    for places in ([0, 0, 0], [1, 1], [2, 0, 1], []):
+        assert picked(words, np.array(places, np.int64)).equals(take(words, np.array(places, np.int64)))
+
+
+def test_numbers_are_null_where_they_are_not_valid() -> None:
+    values, valid = np.arange(-5, 15, dtype=np.int16), np.arange(20) % 3 > 0
+    made = numbers(pa.int16(), values, valid)
+    made.validate(full=True)
+    assert made.equals(pa.array([int(v) if here else None for v, here in zip(values, valid)], pa.int16()))
+    assert numbers(pa.int16(), values, None).null_count == 0
 
 
 def test_no_function_here_imports_pandas() -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from kcap.analyzer import ROW
 from kcap.decode import slots
 from kcap.session import Reading
-from kcap.table.bodies import Messages, Side, encoded, encoded_ids
+from kcap.table.bodies import Messages, Pool, Side, encoded, encoded_ids
 
 REQUEST, RESPONSE = ROW.index("request_slot"), ROW.index("response_slot")
 
@@ -33,8 +33,10 @@ def test_columns_say_what_each_body_says(pcaps: Path, name: str) -> None:
                 if slot != "record_count" or not len(batch.bodies.projection.wrapped[0]):
                     assert got == want, slot
             for at, text in enumerate(slots.TEXTS):
-                starts, ends = (vector.filled(-1) for vector in side.text(text))
-                code, known = encoded(messages.bytes, starts, ends)
+                rows, starts, ends = side.texts(text)
+                some, known = encoded(messages.pool, starts, ends)
+                code = np.full(len(numbers), -1, np.int64)
+                code[rows] = some
                 want_texts = [None if body is None else body.texts[at] for body in bodies]
                 here = [body is not None and bool(body.mask >> (len(slots.SLOTS) + at) & 1) for body in bodies]
                 assert [known[c] if c >= 0 else None for c in code] == [t if h else None for t, h in zip(want_texts, here)]
@@ -45,12 +47,22 @@ def test_columns_say_what_each_body_says(pcaps: Path, name: str) -> None:
 def test_spans_are_told_apart_by_their_bytes(data: bytes, places: list[tuple[int, int]]) -> None:
     spans = [(min(p), max(p)) if sum(p) % 5 else (-1, -1) for p in places]
     starts, ends = (np.array([span[i] for span in spans], np.int64) for i in (0, 1))
-    numbers, known = encoded(np.frombuffer(data, np.uint8), starts, ends)
+    numbers, known = encoded(Pool(np.frombuffer(data, np.uint8)), starts, ends)
     assert [known[n] if n >= 0 else None for n in numbers] == [None if low < 0 else data[low:high] for low, high in spans]
 
 
+@given(st.lists(st.one_of(st.none(), st.binary(max_size=5)), max_size=12), st.binary(min_size=4, max_size=9))
+def test_texts_behind_the_bodies_are_found_like_those_in_them(texts: list[bytes | None], data: bytes) -> None:
+    pool = Pool(np.frombuffer(data, np.uint8))
+    spans = [(1, 3) if at % 3 == 0 else pool.lay(text) for at, text in enumerate(texts)]
+    starts, ends = (np.array([span[i] for span in spans], np.int64) for i in (0, 1))
+    numbers, known = encoded(pool, starts, ends)
+    want = [data[1:3] if at % 3 == 0 else text for at, text in enumerate(texts)]
+    assert [known[n] if n >= 0 else None for n in numbers] == want
+
+
 def test_ids_are_told_apart_by_their_bytes() -> None:
-    data = np.frombuffer(bytes(range(16)) + bytes(16) + bytes(range(16)), np.uint8)
+    data = Pool(np.frombuffer(bytes(range(16)) + bytes(16) + bytes(range(16)), np.uint8))
     numbers, known = encoded_ids(data, np.array([32, -1, 16, 0], np.int64))
     assert [known[n] if n >= 0 else None for n in numbers] == [bytes(range(16)), None, bytes(16), bytes(range(16))]
-    assert encoded_ids(np.zeros(0, np.uint8), np.zeros(0, np.int64))[1] == []
+    assert encoded_ids(Pool(np.zeros(0, np.uint8)), np.zeros(0, np.int64))[1] == []

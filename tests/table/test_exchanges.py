@@ -1,6 +1,8 @@
 """Laws of the exchanges table: golden rows, what programs logged of themselves, and each derived column by hand."""
 
+import gc
 import json
+import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -67,6 +69,23 @@ def test_few_columns_say_what_all_of_them_say() -> None:
     whole = turned(*rows)
     for name in whole[0]:
         assert turned(*rows, columns=[name]) == [{name: r[name]} for r in whole], name
+
+
+def test_bodies_go_when_the_rows_are_made(pcaps: Path) -> None:
+    """Without Python's collector, which looks seldom: a batch's bodies are megabytes."""
+    from kcap.session import Reading
+
+    table = ExchangeTable(choose("exchanges", None), FILES)
+    made = next(b for b in Reading([str(pcaps / "java-transactions.pcap")]).batches() if len(b))
+    arena = made.bodies.arena
+    gc.disable()
+    try:
+        kept = table.turn(made)
+        del made
+        assert sys.getrefcount(arena) == 2
+    finally:
+        gc.enable()
+    assert kept.num_rows
 
 
 def test_a_batch_without_rows_has_all_columns() -> None:

@@ -82,6 +82,18 @@ def test_parquet_gathers_row_groups(batches: list[pa.RecordBatch], monkeypatch: 
     assert len(groups) > 1
 
 
+def test_parquet_tells_differences_and_what_is_filtered_by(batches: list[pa.RecordBatch]) -> None:
+    group = pq.ParquetFile(pa.BufferReader(written("parquet", batches))).metadata.row_group(0)
+    columns = {column.path_in_schema: column for column in map(group.column, range(group.num_columns))}
+    for name in ("time", "request_pos", "api_key", "latency_ns"):
+        assert "DELTA_BINARY_PACKED" in columns[name].encodings, name
+    for name in ("connection", "topics.list.element", "api"):
+        assert "RLE_DICTIONARY" in columns[name].encodings, name
+    assert columns["latency_ns"].statistics.has_min_max
+    assert columns["request_pos"].statistics is None
+    assert {column.name for column in choose("exchanges", None)} & writers.FILTERED
+
+
 @pytest.mark.parametrize("form", MAKERS)
 def test_a_table_without_rows(form: str) -> None:
     schema = arrow_schema("exchanges", choose("exchanges", ["api", "topics"]))

@@ -1,0 +1,48 @@
+"""What ApiVersions tells: bodies of its requests and answers in, the client's software and the broker's version ranges out.
+
+Law: an answer that is an error offers nothing; nothing raises, and what a body lacks is None.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+from kcap.decode.json import read_json
+from kcap.decode.plan import plan_for
+from kcap.schema.quirks import API_VERSIONS
+from kcap.schema.registry import REQUEST, RESPONSE, response_version
+
+SOFTWARE_SINCE: Final = 3
+"""First version of an ApiVersions request that names the client's software (KIP-511)."""
+
+Software = tuple[str, str]
+"""Name and version of a client library."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Offer:
+    """First and last version of each API that a broker names."""
+
+    ranges: dict[int, tuple[int, int]]
+
+
+def offer_of(body: bytes, version: int) -> Offer | None:
+    """The offer in the body of an answer to an ApiVersions request of that version; None for an error, or one that was cut."""
+    plan = plan_for(API_VERSIONS, response_version(API_VERSIONS, version, body), RESPONSE)
+    if plan is None:
+        return None
+    reading = read_json(plan, body)
+    if reading.undecoded is not None:
+        return None  # what is missing would look as if it were not offered
+    value = reading.value
+    ranges = {
+        entry["apiKey"]: (entry["minVersion"], entry["maxVersion"]) for entry in value.get("apiKeys") or () if len(entry) > 2
+    }
+    return Offer(ranges) if ranges and value.get("errorCode") == 0 else None
+
+
+def software_of(body: bytes, version: int, start: int) -> Software | None:
+    """What the body of an ApiVersions request calls the client; `start` is where it begins behind the header's tags."""
+    plan = plan_for(API_VERSIONS, version, REQUEST) if version >= SOFTWARE_SINCE else None
+    value = read_json(plan, body, start).value if plan is not None else {}
+    name, release = value.get("clientSoftwareName"), value.get("clientSoftwareVersion")
+    return (name, release) if isinstance(name, str) and isinstance(release, str) else None

@@ -1,0 +1,33 @@
+"""Where a throttle is spent: in the answer's latency, or in a mute behind it (KIP-219).
+
+API key and version in, a fact out. Law: from an API's first muting version on the broker answers at once and then leaves the
+connection unread for throttle_time_ms; only brokers from 2.0 on know such a version. Below it, an older broker answers late, a
+newer one mutes all the same.
+"""
+
+from typing import Final
+
+from kcap.schema.registry import api_key
+
+_TABLE: Final = """
+Produce 6  Fetch 8  ListOffsets 3  Metadata 6  OffsetCommit 4  OffsetFetch 4  FindCoordinator 2  JoinGroup 3  Heartbeat 2
+LeaveGroup 2  SyncGroup 2  DescribeGroups 2  ListGroups 2  ApiVersions 2  CreateTopics 3  DeleteTopics 2  DeleteRecords 1
+InitProducerId 1  AddPartitionsToTxn 1  AddOffsetsToTxn 1  EndTxn 1  TxnOffsetCommit 1  DescribeAcls 1  CreateAcls 1
+DeleteAcls 1  DescribeConfigs 2  AlterConfigs 1  AlterReplicaLogDirs 1  DescribeLogDirs 1  CreatePartitions 1
+CreateDelegationToken 1  RenewDelegationToken 1  ExpireDelegationToken 1  DescribeDelegationToken 1  DeleteGroups 1
+"""
+"""API and its first muting version (`shouldClientThrottle` of Kafka's responses); APIs that came later always mute."""
+
+
+def _read() -> dict[int, int]:
+    words = _TABLE.split()
+    return {key: int(version) for name, version in zip(words[::2], words[1::2]) if (key := api_key(name)) is not None}
+
+
+FIRST_MUTING: Final = _read()
+"""API key -> first muting version."""
+
+
+def mutes(key: int, version: int) -> bool:
+    """Whether a broker that takes this version of this API answers before the throttle, not after it."""
+    return version >= FIRST_MUTING.get(key, 0)

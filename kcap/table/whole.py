@@ -1,0 +1,210 @@
+"""Facts of the whole capture for rows that were made before they were known.
+
+In: record batches of `exchanges`, made with what was known by then, and the learner that goes on learning. Out: the same rows,
+with broker ids, cluster ids, names of topics and verdicts as the end of the capture knows them. Law: what is put in depends on
+the row and on the learner's last state alone; nothing else of a row changes. Memory is flat: what waits, waits on disk.
+"""
+
+import fcntl
+import os
+import stat
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, BinaryIO, Final
+
+import numpy as np
+import pyarrow as pa
+
+from kcap.columns import EXCHANGES, Column
+from kcap.limits import HELD_ROWS
+from kcap.table.arrow import Array, coded, nulls, take
+from kcap.table.learned import Learner
+from kcap.table.verdicts import NONE, OK, UNNEGOTIATED, VERDICTS, final_verdict
+
+if TYPE_CHECKING:
+    from kcap.table.vectors import Int64s
+
+COPIED_AT_ONCE: Final = 1 << 20
+SERVER: Final = ("server_ip", "server_port")
+COMPANIONS: Final[dict[str, tuple[str, ...]]] = {
+    "broker_id": SERVER,
+    "cluster_id": SERVER,
+    "topics": ("topic_ids",),
+    "version_verdict": (*SERVER, "api_key", "api_version", "software_name", "software_version"),
+}
+"""Columns that the whole capture may know better -> the columns that say of whom."""
+
+
+def companions(columns: Sequence[Column]) -> list[Column]:
+    """Columns that must be made beside the ones asked for, so that these can be looked at again; those asked for come first."""
+    names = [column.name for column in columns]
+    wanted = {name for asked in names for name in COMPANIONS.get(asked, ())}
+    return [*columns, *(column for column in EXCHANGES if column.name in wanted and column.name not in names)]
+
+
+def concerns(columns: Sequence[Column]) -> bool:
+    """Whether any column may be known better at the end."""
+    return any(column.name in COMPANIONS for column in columns)
+
+
+def learned_again(batch: pa.RecordBatch, learner: Learner) -> pa.RecordBatch:
+    """A batch as the learner knows it by now."""
+    for name, make in MAKERS.items():
+        if name in batch.schema.names:
+            at = batch.schema.get_field_index(name)
+            batch = batch.set_column(at, batch.schema.field(at), make(batch, learner))
+    return batch
+
+
+def _servers(batch: pa.RecordBatch) -> tuple["Int64s", list[tuple[str, int]]]:
+    """Server of each row by number, and those."""
+    hosts, names = coded(batch.column("server_ip"))
+    ports: Int64s = np.array(batch.column("server_port").to_pylist(), np.int64)
+    known, number = np.unique(hosts.astype(np.int64) << 16 | ports, return_inverse=True)
+    return number, [(names[code >> 16], code & 0xFFFF) for code in known.tolist()]
+
+
+def _of_server(part: int, kind: pa.DataType) -> Callable[[pa.RecordBatch, Learner], Array]:
+    def make(batch: pa.RecordBatch, learner: Learner) -> Array:
+        number, servers = _servers(batch)
+        values = [learner.brokers.identify(server)[part] for server in servers]
+        return take(pa.array(values, kind), number) if any(v is not None for v in values) else nulls(len(number), kind)
+
+    return make
+
+
+def _topics(batch: pa.RecordBatch, learner: Learner) -> Array:
+    topics: Any = batch.column("topics")
+    if not topics.flatten().null_count:
+        same: Array = topics
+        return same
+    names: list[Any] = topics.to_pylist()
+    every: list[Any] = batch.column("topic_ids").to_pylist()
+    known = learner.topics.names
+    for row, ids in enumerate(every):
+        if names[row] is not None and None in names[row]:
+            names[row] = [name if name is not None else known.get(uuid) for name, uuid in zip(names[row], ids)]
+    made: Array = pa.array(names, topics.type)
+    return made
+
+
+def _verdicts(batch: pa.RecordBatch, learner: Learner) -> Array:
+    places = {verdict: at for at, verdict in enumerate(VERDICTS)}
+    old = [NONE if text is None else places[text] for text in batch.column("version_verdict").to_pylist()]
+    number, servers = _servers(batch)
+    names = ("api_key", "api_version", "software_name", "software_version")
+    columns = [batch.column(name).to_pylist() for name in names]
+    found: dict[tuple[Any, ...], str | None] = {}
+    out: list[str | None] = []
+    for verdict, server, key, version, name, release in zip(old, number.tolist(), *columns):
+        if key is None or verdict not in (OK, UNNEGOTIATED, NONE):
+            out.append(None if verdict == NONE else VERDICTS[verdict])
+            continue
+        kind = verdict, server, key, version, name, release
+        if kind not in found:
+            software = None if name is None else (name, release)
+            offer = learner.offers.get(servers[server])
+            new = final_verdict(verdict, offer, key, version, learner.used, software)
+            found[kind] = None if new == NONE else VERDICTS[new]
+        out.append(found[kind])
+    return pa.array(out, pa.string())
+
+
+MAKERS: Final[dict[str, Callable[[pa.RecordBatch, Learner], Array]]] = {
+    "broker_id": _of_server(0, pa.int32()),
+    "cluster_id": _of_server(1, pa.string()),
+    "topics": _topics,
+    "version_verdict": _verdicts,
+}
+
+
+def waited(
+    batches: Iterable[pa.RecordBatch], finish: Callable[[pa.RecordBatch], pa.RecordBatch], held: int = HELD_ROWS
+) -> Iterator[pa.RecordBatch]:
+    """The batches, looked at again once the last of them came; above `held` rows they wait in a file that nobody else sees."""
+    waiting: list[pa.RecordBatch] = []
+    ipc: Any = pa.ipc
+    with tempfile.TemporaryFile(prefix="kcap-") as file:
+        stream: Any = None
+        for batch in batches:
+            if stream is None and held > 0:
+                waiting.append(batch)
+                held -= batch.num_rows
+                continue
+            stream = stream or ipc.new_stream(file, batch.schema)
+            stream.write_batch(batch)
+        while waiting:
+            yield finish(waiting.pop(0))
+        if stream is not None:
+            stream.close()
+            file.seek(0)
+            for batch in ipc.open_stream(file):
+                yield finish(batch)
+
+
+def leading(batches: Iterable[pa.RecordBatch], learner: Learner, held: int = HELD_ROWS) -> Iterator[pa.RecordBatch]:
+    """The batches; the first `held` rows are looked at again before they leave."""
+    waiting: list[pa.RecordBatch] = []
+    source = iter(batches)
+    for batch in source:
+        waiting.append(batch)
+        held -= batch.num_rows
+        if held <= 0:
+            break
+    better = learner.knows_better()
+    while waiting:
+        batch = waiting.pop(0)
+        yield learned_again(batch, learner) if better else batch
+        del batch
+    if better:
+        learner.settle()
+    yield from source
+
+
+def chosen(columns: Sequence[Column], learner: Learner) -> Callable[[pa.RecordBatch], pa.RecordBatch]:
+    """Looks at a batch again and leaves out what nobody asked for."""
+    names = [column.name for column in columns]
+
+    def finish(batch: pa.RecordBatch) -> pa.RecordBatch:
+        if learner.knows_better():
+            batch = learned_again(batch, learner)
+        picked: pa.RecordBatch = batch.select(names)
+        return picked
+
+    return finish
+
+
+@contextmanager
+def taken_back(sink: Any) -> Iterator[BinaryIO | None]:
+    """What a file holds that is being written, moved aside; the file is empty then. None where it cannot be read."""
+    try:
+        number = sink.fileno()
+        regular = stat.S_ISREG(os.fstat(number).st_mode) and fcntl.fcntl(number, fcntl.F_GETFL) & os.O_ACCMODE == os.O_RDWR
+    except (AttributeError, OSError, ValueError):
+        regular = False
+    if not regular:
+        yield None
+        return
+    sink.flush()
+    with tempfile.TemporaryFile(prefix="kcap-") as aside:
+        size, at = os.fstat(number).st_size, 0
+        while at < size and (data := os.pread(number, COPIED_AT_ONCE, at)):
+            at += aside.write(data)
+        aside.flush()
+        aside.seek(0)
+        sink.seek(0)
+        sink.truncate()
+        yield aside
+
+
+def read_again(form: str, file: BinaryIO) -> Iterator[pa.RecordBatch]:
+    """The batches of a Parquet file or an Arrow stream."""
+    if form == "arrow":
+        ipc: Any = pa.ipc
+        yield from ipc.open_stream(file)
+        return
+    from pyarrow.parquet import ParquetFile
+
+    parquet: Any = ParquetFile(file)
+    yield from parquet.iter_batches(batch_size=1 << 13)
