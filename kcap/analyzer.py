@@ -5,6 +5,7 @@ it is fed.
 """
 
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from hashlib import blake2b
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any
@@ -20,6 +21,7 @@ from kcap.net.tcp import Connection
 from kcap.weird import Weird, WeirdKind
 
 if TYPE_CHECKING:
+    from kcap.lane.closed import Kept
     from kcap.lane.engine import Lane
     from kcap.lane.rows import LaneRows
 
@@ -83,12 +85,12 @@ class ClosedConnection:
 
     __slots__ = ("_connection", "_values", "detail", "phase", "ref")
 
-    def __init__(self, connection: Connection, talk: Conversation) -> None:
-        self._connection: tuple[Connection, Conversation] | None = (connection, talk)
+    def __init__(self, connection: "tuple[Connection, Conversation] | Kept", phase: str, detail: str, ref: int) -> None:
+        self._connection: tuple[Connection, Conversation] | Kept | None = connection
         self._values: dict[str, object] = {}
-        self.phase = talk.phase if talk.phase != "waiting" else "opaque"
-        self.detail = talk.detail or None
-        self.ref = connection.first_ref
+        self.phase = phase if phase != "waiting" else "opaque"
+        self.detail = detail or None
+        self.ref = ref
 
     @property
     def values(self) -> dict[str, object]:
@@ -98,8 +100,9 @@ class ClosedConnection:
 
     def settle(self) -> None:
         """Puts the row together and lets go of the connection."""
-        if self._connection is not None:
-            self._values, self._connection = describe(*self._connection), None
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            self._values = describe(*(connection if isinstance(connection, tuple) else connection.restore()))
 
 
 @dataclass(slots=True)
@@ -144,6 +147,10 @@ class Analyzer:
             self.lane.feed(columns_of(batch) if isinstance(batch, SegmentBatch) else batch)
         else:
             self.table.feed(batch if isinstance(batch, SegmentBatch) else batch.all())
+
+    def expect_many(self) -> None:
+        """More than LANE_AFTER_PACKETS packets will come: the lane need not wait for them. Changes speed alone."""
+        self.packets = limits.LANE_AFTER_PACKETS
 
     def _enter_lane(self, packets: int) -> None:
         """Once enough packets came for the compiled lane to pay, makes it."""
@@ -209,13 +216,16 @@ class Analyzer:
     def finish(self) -> None:
         """The capture is over: every connection is closed and every exchange decided."""
         if self.lane is not None:
-            self.lane.leave()
-        self.table.finish()
+            self.lane.finish()
+        else:
+            self.table.finish()
 
     # -- what connections and conversations ask for -------------------------------------------------------------------
     def opened(self, connection: Connection) -> None:
         """A connection's first packet."""
         connection.talk = Conversation(connection, self)
+        if self.lane is not None:
+            self.lane.opened(connection)
 
     def closed(self, connection: Connection, time_ns: int) -> None:
         """A connection's end."""
@@ -223,7 +233,15 @@ class Analyzer:
         if isinstance(talk, Conversation):
             talk.finish(time_ns)
             self.kafka_connections += talk.phase == "kafka"
-            self.closed_connections.append(ClosedConnection(connection, talk))
+            closed = ClosedConnection((connection, talk), talk.phase, talk.detail, connection.first_ref)
+            self.closed_connections.append(closed)
+        if self.lane is not None:
+            self.lane.closed(connection)
+
+    def over(self, kept: "Kept") -> None:
+        """The end of a Kafka connection that the lane opened."""
+        self.kafka_connections += 1
+        self.closed_connections.append(ClosedConnection(kept, "kafka", "", kept.ref))
 
     def report(
         self, kind: WeirdKind, detail: str, ref: int = 0, position: int = 0, connection: Connection | None = None
@@ -247,9 +265,18 @@ class Analyzer:
         """Index of the connection's constants in the open batch."""
         connection = talk.connection
         client = connection.client or connection.streams[0]
-        ip, port, peer_ip, peer_port = endpoints(connection.flows[connection.streams.index(client)])
-        self.identities.append(Identity(connection_uid(connection), ip, port, peer_ip, peer_port))
+        flow = connection.flows[connection.streams.index(client)]
+        self.identities.append(Identity(connection_uid(connection), *endpoints(flow)))
         return len(self.identities) - 1
+
+    @staticmethod
+    def name(flow: bytes, client: bytes, first_ns: int, isn: int | None) -> Identity:
+        """The constants of a connection that the lane opened: flow keys of its lower endpoint and of its client."""
+        return Identity(uid_of(flow, first_ns, isn), *endpoints(client))
+
+    def takes_all(self) -> bool:
+        """The user has said nothing on ports."""
+        return not self.options.kafka_ports and not self.options.not_kafka_ports
 
     def decode_as(self, connection: Connection) -> bool | None:
         """The user's word on this connection's ports."""
@@ -270,6 +297,7 @@ def endpoints(flow: bytes) -> tuple[str, int, str, int]:
     return address(flow[:size]), ports[0], address(flow[size : 2 * size]), ports[1]
 
 
+@lru_cache(4096)
 def address(packed: bytes) -> str:
     """An IP address as people write it; `ipaddress` costs as much as opening a connection."""
     return ".".join(map(str, packed)) if len(packed) == 4 else str(ip_address(packed))
@@ -280,9 +308,14 @@ def connection_uid(connection: Connection) -> str:
     if connection.uid is None:
         client = connection.client
         isn = client.isn if client is not None else None
-        seed = b"%b|%d|%d" % (connection.flows[0], connection.first_ns, -1 if isn is None else isn)
-        connection.uid = "C" + blake2b(seed, digest_size=8).hexdigest()
+        connection.uid = uid_of(connection.flows[0], connection.first_ns, isn)
     return connection.uid
+
+
+def uid_of(flow: bytes, first_ns: int, isn: int | None) -> str:
+    """As `connection_uid`, from the flow key of the lower endpoint and the client's initial number."""
+    seed = b"%b|%d|%d" % (flow, first_ns, -1 if isn is None else isn)
+    return "C" + blake2b(seed, digest_size=8).hexdigest()
 
 
 def describe(connection: Connection, talk: Conversation) -> dict[str, object]:

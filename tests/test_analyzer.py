@@ -1,8 +1,9 @@
 """The composition of tables, conversations and batches."""
 
-from kcap.analyzer import Options, community_id, endpoints
+from kcap.analyzer import Analyzer, Options, community_id, endpoints
+from kcap.net.columns import columns_of
 from kcap.net.connections import reverse_flow
-from tests.support.wire import Tap, analyze, flow, metadata, metadata_answer
+from tests.support.wire import Tap, analyze, batch, flow, metadata, metadata_answer
 
 
 def talk(port: int = 40_000) -> Tap:
@@ -38,6 +39,19 @@ def test_bytes_that_are_no_kafka_are_counted_and_named() -> None:
     (connection,) = seen.connections
     assert (connection["phase"], connection["client_opaque"], connection["server_opaque"]) == ("http", 18, 19)
     assert seen.weirds == {"not_kafka": 1}
+
+
+def test_a_large_capture_has_the_lane_from_its_first_columns_on() -> None:
+    """It changes no row; a capture that nobody announced waits."""
+    segments = batch(talk().segments)
+    announced, other = Analyzer(), Analyzer()
+    announced.expect_many()
+    for analyzer in (announced, other):
+        analyzer.feed(columns_of(segments))
+        analyzer.finish()
+    assert announced.lane is not None
+    assert other.lane is None
+    assert [row[1:12] for row in announced.take().rows] == [row[1:12] for row in other.take().rows]
 
 
 def test_endpoints_of_a_flow() -> None:

@@ -5,6 +5,7 @@ goes back. Law: files that do not overlap in time are read one after the other a
 A file that cannot be read is reported and left out as long as another one can be.
 """
 
+import os
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from heapq import heappop, heappush
@@ -14,7 +15,7 @@ from kcap.capture.paths import expand, unique_names
 from kcap.capture.reader import Reader, Section, in_order
 from kcap.capture.source import Source, open_reader
 from kcap.errors import CaptureError
-from kcap.limits import FIRST_WINDOW_BYTES, JIT_AFTER_BYTES, OPEN_WINDOWS_BYTES, READ_WINDOW_BYTES
+from kcap.limits import FIRST_WINDOW_BYTES, JIT_AFTER_BYTES, JIT_SOON_BYTES, LARGE_BYTES, OPEN_WINDOWS_BYTES, READ_WINDOW_BYTES
 from kcap.model import CaptureFile, PacketBatch
 from kcap.net.cursor import Report
 from kcap.weird import WeirdKind
@@ -87,8 +88,10 @@ class FileSet:
         self.failed: list[tuple[str, CaptureError]] = []
         self.layouts: dict[int, list[Section]] = {}
         """Per file that was opened: what `PacketSource` needs to read it from the middle."""
+        self.large = sum(map(size_of, found)) >= LARGE_BYTES
+        """All of it is so much that compiled loops are sure to pay."""
         self._report = report
-        self._jit_after = jit_after
+        self._jit_after = min(jit_after, JIT_SOON_BYTES) if jit_after is not None and self.large else jit_after
         self._sources: list[Source] = []
         """Open now."""
         self._begun: dict[int, Member] = {}
@@ -188,6 +191,11 @@ class FileSet:
         file.complete = False
         self.failed.append((file.path, error))
         self._report(WeirdKind.FILE_UNREADABLE, str(error), index, 0, 0)
+
+
+def size_of(path: str) -> int:
+    """Bytes on disk, 0 for what is no file."""
+    return os.path.getsize(path) if os.path.isfile(path) else 0
 
 
 def first_time(source: Source) -> int:

@@ -74,10 +74,11 @@ class Projection:
 
     def unread(self) -> list[int]:
         """Messages that ended before their program did, or made no sense to it."""
-        status = self.status
-        if SHORT not in status and MALFORMED not in status:
-            return []
-        return [at for at, ended in enumerate(status) if ended in (SHORT, MALFORMED)]
+        status: Any = self.status
+        if isinstance(status, list):
+            return [at for at, ended in enumerate(status) if ended in (SHORT, MALFORMED)]
+        found: list[int] = ((status == SHORT) | (status == MALFORMED)).nonzero()[0].tolist()
+        return found
 
     def present(self, name: str) -> list[bool]:
         """For each message whether it has the slot or text."""

@@ -8,9 +8,8 @@ imports numba.
 
 from typing import Any
 
-from numba import njit
-
 from kcap import limits
+from kcap.lane.compiled import compiled, inner
 from kcap.lane.layout import (
     CLIENT,
     COUNT,
@@ -46,11 +45,17 @@ MOVED_BYTES = limits.LANE_MOVED_BYTES
 UNKNOWN = -1
 
 
-@njit(cache=True, nogil=True)
+@inner
+def copied(data: Any, low: int, high: int, arena: Any, top: int) -> None:
+    """Bytes into the arena; a function of its own, since compiling a slice takes half a second."""
+    arena[top : top + high - low] = data[low:high]
+
+
+@inner
 def add_body(data: Any, low: int, high: int, stop: int, program: int, arena: Any, bodies: Any, meta: Any) -> Any:
     """Keeps `data[low:high]` and room up to `stop` in the arena; its slot in the lane."""
     slot, top = meta[M_BODIES], meta[M_TOP]
-    arena[top : top + high - low] = data[low:high]
+    copied(data, low, high, arena, top)
     bodies[0, slot] = top
     bodies[1, slot] = meta[M_TOP] = top + stop - low
     bodies[2, slot] = program
@@ -58,61 +63,61 @@ def add_body(data: Any, low: int, high: int, stop: int, program: int, arena: Any
     return slot
 
 
-@njit(cache=True, nogil=True)
+@inner
 def open_frame(
-    stream: Any, start: int, size: int, time_ns: int, ref: int, position: int, left: int, slot: int, at: int
+    streams: Any, place: int, start: int, size: int, time_ns: int, ref: int, position: int, left: int, slot: int, at: int
 ) -> None:
     """A frame of which bytes are still to come."""
-    stream[OPEN_START] = start
-    stream[OPEN_SIZE] = size
-    stream[OPEN_NS] = time_ns
-    stream[OPEN_REF] = ref
-    stream[OPEN_LOW] = stream[OPEN_HIGH] = position
-    stream[OPEN_LEFT] = left
-    stream[OPEN_SLOT] = slot
-    stream[OPEN_AT] = at
+    streams[place, OPEN_START] = start
+    streams[place, OPEN_SIZE] = size
+    streams[place, OPEN_NS] = time_ns
+    streams[place, OPEN_REF] = ref
+    streams[place, OPEN_LOW] = streams[place, OPEN_HIGH] = position
+    streams[place, OPEN_LEFT] = left
+    streams[place, OPEN_SLOT] = slot
+    streams[place, OPEN_AT] = at
 
 
-@njit(cache=True, nogil=True)
-def go_on(stream: Any, data: Any, at: int, end: int, position: int, arena: Any) -> Any:
+@inner
+def go_on(streams: Any, place: int, data: Any, at: int, end: int, position: int, arena: Any) -> Any:
     """More bytes of the open frame; where they end."""
-    size = min(stream[OPEN_LEFT], end - at)
-    place = stream[OPEN_AT]
-    arena[place : place + size] = data[at : at + size]
-    stream[OPEN_AT] = place + size
-    stream[OPEN_LEFT] -= size
-    if position < stream[OPEN_LOW]:
-        stream[OPEN_LOW] = position
-    elif position > stream[OPEN_HIGH]:
-        stream[OPEN_HIGH] = position
+    size = min(streams[place, OPEN_LEFT], end - at)
+    top = streams[place, OPEN_AT]
+    copied(data, at, at + size, arena, top)
+    streams[place, OPEN_AT] = top + size
+    streams[place, OPEN_LEFT] -= size
+    if position < streams[place, OPEN_LOW]:
+        streams[place, OPEN_LOW] = position
+    elif position > streams[place, OPEN_HIGH]:
+        streams[place, OPEN_HIGH] = position
     return at + size
 
 
-@njit(cache=True, nogil=True)
-def close_frame(stream: Any, frame: Any, time_ns: int, ref: int) -> None:
-    """The open frame's last byte has passed."""
-    frame[F_START] = stream[OPEN_START]
-    frame[F_SIZE] = stream[OPEN_SIZE]
-    frame[F_FIRST_NS] = stream[OPEN_NS]
-    frame[F_FIRST_REF] = stream[OPEN_REF]
-    frame[F_LAST_NS] = time_ns
-    frame[F_LAST_REF] = ref
-    frame[F_LOW] = stream[OPEN_LOW]
-    frame[F_HIGH] = stream[OPEN_HIGH]
-    stream[OPEN_START] = -1
+@inner
+def close_frame(streams: Any, place: int, table: Any, row: int, base: int, time_ns: int, ref: int) -> None:
+    """The open frame's last byte has passed: it stands in a row of a table from column `base` on."""
+    table[row, base + F_START] = streams[place, OPEN_START]
+    table[row, base + F_SIZE] = streams[place, OPEN_SIZE]
+    table[row, base + F_FIRST_NS] = streams[place, OPEN_NS]
+    table[row, base + F_FIRST_REF] = streams[place, OPEN_REF]
+    table[row, base + F_LAST_NS] = time_ns
+    table[row, base + F_LAST_REF] = ref
+    table[row, base + F_LOW] = streams[place, OPEN_LOW]
+    table[row, base + F_HIGH] = streams[place, OPEN_HIGH]
+    streams[place, OPEN_START] = -1
 
 
-@njit(cache=True, nogil=True)
-def whole_frame(frame: Any, start: int, size: int, time_ns: int, ref: int, position: int) -> None:
-    """A frame that one packet brought."""
-    frame[F_START] = start
-    frame[F_SIZE] = size
-    frame[F_FIRST_NS] = frame[F_LAST_NS] = time_ns
-    frame[F_FIRST_REF] = frame[F_LAST_REF] = ref
-    frame[F_LOW] = frame[F_HIGH] = position
+@inner
+def whole_frame(table: Any, row: int, base: int, start: int, size: int, time_ns: int, ref: int, position: int) -> None:
+    """A frame that one packet brought, as `close_frame`."""
+    table[row, base + F_START] = start
+    table[row, base + F_SIZE] = size
+    table[row, base + F_FIRST_NS] = table[row, base + F_LAST_NS] = time_ns
+    table[row, base + F_FIRST_REF] = table[row, base + F_LAST_REF] = ref
+    table[row, base + F_LOW] = table[row, base + F_HIGH] = position
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def carry_over(
     connections: Any, streams: Any, queues: Any, bodies: Any, arena: Any, new_bodies: Any, new_arena: Any, meta: Any, heavy: Any
 ) -> Any:
@@ -146,7 +151,7 @@ def carry_over(
     return count
 
 
-@njit(cache=True, nogil=True)
+@inner
 def moved(old: int, bodies: Any, arena: Any, new_bodies: Any, new_arena: Any, meta: Any) -> Any:
     """A body's place in the new batch; in the old one nobody reads it."""
     low, high, slot, top = bodies[0, old], bodies[1, old], meta[M_BODIES], meta[M_TOP]
@@ -159,7 +164,7 @@ def moved(old: int, bodies: Any, arena: Any, new_bodies: Any, new_arena: Any, me
     return slot
 
 
-@njit(cache=True, nogil=True)
+@inner
 def reopened(stream: Any, old: int, new: int, bodies: Any, new_bodies: Any) -> None:
     """The open frame goes on in the new batch."""
     stream[OPEN_SLOT] = new

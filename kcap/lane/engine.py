@@ -1,10 +1,14 @@
 """The lane beside the table of connections: who walks which packet, who enters and who leaves.
 
-In: `SegmentColumns` in capture order. Out: rows of the lane, and calls on the `ConnectionTable` for all other packets, in
-order. Law: rows,
-connections, weirds and ledgers are those of the table alone.
+In: `SegmentColumns` in capture order. Out: rows and closed connections of the lane, and calls on the `ConnectionTable` for all
+other packets, in order. Law: rows, connections, weirds and ledgers are those of the table alone.
+
+A connection is *own* (the lane opened it, there are no objects), a guest (it came from the machines), or outside.
 """
 
+from bisect import bisect_left
+from collections import deque
+from collections.abc import Iterable
 from typing import Any, Protocol
 
 import numpy as np
@@ -12,24 +16,43 @@ import numpy as np
 from kcap import limits
 from kcap.decode.projection import program_index, project
 from kcap.kafka.bodies import REQUEST, RESPONSE, UNKNOWN, BodyBatch
-from kcap.kafka.conversation import Collector, Conversation
+from kcap.kafka.conversation import Conversation
 from kcap.lane import layout as at
 from kcap.lane.bodies import carry_over
+from kcap.lane.closed import Kept, OwnEnding, keep
+from kcap.lane.closing import settled
+from kcap.lane.entering import fits, promote
+from kcap.lane.flows import find, pair_hash
 from kcap.lane.kernel import walk
+from kcap.lane.leaving import Keeper, demote
 from kcap.lane.rows import LaneRows
-from kcap.lane.state import LaneState, fits, header_tables
+from kcap.lane.state import LaneState, header_tables
 from kcap.model import REF_FILE_SHIFT
 from kcap.net.columns import ABSENT, SegmentColumns
+from kcap.net.connections import Ending
+from kcap.net.tcp import Connection
 
 STEP = limits.LANE_PACKETS
-SEEN = 1024
-"""Counters of packets left to the machines, by flow; two flows that share one only make the kernel stop early."""
+SEEN = 4096
+"""Counters of packets left to the machines, by endpoints; two connections that share one only make the kernel stop early or
+leave a new one to the machines."""
+OUTSIDE = 1 << 16
+"""Counters of connections outside, by endpoints; a new connection that shares one is left to the machines."""
 
 
-class Host(Collector, Protocol):
+class Host(Keeper, Protocol):
     """The analyzer, as the lane sees it."""
 
     identities: list[Any]
+
+    def name(self, flow: bytes, client: bytes, first_ns: int, isn: int | None) -> Any:
+        """The constants of a connection with this flow key of its lower endpoint and this of its client."""
+
+    def over(self, kept: Kept) -> None:
+        """One of the lane's own connections is closed."""
+
+    def takes_all(self) -> bool:
+        """Whether every connection that looks like Kafka is taken for it: the user has said nothing on ports."""
 
 
 class Lane:
@@ -38,7 +61,7 @@ class Lane:
     def __init__(self, analyzer: Host) -> None:
         self.analyzer = analyzer
         self.state = LaneState()
-        self.looks = 0
+        self.state.meta[at.M_OPENS] = analyzer.takes_all()
         self.passed = 0
         """Packets so far, for the order of rows."""
         analyzer.orders[:] = [-1] * len(analyzer.orders)
@@ -46,9 +69,43 @@ class Lane:
         """The table and the arena of the batch before, to be used again."""
         self.kept = 0
         """Bytes of the arena that came over from the batch before."""
+        self.outside: Any = np.zeros(OUTSIDE, np.int32)
+        self.entered: list[int] = []
+        """Orders of the packets of this look that opened connections outside."""
+        self.endings: dict[int, OwnEnding] = {}
+        """Own connections that are over, by slot, as they stand in the table's queue."""
+        self.identities: dict[int, Any] = {}
+        """Constants of own connections, by slot."""
+        self._know_outside()
+
+    def _know_outside(self) -> None:
+        table = self.analyzer.table
+        for ended in table.closing:
+            ended.closing_order = -1
+        for connection in {stream.connection for stream in table.streams.values()}:
+            older: Connection | None = connection
+            while older is not None:
+                self.opened(older)
+                older = older.older
+        self.entered.clear()
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"other": None}
+
+    # -- who is outside -----------------------------------------------------------------------------------------------
+    def opened(self, connection: Connection) -> None:
+        """The machines have one more connection."""
+        self.outside[self._place(connection)] += 1
+        self.entered.append(self.analyzer.table.order)
+
+    def closed(self, connection: Connection) -> None:
+        """The machines have one less."""
+        self.outside[self._place(connection)] -= 1
+
+    @staticmethod
+    def _place(connection: Connection) -> int:
+        flow = connection.flows[0]
+        return int(pair_hash(np.frombuffer(flow, np.uint8), 0, len(flow))) & (OUTSIDE - 1)
 
     @property
     def decided(self) -> int:
@@ -85,46 +142,117 @@ class Lane:
         state, plain_steps = self.state, header_tables()
         if columns.flows:
             self._slow_flows(columns, first, last)
-        meta = state.meta
+        meta, span = state.meta, last - first
         meta[at.M_ORDER] = self.passed
         meta[at.M_REF] = (columns.file << REF_FILE_SHIFT) + columns.first_packet
-        meta[at.M_LEFT] = meta[at.M_GONE] = meta[at.M_FRESH] = meta[at.M_FULL] = 0
+        meta[[at.M_LEFT, at.M_GONE, at.M_FRESH, at.M_FULL, at.M_OPENED, at.M_ENDED, at.M_BLIND]] = 0
         meta[at.M_IDENTITIES] = len(self.analyzer.identities)
-        left = np.empty((last - first, 2), np.int64)
-        gone = np.empty(last - first, np.int64)
+        left, opened, ended = np.empty((3, span, 2), np.int64)
+        gone = np.empty(span, np.int64)
         fresh = np.empty(state.slots, np.int64)
-        seen = np.zeros(SEEN, np.int64)
-        place = walk(
+        seen = np.zeros(SEEN, np.int32)
+        place: int = walk(
             columns.data, columns.numbers, columns.time_ns, columns.position, columns.flow_at, columns.flow_size,
-            columns.state, first,
-            last, state.table, state.keys, state.connections, state.streams, state.queues, state.ids, state.rows,
-            state.bodies, state.arena,
-            meta, left, gone, fresh, *plain_steps, seen, patience,
+            columns.state, first, last, state.table, state.keys, state.connections, state.streams, state.queues, state.ids,
+            state.rows, state.bodies, state.arena, meta, left, gone, fresh, *plain_steps, seen, patience, self.outside,
+            state.free, opened, ended, state.name_table, state.name_blobs, state.name_sizes,
         )  # fmt: skip
         if meta[at.M_FULL]:
             state.more_room(int(columns.numbers[6, place]))
-        analyzer = self.analyzer
-        for slot in fresh[: meta[at.M_FRESH]].tolist():
-            talk = state.talks[slot]
-            assert talk is not None
-            analyzer.identity(talk)
-        self.looks += 1
-        for slot in gone[: meta[at.M_GONE]].tolist():
-            talk = state.demote(slot, analyzer.batch)
-            talk.lane_left += 1
-            talk.lane_again = self.looks + min(1 << talk.lane_left, limits.LANE_WAIT_MAX)
-        if meta[at.M_LEFT]:
-            self._rest(columns, left[: meta[at.M_LEFT]])
+        if meta[at.M_FRESH]:
+            self._identify(fresh[: meta[at.M_FRESH]])
+        opened, ended = opened[: meta[at.M_OPENED]], ended[: meta[at.M_ENDED]].tolist()
+        self._settle(columns, self.passed + first, left[: meta[at.M_LEFT]], gone, opened, ended)
         return place
+
+    def _identify(self, fresh: Any) -> None:
+        """Connections with their first rows in the open batch."""
+        analyzer, state, known = self.analyzer, self.state, self.identities
+        clients = state.connections[fresh, at.CLIENT]
+        first_ns = state.connections[fresh, at.FIRST_NS].tolist()
+        isns = state.streams[2 * fresh + clients, at.ISN].tolist()
+        for slot, client, time_ns, isn in zip(fresh.tolist(), clients.tolist(), first_ns, isns):
+            talk = state.talks[slot]
+            if talk is not None:
+                analyzer.identity(talk)
+                continue
+            if slot not in known:
+                known[slot] = analyzer.name(state.flow(2 * slot), state.flow(2 * slot + client), time_ns, isn)
+            analyzer.identities.append(known[slot])
+
+    def _settle(self, columns: SegmentColumns, first: int, left: Any, gone: Any, opened: Any, ended: list[list[int]]) -> None:
+        """After a walk: those who leave do, the machines take what was left, and all is told in the order of the packets."""
+        table, state = self.analyzer.table, self.state
+        for slot, order in ended:
+            closing_ns = int(state.connections[slot, at.CLOSING_NS])
+            self.endings[slot] = OwnEnding(int(state.connections[slot, at.PLACE]), closing_ns, order, slot, self)
+            table.closing.append(self.endings[slot])
+        orders: list[int] = opened[:, 1].tolist()
+        before = table.count
+        back: dict[int, Connection] = {}
+        if state.meta[at.M_GONE]:
+            slots = gone[: state.meta[at.M_GONE]].tolist()
+            for slot, talk in zip(slots, self._back(slots)):
+                talk.lane_left += 1
+                talk.lane_again = self.passed + min(limits.LANE_WAIT << talk.lane_left, limits.LANE_WAIT_MAX)
+                back[slot] = talk.connection
+        if len(left):
+            self.entered.clear()
+            table.taken.extend(orders)
+            self._rest(columns, left)
+            table.count += len(table.taken)
+            table.taken.clear()
+            if ended:
+                self._in_order(first)
+        else:
+            table.count += len(orders)
+        for place, (slot, order) in enumerate(opened.tolist()):
+            number = before + place + 1 + (bisect_left(self.entered, order) if len(left) else 0)
+            if slot in back:
+                back[slot].number = number
+            else:
+                state.connections[slot, at.PLACE] = number
+                if slot in self.endings:
+                    self.endings[slot].number = number
+
+    def _in_order(self, order: int) -> None:
+        """Sorts what ended at this packet or later."""
+        closing, tail = self.analyzer.table.closing, []
+        while closing and closing[-1].closing_order >= order:
+            tail.append(closing.pop())
+        closing.extend(sorted(tail, key=lambda ended: ended.closing_order))
+
+    def _back(self, slots: Iterable[int]) -> list[Conversation]:
+        """These connections go to the machines."""
+        table, talks, ended = self.analyzer.table, [], {}
+        for slot in slots:
+            guest = self.state.talks[slot] is not None
+            talk = demote(self.state, slot, self.analyzer)
+            talks.append(talk)
+            if guest:
+                continue
+            connection = talk.connection
+            table.adopt(connection)
+            self.outside[self._place(connection)] += 1
+            self.identities.pop(slot, None)
+            ending = self.endings.pop(slot, None)
+            if ending is not None:
+                connection.closing_order = ending.closing_order
+                ended[ending] = connection
+        if ended:
+            table.closing = deque(ended.get(each, each) if isinstance(each, OwnEnding) else each for each in table.closing)
+        return talks
 
     def _slow_flows(self, columns: SegmentColumns, first: int, last: int) -> None:
         """Packets that the kernel cannot look up make their connections leave."""
-        streams = self.analyzer.table.streams
+        state, slots = self.state, set()
         for index, flow in columns.flows.items():
-            if first <= index < last and flow in streams:
-                talk = streams[flow].connection.talk
-                if isinstance(talk, Conversation) and talk.lane >= 0:
-                    self.state.demote(talk.lane, self.analyzer.batch)
+            if first <= index < last:
+                found = find(np.frombuffer(flow, np.uint8), 0, len(flow), state.table, state.keys, state.streams)
+                if found >= 0:
+                    slots.add(found >> 1)
+        if slots:
+            self._back(sorted(slots))
 
     def _rest(self, columns: SegmentColumns, left: Any) -> None:
         """Packets for the machines, in order; then those of their connections enter that are in good order."""
@@ -141,16 +269,16 @@ class Lane:
             if cut < len(where):
                 self._remainder(columns, int(where[cut]), int(taken[cut]))
             before = cut + 1
-        streams, looks, number = table.streams, self.looks, self.analyzer.batch
+        streams, passed, number = table.streams, self.passed, self.analyzer.batch
         for flow in set(batch.flow):
             stream = streams.get(flow)
             if stream is None:
                 continue
             connection = stream.connection
             talk = connection.talk
-            if not isinstance(talk, Conversation) or talk.phase != "kafka" or talk.lane >= 0 or talk.lane_again > looks:
+            if not isinstance(talk, Conversation) or talk.phase != "kafka" or talk.lane >= 0 or talk.lane_again > passed:
                 continue
-            if fits(connection, talk) and not self.state.promote(talk, number):
+            if fits(connection, talk) and not promote(self.state, talk, number):
                 return
 
     def _remainder(self, columns: SegmentColumns, index: int, taken: int) -> None:
@@ -167,26 +295,47 @@ class Lane:
 
     # -- time ---------------------------------------------------------------------------------------------------------
     def _advance(self, time_ns: int) -> None:
-        table, state = self.analyzer.table, self.state
+        table, connections = self.analyzer.table, self.state.connections
         time_ns = max(time_ns, table.time_ns)
         if table.sweeps(time_ns):
-            if len(table.streams) > 2 * limits.CONNECTIONS_MAX:
+            live = connections[:, at.LIVE]
+            if len(table.streams) + 2 * np.count_nonzero(live) > 2 * limits.CONNECTIONS_MAX:
                 self.leave()
-            live = np.flatnonzero(state.connections[:, at.LIVE])
-            last = state.connections[live, at.LAST]
-            for slot, last_ns in zip(live.tolist(), last.tolist()):
-                if time_ns - last_ns >= limits.CONNECTION_IDLE_NS:
-                    state.demote(slot, self.analyzer.batch)
-                else:
-                    talk = state.talks[slot]
-                    assert talk is not None
-                    talk.connection.last_ns = last_ns
+            last = connections[:, at.LAST]
+            idle = (live != at.FREE) & (live != at.CLOSING) & (time_ns - last >= limits.CONNECTION_IDLE_NS)
+            self._back(np.flatnonzero(idle).tolist())
+            for slot in np.flatnonzero((live != at.FREE) & (connections[:, at.OWN] == 0)).tolist():
+                talk = self.state.talks[slot]
+                assert talk is not None
+                talk.connection.last_ns = int(last[slot])
         table.advance(time_ns)
+
+    def close(self, slot: int) -> Connection | None:
+        """Closes an own connection, or gives it back where more is to be decided at its end than the lane knows."""
+        if not settled(slot, self.state.connections, self.state.streams):
+            return self._back([slot])[0].connection
+        self.analyzer.over(keep(self.state, slot, self.analyzer))
+        self.endings.pop(slot, None)
+        self.identities.pop(slot, None)
+        self.state.release(slot)
+        return None
 
     def leave(self) -> None:
         """Everybody leaves."""
-        for slot in np.flatnonzero(self.state.connections[:, at.LIVE]).tolist():
-            self.state.demote(slot, self.analyzer.batch)
+        self._back(self.state.live())
+
+    def finish(self) -> None:
+        """The capture is over: own connections are closed where they stand, in the table's order."""
+        state = self.state
+        own: list[Ending] = []
+        others = []
+        for slot in state.live():
+            if settled(slot, state.connections, state.streams):
+                own.append(OwnEnding(int(state.connections[slot, at.PLACE]), 0, 0, slot, self))
+            else:
+                others.append(slot)
+        self._back(others)
+        self.analyzer.table.finish(own)
 
     # -- rows ---------------------------------------------------------------------------------------------------------
     def take(self) -> tuple[LaneRows, BodyBatch]:
@@ -215,7 +364,7 @@ class Lane:
         self.kept = int(meta[at.M_TOP])
         meta[at.M_ROWS] = 0
         state.connections[:, at.IDENTITY] = -1
-        taken = LaneRows(rows, state.names)
+        taken = LaneRows(rows, state.all_names())
         if len(state.names) > limits.LANE_NAMES:
             state.forget_names()
         return taken, batch

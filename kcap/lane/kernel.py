@@ -1,54 +1,68 @@
 """The compiled walk over packets: streams and acknowledgements of connections in good order.
 
 In: segment columns and the lane's arrays. Out: rows, bodies, and the packets that are not for the lane. Law: what is done
-here is
-what `ConnectionTable.feed` does for the same packets; a connection whose next packet (or the rest of it) needs more thought
-leaves
-the lane before that. Importing this module imports numba.
+here is what `ConnectionTable.feed` does for the same packets; a connection whose next packet (or the rest of it) needs more
+thought leaves the lane before that. Importing this module imports numba.
 """
 
 from typing import Any
 
-from numba import njit
-
 from kcap import limits
-from kcap.lane.flows import drop, find, key_hash
+from kcap.lane.closing import ending
+from kcap.lane.compiled import compiled, inner
+from kcap.lane.flows import drop, find, pair_hash
 from kcap.lane.layout import (
-    ACKED,
     ACKED_RAW,
+    CALLED,
     CAPTURED,
     CLIENT,
+    CLOSING,
+    COUNT,
     DONE,
+    F_START,
+    FULL_ROOM,
+    FULL_SLOTS,
+    HEAD,
+    HOLED,
     LAST,
     LAST_NS,
     LAST_START,
     LEAVE,
     LIVE,
+    M_BLIND,
     M_BODIES,
     M_FULL,
     M_GONE,
+    M_GROWS,
     M_LEFT,
+    M_OPENED,
+    M_OPENS,
     M_ORDER,
     M_REF,
     M_ROWS,
+    M_SLOTS,
     M_SPARE,
     M_TOP,
     NEXT,
     NEXT_RAW,
     NONE,
+    OPEN,
     OPEN_REF,
     OPEN_START,
     PACKETS,
-    RTT_COUNT,
-    RTT_MIN,
-    RTT_SUM,
+    Q_DONE,
+    Q_FRAME,
     SEGMENTS,
+    SHUT,
+    TALKING,
     TIMED_END,
     TIMED_NS,
 )
+from kcap.lane.opening import KNOWN_FLAGS, call, called_back, first_request
+from kcap.lane.streams import acknowledged, distance, heard, repeated, shut
 from kcap.lane.talk import requests, responses
 from kcap.net.columns import ABSENT, CLEAN
-from kcap.net.tcp import ACK, MASK, PSH
+from kcap.net.tcp import ACK, MASK, PSH, RST, SYN
 
 PUSH = PSH | ACK
 IDLE = limits.CONNECTION_IDLE_NS
@@ -58,136 +72,216 @@ RESPONSE_HEAD = 8
 FILE_SHIFT = 40
 
 
-@njit(cache=True, nogil=True)
-def distance(ahead: int, behind: int) -> Any:
-    """`signed32` of the difference of two sequence numbers."""
-    value = (ahead - behind) & MASK
-    return value - (1 << 32) if value & 0x80000000 else value
+@inner
+def again(seq: int, ack: int, length: int, time_ns: int, place: int, connections: Any, streams: Any, queues: Any) -> int:
+    """Bytes that are not the next: DONE where all were seen before, and of no frame whose row is undecided."""
+    slot, other = place >> 1, place ^ 1
+    ahead = distance(seq, streams[place, NEXT_RAW])
+    start = streams[place, NEXT] + ahead
+    end = start + length
+    if (
+        ahead <= -FAR
+        or start < 0
+        or end > streams[place, NEXT]
+        or connections[slot, HOLED]
+        or connections[slot, LIVE] != TALKING
+    ):
+        return LEAVE
+    if length <= 1 and end == streams[place, NEXT]:
+        pass  # a keep-alive probe, which nobody counts
+    elif place & 1 != connections[slot, CLIENT]:
+        if streams[place, OPEN_START] >= 0 and end > streams[place, OPEN_START]:
+            return LEAVE
+    elif connections[slot, COUNT]:
+        oldest = connections[slot, HEAD]
+        if end > (queues[oldest, Q_FRAME + F_START] if queues[oldest, Q_DONE] else streams[place, OPEN_START]):
+            return LEAVE
+    connections[slot, LAST] = time_ns
+    streams[place, PACKETS] += 1
+    streams[place, SEGMENTS] += 1
+    if ack != streams[other, ACKED_RAW]:
+        acknowledged(streams, other, ack, time_ns)
+    repeated(streams, place, start, end, time_ns)
+    return DONE
 
 
-@njit(cache=True, nogil=True)
-def round_trip(stream: Any, sample: int) -> None:
-    """As `Stream.round_trip`."""
-    if sample >= 0:
-        if stream[RTT_MIN] == NONE or sample < stream[RTT_MIN]:
-            stream[RTT_MIN] = sample
-        stream[RTT_SUM] += sample
-        stream[RTT_COUNT] += 1
+@inner
+def shut_out(seq: int, ack: int, length: int, time_ns: int, place: int, connections: Any, streams: Any) -> int:
+    """An acknowledgement of a side that has no room."""
+    slot, other = place >> 1, place ^ 1
+    if length or connections[slot, LIVE] == CLOSING or abs(distance(seq, streams[place, NEXT_RAW])) >= FAR:
+        return LEAVE
+    connections[slot, LAST] = time_ns
+    streams[place, PACKETS] += 1
+    if ack != streams[other, ACKED_RAW]:
+        acknowledged(streams, other, ack, time_ns)
+    shut(streams, place)
+    return DONE
 
 
-@njit(cache=True, nogil=True)
-def acknowledged(stream: Any, ack: int, time_ns: int) -> None:
-    """As `Stream.acknowledged`."""
-    stream[ACKED_RAW] = ack
-    offset = stream[NEXT] + distance(ack, stream[NEXT_RAW])
-    if stream[ACKED] != NONE and offset <= stream[ACKED]:
-        return
-    stream[ACKED] = offset
-    if stream[TIMED_END] != NONE and offset >= stream[TIMED_END]:
-        stream[TIMED_END] = NONE
-        round_trip(stream, time_ns - stream[TIMED_NS])
-
-
-@njit(cache=True, nogil=True)
+@inner
 def segment(
-    data: Any, numbers: Any, index: int, time_ns: int, position: int, found: int, connections: Any, streams: Any, queues: Any,
-    ids: Any,
-    rows: Any, bodies: Any, arena: Any, meta: Any, fresh: Any, plain: Any, steps: Any,
+    data: Any, numbers: Any, index: int, time_ns: int, position: int, place: int, connections: Any, streams: Any, queues: Any,
+    ids: Any, rows: Any, bodies: Any, arena: Any, meta: Any, fresh: Any, plain: Any, steps: Any, ended: Any, names: Any,
+    blobs: Any, sizes: Any,
 ) -> Any:  # fmt: skip
     """One packet of a connection in the lane: DONE, LEAVE, or how many bytes of its payload were taken."""
-    connection, stream, peer = connections[found >> 1], streams[found], streams[found ^ 1]
+    slot, other = place >> 1, place ^ 1
     seq, ack, flags, length = numbers[0, index], numbers[1, index], numbers[2, index], numbers[6, index]
-    silent_ns = time_ns - connection[LAST]
-    if (flags != ACK and flags != PUSH) or not numbers[3, index] or silent_ns < 0 or silent_ns >= IDLE:
+    silent_ns = time_ns - connections[slot, LAST]
+    if silent_ns < 0 or silent_ns >= IDLE:
         return LEAVE
+    live = connections[slot, LIVE]
+    if live == CALLED:
+        return called_back(place, seq, ack, flags, numbers[3, index], length, time_ns, connections, streams)
+    if flags != ACK and flags != PUSH:
+        return ending(
+            seq, ack, flags, numbers[3, index], length, time_ns, meta[M_ORDER] + index, place, connections, streams, ended,
+            meta,
+        )  # fmt: skip
+    if not numbers[3, index]:
+        return shut_out(seq, ack, length, time_ns, place, connections, streams)
+    streams[place, SHUT] = 0
     ref = meta[M_REF] + index
     if length:
-        if seq != stream[NEXT_RAW] or numbers[5, index] != length:
+        if seq != streams[place, NEXT_RAW]:
+            return again(seq, ack, length, time_ns, place, connections, streams, queues)
+        if numbers[5, index] != length:
             return LEAVE
-        if stream[OPEN_START] >= 0 and stream[OPEN_REF] >> FILE_SHIFT != ref >> FILE_SHIFT:
+        if live == TALKING:
+            if streams[place, OPEN_START] >= 0 and streams[place, OPEN_REF] >> FILE_SHIFT != ref >> FILE_SHIFT:
+                return LEAVE
+        elif (
+            live != OPEN
+            or place & 1 != connections[slot, CLIENT]
+            or not first_request(
+                data,
+                numbers[4, index],
+                numbers[4, index] + length,
+                slot,
+                connections,
+                ids,
+                plain,
+                names,
+                blobs,
+                sizes,
+                meta,
+            )
+        ):
             return LEAVE
-    if ack != peer[ACKED_RAW]:
-        if peer[NEXT_RAW] == ack and peer[ACKED] != NONE:
-            peer[ACKED_RAW] = ack
-            peer[ACKED] = peer[NEXT]
-            if peer[TIMED_END] != NONE:
-                peer[TIMED_END] = NONE
-                round_trip(peer, time_ns - peer[TIMED_NS])
-        elif not length and abs(distance(ack, peer[NEXT_RAW])) >= FAR:
-            return LEAVE
-        else:
-            acknowledged(peer, ack, time_ns)
-    connection[LAST] = time_ns
-    stream[PACKETS] += 1
+    if not heard(streams, other, ack, length, time_ns):
+        return LEAVE
+    connections[slot, LAST] = time_ns
+    streams[place, PACKETS] += 1
     if not length:
         return DONE
-    stream[SEGMENTS] += 1
-    offset = stream[NEXT]
-    stream[NEXT] = offset + length
-    stream[NEXT_RAW] = (seq + length) & MASK
-    stream[CAPTURED] += length
-    stream[LAST_START] = offset
-    stream[LAST_NS] = time_ns
-    if stream[TIMED_END] == NONE:
-        stream[TIMED_END] = offset + length
-        stream[TIMED_NS] = time_ns
+    streams[place, SEGMENTS] += 1
+    offset = streams[place, NEXT]
+    streams[place, NEXT] = offset + length
+    streams[place, NEXT_RAW] = (seq + length) & MASK
+    streams[place, CAPTURED] += length
+    streams[place, LAST_START] = offset
+    streams[place, LAST_NS] = time_ns
+    if streams[place, TIMED_END] == NONE:
+        streams[place, TIMED_END] = offset + length
+        streams[place, TIMED_NS] = time_ns
     at = numbers[4, index]
     end = at + length
-    if found & 1 == connection[CLIENT]:
+    if place & 1 == connections[slot, CLIENT]:
         stopped = requests(
-            data, at, end, offset, time_ns, ref, position, connection, stream, queues, ids[found >> 1], plain, steps,
-            arena, bodies, meta,
+            data, at, end, offset, time_ns, ref, position, place, connections, streams, queues, ids, plain, steps, arena,
+            bodies, meta,
         )  # fmt: skip
     else:
         stopped = responses(
-            data, at, end, offset, time_ns, ref, position, meta[M_ORDER] + index, found >> 1, connections, stream, peer,
-            queues, rows, arena, bodies, fresh, meta,
+            data, at, end, offset, time_ns, ref, position, meta[M_ORDER] + index, place, connections, streams, queues,
+            rows, arena, bodies, fresh, meta,
         )  # fmt: skip
     return DONE if stopped == end else stopped - at
 
 
-@njit(cache=True, nogil=True)
+@inner
+def opens(
+    data: Any, at: int, size: int, numbers: Any, index: int, time_ns: int, position: int, free: Any, table: Any,
+    keys: Any, connections: Any, streams: Any, opened: Any, meta: Any,
+) -> int:  # fmt: skip
+    """A packet of endpoints that nobody has: DONE where it opens nothing or the lane's own connection; FULL_SLOTS."""
+    flags = numbers[2, index]
+    if not flags & SYN and (not numbers[6, index] or flags & RST):
+        return DONE
+    if flags & KNOWN_FLAGS != SYN or numbers[6, index] or not numbers[3, index] or not meta[M_OPENS]:
+        return LEAVE
+    if not meta[M_SLOTS]:
+        return FULL_SLOTS if meta[M_GROWS] else LEAVE
+    made = call(
+        data, at, size, numbers[0, index], time_ns, meta[M_REF] + index, position, meta[M_ORDER] + index, free, table, keys,
+        connections, streams, opened, meta,
+    )  # fmt: skip
+    return DONE if made else LEAVE
+
+
+@compiled
 def walk(
     data: Any, numbers: Any, times: Any, positions: Any, flow_at: Any, flow_size: Any, state: Any, first: int, last: int,
-    table: Any,
-    keys: Any, connections: Any, streams: Any, queues: Any, ids: Any, rows: Any, bodies: Any, arena: Any, meta: Any, left:
-    Any, gone: Any,
-    fresh: Any, plain: Any, steps: Any, seen: Any, patience: int,
+    table: Any, keys: Any, connections: Any, streams: Any, queues: Any, ids: Any, rows: Any, bodies: Any, arena: Any, meta: Any,
+    left: Any, gone: Any, fresh: Any, plain: Any, steps: Any, seen: Any, patience: int, outside: Any, free: Any, opened: Any,
+    ended: Any, names: Any, blobs: Any, sizes: Any,
 ) -> int:  # fmt: skip
-    """Packets `first` to `last`; where it stopped: for want of room, or since a connection outside shows much of itself."""
+    """Packets `first` to `last`; where it stopped: for want of room, since a connection outside shows much of itself, or since
+    the machines have to take what was left before it can be told who has a packet's connection."""
     for index in range(first, last):
         if state[index] == ABSENT:
             continue
-        found = find(data, flow_at[index], flow_size[index], table, keys, streams) if state[index] == CLEAN else -1
         taken = LEAVE
-        if found >= 0:
-            length = numbers[6, index]
-            frames = length // RESPONSE_HEAD + 2
-            if (
-                meta[M_ROWS] + frames > rows.shape[0]
-                or meta[M_BODIES] + frames > bodies.shape[1]
-                or meta[M_SPARE] < frames
-                or meta[M_TOP] + length + FRAME_MAX > arena.size
-            ):
-                meta[M_FULL] = 1
-                return index
-            taken = segment(
-                data, numbers, index, times[index], positions[index], found, connections, streams, queues, ids, rows, bodies,
-                arena, meta,
-                fresh, plain, steps,
-            )  # fmt: skip
-            if taken == DONE:
-                continue
-            drop(found, table, keys, streams)
-            drop(found ^ 1, table, keys, streams)
-            connections[found >> 1, LIVE] = 0
-            gone[meta[M_GONE]] = found >> 1
-            meta[M_GONE] += 1
-        elif state[index] == CLEAN:
-            place = key_hash(data, flow_at[index], flow_size[index]) & (seen.size - 1)
+        if state[index] == CLEAN:
+            at, size = flow_at[index], flow_size[index]
+            found = find(data, at, size, table, keys, streams)
+            if found >= 0:
+                length = numbers[6, index]
+                frames = length // RESPONSE_HEAD + 2
+                if (
+                    meta[M_ROWS] + frames > rows.shape[0]
+                    or meta[M_BODIES] + frames > bodies.shape[1]
+                    or meta[M_SPARE] < frames
+                    or meta[M_TOP] + length + FRAME_MAX > arena.size
+                ):
+                    meta[M_FULL] = FULL_ROOM
+                    return index
+                taken = segment(
+                    data, numbers, index, times[index], positions[index], found, connections, streams, queues, ids, rows,
+                    bodies, arena, meta, fresh, plain, steps, ended, names, blobs, sizes,
+                )  # fmt: skip
+                if taken == DONE:
+                    continue
+                drop(found, table, keys, streams)
+                drop(found ^ 1, table, keys, streams)
+                gone[meta[M_GONE]] = found >> 1
+                meta[M_GONE] += 1
+            pair = pair_hash(data, at, size)
+            place = pair & (seen.size - 1)
+            if found < 0:
+                if not seen[place] and not outside[pair & (outside.size - 1)]:
+                    syn = numbers[2, index] & SYN
+                    if meta[M_BLIND]:
+                        if syn:
+                            return index
+                    else:
+                        did = opens(
+                            data, at, size, numbers, index, times[index], positions[index], free, table, keys,
+                            connections, streams, opened, meta,
+                        )  # fmt: skip
+                        if did == DONE:
+                            continue
+                        if did == FULL_SLOTS:
+                            meta[M_FULL] = FULL_SLOTS
+                            return index
+                if seen[place] >= patience:
+                    return index
             seen[place] += 1
-            if seen[place] > patience:
-                return index
+        elif meta[M_OPENED]:
+            return index
+        else:
+            meta[M_BLIND] = 1
         left[meta[M_LEFT], 0] = index
         left[meta[M_LEFT], 1] = taken
         meta[M_LEFT] += 1

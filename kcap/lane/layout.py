@@ -14,17 +14,26 @@ SLOT_BASE: Final = 1 << 40
 # A connection: one row of `connections`.
 (
     LAST, FLAGS, CLIENT, IDENTITY, NAME, NUMBER, ROWS, CORRELATION, ANSWERED, ID_LENGTH, HEAD, TAIL, COUNT, TAKEN,
-    REQUEST_FRAMES, REQUEST_BYTES, RESPONSE_FRAMES, RESPONSE_BYTES, LIVE,
-) = range(19)  # fmt: skip
-CONNECTION_WIDTH: Final = 19
+    REQUEST_FRAMES, REQUEST_BYTES, RESPONSE_FRAMES, RESPONSE_BYTES,
+    OWN, HOLED, PLACE, FIRST_NS, FIRST_REF, FIRST_POSITION, SYN_NS, RST_NS, CLOSING_NS, ENDED, LIVE,
+) = range(29)  # fmt: skip
+CONNECTION_WIDTH: Final = 29
+"""OWN: it has no objects, since the lane opened it; HOLED: bytes of it were given up; PLACE: its number among all connections;
+ENDED: place in `ENDS`."""
+
+FREE, TALKING, OPEN, CALLED, HALF, CLOSING = range(6)
+"""What LIVE says: nobody's slot; requests and answers; a handshake and not a byte yet; a SYN alone; one FIN; over."""
+ENDS: Final = ("open", "fin", "rst")
 
 # A stream: row 2 * slot, plus 1 for the second of its connection.
 (
     NEXT, NEXT_RAW, ACKED, ACKED_RAW, PACKETS, SEGMENTS, CAPTURED, LAST_START, LAST_NS, TIMED_END, TIMED_NS, RTT_MIN, RTT_SUM,
-    RTT_COUNT,
-    OPEN_START, OPEN_SIZE, OPEN_NS, OPEN_REF, OPEN_LOW, OPEN_HIGH, OPEN_LEFT, OPEN_SLOT, OPEN_AT, FLOW_SIZE,
-) = range(24)  # fmt: skip
-STREAM_WIDTH: Final = 24
+    RTT_COUNT, RETRANSMITTED, DUPLICATED, SHUT, STALLS,
+    OPEN_START, OPEN_SIZE, OPEN_NS, OPEN_REF, OPEN_LOW, OPEN_HIGH, OPEN_LEFT, OPEN_SLOT, OPEN_AT, ISN, FIN_AT, FIN_NS,
+    FLOW_SIZE,
+) = range(31)  # fmt: skip
+STREAM_WIDTH: Final = 31
+"""SHUT: its sender has no room for the other side's bytes; STALLS: how often that was so."""
 
 # A request that waits: an entry of its connection's chain, from HEAD to TAIL.
 Q_NEXT, Q_NUMBER, Q_KEY, Q_VERSION, Q_CORRELATION, Q_SLOT, Q_DONE, Q_FRAME = range(8)
@@ -43,9 +52,15 @@ R_RESPONSE: Final = R_REQUEST + FRAME
 ROW_WIDTH: Final = R_RESPONSE + FRAME
 
 # Counters that kernel and engine share.
-M_ROWS, M_BODIES, M_TOP, M_ORDER, M_REF, M_LEFT, M_GONE, M_FRESH, M_IDENTITIES, M_FREE, M_SPARE, M_FULL = range(12)
-"""M_FREE: the first entry that no chain has, of M_SPARE in all; M_FULL: the kernel stopped for want of room."""
-META_WIDTH: Final = 12
+(
+    M_ROWS, M_BODIES, M_TOP, M_ORDER, M_REF, M_LEFT, M_GONE, M_FRESH, M_IDENTITIES, M_FREE, M_SPARE, M_SLOTS, M_GROWS, M_OPENS,
+    M_OPENED, M_ENDED, M_BLIND, M_NAMES, M_FULL,
+) = range(19)  # fmt: skip
+META_WIDTH: Final = 19
+"""M_FREE: the first entry that no chain has, of M_SPARE in all; M_SLOTS: free slots, M_GROWS: there may be more of them;
+M_OPENS: new connections are taken; M_BLIND: a packet was left whose flow the kernel cannot read; M_FULL: why it stopped."""
+FULL_ROOM, FULL_SLOTS = 1, 2
+"""No room for rows, bodies or bytes; no free slot."""
 
 ID_BYTES: Final = 64
 """Longer client ids stay with the machines."""

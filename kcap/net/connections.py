@@ -32,6 +32,17 @@ def reverse_flow(flow: bytes) -> bytes:
     return flow[size : 2 * size] + flow[:size] + flow[-2:] + flow[-4:-2]
 
 
+class Ending(Protocol):
+    """A connection that is over and that somebody else keeps."""
+
+    number: int
+    closing_ns: int
+    closing_order: int
+
+    def close(self) -> Connection | None:
+        """Closes it; where that takes more than its keeper knows, gives it back to be closed here."""
+
+
 class ConnectionTable:
     """All open connections of a capture."""
 
@@ -41,8 +52,11 @@ class ConnectionTable:
         """Flow key -> stream of the newest connection between these endpoints."""
         self.restless: dict[Connection, None] = {}
         """Connections with bytes behind a hole, to be looked at as time goes on; a dict for its order."""
-        self.closing: deque[Connection] = deque()
+        self.closing: deque[Connection | Ending] = deque()
         self.count = 0
+        """Connections so far, which gives each its number."""
+        self.taken: deque[int] = deque()
+        """Orders of packets at hand that opened connections kept by somebody else, which have numbers too."""
         self.time_ns = 0
         self.order = 0
         """Place of the packet at hand among all that the fast lane and this table are given."""
@@ -144,7 +158,11 @@ class ConnectionTable:
         if not connection.calm:
             self.restless[connection] = None
         if connection.closing_ns is not None and not was_closing:
-            self.closing.append(connection)
+            self._ends(connection)
+
+    def _ends(self, connection: Connection) -> None:
+        connection.closing_order = self.order
+        self.closing.append(connection)
 
     def _over(self, connection: Connection, time_ns: int) -> bool:
         """Closes a connection whose time ran out before this packet, so that the size of a batch changes nothing."""
@@ -190,6 +208,9 @@ class ConnectionTable:
         return True
 
     def _open(self, flow: bytes, newest: Stream | None, time_ns: int, ref: int, position: int) -> Stream:
+        while self.taken and self.taken[0] < self.order:
+            self.taken.popleft()
+            self.count += 1
         self.count += 1
         reverse = reverse_flow(flow)
         low, high = (flow, reverse) if _endpoint(flow) <= _endpoint(reverse) else (reverse, flow)
@@ -198,17 +219,24 @@ class ConnectionTable:
             connection.older = newest.connection
             if connection.older.closing_ns is None:  # its ports are in use again
                 connection.older.closing_ns = time_ns
-                self.closing.append(connection.older)
+                self._ends(connection.older)
         self.streams[low], self.streams[high] = connection.streams
         self.owner.opened(connection)
         return connection.streams[0 if flow == low else 1]
+
+    def adopt(self, connection: Connection) -> None:
+        """Takes over a connection that somebody else kept."""
+        for flow, stream in zip(connection.flows, connection.streams, strict=True):
+            self.streams[flow] = stream
+        if not connection.calm:
+            self.restless[connection] = None
 
     # -- time ---------------------------------------------------------------------------------------------------------
     def advance(self, time_ns: int) -> None:
         """Capture time moves on: holes and connections that have waited long enough are decided."""
         self.time_ns = max(self.time_ns, time_ns)
         time_ns = self.time_ns
-        for connection in list(self.restless):
+        for connection in sorted(self.restless, key=_number):
             first, second = connection.streams
             first.decide(time_ns)
             second.decide(time_ns)
@@ -216,7 +244,7 @@ class ConnectionTable:
             if not first.held and not second.held:
                 del self.restless[connection]
         while self.closing and time_ns - (self.closing[0].closing_ns or 0) >= limits.CONNECTION_LINGER_NS:
-            self._close(self.closing.popleft(), time_ns)
+            self._end(self.closing.popleft(), time_ns)
         if self.sweeps(time_ns):
             self._swept_ns = time_ns
             self._sweep(time_ns)
@@ -226,7 +254,7 @@ class ConnectionTable:
         return time_ns - self._swept_ns >= limits.SWEEP_NS
 
     def _sweep(self, time_ns: int) -> None:
-        for connection in {s.connection: None for s in self.streams.values()}:
+        for connection in sorted({s.connection for s in self.streams.values()}, key=_number):
             if connection.closing_ns is None:
                 self._over(connection, time_ns)
         if len(self.streams) > 2 * limits.CONNECTIONS_MAX:
@@ -234,6 +262,11 @@ class ConnectionTable:
             for connection in alive[: len(alive) - limits.CONNECTIONS_MAX]:
                 connection.report(WeirdKind.CONNECTION_LIMIT, f"more than {limits.CONNECTIONS_MAX} connections")
                 self._close(connection, time_ns)
+
+    def _end(self, ended: Connection | Ending, time_ns: int) -> None:
+        connection = ended if isinstance(ended, Connection) else ended.close()
+        if connection is not None:
+            self._close(connection, time_ns)
 
     def _close(self, connection: Connection, time_ns: int) -> None:
         connection.finish(time_ns)
@@ -248,17 +281,22 @@ class ConnectionTable:
                 newest = _same_direction(newest)
         self.owner.closed(connection, time_ns)
 
-    def finish(self) -> None:
-        """The capture ends: every connection is closed, in the order of their first packets."""
+    def finish(self, others: Iterable[Ending] = ()) -> None:
+        """The capture ends: every connection is closed, in the order of their first packets, `others` among them."""
         alive = {s.connection: None for s in self.streams.values()}
         for connection in list(alive):
             older = connection.older
             while older is not None:
                 alive[older] = None
                 older = older.older
-        for connection in sorted(alive, key=lambda c: c.number):
-            self._close(connection, self.time_ns)
+        every: list[Connection | Ending] = [*alive, *others]
+        for ended in sorted(every, key=_number):
+            self._end(ended, self.time_ns)
         self.closing.clear()
+
+
+def _number(connection: Connection | Ending) -> int:
+    return connection.number
 
 
 def _same_direction(stream: Stream) -> Stream | None:

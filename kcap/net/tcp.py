@@ -333,7 +333,7 @@ class Connection:
     """Two streams between two endpoints, from the first packet to the last."""
 
     __slots__ = (
-        "began", "client", "closing_ns", "ended", "first_ns", "first_position", "first_ref",
+        "began", "client", "closing_ns", "closing_order", "ended", "first_ns", "first_position", "first_ref",
         "flows", "last_ns", "number", "oddities", "older", "calm", "rst_ns", "streams", "syn_ns", "syn_repeated", "uid", "talk",
     )  # fmt: skip
 
@@ -357,6 +357,8 @@ class Connection:
         self.syn_repeated = False
         self.rst_ns: int | None = None
         self.closing_ns: int | None = None
+        self.closing_order = -1
+        """Place of the packet that ended it among all packets, as the table counts them."""
         self.older: Connection | None = None
         self.uid: str | None = None
         self.talk: object = None

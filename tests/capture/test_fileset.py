@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kcap.capture import fileset
-from kcap.capture.fileset import FileSet
+from kcap.capture.fileset import FileSet, size_of
 from kcap.errors import CaptureError
+from kcap.limits import JIT_AFTER_BYTES, JIT_SOON_BYTES, LARGE_BYTES
 from tests.capture.handmade import START_NS, Weirds, pcap, read_all, save
 
 
@@ -125,3 +126,16 @@ def test_figures_of_a_file(tmp_path):
     assert (file.packets, file.packet_bytes, file.cut_packets) == (2, 7, 1)
     assert (file.first_ns, file.last_ns, file.snaplen) == (START_NS, START_NS + 1000, 99)
     assert (file.size, file.links, file.complete) == (os.path.getsize(path), {1}, True)
+
+
+@pytest.mark.parametrize("missing", [0, 1])
+def test_a_capture_that_is_large_in_all_is_compiled_soon(tmp_path, missing):
+    """Also where each of its files is small; tests that want no compiled loop get none."""
+    files = [save(tmp_path, content(1), name) for name in "ab"]
+    with open(files[0], "r+b") as file:
+        file.truncate(LARGE_BYTES - size_of(files[1]) - missing)
+    found = FileSet(files, Weirds())
+    assert found.large is not bool(missing)
+    assert found._jit_after == (JIT_AFTER_BYTES if missing else JIT_SOON_BYTES)
+    assert FileSet(files, Weirds(), None)._jit_after is None
+    assert size_of(str(tmp_path)) == 0

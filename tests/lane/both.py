@@ -7,6 +7,7 @@ from unittest.mock import patch
 from kcap.analyzer import ROW, Analyzer, Options, RowBatch
 from kcap.decode import slots
 from kcap.lane import engine
+from kcap.lane.closed import Kept
 from kcap.model import SegmentBatch
 from kcap.net.columns import columns_of
 from kcap.weird import Weird
@@ -24,6 +25,8 @@ class Result:
     connections: list[dict[str, object]] = field(default_factory=list)
     weirds: list[tuple[Weird, int]] = field(default_factory=list)
     lane_rows: int = 0
+    own: int = 0
+    """Connections that were never more than numbers."""
 
     def take(self, analyzer: Analyzer) -> None:
         """The rows decided by now, with what their bodies say instead of where these are."""
@@ -71,19 +74,24 @@ def result_of(
                 analyzer = pickle.loads(pickle.dumps(analyzer))
         analyzer.finish()
     result.take(analyzer)
-    result.connections = [closed.values for closed in analyzer.take_connections()]
+    closed = analyzer.take_connections()
+    result.own = sum(isinstance(each._connection, Kept) for each in closed)
+    result.connections = [each.values for each in closed]
     result.weirds = analyzer.sightings()
     return result
 
 
-def cut(segments: list[Segment], size: int) -> list[SegmentBatch]:
-    """Segments as batches of a file."""
-    return [batch(segments[at : at + size], at + 1) for at in range(0, len(segments), size)]
+def cut(segments: list[Segment], size: int, slow: frozenset[int] = frozenset()) -> list[SegmentBatch]:
+    """Segments as batches of a file; those at `slow` come as what only the slow path of the parser reads."""
+    batches = [batch(segments[at : at + size], at + 1) for at in range(0, len(segments), size)]
+    for number, each in enumerate(batches):
+        each.buffers = {at: each.buffer for at in range(len(each)) if number * size + at in slow}
+    return batches
 
 
-def agree(segments: list[Segment], size: int = 60, step: int = 8) -> Result:
+def agree(segments: list[Segment], size: int = 60, step: int = 8, slow: frozenset[int] = frozenset()) -> Result:
     """Both ways give the same; what the lane gave."""
-    batches = cut(segments, size)
+    batches = cut(segments, size, slow)
     for often in (False, True):
         plain, fast = result_of(batches, lane=False, often=often), result_of(batches, lane=True, often=often, step=step)
         fast.same(plain)

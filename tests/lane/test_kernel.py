@@ -1,39 +1,83 @@
 """What the kernel takes of a packet and where it stops; the law itself is searched in test_engine."""
 
 import struct
+from dataclasses import replace
 
 import numpy as np
 
 from kcap.analyzer import Analyzer
-from kcap.kafka.conversation import Conversation
-from kcap.lane.kernel import distance
+from kcap.lane.layout import CALLED, CLOSING, FREE, HALF, LIVE, M_LEFT, OPEN, TALKING
 from kcap.net.columns import columns_of
-from kcap.net.tcp import FIN, signed32
+from kcap.net.tcp import ACK, FIN
+from tests.lane.both import agree, cut
 from tests.lane.test_engine import steady
-from tests.support.wire import Tap, batch, metadata, metadata_answer
+from tests.support.wire import MS, Tap, batch, metadata, metadata_answer
 
 
-def test_distances() -> None:
-    for ahead in (0, 1, 5, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF):
-        assert distance(ahead, 3) == signed32(ahead - 3)
-
-
-def in_lane(tap: Tap, after: Tap | None = None) -> bool:
-    """Whether the connection is in the lane after the talk."""
+def in_lane(tap: Tap, first: int = 0) -> int:
+    """What the lane knows of the connection after the talk, from packet `first` on."""
     analyzer = Analyzer()
-    analyzer.feed(columns_of(batch(tap.segments)))
-    stream = next(iter(analyzer.table.streams.values()))
-    assert isinstance(stream.connection.talk, Conversation)
-    return stream.connection.talk.lane >= 0
+    for each in cut(tap.segments[first:], 30):
+        analyzer.feed(columns_of(each))
+    assert analyzer.lane is not None
+    return int(analyzer.lane.state.connections[:, LIVE].max())
 
 
 def test_who_is_in_the_lane() -> None:
-    """A calm connection enters; one that closes, or says what nobody knows, does not."""
-    assert in_lane(steady(6))
+    """A connection in good order is, from its SYN to its end; one that was met on the way enters; one that says what nobody
+    knows is not."""
+    assert [in_lane(Tap(segments=Tap().open().segments[:count])) for count in (1, 2, 3)] == [CALLED, OPEN, OPEN]
+    assert in_lane(steady(6)) == TALKING
+    assert in_lane(steady(300), 3) == TALKING
     closing = steady(6)
-    closing.add(0, FIN)
-    assert not in_lane(closing)
-    assert not in_lane(Tap().open().client(b"GET / HTTP/1.1\r\n\r\n"))
+    closing.add(0, FIN | ACK)
+    assert in_lane(closing) == HALF
+    assert in_lane(steady(6).close()) == CLOSING
+    assert in_lane(steady(6).reset()) == CLOSING
+    bare = steady(6)
+    bare.add(0, FIN)
+    assert in_lane(bare) == FREE
+    assert in_lane(Tap().open().client(b"GET / HTTP/1.1\r\n\r\n")) == FREE
+
+
+def test_what_is_sent_again_changes_nothing_but_counters() -> None:
+    """A segment twice at once, later, and a keep-alive probe: the connection stays in the lane."""
+    for wait in (1, 300 * MS):
+        tap = steady(6)
+        again = [s for s in tap.segments if s.payload][-2:]
+        tap.segments += [replace(s, time_ns=tap.time_ns + wait + at) for at, s in enumerate(again)]
+        tap.time_ns += wait + 5
+        tap.add(0, ACK, b"\0", seq=tap.next[0] - 1)
+        assert in_lane(tap) == TALKING
+        tap.close()
+        assert agree(tap.segments).own == 1
+
+
+def test_a_side_without_room_stays() -> None:
+    """Each time that its window is shut counts once; a shut window on a packet with bytes is for the machines."""
+    tap = steady(6)
+    for window in (0, 0, 9, 0):
+        tap.add(1, ACK)
+        tap.segments[-1] = replace(tap.segments[-1], window=window)
+    assert in_lane(tap) == TALKING
+    found = agree(tap.close().segments)
+    assert (found.own, found.connections[0]["zero_window_stalls"]) == (1, 2)
+    tap = steady(6).client(metadata(80))
+    tap.segments[-1] = replace(tap.segments[-1], window=0)
+    assert in_lane(tap) == FREE
+    agree(tap.close().segments)
+
+
+def test_nothing_of_a_packet_that_opens_nothing() -> None:
+    """Acknowledgements and resets of nobody's connection reach no machine."""
+    tap = Tap()
+    tap.add(0, ACK)
+    tap.add(1, 4)
+    analyzer = Analyzer()
+    analyzer.feed(columns_of(batch(tap.segments)))
+    assert analyzer.lane is not None
+    assert not analyzer.lane.state.meta[M_LEFT]
+    agree(tap.segments)
 
 
 def test_a_connection_leaves_before_what_it_cannot_take() -> None:

@@ -9,3 +9,4 @@ def test_places_of_a_table_are_distinct() -> None:
     assert layout.REQUEST_WIDTH == layout.Q_FRAME + layout.FRAME
     assert layout.ROW_WIDTH == layout.R_REQUEST + 2 * layout.FRAME
     assert layout.M_FULL == layout.META_WIDTH - 1
+    assert layout.ENDS[layout.FREE] == "open"

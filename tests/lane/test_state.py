@@ -1,64 +1,33 @@
-"""Entering the lane and leaving it changes nothing."""
+"""The lane's arrays grow, shrink and are used again."""
 
 import pickle
 
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kcap import limits
 from kcap.analyzer import Analyzer
 from kcap.kafka.conversation import Conversation
-from kcap.lane.layout import LIVE
-from kcap.lane.state import LaneState, fits, header_tables
-from kcap.net.tcp import Connection, Stream
+from kcap.lane.entering import promote
+from kcap.lane.layout import (
+    CONNECTION_WIDTH,
+    FULL_ROOM,
+    ID_LENGTH,
+    LIVE,
+    M_FREE,
+    M_FULL,
+    M_GROWS,
+    M_ROWS,
+    M_SLOTS,
+    M_SPARE,
+    M_TOP,
+    TALKING,
+)
+from kcap.lane.leaving import demote
+from kcap.lane.state import LaneState, header_tables
+from kcap.net.tcp import Stream
 from tests.lane.test_engine import steady
-from tests.laws.test_streams import conversation, talks
 from tests.support.wire import batch
-
-OTHERS = {"peer", "connection", "sink", "talk", "oddities", "streams", "client", "lane", "older", "collector", "bodies"}
-"""What refers to another machine."""
-
-
-def plain(thing: object) -> object:
-    """Everything a conversation and its connection know, as values."""
-    own = vars(thing) if hasattr(thing, "__dict__") else ()
-    return {name: getattr(thing, name) for name in (*getattr(thing, "__slots__", ()), *own) if name not in OTHERS}
-
-
-def state_of(connection: Connection) -> list[object]:
-    """The numbers of all its machines; of requests that wait also what `Bodies` keeps."""
-    talk = connection.talk
-    assert isinstance(talk, Conversation)
-    machines = [connection, *connection.streams, talk.pairing, talk.requests, talk.responses]
-    values: list[object] = []
-    for machine in machines:
-        found = plain(machine)
-        assert isinstance(found, dict)
-        values.append({name: value for name, value in found.items() if isinstance(value, int | str | bytes | list | None)})
-    bodies = talk.collector.bodies
-    for exchange in talk.pairing.outstanding:
-        slot = exchange.request_slot
-        blob = bytes(bodies.arena[bodies.starts[slot] : bodies.ends[slot]]) if slot >= 0 else None
-        values.append((exchange.number, exchange.api_key, exchange.correlation_id, exchange.request, exchange.client_id, blob))
-        assert slot < 0 or bodies.owners[slot] is exchange
-    return values
-
-
-@given(talks(), st.integers(100, 3000), st.integers(1, 6), st.integers(4, 60), st.booleans())
-def test_there_and_back(talk: list[tuple[bytes, bytes]], sizes: int, depth: int, packets: int, closed: bool) -> None:
-    """Wherever in a talk a connection is fit to enter, the batch before just closed or not."""
-    analyzer, state = Analyzer(), LaneState()
-    analyzer.feed(batch(conversation(talk, sizes, depth).segments[:packets]))
-    if closed:
-        analyzer.take()
-    connection = next(iter(analyzer.table.streams.values())).connection
-    assert isinstance(connection.talk, Conversation)
-    if not fits(connection, connection.talk):
-        return
-    before = state_of(connection)
-    assert state.promote(connection.talk, analyzer.batch)
-    assert state.connections[connection.talk.lane, LIVE] == 1
-    state.demote(connection.talk.lane, analyzer.batch)
-    assert state_of(connection) == before
 
 
 def test_room_grows() -> None:
@@ -69,14 +38,15 @@ def test_room_grows() -> None:
         analyzer.feed(batch(steady(2).segments))
         stream: Stream = next(iter(analyzer.table.streams.values()))
         assert isinstance(stream.connection.talk, Conversation)
-        assert state.promote(stream.connection.talk, 0)
+        assert promote(state, stream.connection.talk, 0)
         analyzers.append(analyzer)
     assert int(state.connections[:, LIVE].sum()) == len(analyzers)
     again = pickle.loads(pickle.dumps(state.meta))
     for slot in range(len(analyzers)):
-        state.demote(slot, 0)
-    assert len(state.free) == state.slots
-    assert (again == state.meta).all()
+        demote(state, slot, analyzers[slot])
+    assert state.meta[M_SLOTS] == state.slots
+    assert sorted(state.free.tolist()) == list(range(state.slots))
+    assert (again[[M_FREE, M_SPARE]] == state.meta[[M_FREE, M_SPARE]]).all()
 
 
 def test_tables_of_headers() -> None:
@@ -84,3 +54,43 @@ def test_tables_of_headers() -> None:
     assert plain_headers[3, 1]
     assert not plain_headers[7, 0]
     assert steps.shape[0] == plain_headers.shape[1]
+    assert not plain_headers[17, 0]
+    assert plain_headers[17, 1]
+
+
+def test_slots_are_used_again() -> None:
+    """A slot is one connection's at a time, up to the limit."""
+    state = LaneState()
+    taken = [state.slot() for _ in range(state.slots + 1)]
+    assert sorted(taken) == list(range(len(taken)))
+    state.connections[taken, LIVE] = TALKING
+    for slot in taken[::2]:
+        state.release(slot)
+    assert sorted(state.slot() for _ in taken[::2]) == sorted(taken[::2])
+    state.meta[M_SLOTS], state.meta[M_GROWS] = 0, 0
+    assert state.slot() == -1
+    assert limits.LANE_CONNECTIONS & (limits.LANE_CONNECTIONS - 1) == 0
+
+
+def test_there_is_room_for_the_packet_that_did_not_fit() -> None:
+    state = LaneState()
+    rows, arena = len(state.rows), state.arena.size
+    state.meta[M_ROWS], state.meta[M_TOP], state.meta[M_FULL] = rows - 1, arena - 1, FULL_ROOM
+    state.more_room(1000)
+    assert len(state.rows) >= rows + 1000
+    assert state.arena.size >= arena + 1000 + limits.LANE_FRAME_MAX
+    assert state.connections.shape[1] == CONNECTION_WIDTH
+
+
+@given(st.lists(st.one_of(st.none(), st.text(max_size=8).map(str.encode)), max_size=30))
+def test_names_by_number(raws: list[bytes | None]) -> None:
+    """Each number names what it was given for; forgetting keeps those who are in the lane."""
+    state = LaneState()
+    numbers = [state.name(raw) for raw in raws]
+    before = state.all_names()
+    assert [before[number] for number in numbers] == [None if raw is None else raw.decode() for raw in raws]
+    slot = state.slot()
+    state.connections[slot, LIVE], state.connections[slot, ID_LENGTH], state.ids[slot, :3] = TALKING, 3, list(b"abc")
+    state.forget_names()
+    assert state.all_names() == [None, "abc"]
+    assert before[0] is None

@@ -23,7 +23,7 @@ def test_acks_are_those_of_the_plan(version: int, name: bytes | None, acks: int,
         text = b"" if version < 3 else struct.pack(">h", -1 if name is None else len(name)) + (name or b"")
     body = (text + struct.pack(">hi", acks, 1000))[:cut]
     data = np.frombuffer(b"\1\2\3" + body, np.uint8)
-    found = acks_of(data, 3, len(data), header_tables()[1][version])
+    found = acks_of(data, 3, len(data), header_tables()[1], version)
     assert found in (0, acks_of_produce(body, 0, len(body), version))
 
 
@@ -37,11 +37,11 @@ def test_chains_are_queues(steps: list[int]) -> None:
         slot, entering = step % 3, step < 3
         connection = state.connections[slot]
         if entering:
-            state.queues[chain(connection, state.queues, state.meta), Q_NUMBER] = number
+            state.queues[chain(state.connections, slot, state.queues, state.meta), Q_NUMBER] = number
             queues[slot].append(number)
         elif queues[slot]:
             assert state.queues[connection[HEAD], Q_NUMBER] == queues[slot].pop(0)
-            unchain(connection, state.queues, state.meta)
+            unchain(state.connections, slot, state.queues, state.meta)
         assert connection[COUNT] == len(queues[slot])
         assert state.meta[M_SPARE] == total - sum(map(len, queues))
     assert state.meta[M_FREE] >= 0

@@ -3,8 +3,10 @@
 from dataclasses import replace
 
 from kcap import limits
+from kcap.analyzer import Analyzer
 from kcap.net.connections import reverse_flow
-from tests.support.wire import Tap, analyze, flow, metadata, metadata_answer
+from kcap.net.tcp import Connection
+from tests.support.wire import Tap, analyze, batch, flow, metadata, metadata_answer
 
 
 def test_the_reverse_of_a_flow() -> None:
@@ -68,3 +70,44 @@ def test_a_refused_connection_is_one_too() -> None:
     tap.reset()
     (connection,) = analyze(tap.segments).connections
     assert (connection["ended"], connection["phase"]) == ("rst", "empty")
+
+
+class Elsewhere:
+    """A connection that somebody else keeps, over at a given place."""
+
+    def __init__(self, number: int, closing_ns: int, order: int) -> None:
+        self.number, self.closing_ns, self.closing_order = number, closing_ns, order
+        self.gone: Connection | None = None
+        self.asked = 0
+
+    def close(self) -> Connection | None:
+        self.asked += 1
+        return self.gone
+
+
+def test_what_others_keep_ends_in_its_turn() -> None:
+    """In the queue of those that are over, in the numbers given, and given back where there is more to do."""
+    analyzer = Analyzer()
+    table = analyzer.table
+    tap = Tap().open().client(metadata(1)).server(metadata_answer(1)).close()
+    elsewhere, back = Elsewhere(1, tap.time_ns, 0), Elsewhere(5, tap.time_ns, 1)
+    back.gone = Connection(flow(7), reverse_flow(flow(7)), 5, 0, 0, 0, analyzer)
+    analyzer.opened(back.gone)
+    table.taken.append(-1)
+    table.feed(batch(tap.segments))
+    assert next(iter(table.streams.values())).connection.number == 2
+    table.closing.extendleft((back, elsewhere))
+    table.advance(tap.time_ns + limits.CONNECTION_LINGER_NS)
+    assert (elsewhere.asked, back.asked, len(table.closing)) == (1, 1, 0)
+    assert [closed.values["number"] for closed in analyzer.take_connections()] == [5, 2]
+    table.finish([elsewhere])
+    assert elsewhere.asked == 2
+
+
+def test_an_adopted_connection_is_found() -> None:
+    analyzer = Analyzer()
+    connection = Connection(flow(), reverse_flow(flow()), 1, 0, 0, 0, analyzer)
+    analyzer.opened(connection)
+    analyzer.table.adopt(connection)
+    assert [stream.connection for stream in analyzer.table.streams.values()] == [connection, connection]
+    assert connection in analyzer.table.restless
