@@ -9,6 +9,7 @@ import select
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from copy import copy
 from functools import cached_property
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any
@@ -26,8 +27,10 @@ from kcap.weird import Weird, WeirdKind
 
 if TYPE_CHECKING:
     from kcap.decode.message import Message
+    from kcap.filter.nodes import Filter
     from kcap.table.exchanges import ExchangeTable
     from kcap.table.frame import Table
+    from kcap.table.sieve import ExchangeSieve
 
 EAGER_SECONDS = 0.25
 """Rows wait no longer than this for a batch to fill; the first ones do not wait at all."""
@@ -328,7 +331,23 @@ class Capture:
         self.paths = list(paths)
         self.options = options
         self.keylog = keylog
+        self.only: Filter | None = None
+        """The exchanges that count; all of them without a filter."""
         self._passes = 0
+
+    def filter(self, text: str) -> "Capture":
+        """The same capture, of which only the exchanges count that a display filter lets pass (docs/filters.md).
+
+        Raises FilterError, a UsageError that points at the fault.
+        """
+        from kcap.filter.nodes import And
+        from kcap.filter.parse import parse
+
+        tree, some = parse(text), copy(self)
+        some.only = tree if self.only is None or tree is None else And(self.only, tree)
+        if tree is None:
+            some.only = self.only
+        return some
 
     def read(self, *, keep_connections: bool = False) -> Reading:
         """Starts a pass.
@@ -344,16 +363,27 @@ class Capture:
         """The exchanges as they are decided, with what is known by then."""
         reading = self.read()
         frames, table = Frames(reading), exchange_table(reading.capture_files)
+        sieve = self._sieve(reading)
         for batch in reading.batches():
             rows = Rows(batch, reading.capture_files, table)
-            for at in range(len(batch.rows)):
+            for at in range(len(batch)) if sieve is None else sieve.rows(batch).tolist():
                 yield Exchange(rows, at, frames)
+
+    def _sieve(self, reading: Reading) -> "ExchangeSieve | None":
+        """What lets exchanges pass."""
+        if self.only is None:
+            return None
+        from kcap.table.sieve import ExchangeSieve, Sieve
+
+        sieve = Sieve(self.only, reading.message)
+        reading.analyzer.bodies.keep = sieve.deep
+        return ExchangeSieve(sieve, reading.capture_files, None)
 
     def table(self, name: str, columns: Sequence[str] | None = None) -> "Table":
         """A table by name, one of `kcap.columns.TABLES`."""
         from kcap.table.frame import Table
 
-        return Table(lambda: self.read(keep_connections=name == "connections"), name, columns)
+        return Table(lambda: self.read(keep_connections=name == "connections"), name, columns, only=self.only)
 
     def exchanges(self, columns: Sequence[str] | None = None) -> "Table":
         """One row a request/response exchange."""

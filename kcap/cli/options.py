@@ -49,6 +49,14 @@ def inputs(command: F) -> F:
     return command
 
 
+def filters(command: F) -> F:
+    """-Y."""
+    return click.option(
+        "-Y", "--filter", "only", metavar="FILTER", default="",
+        help='Only exchanges that this display filter lets pass: "api == Fetch and latency > 50ms".',
+    )(command)  # fmt: skip
+
+
 def outputs(command: F) -> F:
     """--format, --columns, -o, --limit."""
     for decorator in (

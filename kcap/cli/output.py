@@ -74,7 +74,7 @@ def write_rows(
     names = DEFAULTS[table] if composed else columns
     direct = form in BINARY and output is not None and tells_all(table, names)
     waits = resolve or (output is not None and not direct)
-    shown = Table(lambda: reading, table, names, whole=None if direct else waits, limit=limit)
+    shown = Table(lambda: reading, table, names, whole=None if direct else waits, limit=limit, only=capture.only)
     reading = capture.read(keep_connections=table == "connections")
     left = limit
     with place(output) as sink, Progress(reading, shown=not is_terminal(output)) as progress:

@@ -2,13 +2,14 @@
 
 import click
 
-from kcap.cli.options import TABLE_NAMES, analyzer_options, column_names, format_of, inputs, outputs, paths_of
+from kcap.cli.options import TABLE_NAMES, analyzer_options, column_names, filters, format_of, inputs, outputs, paths_of
 from kcap.columns import PAYLOADS, RECORDS
 from kcap.errors import UsageError
 
 
 @click.command("rows", short_help="One row an exchange.")
 @inputs
+@filters
 @click.option("--table", type=click.Choice(TABLE_NAMES), default="exchanges", show_default=True, help="Which table.")
 @click.option("--payloads", is_flag=True, help="With --table records: the columns key and value too.")
 @click.option(
@@ -21,6 +22,7 @@ def run(
     decode_as: tuple[str, ...],
     not_kafka: tuple[int, ...],
     tls_keylog: str | None,
+    only: str,
     table: str,
     payloads: bool,
     resolve: bool,
@@ -36,7 +38,7 @@ def run(
     from kcap.cli.output import write_rows
     from kcap.session import Capture
 
-    capture = Capture(paths_of(files, more_files), analyzer_options(decode_as, not_kafka), tls_keylog)
+    capture = Capture(paths_of(files, more_files), analyzer_options(decode_as, not_kafka), tls_keylog).filter(only)
     names = chosen(table, column_names(columns), payloads)
     return write_rows(capture, table, names, format_of(form, output), output, limit, resolve=resolve)
 

@@ -29,16 +29,17 @@ def edition() -> str:
 
 def compiled(function: Callable[..., Any]) -> Any:
     """The function in machine code; what the cache holds of other texts counts as not there."""
-    return _stamped(njit(cache=True, nogil=True)(function))
+    return _stamped(njit(cache=True, nogil=True, forceinline=True)(function))
 
 
 def inner(function: Callable[..., Any]) -> Any:
     """As `compiled`, for what only compiled code calls: the ways in from Python take as long to compile as the function."""
-    return _stamped(njit(cache=True, nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)(function))
+    make: Any = njit  # its hints leave two options out
+    return _stamped(make(cache=True, nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True, forceinline=True)(function))
 
 
 def _stamped(made: Any) -> Any:
-    kept = getattr(getattr(made, "_cache", None), "_cache_file", None)
+    kept: Any = getattr(getattr(made, "_cache", None), "_cache_file", None)
     if hasattr(kept, "_source_stamp"):
         kept._source_stamp = (kept._source_stamp, edition())
     return made

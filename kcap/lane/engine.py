@@ -14,8 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from kcap import limits
-from kcap.decode.projection import program_index, project
-from kcap.kafka.bodies import REQUEST, RESPONSE, UNKNOWN, BodyBatch
+from kcap.kafka.bodies import UNKNOWN, BodyBatch
 from kcap.kafka.conversation import Conversation
 from kcap.lane import layout as at
 from kcap.lane.bodies import carry_over
@@ -25,6 +24,7 @@ from kcap.lane.entering import fits, promote
 from kcap.lane.flows import find, pair_hash
 from kcap.lane.kernel import walk
 from kcap.lane.leaving import Keeper, demote
+from kcap.lane.projected import both_projected
 from kcap.lane.rows import LaneRows
 from kcap.lane.state import LaneState, header_tables
 from kcap.model import REF_FILE_SHIFT
@@ -356,7 +356,7 @@ class Lane:
         count = carry_over(
             state.connections, state.streams, state.queues, old[0], old[1], state.bodies, state.arena, meta, heavy
         )
-        batch = bodies.close(self._project(*old))
+        batch = bodies.close(both_projected(bodies, *old))
         for place in heavy[:count].tolist():
             values = batch.values(int(state.queues[place, at.Q_SLOT]) + shift)
             state.queues[place, at.Q_SLOT] = UNKNOWN if values is None else bodies.carry(values)
@@ -368,34 +368,3 @@ class Lane:
         if len(state.names) > limits.LANE_NAMES:
             state.forget_names()
         return taken, batch
-
-    def _project(self, table: Any, lane_arena: Any, count: int, top: int) -> BodyBatch:
-        """The bodies of the machines and of the lane as one batch."""
-        bodies = self.analyzer.bodies
-        size = len(bodies.arena)
-        arena = bytearray(bodies.arena)
-        arena += memoryview(lane_arena[:top])
-        mine = programs(table[2, :count])
-        starts = np.concatenate([np.array(bodies.starts, np.int64), table[0, :count] + size])
-        ends = np.concatenate([np.array(bodies.ends, np.int64), table[1, :count] + size])
-        every = np.concatenate([np.array(bodies.programs, np.int64), mine])
-        read = every >= 0
-        dense = np.where(read, np.cumsum(read) - 1, -1)
-        spans: tuple[Any, Any, Any] = (starts[read], ends[read], every[read])
-        projection = project(arena, *spans, engine="jit")
-        slots: tuple[Any, Any, Any] = (starts, ends, dense)
-        return BodyBatch(arena, *slots, projection=projection, carried=bodies.carried)
-
-
-def programs(codes: Any) -> Any:
-    """The programs for what the kernel noted: key, version and side in one number."""
-    if not len(codes):
-        return codes
-    known, place = np.unique(codes, return_inverse=True)
-    found = []
-    for code in known.tolist():
-        number = -2 - code
-        found.append(
-            code if code > -2 else program_index(number >> 17, number >> 1 & 0xFFFF, RESPONSE if number & 1 else REQUEST)
-        )
-    return np.array(found, np.int64)[place]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import pyarrow as pa
 
 from kcap.analyzer import Analyzer, ClosedConnection, RowBatch
+from kcap.errors import UsageError
 from kcap.model import CaptureFile
 from kcap.table.exchanges import ExchangeTable
 from kcap.table.facts import FACTS, fact_batches
@@ -23,7 +24,11 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from kcap.decode.message import Message
+    from kcap.filter.nodes import Filter
+    from kcap.table.sieve import ExchangeSieve, Sieve
 
+OF_EXCHANGES = ("partitions", "records")
+"""Tables whose rows are parts of exchanges."""
 CONNECTIONS_AT_ONCE = 1024
 
 
@@ -47,20 +52,30 @@ class Pass(Protocol):
     def weirds(self) -> list[tuple[Weird, int]]: ...
 
 
-def limited(reading: Pass, table: ExchangeTable, limit: int | None) -> Iterator[pa.RecordBatch]:
-    """The exchanges of a pass as they are decided, up to some number."""
-    left = limit
+def decided(reading: Pass, table: ExchangeTable, sieve: "Sieve | None") -> Iterator[pa.RecordBatch]:
+    """The exchanges of a pass as they are decided, as far as they pass."""
     for batch in reading.batches():
         if len(batch):
             turned = table.turn(batch)
+            if sieve is not None:
+                turned = sieve.passed(turned, batch)
             del batch  # bodies need not stay while the rows are written, nor these while the next are read
-            if left is not None:
-                turned = turned.slice(0, left)
-                left -= turned.num_rows
-            yield turned
+            if turned.num_rows:
+                yield turned
             del turned
-            if left == 0:
-                return
+
+
+def first_rows(batches: Iterator[pa.RecordBatch], limit: int | None) -> Iterator[pa.RecordBatch]:
+    """Batches up to a number of rows."""
+    left = limit
+    for batch in batches:
+        if left is None:
+            yield batch
+            continue
+        yield batch.slice(0, left)
+        left -= min(left, batch.num_rows)
+        if left == 0:
+            return
 
 
 class Table:
@@ -74,12 +89,18 @@ class Table:
         *,
         whole: bool | None = True,
         limit: int | None = None,
+        only: "Filter | None" = None,
     ) -> None:
         """`whole`: rows wait for what the end of the capture knows better; False: they say what is known so far; None: the
         first ones wait a little, and who asks for them looks at all of them again where `learner` knows better in the end.
 
-        Of the exchanges, no more than `limit` are read.
+        Of the exchanges, no more than `limit` are read, and those alone that `only` lets pass, with what belongs to them.
+
+        Raises UsageError for a table whose rows belong to no single exchange, where there is a filter.
         """
+        if only is not None and name not in ("exchanges", *OF_EXCHANGES):
+            raise UsageError(f"a filter is about exchanges, which the table {name} is not made of")
+        self._only = only
         self.name = name
         self.learner: Learner | None = None
         self._whole = whole
@@ -105,12 +126,12 @@ class Table:
         if self.name == "records":
             from kcap.table.records import record_batches
 
-            yield from record_batches(reading, self.columns)
+            yield from record_batches(reading, self.columns, self._of_exchanges(reading))
             return
         if self.name == "partitions":
             from kcap.table import partitions
 
-            yield from partitions.record_batches(reading, self.columns)
+            yield from partitions.record_batches(reading, self.columns, self._of_exchanges(reading))
             return
         wanted = self.name == "connections"
         for _ in reading.batches():
@@ -125,13 +146,57 @@ class Table:
             yield batch_of(self.name, self.columns, weird_rows(reading.weirds, files))
 
     def _exchanges(self, reading: Pass) -> Iterator[pa.RecordBatch]:
-        waits = self._whole and concerns(self.columns)
+        sieve = self._sieve(reading)
+        columns = self.columns if sieve is None else sieve.beside(self.columns)
+        waits = concerns(columns) if self._whole is not False and sieve is not None else self._whole and concerns(columns)
         self.learner = Learner(reading.analyzer.report)
-        made = companions(self.columns) if waits else self.columns
-        batches = limited(reading, ExchangeTable(made, reading.capture_files, self.learner), self._limit)
+        if waits and sieve is not None and sieve.late and sieve.deep:
+            self._prime(reading)
+        late = sieve if waits and sieve is not None and sieve.late and not sieve.deep else None
+        early = None if late is not None else sieve
+        made = companions(columns) if waits else columns
+        batches = decided(reading, ExchangeTable(made, reading.capture_files, self.learner), early)
         if waits:
-            return waited(batches, chosen(self.columns, self.learner))
-        return leading(batches, self.learner) if self._whole is None else batches
+            if late is None:
+                batches = first_rows(batches, self._limit)
+            finish = chosen(self.columns, self.learner, late)
+            return first_rows(waited(batches, finish), self._limit)
+        if self._whole is None:
+            batches = leading(batches, self.learner)
+        return first_rows((batch.select(self.schema.names) for batch in batches), self._limit)
+
+    def _sieve(self, reading: Pass) -> "Sieve | None":
+        if self._only is None:
+            return None
+        from kcap.table.sieve import Sieve
+
+        sieve = Sieve(self._only, reading.message)
+        reading.analyzer.bodies.keep = reading.analyzer.bodies.keep or sieve.deep
+        return sieve
+
+    def _of_exchanges(self, reading: Pass) -> "ExchangeSieve | None":
+        """What lets exchanges pass, for tables of their parts."""
+        sieve = self._sieve(reading)
+        if sieve is None:
+            return None
+        from kcap.table.sieve import ExchangeSieve
+
+        self.learner = Learner(reading.analyzer.report)
+        if sieve.late and self._whole is not False:
+            self._prime(reading)
+        return ExchangeSieve(sieve, reading.capture_files, self.learner)
+
+    def _prime(self, reading: Pass) -> None:
+        """Learns what the capture tells before the first row is looked at, where the files can be read twice."""
+        earlier = reading.another()
+        if earlier is not None and self.learner is not None:
+            table = ExchangeTable(
+                choose("exchanges", ["broker_id", "topics", "version_verdict"]), earlier.capture_files, self.learner
+            )
+            for batch in earlier.batches():
+                table.turn(batch)
+                if reading.watch is not None:
+                    reading.watch()
 
     def to_arrow(self) -> pa.Table:
         """All rows as an Arrow table."""

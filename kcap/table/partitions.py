@@ -31,6 +31,7 @@ from kcap.table.vectors import Vector
 
 if TYPE_CHECKING:
     from kcap.table.frame import Pass
+    from kcap.table.sieve import ExchangeSieve
     from kcap.table.vectors import Int64s
 
 PRODUCE, FETCH = api_key("Produce"), api_key("Fetch")
@@ -40,8 +41,10 @@ EITHER: Final = ("partition", "committed_offset", "timestamp_ms", "leader_epoch"
 """Columns as the response has them, or the request where that lacks them."""
 
 
-def record_batches(reading: "Pass", columns: Sequence[Column]) -> Iterator[pa.RecordBatch]:
-    """The rows of a pass, as they are decided."""
+def record_batches(
+    reading: "Pass", columns: Sequence[Column], sieve: "ExchangeSieve | None" = None
+) -> Iterator[pa.RecordBatch]:
+    """The rows of a pass, as they are decided; those of the exchanges that a filter lets pass."""
     names = TopicNames()
     earlier = reading.another() if any(column.name == "topic" for column in columns) else None
     if earlier is not None:
@@ -58,7 +61,10 @@ def record_batches(reading: "Pass", columns: Sequence[Column]) -> Iterator[pa.Re
         partitions = Partitions(batch, reading.message, names, positions)
         if len(partitions.pairs):
             arrays = [partitions.column(column.name) for column in columns]
-            yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+            made = pa.RecordBatch.from_arrays(arrays, schema=schema)
+            if sieve is not None:
+                made = made.filter(pa.array(np.isin(partitions.pairs.row, sieve.rows(batch))))
+            yield made
 
 
 class Partitions:

@@ -36,6 +36,7 @@ from kcap.wire.varints import DamageError
 if TYPE_CHECKING:
     from kcap.decode.message import Message
     from kcap.table.frame import Pass
+    from kcap.table.sieve import ExchangeSieve
 
 Json = dict[str, Any]
 PART: Final = {name: at for at, name in enumerate(ROW)}
@@ -53,8 +54,10 @@ TOPIC_RECORD: Final = b"\x01\x02"
 """How a TopicRecord of KRaft's log begins: frame version 1, record type 2 (MetadataRecordSerde)."""
 
 
-def record_batches(reading: "Pass", columns: Sequence[Column]) -> Iterator[pa.RecordBatch]:
-    """The rows of a pass, as they are decided."""
+def record_batches(
+    reading: "Pass", columns: Sequence[Column], sieve: "ExchangeSieve | None" = None
+) -> Iterator[pa.RecordBatch]:
+    """The rows of a pass, as they are decided; those of the exchanges that a filter lets pass."""
     names = TopicNames()
     earlier = reading.another() if any(column.name == "topic" for column in columns) else None
     if earlier is not None:
@@ -68,7 +71,8 @@ def record_batches(reading: "Pass", columns: Sequence[Column]) -> Iterator[pa.Re
     for batch in reading.batches():
         if earlier is None:
             learn(batch, names, reading.message)
-        for row in records_of(batch, names, reading.message):
+        only = None if sieve is None else frozenset(sieve.rows(batch).tolist())
+        for row in records_of(batch, names, reading.message, only):
             rows.add(row)
             if rows.full:
                 yield rows.take()
@@ -208,11 +212,11 @@ Row = tuple[str, int, str | None, str | None, str | None, int, int | None, Batch
 """Connection, exchange, API, topic, its id, partition, offset, batch, record."""
 
 
-def records_of(batch: RowBatch, names: TopicNames, message: Reread) -> Iterator[Row]:
-    """The records of a batch of exchanges."""
+def records_of(batch: RowBatch, names: TopicNames, message: Reread, only: frozenset[int] | None = None) -> Iterator[Row]:
+    """The records of a batch of exchanges, or of some of them."""
     for at, row in enumerate(batch.rows):
         key = row[PART["api_key"]]
-        if key not in CARRIERS or row[PART["api_version"]] is None:
+        if key not in CARRIERS or row[PART["api_version"]] is None or (only is not None and at not in only):
             continue
         exchanged = Exchanged(batch, at, message)
         uid, number, api = batch.identities[row[0]].uid, row[PART["exchange"]], api_name(key)

@@ -23,6 +23,7 @@ from kcap.table.learned import Learner
 from kcap.table.verdicts import NONE, OK, UNNEGOTIATED, VERDICTS, final_verdict
 
 if TYPE_CHECKING:
+    from kcap.table.sieve import Sieve
     from kcap.table.vectors import Int64s
 
 COPIED_AT_ONCE: Final = 1 << 20
@@ -162,13 +163,17 @@ def leading(batches: Iterable[pa.RecordBatch], learner: Learner, held: int = HEL
     yield from source
 
 
-def chosen(columns: Sequence[Column], learner: Learner) -> Callable[[pa.RecordBatch], pa.RecordBatch]:
-    """Looks at a batch again and leaves out what nobody asked for."""
+def chosen(
+    columns: Sequence[Column], learner: Learner, sieve: "Sieve | None" = None
+) -> Callable[[pa.RecordBatch], pa.RecordBatch]:
+    """Looks at a batch again, lets rows pass that a filter does, and leaves out what nobody asked for."""
     names = [column.name for column in columns]
 
     def finish(batch: pa.RecordBatch) -> pa.RecordBatch:
         if learner.knows_better():
             batch = learned_again(batch, learner)
+        if sieve is not None:
+            batch = sieve.passed(batch)
         picked: pa.RecordBatch = batch.select(names)
         return picked
 
