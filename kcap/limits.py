@@ -165,9 +165,8 @@ LANE_PACKETS = 4096
 open waits for half of them, unless it shows much of itself (LANE_PATIENCE)."""
 
 LANE_PATIENCE = 8
-"""Packets of one direction of a connection outside the lane between two looks, doubled within a batch: a new connection that
-begins
-with a burst should not stay outside for all of it."""
+"""Packets of a connection outside the lane between two looks, doubled within a batch: a new connection that begins with a burst
+should not stay outside for all of it."""
 
 LANE_CONNECTIONS = 1 << 15
 """Connections in the lane, some 1 KiB each; more than that stay with the machines."""
@@ -226,3 +225,9 @@ is counted in whole milliseconds. Seen: 1.8 ms."""
 HELD_ROWS = 1 << 15
 """Rows that wait in memory for facts of the whole capture, half a Parquet row group; later ones wait on disk, or are looked at
 again at the end if need be. Most of what a capture tells of its brokers and topics it tells with its first connections."""
+
+SORTED_ROWS = 1 << 17
+"""Rows that are sorted in memory before they wait on disk as a run: some 60 MB of all columns."""
+
+EARLY_CLOCK_NS = 1_000_000
+"""By how much a request may come before the client's throttle is over: Java clients count in whole milliseconds, cut down."""

@@ -5,6 +5,7 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, BinaryIO, Final
 
 from kcap.cli.main import say
@@ -15,8 +16,10 @@ from kcap.session import Capture, Reading
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from kcap.table.fields import Layout
     from kcap.table.frame import Table
     from kcap.table.sink import Sink
+    from kcap.table.sorting import Key
     from kcap.table.writers import Writer
 
 BINARY: Final = frozenset({"parquet", "arrow"})
@@ -48,39 +51,53 @@ def place(output: str | None) -> Iterator["Sink"]:
         yield file
 
 
-def write_rows(
-    capture: Capture,
-    table: str,
-    columns: Sequence[str] | None,
-    form: str,
-    output: str | None,
-    limit: int | None,
-    *,
-    resolve: bool = False,
-) -> int:
-    """Writes a table; the exit code. `resolve`: a stream too waits for what the whole capture tells."""
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What is to be written, and how."""
+
+    table: str
+    form: str
+    columns: Sequence[str] | None = None
+    output: str | None = None
+    limit: int | None = None
+    resolve: bool = False
+    """A stream too waits for what the whole capture tells."""
+    layout: "Layout | None" = None
+    """Of the form `fields`."""
+    keys: "Sequence[Key]" = ()
+    """What rows are sorted by."""
+    quiet: bool = False
+    """Nothing is said but what went wrong."""
+
+
+def write_rows(capture: Capture, order: Order) -> int:
+    """Writes a table; the exit code."""
     from kcap.cli.lean import Steps, collect_rarely, load_arrow
 
     load_arrow()
     collect_rarely()
     from kcap.table.frame import Table
     from kcap.table.grid import DEFAULTS
+    from kcap.table.schema import arrow_schema, choose
 
-    if output == "-":
-        output = None
+    table, form, columns, limit = order.table, order.form, order.columns, order.limit
+    output = None if order.output == "-" else order.output
     if form in BINARY and is_terminal(output):
         raise UsageError(f"{form} is no text for a terminal; name a file with -o, or send it on")
-    composed = form == "table" and columns is None and table in DEFAULTS
+    composed = form in ("table", "tabs") and columns is None and table in DEFAULTS
     names = DEFAULTS[table] if composed else columns
-    direct = form in BINARY and output is not None and tells_all(table, names)
-    waits = resolve or (output is not None and not direct)
-    shown = Table(lambda: reading, table, names, whole=None if direct else waits, limit=limit, only=capture.only)
+    made = beside(names, order.keys)
+    direct = form in BINARY and output is not None and not order.keys and tells_all(table, names)
+    waits = order.resolve or bool(order.keys) or (output is not None and not direct)
+    most = None if order.keys else limit
+    shown = Table(lambda: reading, table, made, whole=None if direct else waits, limit=most, only=capture.only)
     reading = capture.read(keep_connections=table == "connections")
     left = limit
-    with place(output) as sink, Progress(reading, shown=not is_terminal(output)) as progress:
+    with place(output) as sink, Progress(reading, shown=not is_terminal(output) and not order.quiet) as progress:
         reading.watch = Steps(progress.step)
-        writer = make_writer(form, sink, shown, output, composed=composed)
-        for batch in shown.record_batches():
+        schema = shown.schema if names is None else arrow_schema(table, choose(table, names))
+        writer = make_writer(form, sink, schema, output, composed=composed, layout=order.layout)
+        for batch in in_order(shown, order.keys, schema):
             if left is not None:
                 batch = batch.slice(0, left)
                 left -= batch.num_rows
@@ -91,12 +108,28 @@ def write_rows(
         writer.close()
         if direct and shown.learner is not None and shown.learner.knows_better():
             write_again(form, sink, shown)
-    if left != 0 and not reading.analyzer.kafka_connections:
+    if left != 0 and not reading.analyzer.kafka_connections and not order.quiet:
         say(no_kafka(reading))
-    if reading.not_kept:
+    if reading.not_kept and not order.quiet:
         said = "1 message was" if reading.not_kept == 1 else f"{reading.not_kept:,} messages were"
         say(f"{said} not kept: large ones are read again from the file, which a pipe or a compressed file does not allow")
     return report_failed(reading)
+
+
+def beside(columns: Sequence[str] | None, keys: "Sequence[Key]") -> Sequence[str] | None:
+    """The columns, and those that rows are sorted by."""
+    if columns is None:
+        return None
+    return [*columns, *(name for name in dict(keys) if name not in columns)]
+
+
+def in_order(table: "Table", keys: "Sequence[Key]", schema: "pa.Schema") -> "Iterator[pa.RecordBatch]":
+    """The rows as they come, or sorted; then without what they are sorted by and nobody asked for."""
+    if not keys:
+        return table.record_batches()
+    from kcap.table.sorting import sort
+
+    return (batch.select(schema.names) for batch in sort(table.record_batches(), keys))
 
 
 def tells_all(table: str, columns: Sequence[str] | None) -> bool:
@@ -116,28 +149,39 @@ def write_again(form: str, sink: "Sink", table: "Table") -> None:
     with taken_back(sink) as written:
         if written is None or learner is None:
             return
-        writer = make_writer(form, sink, table, None, composed=False)
+        writer = make_writer(form, sink, table.schema, None, composed=False)
         for batch in read_again(form, written):
             writer.write(learned_again(batch, learner))
         writer.close()
 
 
-def make_writer(form: str, sink: "Sink", table: "Table", output: str | None, *, composed: bool) -> "Writer":
+def make_writer(
+    form: str, sink: "Sink", schema: "pa.Schema", output: str | None, *, composed: bool, layout: "Layout | None" = None
+) -> "Writer":
     """The writer of a format."""
     from kcap.table import writers
+
+    if layout is not None or form in ("fields", "json", "ek", "tabs"):
+        from kcap.table import fields
+
+        if form == "json":
+            return fields.JsonArray(sink, schema)
+        if form == "ek":
+            return fields.Bulk(sink, schema)
+        return fields.Fields(sink, schema, layout or fields.tabs(schema.names))
 
     if form == "table":
         from kcap.table.grid import Grid, Look
 
         width = shutil.get_terminal_size().columns if is_terminal(output) else None
-        return Grid(sink, table.schema, Look(width, color=colored(output), composed=composed))
+        return Grid(sink, schema, Look(width, color=colored(output), composed=composed))
     makers: dict[str, Callable[[Sink, pa.Schema], Writer]] = {
         "jsonl": writers.JsonLines,
         "csv": writers.Csv,
         "parquet": writers.Parquet,
         "arrow": writers.Arrow,
     }
-    return makers[form](sink, table.schema)
+    return makers[form](sink, schema)
 
 
 def no_kafka(reading: Reading) -> str:

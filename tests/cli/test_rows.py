@@ -106,3 +106,36 @@ def test_the_users_word_on_ports_counts() -> None:
     assert (done.returncode, done.stdout) == (0, b"")
     assert done.stderr.startswith(b"kcap: no Kafka found in 17 connections")
     assert len(kcap("rows", JAVA, "-d", "tcp.port==9092,kafka", "--format", "jsonl").stdout.splitlines()) == 110
+
+
+def test_as_tshark_users_type_it(pcaps: Path) -> None:
+    """-T fields -e -E, -c, and what contradicts."""
+    done = kcap(
+        "rows", pcaps / "pipelined.pcap", "-T", "fields", "-e", "kafka.api_key", "-e", "api", "-E", "separator=|", "-c", "2"
+    )
+    assert done.returncode == 0, done.stderr
+    assert len(done.stdout.splitlines()) == 2
+    assert all(line.count(b"|") == 1 for line in done.stdout.splitlines())
+    assert kcap("rows", pcaps / "pipelined.pcap", "-e", "api").returncode == 2
+    assert kcap("rows", pcaps / "pipelined.pcap", "-T", "fields", "-e", "apis").returncode == 2
+    array = json.loads(kcap("rows", pcaps / "pipelined.pcap", "-T", "json", "--columns", "api", "-c", "3").stdout)
+    assert len(array) == 3
+
+
+def test_sorted_rows(pcaps: Path) -> None:
+    """The slowest first; the column that is sorted by need not be shown."""
+    done = kcap(
+        "rows",
+        pcaps / "java-transactions.pcap",
+        "--sort=-latency_ns",
+        "--format",
+        "csv",
+        "--columns",
+        "latency_ns",
+        "--limit",
+        "9",
+    )
+    found = [int(text) for text in done.stdout.split()[1:]]
+    assert found == sorted(found, reverse=True)
+    assert len(found) == 9
+    assert kcap("rows", pcaps / "java-transactions.pcap", "--sort", "nothing").returncode == 2

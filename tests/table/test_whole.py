@@ -124,16 +124,16 @@ def test_files_know_what_came_later(path: Path, tmp_path: Path, suffix: str, col
 @pytest.mark.parametrize("form", ["parquet", "arrow"])
 def test_a_file_that_was_written_is_written_again(path: Path, tmp_path: Path, form: str) -> None:
     """Rows that left before the fact came: the file is read back."""
-    from kcap.cli.output import write_rows
+    from kcap.cli.output import Order, write_rows
 
     capture = kcap.open(path)
     capture.read = lambda **_: eager(kcap.open(path))  # type: ignore[method-assign,assignment]
     out = tmp_path / "out"
     with patch.object(whole, "leading", lambda batches, learner: batches), patch("kcap.table.frame.leading", lambda b, _: b):
         with patch("kcap.cli.output.write_again", side_effect=AssertionError), pytest.raises(AssertionError):
-            write_rows(capture, "exchanges", None, form, str(out), None)
+            write_rows(capture, Order("exchanges", form, output=str(out)))
         assert not out.exists()
-        write_rows(capture, "exchanges", None, form, str(out), None)
+        write_rows(capture, Order("exchanges", form, output=str(out)))
     table = pq.read_table(out) if form == "parquet" else pa.ipc.open_stream(out.read_bytes()).read_all()
     assert ordered(table) == ordered(kcap.open(path).exchanges().to_arrow())
     schema = kcap.open(path).exchanges().schema
