@@ -28,14 +28,17 @@ def edition() -> str:
 
 
 def compiled(function: Callable[..., Any]) -> Any:
-    """The function in machine code; what the cache holds of other texts counts as not there."""
+    """The function in machine code; what the cache holds of other texts counts as not there.
+
+    It is put into whoever calls it: an array is seven arguments, and a call with twenty of them a third of the lane's time.
+    """
     return _stamped(njit(cache=True, nogil=True, forceinline=True)(function))
 
 
 def inner(function: Callable[..., Any]) -> Any:
     """As `compiled`, for what only compiled code calls: the ways in from Python take as long to compile as the function."""
     make: Any = njit  # its hints leave two options out
-    return _stamped(make(cache=True, nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True, forceinline=True)(function))
+    return _stamped(make(cache=True, nogil=True, forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)(function))
 
 
 def _stamped(made: Any) -> Any:

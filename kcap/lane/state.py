@@ -86,7 +86,23 @@ class LaneState:
     def __getstate__(self) -> dict[str, Any]:
         rows, bodies, top = (int(self.meta[place]) for place in (at.M_ROWS, at.M_BODIES, at.M_TOP))
         used = {"rows": self.rows[:rows].copy(), "bodies": self.bodies[:, :bodies].copy(), "arena": self.arena[:top].copy()}
-        return self.__dict__ | used
+        known = len(self.all_names())
+        names = {
+            "name_table": known,
+            "name_blobs": self.name_blobs[:known].copy(),
+            "name_sizes": self.name_sizes[:known].copy(),
+        }
+        return self.__dict__ | used | names
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        known, blobs, sizes = state["name_table"], state["name_blobs"], state["name_sizes"]
+        self.name_table = np.zeros(NAMES_TABLE, np.int64)
+        self.name_blobs, self.name_sizes = np.zeros((NAMES_ROOM, at.ID_BYTES), np.uint8), np.zeros(NAMES_ROOM, np.int64)
+        self.meta[at.M_NAMES] = NO_NAME + 1
+        self.name_sizes[NO_NAME] = -1
+        for number in range(NO_NAME + 1, known):
+            self.name(blobs[number, : sizes[number]].tobytes())
 
     # -- slots --------------------------------------------------------------------------------------------------------
     def _more_slots(self, count: int) -> None:

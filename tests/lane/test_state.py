@@ -94,3 +94,7 @@ def test_names_by_number(raws: list[bytes | None]) -> None:
     state.forget_names()
     assert state.all_names() == [None, "abc"]
     assert before[0] is None
+    number = state.name(b"another")
+    again = pickle.loads(pickle.dumps(state))
+    assert again.all_names() == [None, "abc", "another"]
+    assert (again.name(b"another"), again.name(b"abc"), again.name(b"new")) == (number, 1, number + 1)
