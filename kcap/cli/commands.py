@@ -16,6 +16,20 @@ COMMANDS: Final = {
     "decode": Entry("kcap.cli.decode", "Bytes to meaning, without a capture: requests, responses, record batches."),
     "schema": Entry("kcap.cli.schema", "Kafka's messages: APIs, versions, what each version changed, fields."),
     "connections": Entry("kcap.cli.connections", "One row a TCP connection, and where each of its bytes went."),
+    "sql": Entry("kcap.cli.sql", "SQL over the tables of captures, or over saved ones."),
     "health": Entry("kcap.cli.health", "How far the capture can be trusted: holes, drops, cuts, oddities."),
+    "stats": Entry(
+        "kcap.cli.stats", "A digest: which requests take the time, with health, totals and the worst of each class."
+    ),
+    "latency": Entry(
+        "kcap.cli.latency", "How long answers took: percentiles by API, client, broker, topic, time; long polls apart."
+    ),
+    "slow": Entry("kcap.cli.slow", "The slowest exchanges, and why each of them was slow."),
+    "throttle": Entry("kcap.cli.throttle", "Who was throttled, for how long, and whether they kept quiet."),
+    "errors": Entry(
+        "kcap.cli.errors", "Errors by code, API and client; of partitions; retries, and what came of lost leaders."
+    ),
+    "topics": Entry("kcap.cli.topics", "Who writes and reads which topic: records, bytes, batches, formats, lag."),
+    "clients": Entry("kcap.cli.clients", "Who the clients are: software, users, groups, what they ask for, write and read."),
 }
 """In the order of the help."""

@@ -1,0 +1,64 @@
+"""`kcap sql`: a query over the tables of captures."""
+
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from kcap.cli.options import analyzer_options, filters, format_of, inputs, paths_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from kcap.session import Reading
+
+EXAMPLES: Final = """\b
+Examples:
+  kcap sql "select api, count(*), max(latency_ns) from exchanges group by all order by 2 desc" a.pcap
+  kcap sql "select topic, partition, max(lag) from partitions group by all" *.pcap --format csv
+  kcap sql "from exchanges select * where throttle_time_ms > 0" rows.parquet
+"""
+
+
+@click.command("sql", short_help="SQL over the tables of captures.", epilog=EXAMPLES)
+@click.argument("query")
+@inputs
+@filters
+@click.option(
+    "--format", "form", type=click.Choice(("table", "jsonl", "csv", "parquet", "arrow")),
+    help="How the answer is written. Default: table, or what the name of -o says.",
+)  # fmt: skip
+@click.option("-o", "--output", metavar="FILE", help="Write there; the file appears when it is whole.")
+def run(
+    query: str,
+    files: tuple[str, ...],
+    more_files: tuple[str, ...],
+    decode_as: tuple[str, ...],
+    not_kafka: tuple[int, ...],
+    tls_keylog: str | None,
+    only: str,
+    form: str | None,
+    output: str | None,
+) -> int:
+    """The answer to a query in DuckDB's SQL over exchanges, partitions, connections, negotiations, records and the other tables.
+
+    FILEs are captures, or Parquet that kcap rows -o wrote. Only the tables that the query names are read.
+    """
+    from kcap.cli.output import make_writer, place
+    from kcap.cli.progress import Progress
+    from kcap.reports.sql import answered
+    from kcap.session import Capture
+
+    capture = Capture(paths_of(files, more_files), analyzer_options(decode_as, not_kafka), tls_keylog).filter(only)
+    with ExitStack() as lines:
+
+        def watch(reading: "Reading") -> "Callable[[], None]":
+            return lines.enter_context(Progress(reading, shown=True)).step
+
+        with answered(query, capture, watch) as (schema, batches), place(output) as sink:
+            lines.close()
+            writer = make_writer(format_of(form, output), sink, schema, output, composed=False)
+            for batch in batches:
+                writer.write(batch)
+            writer.close()
+    return 0

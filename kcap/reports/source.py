@@ -1,0 +1,235 @@
+"""Captures, or tables saved from them, as tables of DuckDB.
+
+In: paths, the columns that are wanted, a filter. Out: Ibis tables for as long as the block lasts. Law: a capture and its saved
+rows give the same tables; memory is flat, since rows of a capture go to a temporary Parquet file as they are decided.
+"""
+
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from kcap.analyzer import Options, RowBatch
+from kcap.capture.source import STANDARD_INPUT
+from kcap.columns import EXCHANGES
+from kcap.errors import CaptureError, UsageError
+from kcap.filter.nodes import Filter, columns_of, is_deep
+from kcap.reports.shape import KEY, Report, Tables
+from kcap.session import Capture, Reading
+
+if TYPE_CHECKING:
+    from kcap.table.sink import Sink
+
+PARQUET: Final = b"PAR1"
+"""How a Parquet file begins."""
+
+
+@dataclass(slots=True)
+class Given:
+    """What a report is made of."""
+
+    paths: Sequence[str]
+    options: Options | None = None
+    only: Filter | None = None
+    watch: Callable[[Reading], Callable[[], None]] | None = None
+    """Makes what is called now and then while a capture is read."""
+    witness: Callable[[Reading, RowBatch], None] | None = None
+    """Sees each batch of exchanges go by."""
+    reading: Reading | None = None
+    """The pass over the captures, once it began."""
+    captures: list[str] = field(default_factory=list)
+    """Names of the files, once they were read."""
+
+
+def saved_files(paths: Sequence[str]) -> list[str] | None:
+    """The Parquet files among the paths, folders looked into; None where these are captures.
+
+    Raises UsageError for some of each.
+    """
+    found, others = [], []
+    for path in paths:
+        if os.path.isdir(path):
+            inside = sorted(str(file) for file in Path(path).rglob("*.parquet"))
+            found += inside
+            others += [] if inside else [path]
+        elif is_parquet(path):
+            found.append(path)
+        else:
+            others.append(path)
+    if found and others:
+        raise UsageError(f"{found[0]} is a saved table and {others[0]} is not: a report is made of captures or of saved rows")
+    return found or None
+
+
+def is_parquet(path: str) -> bool:
+    """Whether a file begins as Parquet does."""
+    try:
+        with open(path, "rb") as file:
+            return file.read(4) == PARQUET
+    except OSError:
+        return False
+
+
+def table_of(path: str) -> tuple[str, list[str]]:
+    """Which table a Parquet file holds, and its columns. Raises CaptureError where it does not read."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    try:
+        schema: Any = parquet.read_schema(path)  # type: ignore[no-untyped-call]
+    except (OSError, pa.ArrowInvalid) as error:
+        raise CaptureError(f"{path}: {error}") from None
+    told = (schema.metadata or {}).get(b"kcap.table", b"").decode()
+    return told or ("partitions" if "partition" in schema.names else "exchanges"), schema.names
+
+
+class Engine:
+    """A DuckDB of its own, with a folder for what does not fit in memory."""
+
+    def __init__(self, folder: str) -> None:
+        import ibis
+
+        self._folder = folder
+        self._connection: Any = ibis.duckdb.connect(temp_directory=os.path.join(folder, "spill"))
+        self._connection.raw_sql("SET preserve_insertion_order = false; SET enable_progress_bar = false")
+
+    def table(self, files: Sequence[str]) -> Any:
+        """Parquet files as a table."""
+        return self._connection.read_parquet(list(files), union_by_name=len(files) > 1, hive_partitioning=False)
+
+    def rows(self, expression: Any) -> list[dict[str, Any]]:
+        """The rows of an expression."""
+        found: list[dict[str, Any]] = self._connection.to_pyarrow(expression).to_pylist()
+        return found
+
+    def close(self) -> None:
+        """Ends it."""
+        self._connection.disconnect()
+
+
+@contextmanager
+def opened(given: Given, report: Report, columns: Sequence[str], partitions: Sequence[str]) -> Iterator[tuple[Engine, Tables]]:
+    """The tables of a report.
+
+    Raises UsageError for what the input does not have, CaptureError where nothing can be read.
+    """
+    with tempfile.TemporaryDirectory(prefix="kcap-") as folder:
+        saved = saved_files(given.paths)
+        if saved is None:
+            places = read(given, folder, columns, partitions)
+        else:
+            places = found(given, saved, columns, partitions)
+        engine = Engine(folder)
+        try:
+            yield engine, tables_of(engine, places, given)
+        finally:
+            engine.close()
+
+
+def tables_of(engine: Engine, places: dict[str, list[str]], given: Given) -> Tables:
+    """The tables, those of the filter among them."""
+    every = engine.table(places["exchanges"])
+    partitions = engine.table(places["partitions"]) if "partitions" in places else None
+    kept = every
+    if "passed" in places:
+        kept = every.semi_join(engine.table(places["passed"]), list(KEY))
+    elif given.only is not None:
+        from kcap.table.predicate import predicate
+
+        kept = every.filter(predicate(given.only, every))
+    if partitions is not None and given.only is not None:
+        partitions = partitions.semi_join(kept.select(*KEY), list(KEY))
+    return Tables(every, kept, partitions)
+
+
+def found(given: Given, files: Sequence[str], columns: Sequence[str], partitions: Sequence[str]) -> dict[str, list[str]]:
+    """Saved tables by name."""
+    if given.only is not None and is_deep(given.only):
+        raise UsageError("a saved table has no decoded bodies: request.* and response.* fields work while a capture is read")
+    places: dict[str, list[str]] = {}
+    wanted = {"exchanges": [*columns, *(columns_of(given.only) if given.only is not None else ())], "partitions": [*partitions]}
+    for path in files:
+        table, names = table_of(path)
+        missing = [name for name in wanted.get(table, ()) if name not in names]
+        if missing:
+            raise UsageError(f"{path} has no column {missing[0]!r}: it was saved with other columns")
+        places.setdefault(table, []).append(path)
+    if "exchanges" not in places:
+        raise UsageError(f"{files[0]} is the table {next(iter(places))}; reports are made of exchanges")
+    given.captures = list(files)
+    return places
+
+
+def read(given: Given, folder: str, columns: Sequence[str], partitions: Sequence[str]) -> dict[str, list[str]]:
+    """Reads captures into Parquet files, a pass a table."""
+    deep = given.only is not None and is_deep(given.only)
+    beside = () if given.only is None or deep else columns_of(given.only)
+    names = list(dict.fromkeys([*KEY, *columns, *beside]))
+    order = [column.name for column in EXCHANGES if column.name in names]
+    paths = list(given.paths)
+    if STANDARD_INPUT in paths and (partitions or deep):
+        paths[paths.index(STANDARD_INPUT)] = kept_input(folder)
+    capture = Capture(paths, given.options)
+    places = {"exchanges": [os.path.join(folder, "exchanges.parquet")]}
+    reading = capture.read(keep_connections=given.witness is not None)
+    given.reading = reading
+    write(given, reading, "exchanges", order, places["exchanges"][0])
+    given.captures = [file.name for file in reading.capture_files]
+    if deep:
+        places["passed"] = [os.path.join(folder, "passed.parquet")]
+        write(given, capture.read(), "exchanges", KEY, places["passed"][0], given.only)
+    if partitions:
+        places["partitions"] = [os.path.join(folder, "partitions.parquet")]
+        write(given, capture.read(), "partitions", list(dict.fromkeys([*KEY, *partitions])), places["partitions"][0])
+    return places
+
+
+def kept_input(folder: str) -> str:
+    """Standard input as a file, for more than one pass."""
+    path = os.path.join(folder, "standard-input")
+    with open(path, "wb") as file:
+        shutil.copyfileobj(sys.stdin.buffer, file)
+    return path
+
+
+class Seen:
+    """A pass that somebody else watches too."""
+
+    def __init__(self, reading: Reading, witness: Callable[[Reading, RowBatch], None]) -> None:
+        self._reading = reading
+        self._witness = witness
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._reading, name)
+
+    def batches(self) -> Iterator[RowBatch]:
+        """The batches, each shown first."""
+        for batch in self._reading.batches():
+            self._witness(self._reading, batch)
+            yield batch
+
+
+def write(
+    given: Given, reading: Reading, table: str, columns: Sequence[str], path: str, only: Filter | None = None
+) -> None:
+    """One pass into one file."""
+    from kcap.table.frame import Table
+    from kcap.table.writers import Parquet
+
+    if given.watch is not None:
+        reading.watch = given.watch(reading)
+    first = reading is given.reading and given.witness is not None
+    seen: Any = Seen(reading, given.witness) if first and given.witness is not None else reading
+    rows = Table(lambda: seen, table, columns, only=only)
+    with open(path, "wb") as file:
+        sink: Sink = file
+        writer = Parquet(sink, rows.schema)
+        for batch in rows.record_batches():
+            writer.write(batch)
+            del batch
+        writer.close()

@@ -1,0 +1,104 @@
+"""SQL over the tables of captures: DuckDB's, on rows that wait in temporary Parquet files.
+
+In: a query and captures, or tables saved from them. Out: record batches of the answer. Law: only the tables that the query
+names are read from the captures, one pass each; memory is bounded by what DuckDB spills.
+"""
+
+import os
+import re
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, Final
+
+import pyarrow as pa
+
+from kcap.columns import TABLES
+from kcap.errors import UsageError
+from kcap.reports.source import saved_files, table_of
+from kcap.session import Capture
+
+ROWS_AT_ONCE: Final = 1 << 13
+STATEMENTS: Final = (
+    "select",
+    "with",
+    "from",
+    "describe",
+    "summarize",
+    "explain",
+    "values",
+    "show",
+    "table",
+    "pivot",
+    "unpivot",
+)
+"""How a query may begin: captures are read, not written."""
+
+
+def tables_named(query: str) -> list[str]:
+    """The tables whose names stand in a query; one too many costs a pass, none is left out."""
+    words = set(re.findall(r"[a-z_]+", query.lower()))
+    return [name for name in TABLES if name in words]
+
+
+@contextmanager
+def answered(
+    query: str, capture: Capture, watch: Callable[[Any], Callable[[], None]] | None = None
+) -> Iterator[tuple[pa.Schema, Iterator[pa.RecordBatch]]]:
+    """The answer to a query, for as long as the block lasts.
+
+    Raises UsageError for a query that DuckDB does not take, or that is none.
+    """
+    import duckdb
+
+    if not query.strip().lower().startswith((*STATEMENTS, "(")):
+        raise UsageError(f"a query begins with {', '.join(STATEMENTS[:3])}...: {query.strip()[:40]!r} does not")
+    with tempfile.TemporaryDirectory(prefix="kcap-") as folder, duckdb.connect() as engine:
+        engine.execute("SET enable_progress_bar = false")
+        engine.execute(f"SET temp_directory = '{os.path.join(folder, 'spill')}'")
+        engine.execute("SET TimeZone = 'UTC'")
+        for name, files in _files(query, capture, folder, watch).items():
+            places = ", ".join("'" + file.replace("'", "''") + "'" for file in files)
+            engine.execute(f"CREATE VIEW {name} AS SELECT * FROM read_parquet([{places}], union_by_name = true)")  # noqa: S608
+        try:
+            relation: Any = engine.sql(query)
+            reader: Any = relation.to_arrow_reader(ROWS_AT_ONCE) if relation is not None else None
+        except duckdb.Error as error:
+            raise UsageError(f"the query does not run: {str(error).strip()}") from None
+        if reader is None:
+            raise UsageError("the query has no answer")
+        yield reader.schema, iter(reader)
+
+
+def _files(
+    query: str, capture: Capture, folder: str, watch: Callable[[Any], Callable[[], None]] | None
+) -> dict[str, list[str]]:
+    """Table -> the Parquet files that hold it."""
+    saved = saved_files(capture.paths)
+    if saved is not None:
+        if capture.only is not None:
+            raise UsageError("-Y goes with captures; over saved tables the query says which rows")
+        found: dict[str, list[str]] = {}
+        for path in saved:
+            found.setdefault(table_of(path)[0], []).append(path)
+        return found
+    return {name: [_written(name, capture, folder, watch)] for name in tables_named(query)}
+
+
+def _written(name: str, capture: Capture, folder: str, watch: Callable[[Any], Callable[[], None]] | None) -> str:
+    """A table of the captures as a Parquet file."""
+    from kcap.table.frame import Table
+    from kcap.table.writers import Parquet
+
+    of_exchanges = name in ("exchanges", "partitions", "records")
+    reading = capture.read(keep_connections=name == "connections")
+    if watch is not None:
+        reading.watch = watch(reading)
+    table = Table(lambda: reading, name, only=capture.only if of_exchanges else None)
+    place = os.path.join(folder, f"{name}.parquet")
+    with open(place, "wb") as file:
+        writer = Parquet(file, table.schema)
+        for batch in table.record_batches():
+            writer.write(batch)
+        writer.close()
+    return place
