@@ -30,6 +30,10 @@ class PcapWriter:
         seconds, fraction = divmod(max(time_ns, 0), SECOND_NS)
         self._stream.write(pack("<IIII", seconds & 0xFFFFFFFF, fraction, len(data), max(wire, len(data))) + data)
 
+    def moves_to(self, stream: BinaryIO) -> None:
+        """What comes goes to this stream, which goes on where the one before ended."""
+        self._stream = stream
+
 
 class PcapngWriter:
     """A pcapng file of one section, with an interface for each link type."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import Final
 
-from kcap.analyzer import ROW
+from kcap.analyzer import ROW, RowBatch
 from kcap.model import CaptureFile
 from kcap.session import Reading
 
@@ -70,13 +70,25 @@ def gather(reading: Reading) -> Evidence:
     """Reads to the end."""
     evidence = Evidence(reading.capture_files, [])
     for batch in reading.batches():
-        evidence.outcomes.update(map(_OUTCOME, batch.tuples))
-        evidence.reasons.update(str(reason) for reason in map(_REASON, batch.tuples) if reason is not None)
-        if batch.lane is not None:
-            evidence.outcomes.update(map(str, batch.lane.part("outcome")))  # the lane decides no row that would need a reason
-        closed, reading.connections = reading.connections, []
-        for connection in closed:
-            evidence.count(connection.values)
+        take(evidence, reading, batch)
+    settle(evidence, reading)
+    return evidence
+
+
+def take(evidence: Evidence, reading: Reading, batch: RowBatch) -> None:
+    """Counts a batch, and the connections that are over by then."""
+    evidence.outcomes.update(map(_OUTCOME, batch.tuples))
+    evidence.reasons.update(str(reason) for reason in map(_REASON, batch.tuples) if reason is not None)
+    if batch.lane is not None:
+        evidence.outcomes.update(map(str, batch.lane.part("outcome")))  # the lane decides no row that would need a reason
+    closed, reading.connections = reading.connections, []
+    for connection in closed:
+        evidence.count(connection.values)
+
+
+def settle(evidence: Evidence, reading: Reading) -> None:
+    """Takes what is known when the capture was read."""
+    evidence.files = reading.capture_files
     evidence.failed = [(path, str(error)) for path, error in reading.failed]
     evidence.phases, evidence.details = reading.phases, reading.details
     for weird, count in reading.weirds:
@@ -84,4 +96,3 @@ def gather(reading: Reading) -> Evidence:
         evidence.weirds[kind] += count
         place = f" (packet {weird.packet} of {reading.capture_files[weird.file].name})" if weird.packet else ""
         evidence.sightings.setdefault(kind, weird.detail + place)
-    return evidence

@@ -40,7 +40,7 @@ def run(
     form: str | None,
     output: str | None,
 ) -> int:
-    """The answer to a query in DuckDB's SQL over exchanges, partitions, connections, negotiations, records and the other tables.
+    """The answer to a query in DuckDB's SQL over exchanges, partitions, connections, records and the others.
 
     FILEs are captures, or Parquet that kcap rows -o wrote. Only the tables that the query names are read.
     """
