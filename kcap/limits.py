@@ -77,6 +77,9 @@ ANSWER_BYTES_MAX = 200 << 20
 FRAME_GATHERED_MAX = 1 << 20
 """Frames up to this size are gathered into one buffer for the projection; larger ones are read as they pass."""
 
+FRAME_HEAD_KEPT = 1 << 12
+"""Of those, what is kept: room for a request's header and what stands before its acks."""
+
 FIRST_FRAME_BYTES_MAX = 512 << 20
 """The first frame of a connection that is not known to be Kafka may not claim more."""
 

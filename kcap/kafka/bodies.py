@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from kcap.decode import slots
-from kcap.decode.projection import MALFORMED, SHORT, Projection, program_index, project
+from kcap.decode.projection import MALFORMED, SHORT, Projection, Resumable, program_index, project
 from kcap.kafka.frames import NO_BODY, Answer, Exchange
 from kcap.limits import TEACHING_BODY_BYTES
 from kcap.records.sets import count_wrapped
@@ -109,6 +109,30 @@ def _slice(arena: bytearray, start: int, end: int) -> bytes | None:
     return None if start < 0 else bytes(arena[start:end])
 
 
+def resumed(index: int, head: bytearray, low: int) -> Resumable | None:
+    """What reads the body of a large frame as it passes, after `head[low:]`; None without a program."""
+    if index < 0:
+        return None
+    reader = Resumable(index)
+    reader.feed(memoryview(head)[low:])
+    return reader
+
+
+def values_of(reader: Resumable) -> BodyValues:
+    """What a large frame's body told. Compressed magic 0 and 1 messages in it cannot be counted once they have passed, so that
+    the number of its records is not known then.
+    """
+    found, kept = reader.result(), reader.kept
+    row = [int(column[0]) for column in found.values]
+    mask = int(found.mask[0])
+    if len(found.wrapped[0]):
+        mask &= ~(1 << slots.RECORD_COUNT)
+    texts = tuple(_slice(kept, row[_TEXTS + 2 * i], row[_TEXTS + 2 * i + 1]) for i in range(len(slots.TEXTS)))
+    _, starts, ends, ids = found.topics
+    topics = tuple((_slice(kept, starts[i], ends[i]), _slice(kept, ids[i], ids[i] + 16)) for i in range(len(starts)))
+    return BodyValues(int(found.status[0]), mask, tuple(row), texts, topics)
+
+
 class Bodies:
     """The open batch."""
 
@@ -143,6 +167,8 @@ class Bodies:
                 start = self.starts[slot]
                 api_version = response_version(api_key, api_version, self.arena[start : start + 2])
             self.programs[slot] = program_index(api_key, api_version, RESPONSE)
+        elif slot < NO_BODY:
+            self._settled.add(slot)
         return slot
 
     def asked_bytes(self, slot: int) -> int | None:

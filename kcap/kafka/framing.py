@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Iterable
 
 from kcap import limits
+from kcap.decode.projection import Resumable
 from kcap.kafka.frames import FLAG, Frame
 from kcap.kafka.hunting import NO_PACKET, Hunter, Piece, Region
 from kcap.model import REF_FILE_SHIFT
@@ -25,7 +26,7 @@ class OpenFrame:
 
     __slots__ = (
         "contiguous", "crossed", "first_ns", "first_ref", "flags", "head", "header", "high", "last_ns", "last_ref", "low",
-        "pieces", "received", "size", "start", "subject",
+        "pieces", "received", "rest", "size", "start", "subject",
     )  # fmt: skip
 
     def __init__(self, start: int) -> None:
@@ -34,6 +35,8 @@ class OpenFrame:
         """Bytes with the prefix; 0 while the prefix is not whole."""
         self.head = bytearray()
         """The bytes captured without a break from the prefix on, as far as they are gathered."""
+        self.rest: Resumable | None = None
+        """Reads on, of a frame too large to be gathered; it was given all bytes of the body so far."""
         self.contiguous = True
         self.header = False
         """The header is known, or known to be lost."""
@@ -97,6 +100,10 @@ class Framer:
         """
         raise NotImplementedError
 
+    def resumed(self, frame: OpenFrame) -> Resumable | None:
+        """What reads on behind the gathered bytes of a large frame, and has read those; None where no program is known."""
+        raise NotImplementedError
+
     def completed(self, frame: OpenFrame, whole: bool) -> None:
         """The frame's last byte has passed, or (`whole` false) the stream ended in it."""
         raise NotImplementedError
@@ -157,9 +164,8 @@ class Framer:
             if frame.pieces is not None:
                 frame.pieces.append(Piece(offset, bytes(buffer[at : at + have]), take, time_ns, ref, position))
             if frame.contiguous:
-                room = limits.FRAME_GATHERED_MAX + 4 - len(frame.head)
-                frame.head += buffer[at : at + min(have, room)]
-                frame.contiguous = have == take and have <= room
+                kept = self._gather(frame, buffer, at, have)
+                frame.contiguous = have == take and kept
                 if have < take:
                     frame.flags |= SNAPLEN
             offset, at, captured, length = offset + take, at + have, captured - have, length - take
@@ -185,6 +191,21 @@ class Framer:
             if frame.size and offset == frame.start + frame.size:
                 self._close(frame)
         return []
+
+    def _gather(self, frame: OpenFrame, buffer: bytes, at: int, have: int) -> bool:
+        """Keeps bytes of the frame, or reads them where it is too large to be kept; False where neither can be."""
+        room = 0
+        if frame.rest is None:
+            room = min(have, limits.FRAME_GATHERED_MAX + 4 - len(frame.head))
+            frame.head += buffer[at : at + room]
+            if room == have:
+                return True
+            frame.rest = self.resumed(frame) if self._progress(frame) else None
+            if frame.rest is None:
+                return False
+            del frame.head[limits.FRAME_HEAD_KEPT :]
+        frame.rest.feed(buffer[at + room : at + have])
+        return True
 
     def _progress(self, frame: OpenFrame) -> bool:
         """Reads the header once enough of it is there; False when none can stand here."""

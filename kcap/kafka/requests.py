@@ -6,8 +6,8 @@ In: stream bytes. Out: exchanges to the `Pairing`, bodies to `Bodies`. Laws as i
 from collections.abc import Iterable
 
 from kcap import limits
-from kcap.decode.projection import acks_of_produce, program_index
-from kcap.kafka.bodies import REQUEST, UNKNOWN, Bodies
+from kcap.decode.projection import Resumable, acks_of_produce, program_index
+from kcap.kafka.bodies import REQUEST, UNKNOWN, Bodies, resumed, values_of
 from kcap.kafka.frames import Exchange, Frame
 from kcap.kafka.framing import Framer, OpenFrame
 from kcap.kafka.headers import (
@@ -165,6 +165,13 @@ class RequestFramer(Framer):
             self.client_ids[client_id] = b"\xff\xff" if raw is None else len(raw).to_bytes(2, "big") + raw
         self.raw_id, self.client_id = raw, client_id
 
+    def resumed(self, frame: OpenFrame) -> Resumable | None:
+        exchange, header = frame.subject, read_header(frame.head[4 : 4 + HEADER_BYTES_MAX], frame.size - 4)
+        if not isinstance(exchange, Exchange) or header is None or header.body is None:
+            return None
+        index = program_index(header.api_key, header.api_version, REQUEST)
+        return resumed(index, frame.head, 4 + header.body)
+
     def completed(self, frame: OpenFrame, whole: bool) -> None:
         exchange = frame.subject
         if not isinstance(exchange, Exchange):
@@ -176,7 +183,10 @@ class RequestFramer(Framer):
             if header is not None and header.body is not None:
                 low = 4 + header.body
                 index = program_index(key, version, REQUEST)
-                exchange.request_slot = self.bodies.add(frame.head, low, len(frame.head), index, exchange)
+                if frame.rest is not None:
+                    exchange.request_slot = self.bodies.carry(values_of(frame.rest))
+                else:
+                    exchange.request_slot = self.bodies.add(frame.head, low, len(frame.head), index, exchange)
                 if key == PRODUCE and acks_of_produce(frame.head, low, len(frame.head), version) == 0:
                     exchange.one_way = True
         elif whole:

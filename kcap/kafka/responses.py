@@ -8,8 +8,8 @@ from itertools import islice
 from struct import Struct
 
 from kcap import limits
-from kcap.decode.projection import COMPLETE, program_index, project
-from kcap.kafka.bodies import RESPONSE, UNKNOWN, Bodies
+from kcap.decode.projection import COMPLETE, Resumable, program_index, project
+from kcap.kafka.bodies import RESPONSE, UNKNOWN, Bodies, resumed, values_of
 from kcap.kafka.frames import Answer, Frame
 from kcap.kafka.framing import Framer, OpenFrame
 from kcap.kafka.headers import PREFIX
@@ -101,6 +101,13 @@ class ResponseFramer(Framer):
         self.pairing.answer(answer)
         return True
 
+    def resumed(self, frame: OpenFrame) -> Resumable | None:
+        answer = frame.subject
+        exchange = answer.exchange if isinstance(answer, Answer) else None
+        if exchange is None or exchange.api_key is None or exchange.api_version is None:
+            return None
+        return resumed(program_index(exchange.api_key, exchange.api_version, RESPONSE), frame.head, HEAD)
+
     def completed(self, frame: OpenFrame, whole: bool) -> None:
         answer = frame.subject
         if not isinstance(answer, Answer):
@@ -110,7 +117,9 @@ class ResponseFramer(Framer):
         if frame.last_ns is not None:
             self.last_ns = frame.last_ns
         exchange = answer.exchange
-        if exchange is None or not exchange.token:
+        if frame.rest is not None:
+            answer.slot = self.bodies.carry(values_of(frame.rest))
+        elif exchange is None or not exchange.token:
             answer.slot = self.bodies.add(frame.head, HEAD, len(frame.head), UNKNOWN, answer)
         self.pairing.answer_done(answer)
 
