@@ -215,11 +215,8 @@ SOFTWARE_KEPT = 1024
 """Client libraries (name and version) whose use of versions is remembered, 4 KiB each; a fleet has some dozens."""
 
 FETCH_PARTITIONS_KEPT = 1_000_000
-"""Partitions of all fetch sessions of a connection that are remembered; Kafka's max.incremental.fetch.session.cache.slots
+"""Partitions of all fetch sessions that are remembered; Kafka's max.incremental.fetch.session.cache.slots
 holds sessions of any size, a follower's has every partition it follows."""
-
-SESSIONS_KEPT = 1000
-"""Fetch sessions of one connection (a client has one a broker, brokers one a fetcher thread; Kafka caches 1,000 in all)."""
 
 MUTE_CLOCK_NS = 10_000_000
 """By how much an answer may come before its broker's mute is over: that began before the throttled answer was on the wire, and

@@ -16,7 +16,7 @@ from kcap.table.exchanges import ExchangeTable
 from kcap.table.facts import FACTS, fact_batches
 from kcap.table.learned import Learner
 from kcap.table.schema import arrow_schema, choose
-from kcap.table.tables import batch_of, capture_rows, connection_rows, weird_rows
+from kcap.table.tables import TOLD, batch_of, capture_rows, connection_rows, weird_rows
 from kcap.table.whole import chosen, companions, concerns, leading, waited
 from kcap.weird import Weird
 
@@ -133,17 +133,29 @@ class Table:
 
             yield from partitions.record_batches(reading, self.columns, self._of_exchanges(reading))
             return
-        wanted = self.name == "connections"
+        if self.name == "connections":
+            yield from self._connections(reading)
+            return
         for _ in reading.batches():
-            if wanted and len(reading.connections) >= CONNECTIONS_AT_ONCE:
-                closed, reading.connections = reading.connections, []
-                yield batch_of(self.name, self.columns, connection_rows(closed, files))
-        if wanted:
-            yield batch_of(self.name, self.columns, connection_rows(reading.connections, files))
-        elif self.name == "captures":
+            pass
+        if self.name == "captures":
             yield batch_of(self.name, self.columns, capture_rows(files))
         else:
             yield batch_of(self.name, self.columns, weird_rows(reading.weirds, files))
+
+    def _connections(self, reading: Pass) -> Iterator[pa.RecordBatch]:
+        """Connections that are over, with what their exchanges told; all rows of one were in a batch by then."""
+        learner = Learner(reading.analyzer.report)
+        table = ExchangeTable(choose("exchanges", ["software_name"]), reading.capture_files, learner)
+        tells = any(column.name in TOLD for column in self.columns)
+        known = learner.known if tells else None
+        for batch in reading.batches():
+            if tells and len(batch):
+                table.turn(batch)
+            if len(reading.connections) >= CONNECTIONS_AT_ONCE:
+                closed, reading.connections = reading.connections, []
+                yield batch_of(self.name, self.columns, connection_rows(closed, reading.capture_files, known))
+        yield batch_of(self.name, self.columns, connection_rows(reading.connections, reading.capture_files, known))
 
     def _exchanges(self, reading: Pass) -> Iterator[pa.RecordBatch]:
         sieve = self._sieve(reading)

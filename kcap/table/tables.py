@@ -3,7 +3,7 @@
 In: what the analyzer and the readers say. Out: record batches of the asked-for columns. Law: as `kcap.columns` declares them.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 import pyarrow as pa
@@ -11,9 +11,17 @@ import pyarrow as pa
 from kcap.analyzer import ClosedConnection
 from kcap.columns import Column
 from kcap.model import REF_FILE_SHIFT, CaptureFile
+from kcap.table.learned import Known
 from kcap.table.schema import TYPES, arrow_schema
 from kcap.weird import Weird
 
+TOLD: Final[dict[str, Callable[[Known], str | None]]] = {
+    "software_name": lambda told: told.software[0] if told.software else None,
+    "software_version": lambda told: told.software[1] if told.software else None,
+    "sasl_mechanism": lambda told: told.mechanism,
+    "principal": lambda told: told.principal,
+}
+"""Columns of `connections` that exchanges tell."""
 NOT_SAID: Final[dict[str, object]] = {"bool": False, "int64": 0}
 """What a column that may not be null says where nothing was said."""
 
@@ -28,9 +36,18 @@ def batch_of(table: str, columns: Sequence[Column], rows: Sequence[dict[str, obj
     return pa.RecordBatch.from_arrays(arrays, schema=arrow_schema(table, columns))
 
 
-def connection_rows(closed: Iterable[ClosedConnection], files: Sequence[CaptureFile]) -> list[dict[str, object]]:
-    """Rows of `connections`."""
-    return [connection.values | {"capture": files[connection.ref >> REF_FILE_SHIFT].name} for connection in closed]
+def connection_rows(
+    closed: Iterable[ClosedConnection], files: Sequence[CaptureFile], known: Callable[[str], Known] | None = None
+) -> list[dict[str, object]]:
+    """Rows of `connections`; `known` says what the exchanges of a connection told of it."""
+    rows = []
+    for connection in closed:
+        row = connection.values | {"capture": files[connection.ref >> REF_FILE_SHIFT].name}
+        if known is not None:
+            told = known(str(row["connection"]))
+            row |= {name: pick(told) for name, pick in TOLD.items()}
+        rows.append(row)
+    return rows
 
 
 def capture_rows(files: Iterable[CaptureFile]) -> list[dict[str, object]]:

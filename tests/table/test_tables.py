@@ -55,3 +55,18 @@ def test_a_weird_of_a_file_has_the_file_alone() -> None:
 def test_what_must_not_be_null_is_nothing_where_nothing_was_said() -> None:
     made = batch_of("connections", choose("connections", ["tls", "exchanges", "principal"]), [{}]).to_pylist()
     assert made == [{"tls": False, "exchanges": 0, "principal": None}]
+
+
+def test_connections_say_what_their_exchanges_told(pcaps: Path) -> None:
+    """Law: software, mechanism and name of a connection are those of its last exchange."""
+    for name in ("sasl-raw-tokens", "java-transactions"):
+        capture = kcap.open(pcaps / f"{name}.pcap")
+        columns = ["software_name", "software_version", "sasl_mechanism", "principal"]
+        last: dict[str, tuple[int, dict[str, object]]] = {}
+        for row in capture.exchanges(["connection", "exchange", *columns]).to_arrow().to_pylist():
+            if row["exchange"] >= last.get(row["connection"], (0, {}))[0]:
+                last[row["connection"]] = row["exchange"], {column: row[column] for column in columns}
+        found = {row["connection"]: row for row in capture.connections().to_arrow().to_pylist()}
+        assert any(row["software_name"] or row["principal"] for row in found.values())
+        for uid, (_, told) in last.items():
+            assert {column: found[uid][column] for column in columns} == told
