@@ -1,6 +1,6 @@
 """Coverage-guided fuzzing of the whole way from file bytes or stream bytes to rows. Law: no input raises, and the ledger holds.
 
-usage: python tests/fuzz/fuzz_capture.py [file|stream] CORPUS_FOLDER [libFuzzer options, e.g. -max_total_time=3600]
+usage: python tests/fuzz/fuzz_capture.py [file|stream|bodies] CORPUS_FOLDER [libFuzzer options, e.g. -max_total_time=3600]
 
 Needs atheris (not among the locked tools: no wheel for every Python). A crasher becomes a test in tests/laws.
 """
@@ -12,9 +12,13 @@ from pathlib import Path
 import atheris
 
 with atheris.instrument_imports(include=["kcap"]):
+    import kcap
+    from kcap.columns import TABLES
+    from kcap.decode.nodes import Node
     from kcap.errors import CaptureError
     from kcap.session import Reading
-    from tests.support.wire import Segment, Tap, analyze, metadata, metadata_answer
+    from tests.support.messages import saved
+    from tests.support.wire import Segment, Tap, analyze, metadata, metadata_answer, request, response
 
 SCRATCH = Path(tempfile.mkdtemp()) / "input.pcap"
 
@@ -57,7 +61,34 @@ def streams(data: bytes) -> None:
     ledger_holds(analyze(tap.segments).connections)
 
 
-TARGETS = {"file": whole_file, "stream": streams}
+def bodies(data: bytes) -> None:
+    """The input says which requests are made (key, version, sizes of both bodies) and what they hold; all tables are made."""
+    tap, at = Tap().open(), 0
+    for number in range(16):
+        if at + 4 > len(data):
+            break
+        key, version, asked, told = data[at : at + 4]
+        at += 4
+        tap = tap.client(request(key, version & 31, number, data[at : at + asked]))
+        at += asked
+        tap = tap.server(response(number, data[at : at + told]))
+        at += told
+    capture = kcap.open(saved(SCRATCH, tap))
+    for name in TABLES:
+        capture.table(name).to_arrow()
+    for exchange in capture:
+        for message in (exchange.request, exchange.response):
+            if message is not None:
+                walk(message.tree())
+
+
+def walk(node: Node) -> None:
+    """Opens every node."""
+    for child in node.children:
+        walk(child)
+
+
+TARGETS = {"file": whole_file, "stream": streams, "bodies": bodies}
 
 if __name__ == "__main__":
     target = TARGETS[sys.argv.pop(1)]
