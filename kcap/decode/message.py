@@ -11,6 +11,7 @@ from kcap.decode.json import Reading, Records, read_json
 from kcap.decode.nodes import Buffers, Node
 from kcap.decode.plan import Plan, plan_for, plan_of
 from kcap.decode.telemetry import pushed
+from kcap.decode.tokens import token_nodes
 from kcap.decode.tree import OPENERS, Inside, message_tree
 from kcap.errors import UsageError
 from kcap.model import Buffer
@@ -234,3 +235,4 @@ def _enveloped(inside: Inside) -> list[Node]:
 
 OPENERS["EnvelopeRequest.RequestData"] = _enveloped
 OPENERS["PushTelemetryRequest.Metrics"] = pushed
+OPENERS["SaslAuthenticateRequest.AuthBytes"] = OPENERS["SaslAuthenticateResponse.AuthBytes"] = token_nodes

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from kcap.decode.nodes import UNDECODED, Node
 from kcap.decode.plan import json_key
+from kcap.decode.tokens import SECRET_PARTS
 from kcap.schema.registry import api_name
 
 MASKED: Final = "(masked)"
@@ -84,6 +85,9 @@ def _read(table: str) -> dict[str, dict[Path, Rule]]:
 
 RULES: Final = _read(_TABLE)
 """Message -> path -> rule."""
+TOKEN: Final = ("authBytes",)
+TOKENS: Final = frozenset({"SaslAuthenticateRequest", "SaslAuthenticateResponse"})
+"""Messages that carry SASL tokens."""
 
 
 def is_secret(message: str | None, path: Path, struct: Mapping[str, Any], value: Any) -> bool:
@@ -122,6 +126,9 @@ def is_secret_node(message: str | None, path: Path, node: Node, siblings: Sequen
         return False
     if node.name == UNDECODED:
         return bool(node.data)
+    if path[:1] == TOKEN and message in TOKENS:
+        # A token whose parts are known shows what is no secret; one of no known shape shows nothing.
+        return node.name in SECRET_PARTS if len(path) > 1 else bool(node.value) and not node.children
     if path not in RULES[message]:
         return False
     return is_secret(message, path, {json_key(other.name): other.value for other in siblings}, node.value)

@@ -182,7 +182,8 @@ class _Body:
         """The length of a bytes field, then the nodes of what it holds."""
         size = inside.end - inside.start
         length = Node("length", size, str(size), self.buffers, self.buffer, start, inside.start)
-        return [length, *opener(inside)]
+        inner = opener(inside)
+        return [length, *inner] if inner else []
 
     def is_null(self, op: int, start: int, end: int) -> bool:
         if start >= end:

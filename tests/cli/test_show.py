@@ -65,7 +65,8 @@ def test_secrets_stay_secret(pcaps: Path, capsys: pytest.CaptureFixture[str]) ->
     command = ["show", str(pcaps / "sasl-raw-tokens.pcap"), name_of(exchange.row)]
     assert main([*command, "--hex"]) == 0
     told = capsys.readouterr().out
-    assert "AuthBytes: (masked)" in told
+    assert "authenticationIdentity: alice" in told
+    assert "password: (masked)" in told
     assert "** ** **" in told
     assert main([*command, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["request"]["body"] == {"authBytes": "(masked)"}

@@ -57,7 +57,11 @@ def test_json_is_masked_in_what_is_shown_alone() -> None:
 
 def test_spans_cover_the_secret_and_what_could_not_be_read() -> None:
     message = decode_request(SASL)
-    assert secret_spans(message.name, message.tree()) == [(10, len(SASL))]
+    ((low, high),) = secret_spans(message.name, message.tree())
+    assert high == len(SASL)
+    assert b"\0" not in SASL[low:high], "the password alone; names before it are none"
+    other = decode_request(SASL[:14] + b"?" * (len(SASL) - 14))
+    assert secret_spans(other.name, other.tree()) == [(10, len(SASL))], "a token of no known shape"
     cut = decode_request(SASL[:-3])
     assert secret_spans(cut.name, cut.tree())[-1][1] == len(SASL) - 3
     assert secret_spans("MetadataRequest", message.tree()) == []
