@@ -8,7 +8,7 @@ from itertools import islice
 from struct import Struct
 
 from kcap import limits
-from kcap.decode.projection import COMPLETE, Resumable, program_index, project
+from kcap.decode.projection import COMPLETE, SHORT, Resumable, program_index, project
 from kcap.kafka.bodies import RESPONSE, UNKNOWN, Bodies, resumed, values_of
 from kcap.kafka.frames import Answer, Frame
 from kcap.kafka.framing import Framer, OpenFrame
@@ -146,15 +146,17 @@ class ResponseFramer(Framer):
         return any(x.correlation_id == correlation for x in self.pairing.outstanding)
 
     def _fits(self, region: Region, at: int, size: int, correlation: int) -> bool:
-        """The body, where all of it was captured, reads as what was asked for: ids are small numbers and stand anywhere."""
-        if size > limits.FRAME_GATHERED_MAX or region.have(at) < 4 + size:
+        """The body reads as what was asked for, as far as it was captured: ids are small numbers and stand anywhere."""
+        have = min(region.have(at), 4 + size, limits.FRAME_GATHERED_MAX)
+        if have <= HEAD:
             return True
+        fine = (COMPLETE,) if have == 4 + size else (COMPLETE, SHORT)
         asked = {(x.api_key, x.api_version) for x in self.pairing.outstanding if x.correlation_id == correlation}
         for key, version in asked:
             index = UNKNOWN if key is None or version is None else program_index(key, version, RESPONSE)
             if index == UNKNOWN:
                 return True
-            if project(region.data, [at + HEAD], [at + 4 + size], [index], engine="plain").status[0] == COMPLETE:
+            if project(region.data, [at + HEAD], [at + have], [index], engine="plain").status[0] in fine:
                 return True
         return False
 

@@ -37,3 +37,17 @@ def test_a_search_takes_only_an_answer_whose_body_fits() -> None:
     lost = [*tap.segments[:5], replace(tap.segments[5], payload=tap.segments[5].payload[3:], seq=tap.segments[5].seq + 3)]
     seen = analyze(lost + tap.segments[6:])
     assert seen.brief("correlation_id", "outcome", "response_bytes") == [(i, "answered", 20) for i in (1, 2, 3)]
+
+
+def test_a_search_does_not_believe_a_body_that_makes_no_sense_so_far() -> None:
+    """A length and an id in the middle of a body whose end was not captured: what was is enough to say no."""
+    tap = Tap().open().client(metadata(1) + metadata(2) + metadata(3))
+    tap.server(metadata_answer(1))
+    tap.server(response(77, b"junk\0\0\1\0\0\0\0\2\xff\xff\xff\x01" + bytes(40)))
+    tap.server(metadata_answer(2))
+    tap.server(metadata_answer(3))
+    seen = analyze(tap.segments[:4] + tap.segments[5:])
+    assert [row for row in seen.brief("correlation_id", "outcome", "response_bytes") if row[1] == "answered"] == [
+        (2, "answered", 20),
+        (3, "answered", 20),
+    ]
