@@ -27,7 +27,7 @@ REORDER_SEGMENTS = 64
 """Data segments of the same direction after which a hole that was acknowledged is taken for lost. Taps and multi-queue
 capture displace packets by a few tens at most."""
 
-REORDER_NS = 30 * SECOND_NS
+REORDER_NS = 120 * SECOND_NS
 """Capture time after which an acknowledged hole is taken for lost: on a quiet connection few segments span many seconds."""
 
 EARLY_SEGMENTS = 2 * REORDER_SEGMENTS

@@ -21,6 +21,8 @@ from kcap.net.tcp import Stream
 HEAD = 8
 PAIR = Struct(">ii")
 """Length prefix and correlation id."""
+RESERVED_IDS = (1 << 31) - 8
+"""Java clients count their requests below this and authenticate again with ids from here on (SaslClientAuthenticator)."""
 FETCHES = frozenset({1, 59, 78})
 """Fetch, FetchSnapshot, ShareFetch."""
 
@@ -169,6 +171,7 @@ class ResponseFramer(Framer):
                 last is None
                 or abs(correlation - last) < limits.IDS_APART
                 or 0 <= correlation < limits.IDS_APART
+                or correlation >= RESERVED_IDS
                 or self.requests.raw_tokens
             )
             return size <= limits.ANSWER_BYTES_MAX and (

@@ -49,3 +49,14 @@ def test_a_search_does_not_believe_a_body_that_makes_no_sense_so_far() -> None:
     lost = (4, 7)
     seen = analyze([segment for at, segment in enumerate(tap.segments) if at not in lost])
     assert [row[0] for row in seen.brief("correlation_id", "outcome") if row[1] == "answered"] == [2, 4]
+
+
+def test_an_answer_with_a_reserved_id_may_come_before_its_request() -> None:
+    """Java clients authenticate again with ids near the largest, far from all others."""
+    again = (1 << 31) - 8
+    tap = Tap().open().client(metadata(1)).server(metadata_answer(1)).client(metadata(again)).server(metadata_answer(again))
+    tap.client(metadata(2)).server(metadata_answer(2))
+    swapped = [*tap.segments[:5], tap.segments[6], tap.segments[5], *tap.segments[7:]]
+    seen = analyze(swapped)
+    assert sorted(row[0] for row in seen.brief("correlation_id", "outcome") if row[1] == "answered") == [1, 2, again]
+    assert not seen.weirds
