@@ -8,7 +8,7 @@ import pytest
 from kcap.filter.parse import parse
 from kcap.filter.select import condition
 
-PAGE = (Path(__file__).resolve().parents[2] / "docs" / "filters.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).resolve().parents[1] / "docs" / "filters.md").read_text(encoding="utf-8")
 SHOWN = [
     text
     for text in re.findall(r"`([^`\n]+)`", PAGE)
