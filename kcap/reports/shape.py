@@ -161,14 +161,12 @@ def names_by(keys: Sequence[Key]) -> list[str]:
 
 def counts_without(rows: Any, keys: Sequence[Key]) -> dict[str, Any]:
     """Reason -> how many rows stand in no group, for each key that is an entry of a list."""
-    return {
-        f"no_{key.name}": (rows[key.column].length().fill_null(0) == 0).sum() for key in keys if key.entry
-    }
+    return {f"no_{key.name}": (rows[key.column].length().fill_null(0) == 0).sum() for key in keys if key.entry}
 
 
 def total(condition: Any) -> Any:
     """How often a condition holds, 0 for no rows."""
-    return condition.fill_null(False).cast("int64").sum().fill_null(0).cast("int64")
+    return condition.cast("int64").sum().fill_null(0).cast("int64")
 
 
 def added(column: Any, where: Any = None) -> Any:
@@ -176,15 +174,28 @@ def added(column: Any, where: Any = None) -> Any:
     return column.sum(where=where).fill_null(0).cast("int64")
 
 
-def histogram(values: Any, where: Any) -> dict[str, Any]:
-    """Columns that say how many values lie at or above each edge; `classes` makes counts of them."""
-    return {f"edge_{at}": (values >= edge).cast("int64").sum(where=where).fill_null(0) for at, edge in enumerate(EDGES_NS)}
+def histogram(rows: Any, by: Sequence[str], value: str) -> Any:
+    """How many values of each group lie in each class; `classes` makes lists of them."""
+    import ibis
+
+    column = rows[value]
+    found = ibis.cases(*((column < edge, at) for at, edge in enumerate(EDGES_NS)), else_=len(EDGES_NS))
+    counted = rows.filter(column.notnull()).select(*by, class_=found.cast("int64"))
+    return counted.group_by(*by, "class_").aggregate(values=counted.count())
 
 
-def classes(row: Row, count: int) -> list[int]:
-    """Takes the columns of `histogram` out of a row: values by class."""
-    above = [count, *(int(row.pop(f"edge_{at}")) for at in range(len(EDGES_NS))), 0]
-    return [low - high for low, high in zip(above, above[1:])]
+def classes(rows: Rows, by: Sequence[str]) -> dict[tuple[Any, ...], list[int]]:
+    """Rows of `histogram`: group -> values by class."""
+    out: dict[tuple[Any, ...], list[int]] = {}
+    for row in rows:
+        counts = out.setdefault(tuple(row[name] for name in by), [0] * (len(EDGES_NS) + 1))
+        counts[row["class_"]] += row["values"]
+    return out
+
+
+def empty() -> list[int]:
+    """The histogram of nothing."""
+    return [0] * (len(EDGES_NS) + 1)
 
 
 def nearest_ns(value: float | None) -> int | None:

@@ -8,6 +8,7 @@ import os
 import shutil
 import sys
 import tempfile
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -19,7 +20,7 @@ from kcap.capture.source import STANDARD_INPUT
 from kcap.columns import EXCHANGES
 from kcap.errors import CaptureError, UsageError
 from kcap.filter.nodes import Filter, columns_of, is_deep
-from kcap.reports.shape import KEY, Report, Tables
+from kcap.reports.shape import KEY, Tables
 from kcap.session import Capture, Reading
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ def table_of(path: str) -> tuple[str, list[str]]:
     from pyarrow import parquet
 
     try:
-        schema: Any = parquet.read_schema(path)  # type: ignore[no-untyped-call]
+        schema: Any = parquet.read_schema(path)
     except (OSError, pa.ArrowInvalid) as error:
         raise CaptureError(f"{path}: {error}") from None
     told = (schema.metadata or {}).get(b"kcap.table", b"").decode()
@@ -100,7 +101,9 @@ class Engine:
 
     def table(self, files: Sequence[str]) -> Any:
         """Parquet files as a table."""
-        return self._connection.read_parquet(list(files), union_by_name=len(files) > 1, hive_partitioning=False)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # ibis 12 calls by its old name what duckdb 2 renamed
+            return self._connection.read_parquet(list(files), union_by_name=len(files) > 1, hive_partitioning=False)
 
     def rows(self, expression: Any) -> list[dict[str, Any]]:
         """The rows of an expression."""
@@ -113,7 +116,7 @@ class Engine:
 
 
 @contextmanager
-def opened(given: Given, report: Report, columns: Sequence[str], partitions: Sequence[str]) -> Iterator[tuple[Engine, Tables]]:
+def opened(given: Given, columns: Sequence[str], partitions: Sequence[str]) -> Iterator[tuple[Engine, Tables]]:
     """The tables of a report.
 
     Raises UsageError for what the input does not have, CaptureError where nothing can be read.
@@ -214,9 +217,7 @@ class Seen:
             yield batch
 
 
-def write(
-    given: Given, reading: Reading, table: str, columns: Sequence[str], path: str, only: Filter | None = None
-) -> None:
+def write(given: Given, reading: Reading, table: str, columns: Sequence[str], path: str, only: Filter | None = None) -> None:
     """One pass into one file."""
     from kcap.table.frame import Table
     from kcap.table.writers import Parquet

@@ -1,0 +1,139 @@
+"""Who the clients are, and what each of them does.
+
+In: exchanges. Out: a row a client. Law: every request counts for one client; lists are sorted and name each entry once.
+"""
+
+from typing import Any, Final
+
+from kcap.reports.shape import (
+    KEY,
+    TIMES,
+    Asked,
+    Expressions,
+    Report,
+    Results,
+    Row,
+    Tables,
+    added,
+    counts_without,
+    cut,
+    grouped,
+    keys_of,
+    named,
+    names_by,
+    sort_value,
+    time_of,
+    total,
+    without_zeros,
+)
+from kcap.schema.registry import api_key
+
+PRODUCE, FETCH, SHARE_FETCH = (api_key(name) for name in ("Produce", "Fetch", "ShareFetch"))
+SETS: Final = {
+    "apis": "api", "groups": "group_id", "principals": "principal", "transactional_ids": "transactional_id",
+    "sasl_mechanisms": "sasl_mechanism", "brokers": "server_ip",
+}  # fmt: skip
+"""List of the result -> the column whose values it has."""
+
+
+def entries(rows: Any, by: list[str], name: str) -> Any:
+    """Values of lists by group."""
+    each = rows.select(*by, entry=rows[name].unnest())
+    each = each.filter(each.entry.notnull())
+    return each.group_by(by).aggregate(entries=each.entry.collect(distinct=True))
+
+
+def topics_of(rows: Any, by: list[str]) -> Any:
+    """Names of topics by group, ids of those without a name."""
+    each = rows.mutate(pair=rows.topics.zip(rows.topic_ids).unnest())
+    each = each.select(*by, entry=each.pair.f1.fill_null(each.pair.f2))
+    each = each.filter(each.entry.notnull())
+    return each.group_by(by).aggregate(entries=each.entry.collect(distinct=True))
+
+
+def build(tables: Tables, asked: Asked) -> Expressions:
+    """The clients; what they write and read."""
+    keys = keys_of(REPORT, asked)
+    asked_for = tables.kept.filter(tables.kept.outcome != "orphan")
+    rows, by = grouped(asked_for, keys), names_by(keys)
+    produces = (rows.api_key == PRODUCE).fill_null(False)
+    fetches = rows.api_key.isin([FETCH, SHARE_FETCH]).fill_null(False)
+    figures = {
+        "software_name": rows.software_name.max(),
+        "software_version": rows.software_version.max(),
+        "connections": rows.connection.nunique(),
+        "requests": rows.count(),
+        "errors": total(rows.error != "NONE"),
+        "throttled": total(rows.throttle_time_ms > 0),
+        "unanswered": total(rows.outcome == "unanswered"),
+        "request_bytes": added(rows.request_bytes),
+        "response_bytes": added(rows.response_bytes),
+        "produce_requests": total(produces),
+        "fetch_requests": total(fetches),
+        "records_in": added(rows.record_count.cast("int64"), produces),
+        "records_out": added(rows.record_count.cast("int64"), fetches),
+        "batches_in": added(rows.batch_count.cast("int64"), produces),
+        "batches_out": added(rows.batch_count.cast("int64"), fetches),
+        "bytes_in": added(rows.records_bytes, produces),
+        "bytes_out": added(rows.records_bytes, fetches),
+        "idempotent": total(rows.producer_id >= 0) > 0,  # Produce itself has the id in its batches
+        "tls": total(rows.tls) > 0,
+        "first_ns": time_of(rows).min(),
+        "last_ns": time_of(rows).max(),
+        **{name: rows[column].collect(where=rows[column].notnull(), distinct=True) for name, column in SETS.items()},
+    }
+    written, read = rows.filter(produces), rows.filter(fetches)
+    without = counts_without(asked_for, keys)
+    return ({"without": asked_for.aggregate(**without)} if without else {}) | {
+        "rows": rows.group_by(by).aggregate(**figures),
+        "topics_in": topics_of(written, by),
+        "topics_out": topics_of(read, by),
+        "codecs_in": entries(written, by, "codecs"),
+        "magics_in": entries(written, by, "magics"),
+        "left_out": tables.kept.aggregate(orphan=total(tables.kept.outcome == "orphan")),
+    }
+
+
+FIRST: Final = (
+    "software_name", "software_version", "connections", "requests", "apis", "topics_in", "topics_out", "groups", "principals",
+    "errors", "throttled", "unanswered",
+)  # fmt: skip
+
+
+def finish(results: Results, asked: Asked) -> Row:
+    """Most requests first."""
+    keys = keys_of(REPORT, asked)
+    by = names_by(keys)
+    lists = {
+        name: {tuple(row[key] for key in by): sorted(row["entries"]) for row in results[name]}
+        for name in ("topics_in", "topics_out", "codecs_in", "magics_in")
+    }
+    out = []
+    for row in results["rows"]:
+        row = dict(row)
+        at = tuple(row[name] for name in by)
+        row |= {name: found.get(at, []) for name, found in lists.items()}
+        row |= {name: sorted(row[name] or ()) for name in SETS}
+        row = named(row, keys)
+        head = {name: row[name] for name in (*(key.name for key in keys), *FIRST)}
+        out.append(head | row)
+    out.sort(key=lambda row: [sort_value(row[key.name]) for key in keys])
+    timed = any(key.step_ns for key in keys)
+    out.sort(key=lambda row: sort_value(row["time"]) if timed else (False, -row["requests"]))
+    return {
+        "rows": cut(out, asked.top),
+        "left_out": without_zeros(dict(results["left_out"][0]) | dict(*results.get("without", ()))),
+    }
+
+
+REPORT: Final = Report(
+    "clients",
+    ("client_ip", "client_id"),
+    (
+        *KEY, *SETS.values(), "outcome", "api_key", "software_name", "software_version", "error", "throttle_time_ms",
+        "request_bytes", "response_bytes", "record_count", "batch_count", "records_bytes", "producer_id", "tls", "topics",
+        "topic_ids", "codecs", "magics", *TIMES,
+    ),
+    build,
+    finish,
+)  # fmt: skip

@@ -1,0 +1,153 @@
+"""What brokers refused: by code, API and client, of single partitions where asked; and what came of it.
+
+In: exchanges, and their partitions where there are any. Out: a row a group; beside it requests without an answer, retries,
+and how errors of leadership ended. Law: an exchange counts once, by its first error; with topic or partition in the grouping,
+each partition counts by its own.
+"""
+
+from typing import Any, Final
+
+from kcap.reports.shape import (
+    KEY,
+    TIMES,
+    Asked,
+    Expressions,
+    Report,
+    Results,
+    Row,
+    Tables,
+    counts_without,
+    cut,
+    grouped,
+    key_of,
+    keys_of,
+    named,
+    names_by,
+    sort_value,
+    time_of,
+    total,
+    uid,
+    without_zeros,
+)
+from kcap.reports.stories import COLUMNS as STORIES
+from kcap.reports.stories import retries, stories
+from kcap.reports.worst import first_of
+
+SECOND: Final = 1_000_000_000
+STORM: Final = 10
+"""Equal errors within one second from which on a client does not wait between its tries (retry.backoff.ms is 100 ms)."""
+OWN: Final = frozenset({"topic", "partition"})
+
+
+def is_error(rows: Any) -> Any:
+    """Rows with an error."""
+    return (rows.error != "NONE").fill_null(False)
+
+
+def of_partitions(tables: Tables) -> Any:
+    """Partitions with the columns of their exchanges; error, topic and partition are their own."""
+    there = tables.partitions
+    names = [name for name in tables.kept.columns if name not in there.columns or name in KEY]
+    topic = there.topic.fill_null(there.topic_id)
+    own = there.select(*KEY, "error", "error_code", "partition", topic=topic)
+    return own.join(tables.kept.select(*names), list(KEY)).drop("error_code")
+
+
+def build(tables: Tables, asked: Asked) -> Expressions:
+    """The groups; what is beside them."""
+    keys = keys_of(REPORT, asked)
+    deep = any(key.name in OWN for key in keys) and tables.partitions is not None
+    source = of_partitions(tables) if deep else tables.kept
+    bad = source.filter(is_error(source))
+    if not deep:
+        keys = [key_of(key.name) if key.name in OWN else key for key in keys]
+    rows = grouped(bad, keys)
+    rows = rows.mutate(at_ns=time_of(rows))
+    by = names_by(keys)
+    per_second = rows.group_by(*by, second=rows.at_ns // SECOND).aggregate(here=rows.count())
+    waiting = tables.kept.filter(tables.kept.outcome == "unanswered")
+    out: Expressions = {
+        "rows": rows.group_by(by).aggregate(count=rows.count(), first_ns=rows.at_ns.min(), last_ns=rows.at_ns.max()),
+        "examples": first_of(rows, by, rows.at_ns),
+        "peaks": per_second.group_by(by).aggregate(peak_per_s=per_second.here.max()),
+        "unanswered": waiting.group_by("api", "client_id", "reason").aggregate(
+            count=waiting.count(), age_ns_max=waiting.age_ns.max()
+        ),
+        "unanswered_examples": first_of(waiting, ["api", "client_id", "reason"], time_of(waiting)),
+        "left_out": tables.kept.aggregate(
+            no_error=total(tables.kept.error == "NONE"),
+            no_error_field=total((tables.kept.outcome == "answered") & tables.kept.error.isnull()),
+            unanswered=total(tables.kept.outcome == "unanswered"),
+            one_way=total(tables.kept.outcome == "one_way"),
+            orphan=total((tables.kept.outcome == "orphan") & tables.kept.error.isnull()),
+        ),
+    }
+    without = counts_without(bad, keys)
+    if without:
+        out["without"] = bad.aggregate(**without)
+    if tables.partitions is not None:
+        out["retries"] = retries(tables)
+        out["stories"] = stories(tables)
+    return out
+
+
+def finish(results: Results, asked: Asked) -> Row:
+    """Most frequent first."""
+    keys = keys_of(REPORT, asked)
+    by = names_by(keys)
+    examples = {place(row, by): uid(row["connection"], row["exchange"]) for row in results["examples"]}
+    peaks = {place(row, by): row["peak_per_s"] for row in results["peaks"]}
+    out = []
+    for row in results["rows"]:
+        at = place(row, by)
+        row = named(dict(row), keys)
+        row |= {"example": examples.get(at), "peak_per_s": peaks.get(at), "storm": (peaks.get(at) or 0) >= STORM}
+        out.append(row)
+    out.sort(key=lambda row: [sort_value(row[key.name]) for key in keys])
+    timed = any(key.step_ns for key in keys)
+    out.sort(key=lambda row: sort_value(row["time"]) if timed else (False, -row["count"]))
+    return {
+        "rows": cut(out, asked.top),
+        "left_out": without_zeros(dict(results["left_out"][0]) | dict(*results.get("without", ()))),
+        "unanswered": silent(results),
+        "retries": sorted(results.get("retries", ()), key=lambda row: (-row["retries"], repr(sorted(row.items(), key=str)))),
+        "stories": [told(row) for row in sorted(results.get("stories", ()), key=order)],
+    }
+
+
+def place(row: Row, by: list[str]) -> tuple[Any, ...]:
+    """The group of a row."""
+    return tuple(row[name] for name in by)
+
+
+def silent(results: Results) -> list[Row]:
+    """Requests without an answer, by API, client and reason."""
+    by = ["api", "client_id", "reason"]
+    examples = {place(row, by): uid(row["connection"], row["exchange"]) for row in results["unanswered_examples"]}
+    rows = [row | {"example": examples.get(place(row, by))} for row in results["unanswered"]]
+    return sorted(rows, key=lambda row: (-row["count"], [sort_value(row[name]) for name in by]))
+
+
+def order(row: Row) -> list[Any]:
+    """Where a story stands: by time, then by what it is about."""
+    return [sort_value(row[name]) for name in ("at_ns", *KEY, "topic", "partition")]
+
+
+def told(row: Row) -> Row:
+    """A story with its example's name."""
+    row = dict(row)
+    return {"example": uid(row.pop("connection"), row.pop("exchange"))} | row
+
+
+REPORT: Final = Report(
+    "errors",
+    ("error", "api", "client_id"),
+    tuple(dict.fromkeys((*KEY, "outcome", "error", "reason", "age_ns", *STORIES, *TIMES))),
+    build,
+    finish,
+    partitions=(
+        "error", "error_code", "topic", "topic_id", "partition", "api_key", "producer_id", "producer_epoch", "base_sequence",
+        "fetch_offset",
+    ),
+    own=OWN,
+)  # fmt: skip

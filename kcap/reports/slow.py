@@ -1,0 +1,167 @@
+"""The slowest exchanges, and why each of them was slow.
+
+In: exchanges. Out: a row an exchange, slowest first, with the parts of its latency and the largest of them in words. Law: the
+reason is the largest part; the parts are those of design, each 0 or more, together the latency.
+"""
+
+from typing import Any, Final
+
+from kcap.reports.latency import is_answered
+from kcap.reports.shape import (
+    KEY,
+    TIMES,
+    Asked,
+    Expressions,
+    Report,
+    Results,
+    Row,
+    Tables,
+    cut,
+    instant,
+    total,
+    uid,
+    without_zeros,
+)
+
+DEFAULT: Final = 20
+"""Rows where no number is asked for: one screen."""
+LARGE_BYTES: Final = 1 << 20
+"""A message of this size takes long to make and to send: one MiB is Kafka's default limit of a batch."""
+BLOCKER: Final = ("connection", "exchange", "api", "service_ns", "request_last_ns", "response_last_ns", "throttle_time_ms")
+PARTS: Final = (
+    "rtt_ns",
+    "queue_ns",
+    "service_ns",
+    "long_poll_ns",
+    "throttle_ns",
+    "muted_ns",
+    "request_transfer_ns",
+    "transfer_ns",
+)
+SHOWN: Final = (
+    "api", "api_version", "client_ip", "client_id", "server_ip", "server_port", "topics", "error", "latency_ns", *PARTS,
+    "request_bytes", "response_bytes", "acks", "flags",
+)  # fmt: skip
+
+
+def is_only_poll(rows: Any) -> Any:
+    """Rows that spent most of their latency waiting for data, as they had asked to."""
+    return rows.long_poll_ns.fill_null(0) * 2 > rows.latency_ns
+
+
+def build(tables: Tables, asked: Asked) -> Expressions:
+    """The slowest, who stood before each of them, and the oldest requests without an answer."""
+    import ibis
+
+    limit = asked.top or DEFAULT
+    kept = tables.kept
+    able = is_answered(kept) if asked.long_polls else is_answered(kept) & ~is_only_poll(kept)
+    slow = kept.filter(able).order_by([ibis.desc("latency_ns"), *KEY]).limit(limit)
+    few = slow.select(his_connection=slow.connection, his_exchange=slow.exchange, came_ns=slow.request_last_ns)
+    others = tables.every.select(*BLOCKER)
+    same = others.join(few, [others.connection == few.his_connection, others.exchange < few.his_exchange])
+    in_flight = same.filter(same.response_last_ns > same.came_ns)
+    his = ["his_connection", "his_exchange"]
+    longest = ibis.window(group_by=his, order_by=[in_flight.service_ns.desc(nulls_first=False), "exchange"])
+    before = in_flight.mutate(place_=ibis.row_number().over(longest))
+    throttled = same.filter(same.throttle_time_ms > 0)
+    last = ibis.window(group_by=his, order_by=[ibis.desc("exchange")])
+    muting = throttled.mutate(place_=ibis.row_number().over(last))
+    waiting = kept.filter(kept.outcome == "unanswered")
+    return {
+        "rows": slow.select(*KEY, *TIMES, *SHOWN),
+        "blockers": before.filter(before.place_ == 0).select(*his, "exchange", "api", "service_ns"),
+        "muting": muting.filter(muting.place_ == 0).select(*his, "exchange", "throttle_time_ms"),
+        "unanswered": waiting.order_by([waiting.age_ns.desc(nulls_first=False), *KEY])
+        .limit(limit)
+        .select(*KEY, *TIMES, "api", "client_id", "server_ip", "age_ns", "reason"),
+        "left_out": kept.aggregate(
+            long_poll=total(ibis.literal(not asked.long_polls) & is_answered(kept) & is_only_poll(kept)),
+            unanswered=total(kept.outcome == "unanswered"),
+            one_way=total(kept.outcome == "one_way"),
+            orphan=total(kept.outcome == "orphan"),
+            no_latency=total((kept.outcome == "answered") & kept.latency_ns.isnull()),
+        ),
+    }
+
+
+def headed(row: Row) -> Row:
+    """A row that begins with its name and its time."""
+    row = dict(row)
+    name = uid(row.pop("connection"), row.pop("exchange"))
+    request, response = (row.pop(name) for name in TIMES)
+    at = request if request is not None else response
+    return {"exchange": name, "time": None if at is None else instant(at), "time_ns": at} | row
+
+
+def finish(results: Results, asked: Asked) -> Row:
+    """The reasons."""
+    blockers = {(row["his_connection"], row["his_exchange"]): row for row in results["blockers"]}
+    muting = {(row["his_connection"], row["his_exchange"]): row for row in results["muting"]}
+    out = []
+    for row in sorted(results["rows"], key=lambda row: (-row["latency_ns"], row["connection"], row["exchange"])):
+        at = row["connection"], row["exchange"]
+        cause, words = why(row, blockers.get(at), muting.get(at))
+        out.append(headed(row) | {"cause": cause, "why": words})
+    waiting = sorted(results["unanswered"], key=lambda row: (-(row["age_ns"] or 0), row["connection"], row["exchange"]))
+    return {
+        "rows": cut(out, asked.top),
+        "left_out": without_zeros(results["left_out"][0]),
+        "unanswered": [headed(row) for row in waiting],
+    }
+
+
+def why(row: Row, blocker: Row | None, muting: Row | None) -> tuple[str, str]:
+    """The largest part of the latency: its name, and a sentence."""
+    from kcap.table.grid import duration
+
+    inner = {name: row[f"{name}_ns"] or 0 for name in ("long_poll", "throttle", "muted")}
+    parts = {"queue": row["queue_ns"] or 0, "network": row["rtt_ns"] or 0, **inner}
+    parts["service"] = max(0, (row["service_ns"] or 0) - sum(inner.values()))
+    if row["service_ns"] is None:
+        return "unknown", "what the time was spent on is not known"
+    cause = max(parts, key=lambda name: parts[name])
+    spent = duration(parts[cause])
+    if cause == "queue":
+        if blocker is None:
+            return cause, f"{spent} behind earlier requests of its connection"
+        name = uid(row["connection"], blocker["exchange"])
+        took = "" if blocker["service_ns"] is None else f", which took {duration(blocker['service_ns'])}"
+        return cause, f"{spent} in the queue behind {name} ({blocker['api'] or 'unknown'}{took})"
+    if cause == "muted":
+        name = "" if muting is None else f" by {uid(row['connection'], muting['exchange'])} ({muting['throttle_time_ms']} ms)"
+        return cause, f"{spent} of broker's mute after a throttle{name}"
+    sentences = {
+        "long_poll": f"{spent} long poll: waited for data, as it had asked to",
+        "throttle": f"{spent} of throttle inside the answer (broker before KIP-219)",
+        "network": f"{spent} on the way between the tap and the broker",
+        "service": f"{spent} in the broker" + reason(row),
+    }
+    return cause, sentences[cause]
+
+
+WAITING: Final = {
+    "JoinGroup": ": waited for the group's members", "SyncGroup": ": waited for the group's leader",
+    "Produce": ": appended, and waited for replicas", "ShareFetch": ": waited for records", "Fetch": ": read records",
+}  # fmt: skip
+"""What brokers do meanwhile."""
+
+
+def reason(row: Row) -> str:
+    """What else is known of a long service."""
+    size = max(row["request_bytes"] or 0, row["response_bytes"] or 0)
+    if size >= LARGE_BYTES:
+        return f": a large message, {size / (1 << 20):.1f} MiB"
+    if row["api"] == "Produce" and row["acks"] != -1:
+        return ": appended"
+    return WAITING.get(row["api"] or "", "")
+
+
+REPORT: Final = Report(
+    "slow",
+    (),
+    tuple(dict.fromkeys((*SHOWN, *BLOCKER, "outcome", "age_ns", "reason", *TIMES))),
+    build,
+    finish,
+    groups=False,
+)

@@ -1,0 +1,152 @@
+"""The digest: where the time went, by class of request.
+
+In: exchanges. Out: a row a class, most summed latency first, with its share and its worst exchange; totals of all. Law: shares
+are of the latency summed over all classes; every exchange counts in `count`, those that waited for data as they had asked to
+not in the times.
+"""
+
+from typing import Any, Final
+
+from kcap.reports.latency import is_poll, with_times
+from kcap.reports.shape import (
+    EDGES_NS,
+    KEY,
+    TIMES,
+    Asked,
+    Expressions,
+    Report,
+    Results,
+    Row,
+    Tables,
+    added,
+    classes,
+    counts_without,
+    cut,
+    empty,
+    grouped,
+    histogram,
+    keys_of,
+    named,
+    names_by,
+    nearest_ns,
+    sort_value,
+    time_of,
+    total,
+    uid,
+    without_zeros,
+)
+from kcap.reports.worst import worst_of
+
+DIGITS: Final = 6
+"""Of a share."""
+
+
+def sums(rows: Any) -> dict[str, Any]:
+    """Figures of a class that add up to those of all."""
+    return {
+        "count": rows.count(),
+        "timed": rows.timed_ns.count(),
+        "errors": total(rows.error_code != 0),
+        "unanswered": total(rows.outcome == "unanswered"),
+        "one_way": total(rows.outcome == "one_way"),
+        "long_polls": total(rows.answered_ns.notnull() & is_poll(rows)),
+        "throttled": total(rows.throttle_time_ms > 0),
+        "request_bytes": added(rows.request_bytes),
+        "response_bytes": added(rows.response_bytes),
+        "sum_ns": added(rows.timed_ns),
+    }
+
+
+def figures(rows: Any) -> dict[str, Any]:
+    """Figures that do not."""
+    return {
+        "percentiles": rows.timed_ns.quantile([0.5, 0.95]),
+        "max_ns": rows.timed_ns.max(),
+    }
+
+
+def build(tables: Tables, asked: Asked) -> Expressions:
+    """The classes, the totals, the worst of each class."""
+    keys = keys_of(REPORT, asked)
+    kept = with_times(tables.kept, asked)
+    rows, by = grouped(kept, keys), names_by(keys)
+    polls = total(kept.answered_ns.notnull() & is_poll(kept))
+    left = {
+        "long_poll": polls * 0 if asked.long_polls else polls,
+        "orphan": total(kept.outcome == "orphan"),
+        "no_latency": total((kept.outcome == "answered") & kept.latency_ns.isnull()),
+        **counts_without(kept, keys),
+    }
+    out = {
+        "rows": rows.group_by(by).aggregate(**sums(rows), **figures(rows)),
+        "histograms": histogram(rows, by, "timed_ns"),
+        "worst": worst_of(rows, by, rows.timed_ns),
+    }
+    beside: dict[str, Any] = {}
+    if any(key.entry for key in keys):  # a row may stand in several groups, or in none: theirs do not add up
+        beside = sums(kept)
+        out["histogram"] = histogram(kept, [], "timed_ns")
+    all_ = {f"left_{name}": count for name, count in left.items()} | beside | figures(kept)
+    all_ |= {"first_ns": time_of(kept).min(), "last_ns": time_of(kept).max()}
+    return out | {"totals": kept.aggregate(**all_, connections=kept.connection.nunique())}
+
+
+def told(row: Row) -> Row:
+    """A class with its figures by name."""
+    at = list(row).index("percentiles")
+    quantiles = row["percentiles"] or [None, None]
+    items = list(row.items())
+    return dict(items[:at]) | {"p50_ns": nearest_ns(quantiles[0]), "p95_ns": nearest_ns(quantiles[1])} | dict(items[at + 1 :])
+
+
+def finish(results: Results, asked: Asked) -> Row:
+    """Most time first."""
+    keys = keys_of(REPORT, asked)
+    by = names_by(keys)
+    worst = {tuple(row[name] for name in by): uid(row["connection"], row["exchange"]) for row in results["worst"]}
+    shapes = classes(results["histograms"], by)
+    found: list[Row] = [dict(row) for row in results["rows"]]
+    totals = dict(results["totals"][0])
+    left = {name.removeprefix("left_"): totals.pop(name) for name in list(totals) if name.startswith("left_")}
+    if "histogram" in results:
+        shape = classes(results["histogram"], []).get((), empty())
+    else:
+        totals = {name: sum(row[name] for row in found) for name in SUMS} | totals
+        shape = [sum(column) for column in zip(*shapes.values())] or empty()
+    totals = told(totals) | {"histogram": shape}
+    left |= {name: totals[name] for name in ("unanswered", "one_way")}
+    whole = sum(row["sum_ns"] for row in found)
+    out = []
+    for row in found:
+        at = tuple(row[name] for name in by)
+        row = told(named(row, keys))
+        row["share"] = round(row["sum_ns"] / whole, DIGITS) if whole else 0.0
+        row["worst"] = worst.get(at)
+        row["histogram"] = shapes.get(at, empty())
+        out.append(row)
+    out.sort(key=lambda row: [sort_value(row[key.name]) for key in keys])
+    timed = any(key.step_ns for key in keys)
+    out.sort(key=lambda row: sort_value(row["time"]) if timed else (False, (-row["sum_ns"], -row["count"])))
+    return {
+        "totals": totals,
+        "rows": cut(out, asked.top),
+        "left_out": without_zeros(left),
+        "histogram_edges_ns": list(EDGES_NS),
+    }
+
+
+SUMS: Final = (
+    "count", "timed", "errors", "unanswered", "one_way", "long_polls", "throttled", "request_bytes", "response_bytes", "sum_ns",
+)  # fmt: skip
+
+
+REPORT: Final = Report(
+    "stats",
+    ("api", "api_version", "client_id"),
+    (
+        *KEY, "outcome", "error_code", "latency_ns", "long_poll_ns", "throttle_time_ms", "request_bytes", "response_bytes",
+        *TIMES,
+    ),
+    build,
+    finish,
+)  # fmt: skip

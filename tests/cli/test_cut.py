@@ -1,0 +1,120 @@
+"""`kcap cut` as people use it: what it writes, what it says, how it ends; tshark and capinfos read what it wrote."""
+
+import json
+import shutil
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.cli.running import PCAPS, kcap, start
+from tests.evidence.parts import packets
+
+JAVA = PCAPS / "java-transactions.pcap"
+
+
+def exchanges(path, *more):
+    lines = kcap("rows", path, "--format", "jsonl", "--columns", "api,correlation_id,request_bytes,topics,time", *more).stdout
+    return [json.loads(line) for line in lines.splitlines()]
+
+
+@pytest.mark.parametrize("suffix", ["pcap", "pcapng"])
+def test_the_part_has_the_rows_that_were_selected(suffix, tmp_path):
+    out = tmp_path / f"part.{suffix}"
+    done = kcap("cut", JAVA, "-Y", "api == Produce", "-o", out)
+    assert (done.returncode, done.stdout) == (0, b"")
+    assert done.stderr.startswith(b"kcap: 23 exchanges of 3 connections, ")
+    found, want = (sorted(exchanges(path, "-Y", "api == Produce"), key=str) for path in (out, JAVA))
+    assert found == want
+    assert out.read_bytes()[:4] == (b"\x4d\x3c\xb2\xa1" if suffix == "pcap" else b"\n\r\r\n")
+
+
+def test_nothing_matched_writes_nothing_unless_asked(tmp_path):
+    out = tmp_path / "part.pcap"
+    done = kcap("cut", JAVA, "-Y", "api == Vote", "-o", out)
+    assert (done.returncode, done.stderr) == (0, f"kcap: no exchange matches; {out} was not written\n".encode())
+    assert list(tmp_path.iterdir()) == []
+    assert kcap("cut", JAVA, "-Y", "api == Vote", "-o", out, "--allow-empty").returncode == 0
+    assert packets(out) == []
+
+
+def test_pipes_on_both_sides(tmp_path):
+    done = kcap("cut", "-", "-Y", "api == EndTxn", "-o", "-", stdin=JAVA.read_bytes())
+    assert done.returncode == 0
+    out = tmp_path / "part.pcap"
+    kcap("cut", JAVA, "-Y", "api == EndTxn", "-o", out)
+    assert done.stdout == out.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "word"),
+    [
+        (["-Y", "api == Nope", "-o", "x.pcap"], 2, b"^"),
+        (["-Y", "api == Fetch"], 2, b"--output"),
+        (["-o", "x.pcap.gz"], 2, b"uncompressed"),
+        (["-o", "no/such/x.pcap"], 4, b"no such file or directory"),
+        (["no-such.pcap", "-o", "x.pcapng"], 3, b"no such file or directory"),
+        (["-o", "x.pcap", "--anonymize", ""], 2, b"at least one character"),
+    ],
+)
+def test_faults_are_one_line_and_a_code(arguments, code, word, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    done = kcap("cut", JAVA, *arguments)
+    assert done.returncode == code
+    assert word in done.stderr
+    assert b"Traceback" not in done.stderr
+    assert [p for p in tmp_path.iterdir() if "no-such.pcap" not in arguments] == []
+
+
+def test_an_interrupt_leaves_nothing(tmp_path):
+    out = tmp_path / "part.pcap"
+    process = start("cut", "-", "-o", out, stdin=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert process.stdin is not None
+    process.stdin.write(JAVA.read_bytes())
+    process.stdin.flush()
+    for _ in range(100):
+        if list(tmp_path.iterdir()):
+            break
+        time.sleep(0.05)
+    assert list(tmp_path.iterdir()), "it holds its input there"
+    process.send_signal(signal.SIGINT)
+    process.communicate()
+    assert process.returncode == 130
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_redacted_and_anonymized(tmp_path):
+    out = tmp_path / "part.pcapng"
+    done = kcap("cut", JAVA, "--redact", "--anonymize", "key", "-o", out)
+    assert done.returncode == 0
+    assert b"compressed batches" in done.stderr
+    assert b"shop-tx" not in out.read_bytes()
+    sizes = [(row["api"], row["request_bytes"]) for row in exchanges(out)]
+    assert sizes == [(row["api"], row["request_bytes"]) for row in exchanges(JAVA)]
+
+
+@pytest.mark.skipif(shutil.which("tshark") is None or shutil.which("capinfos") is None, reason="tshark is not installed")
+@pytest.mark.parametrize("changes", [[], ["--redact"], ["--redact", "--anonymize", "key"]], ids=" ".join)
+@pytest.mark.parametrize("name", ["java-transactions.pcap", "any-interface.pcap", "sasl-raw-tokens.pcap"])
+def test_tshark_reads_it_without_complaint(name, changes, tmp_path):
+    out = tmp_path / "part.pcapng"
+    assert kcap("cut", PCAPS / name, "-Y", "api in {Fetch, Produce}", *changes, "-o", out).returncode == 0
+    told = subprocess.run(["capinfos", "-Tm", "-c", str(out)], capture_output=True, text=True, check=True)
+    assert told.stdout.splitlines()[-1].split(",")[-1] == str(len(packets(out)))
+    assert "appears" not in told.stderr
+    checked = ["-o", "tcp.check_checksum:TRUE", "-o", "ip.check_checksum:TRUE"]
+    wrong = ["-Y", "tcp.checksum.status == 0 or ip.checksum.status == 0"]
+    done = subprocess.run(["tshark", "-r", str(out), *checked, *wrong], capture_output=True, text=True, check=False)
+    assert done.returncode == 0
+    assert "appears to have been cut" not in done.stderr
+    if changes[1:]:
+        assert done.stdout == "", "every packet has other addresses, and so checksums that kcap made"
+
+
+def test_secrets_and_comments_of_pcapng_stay(tmp_path):
+    out = tmp_path / "part.pcapng"
+    empty = kcap("cut", PCAPS / "tls13.pcapng", "-o", out, "--allow-empty")
+    assert empty.returncode == 0
+    assert Path(out).exists()

@@ -1,0 +1,76 @@
+"""Laws of `kcap versions`: one command to the reason, an exit status for machines."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from kcap.cli.main import main
+from kcap.cli.versions import form_of
+from tests.cli.running import PCAPS
+
+OLD = str(PCAPS / "old-java-new-broker.pcap")
+
+
+def told(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, object]:
+    """The JSON form."""
+    assert main(["versions", *arguments, "--format", "json"]) == 0
+    found: dict[str, object] = json.loads(capsys.readouterr().out)
+    return found
+
+
+def test_json_is_the_contract(capsys: pytest.CaptureFixture[str]) -> None:
+    found = told(capsys, OLD, "--target", "4.0")
+    assert found["report"] == "versions"
+    assert found["captures"] == ["old-java-new-broker.pcap"]
+    assert found["rows"] == found["clients"]
+    assert found["target"] == "4.0"
+    assert found.keys() >= {"brokers", "diagnoses", "readiness", "left_out"}
+
+
+def test_the_table_says_what_breaks(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["versions", OLD, "--target", "4.4"]) == 0
+    out = capsys.readouterr().out
+    assert "advertised_but_removed" in out
+    assert "works with 4.4" in out
+
+
+@pytest.mark.parametrize(
+    ("name", "target", "level", "code"),
+    [
+        ("old-java-new-broker", "4.4", "removed", 1), ("java-transactions", "4.4", "removed", 0),
+        ("fallback-0.9", "4.0", "removed", 1), ("fallback-0.9", "3.9", "removed", 0), ("fallback-0.9", "3.9", "deprecated", 1),
+    ],
+)  # fmt: skip
+def test_the_exit_status(name: str, target: str, level: str, code: int) -> None:
+    assert main(["versions", str(PCAPS / f"{name}.pcap"), "--target", target, "--fail-on", level]) == code
+
+
+def test_a_filter_narrows_it(capsys: pytest.CaptureFixture[str]) -> None:
+    found = told(capsys, str(PCAPS / "java-transactions.pcap"), "-Y", "api == Metadata")
+    apis = {api["api"] for row in found["clients"] for api in row["apis"]}  # type: ignore[attr-defined]
+    assert apis == {"Metadata"}
+
+
+def test_pages(tmp_path: Path) -> None:
+    for name, start in (("out.html", "<!doctype html>"), ("out.md", "# Kafka versions"), ("out.json", '{"report"')):
+        assert main(["versions", OLD, "-o", str(tmp_path / name)]) == 0
+        assert (tmp_path / name).read_text(encoding="utf-8").startswith(start)
+    assert form_of(None) == form_of("x.txt") == "table"
+
+
+def test_the_story_of_a_connection(capsys: pytest.CaptureFixture[str]) -> None:
+    example = next(row["example"] for row in told(capsys, OLD)["diagnoses"])  # type: ignore[attr-defined]
+    uid = example.partition(".")[0]
+    assert main(["versions", OLD, "--connection", uid]) == 0
+    out = capsys.readouterr().out
+    assert uid in out
+    assert "the client asks with ApiVersions v0" in out
+    assert main(["versions", OLD, "--connection", uid, "--format", "html"]) == 2
+
+
+def test_usage(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["versions", OLD, "--target", "9.9"]) == 2
+    assert "there are 0.10.0" in capsys.readouterr().err
+    assert main(["versions", OLD, "--connection", "Cnone"]) == 2
+    assert main(["versions"]) == 2

@@ -1,0 +1,99 @@
+"""Tables of exchanges and partitions made row by row, and reports over them."""
+
+import atexit
+from functools import cache
+from shutil import rmtree
+from tempfile import mkdtemp
+from typing import Any
+
+import ibis
+import pyarrow as pa
+from hypothesis import strategies as st
+
+from kcap.columns import EXCHANGES, PARTITIONS
+from kcap.reports.run import result
+from kcap.reports.shape import Asked, Report, Row, Tables
+from kcap.reports.source import Engine
+from kcap.table.schema import TYPES
+
+MS = 1_000_000
+BASE_NS = 1_795_240_800_000_000_000
+PLAIN: Row = {column.name: None for column in EXCHANGES} | {
+    "connection": "C1", "exchange": 1, "client_ip": "10.0.0.1", "client_port": 40_000, "server_ip": "10.0.0.2",
+    "server_port": 9092, "tls": False, "outcome": "answered", "flags": [], "api_key": 3, "api": "Metadata", "api_version": 1,
+    "client_id": "app", "time": BASE_NS // 1000,
+}  # fmt: skip
+
+
+def exchange(**values: Any) -> Row:
+    """A row of exchanges; `at_ms` and `took_ms` set its times."""
+    at, took = values.pop("at_ms", 0), values.pop("took_ms", None)
+    row = dict(PLAIN) | {"request_first_ns": BASE_NS + round(at * MS), "request_last_ns": BASE_NS + round(at * MS)}
+    if took is not None:
+        answered = BASE_NS + round((at + took) * MS)
+        row |= {"response_first_ns": answered, "response_last_ns": answered, "latency_ns": round(took * MS)}
+        row |= {"rtt_ns": 0, "queue_ns": 0, "service_ns": round(took * MS)}
+    return row | values
+
+
+def partition(**values: Any) -> Row:
+    """A row of partitions."""
+    plain = {column.name: None for column in PARTITIONS}
+    return plain | {"connection": "C1", "exchange": 1, "time": BASE_NS // 1000, "api_key": 0, "partition": 0} | values
+
+
+@cache
+def engine() -> Engine:
+    """One DuckDB for all tests: starting one takes a fifth of a second."""
+    folder = mkdtemp(prefix="kcap-test-")
+    made = Engine(folder)
+    atexit.register(rmtree, folder, ignore_errors=True)
+    atexit.register(made.close)
+    return made
+
+
+def table(rows: list[Row], columns: Any) -> Any:
+    """Rows as an Ibis table."""
+    arrays = {column.name: pa.array([row[column.name] for row in rows], TYPES[column.type]) for column in columns}
+    return ibis.memtable(pa.table(arrays))
+
+
+def tables(exchanges: list[Row], partitions: list[Row] | None = None) -> Tables:
+    """The tables of a report."""
+    every = table(exchanges, EXCHANGES)
+    return Tables(every, every, None if partitions is None else table(partitions, PARTITIONS))
+
+
+def report(what: Report, exchanges: list[Row], asked: Asked | None = None, partitions: list[Row] | None = None) -> Row:
+    """A report over them."""
+    return result(engine(), tables(exchanges, partitions), what, asked or Asked())
+
+
+SOME: dict[str, st.SearchStrategy[Any]] = {
+    "api": st.sampled_from(["Fetch", "Produce", None]),
+    "api_version": st.sampled_from([None, 0, 11]),
+    "client_id": st.sampled_from([None, "", "app", "other"]),
+    "client_ip": st.sampled_from(["10.0.0.1", "10.0.0.9"]),
+    "outcome": st.sampled_from(["answered", "answered", "answered", "unanswered", "one_way", "orphan"]),
+    "latency_ns": st.one_of(st.none(), st.integers(-5, 50), st.integers(0, 40_000_000_000)),
+    "long_poll_ns": st.sampled_from([None, 0, 0, 0, 7]),
+    "age_ns": st.one_of(st.none(), st.integers(0, 10**10)),
+    "throttle_time_ms": st.sampled_from([None, 0, 0, 5, 700]),
+    "error": st.sampled_from([None, "NONE", "NONE", "NOT_LEADER_OR_FOLLOWER"]),
+    "request_bytes": st.one_of(st.none(), st.integers(0, 10**6)),
+    "response_bytes": st.one_of(st.none(), st.integers(0, 10**9)),
+    "topics": st.lists(st.sampled_from(["a", "b"]), unique=True, max_size=2),
+    "request_first_ns": st.one_of(st.none(), st.integers(BASE_NS, BASE_NS + 10**10)),
+}
+
+
+@st.composite
+def exchanges(draw: st.DrawFn) -> list[Row]:
+    """Some rows, numbered."""
+    drawn = draw(st.lists(st.fixed_dictionaries(SOME), max_size=25))
+    rows = []
+    for number, values in enumerate(drawn, 1):
+        code = {None: None, "NONE": 0}.get(values["error"], 6)
+        ids = [None] * len(values["topics"])
+        rows.append(exchange(connection=f"C{number % 3}", exchange=number, error_code=code, topic_ids=ids, **values))
+    return rows

@@ -1,0 +1,88 @@
+"""What the versions report gathers of captures, read once; and connections made up of requests."""
+
+from collections import Counter
+from functools import cache
+from pathlib import Path
+
+from kcap.analyzer import Identity
+from kcap.kafka.negotiation import Offer
+from kcap.reports.talks import Answer, Ask, Step, Talk, Talks, Use, gather
+from kcap.schema.quirks import API_VERSIONS
+from kcap.session import Capture
+from kcap.table.learned import Learner
+from kcap.table.verdicts import ABOVE, BELOW, OK
+
+ROOT = Path(__file__).resolve().parents[2]
+PCAPS = ROOT / "pcaps"
+SHARED = ROOT.parent / "shared" / "captures"
+SERVER = "10.0.0.2", 9092
+
+
+@cache
+def gathered(path: Path) -> Talks:
+    """A capture's connections."""
+    return gather(Capture([str(path)]).read(keep_connections=True))
+
+
+def of(name: str) -> Talks:
+    """One of the small captures."""
+    return gathered(PCAPS / name)
+
+
+def step(exchange: int, key: int, version: int, *, outcome: str = "answered", error: int | None = 0) -> Step:
+    """A request."""
+    reason = "fin" if outcome == "unanswered" else None
+    answered = exchange * 1000 + 500 if outcome == "answered" else None
+    return Step(exchange, key, version, outcome, reason, error if answered else None, exchange * 1000, answered)
+
+
+def talk(
+    calls: list[tuple[int, int]], *, ask: int | None = None, offer: dict[int, tuple[int, int]] | None = None, uid: str = "C1",
+    client: str | None = "app", ends: str = "fin", died: bool = False,
+) -> Talk:  # fmt: skip
+    """A connection that asks (or not) and then sends these; with `died`, the last costs the connection."""
+    made = Talk(Identity(uid, "10.0.0.1", 40000, *SERVER))
+    steps = [(API_VERSIONS, ask), *calls] if ask is not None else list(calls)
+    for number, (key, version) in enumerate(steps, 1):
+        lost = died and number == len(steps)
+        made.opening.append(step(number, key, version, outcome="unanswered" if lost else "answered"))
+        use = made.uses.setdefault((client, key, version), Use(example=number, first_ns=number, last_ns=number))
+        use.count += 1
+        low, high = (offer or {}).get(key, (1 << 15, -1) if offer else (0, 1 << 15))
+        use.verdicts += Counter({ABOVE if version > high else BELOW if version < low else OK: 1})
+        if lost:
+            use.died, use.died_example = 1, number
+    if offer is not None:
+        made.offer = Offer(offer)
+    if ask is not None:
+        answer = Answer(0, ask, len(offer or ()), {}, made.offer)
+        made.asks.append(Ask(made.opening[0], answer))
+        made.asked = 1
+    made.line = {
+        "connection": uid, "client_ip": "10.0.0.1", "server_ip": SERVER[0], "server_port": SERVER[1], "began": "syn",
+        "ended": ends, "client_packets": 4, "server_packets": 4, "client_missing": 0, "server_missing": 0, "first_ns": 0,
+        "server_captured": 100, "server_framed": 100, "client_captured": 100, "phase": "kafka", "detail": None, "packets": 8,
+    }  # fmt: skip
+    return made
+
+
+def whole(*talks: Talk) -> Talks:
+    """A capture of these."""
+    made = Talks(Learner())
+    for one in talks:
+        made.talks[one.uid] = one
+        if one.offer is not None:
+            made.learner.offers[one.server] = one.offer
+            made.offers.setdefault(one.server, {})[id(one.offer)] = one.offer, f"{one.uid}.1"
+    return made
+
+
+def line(
+    phase: str, *, server_captured: int = 0, ended: str = "rst", detail: str | None = None, **more: object
+) -> dict[str, object]:
+    """A connection without an exchange."""
+    return {
+        "connection": "C9", "client_ip": "10.0.0.1", "server_ip": SERVER[0], "server_port": SERVER[1], "phase": phase,
+        "detail": detail, "began": "syn", "ended": ended, "packets": 8, "client_packets": 4, "server_packets": 4,
+        "client_captured": 100, "server_captured": server_captured, "client_missing": 0, "server_missing": 0,
+    } | more  # fmt: skip

@@ -1,0 +1,40 @@
+"""Clients: what each of them did."""
+
+from kcap.reports.clients import REPORT
+from kcap.reports.shape import Asked
+from tests.reports.made import exchange, report
+
+
+def test_a_client_in_one_row() -> None:
+    rows = [
+        exchange(exchange=1, took_ms=1, software_name="lib", software_version="1", principal="alice"),
+        exchange(exchange=2, took_ms=1, api="Produce", api_key=0, topics=["a"], topic_ids=[None], record_count=5,
+                 batch_count=1, records_bytes=90, codecs=["zstd"], magics=[2], producer_id=4, error="X"),
+        exchange(connection="C2", took_ms=1, api="Fetch", api_key=1, topics=["b", None], topic_ids=[None, "id"], group_id="g",
+                 record_count=7, throttle_time_ms=3),
+        exchange(connection="C2", exchange=2, outcome="unanswered"),
+        exchange(connection="C3", client_id=None, outcome="orphan", api=None, api_key=None),
+        exchange(connection="C4", client_id=None, took_ms=1),
+    ]  # fmt: skip
+    told = report(REPORT, rows)
+    first, second = told["rows"]
+    assert told["left_out"] == {"orphan": 1}
+    wanted = {
+        "client_ip": "10.0.0.1", "client_id": "app", "software_name": "lib", "software_version": "1", "connections": 2,
+        "requests": 4, "apis": ["Fetch", "Metadata", "Produce"], "topics_in": ["a"], "topics_out": ["b", "id"],
+        "groups": ["g"], "principals": ["alice"], "errors": 1, "throttled": 1, "unanswered": 1, "records_in": 5,
+        "records_out": 7, "bytes_in": 90, "codecs_in": ["zstd"], "magics_in": [2], "idempotent": True,
+    }  # fmt: skip
+    assert {name: first[name] for name in wanted} == wanted
+    assert (second["client_id"], second["requests"], second["topics_in"]) == (None, 1, [])
+
+
+def test_a_client_of_a_topic() -> None:
+    rows = [
+        exchange(exchange=1, took_ms=1, topics=["a", "b"], topic_ids=[None, None]),
+        exchange(exchange=2, took_ms=1),
+        exchange(exchange=3, outcome="orphan"),
+    ]
+    told = report(REPORT, rows, Asked(by=("topic", "client_id")))
+    assert [(row["topic"], row["client_id"], row["requests"]) for row in told["rows"]] == [("a", "app", 1), ("b", "app", 1)]
+    assert told["left_out"] == {"orphan": 1, "no_topic": 1}

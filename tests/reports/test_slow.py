@@ -1,0 +1,80 @@
+"""The slowest, and why: a row for each part that a latency can have."""
+
+from typing import Any
+
+import pytest
+
+from kcap.reports.shape import Asked, Row
+from kcap.reports.slow import LARGE_BYTES, REPORT, why
+from tests.reports.made import MS, exchange, report
+
+
+def slowest(rows: list[Row], **asked: Any) -> list[Row]:
+    told: list[Row] = report(REPORT, rows, Asked(**asked))["rows"]
+    return told
+
+
+def test_the_slowest_first_and_no_more_than_asked_for() -> None:
+    rows = [exchange(exchange=n, took_ms=took) for n, took in enumerate([3, 9, 5, 9], 1)]
+    assert [row["exchange"] for row in slowest(rows)] == ["C1.2", "C1.4", "C1.3", "C1.1"]
+    assert [row["exchange"] for row in slowest(rows, top=1)] == ["C1.2"]
+
+
+def test_the_blocker_is_named() -> None:
+    """The request that the broker worked on longest, of those that were there first and still unanswered."""
+    rows = [
+        exchange(exchange=1, at_ms=0, took_ms=2, service_ns=2 * MS),
+        exchange(exchange=2, at_ms=1, took_ms=80, service_ns=79 * MS, api="Produce"),
+        exchange(exchange=3, at_ms=1, took_ms=81, service_ns=1 * MS, queue_ns=80 * MS),
+        exchange(exchange=4, at_ms=3, took_ms=82, service_ns=2 * MS, queue_ns=80 * MS),
+    ]
+    found = {row["exchange"]: row for row in slowest(rows)}
+    assert found["C1.4"]["cause"] == "queue"
+    assert found["C1.4"]["why"] == "80.0ms in the queue behind C1.2 (Produce, which took 79.0ms)"
+
+
+def test_the_throttle_behind_a_mute_is_named() -> None:
+    rows = [
+        exchange(exchange=1, took_ms=1, throttle_time_ms=500),
+        exchange(exchange=2, at_ms=2, took_ms=490, muted_ns=480 * MS),
+    ]
+    assert slowest(rows)[0]["why"] == "480ms of broker's mute after a throttle by C1.1 (500 ms)"
+
+
+PARTS = {"rtt_ns": 0, "queue_ns": 0, "service_ns": 0, "long_poll_ns": 0, "throttle_ns": 0, "muted_ns": 0}
+CASES = {
+    "network": {"rtt_ns": 9}, "queue": {"queue_ns": 9}, "service": {"service_ns": 9},
+    "long_poll": {"service_ns": 9, "long_poll_ns": 8}, "throttle": {"service_ns": 9, "throttle_ns": 8},
+    "muted": {"service_ns": 9, "muted_ns": 8}, "unknown": {"service_ns": None},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("cause", CASES)
+def test_the_largest_part_is_the_cause(cause: str) -> None:
+    found, words = why(exchange(**PARTS | CASES[cause]), None, None)
+    assert found == cause
+    assert words
+
+
+def test_large_messages_and_waits_are_said() -> None:
+    service = PARTS | {"service_ns": 9 * MS}
+    assert "large message, 1.0 MiB" in why(exchange(response_bytes=LARGE_BYTES, **service), None, None)[1]
+    assert "replicas" in why(exchange(api="Produce", acks=-1, **service), None, None)[1]
+    assert "replicas" not in why(exchange(api="Produce", acks=1, **service), None, None)[1]
+    assert "members" in why(exchange(api="JoinGroup", **service), None, None)[1]
+
+
+def test_long_polls_stand_apart() -> None:
+    """Law: what waited for data for most of its time is left out and counted, unless it is asked for."""
+    rows = [exchange(exchange=1, took_ms=500, long_poll_ns=499 * MS), exchange(exchange=2, took_ms=500, long_poll_ns=10 * MS)]
+    told = report(REPORT, rows)
+    assert [row["exchange"] for row in told["rows"]] == ["C1.2"]
+    assert told["left_out"] == {"long_poll": 1}
+    assert len(slowest(rows, long_polls=True)) == 2
+
+
+def test_the_oldest_without_an_answer_stand_beside() -> None:
+    rows = [exchange(exchange=n, outcome="unanswered", reason="fin", age_ns=n) for n in (1, 3, 2)]
+    told = report(REPORT, rows)
+    assert told["rows"] == []
+    assert [row["age_ns"] for row in told["unanswered"]] == [3, 2, 1]

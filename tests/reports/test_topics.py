@@ -1,0 +1,55 @@
+"""Topics: who writes and reads what, as the recorded programs counted it themselves."""
+
+from pathlib import Path
+
+import pytest
+
+from kcap.errors import UsageError
+from kcap.reports.run import run
+from kcap.reports.shape import Asked
+from kcap.reports.source import Given
+from kcap.reports.topics import REPORT
+from tests.reports.made import exchange, partition, report
+
+
+def test_what_the_programs_logged(pcaps: Path) -> None:
+    """117 records written and read twice, by clients of 0.8 in format 0: 26 bytes of overhead a message."""
+    told = run(REPORT, Given([str(pcaps / "kafka-0.8-clients.pcap")]), Asked())
+    (row,) = told["rows"]
+    assert (row["topic"], row["records_in"], row["records_out"]) == ("orders-10", 117, 234)
+    assert row["produce_clients"] == ["app-k8-np", "app-k8-op"]
+    assert row["fetch_clients"][0] == "app-k8-sc"
+    assert (row["magics"], row["codecs"]) == ([0], ["gzip", "lz4", "none", "snappy"])
+    assert row["format_bytes_in"] == 26 * 117
+    assert {lag["group_id"] for lag in told["lags"]} == {"billing.grp50"}
+
+
+def test_sums_and_lag() -> None:
+    rows = [
+        exchange(exchange=1, took_ms=1, api="Produce", api_key=0, client_id="p"),
+        exchange(exchange=2, took_ms=1, api="Fetch", api_key=1, client_id="c"),
+        exchange(exchange=3, took_ms=1, api="OffsetCommit", api_key=8, client_id="c", group_id="g"),
+        exchange(exchange=4, took_ms=1),
+    ]
+    parts = [
+        partition(exchange=1, topic="t", records=4, batches=2, bytes=200, codec="none", magic=2, producer_id=1),
+        partition(exchange=1, topic="t", partition=1, records=2, batches=1, bytes=100, codec="lz4", magic=2),
+        partition(exchange=2, topic="t", api_key=1, records=3, batches=1, bytes=90, high_watermark=10, lag=6),
+        partition(exchange=3, topic="t", api_key=8, committed_offset=7, group_id="g"),
+    ]
+    told = report(REPORT, rows, None, parts)
+    (row,) = told["rows"]
+    wanted = {
+        "topic": "t", "produce_clients": ["p"], "fetch_clients": ["c"], "groups": ["g"], "produce_requests": 1,
+        "fetch_requests": 1, "records_in": 6, "bytes_in": 300, "records_out": 3, "bytes_out": 90, "codecs": ["lz4", "none"],
+        "magics": [2], "lag_max": 6, "records_per_batch_in": 2.0, "bytes_per_batch_in": 100.0, "format_bytes_in": 61 * 3,
+    }  # fmt: skip
+    assert {name: row[name] for name in wanted} == wanted
+    assert told["left_out"] == {"no_partitions": 1}
+    assert [lag["lag"] for lag in told["lags"]] == [3]
+    assert [(place["partition"], place["bytes_in"]) for place in told["partitions"]] == [(0, 200), (1, 100)]
+
+
+def test_a_saved_table_needs_its_partitions() -> None:
+    with pytest.raises(UsageError, match="--table partitions"):
+        report(REPORT, [exchange(took_ms=1)])
