@@ -5,7 +5,7 @@ the nanosecond.
 """
 
 from struct import pack
-from typing import BinaryIO
+from typing import Protocol
 
 from kcap.capture import blocks
 from kcap.errors import OutputError
@@ -15,10 +15,16 @@ SNAPLEN = 262144
 """What tcpdump writes when it was not told to cut; larger packets are written whole."""
 
 
+class Stream(Protocol):
+    """Takes bytes."""
+
+    def write(self, data: bytes, /) -> object: ...
+
+
 class PcapWriter:
     """A pcap file of one link type."""
 
-    def __init__(self, stream: BinaryIO, link: int, snaplen: int = SNAPLEN) -> None:
+    def __init__(self, stream: Stream, link: int, snaplen: int = SNAPLEN) -> None:
         self._stream = stream
         self._link = link
         stream.write(pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, snaplen, link))
@@ -30,7 +36,7 @@ class PcapWriter:
         seconds, fraction = divmod(max(time_ns, 0), SECOND_NS)
         self._stream.write(pack("<IIII", seconds & 0xFFFFFFFF, fraction, len(data), max(wire, len(data))) + data)
 
-    def moves_to(self, stream: BinaryIO) -> None:
+    def moves_to(self, stream: Stream) -> None:
         """What comes goes to this stream, which goes on where the one before ended."""
         self._stream = stream
 
@@ -38,7 +44,7 @@ class PcapWriter:
 class PcapngWriter:
     """A pcapng file of one section, with an interface for each link type."""
 
-    def __init__(self, stream: BinaryIO, comment: str = "") -> None:
+    def __init__(self, stream: Stream, comment: str = "") -> None:
         self._stream = stream
         self._interfaces: dict[int, int] = {}
         options = option(4, b"kcap") + (option(blocks.OPTION_COMMENT, comment.encode()) if comment else b"")

@@ -1,0 +1,158 @@
+"""`kcap cut`: the packets of the exchanges that a filter selects, as a capture that Wireshark opens."""
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import click
+
+from kcap.cli.options import analyzer_options, filters, inputs, paths_of
+from kcap.cli.passes import FORMS, Passes, counted, only_plain, unreadable
+from kcap.errors import UsageError
+
+if TYPE_CHECKING:
+    from kcap.analyzer import Options
+    from kcap.evidence.cutting import Cut
+    from kcap.evidence.rewriting import Rewritten
+
+MADE: Final = "cut"
+
+
+class Changes(NamedTuple):
+    """What is done to the packets."""
+
+    redact: bool = False
+    key: str | None = None
+
+    def __bool__(self) -> bool:
+        return self.redact or self.key is not None
+
+
+@click.command("cut", short_help="The packets of the exchanges that a filter selects.")
+@inputs
+@filters
+@click.option(
+    "-o", "-w", "--output", metavar="FILE", required=True, help="Write there; the name says pcap or pcapng. - is stdout."
+)
+@click.option("-F", "--format", "form", type=click.Choice(FORMS), help="The file's format, whatever its name says.")
+@click.option("--connection", "whole", is_flag=True, help="Whole connections of the exchanges, not their packets alone.")
+@click.option("--redact", is_flag=True, help="Zero record keys and values, secrets, and whatever could not be read.")
+@click.option(
+    "--anonymize", "key", metavar="KEY", help="Other addresses, clients, groups, topics, hosts: the same for the same key."
+)
+@click.option("--allow-empty", is_flag=True, help="Write a file without packets where nothing matches.")
+def run(
+    files: tuple[str, ...],
+    more_files: tuple[str, ...],
+    decode_as: tuple[str, ...],
+    not_kafka: tuple[int, ...],
+    tls_keylog: str | None,
+    only: str,
+    output: str,
+    form: str | None,
+    whole: bool,
+    redact: bool,
+    key: str | None,
+    allow_empty: bool,
+) -> int:
+    """Writes the packets of the exchanges that -Y selects, each once, in the capture's order.
+
+    \b
+    kcap cut incident.pcapng -Y "api == Fetch and latency > 1s" -o slow.pcapng
+    kcap cut *.pcap -Y 'client_id == "billing"' --connection -o billing.pcap
+    kcap cut incident.pcap -Y "error != NONE" --redact --anonymize "$KEY" -o send.pcapng
+
+    Kept are the packets that carry the requests and responses and the bare ACKs between, the connection's first packet and its
+    handshake, and how it ended where something was not answered. The part is read again before it appears: where its rows would
+    not be those of the whole, what they rest on comes along (the connection's first exchange, the exchange that told a topic's
+    name, at last the whole connection). Rows beside those that were selected are counted on stderr.
+
+    pcapng keeps interfaces, comments, names and TLS secrets of pcapng input; pcap has room for one link type and none of these.
+    --redact zeroes keys, values and header values of records, passwords, tokens, sensitive configs, and every byte that was not
+    read as part of a message; TLS secrets stay behind. Lengths stay, checksums are made right (TCP, IP, CRCs of batches). The
+    records of compressed batches are zeroed whole: they do not inflate any more. --anonymize maps addresses (keeping prefixes),
+    and every text in messages that is not a name of Kafka's own, to others of the same length; it leaves records alone, so use
+    both. IP fragments and tunnelled packets stay out where they cannot be changed safely.
+
+    Without -Y all exchanges are kept. Input that is no file is held in a temporary file, for it is read more than once.
+    """
+    if tls_keylog is not None:
+        raise UsageError("--tls-keylog does not go into the file; editcap --inject-secrets puts it there")
+    options = analyzer_options(decode_as, not_kafka)
+    if key is not None and not key:
+        raise UsageError("--anonymize takes a key of at least one character")
+    changes = Changes(redact, key)
+    return cut_out(paths_of(files, more_files), options, only, output, form, changes, whole=whole, allow_empty=allow_empty)
+
+
+def cut_out(
+    paths: list[str],
+    options: "Options",
+    only: str,
+    output: str,
+    form: str | None,
+    changes: Changes,
+    *,
+    whole: bool,
+    allow_empty: bool,
+) -> int:
+    """Cuts, says what was cut; the exit code."""
+    from kcap.cli.lean import load_arrow
+
+    load_arrow()
+    from kcap.cli.output import place
+    from kcap.evidence.cutting import cut
+    from kcap.evidence.naming import Names
+    from kcap.evidence.rewriting import Rewriter
+    from kcap.evidence.scratch import hand_over, kept, scratch
+    from kcap.session import Capture
+
+    Capture(paths, options).filter(only)  # a fault of the filter is told before anything is read
+    only_plain(output)
+    comment = f"kcap cut{f' -Y {only!r}' if only else ''}{' --connection' if whole else ''}"
+    rewritten: Rewritten | None = None
+    with scratch(output) as folder, Passes() as passes:
+        capture = Capture(kept(paths, folder), options).filter(only)
+        made = f"{folder}/{MADE}"
+        done = cut(capture, made, form, named=output, whole=whole, comment=comment, watch=passes.step, empty=allow_empty)
+        if done.packets or allow_empty:
+            with place(output) as sink:
+                if changes and done.packets:
+                    names = Names(changes.key) if changes.key is not None else None
+                    rewriter = Rewriter(made, options, redact=changes.redact, names=names)
+                    rewritten = rewriter.write(sink, done.form, "" if names else comment)
+                else:
+                    hand_over(made, sink)
+    tell(done, output, written=bool(done.packets) or allow_empty)
+    if rewritten is not None:
+        tell_changes(rewritten)
+    return unreadable(done.picked.failed)
+
+
+def tell(done: "Cut", output: str, *, written: bool) -> None:
+    """What was cut, on stderr."""
+    from kcap.cli.main import say
+
+    rows = done.picked.rows
+    if not rows:
+        what = "no exchange matches" if done.picked.kafka else "no Kafka found"
+        say(f"{what}; {'a file without packets was written' if written else f'{output} was not written'}")
+        return
+    said = f"{counted(rows, 'exchange')} of {counted(len(done.picked.chosen), 'connection')}, {counted(done.packets, 'packet')}"
+    if done.verdict.beside > 0:
+        said += f"; {counted(done.verdict.beside, 'exchange')} beside them share their packets or are what they rest on"
+    if done.widened:
+        said += f"; {counted(done.widened, 'connection')} kept whole, for parts of them would not read the same"
+    say(said)
+    if done.verdict.rows:
+        say(f"{counted(done.verdict.rows, 'row')} will not read quite as in the whole capture")
+    if done.lost:
+        say(f"pcap has no room for {done.lost}; pcapng keeps them")
+
+
+def tell_changes(done: "Rewritten") -> None:
+    """What was done to the packets, on stderr."""
+    from kcap.cli.main import say
+
+    if done.compressed:
+        say(f"compressed batches whose records are zeros that do not inflate any more: {done.compressed:,}")
+    if done.left_out:
+        say(f"{counted(done.left_out, 'packet')} could not be changed safely and stayed out")

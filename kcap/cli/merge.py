@@ -1,0 +1,40 @@
+"""`kcap merge`: several captures as one file, in time order."""
+
+import click
+
+from kcap.cli.passes import FORMS, counted, only_plain, unreadable
+from kcap.errors import UsageError
+
+
+@click.command("merge", short_help="Several captures as one file.")
+@click.argument("files", metavar="FILE...", nargs=-1)
+@click.option("-r", "more_files", metavar="FILE", multiple=True, help="Another capture, as tshark users type it.")
+@click.option(
+    "-o", "-w", "--output", metavar="FILE", required=True, help="Write there; the name says pcap or pcapng. - is stdout."
+)
+@click.option("-F", "--format", "form", type=click.Choice(FORMS), help="The file's format, whatever its name says.")
+def run(files: tuple[str, ...], more_files: tuple[str, ...], output: str, form: str | None) -> int:
+    """Writes all packets of the FILEs into one, in the order of their times; of equal times the file that comes first by name.
+
+    \b
+    kcap merge broker1.pcap broker2.pcap -o both.pcap
+    kcap merge ring/ -o ring.pcapng
+
+    The packets of each FILE keep their order. FILEs of several link types need pcapng, which also keeps the interfaces,
+    comments, names, TLS secrets and drop counts of pcapng input. The name of -o says the format, or else what the input needs.
+    """
+    from kcap.cli.main import say
+    from kcap.cli.output import place
+    from kcap.evidence.merging import merge
+
+    paths = [*files, *more_files]
+    if not paths:
+        raise UsageError("no capture given; name a file, or - for standard input")
+    only_plain(output)
+    with place(output) as sink:
+        packets, failed = merge(paths, output, form, sink)
+    if not packets:
+        say("no packets")
+    else:
+        say(counted(packets, "packet"))
+    return unreadable(failed)

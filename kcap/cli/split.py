@@ -1,0 +1,93 @@
+"""`kcap split`: one capture as several files, by connections or by time."""
+
+import os
+import re
+from typing import Final
+
+import click
+
+from kcap.cli.options import analyzer_options, inputs, paths_of
+from kcap.cli.passes import FORMS, Passes, counted, only_plain, unreadable
+from kcap.errors import OutputError, UsageError
+
+DURATION: Final = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|min|h|d)?")
+UNITS_NS: Final = {
+    "ms": 10**6, "s": 10**9, "m": 60 * 10**9, "min": 60 * 10**9, "h": 3600 * 10**9, "d": 86400 * 10**9, None: 10**9,
+}  # fmt: skip
+
+
+@click.command("split", short_help="One capture as several files.")
+@inputs
+@click.option("--by-connection", "size", metavar="N", type=click.IntRange(1), help="N connections a file.")
+@click.option("--by-time", "every", metavar="60s", help="A file for each such interval: 500ms, 60s, 5m, 1h.")
+@click.option("-o", "-w", "--output", "prefix", metavar="PREFIX", required=True, help="What the names begin with.")
+@click.option("-F", "--format", "form", type=click.Choice(FORMS), help="The files' format.")
+def run(
+    files: tuple[str, ...],
+    more_files: tuple[str, ...],
+    decode_as: tuple[str, ...],
+    not_kafka: tuple[int, ...],
+    tls_keylog: str | None,  # noqa: ARG001
+    size: int | None,
+    every: str | None,
+    prefix: str,
+    form: str | None,
+) -> int:
+    """Writes the packets of FILEs, taken as one capture, into several files.
+
+    \b
+    kcap split big.pcap --by-connection 1 -o conn         conn_00001.pcap, conn_00002.pcap, ...
+    kcap split big.pcap --by-connection 500 -o part.pcap  part_00001.pcap with connections 1 to 500, ...
+    kcap split ring/ --by-time 60s -o minute              minute_00001_20261121060000.pcap, ...
+
+    --by-connection N puts N TCP connections into each file, in the order of their first packets (as tcp.stream counts them),
+    and never one connection into two; N = 1 is a file a connection, as SplitCap makes them. Packets of no connection are in
+    PREFIX_rest. --by-time cuts at equal distances from the first packet, as editcap -i does: connections then go over from one
+    file to the next (kcap reads such a set as one capture again). A PREFIX that ends in .pcap or .pcapng says the format.
+    """
+    from kcap.capture.copying import form_of
+    from kcap.cli.main import say
+    from kcap.evidence.merging import looks
+    from kcap.evidence.scratch import kept, scratch
+    from kcap.evidence.splitting import name_of, split_by_connection, split_by_time
+    from kcap.session import Capture
+
+    if (size is None) == (every is None):
+        raise UsageError("say how to split: --by-connection N or --by-time 60s")
+    every_ns = None if every is None else duration(every)
+    only_plain(prefix)
+    paths, options = paths_of(files, more_files), analyzer_options(decode_as, not_kafka)
+    with scratch(prefix) as folder, Passes() as passes:
+        inputs_ = kept(paths, folder)
+        chosen = form_of(prefix, form, looks(inputs_))
+        if size is not None:
+            parts, failed = split_by_connection(Capture(inputs_, options), chosen, folder, size, passes.step)
+        else:
+            assert every_ns is not None
+            parts, failed = split_by_time(inputs_, chosen, folder, every_ns)
+        parts.sort(key=lambda part: part.number)
+        for part in parts:
+            move(part.path, name_of(prefix, part, chosen, timed=every is not None))
+    packets = sum(part.packets for part in parts)
+    say(f"{counted(packets, 'packet')} in {counted(len(parts), 'file')}" if parts else "no packets; nothing was written")
+    return unreadable(failed)
+
+
+def duration(text: str) -> int:
+    """Nanoseconds. Raises UsageError for what is no duration above 0."""
+    match = DURATION.fullmatch(text.strip())
+    found = round(float(match[1]) * UNITS_NS[match[2]]) if match is not None else 0
+    if not found:
+        raise UsageError(f"--by-time {text!r} is no duration; it is written 60s, 500ms, 5m or 1h")
+    return found
+
+
+def move(made: str, name: str) -> None:
+    """Gives a file its name. Raises OutputError where it cannot have it."""
+    try:
+        mask = os.umask(0o077)
+        os.umask(mask)
+        os.chmod(made, 0o666 & ~mask)
+        os.replace(made, name)
+    except OSError as error:
+        raise OutputError(f"{name}: {(error.strerror or str(error)).lower()}") from None
