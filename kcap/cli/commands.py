@@ -31,5 +31,9 @@ COMMANDS: Final = {
     ),
     "topics": Entry("kcap.cli.topics", "Who writes and reads which topic: records, bytes, batches, formats, lag."),
     "clients": Entry("kcap.cli.clients", "Who the clients are: software, users, groups, what they ask for, write and read."),
+    "versions": Entry("kcap.cli.versions", "Version negotiation: clients, brokers, upgrade readiness, diagnoses."),
+    "cut": Entry("kcap.cli.cut", "The packets of the exchanges that a filter selects, as a capture for Wireshark."),
+    "split": Entry("kcap.cli.split", "One capture as several files, by connections or by time."),
+    "merge": Entry("kcap.cli.merge", "Several captures as one file, in time order."),
 }
 """In the order of the help."""

@@ -1,0 +1,100 @@
+"""`kcap versions`: who speaks which versions, with whom, and what breaks on another release."""
+
+import json
+import sys
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from kcap.cli.options import analyzer_options, filters, inputs, paths_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+FORMS: Final = ("table", "json", "markdown", "html")
+FAILED: Final = 1
+"""Exit code where --fail-on is met."""
+
+
+@click.command("versions", short_help="Version negotiation: clients, brokers, upgrade readiness, diagnoses.")
+@inputs
+@filters
+@click.option(
+    "--target", metavar="RELEASE", default="newest", help="The release that clients shall work with. Default: the newest."
+)
+@click.option(
+    "--fail-on", type=click.Choice(("removed", "deprecated")), help="Exit 1 where a client uses what the target has not."
+)
+@click.option("--connection", metavar="UID", help="The story of one connection.")
+@click.option("--format", "form", type=click.Choice(FORMS), help="How it is told. Default: table, or what the name of -o says.")
+@click.option("-o", "--output", metavar="FILE", help="Write there; the file appears when it is whole.")
+def run(
+    files: tuple[str, ...],
+    more_files: tuple[str, ...],
+    decode_as: tuple[str, ...],
+    not_kafka: tuple[int, ...],
+    tls_keylog: str | None,
+    only: str,
+    target: str,
+    fail_on: str | None,
+    connection: str | None,
+    form: str | None,
+    output: str | None,
+) -> int:
+    """Which client speaks which versions with which broker, what breaks on another release of Kafka (--target), and why
+    connections failed. With --connection, the negotiation of one connection step by step.
+    """
+    from kcap.cli.output import no_kafka, place, report_failed
+    from kcap.cli.progress import Progress
+    from kcap.cli.report_text import style_of
+    from kcap.errors import UsageError
+    from kcap.reports.readiness import release_of
+    from kcap.reports.talks import gather
+    from kcap.reports.versions import fails, report, whos
+    from kcap.reports.versions_pages import html, markdown
+    from kcap.session import Capture
+
+    release = release_of(target)
+    form = form or form_of(output)
+    if connection is not None and form not in ("table", "json"):
+        raise UsageError("the story of one connection is told as table or json")
+    capture = Capture(paths_of(files, more_files), analyzer_options(decode_as, not_kafka), tls_keylog)
+    capture = capture.filter(only) if only else capture
+    reading = capture.read(keep_connections=True)
+    with Progress(reading, shown=True) as progress:
+        reading.watch = progress.step
+        talks = gather(reading, capture.only)
+    names = [file.name for file in reading.capture_files]
+    made = report(talks, names, release)
+    told: dict[str, Any] = made
+    if connection is not None:
+        from kcap.cli.versions_text import story as tell
+        from kcap.reports.story import of
+
+        told = of(talks, connection, whos(talks), made["diagnoses"])
+        told = {"report": "versions", "captures": names, "rows": told["apis"], "left_out": {}, "story": told}
+        forms: dict[str, Callable[[], str]] = {"table": lambda: "\n".join(tell(told["story"], style_of(output))) + "\n"}
+    else:
+        from kcap.cli.versions_text import report as tell_all
+
+        forms = {
+            "table": lambda: "\n".join(tell_all(made, style_of(output))) + "\n",
+            "markdown": lambda: markdown(made),
+            "html": lambda: html(made),
+        }
+    text = json.dumps(told, ensure_ascii=False) + "\n" if form == "json" else forms[form]()
+    with place(output) as sink:
+        sink.write(text.encode("utf-8", "replace"))
+    sys.stdout.flush()
+    if not reading.analyzer.kafka_connections:
+        from kcap.cli.main import say
+
+        say(no_kafka(reading))
+    code = report_failed(reading)
+    return code or (FAILED if fail_on is not None and fails(made, fail_on) else 0)
+
+
+def form_of(output: str | None) -> str:
+    """The form that the output's name says."""
+    suffixes = {".json": "json", ".md": "markdown", ".html": "html", ".htm": "html"}
+    return next((form for suffix, form in suffixes.items() if (output or "").lower().endswith(suffix)), "table")

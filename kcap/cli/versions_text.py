@@ -1,0 +1,170 @@
+"""The versions report on a terminal.
+
+In: the report's plain values, or a connection's story. Out: lines. Law: no line is wider than the terminal, long words apart.
+"""
+
+from collections import Counter
+from typing import Any, Final
+
+from kcap.cli.report_text import Column, Style, lines, number, words, wrapped
+from kcap.reports.shape import instant
+from kcap.reports.versions_pages import WHAT, features, releases, software, span, summary
+from kcap.table.grid import clean, duration
+
+Row = dict[str, Any]
+APIS_SHOWN: Final = 4
+SECOND: Final = 1_000_000_000
+SAME_KIND: Final = 3
+"""Diagnoses of one kind that are told in full."""
+EXPLAINED: Final = 20
+"""Clients whose verdict or library is explained; the other forms tell all."""
+INDENT: Final = "    "
+
+
+def clock(time_ns: int) -> str:
+    """`11-21 07:43:12` in UTC."""
+    return instant(time_ns, SECOND)[5:19].replace("T", " ")
+
+
+def worst_apis(row: Row) -> str:
+    """The APIs of a client worth a look: those that are gone first, then those with a verdict, then the busiest."""
+    some = sorted(row["apis"], key=lambda a: (not a["removed_in"], set(a["verdicts"]) <= {"ok"}, -a["count"]))[:APIS_SHOWN]
+    text = " ".join(f"{a['api']} {span(a['min'], a['max'])}" + ("!" if a["removed_in"] else "") for a in some)
+    return text + (" ..." if len(row["apis"]) > APIS_SHOWN else "")
+
+
+def removed(row: Row) -> str:
+    """The first release that drops something the client uses."""
+    some = [a["removed_in"] for a in row["apis"] if a["removed_in"]]
+    return min(some, key=lambda text: [int(part) for part in text.split(".")]) if some else ""
+
+
+def verdicts(row: Row) -> str:
+    """Verdicts other than ok, with their counts."""
+    total: dict[str, int] = {}
+    for api in row["apis"]:
+        for name, count in api["verdicts"].items():
+            total[name] = total.get(name, 0) + count
+    return " ".join(f"{name}:{count:,}" for name, count in total.items() if name != "ok") or ("ok" if total else "-")
+
+
+def clients_of(target: str) -> list[Column]:
+    """The client table."""
+    return [
+        Column("client", lambda r: words(r["client_ip"]), False),
+        Column("client id", lambda r: words(r["client_id"]), False),
+        Column("software", lambda r: clean(software(r)), False),
+        Column(f"works with {target}", lambda r: r["works_with_target"], False),
+        Column("gone in", removed, False, 1),
+        Column("conns", lambda r: number(r["connections"]), True, 2),
+        Column("requests", lambda r: number(r["count"]), True, 1),
+        Column("verdicts", verdicts, False, 3),
+        Column("APIs (! = gone)", worst_apis, False, 4),
+        Column("first seen", lambda r: clock(r["first_ns"]), False, 6),
+        Column("last seen", lambda r: clock(r["last_ns"]), False, 5),
+    ]
+
+
+AGAINST: Final = [
+    Column("what", lambda r: WHAT[r["what"]], False),
+    Column("client", lambda r: words(r["client_ip"]), False, 2),
+    Column("client id", lambda r: words(r["client_id"]), False),
+    Column("API", lambda r: f"{r['api']} v{r['version']}", False),
+    Column("requests", lambda r: number(r["count"]), True),
+    Column("example", lambda r: r["example"], True),
+    Column("why", lambda r: clean(r["why"]), False, 1),
+]
+BROKERS: Final = [
+    Column("broker", lambda r: f"{r['server_ip']}:{r['server_port']}", False),
+    Column("node", lambda r: words(r["broker_id"]), True),
+    Column("role", lambda r: r["role"], False),
+    Column("release", releases, False),
+    Column("mode", lambda r: words(r["mode"]), False, 2),
+    Column("APIs", lambda r: number(len(r["apis"])), True, 2),
+    Column("features", features, False, 3),
+    Column("evidence", lambda r: clean(r["why"]), False, 1),
+]
+
+
+def report(made: Row, style: Style) -> list[str]:
+    """All of it."""
+    out: list[str] = []
+    if made["diagnoses"]:
+        out.append(style.bold("diagnoses"))
+        told_of: Counter[str] = Counter()
+        for row in made["diagnoses"]:
+            told_of[row["kind"]] += 1
+            if told_of[row["kind"]] > SAME_KIND:
+                continue
+            text = f"{row['level']}: {row['kind']}: {clean(row['sentence'])}"
+            told = wrapped(text, style.width, INDENT)
+            out += [style.red(line) if row["level"] == "error" else line for line in told]
+            out += wrapped(f"{INDENT}-> {row['advice']} ({row['example']})", style.width, INDENT + "   ")
+        more = {kind: count - SAME_KIND for kind, count in told_of.items() if count > SAME_KIND}
+        out += wrapped("".join(f"{count} more of {kind}; " for kind, count in more.items()).rstrip("; "), style.width)
+        out.append("")
+    brokers = [row for row in made["clients"] if row["is_broker"]]
+    clients = [row for row in made["clients"] if not row["is_broker"]]
+    if clients:
+        out += [*wrapped(summary(made), style.width), ""]
+        out += [
+            style.bold("clients"),
+            *lines(clients, clients_of(made["target"]), style, lambda r: r["works_with_target"] == "no"),
+        ]
+        unclear = [
+            row for row in clients if row["works_with_target"] != "yes" or row["guessed"] or row["software_name"] is None
+        ]
+        for row in unclear[:EXPLAINED]:
+            out += wrapped(
+                f"  {words(row['client_id'])}: {clean(row['works_why'])}. Library: {clean(row['why'])}.", style.width, INDENT
+            )
+        out.append("")
+    if brokers:
+        out += [
+            style.dim(
+                f"{len(brokers)} clients are brokers themselves: {', '.join(words(row['client_id']) for row in brokers)}"[
+                    : style.width
+                ]
+            ),
+            "",
+        ]
+    against = [row for row in made["readiness"] if row["would_change"] is not True]
+    replaced = len(made["readiness"]) - len(against)
+    if made["readiness"]:
+        out += [style.bold(f"what Kafka {made['target']} has against them")]
+        out += lines(against, AGAINST, style, lambda r: r["would_change"] is False)
+        if replaced:
+            out.append(f"{replaced} more versions that clients replace by themselves")
+        out.append("")
+    if made["brokers"]:
+        out += [style.bold("brokers"), *lines(made["brokers"], BROKERS, style, lambda r: bool(r["vendor_suspected"]))]
+    return out
+
+
+def story(told: Row, style: Style) -> list[str]:
+    """One connection."""
+    who = f"client {words(told.get('client_id'))} of {told['client_ip']}"
+    library = f", {'probably ' if told.get('guessed') else ''}{clean(told['software'])}" if told.get("software") else ""
+    head = f"{told['connection']}: {who}{library}, with {told['server']}"
+    out = [style.bold(line) for line in wrapped(head, style.width, INDENT)]
+    if told.get("midstream"):
+        out.append("it had begun before the capture")
+    for step in told["steps"]:
+        at = duration(step["at_ns"]) if step["at_ns"] is not None else ""
+        out += wrapped(f"{at:>9}  {step['exchange'].rpartition('.')[2]:>4}  {clean(step['text'])}", style.width, " " * 17)
+    if told["lost_ns"]:
+        out.append(f"time lost to questions in vain: {duration(told['lost_ns'])}")
+    if told["apis"]:
+        columns = [
+            Column("API", lambda r: words(r["api"] or r["api_key"]), False),
+            Column("used", lambda r: " ".join(f"{v}({c})" for v, c in r["versions"].items()), False),
+            Column("offered", lambda r: span(*r["offered"]) if r["offered"] else "none", False),
+            Column("verdict", lambda r: words(r["verdict"]), False),
+            Column("gone in", lambda r: r["removed_in"] or "", False, 1),
+            Column("several versions", lambda r: "yes" if r["downgraded"] else "", False, 2),
+        ]
+        out += ["", *lines(told["apis"], columns, style, lambda r: r["verdict"] in ("above_broker_max", "below_broker_min"))]
+    for row in told["diagnoses"]:
+        out += ["", *wrapped(f"{row['level']}: {clean(row['sentence'])}", style.width, INDENT)]
+        out += wrapped(f"{INDENT}-> {row['advice']}", style.width, INDENT + "   ")
+    return out

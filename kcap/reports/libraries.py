@@ -1,0 +1,155 @@
+"""Client libraries as their requests show them: tables, no code.
+
+Where an entry is from: the recordings of these libraries against brokers of several releases, and the libraries' sources. A
+profile holds the versions that a library uses where the broker allows them; with an older broker it uses the broker's last.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+from kcap.schema.registry import api_key
+
+FAMILIES: Final = {
+    "apache-kafka-java": "apache-kafka-java", "librdkafka": "librdkafka", "confluent-kafka-python": "librdkafka",
+    "confluent-kafka-go": "librdkafka", "confluent-kafka-dotnet": "librdkafka", "confluent-kafka-javascript": "librdkafka",
+    "node-rdkafka": "librdkafka", "rdkafka-ruby": "librdkafka", "kgo": "franz-go", "kadm": "franz-go", "franz-go": "franz-go",
+    "sarama": "sarama", "kafka-python": "kafka-python", "aiokafka": "aiokafka", "kafkajs": "kafkajs",
+    "platformatic-kafka": "platformatic", "kafka-go": "kafka-go", "kafka-node": "kafka-node", "dekaf": "dekaf",
+    "rskafka": "rskafka",
+}  # fmt: skip
+"""What a client calls itself (KIP-511) -> the library that speaks for it."""
+RDKAFKA: Final = "rdkafka"
+"""Stands in the version that a binding of librdkafka tells: `2.16.1-rdkafka-2.16.0`."""
+
+NAMES_OF_IDS: Final = (
+    ("kafka-python-", "kafka-python"), ("aiokafka-", "aiokafka"), ("rdkafka", "librdkafka"), ("sarama", "sarama"),
+    ("kafkajs", "kafkajs"), ("kafka-node-client", "kafka-node"), ("producer-", "apache-kafka-java"),
+    ("consumer-", "apache-kafka-java"), ("adminclient-", "apache-kafka-java"), ("kgo", "franz-go"),
+)  # fmt: skip
+"""How a client id begins that a library gives where the user gives none -> the library."""
+
+
+def keyed(text: str) -> dict[int, tuple[int, ...]]:
+    """`Metadata 6 8, Produce 8` as API key -> versions."""
+    out = {}
+    for part in text.split(","):
+        name, *versions = part.split()
+        key = api_key(name)
+        assert key is not None, name
+        out[key] = tuple(map(int, versions))
+    return out
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """The versions a library uses."""
+
+    family: str
+    releases: str
+    """As far as they are told apart."""
+    asks: int | None
+    """Version of its ApiVersions request; None where it does not ask."""
+    versions: dict[int, tuple[int, ...]]
+    opening: tuple[str, ...] = ()
+    """A run of requests that one of its connections begins with; nothing where any will do."""
+
+
+PROFILES: Final = (
+    Profile("kafkajs", "1.15-2.2", 2, keyed(
+        "Produce 7, Fetch 11, ListOffsets 3, Metadata 6, OffsetCommit 5, OffsetFetch 4, FindCoordinator 2, JoinGroup 5, "
+        "Heartbeat 3, LeaveGroup 3, SyncGroup 3, DescribeGroups 2, ListGroups 2, CreateTopics 3, DeleteTopics 1, "
+        "DeleteRecords 1, InitProducerId 1, AddPartitionsToTxn 1, AddOffsetsToTxn 1, EndTxn 1, TxnOffsetCommit 1, "
+        "DescribeAcls 1, CreateAcls 1, DeleteAcls 1, DescribeConfigs 2, AlterConfigs 1, CreatePartitions 1, DeleteGroups 1, "
+        "SaslHandshake 1, SaslAuthenticate 1"
+    )),
+    Profile("kafka-go", "0.4", 0, keyed(
+        "Produce 8, Fetch 10, ListOffsets 1 5, Metadata 1 6 8, OffsetCommit 2 7, OffsetFetch 1 5, FindCoordinator 0 2, "
+        "JoinGroup 1 2 7, Heartbeat 0 3, LeaveGroup 0 3 4, SyncGroup 0 3 4, DescribeGroups 0 5, ListGroups 0 2, "
+        "CreateTopics 0 5, DeleteTopics 1 3, DescribeConfigs 3, ApiVersions 0 2, SaslHandshake 0 1, SaslAuthenticate 0 1, "
+        "InitProducerId 0 4"
+    )),
+    Profile("kafka-go", "0.2", 0, keyed(
+        "Produce 7, Fetch 10, ListOffsets 1, Metadata 1, OffsetCommit 2, OffsetFetch 1, FindCoordinator 0, JoinGroup 1, "
+        "Heartbeat 0, LeaveGroup 0, SyncGroup 0, CreateTopics 0, DeleteTopics 0 1"
+    )),
+    Profile("kafka-node", "3-5", 0, keyed(
+        "Produce 2, Fetch 2, ListOffsets 0, Metadata 0 1, OffsetCommit 2, OffsetFetch 1, FindCoordinator 0, JoinGroup 0, "
+        "Heartbeat 0, LeaveGroup 0, SyncGroup 0, CreateTopics 1, DescribeGroups 0, ListGroups 0, DescribeConfigs 1"
+    )),
+    Profile("kafka-python", "1.4-2.0", 0, keyed(
+        "Produce 3 7, Fetch 4, ListOffsets 1, Metadata 0 1 5, OffsetCommit 2, OffsetFetch 1 3, FindCoordinator 0 1, "
+        "JoinGroup 2, "
+        "Heartbeat 1, LeaveGroup 1, SyncGroup 1, CreateTopics 3, DeleteTopics 3, DescribeGroups 3, ListGroups 1 2, "
+        "DescribeConfigs 2, CreatePartitions 1, DescribeAcls 1, CreateAcls 1, DeleteAcls 1, AlterConfigs 1, SaslHandshake 1"
+    ), ("ApiVersions0", "Metadata0")),
+    Profile("aiokafka", "0.6-0.8", 0, keyed(
+        "Produce 7, Fetch 4, ListOffsets 1, Metadata 0 1 5, OffsetCommit 2 3, OffsetFetch 1 3, FindCoordinator 1, JoinGroup 2, "
+        "Heartbeat 1, LeaveGroup 1, SyncGroup 1, InitProducerId 0, AddPartitionsToTxn 0, AddOffsetsToTxn 0, EndTxn 0, "
+        "TxnOffsetCommit 0, SaslHandshake 1, CreateTopics 1 3, DeleteTopics 1 3, SaslAuthenticate 0"
+    )),
+    Profile("aiokafka", "0.10-0.14", 0, keyed(
+        "Produce 7, Fetch 11, ListOffsets 3, Metadata 5, OffsetCommit 3, OffsetFetch 3, FindCoordinator 1, JoinGroup 5, "
+        "Heartbeat 1, LeaveGroup 1, SyncGroup 3, InitProducerId 0, AddPartitionsToTxn 0, AddOffsetsToTxn 0, EndTxn 0, "
+        "TxnOffsetCommit 0, CreateTopics 3, DeleteTopics 3, DescribeGroups 3, ListGroups 1 2, DescribeConfigs 2, "
+        "CreatePartitions 1, SaslHandshake 1, SaslAuthenticate 0 1, DeleteRecords 0 1, AlterConfigs 1"
+    )),
+    Profile("sarama", "1.1x with Version 0.8.2", None, keyed(
+        "Produce 0, Fetch 0, ListOffsets 0, Metadata 0, OffsetCommit 1, OffsetFetch 1, FindCoordinator 0"
+    )),
+    Profile("sarama", "1.1x with Version 0.10.2", None, keyed(
+        "Produce 2, Fetch 3, ListOffsets 1, Metadata 1, OffsetCommit 1, OffsetFetch 1, FindCoordinator 0, JoinGroup 1, "
+        "SyncGroup 0, Heartbeat 0, LeaveGroup 0, CreateTopics 0, DeleteTopics 0, SaslHandshake 0"
+    )),
+    Profile("sarama", "1.1x with Version 1.0", None, keyed(
+        "Produce 3, Fetch 4, ListOffsets 1, Metadata 1, OffsetCommit 1, OffsetFetch 1, FindCoordinator 0, JoinGroup 1, "
+        "SyncGroup 0, Heartbeat 0, LeaveGroup 0, CreateTopics 2, DeleteTopics 1, SaslHandshake 0 1, SaslAuthenticate 0"
+    )),
+    Profile("kafka-python", "1.4-2.0 with api_version 0.9", None, keyed(
+        "Produce 1, Fetch 1, ListOffsets 0, Metadata 0, OffsetCommit 2, OffsetFetch 1, FindCoordinator 0, JoinGroup 0, "
+        "SyncGroup 0, Heartbeat 0, LeaveGroup 0, DescribeGroups 0, ListGroups 0"
+    )),
+    Profile("kafka-python", "1.4-2.0 with api_version 0.10", None, keyed(
+        "Produce 2, Fetch 2, ListOffsets 0, Metadata 0 1, OffsetCommit 2, OffsetFetch 1, FindCoordinator 0, JoinGroup 0, "
+        "SyncGroup 0, Heartbeat 0, LeaveGroup 0, SaslHandshake 0, DescribeGroups 0, ListGroups 0"
+    )),
+    Profile("kafka-python", "1.4-2.0 with api_version 0.11", None, keyed(
+        "Produce 3, Fetch 3, ListOffsets 1, Metadata 1, OffsetCommit 2, OffsetFetch 1, FindCoordinator 0, JoinGroup 1, "
+        "SyncGroup 0 1, Heartbeat 0 1, LeaveGroup 0 1, SaslHandshake 0 1, SaslAuthenticate 0, DescribeGroups 0 1, "
+        "ListGroups 0 1"
+    )),
+    Profile("apache-kafka-java", "0.8.2", None, keyed(
+        "Produce 0, Fetch 0, ListOffsets 0, Metadata 0, OffsetCommit 0 1, OffsetFetch 0 1, FindCoordinator 0"
+    )),
+    Profile("apache-kafka-java", "0.9.0", None, keyed(
+        "Produce 1, Fetch 1, ListOffsets 0, Metadata 0, OffsetCommit 2, OffsetFetch 1, FindCoordinator 0, JoinGroup 0, "
+        "SyncGroup 0, Heartbeat 0, LeaveGroup 0, DescribeGroups 0, ListGroups 0"
+    )),
+    Profile("librdkafka", "with broker.version.fallback 0.9", None, keyed(
+        "Produce 1, Fetch 1, ListOffsets 0, Metadata 0, OffsetCommit 2, OffsetFetch 1, FindCoordinator 0, JoinGroup 0, "
+        "SyncGroup 0, Heartbeat 0, LeaveGroup 0"
+    ), ("Metadata0", "Produce1", "Produce1")),
+    Profile("librdkafka", "with broker.version.fallback 0.8", None, keyed(
+        "Produce 0, Fetch 0, ListOffsets 0, Metadata 0, OffsetCommit 1, OffsetFetch 1, FindCoordinator 0"
+    ), ("Metadata0", "Produce0", "Produce0")),
+)  # fmt: skip
+"""Those that do not say who they are; the Java client's later releases come from the facts."""
+
+BASELINES: Final = {
+    "librdkafka": (1, 8, 2), "kafkajs": (1, 15, 0), "sarama": (1, 30, 1), "kafka-python": (2, 0, 2),
+    "apache-kafka-java": (2, 1),
+    "franz-go": (1, 0), "platformatic": (0,),
+}  # fmt: skip
+"""Library -> the first release that can speak to Kafka 4 as KIP-896 lists it; those behind the Java client began after 2.1."""
+INTERNAL: Final = frozenset(
+    key for name in (
+        "LeaderAndIsr", "StopReplica", "UpdateMetadata", "ControlledShutdown", "Vote", "BeginQuorumEpoch",
+        "EndQuorumEpoch", "AlterPartition", "Envelope", "FetchSnapshot", "BrokerRegistration", "BrokerHeartbeat",
+        "AllocateProducerIds", "AssignReplicasToDirs", "ControllerRegistration", "UpdateRaftVoter", "InitializeShareGroupState",
+        "ReadShareGroupState", "WriteShareGroupState", "DeleteShareGroupState", "ReadShareGroupStateSummary",
+    ) if (key := api_key(name)) is not None
+)  # fmt: skip
+"""APIs that brokers and controllers use among themselves alone; WriteTxnMarkers is an administrator's too."""
+BROKER_IDS: Final = (
+    r"ReplicaFetcherThread-\S+|broker-\d+-\S+|raft-client-\d+|\S+-(client|channel)-manager-\d+|\S+Manager-client-\d+"
+)
+"""Client ids that brokers give themselves (ReplicaFetcherThread, KafkaRaftClient, NodeToControllerChannelManager)."""

@@ -1,0 +1,152 @@
+"""Which Kafka release a broker runs, by the versions it offers.
+
+In: an ApiVersions answer's ranges. Out: the releases that offer exactly these, with what speaks for them; or the nearest one
+and what it lacks: a vendor's broker, a proxy, or a release that kcap does not know. Law: an answer that a release gives is not
+called foreign.
+
+A controller's listener offers fewer APIs than a broker's. Of the APIs that a broker with KRaft forwards to the controller, it
+offers what that takes too (ApiVersionsResponse.intersectForwardableApis): in a mixed cluster these have less.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+from kcap.schema.facts import Versions, apis
+from kcap.schema.registry import api_key, api_name
+from kcap.schema.releases import advertised, releases, taken
+
+PRODUCE, METADATA, LEADER_AND_ISR = 0, 3, 4
+TOLD: Final = 4
+"""APIs that are named in a reason."""
+NEAR: Final = 2
+"""With no more APIs that differ than this, the nearest release is named beside the doubt."""
+ZOOKEEPER_ONLY: Final = frozenset(
+    key
+    for name in ("LeaderAndIsr", "StopReplica", "UpdateMetadata", "ControlledShutdown")
+    if (key := api_key(name)) is not None
+)
+KRAFT_ONLY: Final = frozenset(
+    key for name in ("UnregisterBroker", "DescribeQuorum", "AddRaftVoter", "RemoveRaftVoter", "ListClientMetricsResources",
+                     "GetTelemetrySubscriptions", "PushTelemetry", "ConsumerGroupHeartbeat", "ConsumerGroupDescribe",
+                     "DescribeTopicPartitions")
+    if (key := api_key(name)) is not None
+)  # fmt: skip
+"""APIs of a listener of brokers that a broker with ZooKeeper, or one without what serves them, does not name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Guess:
+    """The releases that fit."""
+
+    first: str | None
+    last: str | None
+    why: str
+    role: str
+    """`broker` or `controller`, by the listener's APIs."""
+    mode: str | None
+    """`zookeeper` or `kraft`, where the answer tells."""
+    vendor: bool = False
+    """No release offers this."""
+    nearest: str | None = None
+    differs: tuple[str, ...] = ()
+
+
+def forwarded(key: int) -> bool:
+    """Whether brokers may pass this API on to the controller."""
+    api = apis().get(key)
+    return api is not None and "controller" in api.listeners and "broker" in api.listeners
+
+
+def differences(ranges: dict[int, Versions], release: str) -> list[int]:
+    """APIs whose range is not the release's."""
+    out = []
+    for key, found in ranges.items():
+        known, whole = advertised(key, release), taken(key, release)
+        if known is None or whole is None:
+            trial = whole is not None and whole.versions == found
+            out += [] if trial else [key]
+            continue
+        first, last = found
+        ends = {known[1], whole.versions[1]}  # a trial version may be switched on (unstable.api.versions.enable)
+        starts = {known[0], whole.versions[0]}
+        cut = forwarded(key) and known[0] <= first <= last <= whole.versions[1]
+        if not cut and (first not in starts or last not in ends):
+            out.append(key)
+    return out
+
+
+def missing(ranges: dict[int, Versions], release: str, role: str, mode: str | None) -> int:
+    """How many APIs of the release the broker does not name though its listener would."""
+    count = 0
+    for key, api in apis().items():
+        if key in ranges or advertised(key, release) is None:
+            continue
+        if api.listeners and role not in api.listeners and not (role == "broker" and "zkBroker" in api.listeners):
+            continue
+        if (mode == "kraft" and key in ZOOKEEPER_ONLY) or (mode == "zookeeper" and key in KRAFT_ONLY):
+            continue
+        count += 1
+    return count
+
+
+def loose(ranges: dict[int, Versions], release: str) -> int:
+    """How many forwarded APIs have less than the release's own range."""
+    whole = [(found, advertised(key, release)) for key, found in ranges.items() if forwarded(key)]
+    return sum(known is not None and (found[0] > known[0] or found[1] < known[1]) for found, known in whole)
+
+
+def told(ranges: dict[int, Versions], keys: list[int], release: str) -> tuple[str, ...]:
+    """What differs, in words."""
+    out = []
+    for key in sorted(keys):
+        known = advertised(key, release)
+        name = api_name(key) or f"API {key}"
+        first, last = ranges[key]
+        out.append(f"{name} {first}-{last}" + (f" ({known[0]}-{known[1]})" if known else " (none)"))
+    return tuple(out)
+
+
+def evidence(ranges: dict[int, Versions], first: str, last: str) -> str:
+    """The ranges that shut out the releases beside these."""
+    known = releases()
+    parts = []
+    low, high = known.index(first), known.index(last)
+    if low:
+        keys = differences(ranges, known[low - 1])
+        parts += [f"{api_name(k) or k} {ranges[k][0]}-{ranges[k][1]}" for k in sorted(keys)[:TOLD]]
+        parts = [f"{', '.join(parts)} (not in {known[low - 1]})"] if parts else []
+    if high + 1 < len(known):
+        keys = differences(ranges, known[high + 1])
+        later = [f"{api_name(k) or k} {ranges[k][0]}-{ranges[k][1]}" for k in sorted(keys)[:TOLD]]
+        parts += [f"{', '.join(later)} (no more in {known[high + 1]})"] if later else []
+    return "; ".join(parts)
+
+
+def guess(ranges: dict[int, Versions]) -> Guess:
+    """The releases that an answer fits."""
+    role = "broker" if PRODUCE in ranges or METADATA in ranges else "controller"
+    mode = "zookeeper" if LEADER_AND_ISR in ranges else None
+    if mode is None and (role == "controller" or any(key in ranges for key in KRAFT_ONLY)):
+        mode = "kraft"
+    wrong = {release: differences(ranges, release) for release in releases()}
+    fit = [release for release, keys in wrong.items() if not keys]
+    count = f"{len(ranges)} APIs"
+    if not fit:
+        nearest = min(wrong, key=lambda release: (len(wrong[release]), missing(ranges, release, role, mode)))
+        some = told(ranges, wrong[nearest], nearest)
+        text = f"no release offers this: {count}, nearest {nearest}, but {', '.join(some[:TOLD])}"
+        text += f" and {len(some) - TOLD} more differ" if len(some) > TOLD else ""
+        return Guess(None, None, text, role, mode, True, nearest, some)
+    scores = {r: (loose(ranges, r), missing(ranges, r, role, mode)) for r in fit}
+    best = min(scores.values())
+    if best[0]:  # forwarded APIs are cut to what a mixed cluster's controllers take: only what is served here tells
+        least = min(score[1] for score in scores.values())
+        some_fit = [release for release in fit if scores[release][1] == least]
+    else:
+        some_fit = [release for release in fit if scores[release] == best]
+    first, last = some_fit[0], some_fit[-1]
+    shut = evidence(ranges, first, last)
+    text = f"its {count} have the ranges of {first if first == last else f'{first} to {last}'}" + (f": {shut}" if shut else "")
+    if best[0]:
+        text += f"; {best[0]} APIs that it forwards have less, as in a mixed cluster"
+    return Guess(first, last, text, role, mode)

@@ -1,0 +1,382 @@
+"""What each connection said: its opening, its ApiVersions questions, the versions it used, how it ended.
+
+In: one pass over captures. Out: `Talks`: plain values a connection, and what each server offered. Law: counts are those of the
+rows of `exchanges`; memory grows with connections and the versions they use, not with requests.
+"""
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from kcap import limits
+from kcap.kafka.brokers import Server
+from kcap.kafka.frames import NO_BODY
+from kcap.kafka.negotiation import Offer, Software, offer_of
+from kcap.schema.quirks import API_VERSIONS, UNSUPPORTED_VERSION, response_version
+from kcap.schema.registry import REQUEST, RESPONSE
+from kcap.table.exchanges import Exchanges, Names
+from kcap.table.learned import Learner
+from kcap.table.teaching import behind_tags, read
+from kcap.table.vectors import Vector
+from kcap.table.verdicts import NONE, OK, UNNEGOTIATED, VERDICTS, final_verdict
+from kcap.weird import WeirdKind
+
+if TYPE_CHECKING:
+    from kcap.analyzer import ClosedConnection, Identity
+    from kcap.filter.nodes import Filter
+    from kcap.kafka.bodies import BodyBatch
+    from kcap.session import Reading
+    from kcap.table.vectors import Bools, Int64s
+
+OPENING: Final = 12
+"""Requests of a connection that are kept one by one: a client shows its hand in the first few."""
+ASKS_KEPT: Final = 8
+HANDSHAKE, AUTHENTICATE = 17, 36
+TOKEN: Final = -1
+"""Stands for the key of a raw SASL token."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One of a connection's first requests."""
+
+    exchange: int
+    key: int
+    version: int
+    outcome: str
+    reason: str | None
+    error: int | None
+    asked_ns: int | None
+    told_ns: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An ApiVersions answer as it reads."""
+
+    error: int | None
+    form: int
+    """Version of the body; 0 for an answer to a version that the broker does not know (KIP-511)."""
+    apis: int
+    features: dict[str, Any] = field(default_factory=dict)
+    offer: Offer | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """An ApiVersions question of a connection."""
+
+    step: Step
+    answer: Answer | None
+    """None where there is none, or it was not captured."""
+
+
+@dataclass(slots=True)
+class Use:
+    """One version of one API as one connection used it under one client id."""
+
+    count: int = 0
+    first_ns: int = 1 << 62
+    last_ns: int = 0
+    example: int = 1 << 62
+    """The first exchange."""
+    refused: int = 0
+    """Answered with UNSUPPORTED_VERSION."""
+    died: int = 0
+    """Unanswered when the connection was closed."""
+    died_example: int | None = None
+    codecs: int = 0
+    """Bit mask, as batches have it."""
+    verdicts: Counter[int] = field(default_factory=Counter)
+
+
+@dataclass(slots=True)
+class Talk:
+    """One connection that spoke Kafka."""
+
+    identity: "Identity"
+    software: Software | None = None
+    offer: Offer | None = None
+    """What it was told."""
+    midstream: bool = False
+    opening: list[Step] = field(default_factory=list)
+    asks: list[Ask] = field(default_factory=list)
+    asked: int = 0
+    uses: dict[tuple[str | None, int, int], Use] = field(default_factory=dict)
+    """(client id, key, version) -> use."""
+    errors: Counter[tuple[int, int]] = field(default_factory=Counter)
+    """(key, error code) of SASL's two requests."""
+    error_example: dict[tuple[int, int], int] = field(default_factory=dict)
+    mechanism: str | None = None
+    mechanisms: tuple[str, ...] = ()
+    """What the broker said it has, where it refused the one that was asked for."""
+    line: dict[str, Any] = field(default_factory=dict)
+    """Its row of `connections`, as far as `LINE` names it."""
+
+    @property
+    def uid(self) -> str:
+        """The connection."""
+        return self.identity.uid
+
+    @property
+    def server(self) -> Server:
+        """The broker's address."""
+        return self.identity.server_ip, self.identity.server_port
+
+
+LINE: Final = (
+    "connection", "client_ip", "client_port", "server_ip", "server_port", "phase", "detail", "began", "ended", "packets",
+    "client_packets", "server_packets", "client_captured", "server_captured", "server_framed", "client_missing",
+    "server_missing", "exchanges", "first_ns", "last_ns",
+)  # fmt: skip
+"""Columns of `connections` that are kept."""
+
+
+class Talks:
+    """Everything that the report is made of."""
+
+    def __init__(self, learner: Learner) -> None:
+        self.learner = learner
+        self.talks: dict[str, Talk] = {}
+        self.others: list[dict[str, Any]] = []
+        """Connections without an exchange."""
+        self.offers: dict[Server, dict[int, tuple[Offer, str]]] = {}
+        """Server -> the different offers it made, each with the exchange that told it first."""
+        self.features: dict[Server, dict[str, Any]] = {}
+        self.malformed: dict[str, str] = {}
+        """Connection -> what was wrong with a request whose body does not read."""
+        self.orphans = 0
+        self._answers: dict[tuple[int, bytes], Answer] = {}
+        self._offers: dict[frozenset[tuple[int, tuple[int, int]]], Offer] = {}
+
+    # -- a batch ------------------------------------------------------------------------------------------------------
+    def take(self, rows: Exchanges, kept: "Int64s | None" = None) -> None:
+        """Takes a batch; of its rows those that `kept` names, all where it is None."""
+        size = rows.size
+        wanted = np.ones(size, np.bool_)
+        if kept is not None:
+            wanted[:] = False
+            wanted[kept] = True
+        keys, versions = rows.number("api_key"), rows.number("api_version")
+        named = keys.mask() & versions.mask()
+        self.orphans += int((wanted & rows.is_outcome("orphan")).sum())
+        died = self._died(rows)
+        codes = rows.error_code
+        if (named & wanted).any():
+            self._count(rows, named & wanted, died, codes)
+        self._open(rows, named, codes)
+
+    def _died(self, rows: Exchanges) -> "Bools":
+        known, numbers = rows.parts.codes("reason")
+        ended: Bools = np.array([text in ("fin", "rst") for text in known] or [False], np.bool_)[numbers]
+        return ended & rows.is_outcome("unanswered")
+
+    def talk(self, identity: "Identity") -> Talk:
+        """The entry of a connection."""
+        found = self.talks.get(identity.uid)
+        if found is None:
+            found = self.talks[identity.uid] = Talk(identity)
+        return found
+
+    def _count(self, rows: Exchanges, here: "Bools", died: "Bools", codes: Vector) -> None:
+        at = np.flatnonzero(here)
+        told, (found, number) = rows.told, rows.learner.judge.judged(rows)
+        keys, versions = rows.number("api_key").values[at], rows.number("api_version").values[at]
+        calls, call = np.unique((keys + (1 << 15)) << 16 | (versions + (1 << 15)), return_inverse=True)
+        ids = rows.array("client_id").take(_places(at)).dictionary_encode()
+        id_of = ids.indices.fill_null(len(ids.dictionary)).to_numpy(zero_copy_only=False).astype(np.int64)
+        names = [*ids.dictionary.to_pylist(), None]
+        identity, state = rows.number("identity").values[at], told.state[at]
+        refused = (codes.values == UNSUPPORTED_VERSION) & codes.mask()
+        code = identity
+        flags = refused[at] * 2 + died[at]
+        for part, many in (
+            (state, len(told.known)), (call, len(calls)), (id_of, len(names)), (found[number[at]] - NONE, 8), (flags, 4),
+        ):  # fmt: skip
+            code = code * many + part
+        kinds, kind = np.unique(code, return_inverse=True)
+        order = np.argsort(kind, kind="stable")
+        starts = np.searchsorted(kind[order], np.arange(len(kinds)))
+        counts = np.diff(np.append(starts, len(order)))
+        first = rows.number("request_first_ns").otherwise(rows.number("response_first_ns"))
+        times, exchanges = first.filled()[at][order], rows.number("exchange").values[at][order]
+        masks = rows.carried("codecs").filled()[at][order]
+        columns = (
+            counts, np.minimum.reduceat(times, starts), np.maximum.reduceat(times, starts),
+            np.minimum.reduceat(exchanges, starts), np.bitwise_or.reduceat(masks, starts), at[order][starts],
+        )  # fmt: skip
+        for count, low, high, example, mask, place in zip(*(column.tolist() for column in columns)):
+            talk = self.talk(rows.batch.identities[int(rows.number("identity").values[place])])
+            known = told.known[int(told.state[place])]
+            talk.software = known.software or talk.software
+            talk.offer = known.offer or talk.offer
+            talk.mechanism = known.mechanism or talk.mechanism
+            local = int(np.searchsorted(at, place))
+            key, version = int(keys[local]), int(versions[local])
+            use = talk.uses.setdefault((names[int(id_of[local])], key, version), Use())
+            use.count += count
+            use.first_ns, use.last_ns = min(use.first_ns, low), max(use.last_ns, high)
+            use.example = min(use.example, example)
+            use.verdicts[int(found[number[place]])] += count
+            use.codecs |= mask
+            if refused[place]:
+                use.refused += count
+            if died[place]:
+                use.died += count
+                use.died_example = example if use.died_example is None else min(use.died_example, example)
+
+    def _open(self, rows: Exchanges, named: "Bools", codes: Vector) -> None:
+        """Keeps first requests, and what is asked for before work begins: of all rows, since a filter hides no beginning."""
+        exchange, keys = rows.number("exchange"), rows.number("api_key").values
+        special = named & np.isin(keys, [API_VERSIONS, HANDSHAKE, AUTHENTICATE])
+        orphan = rows.is_outcome("orphan")
+        places = np.flatnonzero(~orphan & ((exchange.values <= OPENING) | special))
+        if not len(places):
+            return
+        outcomes, outcome = rows.parts.codes("outcome")
+        reasons, reason = rows.parts.codes("reason")
+        asked, told = rows.number("request_first_ns"), rows.number("response_first_ns")
+        there = codes.mask()
+        slots = [rows.number(f"{side}_slot").filled(NO_BODY) for side in ("request", "response")]
+        for place in places.tolist():
+            talk = self.talk(rows.batch.identities[int(rows.number("identity").values[place])])
+            key = int(keys[place]) if named[place] else TOKEN
+            step = Step(
+                int(exchange.values[place]), key, int(rows.number("api_version").values[place]) if named[place] else 0,
+                str(outcomes[int(outcome[place])]), reasons[int(reason[place])],
+                int(codes.values[place]) if there[place] else None,
+                int(asked.values[place]) if asked.mask()[place] else None,
+                int(told.values[place]) if told.mask()[place] else None,
+            )  # fmt: skip
+            if step.exchange <= OPENING:
+                talk.opening.append(step)
+            if key == API_VERSIONS:
+                data = body_of(rows.batch.bodies, int(slots[RESPONSE][place])) if step.told_ns is not None else b""
+                self._ask(talk, step, data)
+            elif key in (HANDSHAKE, AUTHENTICATE) and step.error:
+                talk.errors[key, step.error] += 1
+                talk.error_example.setdefault((key, step.error), step.exchange)
+                if key == HANDSHAKE:
+                    asked_body, told_body = (
+                        body_of(rows.batch.bodies, int(slots[side][place])) for side in (REQUEST, RESPONSE)
+                    )
+                    talk.mechanism = read(asked_body, key, step.version, REQUEST).get("mechanism") or talk.mechanism
+                    talk.mechanisms = tuple(read(told_body, key, step.version, RESPONSE).get("mechanisms") or ())
+
+    def _ask(self, talk: Talk, step: Step, data: bytes) -> None:
+        talk.asked += 1
+        answer = self._answer(step.version, data) if data else None
+        if len(talk.asks) < ASKS_KEPT:
+            talk.asks.append(Ask(step, answer))
+        if answer is None or answer.offer is None:
+            return
+        talk.offer = answer.offer
+        made = self.offers.setdefault(talk.server, {})
+        if id(answer.offer) not in made and len(made) < ASKS_KEPT:
+            made[id(answer.offer)] = answer.offer, f"{talk.uid}.{step.exchange}"
+        if answer.features:
+            self.features[talk.server] = answer.features
+
+    def _answer(self, version: int, data: bytes) -> Answer:
+        """What an answer says; equal ones are one."""
+        found = self._answers.get((version, data))
+        if found is None:
+            if len(self._answers) >= limits.ANSWERS_KEPT:
+                self._answers.clear()
+            form = response_version(API_VERSIONS, version, data[:2])
+            value = read(data, API_VERSIONS, form, RESPONSE)
+            start = behind_tags(data, API_VERSIONS, form, RESPONSE)
+            offer = offer_of(data[start:], version)
+            if offer is not None:
+                offer = self._offers.setdefault(frozenset(offer.ranges.items()), offer)
+            names = ("supportedFeatures", "finalizedFeaturesEpoch", "finalizedFeatures", "zkMigrationReady")
+            features = {name: value[name] for name in names if value.get(name)}
+            error = value.get("errorCode")
+            found = Answer(error if isinstance(error, int) else None, form, len(value.get("apiKeys") or ()), features, offer)
+            self._answers[version, data] = found
+        return found
+
+    # -- connections --------------------------------------------------------------------------------------------------
+    def close(self, closed: "ClosedConnection") -> None:
+        """Takes a connection that is over."""
+        line = {name: closed.values.get(name) for name in LINE}
+        line["phase"], line["detail"] = closed.phase, closed.detail
+        talk = self.talks.get(str(line["connection"]))
+        if talk is None:
+            self.others.append(line)
+            return
+        talk.line = line
+        talk.midstream = line["began"] != "syn"
+
+    def finish(self, reading: "Reading") -> None:
+        """The capture is over."""
+        for closed in reading.connections:
+            self.close(closed)
+        reading.connections = []
+        for line in self.others:  # its rows may be decided a batch after its end
+            talk = self.talks.get(str(line["connection"]))
+            if talk is not None:
+                talk.line, talk.midstream = line, line["began"] != "syn"
+        self.others = [line for line in self.others if line["connection"] not in self.talks]
+        for weird, _ in reading.weirds:
+            if weird.kind == WeirdKind.UNDECODED and weird.connection and weird.detail.startswith("request "):
+                self.malformed.setdefault(weird.connection, weird.detail)
+        for talk in self.talks.values():
+            talk.opening.sort(key=lambda step: step.exchange)
+            talk.asks.sort(key=lambda ask: ask.step.exchange)
+
+    def offer(self, talk: Talk) -> Offer | None:
+        """What holds for a connection: what it was told, or else what its server told another."""
+        return talk.offer or self.learner.offers.get(talk.server)
+
+    def verdicts(self, talk: Talk, key: int, version: int, use: Use) -> Counter[str]:
+        """What became of a use's verdicts, as all of the capture knows it."""
+        found: Counter[str] = Counter()
+        offer = self.offer(talk)
+        for verdict, count in use.verdicts.items():
+            if verdict in (NONE, OK, UNNEGOTIATED):
+                verdict = final_verdict(verdict, offer, key, version, self.learner.used, talk.software)
+            if verdict != NONE:
+                found[VERDICTS[verdict]] += count
+        return found
+
+
+def _places(at: "Int64s") -> Any:
+    import pyarrow as pa
+
+    return pa.array(at)
+
+
+def body_of(bodies: "BodyBatch", slot: int) -> bytes:
+    """A body as the batch keeps it, the header's tags in front; empty where it was not kept."""
+    if slot >= 0:
+        return bytes(bodies.arena[bodies.starts[slot] : bodies.ends[slot]])
+    carried = bodies.carried.get(slot) if slot < NO_BODY else None
+    return b"" if carried is None else carried.data
+
+
+def gather(reading: "Reading", only: "Filter | None" = None) -> Talks:
+    """Reads a pass to its end. `only`: exchanges that do not pass teach, and do not count."""
+    learner = Learner(reading.analyzer.report)
+    talks = Talks(learner)
+    nothing = Names([])
+    sieve = None
+    if only is not None:
+        from kcap.table.sieve import ExchangeSieve, Sieve
+
+        inner = Sieve(only, reading.message)
+        reading.analyzer.bodies.keep = reading.analyzer.bodies.keep or inner.deep
+        sieve = ExchangeSieve(inner, reading.capture_files, Learner())
+    for batch in reading.batches():
+        closed, reading.connections = reading.connections, []
+        if len(batch):
+            rows = Exchanges(batch, nothing, learner)
+            learner.take_names(reading.capture_files)
+            _ = rows.told
+            talks.take(rows, sieve.rows(batch) if sieve is not None else None)
+        for connection in closed:
+            talks.close(connection)
+    talks.finish(reading)
+    return talks
