@@ -70,6 +70,11 @@ class Reading:
             return None
         return Reading(*self._again)
 
+    def keep_bodies(self) -> None:
+        """Bodies will be asked for: batches keep their bytes, and large ones can be read again from what passes but once."""
+        self.analyzer.bodies.keep = True
+        self.files.keeps = True
+
     @cached_property
     def frames(self) -> "Frames":
         """Frames of the files that this pass reads."""
@@ -156,7 +161,7 @@ class Frames:
     """Frames of a capture read again from its files."""
 
     def __init__(self, reading: Reading) -> None:
-        self._source = PacketSource(reading.files.files, reading.files.layouts)
+        self._source = PacketSource(reading.files.files, reading.files.layouts, reading.files.spools)
         self._parser = SegmentParser(ignore)
 
     def packets(self, place: "Place") -> tuple[list[Packet], bytes]:
@@ -362,6 +367,7 @@ class Capture:
     def __iter__(self) -> Iterator[Exchange]:
         """The exchanges as they are decided, with what is known by then."""
         reading = self.read()
+        reading.files.keeps = True
         frames, table = Frames(reading), exchange_table(reading.capture_files)
         sieve = self._sieve(reading)
         for batch in reading.batches():
@@ -376,7 +382,8 @@ class Capture:
         from kcap.table.sieve import ExchangeSieve, Sieve
 
         sieve = Sieve(self.only, reading.message)
-        reading.analyzer.bodies.keep = sieve.deep
+        if sieve.deep:
+            reading.keep_bodies()
         return ExchangeSieve(sieve, reading.capture_files, None)
 
     def table(self, name: str, columns: Sequence[str] | None = None) -> "Table":

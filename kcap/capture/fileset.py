@@ -14,6 +14,7 @@ from typing import Any
 from kcap.capture.paths import expand, unique_names
 from kcap.capture.reader import Reader, Section, in_order
 from kcap.capture.source import Source, open_reader
+from kcap.capture.spool import Spool
 from kcap.errors import CaptureError
 from kcap.limits import FIRST_WINDOW_BYTES, JIT_AFTER_BYTES, JIT_SOON_BYTES, LARGE_BYTES, OPEN_WINDOWS_BYTES, READ_WINDOW_BYTES
 from kcap.model import CaptureFile, PacketBatch
@@ -88,6 +89,10 @@ class FileSet:
         self.failed: list[tuple[str, CaptureError]] = []
         self.layouts: dict[int, list[Section]] = {}
         """Per file that was opened: what `PacketSource` needs to read it from the middle."""
+        self.spools: dict[int, Spool] = {}
+        """Of what can be read only once: its bytes, where they are kept."""
+        self.keeps = False
+        """Packets will be asked for again."""
         self.large = sum(map(size_of, found)) >= LARGE_BYTES
         """All of it is so much that compiled loops are sure to pay."""
         self._report = report
@@ -106,6 +111,7 @@ class FileSet:
     def batches(self) -> Iterator[PacketBatch]:
         """The packets of all files, once."""
         heap: list[tuple[Order, Member]] = []
+        self._decide()
         # Orders differ at least by their index: members are never compared.
         waiting, self._waiting = sorted(self._waiting, reverse=True), []
         try:
@@ -113,6 +119,7 @@ class FileSet:
                 while waiting and (not heap or waiting[-1] <= heap[0][0]):
                     index = waiting.pop()[2]
                     member = self._begun.pop(index, None) or self._start(index)
+                    self._decide()
                     if member is not None and self._fill(member):
                         heappush(heap, (member.order, member))
                 if not heap:
@@ -124,6 +131,10 @@ class FileSet:
                     heappush(heap, (member.order, member))
         finally:
             self.close()
+
+    def _decide(self) -> None:
+        for spool in self.spools.values():
+            spool.decide(self.keeps)
 
     def close(self) -> None:
         """Lets all files go; a capture that is read to its end has done so."""
@@ -158,7 +169,7 @@ class FileSet:
         self._sources.append(source)
         window = min(READ_WINDOW_BYTES, max(FIRST_WINDOW_BYTES, OPEN_WINDOWS_BYTES // len(self._sources)))
         try:
-            reader = open_reader(source, self.files[index], index, self._report, window, self._jit_after)
+            reader = open_reader(source, self.files[index], index, self._report, window, self._jit_after, self.spools)
         except CaptureError:
             self._close(source)
             raise

@@ -1,7 +1,8 @@
 """Packets again: by file and position, from files that can be read twice.
 
-In: the place of a packet. Out: the packet, or None where it is not kept (a pipe, a compressed file, a file that has changed
-since). Law: what is given is what the first reading gave, but for the time of packets that have none of their own.
+In: the place of a packet. Out: the packet, or None where it is not kept (a pipe or compressed file whose spool lacks it, a file
+that has changed since). Law: what is given is what the first reading gave, but for the time of packets that have none of their
+own.
 """
 
 import os
@@ -13,6 +14,7 @@ from kcap.capture.fileset import cut, ignore
 from kcap.capture.pcap import PcapReader
 from kcap.capture.pcapng import PcapngReader
 from kcap.capture.reader import Reader, Section
+from kcap.capture.spool import Spool
 from kcap.capture.window import Window
 from kcap.limits import READ_WINDOW_BYTES
 from kcap.model import CaptureFile, PacketBatch
@@ -36,8 +38,14 @@ class Packet(NamedTuple):
 class PacketSource:
     """The packets of a capture's files on demand."""
 
-    def __init__(self, files: Sequence[CaptureFile], layouts: Mapping[int, list[Section]] | None = None) -> None:
+    def __init__(
+        self,
+        files: Sequence[CaptureFile],
+        layouts: Mapping[int, list[Section]] | None = None,
+        spools: Mapping[int, Spool] | None = None,
+    ) -> None:
         self._files = files
+        self._spools = {} if spools is None else spools
         self._layouts = dict(layouts or {})
         self._open: dict[int, int] = {}
 
@@ -73,8 +81,9 @@ class PacketSource:
 
     def _reader(self, file: int, position: int, window_bytes: int) -> Reader | None:
         known = self._files[file]
-        kind = READERS.get(known.format)
-        if kind is None or known.size is None:
+        spool = self._spools.get(file)
+        kind = READERS.get(known.format if spool is None else known.format.partition("+")[0])
+        if kind is None or (known.size is None and spool is None) or (spool is not None and not spool.kept):
             return None
         section = self._section(file, kind, position)
         if section is None:
@@ -94,12 +103,12 @@ class PacketSource:
         return sections[place - 1] if place else None
 
     def _window(self, file: int, position: int, window_bytes: int) -> Window:
-        at = position
+        at, spool = position, self._spools.get(file)
 
         def read(size: int) -> bytes:
             nonlocal at
             try:
-                data = os.pread(self._number(file), size, at)
+                data = os.pread(self._number(file), size, at) if spool is None else spool.read(size, at)
             except OSError:
                 return b""
             at += len(data)

@@ -13,6 +13,7 @@ from kcap.capture.compressed import Decompressed, compression
 from kcap.capture.pcap import PcapReader, byte_order
 from kcap.capture.pcapng import MAGIC, PcapngReader
 from kcap.capture.reader import Reader
+from kcap.capture.spool import Spool
 from kcap.capture.window import Read, Window
 from kcap.errors import CaptureError
 from kcap.limits import JIT_AFTER_BYTES, READ_WINDOW_BYTES
@@ -58,8 +59,9 @@ def open_reader(
     report: Report,
     window_bytes: int = READ_WINDOW_BYTES,
     jit_after: int | None = JIT_AFTER_BYTES,
+    spools: dict[int, Spool] | None = None,
 ) -> Reader:
-    """A reader for whatever format the source turns out to have."""
+    """A reader for whatever format the source turns out to have; of what can be read only once a spool goes to `spools`."""
     file.size = source.size
     read: Read = source.read
     wrappings: list[str] = []
@@ -76,6 +78,9 @@ def open_reader(
             break
         wrappings.append(name)
         read = Decompressed(read, name, truncated).read
+    if spools is not None and (wrappings or source.size is None):
+        spools[index] = Spool()
+        read = spools[index].reading(read)
     window = Window(read, window_bytes)
     reader: type[PcapReader | PcapngReader]
     if byte_order(head):

@@ -367,7 +367,8 @@ def gather(reading: "Reading", only: "Filter | None" = None) -> Talks:
         from kcap.table.sieve import ExchangeSieve, Sieve
 
         inner = Sieve(only, reading.message)
-        reading.analyzer.bodies.keep = reading.analyzer.bodies.keep or inner.deep
+        if inner.deep:
+            reading.keep_bodies()
         sieve = ExchangeSieve(inner, reading.capture_files, Learner())
     for batch in reading.batches():
         closed, reading.connections = reading.connections, []

@@ -41,6 +41,8 @@ class Pass(Protocol):
 
     def another(self) -> "Pass | None": ...
 
+    def keep_bodies(self) -> None: ...
+
     def message(self, batch: RowBatch, at: int, side: str) -> "Message | None": ...
 
     @property
@@ -183,7 +185,8 @@ class Table:
         from kcap.table.sieve import Sieve
 
         sieve = Sieve(self._only, reading.message)
-        reading.analyzer.bodies.keep = reading.analyzer.bodies.keep or sieve.deep
+        if sieve.deep:
+            reading.keep_bodies()
         return sieve
 
     def _of_exchanges(self, reading: Pass) -> "ExchangeSieve | None":

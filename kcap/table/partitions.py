@@ -48,12 +48,12 @@ def record_batches(
     names = TopicNames()
     earlier = reading.another() if any(column.name == "topic" for column in columns) else None
     if earlier is not None:
-        earlier.analyzer.bodies.keep = True
+        earlier.keep_bodies()
         for batch in earlier.batches():
             learn(batch, names, earlier.message)
             if reading.watch is not None:
                 reading.watch()
-    reading.analyzer.bodies.keep = True
+    reading.keep_bodies()
     schema, positions = arrow_schema("partitions", columns), Positions()
     for batch in reading.batches():
         if earlier is None:
