@@ -232,5 +232,8 @@ SORTED_ROWS = 1 << 17
 EARLY_CLOCK_NS = 1_000_000
 """By how much a request may come before the client's throttle is over: Java clients count in whole milliseconds, cut down."""
 
+IDS_IN_FLIGHT = 1000
+"""By how much the ids of two answers that follow each other may differ."""
+
 SPOOL_BYTES_MAX = 1 << 30
 """Bytes of a pipe or a compressed file that wait on disk for a second look; bodies behind them are not kept."""

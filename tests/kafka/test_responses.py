@@ -60,3 +60,15 @@ def test_an_answer_with_a_reserved_id_may_come_before_its_request() -> None:
     seen = analyze(swapped)
     assert sorted(row[0] for row in seen.brief("correlation_id", "outcome") if row[1] == "answered") == [1, 2, again]
     assert not seen.weirds
+
+
+def test_an_answer_is_believed_before_the_next_request_is_known() -> None:
+    """The requests may stand behind a hole of their own, while answers behind one are searched already."""
+    tap = Tap().open().client(metadata(1) + metadata(2))
+    tap.server(metadata_answer(1)).server(metadata_answer(2)).server(metadata_answer(3))
+    tap.client(metadata(3))
+    seen = analyze([segment for at, segment in enumerate(tap.segments) if at != 4])
+    assert [row for row in seen.brief("correlation_id", "outcome") if row[1] == "answered"] == [
+        (2, "answered"),
+        (3, "answered"),
+    ]
