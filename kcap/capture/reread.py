@@ -9,6 +9,7 @@ import os
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
+from weakref import finalize
 
 from kcap.capture.fileset import cut, ignore
 from kcap.capture.pcap import PcapReader
@@ -48,6 +49,7 @@ class PacketSource:
         self._spools = {} if spools is None else spools
         self._layouts = dict(layouts or {})
         self._open: dict[int, int] = {}
+        finalize(self, close_all, self._open)
 
     def read(self, file: int, position: int) -> bytes | None:
         """The captured bytes of the packet whose record or block starts at `position`."""
@@ -75,9 +77,7 @@ class PacketSource:
 
     def close(self) -> None:
         """Lets the files go."""
-        for number in self._open.values():
-            os.close(number)
-        self._open.clear()
+        close_all(self._open)
 
     def _reader(self, file: int, position: int, window_bytes: int) -> Reader | None:
         known = self._files[file]
@@ -125,3 +125,10 @@ class PacketSource:
             number = os.open(self._files[file].path, os.O_RDONLY)
         self._open[file] = number
         return number
+
+
+def close_all(files: dict[int, int]) -> None:
+    """Closes file descriptors, also those of a source that nobody holds any more."""
+    for number in files.values():
+        os.close(number)
+    files.clear()

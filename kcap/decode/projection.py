@@ -6,13 +6,14 @@ over the whole body.
 """
 
 import functools
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from kcap.decode import ops, slots
 from kcap.decode.interpreter import COMPLETE, MALFORMED, SHORT, TRAILING, UNKNOWN, State, run
-from kcap.decode.plan import plan_for
+from kcap.decode.plan import Row, plan_for
 from kcap.decode.programs import ROWS, place_of, program_index
 from kcap.schema import registry
 
@@ -30,6 +31,8 @@ __all__ = [
     "Resumable",
     "acks_of_produce",
     "acks_steps",
+    "end_of",
+    "load_compiled",
     "program_index",
     "project",
 ]
@@ -38,6 +41,9 @@ Engine = Literal["auto", "plain", "jit"]
 
 JIT_AFTER = 60_000
 """Messages of one process after which numba is imported: its half second is what they take in plain Python."""
+
+COMPILED_FROM_BYTES: Final = 16_384
+"""A span from which on a call of the compiled interpreter is quicker than the plain one."""
 
 PRODUCE: Final = 0
 """API key of the only request that may ask for no answer."""
@@ -129,8 +135,37 @@ class _Engines:
             self.rows = new if self.rows is None else np.concatenate([self.rows, new])
         return self.rows
 
+    def ready(self) -> bool:
+        """Whether numba's interpreter is loaded."""
+        return not self.missing and "kcap.decode.jit" in sys.modules
+
 
 _engines = _Engines()
+
+
+def load_compiled() -> bool:
+    """Loads numba's interpreter, for who has the time before it is needed (half a second); whether there is one."""
+    return _engines.jit(JIT_AFTER, "auto")
+
+
+def end_of(buffer: bytes | bytearray, rows: tuple[Row, ...], pc: int, start: int, end: int) -> int | None:
+    """Where a run over `buffer[start:end]` from row `pc` on comes to its end, by numba's interpreter.
+
+    None where the span is small, that interpreter is not loaded, or the bytes are damaged or too few.
+    """
+    if end - start < COMPILED_FROM_BYTES or not _engines.ready():
+        return None
+    from kcap.decode.jit import ended
+
+    status, position = ended(buffer, _array_of(rows), pc, start, end)
+    return position if status in (COMPLETE, TRAILING) else None
+
+
+@functools.lru_cache(maxsize=64)
+def _array_of(rows: tuple[Row, ...]) -> "NDArray[np.int32]":
+    import numpy as np
+
+    return np.array(rows, np.int32).reshape(-1, 4)
 
 
 def _plain(buffer: bytes | bytearray, starts: Sequence[int], ends: Sequence[int], programs: Sequence[int]) -> Projection:

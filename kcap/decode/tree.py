@@ -16,6 +16,7 @@ from kcap.decode.interpreter import COMPLETE, TRAILING, State, run
 from kcap.decode.json import ARRAYS, BYTES, RECORDS, STRINGS, UNPACKED, Reader, single
 from kcap.decode.nodes import Buffers, Node, Tiler
 from kcap.decode.plan import Label, Plan, Row
+from kcap.decode.projection import end_of
 from kcap.decode.words import words
 from kcap.wire.cursor import Cursor
 from kcap.wire.text import decode_text
@@ -63,11 +64,16 @@ class _Body:
         self._cut: dict[int, tuple[Row, ...]] = {}
         self._state = State()
 
-    def stepped(self, pc: int, stop: int, cursor: Cursor) -> int | None:
-        """Where rows `pc` up to `stop` end, by the interpreter: ten times as fast as reading them. None where damaged."""
+    def _rows(self, stop: int) -> tuple[Row, ...]:
+        """The program that ends at row `stop`."""
         rows = self._cut.get(stop)
         if rows is None:
             rows = self._cut[stop] = (*self.plan.rows[:stop], (ops.END, 0, 0, 0))
+        return rows
+
+    def stepped(self, pc: int, stop: int, cursor: Cursor) -> int | None:
+        """Where rows `pc` up to `stop` end, by the interpreter: ten times as fast as reading them. None where damaged."""
+        rows = self._rows(stop)
         state = self._state
         state.begin(0, pc, cursor.position)
         state.topics.clear()
@@ -90,7 +96,10 @@ class _Body:
         """Steps over what the row begins: (end, whether all of it reads). Of something damaged the end is the span's."""
         cursor = tiler.cursor
         op, stop, _, _ = self.plan.rows[pc]
-        end = self.stepped(pc, stop, cursor) if op in HOLDERS else None
+        end = None
+        if op in HOLDERS:
+            end = end_of(self.buffers[self.buffer], self._rows(stop), pc, cursor.position, cursor.end)
+            end = self.stepped(pc, stop, cursor) if end is None else end
         if end is not None:
             return end, True
         ahead = Cursor(cursor.buffer, cursor.position, cursor.end)

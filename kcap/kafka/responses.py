@@ -169,7 +169,7 @@ class ResponseFramer(Framer):
             last = self.requests.last_correlation
             near = (
                 last is None
-                or abs(correlation - last) < limits.IDS_APART
+                or (abs(correlation - last) < limits.IDS_APART and (correlation >= 0 or last < 0))
                 or 0 <= correlation < limits.IDS_APART
                 or correlation >= RESERVED_IDS
                 or self.requests.raw_tokens
@@ -199,8 +199,10 @@ class ResponseFramer(Framer):
         have = region.have(following)
         if have >= HEAD:
             next_size, next_correlation = PAIR.unpack_from(region.data, following)
-            # The next answer's request may stand behind a hole of its own stream: a body that reads to its end is proof too.
-            proven = first or 4 + size <= min(region.have(at), limits.FRAME_GATHERED_MAX)
+            # The next answer's request may stand behind a hole of its own stream: a body that reads to its end is proof too,
+            # and so is a segment that begins with the answer, for a broker writes it apart.
+            whole = 4 + size <= min(region.have(at), limits.FRAME_GATHERED_MAX)
+            proven = first or whole or at in region.starts
             near = 0 < next_correlation - correlation < limits.IDS_IN_FLIGHT
             return next_size >= 4 and (self._known(next_correlation) or (proven and near))
         if region.comes(following, HEAD) and not final:

@@ -1,6 +1,7 @@
 """Packets can be fetched again by file and position."""
 
 import gzip
+import os
 
 import pytest
 
@@ -33,6 +34,17 @@ def test_every_packet_reads_again(tmp_path, form):
         assert source.packet(0, position) == (time, data, wire, link)
         assert source.read(0, position) == data
     source.close()
+
+
+def test_a_source_that_nobody_holds_lets_its_files_go(tmp_path):
+    got, found, _ = read_all(save(tmp_path, FORMS["pcap"]))
+    source = PacketSource(found.files, found.layouts)
+    source.read(0, got[0][4])
+    numbers = list(source._open.values())
+    assert len(numbers) == 1
+    del source
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        os.fstat(numbers[0])
 
 
 def test_a_source_finds_the_layout_itself(tmp_path):

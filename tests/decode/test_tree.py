@@ -1,8 +1,13 @@
 """A message's tree: children tile, leaves equal the JSON, damage is a node."""
 
 import random
+from importlib.util import find_spec
 from typing import Any
 
+import pytest
+
+from kcap.decode import projection
+from kcap.decode import tree as tree_module
 from kcap.decode.json import base64, float_value
 from kcap.decode.nodes import Node
 from kcap.decode.plan import json_key
@@ -96,6 +101,38 @@ def test_every_header_cut_has_a_tree() -> None:
         frame = bytes.fromhex(vector["frame"])
         for cut in range(header_end(vector) + 1):
             check(decode(vector, frame[:cut]).tree())
+
+
+@pytest.mark.skipif(find_spec("numba") is None, reason="numba is not installed")
+def test_the_compiled_interpreter_gives_the_same_tree(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Law: where spans end does not depend on who steps over them, whole, cut or changed."""
+    chance = random.Random(10)
+    assert projection.load_compiled()
+    calls = 0
+    end_of = projection.end_of
+
+    def counted(*place: Any) -> int | None:
+        nonlocal calls
+        end = end_of(*place)
+        calls += end is not None
+        return end
+
+    monkeypatch.setattr(tree_module, "end_of", counted)
+    for vector in sample("messages"):
+        frame = bytes.fromhex(vector["frame"])
+        flipped = bytearray(frame)
+        flipped[chance.randrange(header_end(vector) - 1, len(frame))] ^= 1 << chance.randrange(8)
+        for bytes_ in (frame, frame[: chance.randint(header_end(vector), len(frame))], bytes(flipped)):
+            monkeypatch.setattr(projection, "COMPILED_FROM_BYTES", 1 << 62)
+            plain = spans(decode(vector, bytes_).tree())
+            monkeypatch.setattr(projection, "COMPILED_FROM_BYTES", 0)
+            assert spans(decode(vector, bytes_).tree()) == plain
+    assert calls > 1000
+
+
+def spans(tree: Node) -> list[tuple[object, ...]]:
+    """A tree as a list."""
+    return [(node.name, node.words, node.buffer, node.start, node.end, len(node.children)) for node in walk(tree)]
 
 
 def test_trees_are_lazy() -> None:

@@ -72,3 +72,28 @@ def test_an_answer_is_believed_before_the_next_request_is_known() -> None:
         (2, "answered"),
         (3, "answered"),
     ]
+
+
+def test_an_answer_that_a_segment_begins_with_is_believed_by_where_the_next_one_stands() -> None:
+    """Old brokers write a response's head and body apart; here a body is lost, and with it the next request."""
+    tap = Tap().open()
+    for number in range(1, 6):
+        tap.client(metadata(number))
+        answer = metadata_answer(number, 4)
+        tap.server(answer[:20]).server(answer[20:60]).server(answer[60:])
+    client_of_4, first_of_2, middle_of_3 = 15, 8, 13  # three to open, then four a number
+    seen = analyze([segment for at, segment in enumerate(tap.segments) if at not in (client_of_4, first_of_2, middle_of_3)])
+    told = {row[0]: row[1] for row in seen.brief("correlation_id", "outcome", "response_bytes")}
+    assert told[3] == "answered"
+    assert told[2] == "unanswered"
+
+
+def test_no_answer_has_a_negative_id_where_clients_count_from_zero() -> None:
+    """A length prefix that is too small makes the middle of a body look like a response."""
+    broken = response(2, bytes(4) + b"\0\0\0\x10\xff\xff\xff\xff" + bytes(12))
+    tap = Tap().open().client(metadata(1)).server(metadata_answer(1)).client(metadata(2))
+    tap.server((8).to_bytes(4, "big") + broken[4:]).client(metadata(3)).server(metadata_answer(3)).client(metadata(4))
+    tap.server(metadata_answer(4))
+    seen = analyze(tap.close().segments)
+    assert -1 not in [row[0] for row in seen.brief("correlation_id", "outcome")]
+    assert [row[0] for row in seen.brief("correlation_id", "outcome") if row[1] == "answered"] == [1, 2, 3, 4]
