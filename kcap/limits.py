@@ -22,6 +22,18 @@ FRAGMENT_DATAGRAMS_MAX = 1024
 FRAGMENT_WAIT_NS = 30 * SECOND_NS
 """RFC 1122 section 3.3.2 wants 60 to 120 s; Linux waits 30 s (net.ipv4.ipfrag_time)."""
 
+GUESS_BYTES = 256 << 10
+"""Read at the beginning of a range to find a record in it: more than the largest packet of a capture with offload."""
+
+GUESS_RECORDS = 12
+"""Records in a row that make sense before one is taken for the first of a range; the guess is proven later."""
+
+GUESS_SECONDS = 24 * 3600
+"""Time between two packets in a row that a guess believes."""
+
+GUESSES_WRONG = 3
+"""Wrong guesses in one file after which it is read on in longer and longer pieces, each from a place that is proven."""
+
 # --- TCP streams -----------------------------------------------------------------------------------------------------
 REORDER_SEGMENTS = 64
 """Data segments of the same direction after which a hole that was acknowledged is taken for lost. Taps and multi-queue
@@ -73,6 +85,9 @@ batch for answers. Settings go up to int32, a length above 1 GiB on the wire has
 
 ANSWER_BYTES_MAX = 200 << 20
 """Of an answer beyond what its request asks for: only a fetch has a setting (max_bytes) that lets it grow."""
+
+ORPHAN_BYTES_MAX = (1 << 24) - 1
+"""Of an answer whose request was not seen. A length that is read a byte too early is a multiple of 16 MiB and a little."""
 
 FRAME_GATHERED_MAX = 1 << 20
 """Frames up to this size are gathered into one buffer for the projection; larger ones are read as they pass."""

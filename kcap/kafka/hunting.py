@@ -152,8 +152,11 @@ class Hunter:
             places.insert(0, 0)
         for at in places:
             verdict = self.judge.judge(region, at, final, first and at == 0)
-            if verdict:
+            if verdict and not region.starts.intersection(self.waiting):
                 return self._take(at)
+            if verdict:  # it may lie inside of what a segment began with, of which more is to be seen
+                self.waiting.append(at)
+                continue
             if verdict is None and not final:
                 self.waiting.append(at)
         self.scanned = max(self.scanned, len(region) - SHORTEST + 1)

@@ -19,6 +19,8 @@ from kcap.kafka.requests import RequestFramer
 from kcap.net.tcp import Stream
 
 HEAD = 8
+PROOF = 16
+"""Bytes of an answer that say something of it, where no segment begins with it and nothing follows it."""
 PAIR = Struct(">ii")
 """Length prefix and correlation id."""
 RESERVED_IDS = (1 << 31) - 8
@@ -167,6 +169,10 @@ class ResponseFramer(Framer):
         waiting = next((x for x in self.pairing.outstanding if x.correlation_id == correlation), None)
         if waiting is None:
             last = self.requests.last_correlation
+            missed = self.requests.losses or not self.requests.stream.anchored
+            if not missed and last is not None and 0 <= correlation < last and not self.requests.raw_tokens:
+                # all requests so far were seen, and this one has been answered or was never made
+                return any(x.correlation_id == correlation for x in self.pairing.one_way)
             near = (
                 last is None
                 or (abs(correlation - last) < limits.IDS_APART and (correlation >= 0 or last < 0))
@@ -174,7 +180,7 @@ class ResponseFramer(Framer):
                 or correlation >= RESERVED_IDS
                 or self.requests.raw_tokens
             )
-            return size <= limits.ANSWER_BYTES_MAX and (
+            return size <= limits.ORPHAN_BYTES_MAX and (
                 near or any(x.correlation_id == correlation for x in self.pairing.one_way)
             )
         if size <= limits.ANSWER_BYTES_MAX:
@@ -208,6 +214,7 @@ class ResponseFramer(Framer):
         if region.comes(following, HEAD) and not final:
             return None
         if following == len(region) or (not first and following < len(region) and have < 4):
-            return True
+            # a length and an id alone are two small numbers, as any body has them
+            return at in region.starts or region.have(at) >= min(4 + size, PROOF)
         # the capture ends inside it: a known id where a segment starts is no chance
         return following > len(region) and known and at in region.starts

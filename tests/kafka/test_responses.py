@@ -97,3 +97,29 @@ def test_no_answer_has_a_negative_id_where_clients_count_from_zero() -> None:
     seen = analyze(tap.close().segments)
     assert -1 not in [row[0] for row in seen.brief("correlation_id", "outcome")]
     assert [row[0] for row in seen.brief("correlation_id", "outcome") if row[1] == "answered"] == [1, 2, 3, 4]
+
+
+def test_two_small_numbers_before_a_hole_are_no_answer() -> None:
+    """An id that has waited long, and a number that could be a length, stand in the body of an answer nobody waits for yet."""
+    tap = Tap().open()
+    for number in range(1, 4):
+        tap.client(metadata(number))
+    tap.server(metadata_answer(1))
+    tap.server(response(77, bytes(90)))  # lost, and with it the answer to 2
+    body = (17).to_bytes(4, "big") + (2).to_bytes(4, "big") + bytes(40)
+    tap.server(response(9, body)[:16]).server(response(9, body)[16:30]).server(response(9, body)[30:])
+    tap.client(metadata(9))
+    tap.server(metadata_answer(3))
+    tap.close()
+    first_lost = 3 + 3 + 1
+    seen = analyze([segment for at, segment in enumerate(tap.segments) if at not in (first_lost, first_lost + 2)])
+    assert (2, "answered") not in seen.brief("correlation_id", "outcome")
+
+
+def test_an_answer_nobody_asked_for_is_not_as_long_as_a_slipped_prefix_says() -> None:
+    """A length that is four bytes short makes a prefix of the end of a body, and an id of the next length."""
+    short = (4 + 12).to_bytes(4, "big") + (1).to_bytes(4, "big") + bytes(12) + b"\1\0\0\0"
+    tap = Tap().client(metadata(1)).client(metadata(2)).server(short + metadata_answer(2, 1))
+    seen = analyze(tap.segments).brief("correlation_id", "outcome")
+    assert [row for row in seen if row[1] == "orphan"] == []
+    assert (2, "answered") in seen
