@@ -11,7 +11,7 @@ from kcap.kafka.bodies import Bodies
 from kcap.kafka.frames import FLAG, NO_BODY, NO_FRAME, Answer, Exchange, Frame
 from kcap.kafka.headers import other_protocol
 from kcap.kafka.pairing import Pairing
-from kcap.kafka.recognition import NO_REQUEST, Verdict, from_content, from_first_request, why_not
+from kcap.kafka.recognition import NO_REQUEST, Verdict, from_content, from_first_request, from_pieces, why_not
 from kcap.kafka.requests import RequestFramer
 from kcap.kafka.responses import ResponseFramer
 from kcap.net.connections import ConnectionTable
@@ -160,11 +160,26 @@ class Conversation:
             return None  # look again when there is twice as much
         self.looked_at = looks
         verdict = from_content(first.bytes, second.bytes, full)
+        if verdict is not None and verdict.client is None:
+            verdict = from_pieces(self._pieces(0), self._pieces(1)) or verdict
         if verdict is not None and client is not None and verdict.client not in (None, client):
             return Verdict(None, "requests from the side that was called")
         if verdict is not None and verdict.client is None and said:
             return Verdict(client if client is not None else 0)
         return verdict
+
+    def _pieces(self, index: int) -> list[bytearray]:
+        """The bytes kept of a stream, cut where some are missing."""
+        pieces, end = [bytearray()], -1
+        for place, call in self.kept:
+            if place != index or len(call) != 8:
+                continue
+            offset, data, _, captured = call[:4]
+            if offset != end and pieces[-1]:
+                pieces.append(bytearray())
+            pieces[-1] += data
+            end = offset + captured
+        return pieces
 
     def begin(self, client: int) -> None:
         """It is Kafka, and stream `client` asks."""

@@ -153,7 +153,10 @@ def from_content(first: bytearray, second: bytearray, final: bool) -> Verdict | 
         return Verdict(scores.index(best))
     if not final:
         return None
-    found = [i for i, data in enumerate((first, second)) if requests_anywhere(data)]
-    if len(found) == 1:
-        return Verdict(found[0])
     return Verdict(None, other_protocol(first) or other_protocol(second) or NO_REQUEST)
+
+
+def from_pieces(first: list[bytearray], second: list[bytearray]) -> Verdict | None:
+    """The last look at a connection whose first bytes tell nothing: requests in any piece of one side, and of one alone."""
+    found = [side for side, pieces in enumerate((first, second)) if any(map(requests_anywhere, pieces))]
+    return Verdict(found[0]) if len(found) == 1 else None

@@ -64,3 +64,14 @@ def test_midstream_connections_find_their_direction() -> None:
     assert [r["outcome"] for r in seen.rows] == ["answered"] * 8
     assert {r["client_port"] for r in seen.rows} == {40_000}
     assert seen.connections[0]["began"] == "midstream"
+
+
+def test_requests_behind_a_hole_tell_what_a_connection_is() -> None:
+    """A connection seen from a raw SASL token on, whose bytes behind the token are lost."""
+    tap = Tap().client(b"\x00\x00\x00\x30" + b"\xfe" * 48)
+    tap.next[0] += 77
+    for i in range(3):
+        tap.client(metadata(i)).server(metadata_answer(i))
+    seen = analyze(tap.segments)
+    assert [r["outcome"] for r in seen.rows] == ["answered"] * 3
+    assert {r["client_port"] for r in seen.rows} == {40_000}
