@@ -4,6 +4,7 @@ Law: pickling the analyzer after any packet and going on with the copy changes n
 it is fed.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from hashlib import blake2b
@@ -175,17 +176,27 @@ class Analyzer:
         gathered = self.lane.gathered if self.lane is not None else 0
         return self.waiting >= limits.ROWS_PER_BATCH or len(self.bodies.arena) + gathered >= limits.BODIES_BYTES
 
-    def take(self) -> RowBatch:
-        """What has been decided since the last call."""
+    def take(self, unwanted: Callable[[RowBatch], Any] | None = None) -> RowBatch:
+        """What has been decided since the last call.
+
+        `unwanted` sees the batch without its bodies and says, as an array of slots, which of them need not be decoded.
+        """
         if self.lane is None:
+            if unwanted is not None:
+                self.bodies.leave_out(unwanted(self._bare(None)).tolist())
             batch = RowBatch(self.rows, self.identities, self.bodies.close())
         else:
-            decided, bodies = self.lane.take()
+            asked = None if unwanted is None else lambda taken: unwanted(self._bare(taken))
+            decided, bodies = self.lane.take(asked)
             batch = RowBatch(self.rows, self.identities, bodies, decided, self.orders)
         self.rows, self.identities, self.orders = [], [], []
         self.batch += 1
         self._tell_undecoded(batch)
         return batch
+
+    def _bare(self, decided: "LaneRows | None") -> RowBatch:
+        """The open batch without its bodies."""
+        return RowBatch(self.rows, self.identities, Bodies().close(), decided, self.orders)
 
     def _tell_undecoded(self, batch: RowBatch) -> None:
         """Reports bodies that were captured whole and do not read as their API and version say."""
@@ -213,8 +224,14 @@ class Analyzer:
         closed, self.closed_connections = self.closed_connections, []
         return closed
 
+    def advance(self, time_ns: int) -> None:
+        """Capture time moves on, also where others have the packets."""
+        (self.table if self.lane is None else self.lane).advance(time_ns)
+
     def finish(self) -> None:
         """The capture is over: every connection is closed and every exchange decided."""
+        self.table.expect_end()
+        self.advance(self.table.time_ns)
         if self.lane is not None:
             self.lane.finish()
         else:

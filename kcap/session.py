@@ -60,6 +60,8 @@ class Reading:
         self._positions = [0] * len(self.files.files)
         self._piped = any(file.path == STANDARD_INPUT for file in self.files.files)
         self._emitted = -EAGER_SECONDS
+        self.unwanted: Callable[[RowBatch], Any] | None = None
+        """Says which bodies of a batch nobody will look at (`Analyzer.take`)."""
 
     def _report(self, kind: WeirdKind, detail: str, file: int, packet: int, position: int) -> None:
         self.analyzer.report(kind, detail, file << REF_FILE_SHIFT | packet, position)
@@ -78,7 +80,7 @@ class Reading:
     @cached_property
     def frames(self) -> "Frames":
         """Frames of the files that this pass reads."""
-        return Frames(self)
+        return Frames(source_of(self))
 
     def message(self, batch: RowBatch, at: int, side: str) -> "Message | None":
         """The request or the response of a decided exchange, read again; None where it was not kept."""
@@ -132,7 +134,7 @@ class Reading:
 
     def _take(self) -> RowBatch:
         self._emitted = time.monotonic()
-        batch = self.analyzer.take()
+        batch = self.analyzer.take(self.unwanted)
         self.rows += len(batch)
         return batch
 
@@ -157,11 +159,16 @@ class Reading:
         return self.analyzer.sightings()
 
 
+def source_of(reading: Reading) -> PacketSource:
+    """The packets of the files that a pass reads, once more."""
+    return PacketSource(reading.files.files, reading.files.layouts, reading.files.spools)
+
+
 class Frames:
     """Frames of a capture read again from its files."""
 
-    def __init__(self, reading: Reading) -> None:
-        self._source = PacketSource(reading.files.files, reading.files.layouts, reading.files.spools)
+    def __init__(self, source: PacketSource) -> None:
+        self._source = source
         self._parser = SegmentParser(ignore)
 
     def packets(self, place: "Place") -> tuple[list[Packet], bytes]:
@@ -368,7 +375,7 @@ class Capture:
         """The exchanges as they are decided, with what is known by then."""
         reading = self.read()
         reading.files.keeps = True
-        frames, table = Frames(reading), exchange_table(reading.capture_files)
+        frames, table = Frames(source_of(reading)), exchange_table(reading.capture_files)
         sieve = self._sieve(reading)
         for batch in reading.batches():
             rows = Rows(batch, reading.capture_files, table)

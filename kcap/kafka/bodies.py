@@ -190,6 +190,11 @@ class Bodies:
                 self._settled.add(slot)
         return slot
 
+    def leave_out(self, slots: Iterable[int]) -> None:
+        """Nobody will look at these bodies of decided exchanges: no program reads them."""
+        for slot in slots:
+            self.programs[slot] = UNKNOWN
+
     def projected(self) -> BodyBatch:
         """The batch as it stands."""
         dense: list[int] = []

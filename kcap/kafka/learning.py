@@ -50,6 +50,12 @@ TELLING: Final = _read()
 """Message -> where it has names beside ids."""
 
 
+def naming_apis() -> frozenset[int]:
+    """API keys of which some version tells names beside ids."""
+    names = {message.removesuffix("Request").removesuffix("Response") for message in TELLING}
+    return frozenset(key for name in names if (key := api_key(name)) is not None)
+
+
 def tells(api: str | None, version: int | None) -> list[int]:
     """The sides of an exchange that may tell names: REQUEST, RESPONSE."""
     if api is None or version is None:

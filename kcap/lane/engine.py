@@ -8,7 +8,7 @@ A connection is *own* (the lane opened it, there are no objects), a guest (it ca
 
 from bisect import bisect_left
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, Protocol
 
 import numpy as np
@@ -136,7 +136,7 @@ class Lane:
         self.passed += count
         table.order = self.passed - 1
         times = columns.time_ns if present.all() else columns.time_ns[present]
-        self._advance(int(times.max()))
+        self.advance(int(times.max()))
 
     def _look(self, columns: SegmentColumns, first: int, last: int, patience: int) -> int:
         state, plain_steps = self.state, header_tables()
@@ -294,7 +294,8 @@ class Lane:
         )  # fmt: skip
 
     # -- time ---------------------------------------------------------------------------------------------------------
-    def _advance(self, time_ns: int) -> None:
+    def advance(self, time_ns: int) -> None:
+        """Capture time moves on."""
         table, connections = self.analyzer.table, self.state.connections
         time_ns = max(time_ns, table.time_ns)
         if table.sweeps(time_ns):
@@ -338,8 +339,8 @@ class Lane:
         self.analyzer.table.finish(own)
 
     # -- rows ---------------------------------------------------------------------------------------------------------
-    def take(self) -> tuple[LaneRows, BodyBatch]:
-        """Rows since the last call, and the bodies of these and of the machines' rows."""
+    def take(self, unwanted: Callable[[LaneRows], Any] | None = None) -> tuple[LaneRows, BodyBatch]:
+        """Rows since the last call, and the bodies of these and of the machines' rows; those `unwanted` names are not read."""
         state, bodies, meta = self.state, self.analyzer.bodies, self.state.meta
         rows = np.ascontiguousarray(state.rows[: meta[at.M_ROWS]].T)
         slots = rows[at.R_REQUEST_SLOT]
@@ -356,6 +357,11 @@ class Lane:
         count = carry_over(
             state.connections, state.streams, state.queues, old[0], old[1], state.bodies, state.arena, meta, heavy
         )
+        taken = LaneRows(rows, state.all_names())
+        if unwanted is not None:
+            slots, first = unwanted(taken), len(bodies.starts)
+            bodies.leave_out(slots[slots < first].tolist())
+            old[0][2, slots[slots >= first] - first] = UNKNOWN
         batch = bodies.close(both_projected(bodies, *old))
         for place in heavy[:count].tolist():
             values = batch.values(int(state.queues[place, at.Q_SLOT]) + shift)
@@ -364,7 +370,6 @@ class Lane:
         self.kept = int(meta[at.M_TOP])
         meta[at.M_ROWS] = 0
         state.connections[:, at.IDENTITY] = -1
-        taken = LaneRows(rows, state.all_names())
         if len(state.names) > limits.LANE_NAMES:
             state.forget_names()
         return taken, batch

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import pyarrow as pa
 
 from kcap.analyzer import Analyzer, ClosedConnection, RowBatch
+from kcap.columns import Column
 from kcap.errors import UsageError
 from kcap.model import CaptureFile
 from kcap.table.exchanges import ExchangeTable
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from kcap.decode.message import Message
     from kcap.filter.nodes import Filter
     from kcap.table.sieve import ExchangeSieve, Sieve
+    from kcap.table.vectors import Int64s
 
 OF_EXCHANGES = ("partitions", "records")
 """Tables whose rows are parts of exchanges."""
@@ -38,6 +40,7 @@ class Pass(Protocol):
     connections: list[ClosedConnection]
     analyzer: Analyzer
     watch: Callable[[], None] | None
+    unwanted: "Callable[[RowBatch], Int64s] | None"
 
     def another(self) -> "Pass | None": ...
 
@@ -54,13 +57,11 @@ class Pass(Protocol):
     def weirds(self) -> list[tuple[Weird, int]]: ...
 
 
-def decided(reading: Pass, table: ExchangeTable, sieve: "Sieve | None") -> Iterator[pa.RecordBatch]:
-    """The exchanges of a pass as they are decided, as far as they pass."""
+def decided(reading: Pass, table: ExchangeTable) -> Iterator[pa.RecordBatch]:
+    """The exchanges of a pass as they are decided."""
     for batch in reading.batches():
         if len(batch):
             turned = table.turn(batch)
-            if sieve is not None:
-                turned = sieve.passed(turned, batch)
             del batch  # bodies need not stay while the rows are written, nor these while the next are read
             if turned.num_rows:
                 yield turned
@@ -167,9 +168,8 @@ class Table:
         if waits and sieve is not None and sieve.late and sieve.deep:
             self._prime(reading)
         late = sieve if waits and sieve is not None and sieve.late and not sieve.deep else None
-        early = None if late is not None else sieve
         made = companions(columns) if waits else columns
-        batches = decided(reading, ExchangeTable(made, reading.capture_files, self.learner), early)
+        batches = decided(reading, self._exchange_table(reading, made, None if late is not None else sieve))
         if waits:
             if late is None:
                 batches = first_rows(batches, self._limit)
@@ -178,6 +178,24 @@ class Table:
         if self._whole is None:
             batches = leading(batches, self.learner)
         return first_rows((batch.select(self.schema.names) for batch in batches), self._limit)
+
+    def _exchange_table(self, reading: Pass, columns: Sequence[Column], sieve: "Sieve | None") -> ExchangeTable:
+        """What turns batches; `sieve` is for what can be decided at once, but for what headers decide, which always is."""
+        assert self.learner is not None
+        files = reading.capture_files
+        if self._only is None:
+            return ExchangeTable(columns, files, self.learner)
+        from kcap.table.narrowed import SievedTable
+        from kcap.table.pushdown import PushDown, header_part
+        from kcap.table.sieve import Sieve
+
+        first = header_part(self._only)
+        if first is not None:
+            reading.unwanted = PushDown(first, columns, files).unwanted
+        sieve = sieve or (None if first is None else Sieve(first))
+        if sieve is None:
+            return ExchangeTable(columns, files, self.learner)
+        return SievedTable(columns, files, self.learner, sieve)
 
     def _sieve(self, reading: Pass) -> "Sieve | None":
         if self._only is None:
