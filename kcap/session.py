@@ -14,14 +14,16 @@ from functools import cached_property
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any
 
-from kcap.analyzer import ROW, Analyzer, ClosedConnection, Options, RowBatch
-from kcap.capture.fileset import FileSet, ignore
+from kcap.analyzer import Analyzer, ClosedConnection, Options, RowBatch
+from kcap.capture.fileset import FileSet
+from kcap.capture.frames import PART, Frames, Place
 from kcap.capture.paths import expand
 from kcap.capture.reread import Packet, PacketSource
 from kcap.capture.source import STANDARD_INPUT
 from kcap.errors import CaptureError, UsageError
 from kcap.limits import FRAME_GATHERED_MAX
-from kcap.model import REF_FILE_SHIFT, CaptureFile, PacketBatch
+from kcap.model import REF_FILE_SHIFT, CaptureFile
+from kcap.net.noted import Noted
 from kcap.net.segments import SegmentParser
 from kcap.weird import Weird, WeirdKind
 
@@ -34,7 +36,6 @@ if TYPE_CHECKING:
 
 EAGER_SECONDS = 0.25
 """Rows wait no longer than this for a batch to fill; the first ones do not wait at all."""
-PART = {name: at for at, name in enumerate(ROW)}
 
 
 class Reading:
@@ -60,6 +61,8 @@ class Reading:
         self._positions = [0] * len(self.files.files)
         self._piped = any(file.path == STANDARD_INPUT for file in self.files.files)
         self._emitted = -EAGER_SECONDS
+        self.noted: list[Noted] = []
+        """Packets that somebody looks for."""
         self.unwanted: Callable[[RowBatch], Any] | None = None
         """Says which bodies of a batch nobody will look at (`Analyzer.take`)."""
 
@@ -117,7 +120,10 @@ class Reading:
         if self.files.large:
             analyzer.expect_many()
         for packets in self.files.batches():
-            analyzer.feed(parse(packets))
+            segments = parse(packets)
+            for noted in self.noted:
+                noted.take(segments)
+            analyzer.feed(segments)
             self._positions[packets.file] = int(packets.position[-1])
             if analyzer.closed_connections:
                 self._drain()
@@ -162,94 +168,6 @@ class Reading:
 def source_of(reading: Reading) -> PacketSource:
     """The packets of the files that a pass reads, once more."""
     return PacketSource(reading.files.files, reading.files.layouts, reading.files.spools)
-
-
-class Frames:
-    """Frames of a capture read again from its files."""
-
-    def __init__(self, source: PacketSource) -> None:
-        self._source = source
-        self._parser = SegmentParser(ignore)
-
-    def packets(self, place: "Place") -> tuple[list[Packet], bytes]:
-        """The packets that gave a frame its bytes, and the bytes as far as they were captured without a break.
-
-        Nothing where the file cannot be read twice, or the frame goes over from one file to the next.
-        """
-        pieces: list[tuple[int, bytes, Packet]] = []
-        base: int | None = None
-        if place.file is None:
-            return [], b""
-        for batch in self._source.batches(place.file, place.low, place.high):
-            segments = self._parser.parse(batch)
-            for at in range(len(segments)):
-                if segments.flow[at] != place.flow or not segments.length[at]:
-                    continue
-                if base is None:
-                    base = int(segments.seq[at])
-                offset = (int(segments.seq[at]) - base + (1 << 31) & 0xFFFFFFFF) - (1 << 31)
-                start, buffer = int(segments.payload[at]), segments.buffers.get(at, segments.buffer)
-                data = bytes(buffer[start : start + int(segments.captured[at])])
-                pieces.append((offset, data, packet_of(batch, int(segments.packet[at]) - batch.first_packet)))
-        return cut_out(pieces, place)
-
-
-class Place:
-    """Where a frame is: its file and packets, its direction, and how it begins."""
-
-    def __init__(self, row: Sequence[Any], side: str, flow: bytes) -> None:
-        first, last = row[PART[f"{side}_first_ref"]], row[PART[f"{side}_last_ref"]]
-        self.low, self.high = row[PART[f"{side}_pos"]], row[PART[f"{side}_end_pos"]]
-        size, correlation = row[PART[f"{side}_bytes"]], row[PART["correlation_id"]]
-        self.size = size or 0
-        self.first_ns: int | None = row[PART[f"{side}_first_ns"]]
-        self.flow = flow
-        whole = None not in (first, size, self.low, self.high)
-        one_file = whole and (last is None or last >> REF_FILE_SHIFT == first >> REF_FILE_SHIFT)
-        self.file: int | None = first >> REF_FILE_SHIFT if one_file else None
-        self.head = b""
-        """The bytes the frame begins with, as far as its row tells them."""
-        if size is not None:
-            self.head = (self.size - 4 & 0xFFFFFFFF).to_bytes(4, "big")
-            if side == "request" and row[PART["api_key"]] is not None:
-                self.head += row[PART["api_key"]].to_bytes(2, "big", signed=True)
-                self.head += row[PART["api_version"]].to_bytes(2, "big", signed=True)
-            if correlation is not None:
-                self.head += correlation.to_bytes(4, "big", signed=True)
-
-
-def packet_of(batch: PacketBatch, at: int) -> Packet:
-    """Entry `at` of a batch."""
-    start = batch.start[at]
-    link = batch.link if isinstance(batch.link, int) else batch.link[at]
-    return Packet(
-        int(batch.time_ns[at]), bytes(batch.buffer[start : start + batch.captured[at]]), int(batch.wire[at]), int(link)
-    )
-
-
-def cut_out(pieces: Sequence[tuple[int, bytes, Packet]], place: Place) -> tuple[list[Packet], bytes]:
-    """Lays pieces of a stream by their offsets, first copies first, and finds the frame in them by its first bytes."""
-    if not pieces:
-        return [], b""
-    low = min(offset for offset, _, _ in pieces)
-    size = max(offset + len(data) for offset, data, _ in pieces) - low
-    stream, seen = bytearray(size), bytearray(size)
-    for offset, data, _ in reversed(pieces):
-        at = offset - low
-        stream[at : at + len(data)] = data
-        seen[at : at + len(data)] = b"\x01" * len(data)
-    start = stream.find(place.head)
-    while start >= 0:
-        first = next((p for offset, data, p in pieces if offset - low <= start < offset - low + len(data)), None)
-        if first is not None and first.time_ns == place.first_ns:
-            break
-        start = stream.find(place.head, start + 1)
-    if start < 0:
-        return [], b""
-    stop = min(start + place.size, size)
-    hole = seen.find(0, start, stop)
-    packets = [p for offset, data, p in pieces if offset - low < stop and offset - low + len(data) > start]
-    return packets, bytes(stream[start : stop if hole < 0 else hole])
 
 
 class Exchange:
@@ -388,7 +306,7 @@ class Capture:
             return None
         from kcap.table.sieve import ExchangeSieve, Sieve
 
-        sieve = Sieve(self.only, reading.message)
+        sieve = Sieve(self.only, reading)
         if sieve.deep:
             reading.keep_bodies()
         return ExchangeSieve(sieve, reading.capture_files, None)

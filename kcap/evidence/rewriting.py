@@ -15,6 +15,7 @@ from kcap.analyzer import Options
 from kcap.capture.annotations import Annotations
 from kcap.capture.copying import Origin, notes_of, open_copy
 from kcap.capture.fileset import ignore
+from kcap.capture.frames import PART, Place
 from kcap.capture.reread import PacketSource
 from kcap.capture.writer import Stream
 from kcap.evidence.internet import Packet, renew
@@ -25,7 +26,7 @@ from kcap.evidence.redacting import plan
 from kcap.model import REF_FILE_SHIFT
 from kcap.net.connections import reverse_flow
 from kcap.net.segments import SegmentParser
-from kcap.session import PART, Capture, Place
+from kcap.session import Capture
 
 WRAP: Final = 1 << 32
 HALF: Final = 1 << 31

@@ -4,7 +4,7 @@ Law: a tree is checked: names exist, values fit the kind of their field, pattern
 """
 
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +56,9 @@ class Call:
 
 
 Operand: TypeAlias = Field | Deep | Call
+
+PACKETS: Final = "frame.number"
+"""The field that any packet of an exchange has, not those in its columns alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +143,17 @@ def columns_of(tree: Filter) -> tuple[str, ...]:
     """The columns that a filter looks at, in the order in which it names them."""
     names = (name for operand in operands(tree) if isinstance(operand, Field) for name in operand.columns)
     return tuple(dict.fromkeys(names))
+
+
+def packets_of(tree: Filter) -> list[Compare | Member]:
+    """The conditions on the number of a packet that other packets than an exchange's first and last ones can fulfil."""
+    if isinstance(tree, Not):
+        return packets_of(tree.of)
+    if isinstance(tree, And | Or | Xor):
+        return packets_of(tree.left) + packets_of(tree.right)
+    if isinstance(tree, Present) or not isinstance(tree.of, Field) or tree.of.name != PACKETS:
+        return []
+    return [] if isinstance(tree, Compare) and tree.operator not in ("==", "!=") else [tree]
 
 
 def is_deep(tree: Filter) -> bool:

@@ -13,7 +13,7 @@ from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedTok
 from kcap.errors import UsageError
 from kcap.filter.fields import lookup, named_values, names_like, nearest
 from kcap.filter.grammar import NAMES, parser
-from kcap.filter.nodes import And, Call, Compare, Deep, Field, Filter, Member, Not, Operand, Or, Present, Value, Xor
+from kcap.filter.nodes import PACKETS, And, Call, Compare, Deep, Field, Filter, Member, Not, Operand, Or, Present, Value, Xor
 from kcap.filter.values import value_of
 
 OPERATORS: Final = {
@@ -126,11 +126,14 @@ class _Builder:
                 raise self.fault(tree, f"{quantifier} needs a comparison")
             return Present(of)
         if kind == "compare":
-            return self.compare(of, parts[0], parts[1], parts[2], quantifier)
+            made = self.compare(of, parts[0], parts[1], parts[2], quantifier)
+            if isinstance(made.value, Field | Deep | Call) and PACKETS in (said(of), said(made.value)):
+                raise self.fault(tree, f"{PACKETS} is compared with numbers alone")
+            return made
         found: Filter = self.member(of, parts, quantifier)
         return Not(found) if kind == "stranger" else found
 
-    def compare(self, of: Operand, named: Any, sign: Token, value: Any, quantifier: str) -> Filter:
+    def compare(self, of: Operand, named: Any, sign: Token, value: Any, quantifier: str) -> Compare:
         """An operator and what is compared."""
         operator, every = OPERATORS[str(sign)]
         every = quantifier == "all" if quantifier else every
@@ -185,6 +188,8 @@ class _Builder:
         if takes is None:
             raise self.fault(name, f"no function is called {str(name)!r}; there are {', '.join(FUNCTIONS)}")
         of = self.operand(inner)
+        if isinstance(of, Field) and of.name == PACKETS:
+            raise self.fault(inner, f"{PACKETS} goes into no function")
         if takes and kind_of(of) != takes:
             raise self.fault(inner, f"{name} is for {takes}; {said(of)} is no {takes}")
         return Call(str(name), of)

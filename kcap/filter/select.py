@@ -11,13 +11,31 @@ from ipaddress import ip_address
 from operator import eq, ge, gt, le, lt, ne
 from typing import Any, Final
 
-from kcap.filter.nodes import And, Call, Compare, Deep, Field, Filter, Member, Network, Not, Operand, Or, Present, Xor, is_deep
+from kcap.filter.nodes import (
+    PACKETS,
+    And,
+    Call,
+    Compare,
+    Deep,
+    Field,
+    Filter,
+    Member,
+    Network,
+    Not,
+    Operand,
+    Or,
+    Present,
+    Xor,
+    is_deep,
+)  # fmt: skip
 from kcap.filter.parse import pattern
 
 Columns = Mapping[str, Sequence[Any]]
 """Column -> a value for each row; `time` in microseconds since the epoch."""
 Body = Callable[[int, str], Mapping[str, Any] | None]
 """Row and side -> the decoded body as Kafka's JSON; None where there is none."""
+Packets = Callable[[int], list[int]]
+"""Row -> numbers of packets."""
 OPERATORS: Final[dict[str, Callable[[Any, Any], Any]]] = {"==": eq, "!=": ne, "<": lt, "<=": le, ">": gt, ">=": ge}
 FUNCTIONS: Final[dict[str, Callable[[Any], Any]]] = {"len": len, "lower": str.lower, "upper": str.upper, "abs": abs}
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -27,9 +45,11 @@ MICROSECOND: Final = timedelta(microseconds=1)
 class Selection:
     """A filter over some rows."""
 
-    def __init__(self, columns: Columns, body: Body | None = None) -> None:
+    def __init__(self, columns: Columns, body: Body | None = None, packets: Packets | None = None) -> None:
+        """`packets` knows more numbers of a row's packets than its columns."""
         self.columns = columns
         self.body = body
+        self.packets = packets
 
     def rows(self, tree: Filter, rows: Sequence[int]) -> list[int]:
         """Those of the rows that pass, in their order."""
@@ -85,7 +105,7 @@ class Selection:
                 found += [entry for entry in value or () if entry is not None]
             elif value is not None:
                 found.append(value)
-        return found
+        return found + self.packets(row) if self.packets is not None and operand.name == PACKETS else found
 
     def _deep(self, operand: Deep, row: int) -> list[Any]:
         key = self.columns["api_key"][row]

@@ -366,7 +366,7 @@ def gather(reading: "Reading", only: "Filter | None" = None) -> Talks:
     if only is not None:
         from kcap.table.sieve import ExchangeSieve, Sieve
 
-        inner = Sieve(only, reading.message)
+        inner = Sieve(only, reading)
         if inner.deep:
             reading.keep_bodies()
         sieve = ExchangeSieve(inner, reading.capture_files, Learner())

@@ -13,6 +13,7 @@ from kcap.analyzer import Analyzer, ClosedConnection, RowBatch
 from kcap.columns import Column
 from kcap.errors import UsageError
 from kcap.model import CaptureFile
+from kcap.net.noted import Noted
 from kcap.table.exchanges import ExchangeTable
 from kcap.table.facts import FACTS, fact_batches
 from kcap.table.learned import Learner
@@ -40,6 +41,7 @@ class Pass(Protocol):
     connections: list[ClosedConnection]
     analyzer: Analyzer
     watch: Callable[[], None] | None
+    noted: list[Noted]
     unwanted: "Callable[[RowBatch], Int64s] | None"
 
     def another(self) -> "Pass | None": ...
@@ -191,8 +193,8 @@ class Table:
 
         first = header_part(self._only)
         if first is not None:
-            reading.unwanted = PushDown(first, columns, files).unwanted
-        sieve = sieve or (None if first is None else Sieve(first))
+            reading.unwanted = PushDown(first, columns, reading).unwanted
+        sieve = sieve or (None if first is None else Sieve(first, reading))
         if sieve is None:
             return ExchangeTable(columns, files, self.learner)
         return SievedTable(columns, files, self.learner, sieve)
@@ -202,7 +204,7 @@ class Table:
             return None
         from kcap.table.sieve import Sieve
 
-        sieve = Sieve(self._only, reading.message)
+        sieve = Sieve(self._only, reading)
         if sieve.deep:
             reading.keep_bodies()
         return sieve

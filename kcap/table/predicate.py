@@ -10,7 +10,23 @@ from operator import and_, eq, ge, gt, le, lt, ne, or_
 from typing import Any, Final
 
 from kcap.errors import UsageError
-from kcap.filter.nodes import And, Call, Compare, Deep, Field, Filter, Member, Network, Not, Operand, Or, Present, Xor, is_deep
+from kcap.filter.nodes import (
+    And,
+    Call,
+    Compare,
+    Deep,
+    Field,
+    Filter,
+    Member,
+    Network,
+    Not,
+    Operand,
+    Or,
+    Present,
+    Xor,
+    is_deep,
+    packets_of,
+)  # fmt: skip
 from kcap.filter.select import EPOCH, MICROSECOND
 
 OPERATORS: Final[dict[str, Callable[[Any, Any], Any]]] = {"==": eq, "!=": ne, "<": lt, "<=": le, ">": gt, ">=": ge}
@@ -18,13 +34,18 @@ IP4_PARTS: Final = 4
 
 
 def predicate(tree: Filter | None, table: Any) -> Any:
-    """The condition. Raises UsageError for a filter that looks into decoded bodies."""
+    """The condition. Raises UsageError for a filter that looks into decoded bodies or at packets."""
     import ibis
 
     if tree is None:
         return ibis.literal(True)
     if is_deep(tree):
         raise UsageError("a saved table has no decoded bodies: request.* and response.* fields work while a capture is read")
+    if packets_of(tree):
+        raise UsageError(
+            "a saved table has no packets but the first and the last of a frame: frame.number == needs a capture; "
+            "request_last_packet and its like work here"
+        )
     return _Predicate(table, ibis).of(tree)
 
 

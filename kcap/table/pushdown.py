@@ -13,11 +13,10 @@ from kcap.analyzer import RowBatch
 from kcap.columns import Column
 from kcap.filter.nodes import And, Filter, columns_of, is_deep
 from kcap.kafka.learning import naming_apis
-from kcap.model import CaptureFile
 from kcap.table.exchanges import LEARNED, ExchangeTable
 from kcap.table.learned import FETCH, TEACHES
 from kcap.table.parts import Parts
-from kcap.table.sieve import Sieve
+from kcap.table.sieve import Read, Sieve
 from kcap.table.vectors import Vector
 
 if TYPE_CHECKING:
@@ -66,11 +65,11 @@ NAMES: Final = _names()
 class PushDown:
     """A filter's header part over batches without bodies."""
 
-    def __init__(self, tree: Filter, columns: Sequence[Column], files: Sequence[CaptureFile]) -> None:
+    def __init__(self, tree: Filter, columns: Sequence[Column], reading: Read) -> None:
         """`columns` are all that will be made."""
         names = {column.name for column in columns}
-        self._sieve = Sieve(tree)
-        self._table = ExchangeTable(self._sieve.columns, files)
+        self._sieve = Sieve(tree, reading)
+        self._table = ExchangeTable(self._sieve.columns, reading.capture_files)
         self._teaches = not names.isdisjoint(LEARNED)
         self._topics = "topics" in names
         self._sides = ("request",) if not names.isdisjoint(MUTES) else ("request", "response")

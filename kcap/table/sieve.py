@@ -4,40 +4,77 @@ In: a checked filter, batches of exchanges or of their rows. Out: the rows that 
 `kcap.filter.select` passes; bodies are decoded only where everything cheaper holds.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import numpy as np
 import pyarrow as pa
 
-from kcap.analyzer import RowBatch
+from kcap.analyzer import RowBatch, endpoints
 from kcap.columns import EXCHANGES, Column
-from kcap.filter.nodes import Filter, columns_of, is_deep
+from kcap.filter.nodes import Filter, Member, columns_of, is_deep, packets_of
 from kcap.filter.select import Selection
 from kcap.model import CaptureFile
+from kcap.net.noted import Noted
 from kcap.schema.registry import REQUEST, RESPONSE
 from kcap.table.exchanges import ExchangeTable
 from kcap.table.learned import Learner
-from kcap.table.records import Exchanged, Reread
+from kcap.table.records import Exchanged
 from kcap.table.whole import COMPANIONS
 
 if TYPE_CHECKING:
+    from kcap.decode.message import Message
     from kcap.table.vectors import Int64s
 
 SIDES: Final = {"request": REQUEST, "response": RESPONSE}
 DECLARED: Final = {column.name: column for column in EXCHANGES}
 
 
+PLACES: Final = (
+    "capture", "response_capture", "request_last_capture", "response_last_capture", "client_ip", "client_port", "server_ip",
+    "server_port", "request_pos", "request_end_pos", "response_pos", "response_end_pos",
+)  # fmt: skip
+"""Columns that say whose packets a row's are, and between which places of a file."""
+
+
+class Read(Protocol):
+    """A reading of a capture."""
+
+    noted: list[Noted]
+
+    def message(self, batch: RowBatch, at: int, side: str) -> "Message | None": ...
+
+    @property
+    def capture_files(self) -> Sequence[CaptureFile]: ...
+
+
+def noted(tree: Filter) -> Noted | None:
+    """What a filter asks of the numbers of packets; None where it asks nothing."""
+    asked = packets_of(tree)
+    if not asked:
+        return None
+    singles: list[Any] = []
+    ranges: list[Any] = []
+    for test in asked:
+        singles += test.values if isinstance(test, Member) else [test.value]
+        ranges += test.ranges if isinstance(test, Member) else ()
+    return Noted((int(one) for one in singles), ((int(low), int(high)) for low, high in ranges))
+
+
 class Sieve:
     """A filter over rows."""
 
-    def __init__(self, tree: Filter, message: Reread | None = None) -> None:
-        """`message` reads large messages again, for filters that look inside."""
+    def __init__(self, tree: Filter, reading: Read | None = None) -> None:
+        """`reading` reads large messages again, for filters that look inside, and looks out for packets."""
         self._tree = tree
-        self._message = message
+        self._reading = reading
         self.deep = is_deep(tree)
         """It looks into decoded bodies."""
-        names = [*columns_of(tree), *(["api_key"] if self.deep else [])]
+        self.noted = noted(tree) if reading is not None else None
+        """The packets it asks for."""
+        if self.noted is not None and reading is not None:
+            reading.noted.append(self.noted)
+        names = [*columns_of(tree), *(["api_key"] if self.deep else []), *(PLACES if self.noted is not None else ())]
         self.columns: list[Column] = [DECLARED[name] for name in dict.fromkeys(names)] or [DECLARED["exchange"]]
         self.late = any(column.name in COMPANIONS for column in self.columns)
         """It looks at what the whole capture may know better."""
@@ -52,11 +89,36 @@ class Sieve:
         columns = {column.name: values(rows.column(column.name)) for column in self.columns}
 
         def body(row: int, side: str) -> Mapping[str, Any] | None:
-            if batch is None or self._message is None:
+            if batch is None or self._reading is None:
                 return None
-            return Exchanged(batch, row, self._message).body(SIDES[side]) or None
+            return Exchanged(batch, row, self._reading.message).body(SIDES[side]) or None
 
-        return Selection(columns, body).rows(self._tree, range(rows.num_rows))
+        packets = None if self.noted is None else self._between(columns)
+        return Selection(columns, body, packets).rows(self._tree, range(rows.num_rows))
+
+    def _between(self, columns: Mapping[str, Sequence[Any]]) -> Callable[[int], list[int]]:
+        """Finds packets that were asked for among those of a row's two frames."""
+        assert self.noted is not None
+        assert self._reading is not None
+        files = self._reading.capture_files
+        places = {(files[file].name, *endpoints(flow)): packets for (file, flow), packets in self.noted.found.items()}
+
+        def between(row: int) -> list[int]:
+            found: list[int] = []
+            ends = [(columns[f"{end}_ip"][row], columns[f"{end}_port"][row]) for end in ("client", "server")]
+            for side, capture, flow in (
+                ("request", "capture", (*ends[0], *ends[1])),
+                ("response", "response_capture", (*ends[1], *ends[0])),
+            ):
+                name, low, high = (columns[column][row] for column in (capture, f"{side}_pos", f"{side}_end_pos"))
+                last = columns[f"{side}_last_capture"][row]
+                if low is None:
+                    continue
+                found += [n for n, at in places.get((name, *flow), ()) if low <= at and (at <= high or last)]
+                found += [n for n, at in places.get((last, *flow), ()) if at <= high] if last else []
+            return found
+
+        return between
 
     def passed(self, rows: pa.RecordBatch, batch: RowBatch | None = None) -> pa.RecordBatch:
         """The rows that pass."""

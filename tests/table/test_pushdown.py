@@ -81,7 +81,7 @@ def test_what_headers_decide(text: str, left: str | None) -> None:
 def test_bodies_of_dropped_rows_are_not_decoded(read: Callable[[str], Reading], column: str, decoded: set[str]) -> None:
     """But for those that teach what the column shows."""
     reading = read("java-transactions.pcap")
-    push = PushDown(parsed("api == Produce"), choose("exchanges", ["api", column]), reading.capture_files)
+    push = PushDown(parsed("api == Produce"), choose("exchanges", ["api", column]), reading)
     reading.unwanted = push.unwanted
     apis = ExchangeTable(choose("exchanges", ["api"]), reading.capture_files)
     seen: set[str] = set()
@@ -114,7 +114,7 @@ def test_names_of_topics_come_from_few_apis(read: Callable[[str], Reading], capt
 def test_answers_are_decoded_where_throttles_count(read: Callable[[str], Reading]) -> None:
     """A mute is told by the answer before, whether it passes or not; requests of dropped rows need no decoding."""
     reading = read("quota-3.9.pcap")
-    push = PushDown(parsed("exchange == 5"), choose("exchanges", ["exchange", "muted_ns"]), reading.capture_files)
+    push = PushDown(parsed("exchange == 5"), choose("exchanges", ["exchange", "muted_ns"]), reading)
     reading.unwanted = push.unwanted
     decoded = [0, 0]
     for batch in reading.batches():

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 import kcap
+from kcap.capture.frames import packet_of
 from kcap.errors import UsageError
 from kcap.filter.parse import parse
 from kcap.filter.select import condition
@@ -121,3 +122,51 @@ def test_the_command_line(capture: Capture, pcaps: Path, tmp_path: Path, form: s
     wrong = run("rows", pcaps / "nothing.pcap", "-Y", "latncy > 3")
     assert wrong.returncode == 2
     assert b"^~~~~~" in wrong.stderr
+
+
+@pytest.mark.parametrize(("name", "between"), [("quota-3.9.pcap", 3), ("cluster-startup.pcap", 40), ("broker-paused.pcap", 9)])
+def test_any_packet_of_an_exchange_names_it(pcaps: Path, name: str, between: int) -> None:
+    """Law: `frame.number` finds the exchanges to whose frames a packet gave bytes, and no others."""
+    capture = kcap.open(str(pcaps / name))
+    numbers = packet_numbers(capture)
+    whose: dict[int, set[tuple[str, int]]] = {}
+    inner: list[int] = []
+    for exchange in capture:
+        row = exchange.row
+        ends = {row[f"{side}_{end}_packet"] for side in ("request", "response") for end in ("first", "last")}
+        for packet in exchange.packets():
+            number = numbers[packet.time_ns, packet.data]
+            whose.setdefault(number, set()).add((row["connection"], row["exchange"]))
+            inner += [number] if number not in ends else []
+    assert len(inner) >= between, "packets between the first and the last"
+    for number in [*inner, *range(1, max(whose) + 2, 17)]:
+        assert numbered(capture, f"== {number}") == whose.get(number, set()), number
+    low, high = inner[0], inner[-1]
+    wanted = set().union(*(those for number, those in whose.items() if low <= number <= high))
+    assert numbered(capture, f"in {{{low}..{high}}}") == wanted
+    assert not numbered(capture, f"!= {low}") & whose[low]
+
+
+def numbered(capture: Capture, condition: str) -> set[tuple[str, int]]:
+    rows = capture.filter(f"frame.number {condition}").exchanges(["connection", "exchange"]).to_arrow().to_pylist()
+    return set(found(rows))
+
+
+def packet_numbers(capture: Capture) -> dict[tuple[int, bytes], int]:
+    """Packets to their numbers."""
+    found: dict[tuple[int, bytes], int] = {}
+    for batch in capture.read().files.batches():
+        for at in range(len(batch.time_ns)):
+            packet = packet_of(batch, at)
+            found.setdefault((packet.time_ns, packet.data), batch.first_packet + at)
+    return found
+
+
+def test_a_saved_table_has_no_packets(capture: Capture) -> None:
+    from kcap.table.predicate import predicate
+
+    with pytest.raises(UsageError, match="request_last_packet"):
+        predicate(parse("frame.number == 5"), None)
+    for text in ("count(frame.number) > 2", "frame.number == exchange", "exchange == frame.number"):
+        with pytest.raises(UsageError, match=r"frame\.number (goes|is compared)"):
+            parse(text)
