@@ -168,6 +168,8 @@ class ResponseFramer(Framer):
         """Can a response of this id and size stand where one is due?"""
         waiting = next((x for x in self.pairing.outstanding if x.correlation_id == correlation), None)
         if waiting is None:
+            if self._known(size - PREFIX.size):
+                return False  # a prefix of four bytes too many made the next one part of a body, and of an id a length
             last = self.requests.last_correlation
             missed = self.requests.losses or not self.requests.stream.anchored
             if not missed and last is not None and 0 <= correlation < last and not self.requests.raw_tokens:
@@ -214,7 +216,9 @@ class ResponseFramer(Framer):
         if region.comes(following, HEAD) and not final:
             return None
         if following == len(region) or (not first and following < len(region) and have < 4):
-            # a length and an id alone are two small numbers, as any body has them
-            return at in region.starts or region.have(at) >= min(4 + size, PROOF)
+            # a length and an id alone are two small numbers, as any body has them; so are an id and the throttle time of 0
+            # behind it, where a segment begins with the length before
+            inside = at - PREFIX.size in region.starts
+            return at in region.starts or (not inside and region.have(at) >= min(4 + size, PROOF))
         # the capture ends inside it: a known id where a segment starts is no chance
         return following > len(region) and known and at in region.starts

@@ -123,3 +123,30 @@ def test_an_answer_nobody_asked_for_is_not_as_long_as_a_slipped_prefix_says() ->
     seen = analyze(tap.segments).brief("correlation_id", "outcome")
     assert [row for row in seen if row[1] == "orphan"] == []
     assert (2, "answered") in seen
+
+
+def test_an_id_is_not_taken_for_a_length() -> None:
+    """A length that is four bytes too long makes a length of the next id, and an id of the throttle time behind it."""
+    long = (4 + 16).to_bytes(4, "big") + (298).to_bytes(4, "big") + bytes(12)
+    tap = Tap().client(metadata(297)).server(metadata_answer(297)).client(metadata(298)).client(metadata(299)).server(long)
+    tap.server(metadata_answer(299))
+    for number in (300, 301):
+        tap.client(metadata(number)).server(metadata_answer(number))
+    seen = analyze(tap.segments).brief("correlation_id", "outcome")
+    assert [row for row in seen if row[1] == "orphan"] == []
+    assert (301, "answered") in seen
+
+
+def test_a_segment_that_begins_with_a_length_is_not_read_from_its_id_on() -> None:
+    """The request is not in the capture; its id and a throttle time of 0 look like a length and an old id."""
+    tap = Tap().open().client(metadata(0)).server(metadata_answer(0)).client(metadata(1)).server(metadata_answer(1))
+    tap.client(metadata(9)).server(metadata_answer(9)).client(metadata(32))
+    answer = response(32, bytes(4) + metadata_answer(0, 1)[8:] + bytes(80))
+    for low in range(0, len(answer), 40):
+        tap.server(answer[low : low + 40])
+    for number in (33, 34):
+        tap.client(metadata(number)).server(metadata_answer(number))
+    lost = {4, 7, 8, 9, 11}  # three to open; the answer to 0, all of 9, the request of 32 and what follows its answer's head
+    seen = analyze([segment for at, segment in enumerate(tap.segments) if at not in lost]).brief("correlation_id", "outcome")
+    assert (0, "answered") not in seen
+    assert (34, "answered") in seen
