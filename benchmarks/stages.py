@@ -13,7 +13,7 @@ import tempfile
 import time
 from collections import Counter
 
-from kcap.cli.lean import collect_rarely, load_arrow
+from kcap.table.lean import collect_rarely, load_arrow
 from kcap.session import Reading
 
 STAGES = {

@@ -34,6 +34,22 @@ GUESS_SECONDS = 24 * 3600
 GUESSES_WRONG = 3
 """Wrong guesses in one file after which it is read on in longer and longer pieces, each from a place that is proven."""
 
+CHUNK_PACKETS = 1 << 17
+"""Packets of a range that are looked at before they are sent to where their flows are put together: some 10 MiB of columns."""
+
+CHUNK_BYTES = 16 << 20
+"""Bytes of packets that are sent along with them at once, where those cannot be read a second time at low cost."""
+
+CHUNK_RUN_PACKETS = 8192
+CHUNK_RUN_SPAN = 1 << 17
+"""Packets of a share that are read again at once, and how far apart their numbers may be: columns have room for each number."""
+
+CHUNK_SPARSE = 4
+"""Times the bytes of the packets that are wanted up to which those between them stay in memory too: copying costs more."""
+
+CHUNK_GAP_BYTES = 16 << 10
+"""Bytes of a file between two packets that are read rather than stepped over: a read costs as much as copying them."""
+
 # --- TCP streams -----------------------------------------------------------------------------------------------------
 REORDER_SEGMENTS = 64
 """Data segments of the same direction after which a hole that was acknowledged is taken for lost. Taps and multi-queue
@@ -240,6 +256,12 @@ is counted in whole milliseconds. Seen: 1.8 ms."""
 HELD_ROWS = 1 << 15
 """Rows that wait in memory for facts of the whole capture, half a Parquet row group; later ones wait on disk, or are looked at
 again at the end if need be. Most of what a capture tells of its brokers and topics it tells with its first connections."""
+
+PARTS_OPEN = 64
+"""Files of a parted table that are open at once."""
+
+PARTS_ROWS = 1 << 17
+"""Rows of all of them that wait in memory for a row group: as many as are sorted at once."""
 
 SORTED_ROWS = 1 << 17
 """Rows that are sorted in memory before they wait on disk as a run: some 60 MB of all columns."""

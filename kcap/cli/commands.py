@@ -11,7 +11,11 @@ class Entry(NamedTuple):
 
 
 COMMANDS: Final = {
+    "browse": Entry(
+        "kcap.cli.browse", "Browse captures on the screen: exchanges, details, bytes, reports. kcap FILE... does too."
+    ),
     "rows": Entry("kcap.cli.rows", "One row an exchange: request, response, latency and its parts, errors, topics."),
+    "live": Entry("kcap.cli.live", "Rows of what passes an interface, as it passes; a ring of files beside it."),
     "show": Entry("kcap.cli.show", "One exchange, every byte of it: messages in words, where the time went, a hex dump."),
     "decode": Entry("kcap.cli.decode", "Bytes to meaning, without a capture: requests, responses, record batches."),
     "schema": Entry("kcap.cli.schema", "Kafka's messages: APIs, versions, what each version changed, fields."),
@@ -35,5 +39,6 @@ COMMANDS: Final = {
     "cut": Entry("kcap.cli.cut", "The packets of the exchanges that a filter selects, as a capture for Wireshark."),
     "split": Entry("kcap.cli.split", "One capture as several files, by connections or by time."),
     "merge": Entry("kcap.cli.merge", "Several captures as one file, in time order."),
+    "completion": Entry("kcap.cli.completion", "What bash, zsh or fish reads to complete kcap's words."),
 }
 """In the order of the help."""

@@ -55,11 +55,6 @@ def run(
 ) -> int:
     """Writes the packets of the exchanges that -Y selects, each once, in the capture's order.
 
-    \b
-    kcap cut incident.pcapng -Y "api == Fetch and latency > 1s" -o slow.pcapng
-    kcap cut *.pcap -Y 'client_id == "billing"' --connection -o billing.pcap
-    kcap cut incident.pcap -Y "error != NONE" --redact --anonymize "$KEY" -o send.pcapng
-
     Kept are the packets that carry the requests and responses and the bare ACKs between, the connection's first packet and its
     handshake, and how it ended where something was not answered. The part is read again before it appears: where its rows would
     not be those of the whole, what they rest on comes along (the connection's first exchange, the exchange that told a topic's
@@ -95,7 +90,7 @@ def cut_out(
     allow_empty: bool,
 ) -> int:
     """Cuts, says what was cut; the exit code."""
-    from kcap.cli.lean import load_arrow
+    from kcap.table.lean import load_arrow
 
     load_arrow()
     from kcap.cli.output import place

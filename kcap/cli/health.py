@@ -22,10 +22,10 @@ def run(
     form: str,
 ) -> int:
     """How far the capture can be trusted: holes, drops, cuts, oddities. A verdict for each point, and one for all."""
-    from kcap.cli.evidence import gather
     from kcap.cli.output import report_failed
     from kcap.cli.progress import Progress
-    from kcap.cli.verdicts import judge
+    from kcap.reports.evidence import gather
+    from kcap.reports.health import judge
     from kcap.session import Capture
 
     capture = Capture(paths_of(files, more_files), analyzer_options(decode_as, not_kafka), tls_keylog)

@@ -16,9 +16,16 @@ from typing import NoReturn
 import click
 
 from kcap.cli.commands import COMMANDS
+from kcap.cli.defaults import defaults, settings
+from kcap.cli.examples import epilog
 from kcap.errors import KcapError
 
 USAGE, INTERRUPTED, TERMINATED = 2, 130, 143
+BROWSE = "browse"
+OWN = frozenset({"-h", "--help", "--version"})
+"""Options of kcap itself."""
+COMPLETE = "_KCAP_COMPLETE"
+"""The variable through which a shell asks for words (click's protocol)."""
 
 
 class Kcap(click.Group):
@@ -34,6 +41,7 @@ class Kcap(click.Group):
         if entry is None:
             return None
         command: click.Command = import_module(entry.module).run
+        command.epilog = epilog(cmd_name)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -41,18 +49,32 @@ class Kcap(click.Group):
         with formatter.section("Commands"):
             formatter.write_dl([(name, entry.summary) for name, entry in COMMANDS.items()])
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Options of the terminal UI may stand where a command does: `kcap -Y FILTER FILE`."""
+        if args and args[0].startswith("-") and args[0] not in OWN:
+            args = [BROWSE, *args]
+        return super().parse_args(ctx, args)
+
     def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
         """The command that is called; a file in its place, or a slip of the keyboard, is told what to do."""
         word = args[0]
-        if word not in COMMANDS and not word.startswith("--"):
+        if word not in COMMANDS and is_file(word):
+            args = [BROWSE, *args]
+        elif word not in COMMANDS and not word.startswith("--"):
             raise click.UsageError(not_a_command(word), ctx)
-        return super().resolve_command(ctx, args)
+        name, command, rest = super().resolve_command(ctx, args)
+        if name is not None and command is not None and not ctx.resilient_parsing:
+            ctx.default_map = {name: defaults(command, name, settings(), COMMANDS)}
+        return name, command, rest
+
+
+def is_file(word: str) -> bool:
+    """Whether a word means captures: the terminal UI opens them."""
+    return word == "-" or os.path.exists(word) or os.sep in word or ".pcap" in word
 
 
 def not_a_command(word: str) -> str:
     """What to say of a word that is no command."""
-    if word == "-" or os.path.exists(word) or os.sep in word or ".pcap" in word:
-        return f"the terminal UI is not there yet; use: kcap rows {word}"
     close = get_close_matches(word, COMMANDS, 1, 0.5)
     return f"no such command {word!r}" + (f"; did you mean {close[0]}?" if close else f"; there are {', '.join(COMMANDS)}")
 
@@ -60,18 +82,26 @@ def not_a_command(word: str) -> str:
 def show_version(ctx: click.Context, _parameter: click.Parameter, value: bool) -> None:
     """Prints the version and ends."""
     if value and not ctx.resilient_parsing:
-        from kcap import __version__
+        from kcap.cli.about import told
 
-        click.echo(f"kcap {__version__}")
+        click.echo(told())
         ctx.exit()
 
 
 @click.group(cls=Kcap, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
-@click.option("--version", is_flag=True, expose_value=False, is_eager=True, callback=show_version, help="Show the version.")
+@click.option(
+    "--version",
+    is_flag=True,
+    expose_value=False,
+    is_eager=True,
+    callback=show_version,
+    help="Show the versions of what matters.",
+)
 def kcap() -> None:
     """Reads packet captures of Apache Kafka traffic: which request got which response, how long it took and why.
 
-    FILEs are pcap or pcapng, also compressed; several are one capture, in time order; - is standard input.
+    kcap FILE... browses captures on the screen. FILEs are pcap or pcapng, also compressed; several are one capture, in time
+    order; - is standard input.
     """
 
 
@@ -83,6 +113,10 @@ def say(message: str) -> None:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs kcap; its exit code."""
     signal.signal(signal.SIGTERM, _terminated)
+    if asked := os.environ.get(COMPLETE):
+        from click.shell_completion import shell_complete
+
+        return shell_complete(kcap, {}, "kcap", COMPLETE, asked)
     try:
         # click's own `main` would answer a broken pipe with 1 and an interrupt with an empty line
         with kcap.make_context("kcap", list(sys.argv[1:] if arguments is None else arguments)) as context:

@@ -16,10 +16,6 @@ from kcap.errors import UsageError
 def run(files: tuple[str, ...], more_files: tuple[str, ...], output: str, form: str | None) -> int:
     """Writes all packets of the FILEs into one, in the order of their times; of equal times the file that comes first by name.
 
-    \b
-    kcap merge broker1.pcap broker2.pcap -o both.pcap
-    kcap merge ring/ -o ring.pcapng
-
     The packets of each FILE keep their order. FILEs of several link types need pcapng, which also keeps the interfaces,
     comments, names, TLS secrets and drop counts of pcapng input. The name of -o says the format, or else what the input needs.
     """

@@ -8,6 +8,7 @@ from typing import Final, TypeVar
 import click
 
 from kcap.analyzer import Options
+from kcap.cli.completing import columns_of, filter_words, listed
 from kcap.columns import TABLES
 from kcap.errors import UsageError
 
@@ -52,7 +53,7 @@ def inputs(command: F) -> F:
 def filters(command: F) -> F:
     """-Y."""
     return click.option(
-        "-Y", "--filter", "only", metavar="FILTER", default="",
+        "-Y", "--filter", "only", metavar="FILTER", default="", shell_complete=filter_words,
         help='Only exchanges that this display filter lets pass: "api == Fetch and latency > 50ms".',
     )(command)  # fmt: skip
 
@@ -62,7 +63,9 @@ def outputs(command: F) -> F:
     for decorator in (
         click.option("--limit", metavar="N", type=click.IntRange(0), help="Stop after so many rows."),
         click.option("-o", "--output", metavar="FILE", help="Write there; the file appears when it is whole."),
-        click.option("--columns", metavar="A,B,...", help="These columns, in this order."),
+        click.option(
+            "--columns", metavar="A,B,...", shell_complete=listed(columns_of), help="These columns, in this order."
+        ),
         click.option(
             "--format", "form", type=click.Choice(FORMATS),
             help="How rows are written. Default: table, or what the name of -o says.",

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, BinaryIO, Final
+from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from kcap.cli.main import say
 from kcap.cli.progress import Progress
@@ -37,10 +37,14 @@ def colored(output: str | None) -> bool:
 
 
 @contextmanager
-def place(output: str | None) -> Iterator["Sink"]:
-    """Stdout, or a file that appears when it is whole."""
-    from kcap.table.sink import new_file, output_errors
+def place(output: str | None, *, folder: bool = False) -> Iterator[Any]:
+    """Stdout, or a file that appears when it is whole; the path of a folder that does so."""
+    from kcap.table.sink import new_file, new_folder, output_errors
 
+    if folder and output is not None:
+        with new_folder(output) as path:
+            yield path
+        return
     if output is None or output == "-":
         with output_errors("standard output"):
             out: BinaryIO = sys.stdout.buffer
@@ -68,17 +72,24 @@ class Order:
     """What rows are sorted by."""
     quiet: bool = False
     """Nothing is said but what went wrong."""
+    clock: str = "utc"
+    """How times are told, one of `kcap.table.clock.CLOCKS`."""
+    children: Sequence[str] = ()
+    """What stands beside each exchange: `partitions`, `records`."""
+    parted: Sequence[str] = ()
+    """What Parquet is parted by: `output` is a folder then."""
 
 
 def write_rows(capture: Capture, order: Order) -> int:
     """Writes a table; the exit code."""
-    from kcap.cli.lean import Steps, collect_rarely, load_arrow
+    from kcap.table.lean import Steps, collect_rarely, load_arrow
 
     load_arrow()
     collect_rarely()
+    from kcap.table.clock import timed, told
     from kcap.table.frame import Table
     from kcap.table.grid import DEFAULTS
-    from kcap.table.schema import arrow_schema, choose
+    from kcap.table.schema import choose
 
     table, form, columns, limit = order.table, order.form, order.columns, order.limit
     output = None if order.output == "-" else order.output
@@ -86,18 +97,29 @@ def write_rows(capture: Capture, order: Order) -> int:
         raise UsageError(f"{form} is no text for a terminal; name a file with -o, or send it on")
     composed = form in ("table", "tabs") and columns is None and table in DEFAULTS
     names = DEFAULTS[table] if composed else columns
-    made = beside(names, order.keys)
-    direct = form in BINARY and output is not None and not order.keys and tells_all(table, names)
+    made = beside(names, [*dict(order.keys), *sources(order.parted)])
+    direct = form in BINARY and output is not None and not order.keys and not order.parted and tells_all(table, names)
     waits = order.resolve or bool(order.keys) or (output is not None and not direct)
     most = None if order.keys else limit
-    shown = Table(lambda: reading, table, made, whole=None if direct else waits, limit=most, only=capture.only)
+    shown = Table(lambda: reading, table, made, whole=None if direct else waits, limit=most, only=capture.only,
+                  children=order.children)  # fmt: skip
     reading = capture.read(keep_connections=table == "connections")
     left = limit
-    with place(output) as sink, Progress(reading, shown=not is_terminal(output) and not order.quiet) as progress:
+    with (
+        place(output, folder=bool(order.parted)) as sink,
+        Progress(reading, shown=not is_terminal(output) and not order.quiet) as progress,
+    ):
         reading.watch = Steps(progress.step)
-        schema = shown.schema if names is None else arrow_schema(table, choose(table, names))
-        writer = make_writer(form, sink, schema, output, composed=composed, layout=order.layout)
-        for batch in in_order(shown, order.keys, schema):
+        schema = shown.schema if names is None else with_children(shown, [column.name for column in choose(table, names)])
+        kept = shown.schema if order.parted else schema
+        if order.parted:
+            from kcap.table.parted import Parted
+
+            writer: Writer = Parted(str(sink), kept, schema, order.parted)
+        else:
+            writer = make_writer(form, sink, told(schema, order.clock), output, composed=composed, layout=order.layout)
+        rows = in_order(shown, order.keys, kept)
+        for batch in timed(rows, order.clock, lambda: first_time(reading)):
             if left is not None:
                 batch = batch.slice(0, left)
                 left -= batch.num_rows
@@ -116,11 +138,31 @@ def write_rows(capture: Capture, order: Order) -> int:
     return report_failed(reading)
 
 
-def beside(columns: Sequence[str] | None, keys: "Sequence[Key]") -> Sequence[str] | None:
-    """The columns, and those that rows are sorted by."""
+def beside(columns: Sequence[str] | None, more: Sequence[str]) -> Sequence[str] | None:
+    """The columns, and those that rows are sorted or parted by."""
     if columns is None:
         return None
-    return [*columns, *(name for name in dict(keys) if name not in columns)]
+    return [*columns, *(name for name in dict.fromkeys(more) if name not in columns)]
+
+
+def sources(parted: Sequence[str]) -> list[str]:
+    """The columns that parts come from."""
+    from kcap.table.parted import PARTS
+
+    return [PARTS[name] for name in parted]
+
+
+def with_children(shown: "Table", names: Sequence[str]) -> "pa.Schema":
+    """The schema of some columns of a table and of what stands beside them."""
+    import pyarrow as pa
+
+    wanted = [*names, *shown.schema.names[len(shown.columns) :]]
+    return pa.schema([shown.schema.field(name) for name in wanted]).with_metadata(shown.schema.metadata)
+
+
+def first_time(reading: Reading) -> int | None:
+    """The time of the capture's first packet."""
+    return min((file.first_ns for file in reading.capture_files if file.first_ns is not None), default=None)
 
 
 def in_order(table: "Table", keys: "Sequence[Key]", schema: "pa.Schema") -> "Iterator[pa.RecordBatch]":

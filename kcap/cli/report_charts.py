@@ -44,7 +44,7 @@ def counts_of(result: Row) -> list[int]:
 
 def short(edge: int) -> str:
     """An edge of the histogram."""
-    from kcap.cli.report_views import duration_short
+    from kcap.reports.text import duration_short
 
     return duration_short(edge)
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from html import escape
 from typing import Any, Final
 
-from kcap.cli.report_text import left_out, number, size, words
+from kcap.reports.text import left_out, number, size, words
 from kcap.table.grid import duration
 
 Row = dict[str, Any]

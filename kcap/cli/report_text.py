@@ -1,60 +1,17 @@
-"""Tables of a report for people: columns that fit the terminal, durations and sizes in words, bars of text.
+"""How a report looks on the place it goes to; the tables themselves are made in kcap.reports.text.
 
-In: rows of plain values and what their columns are. Out: lines. Law: no line is wider than the width it is given; on a narrow
-terminal the least telling columns go first, then the longest names give way.
+In: where a report is written. Out: the style. Law: colors only where a terminal is, and wants them.
 """
 
 import os
 import sys
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from kcap.cli.output import colored, is_terminal
-from kcap.table.grid import BOLD, CUT_LEAST, DIM, ELLIPSIS, GAP, PLAIN, RED, clean, duration, taken
+from kcap.reports.text import Style
 
-Row = dict[str, Any]
-BARS: Final = " ▁▂▃▄▅▆▇█"
-ASCII_BARS: Final = " .:-=+*#@"
 WIDTH: Final = 100
 """Of what goes to no terminal."""
-NAME_LEAST: Final = 18
-"""Names are cut to this before a column goes, and further only when none is left to go."""
-SIZES: Final = ("B", "kB", "MB", "GB", "TB")
-
-
-@dataclass(frozen=True, slots=True)
-class Column:
-    """A column of a table for people."""
-
-    head: str
-    text: Callable[[Row], str]
-    right: bool = True
-    rank: int = 0
-    """On a narrow terminal the highest goes first; 0 stays."""
-    whole: bool = False
-    """Not cut, as numbers are not."""
-
-
-@dataclass(frozen=True, slots=True)
-class Style:
-    """What the terminal can do."""
-
-    width: int
-    color: bool
-    unicode: bool
-
-    def bold(self, text: str) -> str:
-        """A heading."""
-        return f"{BOLD}{text}{PLAIN}" if self.color else text
-
-    def red(self, text: str) -> str:
-        """What is bad."""
-        return f"{RED}{text}{PLAIN}" if self.color else text
-
-    def dim(self, text: str) -> str:
-        """What is beside the point."""
-        return f"{DIM}{text}{PLAIN}" if self.color else text
 
 
 def style_of(output: str | None) -> Style:
@@ -64,124 +21,3 @@ def style_of(output: str | None) -> Style:
     width = shutil.get_terminal_size((WIDTH, 40)).columns if is_terminal(output) or os.environ.get("COLUMNS") else WIDTH
     encoding = "utf-8" if output is not None else (sys.stdout.encoding or "ascii")
     return Style(width, colored(output), encoding.lower().replace("-", "") in ("utf8", "utf16", "utf32"))
-
-
-def size(count: int | None) -> str:
-    """`1.2 kB`: Kafka's own limits are powers of two, but what is sent is counted as networks do."""
-    if count is None:
-        return ""
-    value, unit = float(count), 0
-    while value >= 999.5 and unit < len(SIZES) - 1:
-        value, unit = value / 1000, unit + 1
-    return f"{value:.0f} {SIZES[unit]}" if unit == 0 or value >= 99.95 else f"{value:.1f} {SIZES[unit]}"
-
-
-def number(value: float | None) -> str:
-    """`12,345`, nothing for none."""
-    return "" if value is None else f"{value:,}"
-
-
-def words(value: Any) -> str:
-    """Any value of a grouping."""
-    if value is None:
-        return "-"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return clean(", ".join(map(str, value)) if isinstance(value, list) else str(value))
-
-
-def milliseconds(value: float | None) -> str:
-    """Kafka's milliseconds as a duration."""
-    return "" if value is None else duration(round(value * 1_000_000)) if value else "0ms"
-
-
-def spark(values: Sequence[float | None], style: Style) -> str:
-    """A bar a value, none for none; what is not nothing is seen."""
-    bars = BARS if style.unicode else ASCII_BARS
-    most = max((value for value in values if value is not None), default=0)
-    out = []
-    for value in values:
-        level = 0 if not value or most <= 0 else max(1, round(value / most * (len(bars) - 1)))
-        out.append(bars[level])
-    return "".join(out)
-
-
-def spark_log(values: Sequence[int | None], style: Style) -> str:
-    """A bar a value by its order of magnitude: a slow second beside fast ones is seen, and the fast ones too."""
-    from math import log10
-
-    there = [value for value in values if value is not None and value > 0]
-    if not there:
-        return ""
-    low, high = log10(min(there)), log10(max(there))
-    span = max(high - low, 0.3)
-    return spark([None if value is None or value <= 0 else 1 + 7 * (log10(value) - low) / span for value in values], style)
-
-
-def lines(rows: Sequence[Row], columns: Sequence[Column], style: Style, red: Callable[[Row], bool] | None = None) -> list[str]:
-    """The table."""
-    texts = [[column.text(row) for column in columns] for row in rows]
-    widths = fitted(columns, texts, style.width)
-    out = [style.bold(line([column.head for column in columns], columns, widths))]
-    for row, cells in zip(rows, texts):
-        text = line(cells, columns, widths)
-        out.append(style.red(text) if red is not None and red(row) else text)
-    return out
-
-
-def fitted(columns: Sequence[Column], texts: Sequence[Sequence[str]], room: int) -> list[int]:
-    """Widths of the columns, 0 for those that are left out."""
-    widths = [max([len(column.head), *(len(row[at]) for row in texts)]) for at, column in enumerate(columns)]
-    fixed = [column.right or column.whole for column in columns]
-    least = [
-        width if stays else min(width, max(NAME_LEAST, len(column.head)))
-        for column, width, stays in zip(columns, widths, fixed)
-    ]
-    for at in range(len(columns)):
-        if not any(row[at] for row in texts) and columns[at].rank:
-            widths[at] = least[at] = 0  # a column that says nothing
-    for at in sorted((at for at, column in enumerate(columns) if column.rank), key=lambda at: -columns[at].rank):
-        if taken(least) <= room:
-            break
-        widths[at] = least[at] = 0
-    while taken(widths) > room:
-        able = [at for at, width in enumerate(widths) if width > least[at]]
-        able = able or [at for at, width in enumerate(widths) if not fixed[at] and width > CUT_LEAST]
-        if not able:
-            break
-        widths[max(able, key=lambda at: widths[at])] -= 1
-    return widths
-
-
-def line(cells: Sequence[str], columns: Sequence[Column], widths: Sequence[int]) -> str:
-    """One line of it."""
-    parts = []
-    for text, column, width in zip(cells, columns, widths):
-        if width:
-            text = text if len(text) <= width else text[: width - 1] + ELLIPSIS
-            parts.append(text.rjust(width) if column.right else text.ljust(width))
-    return GAP.join(parts).rstrip()
-
-
-REASONS: Final = {
-    "long_poll": "long polls", "unanswered": "unanswered", "one_way": "one-way (acks=0)", "orphan": "answers without a request",
-    "no_latency": "answers whose times were not captured", "no_topic": "without a topic", "no_error": "without an error",
-    "no_error_field": "with answers that have no error field", "no_throttle_time": "with answers that tell no throttle",
-    "never_throttled": "of groups that were never throttled", "no_partitions": "about no partition",
-}  # fmt: skip
-"""Reason -> what it is called."""
-
-
-def left_out(counts: dict[str, int]) -> str:
-    """`left out: 12 long polls, 1 unanswered`."""
-    if not counts:
-        return ""
-    told = [f"{count:,} {REASONS.get(reason, reason.replace('_', ' '))}" for reason, count in counts.items()]
-    return "left out: " + ", ".join(told)
-
-
-def wrapped(text: str, width: int, indent: str = "") -> list[str]:
-    """A sentence on as many lines as it needs."""
-    import textwrap
-
-    return textwrap.wrap(text, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False) if text else []

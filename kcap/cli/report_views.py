@@ -5,13 +5,15 @@ result; nothing is worked out here.
 """
 
 from collections.abc import Callable, Sequence
-from itertools import pairwise
-from typing import Any, Final
+from typing import Final
 
-from kcap.cli.report_text import (
+from kcap.reports.text import (
     Column,
     Row,
     Style,
+    clock,
+    duration_short,
+    folded,
     left_out,
     lines,
     milliseconds,
@@ -19,6 +21,7 @@ from kcap.cli.report_text import (
     size,
     spark,
     spark_log,
+    story,
     words,
     wrapped,
 )
@@ -116,15 +119,6 @@ def latency(result: Row, style: Style, by: Sequence[str], _files: Sequence[str])
     return [*out, "", *foot(result, style)] if result["left_out"] else out
 
 
-def folded(values: Sequence[Any], width: int, join: Callable[[Any], Any]) -> list[Any]:
-    """A series in no more than `width` points."""
-    if len(values) <= width:
-        return list(values)
-    cuts = [at * len(values) // width for at in range(width + 1)]
-    groups = [[value for value in values[low:high] if value is not None] for low, high in pairwise(cuts)]
-    return [join(group) if group else None for group in groups]
-
-
 def bars(result: Row, style: Style) -> list[str]:
     """The histogram of all rows, a line a class from the first that has anything to the last."""
     rows = [row["histogram"] for row in result["rows"]]
@@ -143,12 +137,6 @@ def bars(result: Row, style: Style) -> list[str]:
         bar = block * length if length or not counts[at] else ("▏" if style.unicode else "|")
         out.append(f"  {low:>6} - {high:<6} {counts[at]:>9,}  {bar}".rstrip())
     return out
-
-
-def duration_short(edge: int) -> str:
-    """An edge of the histogram: `30ms`."""
-    unit, scale = next((unit, scale) for unit, scale in (("s", 10**9), ("ms", 10**6), ("us", 10**3)) if edge >= scale)
-    return f"{edge // scale}{unit}"
 
 
 def stats(result: Row, style: Style, by: Sequence[str], files: Sequence[str]) -> list[str]:
@@ -288,28 +276,6 @@ def errors(result: Row, style: Style, by: Sequence[str], files: Sequence[str]) -
         more = len(result["stories"]) - SHOWN
         out += [f"  and {more:,} more"] if more > 0 else []
     return [*out, "", *foot(result, style)] if result["left_out"] else out
-
-
-def clock(time_ns: int | None) -> str:
-    """Time of day."""
-    from kcap.reports.shape import instant
-
-    return "" if time_ns is None else instant(time_ns, 1_000_000)[11:-1]
-
-
-def story(row: Row) -> str:
-    """One story: error, Metadata, the next good answer."""
-    text = (
-        f"{clock(row['at_ns'])} {words(row['client_id'])}: {row['api']} of {row['topic']}-{row['partition']} got {row['error']}"
-    )
-    metadata, good = row["metadata_after_ns"], row["good_after_ns"]
-    if metadata is not None and (good is None or metadata <= good):
-        text += f", asked for Metadata after {duration(metadata)}"
-    if good is None:
-        return text + "; no good answer in this capture"
-    return (
-        text + f", was answered well after {duration(good)} ({row['tries']:,} more {'try' if row['tries'] == 1 else 'tries'})"
-    )
 
 
 def topics(result: Row, style: Style, by: Sequence[str], _files: Sequence[str]) -> list[str]:

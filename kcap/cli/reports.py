@@ -103,8 +103,8 @@ def watcher(stack: ExitStack) -> "Callable[[Reading], Callable[[], None]]":
     """Shows how far each pass is."""
 
     def watch(reading: "Reading") -> Callable[[], None]:
-        from kcap.cli.lean import Steps
         from kcap.cli.progress import Progress
+        from kcap.table.lean import Steps
 
         return Steps(stack.enter_context(Progress(reading, shown=True)).step)
 
@@ -113,8 +113,8 @@ def watcher(stack: ExitStack) -> "Callable[[Reading], Callable[[], None]]":
 
 def witness(given: "Given") -> "Callable[[Reading], tuple[str, str, list[Any]]]":
     """Looks at the capture's health while its rows go by."""
-    from kcap.cli.evidence import Evidence, settle, take
-    from kcap.cli.verdicts import judge
+    from kcap.reports.evidence import Evidence, settle, take
+    from kcap.reports.health import judge
 
     evidence = Evidence([], [])
     given.witness = lambda reading, batch: take(evidence, reading, batch)

@@ -1,54 +1,78 @@
 """`kcap rows`: the rows of a table, exchanges unless another is asked for."""
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
+from kcap.cli.completing import columns_of, listed
 from kcap.cli.options import TABLE_NAMES, analyzer_options, column_names, filters, format_of, inputs, outputs, paths_of
 from kcap.columns import PAYLOADS, RECORDS
 from kcap.errors import UsageError
 
 if TYPE_CHECKING:
+    from kcap.cli.output import Order
+    from kcap.session import Capture
     from kcap.table.fields import Layout
 
 TSHARK: Final = {"fields": "fields", "json": "json", "jsonl": "jsonl", "ek": "ek", "tabs": "tabs", "text": "table"}
 """What tshark's -T takes -> the form."""
-EXAMPLES: Final = """\b
-Examples:
-  kcap rows a.pcap -Y 'api == Fetch and latency > 50ms' --sort -latency_ns --limit 20
-  kcap rows *.pcap -o rows.parquet
-  kcap rows a.pcap -T fields -e frame.time_epoch -e kafka.client_id -e latency_ns -E separator=,
-  ssh broker tcpdump -U -w - 'tcp port 9092' | kcap rows - -Y 'error != NONE'
-"""
+CLOCKS: Final = {name: name for name in ("utc", "local", "epoch", "relative", "delta")} | {
+    "a": "local", "ad": "local", "u": "utc", "ud": "utc", "e": "epoch", "r": "relative", "d": "delta", "dd": "delta",
+}  # fmt: skip
+"""What is typed, in words or in tshark's letters -> as `kcap.table.clock` has it."""
 
 
-@click.command("rows", short_help="One row an exchange.", epilog=EXAMPLES)
+F = TypeVar("F", bound=Callable[..., object])
+
+
+def shapes(command: F) -> F:
+    """The options on how rows are told, which go before those of `outputs`."""
+    for decorator in (
+        click.option("-q", "--quiet", is_flag=True, help="Says nothing but what went wrong."),
+        click.option("-c", "count", metavar="N", type=click.IntRange(0), help="As --limit."),
+        click.option(
+            "--partition-by", "parted", metavar="A,B,...",
+            help="-o is a folder of Parquet files by day, hour, minute, broker, client, api, capture, error or outcome.",
+        ),
+        click.option(
+            "--records", "records", is_flag=True, help="Beside each exchange its records; nested in JSON, Parquet and Arrow."
+        ),
+        click.option("--partitions", "partitions", is_flag=True, help="Beside each exchange its partitions, likewise."),
+        click.option(
+            "--time-format", "-t", "clock", type=click.Choice(tuple(CLOCKS)), default="utc",
+            help="UTC, local time, or seconds: since the epoch, the first packet, the row before; tshark's letters too.",
+        ),
+        click.option(
+            "-E", "settings", metavar="KEY=VALUE", multiple=True,
+            help="With -T fields: header=y separator=, quote=d occurrence=f aggregator=;",
+        ),
+        click.option(
+            "-e", "named", metavar="FIELD", multiple=True, help="With -T fields: a column, or a name that filters know."
+        ),
+        click.option(
+            "-T", "text_form", type=click.Choice(tuple(TSHARK)),
+            help="As tshark writes: fields with -e, json, jsonl, ek, tabs, text.",
+        ),
+        click.option(
+            "--sort", "by", metavar="A,-B", shell_complete=listed(columns_of),
+            help="Sorted by these columns, - for the largest first; then the first rows wait for the last.",
+        ),
+        click.option(
+            "--resolve", is_flag=True,
+            help="Rows wait until the whole capture told its names and ids; those of -o do so anyway.",
+        ),
+        click.option("--payloads", is_flag=True, help="With --table records: the columns key and value too."),
+        click.option("--table", type=click.Choice(TABLE_NAMES), default="exchanges", show_default=True, help="Which table."),
+    ):  # fmt: skip
+        command = decorator(command)
+    return command
+
+
+@click.command("rows", short_help="One row an exchange.")
 @inputs
 @filters
-@click.option("--table", type=click.Choice(TABLE_NAMES), default="exchanges", show_default=True, help="Which table.")
-@click.option("--payloads", is_flag=True, help="With --table records: the columns key and value too.")
-@click.option(
-    "--resolve", is_flag=True, help="Rows wait until the whole capture told its names and ids; those of -o do so anyway."
-)
-@click.option(
-    "--sort",
-    "by",
-    metavar="A,-B",
-    help="Sorted by these columns, - for the largest first; then the first rows wait for the last.",
-)
-@click.option(
-    "-T", "text_form", type=click.Choice(tuple(TSHARK)), help="As tshark writes: fields with -e, json, jsonl, ek, tabs, text."
-)
-@click.option("-e", "named", metavar="FIELD", multiple=True, help="With -T fields: a column, or a name that filters know.")
-@click.option(
-    "-E",
-    "settings",
-    metavar="KEY=VALUE",
-    multiple=True,
-    help="With -T fields: header=y separator=, quote=d occurrence=f aggregator=;",
-)
-@click.option("-c", "count", metavar="N", type=click.IntRange(0), help="As --limit.")
-@click.option("-q", "--quiet", is_flag=True, help="Says nothing but what went wrong.")
+@shapes
 @outputs
 def run(
     files: tuple[str, ...],
@@ -57,40 +81,63 @@ def run(
     not_kafka: tuple[int, ...],
     tls_keylog: str | None,
     only: str,
-    table: str,
-    payloads: bool,
-    resolve: bool,
-    by: str | None,
-    text_form: str | None,
-    named: tuple[str, ...],
-    settings: tuple[str, ...],
-    count: int | None,
-    quiet: bool,
-    form: str | None,
-    columns: str | None,
-    output: str | None,
-    limit: int | None,
+    **asked: Any,
 ) -> int:
     """One row an exchange: request, response, latency and its parts, sizes, errors, throttle, topics.
 
     FILEs are pcap or pcapng, also compressed; several are one capture, in time order; - is standard input.
     """
-    from kcap.cli.output import Order, write_rows
     from kcap.session import Capture
 
-    names = chosen(table, column_names(columns), payloads)
-    layout = fields_asked(table, text_form, named, settings, names)
+    order = order_of(asked)
+    capture = Capture(paths_of(files, more_files), analyzer_options(decode_as, not_kafka), tls_keylog).filter(only)
+    return written(capture, order)
+
+
+def written(capture: "Capture", order: "Order") -> int:
+    """Writes the rows; the exit code."""
+    from kcap.cli.output import write_rows
+
+    return write_rows(capture, order)
+
+
+def order_of(asked: dict[str, Any]) -> "Order":
+    """What `shapes` and `outputs` ask for.
+
+    Raises UsageError where options contradict.
+    """
+    from kcap.cli.output import BINARY, Order
+
+    table, text_form, output = asked["table"], asked["text_form"], asked["output"]
+    names = chosen(table, column_names(asked["columns"]), asked["payloads"])
+    layout = fields_asked(table, text_form, asked["named"], asked["settings"], names)
+    form = TSHARK[text_form] if text_form else format_of(asked["form"], output)
+    clock = CLOCKS[asked["clock"]]
+    children = tuple(name for name in ("partitions", "records") if asked[name])
+    parted: list[str] = []
+    if asked["parted"]:
+        from kcap.table.parted import parts_of
+
+        parted = parts_of(asked["parted"])
+        if output is None or table != "exchanges" or text_form or asked["form"] not in (None, "parquet"):
+            raise UsageError("--partition-by makes a folder of exchanges in Parquet; name it with -o")
+        form = "parquet"
+    if children and (table != "exchanges" or form not in ("table", "jsonl", "json", "ek", *BINARY)):
+        raise UsageError(
+            f"--{children[0]} stands beside exchanges as table, JSON, Parquet or Arrow; there is --table {children[0]}"
+        )
+    if clock != "utc" and form in BINARY:
+        raise UsageError(f"--time-format is for text; {form} holds times as they are")
     keys = []
-    if by is not None:
+    if asked["by"] is not None:
         from kcap.table.sorting import sort_keys
 
-        keys = sort_keys(table, by)
-    capture = Capture(paths_of(files, more_files), analyzer_options(decode_as, not_kafka), tls_keylog).filter(only)
-    order = Order(
-        table, TSHARK[text_form] if text_form else format_of(form, output), names if layout is None else layout.needed, output,
-        count if limit is None else limit, resolve, layout, keys, quiet,
+        keys = sort_keys(table, asked["by"])
+    count, limit = asked["count"], asked["limit"]
+    return Order(
+        table, form, names if layout is None else layout.needed, output, count if limit is None else limit, asked["resolve"],
+        layout, keys, asked["quiet"], clock, children, parted,
     )  # fmt: skip
-    return write_rows(capture, order)
 
 
 def fields_asked(

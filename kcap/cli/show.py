@@ -53,10 +53,10 @@ def run(
 
     The last FILE is the name of the exchange: UID.N, the columns connection and exchange of its row.
     """
-    from kcap.cli.lean import load_arrow
     from kcap.cli.main import say
     from kcap.cli.output import report_failed
     from kcap.session import Capture
+    from kcap.table.lean import load_arrow
 
     *captures, name = files or ("",)
     match = NAME.fullmatch(name)
@@ -81,9 +81,9 @@ def run(
 
 def find(reading: "Reading", uid: str, number: int) -> "Exchange | None":
     """The exchange of that name, None where the capture has none."""
-    from kcap.session import Exchange, Frames, Rows, exchange_table
+    from kcap.session import Exchange, Rows, exchange_table
 
-    frames, table = Frames(reading), exchange_table(reading.capture_files)
+    frames, table = reading.frames, exchange_table(reading.capture_files)
     for batch in reading.batches():
         places = {at for at, identity in enumerate(batch.identities) if identity.uid == uid}
         rows = Rows(batch, reading.capture_files, table)

@@ -6,13 +6,12 @@ In: the report's plain values, or a connection's story. Out: lines. Law: no line
 from collections import Counter
 from typing import Any, Final
 
-from kcap.cli.report_text import Column, Style, lines, number, words, wrapped
 from kcap.reports.shape import instant
-from kcap.reports.versions_pages import WHAT, features, releases, software, span, summary
+from kcap.reports.text import Column, Style, lines, number, words, wrapped
+from kcap.reports.versions_pages import WHAT, features, releases, removed, software, span, summary, verdicts, worst_apis
 from kcap.table.grid import clean, duration
 
 Row = dict[str, Any]
-APIS_SHOWN: Final = 4
 SECOND: Final = 1_000_000_000
 SAME_KIND: Final = 3
 """Diagnoses of one kind that are told in full."""
@@ -24,28 +23,6 @@ INDENT: Final = "    "
 def clock(time_ns: int) -> str:
     """`11-21 07:43:12` in UTC."""
     return instant(time_ns, SECOND)[5:19].replace("T", " ")
-
-
-def worst_apis(row: Row) -> str:
-    """The APIs of a client worth a look: those that are gone first, then those with a verdict, then the busiest."""
-    some = sorted(row["apis"], key=lambda a: (not a["removed_in"], set(a["verdicts"]) <= {"ok"}, -a["count"]))[:APIS_SHOWN]
-    text = " ".join(f"{a['api']} {span(a['min'], a['max'])}" + ("!" if a["removed_in"] else "") for a in some)
-    return text + (" ..." if len(row["apis"]) > APIS_SHOWN else "")
-
-
-def removed(row: Row) -> str:
-    """The first release that drops something the client uses."""
-    some = [a["removed_in"] for a in row["apis"] if a["removed_in"]]
-    return min(some, key=lambda text: [int(part) for part in text.split(".")]) if some else ""
-
-
-def verdicts(row: Row) -> str:
-    """Verdicts other than ok, with their counts."""
-    total: dict[str, int] = {}
-    for api in row["apis"]:
-        for name, count in api["verdicts"].items():
-            total[name] = total.get(name, 0) + count
-    return " ".join(f"{name}:{count:,}" for name, count in total.items() if name != "ok") or ("ok" if total else "-")
 
 
 def clients_of(target: str) -> list[Column]:

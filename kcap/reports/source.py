@@ -105,6 +105,11 @@ class Engine:
             warnings.simplefilter("ignore", DeprecationWarning)  # ibis 12 calls by its old name what duckdb 2 renamed
             return self._connection.read_parquet(list(files), union_by_name=len(files) > 1, hive_partitioning=False)
 
+    def given(self, name: str, table: Any) -> Any:
+        """An Arrow table as a table, where it is."""
+        self._connection.con.register(name, table)
+        return self._connection.table(name)
+
     def rows(self, expression: Any) -> list[dict[str, Any]]:
         """The rows of an expression."""
         found: list[dict[str, Any]] = self._connection.to_pyarrow(expression).to_pylist()

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from kcap.analyzer import ClosedConnection, Identity
     from kcap.filter.nodes import Filter
     from kcap.kafka.bodies import BodyBatch
-    from kcap.session import Reading
+    from kcap.table.frame import Pass
     from kcap.table.vectors import Bools, Int64s
 
 OPENING: Final = 12
@@ -310,7 +310,7 @@ class Talks:
         talk.line = line
         talk.midstream = line["began"] != "syn"
 
-    def finish(self, reading: "Reading") -> None:
+    def finish(self, reading: "Pass") -> None:
         """The capture is over."""
         for closed in reading.connections:
             self.close(closed)
@@ -319,7 +319,7 @@ class Talks:
             talk = self.talks.get(str(line["connection"]))
             if talk is not None:
                 talk.line, talk.midstream = line, line["began"] != "syn"
-        self.others = [line for line in self.others if line["connection"] not in self.talks]
+        self.others = sorted((line for line in self.others if line["connection"] not in self.talks), key=began)
         for weird, _ in reading.weirds:
             if weird.kind == WeirdKind.UNDECODED and weird.connection and weird.detail.startswith("request "):
                 self.malformed.setdefault(weird.connection, weird.detail)
@@ -343,6 +343,11 @@ class Talks:
         return found
 
 
+def began(line: dict[str, Any]) -> tuple[int, str]:
+    """When a connection without an exchange began: the order in which such are told, whenever they ended."""
+    return line["first_ns"], line["connection"]
+
+
 def _places(at: "Int64s") -> Any:
     import pyarrow as pa
 
@@ -357,7 +362,7 @@ def body_of(bodies: "BodyBatch", slot: int) -> bytes:
     return b"" if carried is None else carried.data
 
 
-def gather(reading: "Reading", only: "Filter | None" = None) -> Talks:
+def gather(reading: "Pass", only: "Filter | None" = None) -> Talks:
     """Reads a pass to its end. `only`: exchanges that do not pass teach, and do not count."""
     learner = Learner(reading.analyzer.report)
     talks = Talks(learner)

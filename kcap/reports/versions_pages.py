@@ -25,6 +25,8 @@ tr.unknown td:first-child,tr.warning td:first-child{border-left:4px solid #d2992
 tr.yes td:first-child{border-left:4px solid #2e8b57}
 p.sum{font-size:1.05rem}
 """
+APIS_SHOWN: Final = 4
+"""Of a client where there is one line for it."""
 VERDICT_WORDS: Final = {"yes": "works", "no": "breaks", "unknown": "cannot be told"}
 WHAT: Final = {"removed": "removed", "not_yet": "not there yet", "deprecated": "deprecated"}
 
@@ -112,6 +114,28 @@ def features(row: Row) -> str:
     some = row["features"].get("finalizedFeatures") or []
     text = ", ".join(f"{text_of(f.get('name'))} {f.get('maxVersionLevel')}" for f in some)
     return text + (" zk migration" if row["features"].get("zkMigrationReady") else "") or "-"
+
+
+def worst_apis(row: Row) -> str:
+    """The APIs of a client worth a look: those that are gone first, then those with a verdict, then the busiest."""
+    some = sorted(row["apis"], key=lambda a: (not a["removed_in"], set(a["verdicts"]) <= {"ok"}, -a["count"]))[:APIS_SHOWN]
+    text = " ".join(f"{a['api']} {span(a['min'], a['max'])}" + ("!" if a["removed_in"] else "") for a in some)
+    return text + (" ..." if len(row["apis"]) > APIS_SHOWN else "")
+
+
+def removed(row: Row) -> str:
+    """The first release that drops something the client uses."""
+    some = [a["removed_in"] for a in row["apis"] if a["removed_in"]]
+    return min(some, key=lambda text: [int(part) for part in text.split(".")]) if some else ""
+
+
+def verdicts(row: Row) -> str:
+    """Verdicts other than ok, with their counts."""
+    total: dict[str, int] = {}
+    for api in row["apis"]:
+        for name, count in api["verdicts"].items():
+            total[name] = total.get(name, 0) + count
+    return " ".join(f"{name}:{count:,}" for name, count in total.items() if name != "ok") or ("ok" if total else "-")
 
 
 def matrix(brokers: Sequence[Row]) -> tuple[list[str], list[list[str]]]:

@@ -399,6 +399,8 @@ class ExchangeTable:
         self._captures = files
         self._learns = not LEARNED.isdisjoint(column.name for column in columns)
         self._makers = [maker(column) for column in columns]
+        self.places: Int64s | None = None
+        """Rows of the batch turned last that were made, None for all of them."""
         self._files = Names([file.name for file in files])
 
     def turn(self, batch: RowBatch) -> pa.RecordBatch:

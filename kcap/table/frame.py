@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from kcap.decode.message import Message
     from kcap.filter.nodes import Filter
+    from kcap.table.children import Children
     from kcap.table.sieve import ExchangeSieve, Sieve
     from kcap.table.vectors import Int64s
 
@@ -59,11 +60,13 @@ class Pass(Protocol):
     def weirds(self) -> list[tuple[Weird, int]]: ...
 
 
-def decided(reading: Pass, table: ExchangeTable) -> Iterator[pa.RecordBatch]:
-    """The exchanges of a pass as they are decided."""
+def decided(reading: Pass, table: ExchangeTable, children: "Children | None" = None) -> Iterator[pa.RecordBatch]:
+    """The exchanges of a pass as they are decided, with what belongs to them where that was asked for."""
     for batch in reading.batches():
         if len(batch):
             turned = table.turn(batch)
+            if children is not None:
+                turned = children.beside(turned, batch, table.places)
             del batch  # bodies need not stay while the rows are written, nor these while the next are read
             if turned.num_rows:
                 yield turned
@@ -95,11 +98,13 @@ class Table:
         whole: bool | None = True,
         limit: int | None = None,
         only: "Filter | None" = None,
+        children: Sequence[str] = (),
     ) -> None:
         """`whole`: rows wait for what the end of the capture knows better; False: they say what is known so far; None: the
         first ones wait a little, and who asks for them looks at all of them again where `learner` knows better in the end.
 
-        Of the exchanges, no more than `limit` are read, and those alone that `only` lets pass, with what belongs to them.
+        Of the exchanges, no more than `limit` are read, and those alone that `only` lets pass, with what belongs to them;
+        `children`, as `kcap.table.children` has them, become list columns behind the others.
 
         Raises UsageError for a table whose rows belong to no single exchange, where there is a filter.
         """
@@ -112,6 +117,12 @@ class Table:
         self._limit = limit
         self.columns = choose(name, columns)
         self.schema = arrow_schema(name, self.columns)
+        self._children = children
+        if children:
+            from kcap.table.children import child_fields
+
+            for field in child_fields(children):
+                self.schema = self.schema.append(field)
         self._start = start
 
     def record_batches(self) -> Iterator[pa.RecordBatch]:
@@ -171,15 +182,23 @@ class Table:
             self._prime(reading)
         late = sieve if waits and sieve is not None and sieve.late and not sieve.deep else None
         made = companions(columns) if waits else columns
-        batches = decided(reading, self._exchange_table(reading, made, None if late is not None else sieve))
+        children = self._beside(reading)
+        batches = decided(reading, self._exchange_table(reading, made, None if late is not None else sieve), children)
         if waits:
             if late is None:
                 batches = first_rows(batches, self._limit)
-            finish = chosen(self.columns, self.learner, late)
+            finish = chosen(self.schema.names, self.learner, late)
             return first_rows(waited(batches, finish), self._limit)
         if self._whole is None:
             batches = leading(batches, self.learner)
         return first_rows((batch.select(self.schema.names) for batch in batches), self._limit)
+
+    def _beside(self, reading: Pass) -> "Children | None":
+        if not self._children:
+            return None
+        from kcap.table.children import Children
+
+        return Children(self._children, reading)
 
     def _exchange_table(self, reading: Pass, columns: Sequence[Column], sieve: "Sieve | None") -> ExchangeTable:
         """What turns batches; `sieve` is for what can be decided at once, but for what headers decide, which always is."""

@@ -11,7 +11,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from kcap.table.sink import Sink
-from kcap.table.texts import readable_column
+from kcap.table.texts import is_nested, readable_column
 
 ELLIPSIS: Final = "…"
 GAP: Final = "  "
@@ -144,7 +144,8 @@ class Grid:
 
     def __init__(self, sink: Sink, schema: pa.Schema, look: Look) -> None:
         self._sink = sink
-        self._schema = schema
+        self._nested = [field.name for field in schema if is_nested(field.type)]
+        self._schema = pa.schema([field for field in schema if field.name not in self._nested])
         self._look = look
         self._widths: list[int] | None = None
         """0 for a column that is left out."""
@@ -154,6 +155,8 @@ class Grid:
         """Takes rows."""
         if not batch.num_rows:
             return
+        children = [(name, batch.column(name).to_pylist()) for name in self._nested]
+        batch = batch.drop_columns(self._nested) if self._nested else batch
         heads, texts = cells(batch, self._look.composed)
         days = self._days(batch)
         out = []
@@ -168,6 +171,7 @@ class Grid:
                 out.append(self._head(heads))
             line = self._line(heads, row)
             out.append(f"{shade[at]}{line}{PLAIN}" if shade and shade[at] else line)
+            out += [self._child(name, child) for name, lists in children for child in lists[at] or ()]
         self._sink.write(("\n".join(out) + "\n").encode(errors="replace"))
         self._sink.flush()
 
@@ -178,9 +182,17 @@ class Grid:
             self._widths = self._settle(heads, texts)
             self._sink.write((self._head(heads) + "\n").encode())
 
+    def _child(self, name: str, child: dict[str, Any]) -> str:
+        """What belongs to a row, on a line below it: all that there is to say."""
+        said = [f"{key}={clean(str(value))}" for key, value in child.items() if value not in (None, [], "")]
+        line = GAP.join([f"    {name.removesuffix('s')}", *said])
+        width = self._look.width
+        return line if width is None or len(line) <= width else line[: width - 1] + ELLIPSIS
+
     def _days(self, batch: pa.RecordBatch) -> list[str] | None:
         """The day of each row, where only the time of day is shown: it stands in the header."""
-        if not self._look.composed or "time" not in batch.schema.names:
+        shown = "time" in batch.schema.names and pa.types.is_timestamp(batch.schema.field("time").type)
+        if not self._look.composed or not shown:
             return None
         return [f"{value:%Y-%m-%d}" for value in batch.column("time").to_pylist()]
 

@@ -95,7 +95,9 @@ class SievedTable(ExchangeTable):
         looked = pa.RecordBatch.from_arrays(list(seen.values()), schema=self._looked.schema)
         places = np.array(self._sieve.rows(looked, batch), np.int64)
         if len(places) == rows.size:
+            self.places = None
             return self.made(rows)
+        self.places = places
         few = Narrowed(rows, places)
         self._learn(rows)
         made = []

@@ -25,7 +25,7 @@ from kcap.table.batchfacts import BatchFacts, batch_facts
 from kcap.table.exchanges import ERROR_BASE, ERROR_NAMES
 from kcap.table.pairs import Pairs
 from kcap.table.parts import Parts
-from kcap.table.records import Reread, learn
+from kcap.table.records import Reread, learn, names_of
 from kcap.table.schema import TYPES, arrow_schema
 from kcap.table.vectors import Vector
 
@@ -45,18 +45,11 @@ def record_batches(
     reading: "Pass", columns: Sequence[Column], sieve: "ExchangeSieve | None" = None
 ) -> Iterator[pa.RecordBatch]:
     """The rows of a pass, as they are decided; those of the exchanges that a filter lets pass."""
-    names = TopicNames()
-    earlier = reading.another() if any(column.name == "topic" for column in columns) else None
-    if earlier is not None:
-        earlier.keep_bodies()
-        for batch in earlier.batches():
-            learn(batch, names, earlier.message)
-            if reading.watch is not None:
-                reading.watch()
+    names, learns = names_of(reading, asked=any(column.name == "topic" for column in columns))
     reading.keep_bodies()
     schema, positions = arrow_schema("partitions", columns), Positions()
     for batch in reading.batches():
-        if earlier is None:
+        if learns:
             learn(batch, names, reading.message)
         partitions = Partitions(batch, reading.message, names, positions)
         if len(partitions.pairs):

@@ -58,18 +58,11 @@ def record_batches(
     reading: "Pass", columns: Sequence[Column], sieve: "ExchangeSieve | None" = None
 ) -> Iterator[pa.RecordBatch]:
     """The rows of a pass, as they are decided; those of the exchanges that a filter lets pass."""
-    names = TopicNames()
-    earlier = reading.another() if any(column.name == "topic" for column in columns) else None
-    if earlier is not None:
-        earlier.keep_bodies()
-        for batch in earlier.batches():
-            learn(batch, names, earlier.message)
-            if reading.watch is not None:
-                reading.watch()
+    names, learns = names_of(reading, asked=any(column.name == "topic" for column in columns))
     reading.keep_bodies()
     rows = RecordRows(columns)
     for batch in reading.batches():
-        if earlier is None:
+        if learns:
             learn(batch, names, reading.message)
         only = None if sieve is None else frozenset(sieve.rows(batch).tolist())
         for row in records_of(batch, names, reading.message, only):
@@ -78,6 +71,21 @@ def record_batches(
                 yield rows.take()
         if rows.waiting:
             yield rows.take()
+
+
+def names_of(reading: "Pass", *, asked: bool = True) -> tuple[TopicNames, bool]:
+    """What topic ids are called, by a pass over the capture before this one; or, where nobody asked or the capture can be read
+    but once, no names yet, and that they are to be learned on the way."""
+    names = TopicNames()
+    earlier = reading.another() if asked else None
+    if earlier is None:
+        return names, True
+    earlier.keep_bodies()
+    for batch in earlier.batches():
+        learn(batch, names, earlier.message)
+        if reading.watch is not None:
+            reading.watch()
+    return names, False
 
 
 Reread = Callable[[RowBatch, int, str], "Message | None"]

@@ -5,6 +5,7 @@ end. Raises `OutputError` in one line for what cannot be written; a reader that 
 """
 
 import os
+import shutil
 import stat
 import tempfile
 from collections.abc import Iterator
@@ -93,6 +94,27 @@ def new_file(path: str) -> Iterator[BinaryIO]:
             os.replace(temporary, target)
     except BaseException:
         os.unlink(temporary)
+        raise
+
+
+@contextmanager
+def new_folder(path: str) -> Iterator[str]:
+    """A folder that takes its place when the block ends without an exception. Raises OutputError where there is one with
+    something in it: parts of two captures would be taken for one."""
+    target = os.path.realpath(path)
+    if os.path.isdir(target) and os.listdir(target):
+        raise OutputError(f"{path}: there is something in it already")
+    with output_errors(path):
+        temporary = tempfile.mkdtemp(".part", f".{os.path.basename(target)[:200]}.", os.path.dirname(target))
+    try:
+        with output_errors(path):
+            yield temporary
+            mask = os.umask(0o077)
+            os.umask(mask)
+            os.chmod(temporary, 0o777 & ~mask)
+            os.replace(temporary, target)
+    except BaseException:
+        shutil.rmtree(temporary, ignore_errors=True)
         raise
 
 

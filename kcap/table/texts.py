@@ -89,8 +89,16 @@ def joined(column: Array, quote: Quote, quoted: bool, separator: str, null: str)
     return made
 
 
+def is_nested(kind: pa.DataType) -> bool:
+    """Entries are lists of rows of another table."""
+    return pa.types.is_list(kind) and pa.types.is_struct(kind.value_type)
+
+
 def json_column(column: Array) -> Array:
     """Every entry as JSON."""
+    if is_nested(column.type):
+        entries: list[Any] = column.to_pylist()
+        return pa.array([json.dumps(entry, ensure_ascii=False, separators=(",", ":")) for entry in entries], pa.string())
     if pa.types.is_list(column.type):
         texts = glued("[", joined(column, json_text, True, ",", "null"), "]")
     else:

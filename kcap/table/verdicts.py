@@ -124,6 +124,11 @@ class Used:
         used = np.flatnonzero(self._seen[number, key, : last + 1])
         return int(used[-1]) if len(used) else -1
 
+    def seen(self, number: int) -> "Bools":
+        """Which APIs and versions a library used, by the number of its row."""
+        found: Bools = self._seen[number]
+        return found
+
     def note(self, software: "Int64s", keys: "Int64s", versions: "Int64s", high: "Int64s") -> None:
         """Takes what was judged OK, and the broker's highest version then."""
         if len(self._judged) < len(self._seen):

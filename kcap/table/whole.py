@@ -163,11 +163,8 @@ def leading(batches: Iterable[pa.RecordBatch], learner: Learner, held: int = HEL
     yield from source
 
 
-def chosen(
-    columns: Sequence[Column], learner: Learner, sieve: "Sieve | None" = None
-) -> Callable[[pa.RecordBatch], pa.RecordBatch]:
-    """Looks at a batch again, lets rows pass that a filter does, and leaves out what nobody asked for."""
-    names = [column.name for column in columns]
+def chosen(names: Sequence[str], learner: Learner, sieve: "Sieve | None" = None) -> Callable[[pa.RecordBatch], pa.RecordBatch]:
+    """Looks at a batch again, lets rows pass that a filter does, and leaves out the columns that nobody asked for."""
 
     def finish(batch: pa.RecordBatch) -> pa.RecordBatch:
         if learner.knows_better():

@@ -150,9 +150,10 @@ class Parquet:
             self._waiting.append(batch)
             self._rows += batch.num_rows
         if self._rows >= ROW_GROUP:
-            self._flush()
+            self.flush()
 
-    def _flush(self) -> None:
+    def flush(self) -> None:
+        """Ends the row group."""
         if self._waiting:
             table = pa.Table.from_batches(self._waiting)
             self._waiting, self._rows = [], 0
@@ -160,5 +161,5 @@ class Parquet:
 
     def close(self) -> None:
         """Writes the last row group and the footer."""
-        self._flush()
+        self.flush()
         self._file.close()

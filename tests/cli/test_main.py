@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from kcap import __version__
-from kcap.cli.main import main, not_a_command
+from kcap.cli.main import is_file, main, not_a_command
 from tests.cli.running import COMMAND, ENVIRONMENT, PCAPS, ROOT, kcap, start
 
 JAVA = str(PCAPS / "java-transactions.pcap")
@@ -21,7 +21,7 @@ def test_help_and_version(capsys: pytest.CaptureFixture[str]) -> None:
     shown = capsys.readouterr().out
     assert all(f"  {name} " in shown for name in ("rows", "connections", "health"))
     assert main(["--version"]) == 0
-    assert capsys.readouterr().out == f"kcap {__version__}\n"
+    assert capsys.readouterr().out.startswith(f"kcap {__version__}\n")
 
 
 def test_the_version_is_that_of_the_project() -> None:
@@ -40,9 +40,9 @@ def test_help_is_quick_and_loads_no_arrow() -> None:
     ("arguments", "words"),
     [
         (["rosw", JAVA], "no such command 'rosw'; did you mean rows?"),
-        (["xyz"], "no such command 'xyz'; there are rows"),
-        ([JAVA], f"the terminal UI is not there yet; use: kcap rows {JAVA}"),
-        (["missing.pcapng"], "use: kcap rows missing.pcapng"),
+        (["xyz"], "no such command 'xyz'; there are browse"),
+        ([JAVA], "the terminal UI needs a terminal; kcap rows FILE prints the exchanges"),
+        (["-d", "9092", JAVA], "tcp.port==9094,kafka"),
         (["rows"], "no capture given"),
         (["rows", JAVA, "--format", "xml"], "'xml' is not one of"),
         (["rows", JAVA, "--no-such"], "--no-such"),
@@ -63,7 +63,9 @@ def test_wrong_usage_is_told_in_one_line(capfd: pytest.CaptureFixture[str], argu
 
 
 def test_what_is_no_command() -> None:
-    assert not_a_command("-").endswith("kcap rows -")
+    assert is_file("-")
+    assert is_file("missing.pcapng")
+    assert not is_file("helth")
     assert "did you mean health" in not_a_command("helth")
 
 

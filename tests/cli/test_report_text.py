@@ -1,52 +1,17 @@
-"""Tables for people: they fit, and lose the least telling first."""
+"""How a report looks on the place it goes to."""
 
-from hypothesis import given
-from hypothesis import strategies as st
+import pytest
 
-from kcap.cli.report_text import Column, Style, left_out, lines, milliseconds, size, spark, spark_log, words, wrapped
-
-PLAIN = Style(80, color=False, unicode=True)
-ASCII = Style(80, color=False, unicode=False)
+from kcap.cli.report_text import WIDTH, style_of
 
 
-def column(name: str, rank: int = 0, right: bool = False) -> Column:
-    return Column(name, lambda row: str(row[name]), right=right, rank=rank)
+def test_what_goes_to_no_terminal_has_no_color(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
+    style = style_of("report.txt")
+    assert (style.width, style.color, style.unicode) == (WIDTH, False, True)
+    assert style.red("bad") == style.bold("bad") == "bad"
 
 
-@given(st.lists(st.tuples(st.text("abc", max_size=60), st.integers(0, 10**12)), max_size=5), st.integers(45, 200))
-def test_no_line_is_wider_than_the_terminal(drawn: list[tuple[str, int]], width: int) -> None:
-    rows = [{"name": name, "number": number, "other": name} for name, number in drawn]
-    columns = [column("name"), column("number", right=True), column("other", rank=1)]
-    told = lines(rows, columns, Style(width, color=False, unicode=True))
-    assert max(map(len, told)) <= width
-    assert all(str(number) in line for (_, number), line in zip(drawn, told[1:]))
-
-
-def test_the_highest_rank_goes_first() -> None:
-    rows = [{"a": "x" * 30, "b": "y" * 30, "c": "z" * 30}]
-    (head, _) = lines(rows, [column("a"), column("b", 1), column("c", 2)], Style(50, color=False, unicode=True))
-    assert head.split() == ["a", "b"]
-
-
-def test_sizes_and_durations() -> None:
-    assert [size(n) for n in (None, 7, 999, 1000, 99_950, 10**6, 10**15)] == [
-        "", "7 B", "999 B", "1.0 kB", "100 kB", "1.0 MB", "1000 TB",
-    ]  # fmt: skip
-    assert [milliseconds(n) for n in (None, 0, 1.5, 4061)] == ["", "0ms", "1.50ms", "4.06s"]
-
-
-def test_what_is_not_nothing_is_seen() -> None:
-    assert spark([0, 1, 1000, None], PLAIN) == " ▁█ "
-    assert spark([0, 1, 1000], ASCII) == " .@"
-    assert spark_log([1, 1000, None, 10**6], PLAIN)[0] == "▁"
-    assert spark_log([None], PLAIN) == ""
-
-
-def test_words() -> None:
-    assert [words(value) for value in (None, True, ["a", 1], "x\x1by")] == ["-", "yes", "a, 1", "x\\x1by"]
-
-
-def test_what_is_left_out() -> None:
-    assert left_out({"long_poll": 1200, "no_codec": 1}) == "left out: 1,200 long polls, 1 no codec"
-    assert left_out({}) == ""
-    assert wrapped("", 10) == []
+def test_the_width_may_be_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "150")
+    assert style_of(None).width == 150

@@ -2,10 +2,10 @@
 
 import pytest
 
-from kcap.cli.report_text import Style
 from kcap.cli.versions_text import report as text_of
 from kcap.cli.versions_text import story as story_of
 from kcap.reports.story import of as story
+from kcap.reports.text import Style
 from kcap.reports.versions import report, whos
 from tests.reports.talking import of
 

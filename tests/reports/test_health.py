@@ -5,10 +5,10 @@ from collections.abc import Callable
 
 import pytest
 
-from kcap.cli import verdicts
-from kcap.cli.evidence import Evidence
-from kcap.cli.verdicts import BAD, CARE, GOOD, count, judge, share
 from kcap.model import CaptureFile
+from kcap.reports import health
+from kcap.reports.evidence import Evidence
+from kcap.reports.health import BAD, CARE, GOOD, count, judge, share
 
 
 def good() -> Evidence:
@@ -25,7 +25,7 @@ def test_a_whole_capture_is_good() -> None:
     assert verdict == GOOD
     assert sentence.startswith("Good:")
     assert {point.verdict for point in points} == {GOOD}
-    assert len({point.name for point in points}) == len(verdicts.POINTS) == 12
+    assert len({point.name for point in points}) == len(health.POINTS) == 12
 
 
 def setting(**parts: object) -> Callable[[Evidence], None]:
@@ -103,7 +103,7 @@ def test_what_is_wrong_is_said(change: Callable[[Evidence], None], point: str, v
     found = next(p for p in points if p.name == point)
     assert found.verdict == verdict
     assert words in found.sentence
-    assert overall == max((p.verdict for p in points), key=verdicts.ORDER.index)
+    assert overall == max((p.verdict for p in points), key=health.ORDER.index)
     assert overall == GOOD or point in sentence
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import kcap
-from kcap.cli.evidence import LEDGER, SIDES, gather
+from kcap.reports.evidence import LEDGER, SIDES, gather
 from kcap.session import Reading
 
 

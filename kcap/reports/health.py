@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Final
 
-from kcap.cli.evidence import SIDES, Evidence
+from kcap.reports.evidence import SIDES, Evidence
 from kcap.weird import WeirdKind
 
 GOOD, CARE, BAD = "good", "care", "bad"

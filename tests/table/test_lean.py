@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kcap.cli.lean import STEPS, Steps, untouched
+from kcap.table.lean import STEPS, Steps, untouched
 from tests.cli.running import ENVIRONMENT, PCAPS
 
 
@@ -25,14 +25,14 @@ def test_no_format_needs_pandas() -> None:
 
 def test_pandas_is_found_when_it_is_asked_for() -> None:
     run(
-        "import sys\nfrom kcap.cli.lean import load_arrow\nload_arrow()\nimport pyarrow as pa\n"
+        "import sys\nfrom kcap.table.lean import load_arrow\nload_arrow()\nimport pyarrow as pa\n"
         "table = pa.table({'a': [1, None]})\nassert 'pandas' not in sys.modules\n"
         "assert len(table.to_pandas()) == 2\nimport pandas as pd\nassert pa.array(pd.Series([1, 2])).to_pylist() == [1, 2]"
     )
 
 
 def test_pandas_that_is_loaded_stays() -> None:
-    run("import sys, pandas\nfrom kcap.cli.lean import load_arrow\nload_arrow()\nimport pyarrow as pa\nassert pa.array([1])")
+    run("import sys, pandas\nfrom kcap.table.lean import load_arrow\nload_arrow()\nimport pyarrow as pa\nassert pa.array([1])")
 
 
 MAPS = """\
@@ -61,7 +61,7 @@ def test_only_what_a_library_has_in_its_file_is_given_back() -> None:
 def test_libraries_work_when_their_pages_were_given_back() -> None:
     """Resident pages of files fall, and come again when they are needed."""
     run(
-        "import ctypes, json, sys\nfrom kcap.cli.lean import give_back, load_arrow\nload_arrow()\n"
+        "import ctypes, json, sys\nfrom kcap.table.lean import give_back, load_arrow\nload_arrow()\n"
         "import pyarrow as pa\n"
         "def held():\n"
         "    lines = open('/proc/self/status').read().splitlines()\n"
@@ -75,7 +75,7 @@ def test_libraries_work_when_their_pages_were_given_back() -> None:
 def test_memory_is_looked_at_less_and_less(monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[int] = []
     steps: list[int] = []
-    monkeypatch.setattr("kcap.cli.lean.give_back", lambda: calls.append(len(steps)))
+    monkeypatch.setattr("kcap.table.lean.give_back", lambda: calls.append(len(steps)))
     step = Steps(lambda: steps.append(1))
     for _ in range(20 * STEPS):
         step()
@@ -85,7 +85,7 @@ def test_memory_is_looked_at_less_and_less(monkeypatch: pytest.MonkeyPatch) -> N
 def test_the_memory_pool_is_the_user_s_where_one_is_named() -> None:
     program = (
         "import os, sys\nos.environ['ARROW_DEFAULT_MEMORY_POOL'] = 'system'\n"
-        "from kcap.cli.lean import load_arrow\nload_arrow()\nimport pyarrow as pa\n"
+        "from kcap.table.lean import load_arrow\nload_arrow()\nimport pyarrow as pa\n"
         "assert pa.default_memory_pool().backend_name == 'system'"
     )
     run(program)

@@ -1,0 +1,28 @@
+"""`kcap completion`: what a shell has to read to complete kcap's words, and the words themselves."""
+
+from typing import Final
+
+import click
+
+from kcap.cli.main import COMPLETE
+
+SHELLS: Final = ("bash", "zsh", "fish")
+
+
+@click.command("completion", short_help="What a shell reads to complete kcap's words.")
+@click.argument("shell", type=click.Choice(SHELLS))
+@click.pass_context
+def run(context: click.Context, shell: str) -> int:
+    """Prints a script that makes the shell complete commands, options, columns, tables and files.
+
+    \b
+    bash: eval "$(kcap completion bash)"      in ~/.bashrc
+    zsh:  eval "$(kcap completion zsh)"       in ~/.zshrc, after compinit
+    fish: kcap completion fish | source       in ~/.config/fish/config.fish
+    """
+    from click.shell_completion import get_completion_class
+
+    made = get_completion_class(shell)
+    assert made is not None
+    click.echo(made(context.find_root().command, {}, "kcap", COMPLETE).source())
+    return 0

@@ -1,0 +1,176 @@
+"""`kcap live`: rows of what passes an interface, captured by dumpcap or tcpdump."""
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from types import FrameType
+from typing import IO, Any, Final, NamedTuple
+
+import click
+
+from kcap.cli.options import analyzer_options, filters, outputs
+from kcap.cli.rows import order_of, shapes, written
+from kcap.errors import CaptureError, MissingExtraError, UsageError
+
+TOOLS: Final = ("dumpcap", "tcpdump")
+"""In the order in which they are looked for: dumpcap counts what the kernel dropped."""
+RING: Final = re.compile(r"(\d{1,6}):(\d{1,9})\s*([kMG]i?)?B?", re.IGNORECASE)
+UNITS: Final = {"": 10**6, "k": 10**3, "m": 10**6, "g": 10**9, "ki": 1 << 10, "mi": 1 << 20, "gi": 1 << 30}
+SAID_MAX: Final = 2000
+"""Of what the tool said of its end."""
+
+
+class Ring(NamedTuple):
+    """So many files of so many bytes."""
+
+    files: int
+    size: int
+    path: str
+
+
+@click.command("live", short_help="Rows of what passes an interface.")
+@click.option("-i", "--interface", metavar="IF", help="The interface, as tcpdump names it; any for all.")
+@click.option(
+    "-f",
+    "--capture-filter",
+    "captured",
+    metavar="FILTER",
+    default="tcp",
+    show_default=True,
+    help="What is captured, as tcpdump takes it.",
+)
+@click.option(
+    "-s",
+    "--snaplen",
+    metavar="N",
+    type=click.IntRange(64, 262144),
+    help="Bytes of a packet that are captured; all if none are named.",
+)
+@click.option("--ring", metavar="FILES:SIZE", help="Keep the packets too, in so many files of so much: 10:100MB.")
+@click.option(
+    "-w", "ring_path", metavar="FILE", help="Where the files of --ring are; a number and the time come before the suffix."
+)
+@click.option("-D", "listing", is_flag=True, help="The interfaces there are.")
+@click.option("--with", "tool", type=click.Choice(TOOLS), help="What captures. Default: dumpcap, or else tcpdump.")
+@click.option(
+    "-d",
+    "decode_as",
+    metavar="tcp.port==N,kafka",
+    multiple=True,
+    help="Connections of this port are Kafka, whatever they look like.",
+)
+@click.option(
+    "--not-kafka", metavar="PORT", multiple=True, type=click.IntRange(1, 65535), help="Connections of this port are no Kafka."
+)
+@filters
+@shapes
+@outputs
+def run(
+    interface: str | None,
+    captured: str,
+    snaplen: int | None,
+    ring: str | None,
+    ring_path: str | None,
+    listing: bool,
+    tool: str | None,
+    decode_as: tuple[str, ...],
+    not_kafka: tuple[int, ...],
+    only: str,
+    **asked: Any,
+) -> int:
+    """Rows of what passes an interface, as exchanges are decided. Ctrl-C ends the capture; what was seen by then is told.
+
+    dumpcap (of Wireshark) or tcpdump must be installed, and you must be allowed to capture. --ring keeps the packets in files
+    that take turns, captured on their own: they are whole also where rows cannot keep up.
+    """
+    found = capturing_tool(tool)
+    if listing:
+        return subprocess.run([found, "-D"], check=False).returncode
+    if interface is None:
+        raise UsageError("-i names the interface; -D lists them")
+    order = order_of(asked)
+    kept = ring_of(ring, ring_path)
+    from kcap.session import Capture
+
+    capture = Capture(["-"], analyzer_options(decode_as, not_kafka)).filter(only)
+    with tempfile.TemporaryFile() as said:
+        tools = [start(found, interface, captured, snaplen, None, said)]
+        if kept is not None:
+            tools.append(start(found, interface, captured, snaplen, kept, said))
+        signal.signal(signal.SIGINT, ending(tools))
+        source = tools[0].stdout
+        assert source is not None
+        os.dup2(source.fileno(), sys.stdin.fileno())
+        try:
+            code = written(capture, order)
+        except CaptureError:
+            raise CaptureError(f"{found} captured nothing: {told(said)}") from None
+        finally:
+            for process in tools:
+                process.terminate()
+                process.wait()
+    return code
+
+
+def capturing_tool(tool: str | None) -> str:
+    """The program that captures. Raises MissingExtraError where there is none."""
+    found = next((path for name in ((tool,) if tool else TOOLS) if (path := shutil.which(name))), None)
+    if found is None:
+        what = tool or "neither dumpcap nor tcpdump"
+        raise MissingExtraError(
+            f"{what} {'is not' if tool else 'is'} installed; apt install tcpdump, or wireshark-common for dumpcap; or capture "
+            "elsewhere: ssh HOST tcpdump -U -w - tcp | kcap rows -"
+        )
+    return found
+
+
+def ring_of(text: str | None, path: str | None) -> Ring | None:
+    """`10:100MB` and where. Raises UsageError for what is no ring."""
+    if text is None and path is None:
+        return None
+    if text is None or path is None:
+        raise UsageError("--ring FILES:SIZE and -w FILE go together")
+    match = RING.fullmatch(text.strip())
+    if match is None or not int(match[1]) or not int(match[2]):
+        raise UsageError(f"--ring {text!r} is not understood; it is written 10:100MB, files and the size of each")
+    return Ring(int(match[1]), int(match[2]) * UNITS[(match[3] or "").lower()], path)
+
+
+def start(
+    tool: str, interface: str, captured: str, snaplen: int | None, ring: Ring | None, said: IO[bytes]
+) -> "subprocess.Popen[bytes]":
+    """Starts the tool, into a pipe or into a ring; it hears nothing of Ctrl-C, which is kcap's to pass on."""
+    words = [tool, "-i", interface, *(["-s", str(snaplen)] if snaplen else [])]
+    dumpcap = os.path.basename(tool) == "dumpcap"
+    if ring is not None:
+        rotate = ["-b", f"files:{ring.files}", "-b", f"filesize:{max(1, ring.size // 1000)}"]
+        words += [*(rotate if dumpcap else ["-W", str(ring.files), "-C", str(max(1, ring.size // 10**6))]), "-w", ring.path]
+    else:
+        words += ["-w", "-", *([] if dumpcap else ["-U"])]
+    words += ["-q", "-f", captured] if dumpcap else [captured]
+    return subprocess.Popen(
+        words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL if ring else subprocess.PIPE, stderr=said,
+        start_new_session=True,
+    )  # fmt: skip
+
+
+def ending(tools: "list[subprocess.Popen[bytes]]") -> "signal._HANDLER":
+    """What Ctrl-C does: the first ends the capture, and with it the rows; the next one is as usual."""
+
+    def end(_number: int, _frame: FrameType | None) -> None:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        for process in tools:
+            process.terminate()
+
+    return end
+
+
+def told(said: IO[bytes]) -> str:
+    """The last thing the tool said."""
+    said.seek(0)
+    lines = said.read().decode(errors="replace").strip()[-SAID_MAX:].splitlines()
+    return next((line for line in reversed(lines) if line.strip()), "it said nothing")

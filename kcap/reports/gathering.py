@@ -1,0 +1,67 @@
+"""What connections said in parts of a capture, put together for the report on versions.
+
+In: `Talks` of parts, and a learner of them all. Out: one `Talks`. Law: it tells what one that saw the whole capture tells;
+where the order counts, it is that of the times of the answers.
+"""
+
+from collections.abc import Iterable
+
+from kcap.kafka.brokers import Server
+from kcap.kafka.negotiation import Offer
+from kcap.reports.talks import Talk, Talks, began
+from kcap.table.learned import Learner
+
+NEVER_NS = 1 << 62
+
+
+def parted(talks: Talks) -> Talks:
+    """Those of a part, ready to travel: without what all parts know together."""
+    talks.learner = Learner()
+    return talks
+
+
+def together(parts: Iterable[Talks], learner: Learner) -> Talks:
+    """Those of all parts."""
+    out = Talks(learner)
+    found: list[Talk] = []
+    offered: list[tuple[int, str, Server, Offer]] = []
+    features: dict[Server, list[tuple[int, dict[str, object]]]] = {}
+    for part in parts:
+        found += part.talks.values()
+        out.others += part.others
+        out.malformed |= part.malformed
+        out.orphans += part.orphans
+        for server, offers in part.offers.items():
+            for offer, example in offers.values():
+                offered.append((told_ns(part, example), example, server, offer))
+        for server, told in part.features.items():
+            features.setdefault(server, []).append((latest_ns(part, server), told))
+    out.others.sort(key=began)
+    for talk in sorted(found, key=first_ns):
+        out.talks[talk.uid] = talk
+    same: dict[frozenset[tuple[int, tuple[int, int]]], Offer] = {}
+    for _, example, server, offer in sorted(offered, key=lambda one: one[:3]):
+        one = same.setdefault(frozenset(offer.ranges.items()), offer)
+        out.offers.setdefault(server, {}).setdefault(id(one), (one, example))
+    for server, some in features.items():
+        out.features[server] = max(some, key=lambda one: one[0])[1]
+    return out
+
+
+def first_ns(talk: Talk) -> tuple[int, str]:
+    """When a connection's first exchange was decided."""
+    times = [max(step.asked_ns or 0, step.told_ns or 0) for step in talk.opening]
+    return (min(times) if times else NEVER_NS), talk.uid
+
+
+def told_ns(part: Talks, example: str) -> int:
+    """When an answer was given."""
+    uid, _, number = example.rpartition(".")
+    times = [ask.step.told_ns for ask in part.talks[uid].asks if ask.step.exchange == int(number)]
+    return next((time for time in times if time is not None), NEVER_NS)
+
+
+def latest_ns(part: Talks, server: Server) -> int:
+    """When a server last told its versions."""
+    times = [ask.step.told_ns for talk in part.talks.values() if talk.server == server for ask in talk.asks]
+    return max((time for time in times if time is not None), default=0)

@@ -1,0 +1,111 @@
+"""`kcap live` with programs in the place of dumpcap and tcpdump: what they are asked, what becomes of what they say."""
+
+import os
+import signal
+import stat
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import pytest
+
+from kcap.cli.live import Ring, ring_of, told
+from kcap.errors import UsageError
+from tests.cli.running import ENVIRONMENT, PCAPS, kcap
+
+TOOL = """#!{python}
+import sys, time
+open({log!r}, "a").write(" ".join(sys.argv[1:]) + chr(10))
+if "-D" in sys.argv:
+    print("1. lo"); sys.exit(0)
+if sys.argv[sys.argv.index("-w") + 1] != "-":
+    open(sys.argv[sys.argv.index("-w") + 1], "wb").close(); time.sleep(60)
+if {fails!r}:
+    print("eth9: No such device exists", file=sys.stderr); sys.exit(1)
+sys.stdout.buffer.write(open({capture!r}, "rb").read()); sys.stdout.flush()
+{end}
+"""
+
+
+def tool(folder: Path, name: str, *, fails: bool = False, end: str = "") -> Path:
+    """A program that says it captured; the words it was called with are in the file that is returned."""
+    log, path = folder / "asked", folder / name
+    capture = str(PCAPS / "go-franz.pcap")
+    path.write_text(TOOL.format(python=sys.executable, log=str(log), fails=fails, capture=capture, end=end), encoding="utf-8")
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+    return log
+
+
+def live(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "kcap", "live", *words], env={**ENVIRONMENT, "PATH": str(folder)}, capture_output=True,
+        text=True, timeout=60, check=False,
+    )  # fmt: skip
+
+
+def test_rows_are_those_of_the_capture(tmp_path: Path) -> None:
+    log = tool(tmp_path, "tcpdump")
+    done = live(tmp_path, "-i", "eth0", "-f", "tcp port 9092", "-s", "256", "--format", "csv", "-Y", "api == Produce")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == kcap(
+        "rows", PCAPS / "go-franz.pcap", "--format", "csv", "-Y", "api == Produce"
+    ).stdout.decode().replace("go-franz.pcap", "-")
+    assert log.read_text(encoding="utf-8") == "-i eth0 -s 256 -w - -U tcp port 9092\n"
+
+
+def test_a_ring_is_captured_beside_it(tmp_path: Path) -> None:
+    log = tool(tmp_path, "dumpcap")
+    ring = str(tmp_path / "ring.pcapng")
+    done = live(tmp_path, "-i", "any", "--ring", "5:10MB", "-w", ring, "--format", "csv", "--limit", "1")
+    assert done.returncode == 0, done.stderr
+    assert sorted(log.read_text(encoding="utf-8").splitlines()) == [
+        "-i any -b files:5 -b filesize:10000 -w " + ring + " -q -f tcp",
+        "-i any -w - -q -f tcp",
+    ]
+    assert live(tmp_path, "-D").stdout == "1. lo\n"
+
+
+def test_interrupting_ends_the_capture_and_tells_what_was_seen(tmp_path: Path) -> None:
+    tool(tmp_path, "tcpdump", end="time.sleep(60)")
+    with subprocess.Popen(
+        [sys.executable, "-m", "kcap", "live", "-i", "eth0", "--columns", "api,outcome", "-o", str(tmp_path / "out.csv")],
+        env={**ENVIRONMENT, "PATH": str(tmp_path)}, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    ) as process:  # fmt: skip
+        deadline = time.monotonic() + 30
+        while not (tmp_path / "asked").exists() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        time.sleep(1.5)
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=30)
+    assert process.returncode == 0, errors
+    assert (tmp_path / "out.csv").read_text(encoding="utf-8").count("\n") == 106
+
+
+def test_what_went_wrong_is_told(tmp_path: Path) -> None:
+    nothing = live(tmp_path, "-i", "eth0")
+    assert nothing.returncode == 5
+    assert "neither dumpcap nor tcpdump is installed" in nothing.stderr
+    tool(tmp_path, "tcpdump", fails=True)
+    failed = live(tmp_path, "-i", "eth9")
+    assert failed.returncode == 3
+    assert "No such device exists" in failed.stderr
+    assert live(tmp_path).returncode == 2
+    assert os.path.exists(tmp_path / "tcpdump")
+
+
+def test_rings() -> None:
+    assert ring_of("10:100MB", "a.pcap") == Ring(10, 100_000_000, "a.pcap")
+    assert ring_of("2:1GiB", "a") == Ring(2, 1 << 30, "a")
+    assert ring_of(None, None) is None
+    for text, path in (("10", "a"), ("0:5", "a"), ("1:0MB", "a"), ("1:1", None), (None, "a")):
+        with pytest.raises(UsageError):
+            ring_of(text, path)
+
+
+def test_what_a_tool_said_last() -> None:
+    with tempfile.TemporaryFile() as said:
+        assert told(said) == "it said nothing"
+        said.write(b"Capturing on 'lo'\nno permission\n\n")
+        assert told(said) == "no permission"

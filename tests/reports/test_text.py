@@ -1,0 +1,85 @@
+"""Tables for people: they fit, and lose the least telling first."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kcap.reports.shape import EDGES_NS, Row
+from kcap.reports.text import (
+    Column,
+    Style,
+    duration_short,
+    folded,
+    left_out,
+    lines,
+    milliseconds,
+    size,
+    spark,
+    spark_log,
+    story,
+    words,
+    wrapped,
+)  # fmt: skip
+
+PLAIN = Style(80, color=False, unicode=True)
+ASCII = Style(80, color=False, unicode=False)
+LOST: Row = {
+    "at_ns": 1_795_240_800_000_000_000, "client_id": "app", "api": "Produce", "topic": "t", "partition": 0,
+    "error": "NOT_LEADER_OR_FOLLOWER", "metadata_after_ns": 5_000_000, "good_after_ns": 9_000_000, "tries": 1,
+}  # fmt: skip
+
+
+def column(name: str, rank: int = 0, right: bool = False) -> Column:
+    return Column(name, lambda row: str(row[name]), right=right, rank=rank)
+
+
+@given(st.lists(st.tuples(st.text("abc", max_size=60), st.integers(0, 10**12)), max_size=5), st.integers(45, 200))
+def test_no_line_is_wider_than_the_terminal(drawn: list[tuple[str, int]], width: int) -> None:
+    rows = [{"name": name, "number": number, "other": name} for name, number in drawn]
+    columns = [column("name"), column("number", right=True), column("other", rank=1)]
+    told = lines(rows, columns, Style(width, color=False, unicode=True))
+    assert max(map(len, told)) <= width
+    assert all(str(number) in line for (_, number), line in zip(drawn, told[1:]))
+
+
+def test_the_highest_rank_goes_first() -> None:
+    rows = [{"a": "x" * 30, "b": "y" * 30, "c": "z" * 30}]
+    (head, _) = lines(rows, [column("a"), column("b", 1), column("c", 2)], Style(50, color=False, unicode=True))
+    assert head.split() == ["a", "b"]
+
+
+def test_sizes_and_durations() -> None:
+    assert [size(n) for n in (None, 7, 999, 1000, 99_950, 10**6, 10**15)] == [
+        "", "7 B", "999 B", "1.0 kB", "100 kB", "1.0 MB", "1000 TB",
+    ]  # fmt: skip
+    assert [milliseconds(n) for n in (None, 0, 1.5, 4061)] == ["", "0ms", "1.50ms", "4.06s"]
+
+
+def test_what_is_not_nothing_is_seen() -> None:
+    assert spark([0, 1, 1000, None], PLAIN) == " ▁█ "
+    assert spark([0, 1, 1000], ASCII) == " .@"
+    assert spark_log([1, 1000, None, 10**6], PLAIN)[0] == "▁"
+    assert spark_log([None], PLAIN) == ""
+
+
+def test_words() -> None:
+    assert [words(value) for value in (None, True, ["a", 1], "x\x1by")] == ["-", "yes", "a, 1", "x\\x1by"]
+
+
+def test_what_is_left_out() -> None:
+    assert left_out({"long_poll": 1200, "no_codec": 1}) == "left out: 1,200 long polls, 1 no codec"
+    assert left_out({}) == ""
+    assert wrapped("", 10) == []
+
+
+def test_edges() -> None:
+    assert [duration_short(edge) for edge in EDGES_NS[::5]] == ["1us", "300us", "100ms", "30s"]
+
+
+def test_a_series_folds_without_losing_its_peak() -> None:
+    assert folded([1, None, 9, 2], 2, max) == [1, 9]
+    assert folded([None, None], 1, max) == [None]
+
+
+def test_stories_are_sentences() -> None:
+    assert story(LOST).endswith("asked for Metadata after 5.00ms, was answered well after 9.00ms (1 more try)")
+    assert story(LOST | {"good_after_ns": None, "metadata_after_ns": None}).endswith("no good answer in this capture")
