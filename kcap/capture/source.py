@@ -7,6 +7,7 @@ capture.
 
 import os
 import stat
+from collections.abc import Callable
 from io import FileIO
 
 from kcap.capture.compressed import Decompressed, compression
@@ -64,20 +65,12 @@ def open_reader(
     """A reader for whatever format the source turns out to have; of what can be read only once a spool goes to `spools`."""
     file.size = source.size
     read: Read = source.read
-    wrappings: list[str] = []
 
     def truncated(detail: str, position: int) -> None:
         file.complete = False
         report(WeirdKind.COMPRESSED_TRUNCATED, detail, index, 0, position)
 
-    for _ in range(NESTED_MAX + 1):
-        head = read_head(read)
-        read = again(head, read)
-        name = compression(head)
-        if name is None or len(wrappings) == NESTED_MAX:
-            break
-        wrappings.append(name)
-        read = Decompressed(read, name, truncated).read
+    head, read, wrappings = unwrap(read, truncated)
     if spools is not None and (wrappings or source.size is None):
         spools[index] = Spool()
         read = spools[index].reading(read)
@@ -92,6 +85,19 @@ def open_reader(
     made = reader(window, file, index, report, jit_after)
     file.format = "+".join([file.format, *reversed(wrappings)])
     return made
+
+
+def unwrap(read: Read, truncated: Callable[[str, int], None]) -> tuple[bytes, Read, list[str]]:
+    """The first bytes of what a stream holds inside its compression, all of it, and how it is compressed, outermost first."""
+    wrappings: list[str] = []
+    while True:
+        head = read_head(read)
+        read = again(head, read)
+        name = compression(head)
+        if name is None or len(wrappings) == NESTED_MAX:
+            return head, read, wrappings
+        wrappings.append(name)
+        read = Decompressed(read, name, truncated).read
 
 
 def no_capture(head: bytes, wrappings: list[str]) -> str:

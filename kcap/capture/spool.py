@@ -46,6 +46,11 @@ class Spool:
         for data in early:
             self._keep(data)
 
+    @property
+    def number(self) -> int | None:
+        """File descriptor of what is kept, for another process; None where nothing is."""
+        return None if self._file is None else self._file.fileno()
+
     def _keep(self, data: bytes) -> None:
         """Bytes behind the bound are not kept, nor any after them."""
         assert self._file is not None

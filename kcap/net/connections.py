@@ -173,6 +173,8 @@ class ConnectionTable:
         elif time_ns - connection.last_ns < limits.CONNECTION_IDLE_NS:
             return False
         else:
+            # not the time at hand: when somebody looks depends on what else was captured
+            time_ns = connection.last_ns + limits.CONNECTION_IDLE_NS
             connection.ended = "idle"
             connection.report(WeirdKind.CONNECTION_IDLE, "no packet for an hour")
         self._close(connection, time_ns)
@@ -248,6 +250,10 @@ class ConnectionTable:
         if self.sweeps(time_ns):
             self._swept_ns = time_ns
             self._sweep(time_ns)
+
+    def expect_end(self) -> None:
+        """The next look at the time is the last one: it is at idle connections too."""
+        self._swept_ns = -limits.SWEEP_NS
 
     def sweeps(self, time_ns: int) -> bool:
         """Whether idle connections are looked for at this time."""

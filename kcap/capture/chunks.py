@@ -1,0 +1,190 @@
+"""Packets of one share of a file, without what they carry: columns that are small enough to be sent between machines.
+
+In: columns of packets. Out: a chunk as bytes and back, and chunks of several files in the order in which a capture hands their
+packets on. Law: merged chunks give the order of `kcap.capture.fileset`: by the latest time so far of each file, ties by name; a
+chunk that was packed and unpacked is the same.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from heapq import heappop, heappush
+from itertools import pairwise
+from struct import Struct
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from kcap.errors import CaptureError
+from kcap.limits import CHUNK_GAP_BYTES, CHUNK_SPARSE
+from kcap.model import PacketBatch
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Int64s = NDArray[np.int64]
+
+ReadAt = Callable[[int, int, int], bytes]
+"""Index of a file, offset, size -> bytes."""
+Order = tuple[int, int, int]
+"""Latest time so far, rank of the file, number of the packet."""
+
+HEAD: Final = Struct("<iqq")
+COLUMN: Final = Struct("<bq")
+WIDTHS: "Final[tuple[np.dtype[Any], ...]]" = (np.dtype("<i1"), np.dtype("<i2"), np.dtype("<i4"), np.dtype("<i8"))
+CONSTANT: Final = -1
+COLUMNS: Final = ("number", "time_ns", "start", "head", "captured", "cut", "link", "latest")
+"""What is kept of each packet: number in the file, time, where its bytes begin in the file, how far before that its record
+does, bytes captured, bytes cut off, link type, and the latest time of the file so far."""
+RISING: Final = frozenset({"number", "time_ns", "start", "latest"})
+"""Columns whose steps are smaller than their values."""
+AT: Final = {name: at for at, name in enumerate(COLUMNS)}
+
+
+@dataclass(slots=True)
+class Chunk:
+    """Packets of one file in their order."""
+
+    file: int
+    columns: "Int64s"
+    """A row each of `COLUMNS`."""
+    data: bytes | None = None
+    """What the packets carry, one after the other, where that travels with them."""
+
+    def __len__(self) -> int:
+        return int(self.columns.shape[1])
+
+    def column(self, name: str) -> "Int64s":
+        """One of the columns."""
+        found: Int64s = self.columns[AT[name]]
+        return found
+
+    def pack(self) -> bytes:
+        """The chunk without its data."""
+        parts = [HEAD.pack(self.file, len(self), 0)]
+        for name, values in zip(COLUMNS, self.columns):
+            first = int(values[0])
+            steps = np.diff(values, prepend=first) if name in RISING else values - first
+            low, high = int(steps.min()), int(steps.max())
+            if low == high == 0:
+                parts.append(COLUMN.pack(CONSTANT, first))
+                continue
+            width = next(at for at, kind in enumerate(WIDTHS) if max(~low, high) < 1 << 8 * kind.itemsize - 1)
+            parts += [COLUMN.pack(width, first), steps.astype(WIDTHS[width]).tobytes()]
+        return b"".join(parts)
+
+
+def unpack(packed: bytes, data: bytes | None = None) -> Chunk:
+    """What `Chunk.pack` gave."""
+    file, count, _ = HEAD.unpack_from(packed)
+    at = HEAD.size
+    columns = np.empty((len(COLUMNS), count), np.int64)
+    for name, out in zip(COLUMNS, columns):
+        width, first = COLUMN.unpack_from(packed, at)
+        at += COLUMN.size
+        if width == CONSTANT:
+            out[:] = first
+            continue
+        kind = WIDTHS[width]
+        steps = np.frombuffer(packed, kind, count, at).astype(np.int64)
+        at += count * kind.itemsize
+        out[:] = (np.cumsum(steps) if name in RISING else steps) + first
+    return Chunk(file, columns, data)
+
+
+def columns_of(batch: PacketBatch, base: int, latest: Any) -> "Int64s":
+    """The columns of a batch whose buffer begins at a place of its file; `latest` as `COLUMNS` has it, None for the times."""
+    count = len(batch)
+    out = np.empty((len(COLUMNS), count), np.int64)
+    out[AT["number"]] = np.arange(batch.first_packet, batch.first_packet + count)
+    out[AT["time_ns"]] = batch.time_ns
+    out[AT["start"]] = batch.start
+    out[AT["start"]] += base
+    out[AT["head"]] = out[AT["start"]] - np.asarray(batch.position, np.int64)
+    out[AT["captured"]] = batch.captured
+    out[AT["cut"]] = batch.wire
+    out[AT["cut"]] -= out[AT["captured"]]
+    out[AT["link"]] = batch.link
+    out[AT["latest"]] = out[AT["time_ns"]] if latest is None else latest
+    return out
+
+
+# -- order ----------------------------------------------------------------------------------------------------------------
+def ranks_of(names: Sequence[str]) -> list[int]:
+    """Which file comes before which where their packets have the same time."""
+    order = sorted(range(len(names)), key=lambda at: (names[at], at))
+    ranks = [0] * len(names)
+    for rank, at in enumerate(order):
+        ranks[at] = rank
+    return ranks
+
+
+def merged(chunks: Iterable[Chunk], ranks: Sequence[int]) -> Iterator[tuple[Chunk, int, int]]:
+    """Runs of packets in the order of the capture: a chunk, its first packet of the run and the one behind its last.
+
+    The chunks come in the order of their first packets.
+    """
+    source = iter(chunks)
+    following = next(source, None)
+    heap: list[tuple[Order, Chunk, int]] = []
+    while heap or following is not None:
+        while following is not None and (not heap or order_of(following, 0, ranks) <= heap[0][0]):
+            heappush(heap, (order_of(following, 0, ranks), following, 0))
+            following = next(source, None)
+        _, chunk, first = heappop(heap)
+        others = [heap[0][0]] if heap else []
+        if following is not None:
+            others.append(order_of(following, 0, ranks))
+        last = len(chunk)
+        if others:
+            limit, mine = min(others), (ranks[chunk.file], int(chunk.column("number")[first]))
+            side: Any = "right" if mine < limit[1:] else "left"
+            last = max(first + 1, int(np.searchsorted(chunk.column("latest"), limit[0], side)))
+        yield chunk, first, last
+        if last < len(chunk):
+            heappush(heap, (order_of(chunk, last, ranks), chunk, last))
+
+
+def order_of(chunk: Chunk, at: int, ranks: Sequence[int]) -> Order:
+    """When a packet of a chunk has its turn."""
+    return int(chunk.column("latest")[at]), ranks[chunk.file], int(chunk.column("number")[at])
+
+
+# -- bytes ----------------------------------------------------------------------------------------------------------------
+def with_bytes(chunk: Chunk, first: int, last: int, read_at: ReadAt) -> PacketBatch:
+    """Packets of a chunk with what they carry, read from their file where it did not come along; numbered from 1.
+
+    Raises CaptureError where the file has less than it had.
+    """
+    columns = chunk.columns[:, first:last]
+    sizes = columns[AT["captured"]]
+    if chunk.data is None:
+        buffer, starts = _gathered(chunk.file, columns[AT["start"]], sizes, read_at)
+    else:
+        before, starts = int(chunk.columns[AT["captured"], :first].sum()), np.cumsum(sizes) - sizes
+        buffer = chunk.data[before : before + int(sizes.sum())]
+    positions = columns[AT["start"]] - columns[AT["head"]]
+    links = columns[AT["link"]]
+    link: Any = int(links[0]) if (links == links[0]).all() else links
+    times, wire = np.ascontiguousarray(columns[AT["time_ns"]]), sizes + columns[AT["cut"]]
+    made: list[Any] = [times, starts, np.ascontiguousarray(sizes), wire, positions]
+    return PacketBatch(chunk.file, 1, buffer, made[0], made[1], made[2], made[3], made[4], link)
+
+
+def _gathered(file: int, starts: "Int64s", sizes: "Int64s", read_at: ReadAt) -> "tuple[bytes, Int64s]":
+    """The bytes of packets and where each begins in them; what lies close together in the file is read at once."""
+    ends, total = starts + sizes, int(sizes.sum())
+    cuts = [0, *(np.flatnonzero(starts[1:] - ends[:-1] > CHUNK_GAP_BYTES) + 1).tolist(), len(starts)]
+    parts: list[bytes | memoryview] = []
+    for low, high in pairwise(cuts):
+        base, stop = int(starts[low]), int(ends[low:high].max())
+        data = read_at(file, base, stop - base)
+        if len(data) < stop - base:
+            raise CaptureError(
+                f"file {file} of the capture ends at byte {base + len(data)}: it was longer when it was read first"
+            )
+        if len(cuts) == 2 and len(data) <= CHUNK_SPARSE * total:
+            return data, starts - base
+        view = memoryview(data)
+        spans = zip((starts[low:high] - base).tolist(), (ends[low:high] - base).tolist())
+        parts += [view[start:end] for start, end in spans]
+    return b"".join(parts), np.cumsum(sizes) - sizes

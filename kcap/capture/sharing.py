@@ -1,0 +1,101 @@
+"""A range of a file dealt out: its packets to shares, such that what belongs to one flow is in one share.
+
+In: a range and its bytes. Out: for each share chunks of its packets, in their order, and at last the account of the range. Law:
+every packet with TCP is in the share of its flow, every IP fragment in all shares, others in none; how the file is cut into
+ranges changes nothing.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from kcap.capture.chunks import AT, COLUMNS, Chunk, columns_of
+from kcap.capture.ranges import Account, Range, Walk, running_latest
+from kcap.capture.window import Read
+from kcap.limits import CHUNK_BYTES, CHUNK_PACKETS
+from kcap.model import CaptureFile
+from kcap.net.shares import EVERYWHERE, NOWHERE, ShareParser
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Int64s = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """How a range is to be dealt out."""
+
+    part: Range
+    file: CaptureFile
+    size: int | None
+    """Where the file's bytes end, None where nobody can say."""
+    shares: int
+    carries: bool = False
+    """What packets carry goes along."""
+    jit_after: int | None = None
+
+
+class Dealing:
+    """A range on its way to the shares."""
+
+    def __init__(self, task: Task, read: Read) -> None:
+        """`read` gives the file's bytes, those inside its compression, from where the range begins."""
+        self.task = task
+        self.walk = Walk(task.part, read, task.file, task.size, task.jit_after)
+        self._parser = ShareParser(self.walk.report, task.shares)
+        self._columns: list[Int64s] = []
+        self._shares: list[Int64s] = []
+        self._data: list[bytes] = []
+        self._packets = self._bytes = 0
+
+    @property
+    def account(self) -> Account:
+        """Of the range; complete once there are no more chunks."""
+        return self.walk.account
+
+    def chunks(self) -> Iterator[tuple[int, Chunk]]:
+        """Shares and their packets."""
+        latest: int | None = None
+        for batch, base in self.walk.batches():
+            shares, _ = self._parser.split(batch)
+            self.account.fragments += int((shares == EVERYWHERE).sum())
+            so_far = running_latest(batch.time_ns, latest)
+            columns = columns_of(batch, base, so_far)
+            latest = int(columns[AT["latest"], -1])
+            here = np.flatnonzero(shares != NOWHERE)
+            if not len(here):
+                continue
+            self._columns.append(columns[:, here])
+            self._shares.append(shares[here])
+            self._packets += len(here)
+            if self.task.carries:
+                starts, sizes = (np.asarray(column, np.int64)[here] for column in (batch.start, batch.captured))
+                view = memoryview(batch.buffer)
+                self._data += [bytes(view[start : start + size]) for start, size in zip(starts.tolist(), sizes.tolist())]
+                self._bytes += int(sizes.sum())
+            if self._packets >= CHUNK_PACKETS or self._bytes >= CHUNK_BYTES:
+                yield from self._dealt()
+        yield from self._dealt()
+
+    def _dealt(self) -> Iterator[tuple[int, Chunk]]:
+        if not self._packets:
+            return
+        columns, shares, data = np.concatenate(self._columns, axis=1), np.concatenate(self._shares), self._data
+        self._columns, self._shares, self._data, self._packets, self._bytes = [], [], [], 0, 0
+        everywhere = np.flatnonzero(shares == EVERYWHERE)
+        order = np.argsort(shares, kind="stable")
+        sorted_shares = shares[order]
+        for share in range(self.task.shares) if len(everywhere) else np.unique(shares).tolist():
+            low, high = np.searchsorted(sorted_shares, [share, share + 1]).tolist()
+            places = order[low:high]
+            if len(everywhere):
+                places = np.sort(np.concatenate([places, everywhere]))
+            if len(places):
+                carried = b"".join([data[at] for at in places.tolist()]) if self.task.carries else None
+                yield share, Chunk(self.task.part.file, columns[:, places], carried)
+
+
+__all__ = ["COLUMNS", "Dealing", "Task"]

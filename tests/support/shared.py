@@ -1,0 +1,89 @@
+"""A capture read as a cluster reads it, in this process: ranges dealt out, proven, and read share by share."""
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from kcap.capture.chunks import Chunk, ranks_of, unpack
+from kcap.capture.folding import Folded, Numbers, Planned, fold, plan, recognise, to_read_again
+from kcap.capture.paths import unique_names
+from kcap.capture.ranges import Account, Range
+from kcap.capture.sharing import Dealing, Task
+from kcap.capture.source import unwrap
+from kcap.model import CaptureFile
+from kcap.portion import Portion, Standing, Whole
+
+
+class Shared:
+    """Files, laid out and dealt out."""
+
+    def __init__(
+        self, paths: Sequence[object], split: int, shares: int, *, carries: bool = False, jit_after: int | None = None,
+        large: bool = False,
+    ) -> None:  # fmt: skip
+        names = [str(path) for path in paths]
+        self.files = [
+            CaptureFile(path, name, os.path.getsize(path)) for path, name in zip(names, unique_names(names), strict=True)
+        ]
+        self.data = [Path(path).read_bytes() for path in names]
+        self.shares, self.carries, self.jit_after, self.large = shares, carries, jit_after, large
+        self.accounts: dict[int, Account] = {}
+        self.chunks: dict[int, list[tuple[int, Chunk]]] = {}
+        self.rounds = 0
+        numbers = Numbers()
+        self.plans: list[Planned] = []
+        for index, file in enumerate(self.files):
+            self.plans.append(plan(file, index, recognise(file, self.read(index, 0)), split, numbers))
+        for planned in self.plans:
+            for part in planned.ranges:
+                self.deal(part)
+        for planned in self.plans:
+            while (again := to_read_again(planned, self.accounts, numbers)) is not None:
+                self.rounds += 1
+                self.deal(again)
+        self.folded: Folded = fold(self.plans, self.accounts)
+
+    def read(self, file: int, offset: int):
+        def read(size: int) -> bytes:
+            nonlocal offset
+            part = self.data[file][offset : offset + size]
+            offset += len(part)
+            return part
+
+        return read
+
+    def read_at(self, file: int, offset: int, size: int) -> bytes:
+        return self.data[file][offset : offset + size]
+
+    def deal(self, part: Range) -> None:
+        file = self.files[part.file]
+        packed = "+" in file.format
+        read = self.read(part.file, part.start)
+        if packed:
+            read = unwrap(read, lambda _detail, _position: None)[1]
+        task = Task(part, file, None if packed else file.size, self.shares, self.carries or packed, self.jit_after)
+        dealing = Dealing(task, read)
+        self.chunks[part.unit] = list(dealing.chunks())
+        self.accounts[part.unit] = dealing.account
+
+    def standing(self, share: int) -> list[Standing]:
+        """The chunks of a share in their order, packed and unpacked as on the way between machines."""
+        ranks, found = ranks_of([file.name for file in self.files]), []
+        for unit, stand in self.folded.stands.items():
+            for number, chunk in self.chunks[unit]:
+                if number == share:
+                    first = int(chunk.column("latest")[0])
+                    turn = first if stand.latest_ns is None else max(first, stand.latest_ns)
+                    key = turn, ranks[chunk.file], unit, int(chunk.column("number")[0])
+                    found.append((key, (unpack(chunk.pack(), chunk.data), stand)))
+        return [standing for _, standing in sorted(found, key=lambda one: (*one[0][:2], one[1][1].packets, one[0][3]))]
+
+    def portions(self) -> Iterator[Portion]:
+        """Each share, to be read."""
+        layouts = {
+            file: [context.section(position) for position, context in contexts]
+            for file, contexts in self.folded.contexts.items()
+        }
+        whole = Whole(self.files, self.shares, self.folded.last_ns, self.large, layouts)
+        for share in range(self.shares):
+            yield Portion(whole, share, self.standing(share), self.read_at)

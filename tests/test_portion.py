@@ -1,0 +1,108 @@
+"""Shares of captures tell what one reading of everything tells."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import kcap
+from kcap.table.exchanges import ExchangeTable
+from kcap.table.learned import Learner
+from kcap.table.merging import Witness, learner_of, merged
+from kcap.table.schema import choose
+from kcap.table.tables import connection_rows
+from kcap.table.whole import learned_again
+from tests.support.shared import Shared
+
+SINGLE = (
+    "aiokafka.pcap", "any-interface.pcap", "broker-paused.pcap", "cluster-startup.pcap", "fallback-0.9.pcap",
+    "java-transactions.pcap", "kafka-0.8-clients.pcap", "librdkafka-zstd.pcap", "old-java-new-broker.pcap", "pipelined.pcap",
+    "quota-0.10.pcap", "raw-frames.pcap", "sasl-raw-tokens.pcap", "tls13.pcapng",
+)  # fmt: skip
+ROTATED = ("rotated.pcap2", "rotated.pcap", "rotated.pcap1")
+COLUMNS = choose("exchanges", None)
+
+
+def told(rows: list[dict[str, Any]]) -> list[str]:
+    return sorted(map(repr, rows))
+
+
+def exchanges(shared: Shared) -> list[dict[str, Any]]:
+    """Rows of all shares, looked at again with what all of them learned."""
+    batches, facts = [], []
+    for portion in shared.portions():
+        learner = Learner()
+        witness, table = Witness(learner), ExchangeTable(COLUMNS, portion.capture_files, learner)
+        for batch in portion.batches():
+            if len(batch):
+                batches.append(table.turn(batch))
+                witness.saw(batch)
+        facts.append(witness.close())
+    learner = learner_of(merged(facts))
+    return [row for batch in batches for row in learned_again(batch, learner).to_pylist()]
+
+
+def wanted(paths: Sequence[Path]) -> list[dict[str, Any]]:
+    return kcap.open(*paths).exchanges().to_arrow().to_pylist()
+
+
+@pytest.mark.parametrize("name", SINGLE)
+@pytest.mark.parametrize(("split", "shares", "carries"), [(4096, 5, False), (1 << 20, 2, True)])
+def test_shares_of_a_file_have_the_rows_of_the_file(name: str, split: int, shares: int, carries: bool, pcaps: Path) -> None:
+    """Law: ranges, shares, and whether packets travel or references to them, change no row."""
+    shared = Shared([pcaps / name], split, shares, carries=carries)
+    assert told(exchanges(shared)) == told(wanted([pcaps / name]))
+
+
+@pytest.mark.parametrize(("split", "shares"), [(1024, 1), (7000, 3), (30_000, 64)])
+def test_a_rotated_set_in_any_order_is_one_capture(split: int, shares: int, pcaps: Path) -> None:
+    """Law: connections go from file to file; packet numbers are those of each file."""
+    paths = [pcaps / name for name in ROTATED]
+    assert told(exchanges(Shared(paths, split, shares))) == told(wanted(sorted(paths)))
+
+
+def test_files_at_the_same_time_are_merged(pcaps: Path) -> None:
+    """Law: packets of files that overlap in time come in the order of their times."""
+    paths = [pcaps / name for name in ("quota-3.9.pcap", "quota-0.10.pcap", "pipelined.pcap")]
+    assert told(exchanges(Shared(paths, 20_000, 4))) == told(wanted(paths))
+
+
+def test_the_compiled_parts_give_the_same(pcaps: Path) -> None:
+    """Law: with the fast lane a share has the same rows."""
+    path = pcaps / "go-franz.pcap"
+    shared = Shared([path], 50_000, 2, jit_after=0, large=True)
+    assert told(exchanges(shared)) == told(wanted([path]))
+
+
+def test_connections_have_their_turns(pcaps: Path) -> None:
+    """Law: connections in the order of their turns have the numbers that one reading gives them."""
+    path = pcaps / "cluster-startup.pcap"
+    found = []
+    for portion in Shared([path], 9000, 4).portions():
+        portion.keep_connections = True
+        for _ in portion.batches():
+            pass
+        rows = connection_rows(portion.connections, portion.capture_files)
+        found += [(portion.turn(closed), row) for closed, row in zip(portion.connections, rows, strict=True)]
+    found.sort(key=lambda one: one[0])
+    mine = [row | {"number": number} for number, (_, row) in enumerate(found, 1)]
+    names = [column.name for column in choose("connections", None) if column.name in mine[0]]
+    every = kcap.open(path).connections(names).to_arrow().to_pylist()
+    assert told([{name: row[name] for name in names} for row in mine]) == told(every)
+
+
+def test_large_messages_are_read_again(pcaps: Path) -> None:
+    """Law: a request that is asked for comes from the file, as it does for one reading."""
+    path = pcaps / "librdkafka-zstd.pcap"
+    shared = Shared([path], 8192, 2)
+    seen = 0
+    for portion in shared.portions():
+        for batch in portion.batches():
+            for at, row in enumerate(batch.rows):
+                message = portion.message(batch, at, "request")
+                if row[2] is not None:
+                    assert message is not None
+                    assert message.header.correlation_id == row[4]
+                    seen += 1
+    assert seen > 50
