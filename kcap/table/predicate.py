@@ -163,7 +163,8 @@ class _Predicate:
     def within(self, value: Any, network: Network) -> Any:
         """Whether an address in text lies in a network."""
         if network.version == IP4_PARTS:
-            parts = [value.split(".")[at].try_cast("int64") for at in range(IP4_PARTS)]
+            plain = value.replace(".", "-").split("-")  # Spark takes what it splits at for a pattern
+            parts = [plain[at].try_cast("int64") for at in range(IP4_PARTS)]
             number = parts[0] * (1 << 24) + parts[1] * (1 << 16) + parts[2] * (1 << 8) + parts[3]
             return (~value.contains(":") & (number >= network.first) & (number <= network.last)).fill_null(False)
         groups = self.groups(value)

@@ -64,3 +64,35 @@ def test_spark_tells_what_duckdb_tells(name: str, spark: Any, saved: Path) -> No
     rows = {part: connection.to_pyarrow(expression).to_pylist() for part, expression in expressions.items()}
     wanted = run(report, Given([str(saved)]), Asked())
     assert report.finish(rows, Asked()) == {key: wanted[key] for key in wanted if key not in ("report", "captures")}
+
+
+def test_spark_passes_what_the_closure_passes(spark: Any) -> None:
+    """Law: a filter's predicate passes the same rows on Spark as the closure does row by row, nulls and lists included."""
+    import ibis
+    from hypothesis import HealthCheck, Phase, given, seed, settings
+    from hypothesis import strategies as st
+
+    from kcap.filter.parse import parse
+    from kcap.table.predicate import predicate
+    from tests.filter.samples import TERMS, filters, rows
+    from tests.table.test_predicate import by_closure, table_of
+
+    connection = ibis.pyspark.connect(spark)
+    compared = []
+
+    @seed(9)
+    @settings(max_examples=2, deadline=None, database=None, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
+    @given(found=rows(), texts=st.lists(filters(), min_size=12, max_size=12))
+    def hold(found: list[Any], texts: list[str]) -> None:
+        spark.createDataFrame(table_of(found)).createOrReplaceTempView("sampled")
+        table = connection.table("sampled")
+        asked = [*TERMS, *texts] if not compared else texts
+        columns = {f"f{at}": predicate(parse(text), table) for at, text in enumerate(asked)}
+        passed = table.select("row", **columns).to_pyarrow().sort_by("row")
+        for at, text in enumerate(asked):
+            got = [row for row, here in zip(passed["row"].to_pylist(), passed[f"f{at}"].to_pylist()) if here]
+            assert got == by_closure(text, found), text
+            compared.append(text)
+
+    hold()
+    assert len(compared) >= 24
