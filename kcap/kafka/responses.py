@@ -168,11 +168,12 @@ class ResponseFramer(Framer):
         """Can a response of this id and size stand where one is due?"""
         waiting = next((x for x in self.pairing.outstanding if x.correlation_id == correlation), None)
         if waiting is None:
-            if self._known(size - PREFIX.size):
-                return False  # a prefix of four bytes too many made the next one part of a body, and of an id a length
+            if not correlation and self._known(size - PREFIX.size):
+                return False  # a prefix of four bytes too many makes a length of the next id, and an id of its throttle time
             last = self.requests.last_correlation
             missed = self.requests.losses or not self.requests.stream.anchored
-            if not missed and last is not None and 0 <= correlation < last and not self.requests.raw_tokens:
+            counted = last is not None and 0 <= correlation < last and (last < RESERVED_IDS or correlation >= RESERVED_IDS)
+            if not missed and counted and not self.requests.raw_tokens:
                 # all requests so far were seen, and this one has been answered or was never made
                 return any(x.correlation_id == correlation for x in self.pairing.one_way)
             near = (

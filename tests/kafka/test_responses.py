@@ -150,3 +150,14 @@ def test_a_segment_that_begins_with_a_length_is_not_read_from_its_id_on() -> Non
     seen = analyze([segment for at, segment in enumerate(tap.segments) if at not in lost]).brief("correlation_id", "outcome")
     assert (0, "answered") not in seen
     assert (34, "answered") in seen
+
+
+def test_ids_of_a_login_say_nothing_of_those_that_clients_count() -> None:
+    """Java clients log in with the highest ids and then go on from 0; answers may be seen before their requests."""
+    tap = Tap().open()
+    ids = (2147483640, 2147483641, 5, 4)
+    for number in ids:
+        tap.client(metadata(number)).server(metadata_answer(number, 3))
+    order = (0, 1, 2, 3, 4, 6, 7, 8, 5, 10, 9)  # the second request and the last one come after their answers
+    seen = analyze([tap.segments[at] for at in order]).brief("correlation_id", "outcome")
+    assert sorted(seen) == sorted((number, "answered") for number in ids)
