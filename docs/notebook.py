@@ -32,9 +32,9 @@ def outputs(value: Any, count: int) -> list[dict[str, Any]]:
     made: list[dict[str, Any]] = []
     figures = []
     if "matplotlib.pyplot" in sys.modules:
-        from matplotlib import pyplot
+        from matplotlib import pyplot as plt
 
-        figures = [pyplot.figure(number) for number in pyplot.get_fignums()]
+        figures = [plt.figure(number) for number in plt.get_fignums()]
     if value is not None and not figures:
         data: dict[str, Any] = {"text/plain": lines(repr(value))}
         if hasattr(value, "to_html"):
@@ -45,9 +45,9 @@ def outputs(value: Any, count: int) -> list[dict[str, Any]]:
         figure.savefig(picture, format="png", dpi=70, bbox_inches="tight", metadata={"Software": None})
         encoded = base64.b64encode(picture.getvalue()).decode()
         made.append({"output_type": "display_data", "metadata": {}, "data": {"image/png": encoded, "text/plain": ["<figure>"]}})
-        from matplotlib import pyplot
+        from matplotlib import pyplot as plt
 
-        pyplot.close(figure)
+        plt.close(figure)
     return made
 
 
@@ -86,7 +86,7 @@ def main() -> int:
     fresh = filled(notebook)
     if "--check" in sys.argv[1:]:
         same = without_pictures(fresh) == without_pictures(notebook)
-        print(f"{NOTEBOOK.name}: {'as it says' if same else 'a cell gives something else; run docs/notebook.py'}")
+        sys.stdout.write(f"{NOTEBOOK.name}: {'as it says' if same else 'a cell gives something else; run docs/notebook.py'}\n")
         return 0 if same else 1
     NOTEBOOK.write_text(json.dumps(fresh, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     return 0

@@ -51,6 +51,8 @@ class Identity:
     client_port: int
     server_ip: str
     server_port: int
+    number: int = 1
+    """Among all TCP connections, by first packet, from 1."""
 
 
 @dataclass(slots=True)
@@ -283,13 +285,13 @@ class Analyzer:
         connection = talk.connection
         client = connection.client or connection.streams[0]
         flow = connection.flows[connection.streams.index(client)]
-        self.identities.append(Identity(connection_uid(connection), *endpoints(flow)))
+        self.identities.append(Identity(connection_uid(connection), *endpoints(flow), connection.number))
         return len(self.identities) - 1
 
     @staticmethod
-    def name(flow: bytes, client: bytes, first_ns: int, isn: int | None) -> Identity:
+    def name(flow: bytes, client: bytes, first_ns: int, isn: int | None, number: int) -> Identity:
         """The constants of a connection that the lane opened: flow keys of its lower endpoint and of its client."""
-        return Identity(uid_of(flow, first_ns, isn), *endpoints(client))
+        return Identity(uid_of(flow, first_ns, isn), *endpoints(client), number)
 
     def takes_all(self) -> bool:
         """The user has said nothing on ports."""

@@ -316,6 +316,13 @@ exchange int64 number of that exchange
 PAYLOADS = frozenset({"key", "value"})
 """Columns of `records` that are there only where they are asked for."""
 
+ON_REQUEST = {
+    "exchanges": _table("""
+stream int64 number of the connection among all TCP connections by first packet, from 0, as Wireshark's tcp.stream
+"""),
+}
+"""Columns that a reading of a capture knows and a table has only where they are asked for."""
+
 TABLES = {
     "exchanges": EXCHANGES,
     "connections": CONNECTIONS,

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Final
 
-from kcap.columns import EXCHANGES, FLAGS, Column
+from kcap.columns import EXCHANGES, FLAGS, ON_REQUEST, Column
 from kcap.filter.nodes import Deep, Field, Operand
 from kcap.schema import registry
 from kcap.schema.errors import CODES
@@ -78,6 +78,7 @@ ALIASES: Final[dict[str, tuple[str, ...]]] = {
     "ipv6.src": ("client_ip", "server_ip"),
     "ipv6.dst": ("client_ip", "server_ip"),
     "frame.number": ("request_first_packet", "request_last_packet", "response_first_packet", "response_last_packet"),
+    "tcp.stream": ("stream",),
     "frame.time": ("time",),
     "frame.time_epoch": ("time",),
     "frame.file": ("capture",),
@@ -109,7 +110,7 @@ def _field(name: str, columns: tuple[Column, ...]) -> Field:
 @cache
 def fields() -> dict[str, Field]:
     """Every name that stands for columns."""
-    declared = {column.name: column for column in EXCHANGES}
+    declared = {column.name: column for column in (*EXCHANGES, *ON_REQUEST["exchanges"])}
     found = {name: _field(name, (column,)) for name, column in declared.items()}
     for alias, names in ALIASES.items():
         found[alias] = _field(alias, tuple(declared[name] for name in names))

@@ -9,6 +9,7 @@ A connection is *own* (the lane opened it, there are no objects), a guest (it ca
 from bisect import bisect_left
 from collections import deque
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -44,9 +45,10 @@ class Host(Keeper, Protocol):
     """The analyzer, as the lane sees it."""
 
     identities: list[Any]
+    batch: int
 
-    def name(self, flow: bytes, client: bytes, first_ns: int, isn: int | None) -> Any:
-        """The constants of a connection with this flow key of its lower endpoint and this of its client."""
+    def name(self, flow: bytes, client: bytes, first_ns: int, isn: int | None, number: int) -> Any:
+        """The constants of a connection with this flow key of its lower endpoint, this of its client, and this number."""
 
     def over(self, kept: Kept) -> None:
         """One of the lane's own connections is closed."""
@@ -159,28 +161,40 @@ class Lane:
         )  # fmt: skip
         if meta[at.M_FULL]:
             state.more_room(int(columns.numbers[6, place]))
-        if meta[at.M_FRESH]:
-            self._identify(fresh[: meta[at.M_FRESH]])
+        named = self._identify(fresh[: meta[at.M_FRESH]]) if meta[at.M_FRESH] else {}
         opened, ended = opened[: meta[at.M_OPENED]], ended[: meta[at.M_ENDED]].tolist()
-        self._settle(columns, self.passed + first, left[: meta[at.M_LEFT]], gone, opened, ended)
+        self._settle(columns, self.passed + first, left[: meta[at.M_LEFT]], gone, opened, ended, named)
         return place
 
-    def _identify(self, fresh: Any) -> None:
-        """Connections with their first rows in the open batch."""
+    def _identify(self, fresh: Any) -> dict[int, int]:
+        """Connections with their first rows in the open batch; places of the constants of own ones that have no number yet."""
         analyzer, state, known = self.analyzer, self.state, self.identities
+        named: dict[int, int] = {}
+        places = state.connections[fresh, at.PLACE].tolist()
         clients = state.connections[fresh, at.CLIENT]
         first_ns = state.connections[fresh, at.FIRST_NS].tolist()
         isns = state.streams[2 * fresh + clients, at.ISN].tolist()
-        for slot, client, time_ns, isn in zip(fresh.tolist(), clients.tolist(), first_ns, isns):
+        for slot, client, time_ns, isn, number in zip(fresh.tolist(), clients.tolist(), first_ns, isns, places):
             talk = state.talks[slot]
             if talk is not None:
                 analyzer.identity(talk)
                 continue
             if slot not in known:
-                known[slot] = analyzer.name(state.flow(2 * slot), state.flow(2 * slot + client), time_ns, isn)
+                known[slot] = analyzer.name(state.flow(2 * slot), state.flow(2 * slot + client), time_ns, isn, number)
+                named[slot] = len(analyzer.identities)
             analyzer.identities.append(known[slot])
+        return named
 
-    def _settle(self, columns: SegmentColumns, first: int, left: Any, gone: Any, opened: Any, ended: list[list[int]]) -> None:
+    def _settle(
+        self,
+        columns: SegmentColumns,
+        first: int,
+        left: Any,
+        gone: Any,
+        opened: Any,
+        ended: list[list[int]],
+        named: dict[int, int],
+    ) -> None:
         """After a walk: those who leave do, the machines take what was left, and all is told in the order of the packets."""
         table, state = self.analyzer.table, self.state
         for slot, order in ended:
@@ -210,7 +224,15 @@ class Lane:
             number = before + place + 1 + (bisect_left(self.entered, order) if len(left) else 0)
             if slot in back:
                 back[slot].number = number
-            else:
+                gone_with = back[slot].talk
+                if isinstance(gone_with, Conversation) and gone_with.identity_batch == self.analyzer.batch:
+                    named.setdefault(slot, gone_with.identity_index)
+            if slot in named:
+                identities = self.analyzer.identities
+                identities[named[slot]] = replace(identities[named[slot]], number=number)
+                if slot in self.identities:
+                    self.identities[slot] = identities[named[slot]]
+            if slot not in back:
                 state.connections[slot, at.PLACE] = number
                 if slot in self.endings:
                     self.endings[slot].number = number

@@ -111,6 +111,11 @@ class Exchanges:
         return found
 
     # -- the connection -----------------------------------------------------------------------------------------------
+    def stream(self) -> Array:
+        """Number of the row's connection, from 0."""
+        numbers = np.array([known.number - 1 for known in self.batch.identities] or [0], np.int64)
+        return pa.array(numbers[self.number("identity").values], pa.int64())
+
     def constant(self, name: str, kind: pa.DataType) -> Array:
         """What the row's connection says."""
         known = pa.array([getattr(identity, name) for identity in self.batch.identities], kind)
@@ -320,6 +325,7 @@ MAKERS: Final[dict[str, Callable[[Exchanges], Array]]] = {
     "capture": lambda rows: rows.capture("request"),
     "response_capture": lambda rows: rows.capture("response"),
     "connection": lambda rows: rows.constant("uid", pa.string()),
+    "stream": lambda rows: rows.stream(),
     "client_ip": lambda rows: rows.constant("client_ip", pa.string()),
     "client_port": lambda rows: rows.constant("client_port", pa.int32()),
     "server_ip": lambda rows: rows.constant("server_ip", pa.string()),

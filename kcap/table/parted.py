@@ -1,8 +1,8 @@
 """Parquet in folders by hour, day, broker and so on, as data lakes have it (Hive's key=value folders).
 
-In: record batches of exchanges, the parts' names, a folder. Out: `hour=2026-11-21T07/broker=2/part-00001.parquet`. Law: each row
-is in one file, in its order; the file's columns and the folder's names are the row. Files are closed when more would be open
-than a machine likes: what comes after is in another file of the same folder.
+In: record batches of exchanges, the parts' names, a folder. Out: `hour=2026-11-21T07/broker=2/part-00001.parquet`. Law: each
+row is in one file, in its order; the file's columns and the folder's names are the row. Files are closed when more would be
+open than a machine likes: what comes after is in another file of the same folder.
 """
 
 import os

@@ -87,6 +87,9 @@ class _Predicate:
             }[operand.function]
             return [column.map(apply) if many else apply(column) for column in columns], many
         assert isinstance(operand, Field)
+        missing = next((name for name in operand.columns if name not in self.table.columns), None)
+        if missing is not None:
+            raise UsageError(f"this table has no column {missing!r}, which {operand.name} looks at")
         return [self.table[name] for name in operand.columns], operand.many
 
     def constant(self, operand: Operand, value: Any) -> Any:

@@ -10,7 +10,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from kcap.columns import SCHEMA_VERSION, TABLES, Column
+from kcap.columns import ON_REQUEST, SCHEMA_VERSION, TABLES, Column
 from kcap.errors import UsageError
 
 TYPES: Final[dict[str, pa.DataType]] = {
@@ -30,14 +30,14 @@ TYPES: Final[dict[str, pa.DataType]] = {
 
 
 def columns_of(table: str) -> dict[str, Column]:
-    """The declared columns of a table by name.
+    """The declared columns of a table by name, those on request too.
 
     Raises UsageError for a table that does not exist.
     """
     declared = TABLES.get(table)
     if declared is None:
         raise UsageError(f"no table is called {table!r}{nearest(table, TABLES)}; there are {', '.join(TABLES)}")
-    return {column.name: column for column in declared}
+    return {column.name: column for column in (*declared, *ON_REQUEST.get(table, ()))}
 
 
 def choose(table: str, names: Sequence[str] | None) -> list[Column]:
@@ -47,7 +47,7 @@ def choose(table: str, names: Sequence[str] | None) -> list[Column]:
     """
     declared = columns_of(table)
     if names is None:
-        return list(declared.values())
+        return list(TABLES[table])
     unknown = [name for name in names if name not in declared]
     if unknown:
         raise UsageError(f"{table} has no column {unknown[0]!r}{nearest(unknown[0], declared)}")

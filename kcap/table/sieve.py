@@ -11,8 +11,9 @@ import numpy as np
 import pyarrow as pa
 
 from kcap.analyzer import RowBatch, endpoints
-from kcap.columns import EXCHANGES, Column
-from kcap.filter.nodes import Filter, Member, columns_of, is_deep, packets_of
+from kcap.columns import Column
+from kcap.filter.nodes import Filter, Member, is_deep, packets_of
+from kcap.filter.nodes import columns_of as named_by
 from kcap.filter.select import Selection
 from kcap.model import CaptureFile
 from kcap.net.noted import Noted
@@ -20,6 +21,7 @@ from kcap.schema.registry import REQUEST, RESPONSE
 from kcap.table.exchanges import ExchangeTable
 from kcap.table.learned import Learner
 from kcap.table.records import Exchanged
+from kcap.table.schema import columns_of
 from kcap.table.whole import COMPANIONS
 
 if TYPE_CHECKING:
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
     from kcap.table.vectors import Int64s
 
 SIDES: Final = {"request": REQUEST, "response": RESPONSE}
-DECLARED: Final = {column.name: column for column in EXCHANGES}
+DECLARED: Final = columns_of("exchanges")
 
 
 PLACES: Final = (
@@ -74,7 +76,7 @@ class Sieve:
         """The packets it asks for."""
         if self.noted is not None and reading is not None:
             reading.noted.append(self.noted)
-        names = [*columns_of(tree), *(["api_key"] if self.deep else []), *(PLACES if self.noted is not None else ())]
+        names = [*named_by(tree), *(["api_key"] if self.deep else []), *(PLACES if self.noted is not None else ())]
         self.columns: list[Column] = [DECLARED[name] for name in dict.fromkeys(names)] or [DECLARED["exchange"]]
         self.late = any(column.name in COMPANIONS for column in self.columns)
         """It looks at what the whole capture may know better."""

@@ -1,13 +1,13 @@
 """Names of filters."""
 
-from kcap.columns import EXCHANGES
+from kcap.columns import EXCHANGES, ON_REQUEST
 from kcap.filter.fields import ALIASES, WORDS, deep_fields, fields, lookup, named_values, nearest, snake
 from kcap.filter.nodes import Deep
 from kcap.schema import registry
 
 
 def test_every_column_has_a_name() -> None:
-    names = {column.name for column in EXCHANGES}
+    names = {column.name for column in (*EXCHANGES, *ON_REQUEST["exchanges"])}
     assert names <= set(fields())
     assert {column for columns in ALIASES.values() for column in columns} <= names
     assert set(WORDS) <= names

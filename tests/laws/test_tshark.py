@@ -23,15 +23,15 @@ CAPTURES = (
 FILTERS = (
     "kafka.api_key == 1",
     "kafka.api_key == 3 or kafka.api_key == 18",
-    "kafka.correlation_id < 4",
+    "kafka.correlation_id < 4 and tcp.stream in {2..9}",
     "kafka.api_version > 3 and not (kafka.api_key == 1)",
     'kafka.client_id matches "^[a-k]"',
     "kafka.api_key in {0, 10..14}",
     "tcp.dstport == 9092 and kafka.api_key != 1",
 )
-FIELDS = ("frame.number", "kafka.request_key", "kafka.request.version", "kafka.correlation_id")
-Request = tuple[int, int, int, int]
-"""Packet that completes it, API key, version, correlation id."""
+FIELDS = ("frame.number", "tcp.stream", "kafka.request_key", "kafka.request.version", "kafka.correlation_id")
+Request = tuple[int, ...]
+"""Packet that completes it, number of the connection, API key, version, correlation id."""
 
 
 def ports(path: Path) -> list[int]:
@@ -63,19 +63,23 @@ def by_tshark(path: Path, text: str) -> dict[int, list[Request]]:
     done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=True)
     found: dict[int, list[Request]] = {}
     for line in done.stdout.splitlines():
-        number, *columns = line.split("\t")
+        number, stream, *columns = line.split("\t")
         for key, version, correlation in zip(*(column.split(";") for column in columns), strict=True):
-            found.setdefault(int(number), []).append((int(number), int(key), int(version), int(correlation)))
+            found.setdefault(int(number), []).append((int(number), int(stream), int(key), int(version), int(correlation)))
     return found
 
 
 def by_kcap(path: Path, text: str) -> list[Request]:
     """The requests of the exchanges that pass."""
-    words = [word for name in ("request_last_packet", "api_key", "api_version", "correlation_id") for word in ("-e", name)]
+    words = [
+        word
+        for name in ("request_last_packet", "tcp.stream", "api_key", "api_version", "correlation_id")
+        for word in ("-e", name)
+    ]
     chosen = f"request_last_packet and ({text})" if text else "request_last_packet and api_key >= 0"
     done = run("rows", path, "-Y", chosen, "-T", "fields", "-q", *words)
     assert done.returncode == 0, done.stderr
-    return [tuple(map(int, line.split("\t"))) for line in done.stdout.decode().splitlines()]  # type: ignore[misc]
+    return [tuple(map(int, line.split("\t"))) for line in done.stdout.decode().splitlines()]
 
 
 @pytest.mark.parametrize("name", CAPTURES)
