@@ -320,6 +320,9 @@ ON_REQUEST = {
     "exchanges": _table("""
 stream int64 number of the connection among all TCP connections by first packet, from 0, as Wireshark's tcp.stream
 """),
+    "partitions": _table("""
+plain_bytes int64? of a Produce: bytes of its batches if they were not compressed; null where one does not inflate
+"""),
 }
 """Columns that a reading of a capture knows and a table has only where they are asked for."""
 

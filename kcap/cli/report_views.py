@@ -286,6 +286,7 @@ def topics(result: Row, style: Style, by: Sequence[str], _files: Sequence[str]) 
         sized("bytes_per_batch_in", "batch", 8),
         counted("records_out", "read", 0), sized("bytes_out", "bytes", 2), named("produce_clients", "writers", 4),
         named("fetch_clients", "readers", 5), named("groups", "groups", 6), named("codecs", "codecs", 9),
+        Column("ratio", lambda row: number(row["compression_ratio_in"]), rank=9),
         named("magics", "format", 10), named("timestamp_types", "times", 11), counted("lag_max", "lag", 3),
         some("errors", "errors", 3),
     ]  # fmt: skip

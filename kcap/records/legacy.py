@@ -52,6 +52,14 @@ def _checksum(batch: Batch) -> int:
     return crc32(memoryview(batch.blob)[batch.start + MAGIC_AT : batch.end])
 
 
+def packed_part(batch: Batch) -> memoryview:
+    """What the codec made of the wrapped messages; nothing where the message is damaged."""
+    try:
+        return memoryview(_fields(batch)[1] or b"")
+    except DamageError:
+        return memoryview(b"")
+
+
 def _fields(batch: Batch) -> tuple[bytes | None, bytes | None]:
     """Key and value; raises DamageError."""
     at = batch.start + _HEADER.size + (8 if batch.magic else 0)

@@ -60,8 +60,13 @@ def inflated_limit(size: int) -> int:
     return max(INFLATED_BYTES_MAX, size * INFLATED_RATIO_MAX)
 
 
+def packed_part(batch: Batch) -> memoryview:
+    """What the codec made of the records."""
+    return memoryview(batch.blob)[batch.start + HEADER.size : batch.end]
+
+
 def _contents(batch: Batch) -> Contents:
-    packed = memoryview(batch.blob)[batch.start + HEADER.size : batch.end]
+    packed = packed_part(batch)
     inflated = inflate(batch.codec_id, packed, inflated_limit(len(packed)))
     contents = Contents(fault=inflated.fault)
     data, at = inflated.data, 0

@@ -8,9 +8,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kcap.model import Buffer
+from kcap.records import legacy, magic2
 from kcap.records.batch import Batch, spans
 from kcap.records.legacy import read_message
 from kcap.records.magic2 import read_batch
+from kcap.wire.codecs import inflate
 
 
 @dataclass(slots=True)
@@ -35,6 +37,15 @@ def decode_records(blob: Buffer) -> RecordSet:
         found.batches.append((read_batch if magic == 2 else read_message)(data, start, at))
     found.trailing_bytes = len(data) - at
     return found
+
+
+def plain_size(batch: Batch) -> int | None:
+    """Bytes of a batch if it were not compressed; None where it does not inflate within its bounds."""
+    if not batch.codec_id:
+        return batch.size
+    packed = (magic2.packed_part if batch.magic == 2 else legacy.packed_part)(batch)
+    inflated = inflate(batch.codec_id, packed, magic2.inflated_limit(len(packed)))
+    return None if inflated.fault else batch.size - len(packed) + len(inflated.data)
 
 
 def count_wrapped(buffer: Buffer, start: int, end: int) -> int:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kcap.analyzer import Options, RowBatch
 from kcap.capture.source import STANDARD_INPUT
-from kcap.columns import EXCHANGES
+from kcap.columns import EXCHANGES, ON_REQUEST
 from kcap.errors import CaptureError, UsageError
 from kcap.filter.nodes import Filter, columns_of, is_deep
 from kcap.reports.shape import KEY, Tables
@@ -107,8 +107,10 @@ class Engine:
 
     def given(self, name: str, table: Any) -> Any:
         """An Arrow table as a table, where it is."""
-        self._connection.con.register(name, table)
-        return self._connection.table(name)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # as above
+            self._connection.con.register(name, table)
+            return self._connection.table(name)
 
     def rows(self, expression: Any) -> list[dict[str, Any]]:
         """The rows of an expression."""
@@ -155,6 +157,9 @@ def tables_of(engine: Engine, places: dict[str, list[str]], given: Given) -> Tab
     return Tables(every, kept, partitions)
 
 
+ON_REQUEST_NAMES: Final = frozenset(column.name for columns in ON_REQUEST.values() for column in columns)
+
+
 def found(given: Given, files: Sequence[str], columns: Sequence[str], partitions: Sequence[str]) -> dict[str, list[str]]:
     """Saved tables by name."""
     if given.only is not None and is_deep(given.only):
@@ -163,7 +168,7 @@ def found(given: Given, files: Sequence[str], columns: Sequence[str], partitions
     wanted = {"exchanges": [*columns, *(columns_of(given.only) if given.only is not None else ())], "partitions": [*partitions]}
     for path in files:
         table, names = table_of(path)
-        missing = [name for name in wanted.get(table, ()) if name not in names]
+        missing = [name for name in wanted.get(table, ()) if name not in names and name not in ON_REQUEST_NAMES]
         if missing:
             raise UsageError(f"{path} has no column {missing[0]!r}: it was saved with other columns")
         places.setdefault(table, []).append(path)

@@ -34,11 +34,15 @@ OWN: Final = frozenset({"topic", "partition"})
 COLUMNS: Final = (
     *KEY, "api_key", "topic", "topic_id", "partition", "error", "group_id", "fetch_offset", "high_watermark",
     "committed_offset", "batches", "records", "bytes", "codec", "magic", "timestamp_type", "first_timestamp_ms",
-    "max_timestamp_ms", "lag", "crc_ok", "producer_id",
+    "max_timestamp_ms", "lag", "crc_ok", "producer_id", "plain_bytes",
 )  # fmt: skip
 PLACES: Final = 20
 """Busiest partitions that are named."""
 MS: Final = 1_000_000
+CREATED: Final = "CreateTime"
+DRIFT_BATCHES: Final = 20
+DRIFT_NS: Final = 60_000_000_000
+"""A clock's drift shows in a minute at the earliest: a batch waits some milliseconds, a bad clock loses 0.1 ms a second."""
 OVERHEAD: Final = {0: 26, 1: 34, 2: 61}
 """Bytes of a message (formats 0 and 1) or of a batch (format 2) that are neither key nor value."""
 
@@ -51,10 +55,12 @@ def joined(tables: Tables) -> Any:
             "records and bytes of a topic are in the table partitions: give captures, or the Parquet file of "
             "`kcap rows --table partitions` beside that of the exchanges"
         )
+    if "plain_bytes" not in there.columns:  # a saved table has it where it was asked for
+        there = there.mutate(plain_bytes=there.bytes.nullif(there.bytes))
     own = there.mutate(topic_=there.topic.fill_null(there.topic_id), his_group=there.group_id)
     own = own.select(*KEY, "partition", "error", "fetch_offset", "high_watermark", "committed_offset", "batches", "records",
                      "bytes", "codec", "magic", "timestamp_type", "first_timestamp_ms", "max_timestamp_ms", "lag", "crc_ok",
-                     "producer_id", "his_group", topic=own.topic_)  # fmt: skip
+                     "producer_id", "plain_bytes", "his_group", topic=own.topic_)  # fmt: skip
     names = [name for name in tables.kept.columns if name not in own.columns or name in KEY]
     rows = own.join(tables.kept.select(*names), list(KEY))
     return rows.filter(rows.topic.notnull())
@@ -69,6 +75,8 @@ def build(tables: Tables, asked: Asked) -> Expressions:
     read = rows.api_key.isin([FETCH, SHARE_FETCH]).fill_null(False)
     group = rows.his_group.fill_null(rows.group_id) if "group_id" in rows.columns else rows.his_group
     skew = time_of(rows) // MS - rows.max_timestamp_ms
+    clock = (time_of(rows) // MS).cast("float64")
+    timed = written & rows.max_timestamp_ms.notnull() & (rows.timestamp_type == CREATED).fill_null(False)
     name = rows.connection.concat(".").concat(rows.exchange.cast("string"))
     figures = {
         "produce_clients": rows.client_id.collect(where=written & rows.client_id.notnull(), distinct=True),
@@ -92,6 +100,12 @@ def build(tables: Tables, asked: Asked) -> Expressions:
         "idempotent": total(written & (rows.producer_id >= 0)) > 0,
         "behind_ms_min": skew.min(where=written),
         "behind_ms_max": skew.max(where=written),
+        "plain_bytes_in": added(rows.plain_bytes, written),
+        "inflated_bytes_in": added(rows.bytes, written & rows.plain_bytes.notnull()),
+        "drift": clock.cov(skew.cast("float64"), where=timed, how="pop") / clock.var(where=timed, how="pop").nullif(0),
+        "drift_of": total(timed),
+        "drift_from": time_of(rows).min(where=timed),
+        "drift_to": time_of(rows).max(where=timed),
         "first_ns": time_of(rows).min(),
         "last_ns": time_of(rows).max(),
     }
@@ -137,6 +151,8 @@ def finish(results: Results, asked: Asked) -> Row:
         row["bytes_per_record_in"] = mean(row["bytes_in"], row["records_in"])
         row["records_per_batch_out"] = mean(row["records_out"], row["batches_out"])
         row["format_bytes_in"] = format_bytes(row)
+        row["compression_ratio_in"] = ratio(row.pop("plain_bytes_in"), row.pop("inflated_bytes_in"))
+        row["drift_ppm"] = drift(row)
         out.append(row)
     out.sort(key=lambda row: [sort_value(row[key.name]) for key in keys])
     timed = any(key.step_ns for key in keys)
@@ -149,6 +165,19 @@ def finish(results: Results, asked: Asked) -> Row:
         "partitions": hot[:PLACES],
         "lags": lags,
     }
+
+
+def ratio(plain: int, packed: int) -> float | None:
+    """How many bytes of batches one byte on the wire stands for, of what could be inflated."""
+    return round(plain / packed, 2) if packed else None
+
+
+def drift(row: Row) -> float | None:
+    """By how much the clocks of writers run slower than that of the capture, in millionths: how the time from a record's
+    timestamp to its request grows. None where too little was seen to tell."""
+    slope, seen, first, last = (row.pop(name) for name in ("drift", "drift_of", "drift_from", "drift_to"))
+    told = slope is not None and seen >= DRIFT_BATCHES and last - first >= DRIFT_NS
+    return round(slope * 1_000_000, 1) if told else None
 
 
 def format_bytes(row: Row) -> int | None:

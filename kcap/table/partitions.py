@@ -14,10 +14,11 @@ import numpy as np
 import pyarrow as pa
 
 from kcap.analyzer import RowBatch
-from kcap.columns import PARTITIONS, Column
+from kcap.columns import Column
 from kcap.decode import slots
 from kcap.kafka.learning import TopicNames
 from kcap.kafka.positions import Positions
+from kcap.records.sets import decode_records, plain_size
 from kcap.schema.registry import REQUEST, RESPONSE, api_key
 from kcap.table.arrow import Array, take
 from kcap.table.batchfacts import COLUMNS as FACTS
@@ -26,7 +27,7 @@ from kcap.table.exchanges import ERROR_BASE, ERROR_NAMES
 from kcap.table.pairs import Pairs
 from kcap.table.parts import Parts
 from kcap.table.records import Reread, learn, names_of
-from kcap.table.schema import TYPES, arrow_schema
+from kcap.table.schema import TYPES, arrow_schema, columns_of
 from kcap.table.vectors import Vector
 
 if TYPE_CHECKING:
@@ -194,6 +195,17 @@ class Partitions:
         """A fact of the records."""
         return pa.array(getattr(self._facts, name), KINDS[name])
 
+    def plain_bytes(self) -> Array:
+        """Of each Produce the size of its batches without compression."""
+        view, produced = memoryview(self.pairs.bodies.buffer), self.number("api_key").values == PRODUCE
+        found: list[int | None] = []
+        for start, end, wanted in zip(*(column.tolist() for column in (*self._spans, produced)), strict=True):
+            sizes = (
+                [plain_size(batch) for batch in decode_records(view[start:end]).batches] if wanted and start >= 0 else [None]
+            )
+            found.append(None if None in sizes else sum(size or 0 for size in sizes))
+        return pa.array(found, pa.int64())
+
     def lag(self) -> Vector:
         """High watermark less the offset behind what this answer brought, or behind nothing."""
         high = self.answered("high_watermark").where(self.number("api_key").values == FETCH)
@@ -204,7 +216,7 @@ class Partitions:
         return high.minus(brought.otherwise(self._fetch_offset))
 
 
-KINDS: Final = {column.name: TYPES[column.type] for column in PARTITIONS}
+KINDS: Final = {column.name: TYPES[column.type] for column in columns_of("partitions").values()}
 Maker = Callable[[Partitions], "Array | Vector"]
 MADE: Final[dict[str, Maker]] = {
     "connection": Partitions.connection,
@@ -216,6 +228,7 @@ MADE: Final[dict[str, Maker]] = {
     "topic_id": Partitions.topic_id,
     "error": Partitions.error,
     "fetch_offset": Partitions.fetch_offset,
+    "plain_bytes": Partitions.plain_bytes,
     "lag": Partitions.lag,
     **{name: partial(Partitions.answered, name=name) for name in ANSWERED},
     **{name: partial(Partitions.either, name=name) for name in EITHER},

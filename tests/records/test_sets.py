@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import kcap
-from kcap.records.sets import count_wrapped, decode_records
+from kcap.records.batch import Record
+from kcap.records.sets import count_wrapped, decode_records, plain_size
 from tests.decode.samples import sample, vectors
 from tests.records.batches import batch, message, record
 
@@ -88,3 +89,26 @@ def test_a_bomb_stays_small(codec: str) -> None:
     done = subprocess.run([sys.executable, "-c", program, codec], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert int(done.stdout) < 40 << 10
+
+
+def test_plain_sizes() -> None:
+    """Law: the same records take the same plain bytes with and without a codec; what does not inflate has none."""
+    checked = 0
+    for vector in vectors("records"):
+        for found in decode_records(bytes.fromhex(vector["hex"])).batches:
+            size = plain_size(found)
+            if not found.codec_id:
+                assert size == found.size
+            elif found.magic == 2 and not found.fault:
+                records = sum(record_bytes(record) for record in found.records)
+                assert size is not None
+                assert 0 <= size - 61 - records <= 60 * len(found.records), "lengths, deltas and headers stand beside"
+                checked += 1
+            else:
+                assert (size is None) == bool(found.fault) or found.magic < 2
+    assert checked > 20
+
+
+def record_bytes(record: Record) -> int:
+    headers = sum(len(name) + len(value or b"") for name, value in record.headers)
+    return len(record.key or b"") + len(record.value or b"") + headers

@@ -10,12 +10,14 @@ import ibis
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from kcap.columns import EXCHANGES, PARTITIONS
+from kcap.columns import EXCHANGES, ON_REQUEST
+from kcap.columns import PARTITIONS as DECLARED
 from kcap.reports.run import result
 from kcap.reports.shape import Asked, Report, Row, Tables
 from kcap.reports.source import Engine
 from kcap.table.schema import TYPES
 
+PARTITIONS = (*DECLARED, *ON_REQUEST["partitions"])
 MS = 1_000_000
 BASE_NS = 1_795_240_800_000_000_000
 PLAIN: Row = {column.name: None for column in EXCHANGES} | {

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
 from kcap.errors import UsageError
@@ -9,7 +10,7 @@ from kcap.reports.run import run
 from kcap.reports.shape import Asked
 from kcap.reports.source import Given
 from kcap.reports.topics import REPORT
-from tests.reports.made import exchange, partition, report
+from tests.reports.made import BASE_NS, MS, exchange, partition, report
 
 
 def test_what_the_programs_logged(pcaps: Path) -> None:
@@ -53,3 +54,39 @@ def test_sums_and_lag() -> None:
 def test_a_saved_table_needs_its_partitions() -> None:
     with pytest.raises(UsageError, match="--table partitions"):
         report(REPORT, [exchange(took_ms=1)])
+
+
+def test_compression_and_drift() -> None:
+    """A writer whose clock loses 200 millionths: 200 ppm over two minutes; too little of another topic to tell."""
+    rows, parts = [], []
+    for number in range(60):
+        at_ms = 2000 * number
+        rows.append(exchange(exchange=number, at_ms=at_ms, took_ms=1, api="Produce", api_key=0, client_id="p"))
+        stamp = (BASE_NS // MS) + round(at_ms * (1 - 200e-6) + 12)
+        parts.append(
+            partition(
+                exchange=number, topic="slow" if number % 2 else "few", batches=1, records=2, bytes=50 + number, codec="zstd",
+                magic=2,
+                timestamp_type="CreateTime" if number % 2 or number < 9 else "LogAppendTime", max_timestamp_ms=stamp,
+                plain_bytes=200 + 4 * number if number != 31 else None,
+            )
+        )  # fmt: skip
+    told = {row["topic"]: row for row in report(REPORT, rows, None, parts)["rows"]}
+    assert told["few"]["drift_ppm"] is None
+    assert abs(told["slow"]["drift_ppm"] - 200) < 12, "timestamps are whole milliseconds"
+    assert told["few"]["compression_ratio_in"] == 4.0
+    assert told["slow"]["compression_ratio_in"] == 4.0, "batches that do not inflate count on neither side"
+    assert "drift" not in told["slow"]
+
+
+def test_a_table_saved_without_plain_sizes_will_do(pcaps: Path, tmp_path: Path) -> None:
+    import kcap
+
+    capture = kcap.open(str(pcaps / "librdkafka-zstd.pcap"))
+    pq.write_table(capture.exchanges().to_arrow(), tmp_path / "exchanges.parquet")
+    pq.write_table(capture.partitions().to_arrow(), tmp_path / "partitions.parquet")
+    saved = run(REPORT, Given([str(tmp_path)]), Asked())["rows"]
+    fresh = run(REPORT, Given([str(pcaps / "librdkafka-zstd.pcap")]), Asked())["rows"]
+    assert [row.pop("compression_ratio_in") for row in saved] == [None] * len(saved)
+    assert fresh[0].pop("compression_ratio_in") == 8.25
+    assert [row | {"compression_ratio_in": 0} for row in saved] == [row | {"compression_ratio_in": 0} for row in fresh]
