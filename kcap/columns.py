@@ -321,6 +321,7 @@ ON_REQUEST = {
 stream int64 number of the connection among all TCP connections by first packet, from 0, as Wireshark's tcp.stream
 """),
     "partitions": _table("""
+leader_id int32? of the partitions that Metadata lists, which are rows where this is asked for; null for all others
 plain_bytes int64? of a Produce: bytes of its batches if they were not compressed; null where one does not inflate
 """),
 }

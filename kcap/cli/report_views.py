@@ -301,6 +301,15 @@ def topics(result: Row, style: Style, by: Sequence[str], _files: Sequence[str]) 
         lags = [counted("lag"), named("group_id", "group"), named("topic"), named("partition", right=True),
                 counted("committed_offset", "committed", 1), counted("high_watermark", "end", 2)]  # fmt: skip
         out += ["", style.bold("groups behind, by what they committed"), *lines(behind[:SHOWN], lags, style)]
+    if result["routing"]:
+        astray = [named("client_id", "client", 2), named("api"), named("topic"), named("partition", right=True),
+                  named("broker_id", "to broker", right=True), named("leaders", "led by"), counted("requests"),
+                  counted("refused")]  # fmt: skip
+        out += [
+            "",
+            style.bold("sent to brokers that no Metadata calls leader"),
+            *lines(result["routing"][:SHOWN], astray, style),
+        ]
     return [*out, "", *foot(result, style)] if result["left_out"] else out
 
 

@@ -112,15 +112,17 @@ NOT_COUNTED: Final = frozenset({"ForgottenTopicsData", "Assignments"})
 WITH_PARTITIONS: Final = frozenset(
     {
         "Produce", "Fetch", "ListOffsets", "OffsetCommit", "OffsetFetch", "DeleteRecords", "OffsetForLeaderEpoch",
-        "AddPartitionsToTxn", "TxnOffsetCommit", "WriteTxnMarkers", "ShareFetch", "ShareAcknowledge",
+        "AddPartitionsToTxn", "TxnOffsetCommit", "WriteTxnMarkers", "ShareFetch", "ShareAcknowledge", "Metadata",
     }
 )  # fmt: skip
-"""APIs whose partitions are rows of their own."""
+"""APIs whose partitions are read one by one."""
+LISTING: Final = "Metadata"
+"""The one of them that is not about partitions but tells who leads them: its partitions are rows where that is asked for."""
 
 ELEMENTS: Final = (
     "message", "topic", "group_start", "group_end", "records_start", "records_end",
     "partition", "error_code", "fetch_offset", "base_offset", "high_watermark", "last_stable_offset", "log_start_offset",
-    "committed_offset", "timestamp_ms", "leader_epoch",
+    "committed_offset", "timestamp_ms", "leader_epoch", "leader_id",
 )  # fmt: skip
 """The columns of the side buffer of partitions. `topic` is an entry of the side buffer of topics."""
 ELEMENT_AT: Final = {name: at for at, name in enumerate(ELEMENTS)}
@@ -147,6 +149,7 @@ PARTITION_COLUMNS: Final[dict[str, str]] = {
     "LogAppendTimeMs": "timestamp_ms",
     "CommitTimestamp": "timestamp_ms",
     "LeaderEpoch": "leader_epoch",
+    "LeaderId": "leader_id",
     "CommittedLeaderEpoch": "leader_epoch",
     "CurrentLeaderEpoch": "leader_epoch",
 }

@@ -153,10 +153,20 @@ def tables_of(engine: Engine, places: dict[str, list[str]], given: Given) -> Tab
 
         kept = every.filter(predicate(given.only, every))
     if partitions is not None and given.only is not None:
-        partitions = partitions.semi_join(kept.select(*KEY), list(KEY))
+        partitions = passed(partitions, kept)
     return Tables(every, kept, partitions)
 
 
+def passed(partitions: Any, kept: Any) -> Any:
+    """The partitions of exchanges that a filter lets pass, and who leads which, whatever it lets pass."""
+    found = partitions.semi_join(kept.select(*KEY), list(KEY))
+    if LEADER not in partitions.columns:
+        return found
+    others = partitions.anti_join(kept.select(*KEY), list(KEY))
+    return found.union(others.filter(others[LEADER].notnull()))
+
+
+LEADER: Final = "leader_id"
 ON_REQUEST_NAMES: Final = frozenset(column.name for columns in ON_REQUEST.values() for column in columns)
 
 

@@ -29,12 +29,13 @@ from kcap.reports.shape import (
 )
 from kcap.schema.registry import api_key
 
-PRODUCE, FETCH, SHARE_FETCH = (api_key(name) for name in ("Produce", "Fetch", "ShareFetch"))
+PRODUCE, FETCH, SHARE_FETCH, METADATA = (api_key(name) for name in ("Produce", "Fetch", "ShareFetch", "Metadata"))
 OWN: Final = frozenset({"topic", "partition"})
 COLUMNS: Final = (
     *KEY, "api_key", "topic", "topic_id", "partition", "error", "group_id", "fetch_offset", "high_watermark",
     "committed_offset", "batches", "records", "bytes", "codec", "magic", "timestamp_type", "first_timestamp_ms",
     "max_timestamp_ms", "lag", "crc_ok", "producer_id", "plain_bytes",
+    "leader_id",
 )  # fmt: skip
 PLACES: Final = 20
 """Busiest partitions that are named."""
@@ -57,6 +58,7 @@ def joined(tables: Tables) -> Any:
         )
     if "plain_bytes" not in there.columns:  # a saved table has it where it was asked for
         there = there.mutate(plain_bytes=there.bytes.nullif(there.bytes))
+    there = there.filter((there.api_key != METADATA).fill_null(True))
     own = there.mutate(topic_=there.topic.fill_null(there.topic_id), his_group=there.group_id)
     own = own.select(*KEY, "partition", "error", "fetch_offset", "high_watermark", "committed_offset", "batches", "records",
                      "bytes", "codec", "magic", "timestamp_type", "first_timestamp_ms", "max_timestamp_ms", "lag", "crc_ok",
@@ -120,7 +122,7 @@ def build(tables: Tables, asked: Asked) -> Expressions:
     ends = rows.filter(rows.high_watermark.notnull()).group_by("topic", "partition").aggregate(end=rows.high_watermark.max())
     groups = places.left_join(ends, ["topic", "partition"])
     kept = tables.kept
-    return {
+    return strays(tables) | {
         "rows": rows.group_by(by).aggregate(**figures),
         "partitions": place,
         "lags": groups.select(
@@ -131,6 +133,43 @@ def build(tables: Tables, asked: Asked) -> Expressions:
             no_partitions=lambda some: some.count()
         ),
     }  # fmt: skip
+
+
+def strays(tables: Tables) -> Expressions:
+    """Requests to a broker that no Metadata answer of the capture calls leader of the partition; nothing where none was told."""
+    there = tables.partitions
+    if there is None or "leader_id" not in there.columns:
+        return {}
+    named_ = there.mutate(topic=there.topic.fill_null(there.topic_id))
+    told = named_.filter(named_.leader_id >= 0).select("topic", "partition", broker_id="leader_id").distinct()
+    sent = named_.filter(named_.api_key.isin([PRODUCE, FETCH])).select(*KEY, "topic", "partition", "api_key", refusal="error")
+    sent = sent.join(tables.kept.select(*KEY, "client_id", "broker_id"), list(KEY))
+    known = sent.filter(sent.broker_id.notnull()).semi_join(told, ["topic", "partition"])
+    astray = known.anti_join(told, ["topic", "partition", "broker_id"])
+    return {
+        "routing": astray.group_by("client_id", "api_key", "topic", "partition", "broker_id").aggregate(
+            requests=astray.count(), refused=total(astray.refusal != "NONE"), untold=total(astray.refusal.isnull())
+        ),
+        "leaders": told.semi_join(astray, ["topic", "partition"]),
+    }
+
+
+def routes(results: Results) -> list[Row]:
+    """The requests that went astray, by client and partition: most first. Where all were taken the broker was leader then, or a
+    reader was sent to the replica that is nearest (KIP-392); writes without an answer (acks=0) tell nothing, and count."""
+    leaders: dict[tuple[str, int], list[int]] = {}
+    for row in results.get("leaders", ()):
+        leaders.setdefault((row["topic"], row["partition"]), []).append(row["broker_id"])
+    found = []
+    for row in results.get("routing", ()):
+        if not row["refused"] and (row["api_key"] == FETCH or not row["untold"]):
+            continue
+        api = "Fetch" if row["api_key"] == FETCH else "Produce"
+        place = {name: row[name] for name in ("topic", "partition", "broker_id")}
+        head = {"client_id": row["client_id"], "api": api, **place, "leaders": sorted(leaders[row["topic"], row["partition"]])}
+        found.append(head | {"requests": row["requests"], "refused": row["refused"]})
+    found.sort(key=lambda row: (-row["requests"], row["topic"], row["partition"], row["client_id"] or "", row["broker_id"]))
+    return found
 
 
 def mean(whole: int, parts: int) -> float | None:
@@ -164,6 +203,7 @@ def finish(results: Results, asked: Asked) -> Row:
         "left_out": without_zeros(results["left_out"][0]),
         "partitions": hot[:PLACES],
         "lags": lags,
+        "routing": routes(results),
     }
 
 
@@ -193,7 +233,7 @@ def format_bytes(row: Row) -> int | None:
 REPORT: Final = Report(
     "topics",
     ("topic",),
-    (*KEY, "api_key", "client_id", "group_id", *TIMES),
+    (*KEY, "api_key", "client_id", "group_id", "broker_id", *TIMES),
     build,
     finish,
     partitions=COLUMNS,

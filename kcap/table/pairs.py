@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from kcap.table.vectors import Int64s
 
 KEYS: Final = frozenset(key for name in slots.WITH_PARTITIONS if (key := registry.api_key(name)) is not None)
+LISTING: Final = registry.api_key(slots.LISTING)
 SIDES: Final = ("request", "response")
 MINUS_ONE_COUNTS: Final = frozenset({"error_code", "partition"})
 """Columns in which -1 is a value; in all others it is Kafka's word for none."""
@@ -34,10 +35,12 @@ MINUS_ONE_COUNTS: Final = frozenset({"error_code", "partition"})
 class Bodies:
     """The bodies of a batch's exchanges that are about partitions, projected."""
 
-    def __init__(self, batch: RowBatch, parts: Parts, message: "Reread") -> None:
+    def __init__(self, batch: RowBatch, parts: Parts, message: "Reread", *, listed: bool = False) -> None:
+        """`listed`: those that Metadata lists too."""
         self.buffer: bytearray = batch.bodies.arena
         keys, versions = parts.number("api_key"), parts.number("api_version")
-        about = np.flatnonzero(np.isin(keys.filled(-1), list(KEYS)) & versions.mask())
+        wanted = [key for key in KEYS if listed or key != LISTING]
+        about = np.flatnonzero(np.isin(keys.filled(-1), wanted) & versions.mask())
         programs: dict[tuple[int, int, int], int] = {}
         found: list[tuple[int, int, int, int, int]] = []
         for side in (REQUEST, RESPONSE):
@@ -92,8 +95,8 @@ def body_start(frame: bytes, side: int, header_version: int | None) -> int:
 class Pairs:
     """The partitions of a batch, one entry each."""
 
-    def __init__(self, batch: RowBatch, parts: Parts, message: "Reread") -> None:
-        self.bodies = Bodies(batch, parts, message)
+    def __init__(self, batch: RowBatch, parts: Parts, message: "Reread", *, listed: bool = False) -> None:
+        self.bodies = Bodies(batch, parts, message, listed=listed)
         bodies, elements = self.bodies, self.bodies.elements
         topic = elements[slots.TOPIC]
         names, self.names = encoded(bodies.pool, bodies.topics[1], bodies.topics[2])

@@ -36,7 +36,8 @@ if TYPE_CHECKING:
     from kcap.table.vectors import Int64s
 
 PRODUCE, FETCH = api_key("Produce"), api_key("Fetch")
-ANSWERED: Final = ("error_code", "base_offset", "high_watermark", "last_stable_offset", "log_start_offset")
+LEADER: Final = "leader_id"
+ANSWERED: Final = ("error_code", "base_offset", "high_watermark", "last_stable_offset", "log_start_offset", LEADER)
 """Columns that only an answer tells."""
 EITHER: Final = ("partition", "committed_offset", "timestamp_ms", "leader_epoch")
 """Columns as the response has them, or the request where that lacks them."""
@@ -49,10 +50,11 @@ def record_batches(
     names, learns = names_of(reading, asked=any(column.name == "topic" for column in columns))
     reading.keep_bodies()
     schema, positions = arrow_schema("partitions", columns), Positions()
+    listed = any(column.name == LEADER for column in columns)
     for batch in reading.batches():
         if learns:
             learn(batch, names, reading.message)
-        partitions = Partitions(batch, reading.message, names, positions)
+        partitions = Partitions(batch, reading.message, names, positions, listed=listed)
         if len(partitions.pairs):
             arrays = [partitions.column(column.name) for column in columns]
             made = pa.RecordBatch.from_arrays(arrays, schema=schema)
@@ -64,11 +66,14 @@ def record_batches(
 class Partitions:
     """The partitions of one batch as columns; what several of them need is made once."""
 
-    def __init__(self, batch: RowBatch, message: Reread, names: TopicNames, positions: Positions) -> None:
+    def __init__(
+        self, batch: RowBatch, message: Reread, names: TopicNames, positions: Positions, *, listed: bool = False
+    ) -> None:
+        """`listed`: the partitions that Metadata lists too."""
         self._batch = batch
         self._parts = Parts(batch)
         self._names = names
-        self.pairs = Pairs(batch, self._parts, message)
+        self.pairs = Pairs(batch, self._parts, message, listed=listed)
         # Sessions go on from batch to batch, whether the column is asked for or not.
         self._fetch_offset = self._positioned(positions)
 

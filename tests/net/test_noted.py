@@ -1,6 +1,5 @@
 """Packets by number: wherever they are looked for, those with data are found, and no others."""
 
-
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -6,6 +6,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from kcap.errors import UsageError
+from kcap.filter.parse import parse
 from kcap.reports.run import run
 from kcap.reports.shape import Asked
 from kcap.reports.source import Given
@@ -90,3 +91,42 @@ def test_a_table_saved_without_plain_sizes_will_do(pcaps: Path, tmp_path: Path) 
     assert [row.pop("compression_ratio_in") for row in saved] == [None] * len(saved)
     assert fresh[0].pop("compression_ratio_in") == 8.25
     assert [row | {"compression_ratio_in": 0} for row in saved] == [row | {"compression_ratio_in": 0} for row in fresh]
+
+
+def test_requests_that_went_astray() -> None:
+    """Broker 2 leads partition 0, and nobody was told otherwise; of partition 1 nothing was told."""
+    rows = [
+        exchange(exchange=1, took_ms=1, api="Metadata", api_key=3, client_id="p", broker_id=1),
+        exchange(exchange=2, took_ms=1, api="Produce", api_key=0, client_id="p", broker_id=1),
+        exchange(exchange=3, took_ms=1, api="Produce", api_key=0, client_id="p", broker_id=2),
+        exchange(exchange=4, took_ms=1, api="Produce", api_key=0, client_id="quiet", broker_id=3, outcome="one_way"),
+        exchange(exchange=5, took_ms=1, api="Fetch", api_key=1, client_id="near", broker_id=3),
+        exchange(exchange=6, took_ms=1, api="Fetch", api_key=1, client_id="c", broker_id=3),
+        exchange(exchange=7, took_ms=1, api="Produce", api_key=0, client_id="p", broker_id=None),
+    ]
+    refused = "NOT_LEADER_OR_FOLLOWER"
+    parts = [
+        partition(exchange=1, api_key=3, topic="t", leader_id=2, error="NONE"),
+        partition(exchange=1, api_key=3, topic="t", partition=5, leader_id=None, error="LEADER_NOT_AVAILABLE"),
+        partition(exchange=2, topic="t", error=refused),
+        partition(exchange=2, topic="t", partition=1, error=refused),
+        partition(exchange=3, topic="t", error="NONE"),
+        partition(exchange=4, topic="t", error=None),
+        partition(exchange=5, api_key=1, topic="t", error="NONE"),
+        partition(exchange=6, api_key=1, topic="t", error=refused),
+        partition(exchange=7, topic="t", error=refused),
+    ]
+    told = report(REPORT, rows, None, parts)
+    places = [(row["client_id"], row["api"], row["partition"], row["broker_id"], row["leaders"]) for row in told["routing"]]
+    assert places == [("c", "Fetch", 0, 3, [2]), ("p", "Produce", 0, 1, [2]), ("quiet", "Produce", 0, 3, [2])]
+    assert [row["refused"] for row in told["routing"]] == [1, 1, 0]
+    assert [row["topic"] for row in told["rows"]] == ["t"]
+    assert told["rows"][0]["partitions"] == 2, "what Metadata lists is neither written nor read"
+
+
+def test_leaders_are_told_whatever_the_filter(pcaps: Path) -> None:
+    """Metadata does not pass this filter; its word on leaders counts all the same."""
+    path = [str(pcaps / "java-transactions.pcap")]
+    whole, some = (run(REPORT, Given(path, only=only), Asked()) for only in (None, parse("api == Produce")))
+    assert whole["routing"] == some["routing"] == []
+    assert some["left_out"] == {}

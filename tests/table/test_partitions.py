@@ -9,7 +9,7 @@ import pytest
 
 import kcap
 from kcap.columns import PARTITIONS
-from kcap.decode.slots import NOT_COUNTED, PARTITION_FIELDS, PARTITION_NUMBERS, WITH_PARTITIONS
+from kcap.decode.slots import LISTING, NOT_COUNTED, PARTITION_FIELDS, PARTITION_NUMBERS, WITH_PARTITIONS
 from tests.cli.running import kcap as run
 
 Json = dict[str, Any]
@@ -44,20 +44,23 @@ def mentioned(body: Any, topic: tuple[str | None, str | None] = (None, None)) ->
     return found
 
 
-def rows_of(path: Path) -> list[Json]:
-    found: list[Json] = kcap.open(path).partitions().to_arrow().to_pylist()
+def rows_of(path: Path, *more: str) -> list[Json]:
+    columns = [column.name for column in PARTITIONS]
+    found: list[Json] = kcap.open(path).table("partitions", [*columns, *more]).to_arrow().to_pylist()
     return found
 
 
+@pytest.mark.parametrize("listed", [False, True], ids=["", "with-leaders"])
 @pytest.mark.parametrize("name", CAPTURES)
-def test_every_partition_of_every_message_is_a_row(pcaps: Path, name: str) -> None:
-    """Law: the rows of an exchange are the partitions that its messages name; errors and watermarks are theirs."""
+def test_every_partition_of_every_message_is_a_row(pcaps: Path, name: str, listed: bool) -> None:
+    """Law: the rows of an exchange are the partitions that its messages name; errors and watermarks are theirs. Metadata is
+    about all partitions there are: its rows are there where leaders are asked for."""
     rows = defaultdict(list)
-    for row in rows_of(pcaps / f"{name}.pcap"):
+    for row in rows_of(pcaps / f"{name}.pcap", *(["leader_id"] if listed else [])):
         rows[row["connection"], row["exchange"]].append(row)
     seen = 0
     for exchange in kcap.open(pcaps / f"{name}.pcap"):
-        if exchange.row["api"] not in WITH_PARTITIONS:
+        if exchange.row["api"] not in WITH_PARTITIONS or (exchange.row["api"] == LISTING and not listed):
             continue
         mine = rows.pop((exchange.row["connection"], exchange.row["exchange"]), [])
         request = mentioned(exchange.request.to_json() if exchange.request else None)
