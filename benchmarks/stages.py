@@ -13,8 +13,8 @@ import tempfile
 import time
 from collections import Counter
 
-from kcap.table.lean import collect_rarely, load_arrow
 from kcap.session import Reading
+from kcap.table.lean import collect_rarely, load_arrow
 
 STAGES = {
     "read": "packets out of the file",

@@ -8,7 +8,7 @@ connections, packet numbers and positions among them; memory does not depend on 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -79,10 +79,13 @@ class Portion:
         """Connections that are over, where they are kept; whoever reads them may take them away."""
         self.noted: list[Noted] = []
         """Who looks out for packets."""
+        self.unwanted: Callable[[RowBatch], Any] | None = None
+        """Says which bodies of a batch nobody will look at."""
         self.watch: Callable[[], None] | None = None
         self._late: dict[int, int] = {}
         """Packets whose time is before that of another one ahead of them -> the latest time so far."""
         self._whole = whole
+        self._compiled = whole.large and has_kernels()
         self._share = share
         self._chunks = chunks
         self._read_at = read_at
@@ -124,7 +127,7 @@ class Portion:
     def batches(self) -> Iterator[RowBatch]:
         """Decided exchanges, in full batches."""
         analyzer, whole = self.analyzer, self._whole
-        if whole.large:
+        if self._compiled:
             analyzer.expect_many()
         for chunk, first, last in merged(self._standing(), self._ranks):
             for low, high in self._runs(chunk, first, last):
@@ -132,12 +135,12 @@ class Portion:
                 if analyzer.closed_connections:
                     self.connections += self._settled()
                 if analyzer.full:
-                    yield analyzer.take()
+                    yield analyzer.take(self.unwanted)
         self._parser.finish()
         analyzer.advance(whole.last_ns)
         analyzer.finish()
         self.connections += self._settled()
-        last_batch = analyzer.take()
+        last_batch = analyzer.take(self.unwanted)
         analyzer.lane = None
         yield last_batch
 
@@ -182,7 +185,7 @@ class Portion:
     def _feed(self, chunk: Chunk, first: int, last: int) -> None:
         batch = with_bytes(chunk, first, last, self._read_at)
         numbers = chunk.column("number")[first:last]
-        if not self._whole.large:
+        if not self._compiled:
             batch = as_lists(batch)
         found = self._parser.picked(batch, numbers)
         if isinstance(found, SegmentColumns) and not self._whole.options.lane:
@@ -190,3 +193,12 @@ class Portion:
         for noted in self.noted:
             noted.take(found)
         self.analyzer.feed(found)
+
+
+def has_kernels() -> bool:
+    """Whether the compiled loops can be had: a machine that was sent kcap alone has no numba."""
+    try:
+        from kcap.net import jit
+    except (ImportError, RuntimeError):  # no numba, or no place for its cache
+        return False
+    return jit is not None

@@ -1,1 +1,28 @@
-"""Jobs for Apache Spark over captures that outgrow one machine; everything they know comes from kcap. There is none yet."""
+"""Jobs for Apache Spark over captures that outgrow one machine; everything they know comes from kcap.
+
+In: a Spark session, paths of captures. Out: data frames with the columns of `kcap.columns`.
+"""
+
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from spark_jobs.capture import open_capture, read_capture
+    from spark_jobs.sessions import session
+    from spark_jobs.source import register
+
+PLACES: Final = {
+    "open_capture": "spark_jobs.capture", "read_capture": "spark_jobs.capture", "session": "spark_jobs.sessions",
+    "register": "spark_jobs.source",
+}  # fmt: skip
+"""Loaded when they are asked for: tasks need none of them, nor what they import."""
+
+
+def __getattr__(name: str) -> Any:
+    if name not in PLACES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(PLACES[name]), name)
+
+
+__all__ = ["open_capture", "read_capture", "register", "session"]

@@ -13,6 +13,7 @@ from kcap.table.merging import Witness, learner_of, merged
 from kcap.table.schema import choose
 from kcap.table.tables import connection_rows
 from kcap.table.whole import learned_again
+from tests.support.messages import began, metadata, metadata_answer, saved
 from tests.support.shared import Shared
 
 SINGLE = (
@@ -90,6 +91,35 @@ def test_connections_have_their_turns(pcaps: Path) -> None:
     names = [column.name for column in choose("connections", None) if column.name in mine[0]]
     every = kcap.open(path).connections(names).to_arrow().to_pylist()
     assert told([{name: row[name] for name in names} for row in mine]) == told(every)
+
+
+def test_silent_connections_end_at_the_same_time(tmp_path: Path) -> None:
+    """Law: when a connection that fell silent is over does not depend on who else sends: age and end are those of the whole."""
+    hour = 3600 * 10**9
+    stories = [began(40_000 + at, time_ns=10**9 + at * 7 * 10**9) for at in range(12)]
+    for at, story in enumerate(stories):
+        story.ask(metadata(1), metadata_answer(1, []))
+        story.client(metadata(2))
+        if at % 3 == 0:
+            story.time_ns += hour + at * 20 * 10**9
+            story.server(metadata_answer(2, []))
+        if at % 4 == 1:
+            story.time_ns += hour // 2
+            story.ask(metadata(3), metadata_answer(3, []))
+    path = saved(tmp_path / "silent.pcap", *stories)
+    columns = ["connection", "began", "ended", "last_ns", "exchanges"]
+    for shares in (1, 3, 12):
+        shared = Shared([path], 2000, shares)
+        assert told(exchanges(shared)) == told(wanted([path]))
+        ends = []
+        for portion in Shared([path], 2000, shares).portions():
+            portion.keep_connections = True
+            for _ in portion.batches():
+                pass
+            rows = connection_rows(portion.connections, portion.capture_files)
+            ends += [{name: row[name] for name in columns} for row in rows]
+        assert told(ends) == told(kcap.open(path).connections(columns).to_arrow().to_pylist())
+        assert {row["ended"] for row in ends} >= {"idle", "open"}
 
 
 def test_large_messages_are_read_again(pcaps: Path) -> None:

@@ -136,7 +136,7 @@ def build(tables: Tables, asked: Asked) -> Expressions:
 
 
 def strays(tables: Tables) -> Expressions:
-    """Requests to a broker that no Metadata answer of the capture calls leader of the partition; nothing where none was told."""
+    """Requests to a broker that no Metadata of the capture calls leader of the partition; nothing where none is called so."""
     there = tables.partitions
     if there is None or "leader_id" not in there.columns:
         return {}

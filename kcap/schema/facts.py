@@ -132,7 +132,10 @@ class Api:
 
 @functools.cache
 def _lines() -> list[str]:
-    return FACTS.read_text().splitlines()
+    # The loader reads what is inside a zip on the path too, by a name that begins as the module's own does: "./kcap.zip/...".
+    loader: Any = __spec__.loader
+    data: bytes = loader.get_data(__file__.removesuffix(Path(__file__).name) + FACTS.name)
+    return data.decode().splitlines()
 
 
 @functools.cache

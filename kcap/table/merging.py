@@ -17,6 +17,7 @@ from kcap.kafka.learning import TopicNames
 from kcap.kafka.negotiation import Offer, Software
 from kcap.schema.quirks import API_VERSIONS
 from kcap.table.learned import Learner
+from kcap.table.parts import Parts
 
 if TYPE_CHECKING:
     from kcap.analyzer import RowBatch
@@ -69,14 +70,13 @@ class Witness:
         )
         self._broker_version = learner.brokers.version
         facts.servers.update((one.server_ip, one.server_port) for one in batch.identities)
-        changed = {
-            server: offer
-            for server, offer in learner.offers.items()
-            if server not in facts.offers or facts.offers[server][1] is not offer
-        }
-        if not fresh_names and not fresh_told and not changed:
+        for server, order in answers_of(batch).items():
+            offer = learner.offers.get(server)
+            if offer is not None:
+                facts.offers[server] = order, offer
+        if not fresh_names and not fresh_told:
             return
-        orders, last = orders_of(batch)
+        orders = orders_of(batch)
         for uuid in fresh_names:
             teller = learner.tellers.get(uuid)
             order = orders.get(teller[:2], EARLIEST) if teller is not None else EARLIEST
@@ -86,8 +86,6 @@ class Witness:
         for key in fresh_told:
             told = learner.brokers.told[key]
             facts.told[key] = orders.get((told.connection, told.exchange), EARLIEST), told
-        for server, offer in changed.items():
-            facts.offers[server] = last.get(server, EARLIEST), offer
 
     def close(self) -> Facts:
         """All that was told."""
@@ -100,18 +98,27 @@ class Witness:
         return facts
 
 
-def orders_of(batch: "RowBatch") -> tuple[dict[tuple[str, int], Order], dict[Server, Order]]:
-    """When each row of a batch was decided, by connection and number; and of each server the last that told its versions."""
+def orders_of(batch: "RowBatch") -> dict[tuple[str, int], Order]:
+    """When each row of a batch was decided, by connection and number."""
     orders: dict[tuple[str, int], Order] = {}
-    last: dict[Server, Order] = {}
     for row in batch.rows:
-        one = batch.identities[row[0]]
-        time_ns = max((row[at] for at in TIMES if row[at] is not None), default=0)
-        order = orders[one.uid, row[1]] = time_ns, one.uid, row[1]
-        if row[2] == API_VERSIONS:
-            server = one.server_ip, one.server_port
-            last[server] = max(order, last.get(server, EARLIEST))
-    return orders, last
+        uid = batch.identities[row[0]].uid
+        orders[uid, row[1]] = max((row[at] for at in TIMES if row[at] is not None), default=0), uid, row[1]
+    return orders
+
+
+def answers_of(batch: "RowBatch") -> dict[Server, Order]:
+    """When each server last told its versions."""
+    parts = Parts(batch)
+    keys = parts.number("api_key")
+    asked = np.flatnonzero((keys.values == API_VERSIONS) & keys.mask() & parts.number("response_last_ns").mask())
+    last: dict[Server, Order] = {}
+    columns = (parts.number(name).values[asked].tolist() for name in ("identity", "exchange", "response_last_ns"))
+    for identity, exchange, time_ns in zip(*columns):
+        one = batch.identities[identity]
+        server, order = (one.server_ip, one.server_port), (time_ns, one.uid, exchange)
+        last[server] = max(order, last.get(server, EARLIEST))
+    return last
 
 
 def _times() -> tuple[int, ...]:

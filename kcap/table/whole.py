@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from kcap.columns import EXCHANGES, Column
 from kcap.limits import HELD_ROWS
-from kcap.table.arrow import Array, coded, nulls, take
+from kcap.table.arrow import Array, coded, nulls, raw, take
 from kcap.table.learned import Learner
 from kcap.table.verdicts import NONE, OK, UNNEGOTIATED, VERDICTS, final_verdict
 
@@ -61,7 +61,8 @@ def learned_again(batch: pa.RecordBatch, learner: Learner) -> pa.RecordBatch:
 def _servers(batch: pa.RecordBatch) -> tuple["Int64s", list[tuple[str, int]]]:
     """Server of each row by number, and those."""
     hosts, names = coded(batch.column("server_ip"))
-    ports: Int64s = np.array(batch.column("server_port").to_pylist(), np.int64)
+    column: Any = batch.column("server_port")
+    ports: Int64s = column.to_numpy(zero_copy_only=False).astype(np.int64)
     known, number = np.unique(hosts.astype(np.int64) << 16 | ports, return_inverse=True)
     return number, [(names[code >> 16], code & 0xFFFF) for code in known.tolist()]
 
@@ -91,25 +92,32 @@ def _topics(batch: pa.RecordBatch, learner: Learner) -> Array:
 
 
 def _verdicts(batch: pa.RecordBatch, learner: Learner) -> Array:
-    places = {verdict: at for at, verdict in enumerate(VERDICTS)}
-    old = [NONE if text is None else places[text] for text in batch.column("version_verdict").to_pylist()]
-    number, servers = _servers(batch)
-    names = ("api_key", "api_version", "software_name", "software_version")
-    columns = [batch.column(name).to_pylist() for name in names]
-    found: dict[tuple[Any, ...], str | None] = {}
-    out: list[str | None] = []
-    for verdict, server, key, version, name, release in zip(old, number.tolist(), *columns):
-        if key is None or verdict not in (OK, UNNEGOTIATED, NONE):
-            out.append(None if verdict == NONE else VERDICTS[verdict])
-            continue
-        kind = verdict, server, key, version, name, release
-        if kind not in found:
+    """Rows that are alike are judged once."""
+    server, servers = _servers(batch)
+    parts = [(server, len(servers), servers)]
+    for name in ("version_verdict", "api_key", "api_version", "software_name", "software_version"):
+        column: Any = batch.column(name)
+        encoded = column.dictionary_encode("encode")  # null is one of the values
+        number, known = raw(encoded.indices, np.int32), encoded.dictionary.to_pylist()
+        parts.append((number.astype(np.int64), len(known), known))
+    code = np.zeros(batch.num_rows, np.int64)
+    for number, many, _ in parts:
+        code = code * max(many, 1) + number
+    kinds, kind = np.unique(code, return_inverse=True)
+    places = {verdict: at for at, verdict in enumerate(VERDICTS)} | {None: NONE}
+    found: list[str | None] = []
+    for one in kinds.tolist():
+        values: list[Any] = []
+        for _, many, known in reversed(parts):
+            one, at = divmod(one, max(many, 1))
+            values.insert(0, known[at])
+        whom, text, key, version, name, release = values
+        verdict = places[text]
+        if key is not None and verdict in (OK, UNNEGOTIATED, NONE):
             software = None if name is None else (name, release)
-            offer = learner.offers.get(servers[server])
-            new = final_verdict(verdict, offer, key, version, learner.used, software)
-            found[kind] = None if new == NONE else VERDICTS[new]
-        out.append(found[kind])
-    return pa.array(out, pa.string())
+            verdict = final_verdict(verdict, learner.offers.get(whom), key, version, learner.used, software)
+        found.append(None if verdict == NONE else VERDICTS[verdict])
+    return take(pa.array(found, pa.string()), kind)
 
 
 MAKERS: Final[dict[str, Callable[[pa.RecordBatch, Learner], Array]]] = {

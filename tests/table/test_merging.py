@@ -4,12 +4,14 @@ import pickle
 from pathlib import Path
 
 import kcap
+from kcap.kafka.negotiation import Offer
 from kcap.session import Reading
 from kcap.table.exchanges import ExchangeTable
 from kcap.table.facts import broker_rows, topic_rows
 from kcap.table.learned import Learner
 from kcap.table.merging import Facts, Witness, learner_of, merged
 from kcap.table.schema import choose
+from tests.support.messages import api_versions, api_versions_answer, began, saved
 from tests.support.shared import Shared
 
 COLUMNS = choose("exchanges", ["broker_id", "topics", "version_verdict"])
@@ -53,5 +55,21 @@ def test_the_order_of_telling_decides() -> None:
     """An id keeps the first name it was told, a server the last answer."""
     early, late = Facts(), Facts()
     early.names["id"], late.names["id"] = ((1, "C", 1), "old"), ((2, "A", 1), "new")
+    server, offers = ("10.0.0.1", 9092), [Offer({0: (0, 1)}), Offer({0: (0, 2)})]
+    early.offers[server], late.offers[server] = ((3, "C", 9), offers[0]), ((2, "A", 1), offers[1])
     for parts in ([early, late], [late, early]):
-        assert learner_of(merged(parts)).topics.names["id"] == "old"
+        learner = learner_of(merged(parts))
+        assert learner.topics.names["id"] == "old"
+        assert learner.offers[server] is offers[0]
+
+
+def test_a_server_that_goes_back_to_its_first_answer(tmp_path: Path) -> None:
+    """Law: the last answer of all connections counts, also where one share saw that answer before another saw a second one."""
+    stories = []
+    for at, ranges in enumerate([{3: (0, 9)}, {3: (0, 12)}, {3: (0, 9)}]):
+        story = began(40_000 + 11 * at, time_ns=(1 + at) * 10**9)
+        stories.append(story.ask(api_versions(1), api_versions_answer(1, ranges)))
+    path = saved(tmp_path / "back.pcap", *stories)
+    for shares in range(1, 8):
+        (offer,) = learner_of(learned(Shared([path], 4096, shares))).offers.values()
+        assert offer.ranges == {3: (0, 9)}
