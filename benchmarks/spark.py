@@ -1,0 +1,177 @@
+"""Spark against the command line on one capture: CPU, wall time, bytes in the shuffle, memory, and whether every row is there.
+
+usage: python benchmarks/spark.py BIG.pcap [--cores 1,2] [--rounds 2] [--partitions N] [--split-bytes N] [--columns A,B]
+                                  [--ship references|packets]
+
+Each run is a process group of its own, whose processes are watched while it lasts: CPU is that of all of them, the JVM's start
+among it; the lowest of the rounds counts. `work` is rows without that start. The counts are held against BIG.pcap.json where
+`inflate.py` left one, else against the command line's.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+TICKS = os.sysconf("SC_CLK_TCK")
+PAGE_KB = os.sysconf("SC_PAGE_SIZE") // 1024
+PROGRAM = """
+import json, sys, time
+import spark_jobs
+job = json.loads(sys.argv[1])
+spark = spark_jobs.session("benchmark", **{"spark.master": f"local[{job['cores']}]", "spark.eventLog.enabled": "true",
+                           "spark.eventLog.dir": "file://" + job["log"], "spark.eventLog.compress": "false"})
+spark.range(1).mapInArrow(lambda batches: batches, "id long").count()
+print(json.dumps({"ready": time.time()}), flush=True)
+frame = spark_jobs.read_capture(spark, job["capture"], split_bytes=job["split"], partitions=job["partitions"],
+                                columns=job["columns"], ship=job["ship"])
+print(json.dumps({"reduced": time.time()}), flush=True)
+from pyspark.sql import Observation
+from pyspark.sql import functions as sql
+seen = Observation()
+frame.observe(seen, sql.count(sql.lit(1)).alias("rows")).write.format("noop").mode("overwrite").save()
+print(json.dumps({"done": time.time(), "rows": seen.get["rows"]}), flush=True)
+spark.stop()
+"""
+
+
+class Watch:
+    """CPU and memory of a process group, as long as its members live."""
+
+    def __init__(self, group: int) -> None:
+        self.group = group
+        self.cpu: dict[int, float] = {}
+        self.peak: dict[int, int] = {}
+        self.name: dict[int, str] = {}
+
+    def look(self) -> None:
+        """Once."""
+        for entry in os.listdir("/proc"):
+            if not entry.isdigit():
+                continue
+            try:
+                text = Path("/proc", entry, "stat").read_text(encoding="utf-8")
+            except OSError:
+                continue
+            name, _, rest = text.partition("(")[2].rpartition(")")
+            fields = rest.split()
+            if int(fields[3]) != self.group:  # the session
+                continue
+            pid = int(entry)
+            self.cpu[pid] = (int(fields[11]) + int(fields[12])) / TICKS
+            self.peak[pid] = max(self.peak.get(pid, 0), int(fields[21]) * PAGE_KB)
+            self.name[pid] = name
+
+    def total(self) -> float:
+        """CPU seconds of all so far."""
+        return sum(self.cpu.values())
+
+    def of(self, part: str) -> float:
+        """CPU seconds of the processes whose name holds a word."""
+        return sum(seconds for pid, seconds in self.cpu.items() if part in self.name[pid])
+
+    def largest(self, part: str) -> float:
+        """MB of the largest process whose name holds a word."""
+        return max((kb for pid, kb in self.peak.items() if part in self.name[pid]), default=0) / 1024
+
+
+def spark_run(capture: str, cores: int, options: argparse.Namespace) -> dict[str, Any]:
+    """One run on Spark."""
+    with tempfile.TemporaryDirectory() as log:
+        job = {"capture": capture, "cores": cores, "log": log, "split": options.split_bytes, "partitions": options.partitions,
+               "ship": options.ship,
+               "columns": options.columns.split(",") if options.columns else None}  # fmt: skip
+        start = time.time()
+        child = subprocess.Popen(
+            [sys.executable, "-c", PROGRAM, json.dumps(job)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            start_new_session=True,
+        )  # fmt: skip
+        watch, ready_cpu, ready_java = Watch(child.pid), 0.0, 0.0
+        assert child.stdout is not None
+        os.set_blocking(child.stdout.fileno(), False)
+        said: dict[str, Any] = {}
+        while child.poll() is None:
+            watch.look()
+            for line in child.stdout:
+                said |= json.loads(line)
+                if "ready" in said and not ready_cpu:
+                    ready_cpu, ready_java = watch.total(), watch.of("java")
+            time.sleep(0.1)
+        for line in child.stdout:
+            said |= json.loads(line)
+        if child.returncode:
+            assert child.stderr is not None
+            raise SystemExit(child.stderr.read()[-2000:])
+        events = [json.loads(line) for path in Path(log).rglob("*") if is_log(path) for line in path.open(encoding="utf-8")]
+    tasks = [
+        event["Task Metrics"] for event in events if event.get("Event") == "SparkListenerTaskEnd" and "Task Metrics" in event
+    ]
+    return {
+        "wall_s": said["done"] - said["ready"], "start_s": said["ready"] - start, "cpu_s": watch.total(),
+        "work_cpu_s": watch.total() - ready_cpu, "rows": said["rows"],
+        "java_cpu_s": watch.of("java") - ready_java, "executor_s": sum(task["Executor Run Time"] for task in tasks) / 1000,
+        "shuffled": sum(task["Shuffle Write Metrics"]["Shuffle Bytes Written"] for task in tasks),
+        "python_mb": watch.largest("python"), "java_mb": watch.largest("java"),
+    }  # fmt: skip
+
+
+def is_log(path: Path) -> bool:
+    """Spark's events; beside them lie checksums and empty marks."""
+    return path.is_file() and path.suffix != ".crc" and path.stat().st_size > 0
+
+
+def cli_run(capture: str, columns: str | None) -> tuple[float, float]:
+    """Wall and CPU seconds of `kcap rows` to Parquet."""
+    with tempfile.TemporaryDirectory() as folder:
+        start = time.perf_counter()
+        command = [".venv/bin/kcap", "rows", capture, "-o", str(Path(folder, "rows.parquet"))]
+        child = subprocess.Popen(command + (["--columns", columns] if columns else []))
+        _, status, usage = os.wait4(child.pid, 0)
+        child.returncode = os.waitstatus_to_exitcode(status)
+    if child.returncode:
+        raise SystemExit("kcap failed")
+    return time.perf_counter() - start, usage.ru_utime + usage.ru_stime
+
+
+def main() -> None:
+    """Takes the figures."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("capture")
+    parser.add_argument("--cores", default="1,2")
+    parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--partitions", type=int)
+    parser.add_argument("--split-bytes", type=int)
+    parser.add_argument("--ship", default="auto")
+    parser.add_argument("--columns", help="all of them else")
+    options = parser.parse_args()
+    size = Path(options.capture).stat().st_size
+    wall, cpu = min(cli_run(options.capture, options.columns) for _ in range(options.rounds))
+    print(f"kcap rows -o Parquet: {wall:.1f} s, {cpu:.1f} CPU s, {size / cpu / 1e6:.0f} MB a CPU second")
+    known = Path(options.capture + ".json")
+    truth = json.loads(known.read_text(encoding="utf-8")).get("exchanges") if known.exists() else None
+    first: dict[str, Any] | None = None
+    for cores in map(int, options.cores.split(",")):
+        runs = [spark_run(options.capture, cores, options) for _ in range(options.rounds)]
+        best = min(runs, key=lambda run: run["work_cpu_s"])
+        first = first or best
+        wall = min(run["wall_s"] for run in runs)
+        print(
+            f"local[{cores}]: {wall:.1f} s behind a start of {best['start_s']:.1f} s, {best['work_cpu_s']:.1f} CPU s of work "
+            f"({best['java_cpu_s']:.1f} of the JVM), "
+            f"{best['executor_s']:.1f} s in tasks, {size / best['work_cpu_s'] / 1e6:.0f} MB a CPU second "
+            f"({cpu / best['work_cpu_s']:.2f} of kcap's), shuffle {best['shuffled'] / size:.1%} of the capture, "
+            f"largest Python worker {best['python_mb']:.0f} MB, JVM {best['java_mb']:.0f} MB, {best['rows']:,} rows"
+            + ("" if truth is None else f" of {truth:,}" + ("" if truth == best["rows"] else " WRONG"))
+        )
+        if best is not first:
+            growth, faster = best["work_cpu_s"] / first["work_cpu_s"] - 1, first["wall_s"] / wall
+            print(f"  against local[{options.cores.split(',')[0]}]: CPU {growth:+.0%}, {faster:.2f} times as fast")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,186 @@
+"""The tables of a capture as data frames.
+
+In: a session, paths, a table's name. Out: a data frame with the columns that `kcap.columns` declares. Law: its rows equal those
+of `kcap rows --table NAME -o FILE`, in no order.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from kcap.analyzer import Options
+from kcap.columns import TABLES
+from kcap.errors import UsageError
+from kcap.filter.parse import parse
+from kcap.table.facts import broker_rows, topic_rows
+from kcap.table.merging import Facts, learner_of
+from kcap.table.schema import choose
+from kcap.table.tables import batch_of, capture_rows
+from kcap.weird import WeirdKind
+from spark_jobs.rows import MAKERS, TURN, Maker, NoRows, Wanted
+from spark_jobs.scan import Scan, finished, scan
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame, SparkSession
+
+OF_EXCHANGES: Final = ("exchanges", "partitions", "records")
+"""Tables that a filter is about."""
+SHIPS: Final = ("auto", "references", "packets")
+
+
+@dataclass(slots=True)
+class SparkCapture:
+    """A capture that was scanned, for any number of tables."""
+
+    scanned: Scan
+    _facts: Facts | None = field(default=None)
+
+    def table(self, name: str, columns: Sequence[str] | None = None, only: str | None = None) -> "DataFrame":
+        """A table of the capture.
+
+        Raises UsageError for a table or a column that there is not, and for a filter on a table that has no exchanges;
+        FilterError for one that does not parse.
+        """
+        if name == "segments" and only is None:
+            segments = self.scanned.segments()
+            return segments if columns is None else segments.select(*columns)
+        wanted = Wanted(name, choose(name, columns), parse(only) if only else None)
+        if wanted.only is not None and name not in OF_EXCHANGES:
+            raise UsageError(f"a filter is about exchanges, which the table {name} is not made of")
+        if name == "captures":
+            return self._small(wanted, capture_rows(self.scanned.readable))
+        if name in ("topic_names", "brokers"):
+            learner = learner_of(self.facts())
+            return self._small(
+                wanted, topic_rows(learner) if name == "topic_names" else broker_rows(learner, self.facts().servers)
+            )
+        if name == "connections":
+            return self._connections(wanted)
+        if name == "weirds":
+            return self._weirds(wanted)
+        maker = MAKERS[name](wanted)
+        rows, facts = self.scanned.reduced(maker, self.facts() if maker.primed else None)
+        if maker.primed:
+            facts = self.facts()
+        elif maker.learns_all:
+            self._facts = facts
+        return finished(rows, maker.finished(learner_of(facts)), wanted.schema)
+
+    def close(self) -> None:
+        """Lets go of what Spark keeps for the tables; what is read after that is made again."""
+        self.scanned.close()
+
+    def facts(self) -> Facts:
+        """What the capture told of topics, brokers and versions."""
+        if self._facts is None:
+            self._facts = self.scanned.reduced(NoRows())[1]
+        return self._facts
+
+    def made(self, maker: Maker) -> "DataFrame":
+        """What a maker of one's own makes of the shares."""
+        return finished(self.scanned.reduced(maker)[0], iter, maker.schema)
+
+    def _small(self, wanted: Wanted, rows: "Iterable[dict[str, object]]") -> "DataFrame":
+        """A table that the driver has."""
+        return self._frame(batch_of(wanted.table, wanted.columns, list(rows)))
+
+    def _frame(self, batch: "pa.RecordBatch") -> "DataFrame":
+        import pyarrow as pa
+        from pyspark.sql.pandas.types import from_arrow_schema
+
+        table = pa.Table.from_batches([batch])
+        return self.scanned.spark.createDataFrame(table, from_arrow_schema(table.schema))
+
+    def _connections(self, wanted: Wanted) -> "DataFrame":
+        """With their numbers: in the order of their first packets."""
+        from pyspark.sql import Window
+        from pyspark.sql import functions as sql
+
+        every = Wanted("connections", [column for column in wanted.columns if column.name != "number"])
+        rows = self.made(MAKERS["connections"](every))
+        if "number" in wanted.names:
+            rows = rows.withColumn("number", sql.row_number().over(Window.orderBy(*TURN)).cast("long"))
+        return rows.select(*wanted.names)
+
+    def _weirds(self, wanted: Wanted) -> "DataFrame":
+        """Those of connections as the shares have them; those of files and packets put together here."""
+        every = Wanted("weirds", choose("weirds", None))
+        rows = self.made(MAKERS["weirds"](every))
+        files = self.scanned.files
+        whole: dict[str, dict[str, Any]] = {}
+        for index, oddity in sorted(self.scanned.folded.oddities, key=lambda one: one[1].time_ns):
+            add(whole, {
+                "kind": str(oddity.kind), "connection": None, "capture": files[index].name, "packet": oddity.packet or None,
+                "position": oddity.position if oddity.packet else None, "detail": oddity.detail, "count": oddity.count,
+            })  # fmt: skip
+        for path, error in self.scanned.failed:
+            name = next(file.name for file in files if file.path == path)
+            add(whole, {"kind": str(WeirdKind.FILE_UNREADABLE), "capture": name, "detail": str(error), "count": 1})
+        for one in rows.where(rows.connection.isNull()).collect():
+            add(whole, one.asDict())
+        mine = self._frame(batch_of("weirds", every.columns, list(whole.values())))
+        return rows.where(rows.connection.isNotNull()).unionAll(mine).select(*wanted.names)
+
+
+def add(whole: dict[str, dict[str, Any]], row: dict[str, Any]) -> None:
+    """Counts oddities of a kind; the first one is shown."""
+    seen = whole.setdefault(row["kind"], row)
+    if seen is not row:
+        seen["count"] += row["count"]
+
+
+def open_capture(
+    spark: "SparkSession",
+    paths: str | Sequence[str],
+    split_bytes: int | None = None,
+    partitions: int | None = None,
+    *,
+    strict: bool = False,
+    ship: str = "auto",
+    options: Options | None = None,
+) -> SparkCapture:
+    """Files, folders, patterns and URIs as one capture, scanned once for any number of tables.
+
+    Raises CaptureError where nothing can be read, with `strict` where anything cannot; UsageError for numbers that cannot be.
+    """
+    given = [paths] if isinstance(paths, str) else [str(path) for path in paths]
+    for name, value in (("split_bytes", split_bytes), ("partitions", partitions)):
+        if value is not None and value < 1:
+            raise UsageError(f"{name} is {value}: it takes 1 or more")
+    if ship not in SHIPS:
+        raise UsageError(f"ship is {ship!r}: it takes {', '.join(SHIPS)}")
+    carries = {"auto": None, "references": False, "packets": True}[ship]
+    return SparkCapture(scan(spark, given, split_bytes, partitions, strict=strict, carries=carries, options=options))
+
+
+def read_capture(
+    spark: "SparkSession",
+    paths: str | Sequence[str],
+    table: str = "exchanges",
+    split_bytes: int | None = None,
+    partitions: int | None = None,
+    *,
+    columns: Sequence[str] | None = None,
+    only: str | None = None,
+    strict: bool = False,
+    ship: str = "auto",
+    options: Options | None = None,
+) -> "DataFrame":
+    """A table of some files as one capture: rows equal those of `kcap rows --table TABLE -o FILE`; also `segments`.
+
+    `split_bytes`: about so much of a file is read at once (128 MiB). `partitions`: shares that the connections are dealt out to
+    (one a core, or one for 8 GiB). `columns`: of the table, else all. `only`: a display filter. `strict`: a file that cannot
+    be read is an error, else it is left out, and stands in the tables `captures` and `weirds`. `ship`: whether the `packets`
+    themselves are sent between tasks, or `references` to them, and they are read a second time; packets are sent where a second
+    reading is dear (compressed files, object stores, several machines), unless it is said otherwise. docs/scale.md has figures.
+
+    Raises CaptureError where nothing can be read, UsageError for what the table does not have.
+    """
+    if table not in (*TABLES, "segments"):
+        choose(table, None)
+    found = open_capture(spark, paths, split_bytes, partitions, strict=strict, ship=ship, options=options)
+    return found.table(table, columns, only)
+
+
+__all__ = ["SparkCapture", "open_capture", "read_capture"]

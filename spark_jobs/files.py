@@ -1,0 +1,169 @@
+"""The bytes of capture files, wherever they are: on a local disk, or behind a URI that pyarrow knows (s3, gs, abfs, hdfs).
+
+In: paths as people give them. Out: the files that are meant, and reads of them by offset. Law: a local file is read by the
+operating system alone; credentials come from the environment, never from a URI.
+"""
+
+import os
+from collections.abc import Sequence
+from fnmatch import fnmatch
+from typing import Any, Final
+from weakref import finalize
+
+from kcap.capture.paths import begins_like_capture, expand
+from kcap.capture.window import Read
+from kcap.errors import CaptureError
+
+OPEN_MAX: Final = 64
+"""Files that a task keeps open."""
+SAME: Final = {"s3a": "s3", "s3n": "s3", "abfss": "abfs"}
+"""Schemes that Hadoop has other names for."""
+
+
+def is_remote(path: str) -> bool:
+    """Whether a path is a URI that is not a local file."""
+    return "://" in path and not path.startswith("file://")
+
+
+def local(path: str) -> str:
+    """A path without the scheme that says nothing."""
+    return path.removeprefix("file://")
+
+
+def place_of(path: str) -> tuple[Any, str]:
+    """The file system of a URI, and the path in it.
+
+    Raises CaptureError where there is no such file system.
+    """
+    from pyarrow import fs
+
+    scheme, _, rest = path.partition("://")
+    try:
+        found: tuple[Any, str] = fs.FileSystem.from_uri(f"{SAME.get(scheme, scheme)}://{rest}")
+    except (OSError, ValueError) as error:
+        raise CaptureError(f"{path}: {first_line(error)}") from None
+    return found
+
+
+def found(paths: Sequence[str]) -> list[str]:
+    """The files that are meant, none of them twice.
+
+    Raises CaptureError for a folder that cannot be read.
+    """
+    out: dict[str, None] = {}
+    for path in paths:
+        if is_remote(path):
+            out.update(dict.fromkeys(remote(path)))
+        else:
+            out.update(dict.fromkeys(expand([local(path)])))
+    return list(out)
+
+
+def remote(path: str) -> list[str]:
+    """The captures that a URI means: one file, a folder's, or those that a pattern in the last part matches."""
+    from pyarrow import fs
+
+    scheme = path.partition("://")[0]
+    folder, _, name = path.rstrip("/").rpartition("/")
+    pattern = any(sign in name for sign in "*?[")
+    system, inner = place_of(folder if pattern else path)
+    try:
+        info = system.get_file_info(inner)
+        if info.type != fs.FileType.Directory:
+            return [path]
+        entries = system.get_file_info(fs.FileSelector(inner))
+        files = sorted(entry.path for entry in entries if entry.type == fs.FileType.File)
+        if pattern:
+            kept = [entry for entry in files if fnmatch(entry.rpartition("/")[2], name)]
+        else:
+            kept = [entry for entry in files if not entry.rpartition("/")[2].startswith(".") and is_capture(system, entry)]
+    except OSError as error:
+        raise CaptureError(f"{path}: {first_line(error)}") from None
+    return [f"{scheme}://{entry.lstrip('/') if scheme != 'hdfs' else entry}" for entry in kept] or ([path] if pattern else [])
+
+
+def is_capture(system: Any, path: str) -> bool:
+    """Whether a file behind a URI begins like a capture."""
+    with system.open_input_file(path) as file:
+        try:
+            return begins_like_capture(file.read)
+        except CaptureError:
+            return False
+
+
+def first_line(error: Exception) -> str:
+    """What an error says, in one line."""
+    said = getattr(error, "strerror", None) or str(error) or type(error).__name__
+    return str(said).splitlines()[0].lower()
+
+
+class Files:
+    """Files that are read by offset."""
+
+    def __init__(self, paths: Sequence[str]) -> None:
+        self.paths = paths
+        self._open: dict[int, Any] = {}
+        finalize(self, close_all, self._open)
+
+    def size(self, file: int) -> int:
+        """Bytes of a file.
+
+        Raises CaptureError where it cannot be opened.
+        """
+        try:
+            opened = self._opened(file)
+            return os.fstat(opened).st_size if isinstance(opened, int) else int(opened.size())
+        except OSError as error:
+            raise CaptureError(f"{self.paths[file]}: {first_line(error)}") from None
+
+    def read_at(self, file: int, offset: int, size: int) -> bytes:
+        """Bytes of a file, fewer only where it ends.
+
+        Raises CaptureError where they cannot be read.
+        """
+        try:
+            opened = self._opened(file)
+            if not isinstance(opened, int):
+                return bytes(opened.read_at(size, offset))
+            data = os.pread(opened, size, offset)
+            while data and len(data) < size and (more := os.pread(opened, size - len(data), offset + len(data))):
+                data += more
+        except OSError as error:
+            raise CaptureError(f"{self.paths[file]}: {first_line(error)}") from None
+        return data
+
+    def reading(self, file: int, offset: int, end: int) -> Read:
+        """Reads from one place to another, one after the other."""
+
+        def read(size: int) -> bytes:
+            nonlocal offset
+            data = self.read_at(file, offset, min(size, end - offset)) if offset < end else b""
+            offset += len(data)
+            return data
+
+        return read
+
+    def _opened(self, file: int) -> Any:
+        opened = self._open.pop(file, None)
+        if opened is None:
+            if len(self._open) >= OPEN_MAX:
+                first = next(iter(self._open))
+                close_all({first: self._open.pop(first)})
+            path = self.paths[file]
+            if is_remote(path):
+                system, inner = place_of(path)
+                opened = system.open_input_file(inner)
+            else:
+                opened = os.open(local(path), os.O_RDONLY)
+        self._open[file] = opened
+        return opened
+
+
+def close_all(files: dict[int, Any]) -> None:
+    """Closes files."""
+    for opened in files.values():
+        if isinstance(opened, int):
+            os.close(opened)
+        else:
+            opened.close()
+    files.clear()

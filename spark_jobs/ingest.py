@@ -1,0 +1,139 @@
+"""All tables of a capture as Parquet, in folders by date, hour and broker, for SQL at any scale.
+
+usage: python -m spark_jobs.ingest --input PATH... --output FOLDER [--records] [--set NAME] [-Y FILTER]
+       spark-submit spark_jobs/ingest.py ...
+
+Law: a set is there as a whole or not at all for who looks at its mark; the same set again replaces itself, and nothing else.
+"""
+
+import json
+import os
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from kcap.columns import SCHEMA_VERSION, TABLES
+from kcap.errors import OutputError, UsageError
+from spark_jobs.capture import OF_EXCHANGES, SparkCapture
+from spark_jobs.files import first_line, is_remote, local, place_of
+from spark_jobs.job import DONE, Given, job, main, tell
+from spark_jobs.reports import Saved
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+BY_BROKER: Final = ("exchanges", "partitions", "connections")
+"""Tables in folders by date, hour and broker."""
+ROWS_PER_FILE: Final = 2_000_000
+TIMESTAMPS: Final = "spark.sql.parquet.outputTimestampType"
+
+
+def set_name(paths: Sequence[str]) -> str:
+    """The name of what was asked for: the same paths are the same set."""
+    asked = sorted(path if is_remote(path) else os.path.abspath(local(path)) for path in paths)
+    return blake2b("\n".join(asked).encode(), digest_size=8).hexdigest()
+
+
+def placed(frame: "DataFrame", table: str, servers: "DataFrame") -> "DataFrame":
+    """Rows with the columns that their folders are named after: date and hour of their time in UTC, the broker's address."""
+    from pyspark.sql import functions as sql
+
+    if table not in BY_BROKER:
+        return frame
+    time: Any = sql.timestamp_micros(sql.expr("first_ns div 1000")) if table == "connections" else frame.time
+    found = frame.withColumn("date", sql.to_date(time)).withColumn("hour", sql.hour(time))
+    if "server_ip" not in frame.columns:
+        found = found.join(servers, "connection")
+    found = found.withColumn("broker", sql.concat_ws("_", sql.translate("server_ip", ":", "-"), "server_port"))
+    return found.select(*frame.columns, "date", "hour", "broker").hint("rebalance", "date", "hour", "broker")
+
+
+def save(frame: "DataFrame", folder: str, table: str) -> int:
+    """Writes a table of a set; how many rows it has."""
+    from pyspark.sql import Observation
+    from pyspark.sql import functions as sql
+
+    counted = Observation()
+    writer = frame.observe(counted, sql.count(sql.lit(1)).alias("rows")).write.mode("overwrite")
+    writer = writer.option("maxRecordsPerFile", ROWS_PER_FILE).option("compression", "zstd")
+    if table in BY_BROKER:
+        writer = writer.partitionBy("date", "hour", "broker")
+    writer.parquet(folder)
+    return int(counted.get["rows"])
+
+
+def unmark(output: str, name: str) -> None:
+    """A set that is about to be written anew is not there."""
+    path = f"{output}/_sets/{name}.json"
+    if not is_remote(output):
+        with suppress(FileNotFoundError):
+            os.remove(local(path))
+        return
+    system, inner = place_of(path)
+    with suppress(FileNotFoundError):
+        system.delete_file(inner)
+
+
+def mark(output: str, name: str, facts: dict[str, Any]) -> None:
+    """Says that a set is there.
+
+    Raises OutputError where that cannot be written.
+    """
+    data = (json.dumps(facts, indent=1) + "\n").encode()
+    try:
+        for path, text in ((f"{output}/_sets/{name}.json", data), (f"{output}/{DONE}", b"")):
+            if is_remote(output):
+                system, inner = place_of(path)
+                system.create_dir(inner.rpartition("/")[0])
+                with system.open_output_stream(inner) as sink:
+                    sink.write(text)
+            else:
+                os.makedirs(os.path.dirname(local(path)), exist_ok=True)
+                with open(local(path), "wb") as file:
+                    file.write(text)
+    except OSError as error:
+        raise OutputError(f"{output}: {first_line(error)}") from None
+
+
+def run(spark: "SparkSession", source: SparkCapture | Saved, given: Given, records: bool, name: str | None) -> int:
+    """All tables of captures as Parquet, in folders by set, date, hour and broker."""
+    if given.output is None:
+        raise UsageError("no output given; name a folder or a URI with --output")
+    if isinstance(source, Saved):
+        raise UsageError(f"{source.folder} is what ingest wrote, no capture")
+    output, name = given.output.rstrip("/"), name or set_name(given.paths)
+    spark.conf.set(TIMESTAMPS, "TIMESTAMP_MICROS")
+    unmark(output, name)
+    connections = source.table("connections").persist()
+    servers = connections.select("connection", "server_ip", "server_port")
+    rows: dict[str, int] = {}
+    for table in TABLES:
+        if table == "records" and not records:
+            continue
+        columns = [column.name for column in TABLES[table] if table != "records" or column.name not in ("key", "value")]
+        only = given.only if table in OF_EXCHANGES else None
+        frame = connections if table == "connections" else source.table(table, columns, only)
+        rows[table] = save(placed(frame, table, servers), f"{output}/{table}/set={name}", table)
+        tell(f"{table}: {rows[table]:,} rows")
+        print(f"{table}\t{rows[table]}")
+    files = [file.name for file in source.scanned.readable]
+    mark(
+        output,
+        name,
+        {"set": name, "schema_version": SCHEMA_VERSION, "input": list(given.paths), "captures": files, "rows": rows},
+    )
+    return 0
+
+
+command = job("ingest", ("parquet",))(run)
+command.params += [
+    click.Option(["--records"], is_flag=True, help="The table records too: a row a record, without keys and values."),
+    click.Option(["--set", "name"], metavar="NAME", help="What is replaced when it comes again; else named after the input."),
+]
+
+if __name__ == "__main__":
+    sys.exit(main(command))

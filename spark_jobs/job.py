@@ -1,0 +1,187 @@
+"""What all jobs have in common: their options, a session, what is said on the way, exit codes.
+
+In: what was typed. Out: a table on standard output, a result in a file, an exit code as kcap's commands have it. Law: what went
+wrong is one line; a file that could not be read is said, and the exit code is 3 then.
+"""
+
+import os
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from kcap.analyzer import Options
+from kcap.cli.options import analyzer_options, filters
+from kcap.errors import CaptureError, KcapError, UsageError
+from spark_jobs.capture import SparkCapture, open_capture
+from spark_jobs.files import is_remote, local
+from spark_jobs.reports import Saved
+from spark_jobs.sessions import session
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+UNREADABLE: Final = 3
+FAILED: Final = 1
+INTERRUPTED: Final = 130
+DONE: Final = "_KCAP"
+"""File in a folder that `ingest` has finished."""
+UNITS: Final = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What every job is told."""
+
+    paths: Sequence[str]
+    output: str | None
+    form: str | None
+    only: str | None
+    by: tuple[str, ...]
+    strict: bool
+    split_bytes: int | None
+    partitions: int | None
+    ship: str
+    options: Options
+
+    def open(self, spark: "SparkSession") -> SparkCapture | Saved:
+        """The capture, scanned; or what `ingest` saved of it."""
+        if len(self.paths) == 1 and is_ingested(self.paths[0]):
+            return Saved(spark, self.paths[0], [self.paths[0]])
+        tell(f"laying out {', '.join(self.paths[:3])}{' ...' if len(self.paths) > 3 else ''}")
+        start = time.monotonic()
+        capture = open_capture(
+            spark, self.paths, self.split_bytes, self.partitions, strict=self.strict, ship=self.ship, options=self.options
+        )
+        files = capture.scanned.readable
+        packets, size = sum(file.packets for file in files), sum(file.size or 0 for file in files)
+        tell(
+            f"{len(files)} file{'' if len(files) == 1 else 's'}, {size / 1e6:,.1f} MB, {packets:,} packets, "
+            f"{capture.scanned.shares} shares after {time.monotonic() - start:.1f} s"
+        )
+        return capture
+
+
+def is_ingested(path: str) -> bool:
+    """Whether `ingest` wrote this folder."""
+    return not is_remote(path) and os.path.exists(os.path.join(local(path), DONE))
+
+
+def size_of(_context: click.Context, _parameter: click.Parameter, text: str | None) -> int | None:
+    """`64k`, `128M`, `1000` as bytes."""
+    if text is None:
+        return None
+    unit = UNITS.get(text[-1:].lower())
+    number = text[:-1] if unit else text
+    if not number.isdigit() or not int(number):
+        raise click.BadParameter(f"{text!r} is no size; write 64k, 128M or a number of bytes")
+    return int(number) * (unit or 1)
+
+
+def job(name: str, forms: Sequence[str], *, by: bool = False) -> Callable[[Callable[..., int]], click.Command]:
+    """Makes a job of a function that takes a session and what is given."""
+
+    def make(run: Callable[..., int]) -> click.Command:
+        def answer(**options: Any) -> int:
+            return perform(name, run, options)
+
+        answer.__doc__ = run.__doc__
+        made: Callable[..., int] = answer
+        if by:
+            made = click.option("--by", metavar="A,B,...", help="Group by these columns of exchanges; also topic, time:10s.")(
+                made
+            )
+        for decorator in (
+            click.option("--master", metavar="URL", help="Where to run; local[*] unless spark-submit says otherwise."),
+            click.option("--ship", type=click.Choice(("auto", "references", "packets")), default="auto",
+                         help="Whether packets are sent between machines, or references to them."),
+            click.option("--partitions", metavar="N", type=click.IntRange(1), help="Shares of the capture's connections."),
+            click.option("--split-bytes", metavar="SIZE", callback=size_of, help="Of a file read at once: 64k, 128M."),
+            click.option("--strict", is_flag=True, help="A file that cannot be read ends the job."),
+            click.option("--not-kafka", metavar="PORT", multiple=True, type=click.IntRange(1, 65535),
+                         help="Connections of this port are no Kafka."),
+            click.option("-d", "decode_as", metavar="tcp.port==N,kafka", multiple=True,
+                         help="Connections of this port are Kafka, whatever they look like."),
+            filters,
+            click.option("--format", "form", type=click.Choice(tuple(forms)), help="Of the output."),
+            click.option("-o", "--output", metavar="PATH", help="Where the result goes."),
+            click.option("-i", "--input", "inputs", metavar="PATH", multiple=True,
+                         help="A capture, a folder, a pattern or a URI; may repeat."),
+            click.argument("files", metavar="[PATH...]", nargs=-1),
+        ):  # fmt: skip
+            made = decorator(made)
+        return click.command(name, context_settings={"help_option_names": ["-h", "--help"]})(made)
+
+    return make
+
+
+def perform(name: str, run: Callable[..., int], options: dict[str, Any]) -> int:
+    """Runs a job; the exit code."""
+    paths = [*options.pop("inputs"), *options.pop("files")]
+    if not paths:
+        raise UsageError("no input given; name captures, a folder or a URI with --input")
+    by = tuple(word.strip() for word in (options.pop("by", None) or "").split(",") if word.strip())
+    given = Given(
+        paths, options.pop("output"), options.pop("form"), options.pop("only") or None, by, options.pop("strict"),
+        options.pop("split_bytes"), options.pop("partitions"), options.pop("ship"),
+        analyzer_options(options.pop("decode_as"), options.pop("not_kafka")),
+    )  # fmt: skip
+    master = options.pop("master")
+    bar = {"spark.ui.showConsoleProgress": "true"} if sys.stderr.isatty() else {}
+    spark = session(f"kcap {name}", **({"spark.master": master} if master else {}), **bar)
+    try:
+        return carried_out(spark, run, given, options)
+    finally:
+        spark.stop()
+
+
+def carried_out(spark: "SparkSession", run: Callable[..., int], given: Given, options: dict[str, Any]) -> int:
+    """Runs a job in a session; the exit code."""
+    spark.conf.set("spark.sql.session.timeZone", "UTC")
+    start = time.monotonic()
+    source = given.open(spark)
+    code = run(spark, source, given, **options)
+    tell(f"done after {time.monotonic() - start:.1f} s")
+    failed: list[tuple[str, CaptureError]] = source.scanned.failed if isinstance(source, SparkCapture) else []
+    for _, error in failed:
+        tell(f"left out: {error}")
+    return code or (UNREADABLE if failed else 0)
+
+
+def tell(message: str) -> None:
+    """One line on stderr."""
+    print(f"kcap: {message}", file=sys.stderr, flush=True)
+
+
+def main(command: click.Command, arguments: Sequence[str] | None = None) -> int:
+    """Runs a job from the command line; its exit code."""
+    try:
+        code: int = command.main(
+            list(sys.argv[1:] if arguments is None else arguments), prog_name=command.name, standalone_mode=False
+        )
+    except click.exceptions.Exit as stop:
+        return stop.exit_code
+    except click.ClickException as error:
+        tell(error.format_message())
+        return error.exit_code
+    except KcapError as error:
+        tell(str(error))
+        return error.exit_code
+    except (KeyboardInterrupt, click.exceptions.Abort):
+        return INTERRUPTED
+    except Exception as error:  # noqa: BLE001 - Spark's own kinds of failure; all of them end the job
+        tell(cause(error))
+        return FAILED
+    return code
+
+
+def cause(error: Exception) -> str:
+    """The line of a failed task that says why, or the first of what Spark says."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    own = [line for line in lines if line.startswith("kcap.errors.")]
+    if own:
+        return own[-1].partition(": ")[2]
+    return f"Spark failed: {type(error).__name__}: {lines[0][:300] if lines else 'no reason given'}"

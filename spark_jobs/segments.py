@@ -1,0 +1,88 @@
+"""TCP segments of byte ranges as rows: what is below everything else, for whom rows of exchanges are too much.
+
+In: ranges that are proven, and the packets before each. Out: a row a segment, with the number and place of its packet. Law: the
+segments of all ranges are those of one reading of the files; IP fragments give none, since a range has not all of a datagram.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import pyarrow as pa
+
+from kcap.analyzer import endpoints
+from kcap.capture.ranges import Walk
+from kcap.capture.sharing import Task
+from kcap.capture.source import unwrap
+from kcap.model import SegmentBatch
+from kcap.net.shares import ShareParser
+from spark_jobs.files import Files
+
+KINDS: Final[dict[str, pa.DataType]] = {
+    "capture": pa.string(), "packet": pa.int64(), "position": pa.int64(), "time_ns": pa.int64(),
+    "source_ip": pa.string(), "source_port": pa.int32(), "destination_ip": pa.string(), "destination_port": pa.int32(),
+    "seq": pa.int64(), "ack": pa.int64(), "flags": pa.int16(), "window": pa.int32(), "captured": pa.int32(),
+    "length": pa.int32(),
+}  # fmt: skip
+SEGMENTS: Final = pa.schema([pa.field(name, kind) for name, kind in KINDS.items()])
+"""Columns of the table `segments`: `position` is where the packet's record begins, `window` -1 where it was cut off; of
+`length` payload bytes `captured` are there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Proven:
+    """A range that begins where a record does, and the packets of its file before it."""
+
+    task: Task
+    packets: int
+
+
+def opened(files: Files, task: Task) -> Walk:
+    """A range about to be read."""
+    part = task.part
+    read = files.reading(part.file, part.start, task.file.size or 0)
+    if task.size is None:
+        read = unwrap(read, lambda _detail, _position: None)[1]
+    return Walk(part, read, task.file, task.size, task.jit_after)
+
+
+def segments_of(files: Files, proven: Proven) -> Iterator[pa.RecordBatch]:
+    """The rows of a range."""
+    walk = opened(files, proven.task)
+    parser = ShareParser(walk.report, 1)
+    for batch, _ in walk.batches():
+        found = parser.split(batch)[1]
+        segments = found if isinstance(found, SegmentBatch) else found.all()
+        if len(segments):
+            yield rows_of(segments, proven.task.file.name, proven.packets)
+
+
+def rows_of(segments: SegmentBatch, capture: str, packets: int) -> pa.RecordBatch:
+    """Segments as rows."""
+    ends = [endpoints(flow) for flow in segments.flow]
+    columns: dict[str, Sequence[Any]] = {
+        "capture": [capture] * len(ends),
+        "packet": [number + packets for number in segments.packet],
+        "source_ip": [end[0] for end in ends],
+        "source_port": [end[1] for end in ends],
+        "destination_ip": [end[2] for end in ends],
+        "destination_port": [end[3] for end in ends],
+    }
+    arrays = [pa.array(columns.get(name) or getattr(segments, name), kind) for name, kind in KINDS.items()]
+    return pa.RecordBatch.from_arrays(arrays, schema=SEGMENTS)
+
+
+@dataclass(frozen=True, slots=True)
+class Segments:
+    """The rows of some ranges, by number."""
+
+    paths: Sequence[str]
+    proven: Sequence[Proven]
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Numbers of ranges in, rows out."""
+        files = Files(self.paths)
+        for batch in batches:
+            numbers: list[Any] = batch.column(0).to_pylist()
+            for number in numbers:
+                yield from segments_of(files, self.proven[number])

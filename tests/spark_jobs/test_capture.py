@@ -1,0 +1,115 @@
+"""Tables of captures on Spark: the rows of the command line, whatever the cuts and the shares."""
+
+import gzip
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import kcap
+from kcap.columns import TABLES
+from kcap.errors import CaptureError, UsageError
+from spark_jobs.capture import open_capture, read_capture
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
+ROTATED = ("rotated.pcap2", "rotated.pcap", "rotated.pcap1")
+
+
+def told(table: Any) -> list[str]:
+    return sorted(map(repr, table.to_pylist()))
+
+
+def test_every_table_has_the_rows_of_one_process(spark: Any, pcaps: Path) -> None:
+    """Law: `read_capture(..., table)` is `kcap rows --table TABLE`, for all tables of one scan."""
+    paths = [str(pcaps / "node-platformatic.pcap")]
+    capture = open_capture(spark, paths, 20_000, 3)
+    for table in TABLES:
+        wanted = kcap.open(*paths).table(table).to_arrow()
+        found = capture.table(table).toArrow()
+        assert found.column_names == wanted.column_names
+        assert told(found) == told(wanted), table
+
+
+@pytest.mark.parametrize(("split", "partitions"), [(4096, 64), (65_536, 1)])
+def test_a_rotated_set(split: int, partitions: int, spark: Any, pcaps: Path) -> None:
+    paths = [str(pcaps / name) for name in ROTATED]
+    found = read_capture(spark, paths, split_bytes=split, partitions=partitions)
+    assert told(found.toArrow()) == told(kcap.open(*paths).exchanges().to_arrow())
+
+
+def test_packets_may_travel(spark: Any, pcaps: Path) -> None:
+    path = str(pcaps / "pipelined.pcap")
+    found = read_capture(spark, path, split_bytes=30_000, partitions=2, ship="packets")
+    assert told(found.toArrow()) == told(kcap.open(path).exchanges().to_arrow())
+
+
+def test_a_compressed_file_is_one_range(spark: Any, pcaps: Path, tmp_path: Path) -> None:
+    path = tmp_path / "a.pcap.gz"
+    with gzip.open(path, "wb") as file:
+        file.write((pcaps / "pipelined.pcap").read_bytes())
+    found = read_capture(spark, str(path), split_bytes=5000, partitions=2)
+    assert told(found.toArrow()) == told(kcap.open(path).exchanges().to_arrow())
+
+
+@pytest.mark.parametrize(
+    "only",
+    [
+        "api == Fetch and latency > 1ms",
+        "topics contains 'o'",
+        "request.max_wait_ms > 0 or version_verdict == ok",
+        "frame.number == 20",
+    ],
+)
+def test_a_filter_lets_the_same_rows_pass(only: str, spark: Any, pcaps: Path) -> None:
+    """Filters on columns, on what the whole capture knows, and into bodies."""
+    path = str(pcaps / "node-platformatic.pcap")
+    wanted = kcap.open(path).filter(only).exchanges(["connection", "exchange", "topics"]).to_arrow()
+    assert 0 < wanted.num_rows < 37
+    found = read_capture(spark, path, split_bytes=9000, only=only, columns=["connection", "exchange", "topics"])
+    assert told(found.toArrow()) == told(wanted)
+
+
+def test_a_corrupt_file_among_good_ones(spark: Any, pcaps: Path, tmp_path: Path) -> None:
+    """It is left out and stands in `weirds`; with `strict` it is an error. An empty file is no capture."""
+    good, bad, empty = tmp_path / "good.pcap", tmp_path / "bad.pcap", tmp_path / "empty.pcap"
+    shutil.copy(pcaps / "pipelined.pcap", good)
+    bad.write_bytes(b"no capture at all, but text")
+    empty.write_bytes(b"")
+    paths = [str(good), str(bad), str(empty)]
+    capture = open_capture(spark, paths, 20_000, 2)
+    assert [Path(path).name for path, _ in capture.scanned.failed] == ["bad.pcap", "empty.pcap"]
+    assert told(capture.table("exchanges").toArrow()) == told(kcap.open(*paths).exchanges().to_arrow())
+    assert "file_unreadable" in {row["kind"] for row in capture.table("weirds").collect()}
+    with pytest.raises(CaptureError, match="2 files"):
+        open_capture(spark, paths, strict=True)
+    with pytest.raises(CaptureError, match="no capture"):
+        open_capture(spark, [str(bad)])
+
+
+def test_a_file_that_grows_is_what_it_was_at_the_start(spark: Any, pcaps: Path, tmp_path: Path) -> None:
+    """Bytes that come later are of a later job; a file that was cut meanwhile is an error, never a short answer."""
+    data, path = (pcaps / "pipelined.pcap").read_bytes(), tmp_path / "growing.pcap"
+    path.write_bytes(data)
+    wanted = told(kcap.open(path).exchanges(["connection", "exchange", "response_bytes"]).to_arrow())
+    capture = open_capture(spark, str(path), 20_000, 2)
+    with path.open("ab") as file:
+        file.write(data[24:])
+    assert told(capture.table("exchanges", ["connection", "exchange", "response_bytes"]).toArrow()) == wanted
+    path.write_bytes(data[: len(data) // 2])
+    with pytest.raises(Exception, match="it was longer when it was read first"):
+        capture.table("exchanges", ["connection"]).toArrow()
+
+
+def test_what_cannot_be_is_said(spark: Any, pcaps: Path) -> None:
+    path = str(pcaps / "pipelined.pcap")
+    with pytest.raises(UsageError, match="no table is called"):
+        read_capture(spark, path, "exchange")
+    with pytest.raises(UsageError, match="has no column"):
+        read_capture(spark, path, columns=["latency"])
+    with pytest.raises(UsageError, match="a filter is about exchanges"):
+        read_capture(spark, path, "connections", only="api == Fetch")
+    with pytest.raises(UsageError, match="split_bytes is 0"):
+        read_capture(spark, path, split_bytes=0)
+    with pytest.raises(CaptureError, match="no such file"):
+        read_capture(spark, "missing.pcap")

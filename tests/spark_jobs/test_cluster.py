@@ -1,0 +1,129 @@
+"""A standalone cluster of a master and two workers, whose executors have not installed kcap."""
+
+import json
+import os
+import re
+import socket
+import subprocess
+import sys
+import time
+import venv
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+import kcap
+from spark_jobs.pack import pack
+from spark_jobs.sessions import ensure_java
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
+ROOT = Path(__file__).resolve().parent.parent.parent
+ROTATED = ("rotated.pcap", "rotated.pcap1", "rotated.pcap2")
+PROGRAM = """
+import sys
+import pyarrow
+from pyspark.sql import SparkSession
+import spark_jobs
+
+spark = spark_jobs.session("cluster")
+frame = spark_jobs.read_capture(spark, sys.argv[1:], split_bytes=20000, partitions=4)
+import json
+rows = sorted(map(repr, frame.toArrow().to_pylist()))
+def who(batches):
+    import importlib.util, os, kcap
+    for batch in batches:
+        yield pyarrow.RecordBatch.from_pydict({"who": [
+            f"{os.getppid()} {kcap.__file__} {importlib.util.find_spec('numba') is None}"] * batch.num_rows})
+told = {row.who for row in spark.range(0, 8, 1, 8).mapInArrow(who, "who string").collect()}
+print(json.dumps({"rows": rows, "master": spark.sparkContext.master, "told": sorted(told),
+                  "executors": spark.sparkContext._jsc.sc().getExecutorMemoryStatus().size() - 1}))
+"""
+
+
+def free_port() -> int:
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        port: int = sock.getsockname()[1]
+        return port
+
+
+def bare_python(folder: Path) -> Path:
+    """A Python that has numpy and pyarrow, and no other package."""
+    venv.create(folder, with_pip=False, symlinks=True)
+    (site,) = folder.glob("lib/python*/site-packages")
+    for name in ("numpy", "pyarrow"):
+        found = find_spec(name)
+        assert found is not None
+        assert found.origin is not None
+        origin = Path(found.origin).parent
+        for part in (origin, origin.with_name(f"{origin.name}.libs")):
+            if part.exists():
+                (site / part.name).symlink_to(part)
+    return folder / "bin" / "python"
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The master's URL."""
+    pyspark = pytest.importorskip("pyspark")
+    ensure_java()
+    home, folder, port = Path(pyspark.__file__).parent, tmp_path_factory.mktemp("cluster"), free_port()
+    environment = os.environ | {"SPARK_LOCAL_IP": "127.0.0.1", "SPARK_HOME": str(home), "SPARK_LOG_DIR": str(folder)}
+    master = f"spark://127.0.0.1:{port}"
+    start, children = [str(home / "bin" / "spark-class"), "org.apache.spark.deploy"], []
+
+    def run(*arguments: str) -> Path:
+        log = folder / f"{len(children)}.log"
+        with log.open("w") as sink:
+            children.append(subprocess.Popen([start[0], *arguments], env=environment, stdout=sink, stderr=sink, cwd=folder))
+        return log
+
+    def wait(log: Path, pattern: str) -> None:
+        for _ in range(600):
+            if re.search(pattern, log.read_text()):
+                return
+            time.sleep(0.1)
+        raise AssertionError(log.read_text())
+
+    try:
+        wait(run(f"{start[1]}.master.Master", "--host", "127.0.0.1", "--port", str(port), "--webui-port", "0"), "ALIVE")
+        for number in range(2):
+            work = folder / f"work{number}"
+            log = run(
+                f"{start[1]}.worker.Worker", "--host", "127.0.0.1", "--cores", "1", "--memory", "1g", "--webui-port", "0",
+                "--work-dir", str(work), master,
+            )  # fmt: skip
+            wait(log, "registered with master")
+        yield master
+    finally:
+        for child in children:
+            child.terminate()
+        for child in children:
+            child.wait(30)
+
+
+def test_executors_that_were_sent_kcap(cluster: str, tmp_path: Path, pcaps: Path) -> None:
+    """`spark-submit --py-files kcap.zip`: two executors with numpy and pyarrow alone give the rows of one process."""
+    archive, program = tmp_path / "kcap.zip", tmp_path / "program.py"
+    assert pack(str(archive)) > 200
+    program.write_text(PROGRAM, encoding="utf-8")
+    paths = [str(pcaps / name) for name in ROTATED]
+    python = bare_python(tmp_path / "bare")
+    environment = os.environ | {"SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_DRIVER_PYTHON": sys.executable}
+    done = subprocess.run(
+        [
+            str(Path(sys.executable).parent / "spark-submit"), "--master", cluster, "--py-files", str(archive),
+            "--conf", f"spark.pyspark.python={python}", "--conf", f"spark.pyspark.driver.python={sys.executable}",
+            "--conf", "spark.driver.host=127.0.0.1", "--conf", "spark.executor.memory=512m", "--conf", "spark.ui.enabled=false",
+            "--conf", "spark.sql.session.timeZone=UTC", str(program), *paths,
+        ],
+        cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-3000:]
+    said = json.loads(done.stdout.splitlines()[-1])
+    assert said["master"] == cluster
+    assert said["executors"] == 2
+    assert all("kcap.zip" in one and one.endswith("True") for one in said["told"]), said["told"]
+    assert said["rows"] == sorted(map(repr, kcap.open(*paths).exchanges().to_arrow().to_pylist()))

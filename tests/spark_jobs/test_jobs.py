@@ -1,0 +1,182 @@
+"""The jobs, as people start them: tables, results, exit codes."""
+
+import json
+import os
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from pyarrow import parquet
+
+import kcap
+from kcap.analyzer import Options
+from kcap.cli.main import main as command_line
+from kcap.errors import UsageError
+from kcap.reports.shape import Asked
+from spark_jobs import ingest
+from spark_jobs.capture import open_capture
+from spark_jobs.job import Given, carried_out, cause, main, size_of
+from spark_jobs.reports import Saved, run_report
+from spark_jobs.result import bytes_of, form_of
+from spark_jobs.versions import versions
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+JOBS = ("ingest", "latency", "throttle", "versions", "errors", "topics", "digest")
+REPORTS = ("latency", "throttle", "errors", "topics", "clients", "slow")
+
+
+def on_spark(test: Any) -> Any:
+    """Marks a test that starts a JVM."""
+    return pytest.mark.spark(pytest.mark.slow(pytest.mark.filterwarnings("ignore")(test)))
+
+
+def command_of(name: str) -> Any:
+    module = import_module(f"spark_jobs.{name}")
+    return getattr(module, "command", module.run)
+
+
+@pytest.mark.parametrize("name", JOBS)
+def test_every_job_says_what_it_takes(name: str) -> None:
+    said = CliRunner().invoke(command_of(name), ["--help"])
+    assert said.exit_code == 0
+    for option in ("--input", "--output", "--filter", "--strict", "--split-bytes", "--partitions"):
+        assert option in said.output
+
+
+def test_what_was_typed_wrong_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    """Before a JVM starts."""
+    assert main(command_of("latency"), []) == 2
+    assert main(command_of("latency"), ["--split-bytes", "much"]) == 2
+    assert main(command_of("versions"), ["--no-such-option"]) == 2
+    said = capsys.readouterr().err.splitlines()
+    assert len(said) == 3
+    assert said[0] == "kcap: no input given; name captures, a folder or a URI with --input"
+    assert all(line.startswith("kcap: ") for line in said)
+
+
+@pytest.mark.parametrize(("text", "size"), [("64k", 65_536), ("128M", 128 << 20), ("1000", 1000), (None, None)])
+def test_sizes(text: str | None, size: int | None) -> None:
+    assert size_of(None, None, text) == size  # type: ignore[arg-type]
+
+
+def test_a_failed_task_says_why() -> None:
+    """Of Spark's hundred lines the one that kcap said."""
+    trace = (
+        "Job aborted due to stage failure\n  File x\nkcap.errors.CaptureError: a.pcap: input/output error\n\n\tat org.apache"
+    )
+    assert cause(Exception(trace)) == "a.pcap: input/output error"
+    assert cause(ValueError("one\ntwo")) == "Spark failed: ValueError: one"
+
+
+def test_results_for_machines() -> None:
+    """JSON is the whole report, CSV and Parquet its rows; what is nested is JSON there."""
+    result = {
+        "report": "latency",
+        "captures": ["a"],
+        "rows": [{"api": "Fetch", "count": 2, "more": {"a": 1}, "histogram": [1, 2]}],
+    }
+    assert json.loads(bytes_of(result, "json")) == result
+    assert bytes_of(result, "csv").startswith(b"api,count")
+    import pyarrow as pa
+
+    (row,) = parquet.read_table(pa.BufferReader(bytes_of(result, "parquet"))).to_pylist()
+    assert row == {"api": "Fetch", "count": 2, "more": '{"a": 1}', "histogram": [1, 2]}
+    assert [form_of(name, None) for name in ("a.json", "a.csv", "a.parquet", "a")] == ["json", "csv", "parquet", "json"]
+
+
+def told(arguments: list[str], tmp_path: Path) -> Any:
+    """What kcap's own command says, as JSON."""
+    out = tmp_path / "cli.json"
+    assert command_line([*arguments, "--format", "json", "-o", str(out)]) == 0
+    return json.loads(out.read_text(encoding="utf-8"))
+
+
+@on_spark
+def test_reports_are_those_of_the_command_line(spark: Any, pcaps: Path, tmp_path: Path) -> None:
+    """Law: each report on Spark says what `kcap REPORT --format json` says, with a filter and a grouping too."""
+    paths = [str(pcaps / "quota-3.9.pcap"), str(pcaps / "broker-paused.pcap")]
+    capture = open_capture(spark, paths, 30_000, 3)
+    for name in REPORTS:
+        assert run_report(capture, name, Asked()) == told([name, *paths], tmp_path), name
+    only = "api == Produce or error != NONE"
+    grouped = run_report(capture, "latency", Asked(("client_id", "topic")), only)
+    assert grouped == told(["latency", *paths, "--by", "client_id,topic", "-Y", only], tmp_path)
+    assert versions(capture) == told(["versions", *paths], tmp_path)
+    with pytest.raises(UsageError):
+        run_report(capture, "slow", Asked(("api",)))
+
+
+@on_spark
+def test_ingest_and_what_comes_after_it(spark: Any, tmp_path: Path, pcaps: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """All tables in folders by date, hour and broker; the same input again changes nothing; reports read what was saved."""
+    out, path = tmp_path / "lake", str(pcaps / "quota-3.9.pcap")
+    plain: dict[str, Any] = {
+        "output": str(out), "form": None, "only": None, "by": (), "strict": False, "split_bytes": 20_000, "partitions": 2,
+        "ship": "auto", "options": Options(),
+    }  # fmt: skip
+    bad = tmp_path / "bad.pcap"
+    bad.write_bytes(b"not a capture")
+    for _ in range(2):
+        given = Given([path, str(bad)], **plain)
+        assert carried_out(spark, ingest.run, given, {"records": True, "name": "one"}) == 3
+        assert f"left out: {bad}: no capture" in capsys.readouterr().err
+    facts = json.loads((out / "_sets" / "one.json").read_text())
+    capture = kcap.open(path)
+    for table, rows in facts["rows"].items():
+        if table in ("captures", "weirds"):
+            continue
+        assert rows == capture.table(table).to_arrow().num_rows, table
+        found = parquet.read_table(out / table)
+        assert found.num_rows == rows, table
+    found = parquet.read_table(out / "exchanges")
+    assert {"set", "date", "hour", "broker"} <= set(found.column_names)
+    assert found.schema.field("time").type.unit == "us"
+    assert len(list((out / "exchanges").rglob("*.parquet"))) <= 4
+    saved = Saved(spark, str(out))
+    assert run_report(saved, "latency", Asked())["rows"] == told(["latency", path], tmp_path)["rows"]
+    with pytest.raises(UsageError, match="is what ingest wrote"):
+        carried_out(spark, ingest.run, Given([str(out)], **plain), {"records": False, "name": None})
+
+
+@on_spark
+def test_a_killed_worker_is_made_good(pcaps: Path, tmp_path: Path) -> None:
+    """A Python worker that dies in mid-job: its task runs again, and the rows are right."""
+    program = tmp_path / "killed.py"
+    path, lock = str(pcaps / "pipelined.pcap"), str(tmp_path / "killed")
+    program.write_text(
+        "import os, sys, spark_jobs, kcap\n"
+        "from spark_jobs import work\n"
+        "from spark_jobs.scan import Scan\n"
+        "spark = spark_jobs.session('killed', **{'spark.master': 'local[2,4]'})\n"
+        "real = work.Reduce.__call__\n"
+        f"lock = {lock!r}\n"
+        "def dying(self, batches):\n"
+        "    for at, made in enumerate(real(self, batches)):\n"
+        "        if not os.path.exists(lock):\n"
+        "            open(lock, 'w').close()\n"
+        "            os._exit(9)\n"
+        "        yield made\n"
+        "class Dying(work.Reduce):\n"
+        "    __call__ = dying\n"
+        "import spark_jobs.scan\n"
+        "spark_jobs.scan.Reduce = Dying\n"
+        f"frame = spark_jobs.read_capture(spark, {path!r}, split_bytes=20000, partitions=3)\n"
+        "print(frame.count(), os.path.exists(lock))\n",
+        encoding="utf-8",
+    )
+    done = subprocess.run(
+        [sys.executable, str(program)], cwd=ROOT, env=os.environ | {"PYTHONPATH": str(ROOT)}, capture_output=True, text=True,
+        timeout=300, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert done.stdout.split() == [str(kcap.open(path).exchanges().to_arrow().num_rows), "True"]
+
+
+def test_jobs_stand_alone(tmp_path: Path) -> None:
+    """`spark-submit spark_jobs/X.py` puts the folder of the script first: its modules hide none of the standard library."""
+    names = {path.stem for path in (ROOT / "spark_jobs").glob("*.py")}
+    assert not names & set(sys.stdlib_module_names)
