@@ -1,0 +1,152 @@
+"""How fast the terminal UI is on a large capture, and how much memory it takes.
+
+    python benchmarks/tui.py CAPTURE [--rows 5000000]
+
+First rows: from the start of the reading process to rows that can be painted. Then a list of so many rows, made by repeating
+those of CAPTURE in a spill of their own: filter, sort, the page that a key needs, while another process reads. CPU times are of
+this process; memory is anonymous (RssAnon of /proc/self/status), mapped pages of the spill apart.
+"""
+
+import argparse
+import asyncio
+import os
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from kcap.table.lean import load_arrow  # noqa: E402
+
+load_arrow()
+
+from kcap.filter.parse import parse  # noqa: E402
+from kcap.tui.app import KcapApp  # noqa: E402
+from kcap.tui.book import SCHEMA, Book, read_whole  # noqa: E402
+from kcap.tui.child import Order  # noqa: E402
+from kcap.tui.rows import Rows  # noqa: E402
+from kcap.tui.spill import Pages, Spill  # noqa: E402
+from kcap.tui.view import View  # noqa: E402
+
+FILTERS = ("api == Fetch && latency > 5ms", "error != NONE", 'client_id contains "a" && topic matches "o"', "tcp.port == 9092")
+SORTS = ("latency", "time", "client", "request_bytes", "about")
+
+
+def anonymous_mb() -> float:
+    """Memory of this process that no file stands behind."""
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith("RssAnon:"):
+            return int(line.split()[1]) / 1024
+    return float("nan")
+
+
+def timed(work: Callable[[], Any], times: int = 3) -> tuple[float, float]:
+    """Lowest wall and CPU seconds of some goes."""
+    walls, cpus = [], []
+    for _ in range(times):
+        wall, cpu = time.perf_counter(), time.process_time()
+        work()
+        walls.append(time.perf_counter() - wall)
+        cpus.append(time.process_time() - cpu)
+    return min(walls), min(cpus)
+
+
+def first_rows(path: str) -> float:
+    """Seconds from the start of the reading process to the first rows that can be shown."""
+    began = time.perf_counter()
+    with Book(Order([path])) as book:
+        view = View(book)
+        while not book.look() or not book.rows:
+            time.sleep(0.005)
+        view.install(view.arrange())
+        view.page(0, 40, [head for head, _ in view.heads(160)])
+        return time.perf_counter() - began
+
+
+class Repeated(Book):
+    """A book whose rows are another's, again and again, as if they had been read."""
+
+    def __init__(self, order: Order, rows: Rows) -> None:
+        super().__init__(order)
+        self._repeated = rows
+
+    def look(self) -> bool:
+        """Everything is there, while the process reads on."""
+        super().look()
+        self._rows = self._repeated
+        return False
+
+
+def many(source: Book, count: int, folder: str) -> Rows:
+    """So many rows in a spill."""
+    spill, pages = Spill(folder, "exchanges", SCHEMA), Pages(folder, "exchanges")
+    batches = source.snapshot().batches
+    at = 0
+    while spill.rows < count:
+        batch = batches[at % len(batches)]
+        spill.write(batch.slice(0, min(batch.num_rows, count - spill.rows)))
+        at += 1
+    pages.follow(spill.close())
+    return Rows(list(pages.main), SCHEMA)
+
+
+async def keys(book: Book) -> list[float]:
+    """Milliseconds from a key to the painted list, as the app does it."""
+    app = KcapApp(book)
+    taken: list[float] = []
+    async with app.run_test(size=(160, 50)) as pilot:
+        while app.view.due or app.browser._arranging or not len(app.view):
+            await pilot.pause(0.05)
+        listed = app.browser.listed
+        for number in range(60):
+            began = time.perf_counter()
+            (listed.action_page if number % 3 else listed.action_move)(1 if number % 2 else 7)
+            for line in range(listed.size.height):
+                listed.render_line(line)
+            taken.append(1000 * (time.perf_counter() - began))
+            await pilot.pause(0.01)
+    return taken
+
+
+def main() -> None:
+    """Measures, and prints."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("capture")
+    parser.add_argument("--rows", type=int, default=5_000_000)
+    parser.add_argument("--source", help="a smaller capture whose rows are repeated", default=None)
+    given = parser.parse_args()
+    print(f"first rows           {min(first_rows(given.capture) for _ in range(3)):6.2f} s")
+    with (
+        read_whole(given.source or given.capture) as source,
+        tempfile.TemporaryDirectory(dir=os.environ.get("TMPDIR")) as folder,
+    ):
+        rows = many(source, given.rows, folder)
+        print(f"rows                 {len(rows):,}; {anonymous_mb():.0f} MB anonymous")
+        for text in FILTERS:
+            tree = parse(text)
+            assert tree is not None
+            wall, cpu = timed(lambda tree=tree: rows.passing(tree))  # type: ignore[misc]
+            print(f"filter               {wall:6.2f} s  {cpu:6.2f} s CPU  {text}")
+        book = Repeated(Order([given.capture]), rows)
+        book.look()
+        view = View(book)
+        for name in SORTS:
+            view.sort, view.descending = name, True
+            wall, cpu = timed(view.arrange, 2)
+            print(f"sort                 {wall:6.2f} s  {cpu:6.2f} s CPU  {name}")
+        print(f"                     {anonymous_mb():.0f} MB anonymous")
+        taken = sorted(asyncio.run(keys(book)))
+        high = taken[int(len(taken) * 0.95)]
+        print(f"key to repaint       {statistics.median(taken):6.1f} ms median, {high:.1f} ms p95, {taken[-1]:.1f} ms worst"
+              f" ({'reading goes on' if not book.heard.over else 'reading was over'})")  # fmt: skip
+        print(f"                     {anonymous_mb():.0f} MB anonymous")
+        book.close()
+
+
+if __name__ == "__main__":
+    main()

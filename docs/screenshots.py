@@ -1,0 +1,101 @@
+"""Makes the pictures in docs/pictures: the terminal UI on captures of pcaps/, as it draws itself.
+
+usage: python docs/screenshots.py [--check] [NAME...]     (--check: exit 1 where a picture is not what kcap shows)
+"""
+
+import asyncio
+import os
+import re
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+PICTURES = ROOT / "docs" / "pictures"
+SIZE = (120, 34)
+LARGEST = 200_000
+"""Bytes of a picture."""
+PATIENCE = 400
+"""Looks at a screen, 50 ms apart, before it is given up."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """A capture and the keys that lead to something worth a look."""
+
+    capture: str
+    keys: tuple[str, ...]
+    shows: str
+    """A text that is on the screen when it is complete."""
+
+
+SCENES = {
+    "list": Scene("java-transactions.pcap", tuple(["down"] * 9), "Produce v13"),
+    "ladder": Scene("java-transactions.pcap", ("L", "b", *["down"] * 14), "where the time went"),
+    "statistics": Scene("java-transactions.pcap", ("S", "tab", "down"), "answers over time"),
+    "versions": Scene("old-java-new-broker.pcap", ("V",), "library:"),
+    "throttling": Scene("quota-3.9.pcap", ("T",), "where the time was spent"),
+    "health": Scene("raw-frames.pcap", ("H", "2"), "correlation_reused"),
+}
+"""Name -> what is drawn."""
+FONTS = re.compile(r"\s*@font-face \{.*?\}", re.DOTALL)
+
+
+def plain(svg: str) -> str:
+    """A picture that loads nothing from anywhere: without the addresses of fonts."""
+    return FONTS.sub("", svg)
+
+
+async def drawn(name: str) -> str:
+    """A scene as SVG. Raises RuntimeError where the screen never shows what it should."""
+    from kcap.tui.app import KcapApp
+    from kcap.tui.child import Order
+
+    scene = SCENES[name]
+    app = KcapApp(Order((str(ROOT / "pcaps" / scene.capture),)))
+
+    def text() -> str:
+        strips = app.screen._compositor.render_strips()
+        return "\n".join("".join(segment.text for segment in strip) for strip in strips)
+
+    async with app.run_test(size=SIZE) as pilot:
+        for _ in range(PATIENCE):
+            await pilot.pause(0.05)
+            if app.book.done:
+                break
+        await pilot.pause(0.5)
+        for key in scene.keys:
+            await pilot.press(key)
+            await pilot.pause(0.3)
+        for _ in range(PATIENCE):
+            await pilot.pause(0.05)
+            if scene.shows in text():
+                break
+        else:
+            raise RuntimeError(f"{name}: {scene.shows!r} is not on the screen:\n{text()}")
+        await pilot.pause(1.0)
+        return plain(app.export_screenshot(title=f"kcap {scene.capture}"))
+
+
+def main() -> None:
+    """Makes or checks."""
+    names = [name for name in sys.argv[1:] if name in SCENES] or list(SCENES)
+    check, stale = "--check" in sys.argv[1:], []
+    PICTURES.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory() as scratch:
+        os.environ |= {"XDG_CONFIG_HOME": scratch, "XDG_CACHE_HOME": scratch, "XDG_STATE_HOME": scratch}
+        for name in names:
+            path, svg = PICTURES / f"{name}.svg", asyncio.run(drawn(name))
+            if len(svg.encode()) > LARGEST:
+                sys.exit(f"{name} takes {len(svg.encode()):,} bytes")
+            old = path.read_text(encoding="utf-8") if path.exists() else ""
+            stale += [name] if svg != old else []
+            if not check:
+                path.write_text(svg, encoding="utf-8")
+    if check and stale:
+        sys.exit(f"not what kcap shows: {', '.join(stale)}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,222 @@
+"""The program on the screen: a book, the main screen, the views, what they share.
+
+In: captures. Out: an application. Law: a view that fails is left, the rest goes on; whatever happens, the reading process ends
+with this one.
+"""
+
+from collections.abc import Sequence
+from typing import Any, ClassVar, Final
+
+from textual._context import active_message_pump
+from textual.actions import ActionParseResult
+from textual.app import App
+from textual.binding import Binding, BindingType
+from textual.dom import DOMNode
+from textual.screen import Screen
+from textual.widget import Widget
+
+from kcap.errors import UsageError
+from kcap.table.grid import clean
+from kcap.tui.book import Book
+from kcap.tui.browser import Browser
+from kcap.tui.child import Order
+from kcap.tui.config import read_config, write_config
+from kcap.tui.menu import Prompt
+from kcap.tui.rules import rules_of
+from kcap.tui.status import Pulse
+from kcap.tui.view import View
+from kcap.tui.views import VIEWS, load
+
+SAMPLE_BATCHES: Final = 4
+SAMPLE_VALUES: Final = 200
+
+
+class KcapApp(App[None]):
+    """The app."""
+
+    TITLE = "kcap"
+    ENABLE_COMMAND_PALETTE = True
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("f1,question_mark", "help", "Help", key_display="F1"),
+        Binding("ctrl+q", "quit", "Quit", show=False, priority=True),
+    ]
+
+    def __init__(self, given: Order | Book, stdin: int | None = None, *, only: str = "", show_secrets: bool = False) -> None:
+        super().__init__()
+        self.look, self.wrong = read_config()
+        self.show_secrets = show_secrets
+        self.book = given if isinstance(given, Book) else Book(given, stdin)
+        self._own = not isinstance(given, Book)
+        self.book.narrow(only)
+        rules, wrong = rules_of(self.look.rules)
+        self.wrong += wrong
+        self.view = View(self.book, rules=rules)
+        self.look.give(self.view)
+        self.pulse = Pulse()
+        self.failures: list[Exception] = []
+        """Of views."""
+        self.browser = Browser(self.view)
+
+    def on_mount(self) -> None:
+        """Shows the list; loads what will be needed."""
+        if self.look.theme in self.available_themes:
+            self.theme = self.look.theme
+        self.push_screen(self.browser)
+        self.call_after_refresh(lambda: self.browser.bar.force(self.book.filter_text))
+        self.run_worker(_warm, thread=True, group="warm", exit_on_error=False)
+        for line in self.wrong:
+            self.notify(clean(line), title="settings", severity="warning", timeout=10, markup=False)
+
+    def on_unmount(self) -> None:
+        """Ends reading; a book that was given is its giver's to close."""
+        if self._own:
+            self.book.close()
+
+    async def run_action(
+        self, action: "str | ActionParseResult", default_namespace: DOMNode | None = None, namespaces: Any = None
+    ) -> bool:
+        """Runs what a key stands for; a view whose key fails is left."""
+        try:
+            return await super().run_action(action, default_namespace, namespaces)
+        except Exception as error:
+            if not self._leave(default_namespace, error):
+                raise
+            return True
+
+    def _handle_exception(self, error: Exception) -> None:
+        """A view or a window that fails is left; only the list and the app itself take the program with them."""
+        if not self._leave(active_message_pump.get(None), error):
+            super()._handle_exception(error)
+
+    def _leave(self, part: object, error: Exception) -> bool:
+        """Leaves the view that a part is of, and says so; whether it is one."""
+        screen = part if isinstance(part, Screen) else part.screen if isinstance(part, Widget) else None
+        if screen is None or screen is self.browser or self.browser not in self.screen_stack:
+            return False
+        self.failures.append(error)
+        what = clean(f"{type(error).__name__}: {error}")
+        self.call_later(self.notify, what, title="this view failed and was left", severity="error", markup=False, timeout=10)
+        self.call_later(self.to_list)
+        return True
+
+    # -- what views ask for -------------------------------------------------------------------------------------------
+    @property
+    def selected(self) -> tuple[str, int] | None:
+        """The exchange under the cursor."""
+        number, made = self.view.current, self.view.arranged
+        if number is None or made is None:
+            return None
+        row = made.rows.row(number)
+        return row["connection"], row["exchange"]
+
+    def narrow(self, text: str) -> None:
+        """Sets the display filter, adds to it where the text begins with `&& `, and shows the list."""
+        old = self.book.filter_text
+        if text.startswith("&& "):
+            text = text[3:]
+            if old and old != text:
+                text = f"{_inside(old)} && {_inside(text)}"
+        try:
+            self.book.narrow(text)
+        except UsageError as error:
+            self.notify(clean(str(error).splitlines()[0]), severity="error", markup=False)
+            return
+        self.to_list()
+        self.browser.bar.force(self.book.filter_text)
+        self.browser.rearrange()
+
+    def show_exchange(self, uid: str, number: int) -> None:
+        """Goes to an exchange in the list."""
+        self.to_list()
+        self.browser.show_exchange(uid, number)
+
+    def to_list(self) -> None:
+        """Leaves views and windows."""
+        while self.screen is not self.browser and len(self.screen_stack) > 2:
+            self.pop_screen()
+
+    def open_view(self, name: str) -> None:
+        """Opens a view; one that cannot be opened is told."""
+        try:
+            screen = load(name)()
+        except Exception as error:  # noqa: BLE001 - a view that fails must not take the session with it
+            self.notify(f"{VIEWS[name][1]} cannot be opened: {clean(str(error))}", severity="error", markup=False)
+            return
+        self.push_screen(screen)
+
+    def save_text(self, name: str, text: str) -> None:
+        """Asks for a file name, and writes."""
+
+        def done(path: str | None) -> None:
+            if path is not None:
+                self.write(path, text.encode())
+
+        self.push_screen(Prompt("Save as", name), done)
+
+    def write(self, path: str, data: bytes) -> None:
+        """Writes a file, and says so."""
+        import os
+
+        try:
+            with open(os.path.expanduser(path), "wb") as file:
+                file.write(data)
+        except OSError as error:
+            self.notify(f"{path}: {(error.strerror or str(error)).lower()}", severity="error", markup=False)
+        else:
+            self.notify(f"{path} was written", timeout=4, markup=False)
+
+    # -- what panes ask for -------------------------------------------------------------------------------------------
+    def values(self, column: str) -> Sequence[str]:
+        """Values of a column in the capture, the most frequent first, for who completes a filter."""
+        from collections import Counter
+
+        rows = self.book.snapshot()
+        found: Counter[str] = Counter()
+        for batch in list(rows.batches)[:SAMPLE_BATCHES]:
+            array: Any = batch.column(column)
+            for entry in array.to_pylist()[:20_000]:
+                found.update(
+                    map(str, filter(None, entry)) if isinstance(entry, list) else () if entry is None else [str(entry)]
+                )
+        return [value for value, _ in found.most_common(SAMPLE_VALUES)]
+
+    def connection(self, uid: str) -> dict[str, Any] | None:
+        """The row of a connection, once there is one."""
+        import pyarrow.compute as pc
+
+        compute: Any = pc
+        table: Any = self.book.table("connections")
+        if table is None:
+            return None
+        found = table.filter(compute.equal(table.column("connection"), uid)).to_pylist()
+        return found[0] if found else None
+
+    def keep(self) -> None:
+        """Remembers layout and columns."""
+        self.look.take(self.view)
+        self.look.theme = self.theme
+        write_config(self.look)
+
+    def watch_theme(self, theme: str) -> None:
+        """Another theme is remembered."""
+        if self.is_running and theme != self.look.theme and self.screen_stack:
+            self.keep()
+
+    def action_help(self) -> None:
+        """The keys that work here."""
+        from kcap.tui.help import help_of
+        from kcap.tui.menu import Reader
+
+        self.push_screen(Reader("Keys", help_of(self.screen, self.focused)))
+
+
+def _inside(text: str) -> str:
+    """A filter as part of another."""
+    return f"({text})" if "||" in text or " or " in text or "^^" in text else text
+
+
+def _warm() -> None:
+    """Loads what steps through large messages fast."""
+    from kcap.decode.projection import load_compiled
+
+    load_compiled()

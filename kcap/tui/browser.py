@@ -1,0 +1,422 @@
+"""The main screen: the list of exchanges, the tree of the one under the cursor, its bytes, the filter bar.
+
+In: a view of the app's book. Out: keys to actions. Law: reading, ordering and decoding go on beside the keys, never before
+them; what is shown is of the exchange under the cursor or says that it comes.
+"""
+
+import time
+from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Container
+from textual.widgets import Footer, Static
+from textual.worker import Worker, WorkerState
+
+from kcap.table.grid import clean
+from kcap.tui.completion import joined
+from kcap.tui.errands import Errands
+from kcap.tui.listing import TIME_FORMS
+from kcap.tui.menu import Choice, Menu
+from kcap.tui.panes.bar import FilterBar
+from kcap.tui.panes.bytes import Bytes
+from kcap.tui.panes.detail import Detail
+from kcap.tui.panes.exchange import ExchangePane, Opened
+from kcap.tui.panes.exchanges import ExchangeList
+from kcap.tui.panes.timeline import TimeStrip
+from kcap.tui.status import position, progress, trouble
+from kcap.tui.view import Arranged, View
+from kcap.tui.views import VIEWS
+
+if TYPE_CHECKING:
+    from kcap.tui.app import KcapApp
+
+LOOK_SECONDS: Final = 0.1
+SETTLE_SECONDS: Final = 0.04
+"""A cursor that moves on sooner opens nothing on its way."""
+PATIENCE: Final = 6
+"""Putting rows in order takes at most one part in so many of the time while reading goes on."""
+
+
+class Browser(Errands):
+    """The main screen."""
+
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (130, "-wide")]  # noqa: RUF012
+    VERTICAL_BREAKPOINTS = [(0, "-low"), (30, "-high")]  # noqa: RUF012
+    CSS_PATH = "browser.tcss"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("slash", "filter", "Filter", key_display="/", priority=True),
+        Binding("x", "timeline", "Latency over time", show=False),
+        Binding("v", "views", "Views"),
+        Binding("tab", "pane(1)", "Next pane", show=False),
+        Binding("shift+tab", "pane(-1)", "Pane before", show=False),
+        Binding("backslash", "zoom", "Zoom pane", show=False, key_display="\\"),
+        Binding("vertical_line", "layout", "Layout", show=False, key_display="|"),
+        Binding("b", "bytes", "Bytes"),
+        Binding("d", "detail", "Details", show=False),
+        Binding("plus", "share(5)", "Taller list", show=False),
+        Binding("minus", "share(-5)", "Shorter list", show=False),
+        Binding("t", "time", "Times", show=False),
+        Binding("left_square_bracket", "neighbor(-1)", "Before, of the connection", show=False, key_display="["),
+        Binding("right_square_bracket", "neighbor(1)", "Next of the connection", show=False, key_display="]"),
+        Binding("F", "follow", "Follow the end", show=False),
+        Binding("ctrl+s", "stop", "Stop reading", show=False),
+        Binding("escape", "back", "Back", show=False),
+        *(Binding(key, f"view('{name}')", title, show=False) for name, (key, title, _) in VIEWS.items()),
+        *(Binding(str(at), f"view('{name}')", VIEWS[name][1], show=False) for at, name in enumerate(VIEWS, 1)),
+        Binding("q", "app.quit", "Quit"),
+    ]
+
+    def __init__(self, view: View) -> None:
+        super().__init__()
+        self.view = view
+        self._reading: int | None = None
+        self._began = 0.0
+        self._cost = 0.0
+        self._arranging = False
+        self._wanted: tuple[str, int] | None = None
+
+    @property
+    def home(self) -> "KcapApp":
+        """The app."""
+        return cast("KcapApp", self.app)
+
+    def compose(self) -> ComposeResult:
+        """The parts."""
+        yield Static(id="title")
+        yield FilterBar(self.home.values, id="bar")
+        yield TimeStrip(self.view, id="timeline")
+        with Container(id="panes"):
+            yield ExchangeList(self.view, id="list")
+            yield ExchangePane(id="lower")
+        yield Static(id="status")
+        yield Footer()
+
+    def on_mount(self) -> None:
+        """Begins to look."""
+        self.lower.show_secrets = self.home.show_secrets
+        self.set_focus(self.listed)
+        self._lay()
+        self.look()
+        self.set_interval(LOOK_SECONDS, self.look)
+
+    # -- the parts ----------------------------------------------------------------------------------------------------
+    @property
+    def listed(self) -> ExchangeList:
+        """The list."""
+        return self.query_one(ExchangeList)
+
+    @property
+    def lower(self) -> ExchangePane:
+        """The exchange under the cursor."""
+        return self.query_one(ExchangePane)
+
+    @property
+    def opened(self) -> Opened | None:
+        """The exchange that is shown."""
+        return self.lower.opened
+
+    @property
+    def detail(self) -> Detail:
+        """The tree."""
+        return self.lower.detail
+
+    @property
+    def hexes(self) -> Bytes:
+        """The bytes."""
+        return self.lower.hexes
+
+    @property
+    def strip(self) -> TimeStrip:
+        """Latency over time."""
+        return self.query_one(TimeStrip)
+
+    @property
+    def bar(self) -> FilterBar:
+        """The filter bar."""
+        return self.query_one(FilterBar)
+
+    # -- reading and ordering -----------------------------------------------------------------------------------------
+    def look(self) -> None:
+        """Takes what is new, and has the rows put in order where it is due."""
+        book = self.view.book
+        book.look()
+        if self.view.due and not self._arranging:
+            settled = self.view.arranged is None or self.view.arranged.wish != self.view.wish
+            if settled or time.monotonic() - self._began >= self._cost * PATIENCE:
+                self._arranging = True
+                self._began = time.monotonic()
+                self.run_worker(self.view.arrange, thread=True, group="order", exit_on_error=False)
+        self.tell()
+
+    @on(Worker.StateChanged)
+    def worked(self, event: Worker.StateChanged) -> None:
+        """Something was made beside the keys."""
+        worker = event.worker
+        if not worker.is_finished:
+            return
+        if worker.group == "order":
+            self._arranging = False
+            self._cost = time.monotonic() - self._began
+            if worker.state == WorkerState.SUCCESS and isinstance(worker.result, Arranged):
+                self.view.install(worker.result)
+                self._seek()
+                self.listed.renew()
+                self.strip.look()
+                self.tell()
+            elif worker.state == WorkerState.ERROR:
+                self.notify(f"the list cannot be put in order: {clean(str(worker.error))}", severity="error")
+        elif worker.group == "exchange":
+            self._reading = None
+            if worker.state == WorkerState.SUCCESS and isinstance(worker.result, Opened):
+                if worker.result.number == self.view.current:
+                    self.lower.show(worker.result)
+            elif worker.state == WorkerState.ERROR:
+                self.lower.clear(f"this exchange cannot be read again: {clean(str(worker.error))}")
+
+    def rearrange(self) -> None:
+        """The order or the filter is another."""
+        self.look()
+        self.listed.renew()
+
+    # -- the exchange under the cursor --------------------------------------------------------------------------------
+    @on(ExchangeList.Moved)
+    def moved(self, _event: ExchangeList.Moved) -> None:
+        """Another exchange is under the cursor."""
+        self.tell()
+        number = self.view.current
+        if number is None:
+            self.lower.clear()
+        elif self.opened is None or self.opened.number != number:
+            self.set_timer(SETTLE_SECONDS, lambda: self._open(number))
+
+    def _open(self, number: int) -> None:
+        if number != self.view.current or number == self._reading or (self.opened and self.opened.number == number):
+            return
+        self._reading = number
+        self.run_worker(lambda: self._read(number), thread=True, group="exchange", exclusive=True, exit_on_error=False)
+
+    def _read(self, number: int) -> Opened:
+        """Reads an exchange again. In a thread."""
+        book = self.view.book
+        found = book.frames(number)
+        return Opened(number, found, self.home.connection(found.row["connection"]))
+
+    @on(ExchangePane.Moved)
+    def walked(self, _event: ExchangePane.Moved) -> None:
+        """Another line of the tree, or another byte."""
+        self.tell()
+
+    # -- words --------------------------------------------------------------------------------------------------------
+    def tell(self) -> None:
+        """Title and status line."""
+        book, width = self.view.book, self.size.width
+        self.query_one("#title", Static).update(progress(self.home.pulse, book, width))
+        self.bar.tell(
+            f"{'…' if self.view.due else f'{book.passed:,}'} of {book.rows:,}" if book.only is not None else f"{book.rows:,}"
+        )
+        self.listed.empty = trouble(book)
+        self.strip.window(self.listed.in_sight)
+        focused = self.focused
+        item = self.detail.outline.current if focused is self.detail else None
+        dump = self.hexes.dump if focused is self.hexes else None
+        self.query_one("#status", Static).update(position(self.view, item, dump, width))
+
+    # -- filters ------------------------------------------------------------------------------------------------------
+    @on(FilterBar.Applied)
+    def applied(self, event: FilterBar.Applied) -> None:
+        """A filter is to be applied."""
+        self.home.narrow(event.text)
+        self.set_focus(self.listed)
+
+    @on(FilterBar.Left)
+    def left(self, _event: FilterBar.Left) -> None:
+        """Back from the bar."""
+        self.set_focus(self.listed)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Whether a key works now: / comes before all others, so that what is typed behind it goes to the bar."""
+        if action == "filter" and self.focused is self.bar.line:
+            return False
+        return super().check_action(action, parameters)
+
+    def action_filter(self) -> None:
+        """Types a filter."""
+        self.set_focus(self.bar.line)
+
+    @on(TimeStrip.Chosen)
+    def timed(self, event: TimeStrip.Chosen) -> None:
+        """A time to filter by."""
+        self.home.narrow(joined(self.view.book.filter_text, "and", event.text))
+        self.set_focus(self.listed)
+
+    @on(TimeStrip.Pointed)
+    def pointed(self, event: TimeStrip.Pointed) -> None:
+        """A time to go to."""
+        place = self.view.place_of_time(event.time_us)
+        if place is not None:
+            self.listed.go(place)
+
+    def action_timeline(self) -> None:
+        """To the line of latencies, or back; where it is hidden it comes."""
+        if self.focused is self.strip:
+            self.set_focus(self.listed)
+        else:
+            self.set_class(True, "-timeline")
+            self.set_focus(self.strip)
+
+    # -- panes --------------------------------------------------------------------------------------------------------
+    def _lay(self) -> None:
+        """Sizes and what is shown, by the settings."""
+        look = self.home.look
+        self.set_class(not look.bytes, "-no-bytes")
+        self.set_class(not look.detail, "-no-detail")
+        self.set_class(look.layout == "columns", "-columns")
+        beside = self.has_class("-columns") and self.has_class("-wide")
+        alone = not look.detail or self.has_class("-only-list") or beside
+        self.listed.styles.height = "1fr" if alone else f"{look.share}%"
+
+    def on_resize(self) -> None:
+        """Another room."""
+        self.call_after_refresh(self._again)
+
+    def _again(self) -> None:
+        self._lay()
+        self.tell()
+
+    def action_pane(self, step: int) -> None:
+        """The next pane in sight."""
+        panes = [pane for pane in (self.listed, self.detail, self.hexes) if pane.region.area]
+        if panes:
+            at = next((at for at, pane in enumerate(panes) if pane is self.focused), -step if step > 0 else 0)
+            self.set_focus(panes[(at + step) % len(panes)])
+        self.tell()
+
+    def action_zoom(self) -> None:
+        """The pane alone, or all again."""
+        panes: dict[Any, str] = {self.listed: "list", self.detail: "detail", self.hexes: "bytes"}
+        name = panes.get(self.focused)
+        on = any(self.has_class(f"-only-{pane}") for pane in ("list", "detail", "bytes"))
+        for pane in ("list", "detail", "bytes"):
+            self.set_class(not on and pane == name, f"-only-{pane}")
+        self._lay()
+
+    def action_layout(self) -> None:
+        """Details below the list, or beside it."""
+        self.home.look.layout = "columns" if self.home.look.layout == "rows" else "rows"
+        self._lay()
+        self.home.keep()
+
+    def action_bytes(self) -> None:
+        """Shows or hides the bytes."""
+        self.home.look.bytes = not self.home.look.bytes
+        if self.focused is self.hexes:
+            self.set_focus(self.listed)
+        self._lay()
+        self.home.keep()
+
+    def action_detail(self) -> None:
+        """Shows or hides tree and bytes."""
+        self.home.look.detail = not self.home.look.detail
+        self.set_focus(self.listed)
+        self._lay()
+        self.home.keep()
+
+    def action_share(self, by: int) -> None:
+        """Another height of the list."""
+        self.home.look.share = max(15, min(85, self.home.look.share + by))
+        self._lay()
+        self.home.keep()
+
+    # -- the list -----------------------------------------------------------------------------------------------------
+    @on(ExchangeList.Chosen)
+    def chosen(self, _event: ExchangeList.Chosen) -> None:
+        """Into the exchange."""
+        if not self.home.look.detail:
+            self.action_detail()
+        self.set_focus(self.detail)
+        self.tell()
+
+    @on(ExchangeList.Sorted)
+    def sorted_by(self, _event: ExchangeList.Sorted) -> None:
+        """Another order."""
+        self.rearrange()
+        self.home.keep()
+
+    @on(ExchangeList.Laid)
+    def laid(self, _event: ExchangeList.Laid) -> None:
+        """Other widths."""
+        self.home.keep()
+        self.tell()
+
+    def action_time(self) -> None:
+        """Another way to tell times."""
+        self.view.form = TIME_FORMS[(TIME_FORMS.index(self.view.form) + 1) % len(TIME_FORMS)]
+        self.listed.renew()
+        self.home.keep()
+
+    def action_neighbor(self, step: int) -> None:
+        """The exchange of the same connection before or behind."""
+        number, made = self.view.current, self.view.arranged
+        if number is None or made is None:
+            return
+        row = made.rows.row(number)
+        self.show_exchange(row["connection"], row["exchange"] + step, quietly=True)
+
+    def show_exchange(self, uid: str, number: int, *, quietly: bool = False) -> None:
+        """Goes to an exchange; the filter is taken away where it does not let it pass."""
+        row = self.view.book.find(uid, number)
+        if row < 0 or self.view.arranged is None:
+            if not quietly:
+                self.notify(f"there is no exchange {uid}.{number}", severity="warning")
+            return
+        if self.view.arranged.place(row) is None or self.view.due:
+            self._wanted = (uid, number)
+            if self.view.arranged.place(row) is None and self.view.book.only is not None and not self.view.due:
+                self.home.narrow("")
+            self.look()
+            return
+        self.listed.go(self.view.arranged.place(row) or 0)
+
+    def _seek(self) -> None:
+        """Goes where somebody wanted to go when the rows were not there."""
+        if self._wanted is not None and self.view.arranged is not None and not self.view.due:
+            wanted, self._wanted = self._wanted, None
+            place = self.view.arranged.place(self.view.book.find(*wanted))
+            if place is not None:
+                self.view.go(place)
+
+    def action_follow(self) -> None:
+        """Goes with the end, or stays."""
+        self.view.follow = not self.view.follow
+        if self.view.follow:
+            self.view.cursor = max(0, len(self.view) - 1)
+            self.listed.renew()
+        self.tell()
+
+    # -- others -------------------------------------------------------------------------------------------------------
+    def action_stop(self) -> None:
+        """Ends reading."""
+        if not self.view.book.done:
+            self.view.book.stop()
+            self.notify("reading ends; what was read stays", timeout=3)
+
+    def action_back(self) -> None:
+        """From a pane to the list, from zoom to all panes."""
+        if any(self.has_class(f"-only-{pane}") for pane in ("list", "detail", "bytes")):
+            self.action_zoom()
+        elif self.focused is not self.listed:
+            self.set_focus(self.listed)
+            self.tell()
+        elif self.view.book.only is not None:
+            self.home.narrow("")
+
+    def action_view(self, name: str) -> None:
+        """Opens a view."""
+        self.home.open_view(name)
+
+    def action_views(self) -> None:
+        """The menu of views."""
+        choices = [Choice(name, key, title) for name, (key, title, _) in VIEWS.items()]
+        self.app.push_screen(Menu("Views", choices), lambda name: self.home.open_view(name) if name is not None else None)

@@ -1,0 +1,120 @@
+"""What is remembered from one session to the next: layout, columns, order, theme, rules. Plain TOML that a person may edit.
+
+In: `config.toml` in kcap's configuration folder. Out: a `Look`, and back. Law: what cannot be read is told and left as it is; a
+setting that makes no sense is as if it were not there.
+"""
+
+import json
+import os
+import tomllib
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from kcap.tui.folder import config_folder
+from kcap.tui.listing import DEFAULTS, HEADS, TIME_FORMS
+from kcap.tui.view import View
+
+LAYOUTS: Final = ("rows", "columns")
+
+
+@dataclass(slots=True)
+class Look:
+    """The settings."""
+
+    columns: list[str] = field(default_factory=list)
+    """Columns of the list; none for those that fit."""
+    widths: dict[str, int] = field(default_factory=dict)
+    time: str = "clock"
+    layout: str = "rows"
+    share: int = 45
+    """Height of the list in per cent."""
+    bytes: bool = True
+    detail: bool = True
+    theme: str = ""
+    rules: list[dict[str, Any]] = field(default_factory=list)
+    """Rules of the user's own."""
+    readable: bool = True
+    """The file could be read; it is not written over where it could not."""
+
+    def give(self, view: View) -> None:
+        """Puts the settings into a view."""
+        if self.columns:
+            view.names, view.chosen = list(self.columns), True
+        view.widths, view.form = dict(self.widths), self.time
+
+    def take(self, view: View) -> None:
+        """Takes the settings of a view."""
+        self.columns = list(view.names) if view.chosen else []
+        self.widths, self.time = dict(view.widths), view.form
+
+
+def config_path() -> Path:
+    """The file."""
+    return config_folder() / "config.toml"
+
+
+def read_config() -> tuple[Look, list[str]]:
+    """The settings, and what is wrong with them."""
+    path = config_path()
+    try:
+        given = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return Look(), []
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        return Look(readable=False), [f"{path}: {error}"]
+    look = Look()
+    columns = given.get("columns")
+    if isinstance(columns, list):
+        look.columns = [name for name in columns if name in HEADS]
+    widths = given.get("widths")
+    if isinstance(widths, dict):
+        look.widths = {name: width for name, width in widths.items() if name in HEADS and isinstance(width, int) and width > 2}
+    look.time = str(given.get("time")) if given.get("time") in TIME_FORMS else look.time
+    look.layout = str(given.get("layout")) if given.get("layout") in LAYOUTS else look.layout
+    share = given.get("share")
+    look.share = share if isinstance(share, int) and 15 <= share <= 85 else look.share
+    look.bytes, look.detail = given.get("bytes") is not False, given.get("detail") is not False
+    theme = given.get("theme")
+    look.theme = theme if isinstance(theme, str) else ""
+    rules = given.get("rules")
+    look.rules = [rule for rule in rules if isinstance(rule, dict)] if isinstance(rules, list) else []
+    return look, []
+
+
+def text_of(look: Look) -> str:
+    """The settings as TOML; JSON's strings and lists of strings are TOML's too."""
+    lines = [
+        "# Settings of kcap's terminal UI. It writes them; edits are taken at the next start.",
+        f"# Columns: any of the table exchanges, or {', '.join(DEFAULTS)}; an empty list takes what fits.",
+        f"columns = {json.dumps(look.columns)}",
+        f'time = "{look.time}"   # {", ".join(TIME_FORMS)}',
+        f'layout = "{look.layout}"   # {", ".join(LAYOUTS)}',
+        f"share = {look.share}   # height of the list in per cent",
+        f"bytes = {'true' if look.bytes else 'false'}",
+        f"detail = {'true' if look.detail else 'false'}",
+        f"theme = {json.dumps(look.theme)}",
+        "",
+        "[widths]",
+        *(f"{name} = {width}" for name, width in look.widths.items()),
+        "",
+        "# Rows that stand out; the first rule that holds counts, and stands before kcap's own.",
+        '# [[rules]]\n# name = "billing"\n# filter = "client_id == billing"\n# sign = "b"\n# tone = "key"',
+    ]
+    for rule in look.rules:
+        lines += ["", "[[rules]]", *(f"{name} = {json.dumps(str(value))}" for name, value in rule.items())]
+    return "\n".join(lines) + "\n"
+
+
+def write_config(look: Look) -> None:
+    """Remembers the settings, where they can be written; nobody waits for it."""
+    if not look.readable:
+        return
+    path = config_path()
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        beside = path.with_name(f"{path.name}.{os.getpid()}")
+        beside.write_text(text_of(look), encoding="utf-8")
+        beside.replace(path)
+    except OSError:
+        return

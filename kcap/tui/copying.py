@@ -1,0 +1,37 @@
+"""What is copied: values, rows, bytes, filters, as text. Free of widgets.
+
+In: what is under the cursor. Out: text for the clipboard. Law: a secret that is masked on the screen is masked here; a row is
+the JSON line that `kcap rows` writes.
+"""
+
+import io
+
+import numpy as np
+
+from kcap.table.writers import JsonLines
+from kcap.tui.dump import Dump
+from kcap.tui.outline import Item
+from kcap.tui.rows import Rows
+
+
+def row_json(rows: Rows, number: int) -> str:
+    """A row as one JSON object."""
+    out = io.BytesIO()
+    for batch in rows.take(np.array([number], np.int64)).to_batches():
+        JsonLines(out, rows.schema).write(batch)
+    return out.getvalue().decode().strip()
+
+
+def item_text(item: Item) -> str:
+    """A line of the tree, as it is shown."""
+    return "".join(text for text, _ in item.line).strip()
+
+
+def tree_text(items: list[Item]) -> str:
+    """The lines in sight, indented."""
+    return "\n".join("  " * item.depth + item_text(item) for item in items)
+
+
+def span_hex(dump: Dump) -> str:
+    """The chosen bytes; all of them where none are."""
+    return dump.hex(dump.start, dump.end) if dump.end > dump.start else dump.hex(0, len(dump.data))

@@ -1,0 +1,55 @@
+"""The folder that spills live in: made for one process, gone with it.
+
+In: the environment (XDG Base Directory Specification). Out: paths. Law: what a process that is no more has left behind is
+removed by the next one.
+"""
+
+import os
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Final
+
+PREFIX: Final = "spill-"
+
+
+def cache_folder() -> Path:
+    """Where kcap may keep what it can make again."""
+    base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    return Path(base) / "kcap"
+
+
+def config_folder() -> Path:
+    """Where kcap's settings are."""
+    base = os.environ.get("XDG_CONFIG_HOME") or os.path.join(os.path.expanduser("~"), ".config")
+    return Path(base) / "kcap"
+
+
+def spill_folder() -> str:
+    """A new folder, for this user alone; in the folder for temporary files where the cache cannot be written."""
+    cache = cache_folder()
+    try:
+        cache.mkdir(parents=True, exist_ok=True)
+        sweep(cache)
+        return tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-", dir=cache)
+    except OSError:
+        return tempfile.mkdtemp(prefix=f"kcap-{PREFIX}{os.getpid()}-")
+
+
+def sweep(cache: Path) -> None:
+    """Removes what processes left that are no more."""
+    for folder in cache.glob(f"{PREFIX}*-*"):
+        owner = folder.name.removeprefix(PREFIX).partition("-")[0]
+        if owner.isdecimal() and not alive(int(owner)):
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def alive(process: int) -> bool:
+    """Whether there is a process of that number."""
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True

@@ -1,0 +1,65 @@
+"""A file that somebody is still writing, as a pipe that goes on for as long as it grows.
+
+In: a path. Out: standard input, from which the file's bytes come. Law: byte positions of the pipe are those of the file.
+"""
+
+import os
+import threading
+import time
+from typing import Final
+
+from kcap.capture.compressed import compression
+
+LOOK_SECONDS: Final = 0.1
+COPIED_AT_ONCE: Final = 1 << 20
+HEAD_BYTES: Final = 16
+
+
+def grows(path: str, seconds: float, *, asked: bool) -> bool:
+    """Whether a path is a file to follow: one that was written to within so many seconds, or any that is asked for.
+
+    A compressed one is read as it is: its end is not where its bytes end.
+    """
+    if not os.path.isfile(path):
+        return False
+    try:
+        with open(path, "rb") as file:
+            if compression(file.read(HEAD_BYTES)) is not None:
+                return False
+        return asked or time.time() - os.path.getmtime(path) < seconds
+    except OSError:
+        return False
+
+
+def follow(path: str, stop: threading.Event, quiet_seconds: float | None) -> threading.Thread:
+    """Makes standard input of the file. `quiet_seconds`: it is over when it has not grown for so long, None for never."""
+    reader, writer = os.pipe()
+    os.dup2(reader, 0)
+    os.close(reader)
+    thread = threading.Thread(target=pump, args=(path, writer, stop, quiet_seconds), daemon=True)
+    thread.start()
+    return thread
+
+
+def pump(path: str, writer: int, stop: threading.Event, quiet_seconds: float | None) -> None:
+    """Copies the file to the pipe."""
+    grown = time.monotonic()
+    try:
+        with open(path, "rb", buffering=0) as file, open(writer, "wb", buffering=0) as pipe:
+            while not stop.is_set():
+                data = file.read(COPIED_AT_ONCE)
+                if data:
+                    grown = time.monotonic()
+                    _write(pipe.fileno(), data)
+                elif quiet_seconds is not None and time.monotonic() - grown >= quiet_seconds:
+                    return
+                else:
+                    time.sleep(LOOK_SECONDS)
+    except OSError:
+        return
+
+
+def _write(number: int, data: bytes) -> None:
+    rest = memoryview(data)
+    while rest:
+        rest = rest[os.write(number, rest) :]

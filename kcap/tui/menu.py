@@ -1,0 +1,140 @@
+"""Small windows over the screen: a menu to choose from, a line to type, a text to read.
+
+In: choices, words. Out: what was chosen or typed, None for nothing. Law: every choice has a key of its own and can be clicked;
+Escape gives nothing.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from rich.text import Text
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical, VerticalScroll
+from textual.events import Key
+from textual.screen import ModalScreen
+from textual.widgets import Input, OptionList, Static
+from textual.widgets.option_list import Option
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A line of a menu."""
+
+    name: str
+    key: str
+    title: str
+    note: str = ""
+    able: bool = True
+
+
+FRAME = """
+    align: center middle;
+    background: $background 40%;
+    #box { width: auto; min-width: 30; max-width: 95%; height: auto; max-height: 90%; border: round $primary;
+           background: $surface; padding: 0 1; border-title-style: bold; border-title-color: $text;
+           border-subtitle-color: $text-muted; }
+"""
+
+
+class Menu(ModalScreen[str | None]):
+    """A menu."""
+
+    DEFAULT_CSS = (
+        f"Menu {{ {FRAME} }}\n"
+        + "Menu OptionList, Menu OptionList:focus { border: none; padding: 0; width: auto; max-width: 100%; height: auto;"
+        + " max-height: 100%; background: $surface; text-wrap: nowrap; text-overflow: ellipsis; scrollbar-size: 1 1; }"
+    )
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q", "dismiss(None)", "Back")]
+
+    def __init__(self, title: str, choices: Sequence[Choice], note: str = "") -> None:
+        super().__init__()
+        self.heading, self.choices, self.note = title, choices, note
+
+    def compose(self) -> ComposeResult:
+        """The parts."""
+        width = max((len(choice.title) for choice in self.choices), default=0)
+        with Vertical(id="box") as box:
+            box.border_title = self.heading
+            box.border_subtitle = self.note
+            yield OptionList(*(Option(self._line(choice, width), choice.name, not choice.able) for choice in self.choices))
+
+    @staticmethod
+    def _line(choice: Choice, width: int) -> Text:
+        line = Text(no_wrap=True, overflow="ellipsis")
+        line.append(f" {choice.key:<2} ", "bold")
+        line.append(choice.title.ljust(width))
+        if choice.note:
+            line.append(f"   {choice.note}", "dim")
+        line.append(" ")
+        return line
+
+    def on_key(self, event: Key) -> None:
+        """The key of a choice."""
+        pressed = event.character or event.key
+        for choice in self.choices:
+            if choice.able and pressed == choice.key:
+                event.stop()
+                self.dismiss(choice.name)
+                return
+
+    @on(OptionList.OptionSelected)
+    def selected(self, event: OptionList.OptionSelected) -> None:
+        """A choice."""
+        self.dismiss(event.option_id)
+
+
+class Prompt(ModalScreen[str | None]):
+    """A line to type."""
+
+    DEFAULT_CSS = (
+        f"Prompt {{ {FRAME} #box {{ width: 70; }} }}\n"
+        + "Prompt Input { border: none; height: 1; padding: 0; background: $boost; width: 1fr; }\n"
+        + "Prompt #note { color: $text-muted; height: auto; }"
+    )
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss(None)", "Back")]
+
+    def __init__(self, title: str, value: str = "", note: str = "") -> None:
+        super().__init__()
+        self.heading, self.value, self.note = title, value, note
+
+    def compose(self) -> ComposeResult:
+        """The parts."""
+        with Vertical(id="box") as box:
+            box.border_title = self.heading
+            box.border_subtitle = "⏎ go   Esc back"
+            yield Input(self.value, compact=True, select_on_focus=False)
+            if self.note:
+                yield Static(self.note, id="note", markup=False)
+
+    def on_mount(self) -> None:
+        """Takes the keys before it is seen; what is typed takes the place of what stands there."""
+        line = self.query_one(Input)
+        self.set_focus(line)
+        line.action_select_all()
+
+    @on(Input.Submitted)
+    def submitted(self, event: Input.Submitted) -> None:
+        """Done."""
+        event.stop()
+        self.dismiss(event.value.strip() or None)
+
+
+class Reader(ModalScreen[None]):
+    """A text to read."""
+
+    DEFAULT_CSS = f"Reader {{ {FRAME} #box {{ width: 62; height: 90%; }} }}"
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,f1,question_mark", "dismiss(None)", "Back")]
+
+    def __init__(self, title: str, text: Text) -> None:
+        super().__init__()
+        self.heading, self.text = title, text
+
+    def compose(self) -> ComposeResult:
+        """The parts."""
+        with VerticalScroll(id="box") as box:
+            box.border_title = self.heading
+            box.border_subtitle = "Esc back"
+            yield Static(self.text)

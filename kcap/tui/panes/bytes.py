@@ -1,0 +1,118 @@
+"""The bytes of a message, in hex and as text.
+
+In: a `Dump`. Out: a message when another byte is under the cursor. Law: only the lines in sight are painted.
+"""
+
+from typing import ClassVar
+
+from textual import events
+from textual.binding import Binding, BindingType
+from textual.geometry import Size
+from textual.message import Message
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+
+from kcap.tui.dump import OFFSET, Dump
+from kcap.tui.panes.paint import CLASSES, CSS, Painter
+
+
+class Bytes(ScrollView, can_focus=True):
+    """The bytes."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = set(CLASSES)
+    DEFAULT_CSS = f"Bytes {{ height: 1fr; scrollbar-size: 1 1; scrollbar-gutter: stable; {CSS} }}"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("up,k", "line(-1)", "Line up", show=False),
+        Binding("down,j", "line(1)", "Line down", show=False),
+        Binding("left,h", "move(-1)", "Byte before", show=False),
+        Binding("right,l", "move(1)", "Next byte", show=False),
+        Binding("pageup", "page(-1)", "Page up", show=False),
+        Binding("pagedown", "page(1)", "Page down", show=False),
+        Binding("home,g", "edge(-1)", "First byte", show=False),
+        Binding("end,G", "edge(1)", "Last byte", show=False),
+    ]
+
+    class Moved(Message):
+        """Another byte is under the cursor."""
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
+        super().__init__(id=id)
+        self.dump = Dump()
+        self.empty = ""
+        self._painter = Painter(self)
+
+    @property
+    def room(self) -> int:
+        """Signs of a line."""
+        return max(20, self.scrollable_content_region.width)
+
+    def renew(self) -> None:
+        """Shows what the dump has."""
+        self.virtual_size = Size(1, max(1, self.dump.height(self.room)))
+        self._keep_in_sight()
+        self.refresh()
+
+    def on_resize(self, _event: events.Resize) -> None:
+        """Another width."""
+        self.renew()
+
+    def notify_style_update(self) -> None:
+        """Another theme."""
+        super().notify_style_update()
+        self._painter.clear()
+
+    def render_line(self, y: int) -> Strip:
+        """One line."""
+        base, width, at = self.rich_style, self.size.width, self.scroll_offset.y + y
+        if not self.dump.data:
+            return self._painter.strip([(f" {self.empty}", "dim")] if not at else [], width, base)
+        if at >= self.dump.height(self.room):
+            return Strip.blank(width, base)
+        return self._painter.strip(self.dump.line(at, self.room, focused=self.has_focus), width, base)
+
+    def _keep_in_sight(self) -> None:
+        per = self.dump.per_line(self.room)
+        top, room, at = self.scroll_offset.y, max(1, self.size.height), self.dump.cursor // per
+        wanted = at if at < top else at - room + 1 if at >= top + room else top
+        last = (max(self.dump.start, self.dump.end - 1)) // per
+        if last >= wanted + room:
+            wanted = min(at, last - room + 1)
+        if wanted != top:
+            self.scroll_to(y=wanted, animate=False, immediate=True)
+
+    def go(self, at: int) -> None:
+        """Moves the cursor."""
+        if self.dump.data:
+            self.dump.cursor = max(0, min(at, len(self.dump.data) - 1))
+            self._keep_in_sight()
+            self.refresh()
+            self.post_message(self.Moved())
+
+    def action_move(self, by: int) -> None:
+        """So many bytes."""
+        self.go(self.dump.cursor + by)
+
+    def action_line(self, by: int) -> None:
+        """So many lines."""
+        self.go(self.dump.cursor + by * self.dump.per_line(self.room))
+
+    def action_page(self, by: int) -> None:
+        """So many pages."""
+        self.action_line(by * max(1, self.size.height - 1))
+
+    def action_edge(self, side: int) -> None:
+        """The first or the last byte."""
+        self.go(0 if side < 0 else len(self.dump.data) - 1)
+
+    def on_click(self, event: events.Click) -> None:
+        """A byte, in hex or as text."""
+        per = self.dump.per_line(self.room)
+        x = event.x - OFFSET - 2
+        hexes = per * 3 + (per > 8)
+        if 0 <= x < hexes:
+            place = (x - (x > 24)) // 3
+        elif hexes < x <= hexes + per:
+            place = x - hexes - 1
+        else:
+            return
+        self.go((self.scroll_offset.y + event.y) * per + place)

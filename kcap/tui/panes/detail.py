@@ -1,0 +1,150 @@
+"""The tree of one exchange.
+
+In: an `Outline`. Out: a message when another line is under the cursor. Law: only the lines in sight are painted.
+"""
+
+from typing import ClassVar
+
+from textual import events
+from textual.binding import Binding, BindingType
+from textual.geometry import Size
+from textual.message import Message
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+
+from kcap.tui.outline import Item, Outline
+from kcap.tui.panes.paint import CLASSES, CSS, Painter
+from kcap.tui.views.sheet import Line
+
+
+class Detail(ScrollView, can_focus=True):
+    """The tree."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = set(CLASSES)
+    DEFAULT_CSS = f"Detail {{ height: 1fr; scrollbar-size: 1 1; scrollbar-gutter: stable; {CSS} }}"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("up,k", "move(-1)", "Up", show=False),
+        Binding("down,j", "move(1)", "Down", show=False),
+        Binding("pageup", "page(-1)", "Page up", show=False),
+        Binding("pagedown", "page(1)", "Page down", show=False),
+        Binding("home,g", "edge(-1)", "First", show=False),
+        Binding("end,G", "edge(1)", "Last", show=False),
+        Binding("right,l", "open", "Open"),
+        Binding("left,h", "shut", "Close"),
+        Binding("enter,space", "flip", "Open or close", show=False),
+        Binding("asterisk", "open_all", "Open all"),
+        Binding("underscore", "shut_all", "Close all", show=False),
+        Binding("backspace", "up", "Parent", show=False),
+    ]
+
+    class Moved(Message):
+        """Another line is under the cursor."""
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
+        super().__init__(id=id)
+        self.outline = Outline()
+        self.empty = ""
+        self._painter = Painter(self)
+
+    def renew(self, *, tell: bool = True) -> None:
+        """Shows what the outline has."""
+        widest = max((self._width(item) for item in self.outline.lines), default=1)
+        self.virtual_size = Size(widest, max(1, len(self.outline.lines)))
+        self._keep_in_sight()
+        self.refresh()
+        if tell:
+            self.post_message(self.Moved())
+
+    @staticmethod
+    def _width(item: Item) -> int:
+        return 2 * item.depth + 2 + sum(len(text) for text, _ in item.line)
+
+    def notify_style_update(self) -> None:
+        """Another theme."""
+        super().notify_style_update()
+        self._painter.clear()
+
+    def on_resize(self, _event: events.Resize) -> None:
+        """Another room."""
+        self._keep_in_sight()
+
+    def render_line(self, y: int) -> Strip:
+        """One line."""
+        left, top = self.scroll_offset
+        width, at = self.size.width, top + y
+        base = self.rich_style
+        if at >= len(self.outline.lines):
+            return self._painter.strip([(f" {self.empty}", "dim")] if not at else [], width, base)
+        item = self.outline.lines[at]
+        sign = " " if item.make is None else "▾" if item.open and not item.more else "▸"
+        line: Line = [("  " * item.depth + sign + " ", "dim"), *item.line]
+        if at == self.outline.cursor:
+            base = base + self._painter.style("cell" if self.has_focus else "cursor")
+            if self.has_focus:
+                line = [(text, "") for text, _ in line]
+        return self._painter.strip(line, max(width, self.virtual_size.width), base).crop_extend(left, left + width, base)
+
+    def _keep_in_sight(self) -> None:
+        top, room, at = self.scroll_offset.y, max(1, self.size.height), self.outline.cursor
+        wanted = at if at < top else at - room + 1 if at >= top + room else top
+        if wanted != top:
+            self.scroll_to(y=wanted, animate=False, immediate=True)
+
+    def action_move(self, by: int) -> None:
+        """So many lines."""
+        self.outline.move(by)
+        self._keep_in_sight()
+        self.refresh()
+        self.post_message(self.Moved())
+
+    def action_page(self, by: int) -> None:
+        """So many pages."""
+        self.action_move(by * max(1, self.size.height - 1))
+
+    def action_edge(self, side: int) -> None:
+        """The first or the last line."""
+        self.action_move(side * len(self.outline.lines))
+
+    def action_open(self) -> None:
+        """Opens the line, or goes into it."""
+        self.outline.right()
+        self.renew()
+
+    def action_shut(self) -> None:
+        """Closes the line, or goes to the one above it."""
+        self.outline.left()
+        self.renew()
+
+    def action_flip(self) -> None:
+        """Opens or closes."""
+        if self.outline.current is not None:
+            self.outline.toggle(self.outline.cursor)
+            self.renew()
+
+    def action_open_all(self) -> None:
+        """Opens everything below."""
+        if self.outline.current is not None:
+            self.outline.set_all(self.outline.cursor, wanted=True)
+            self.renew()
+
+    def action_shut_all(self) -> None:
+        """Closes everything below."""
+        if self.outline.current is not None:
+            self.outline.set_all(self.outline.cursor, wanted=False)
+            self.renew()
+
+    def action_up(self) -> None:
+        """The line above."""
+        self.outline.up()
+        self.renew()
+
+    def on_click(self, event: events.Click) -> None:
+        """A line; its sign opens it."""
+        at = self.scroll_offset.y + event.y
+        if at >= len(self.outline.lines):
+            return
+        self.outline.cursor = at
+        item = self.outline.lines[at]
+        if item.make is not None and (event.x + self.scroll_offset.x <= 2 * item.depth + 1 or event.chain > 1):
+            self.outline.toggle(at)
+        self.renew()

@@ -1,0 +1,142 @@
+"""One exchange: its tree and its bytes, each of which leads to the other.
+
+In: an exchange that was read again. Out: a message when another line or byte is under the cursor. Law: the bytes are those of
+the line under the cursor; a byte leads to the innermost line that explains it.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from textual import on
+from textual.app import ComposeResult
+from textual.containers import Container, Vertical
+from textual.message import Message
+
+from kcap.decode.secrets import secret_spans
+from kcap.tui.anatomy import anatomy, message
+from kcap.tui.dump import Dump
+from kcap.tui.outline import Item
+from kcap.tui.panes.bytes import Bytes
+from kcap.tui.panes.detail import Detail
+from kcap.tui.rereading import Frames
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """An exchange that was read again."""
+
+    number: int
+    """Of its row."""
+    found: Frames
+    connection: dict[str, Any] | None
+
+
+class ExchangePane(Container):
+    """Tree and bytes."""
+
+    class Moved(Message):
+        """Another line or byte is under the cursor."""
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
+        super().__init__(id=id)
+        self.opened: Opened | None = None
+        self.show_secrets = False
+        self._linking = False
+        self._known: dict[tuple[str, ...], bool] = {}
+
+    def compose(self) -> ComposeResult:
+        """The parts."""
+        with Vertical(id="tree") as tree:
+            tree.border_title = "Exchange"
+            yield Detail(id="detail")
+        with Vertical(id="dump") as dump:
+            dump.border_title = "Bytes"
+            yield Bytes(id="bytes")
+
+    @property
+    def detail(self) -> Detail:
+        """The tree."""
+        return self.query_one(Detail)
+
+    @property
+    def hexes(self) -> Bytes:
+        """The bytes."""
+        return self.query_one(Bytes)
+
+    def clear(self, why: str = "") -> None:
+        """There is no exchange."""
+        self.opened = None
+        self.detail.empty = why
+        self.detail.outline.show([])
+        self.detail.renew()
+
+    def show(self, opened: Opened) -> None:
+        """Shows an exchange; what was open in the one before is open."""
+        outline = self.detail.outline
+        if outline.lines:
+            self._known |= outline.opened()
+        before = outline.current.name if outline.current is not None else None
+        self.opened = opened
+        outline.reopen(anatomy(opened.found, opened.connection, show_secrets=self.show_secrets), self._known)
+        outline.cursor = next((at for at, item in enumerate(outline.lines) if item.name == before), 0)
+        self.detail.renew()
+
+    @on(Detail.Moved)
+    def walked(self, _event: Detail.Moved) -> None:
+        """Another line of the tree: its bytes."""
+        item = self.detail.outline.current
+        if not self._linking:
+            self._show_bytes(item)
+        self.post_message(self.Moved())
+
+    def _show_bytes(self, item: Item | None) -> None:
+        """Shows the bytes that a line is about."""
+        pane, opened = self.hexes, self.opened
+        if opened is None:
+            pane.dump = Dump()
+            pane.renew()
+            return
+        side = item.side if item is not None and item.side else ""
+        side = side or pane.dump.side or "request"
+        data = opened.found.request if side == "request" else opened.found.response
+        if not data and not (item is not None and item.side):
+            side = "response" if side == "request" else "request"
+            data = opened.found.request if side == "request" else opened.found.response
+        node = item.node if item is not None else None
+        if node is not None and node.buffer:
+            entry = node.buffers.entries[node.buffer]
+            dump = Dump(entry.data, side, node.buffer, entry.how)
+        else:
+            dump = Dump(data, side, 0, "frame", 4, hidden=self._hidden(side, data), spans=opened.found.spans.get(side, []))
+        if node is not None:
+            dump.choose(node.start, node.end)
+        pane.dump = dump
+        pane.empty = "its bytes were not kept"
+        self.query_one("#dump").border_title = f"{side.capitalize()}{'' if not dump.buffer else ', ' + dump.how + ' inflated'}"
+        pane.renew()
+
+    def _hidden(self, side: str, data: bytes) -> list[tuple[int, int]]:
+        """Spans of a frame that are secrets."""
+
+        if self.show_secrets or self.opened is None:
+            return []
+        if self.opened.found.row["api"] == "SaslToken":
+            return [(0, len(data))]
+        decoded = message(self.opened.found, side)
+        return [] if decoded is None else [(start + 4, end + 4) for start, end in secret_spans(decoded.name, decoded.tree())]
+
+    @on(Bytes.Moved)
+    def pointed(self, _event: Bytes.Moved) -> None:
+        """Another byte: the line that explains it."""
+        dump = self.hexes.dump
+        if self.detail.outline.find(dump.side, dump.buffer, dump.cursor - dump.shift):
+            item = self.detail.outline.current
+            if item is not None and item.node is not None and item.node.buffer == dump.buffer:
+                at = dump.cursor
+                dump.choose(item.node.start, item.node.end)
+                dump.cursor = at
+            self._linking = True
+            self.detail.renew(tell=False)
+            self._linking = False
+            self.hexes.refresh()
+        self.post_message(self.Moved())

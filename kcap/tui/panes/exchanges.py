@@ -1,0 +1,279 @@
+"""The list of exchanges: one line each, however many there are.
+
+In: a `View`. Out: messages: another exchange is under the cursor, one was opened, a head was clicked. Law: only the rows in
+sight are made, and each once for as long as nothing changes.
+"""
+
+from typing import ClassVar
+
+from rich.style import Style
+from textual import events
+from textual.binding import Binding, BindingType
+from textual.geometry import Region, Size
+from textual.message import Message
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+
+from kcap.tui.listing import GAP, Head, cut
+from kcap.tui.panes.paint import CLASSES, CSS, Painter
+from kcap.tui.view import GUTTER, Cells, View
+from kcap.tui.views.sheet import Line
+
+KEPT = 4
+"""Screens of rows that are kept once they were made."""
+TELLING = frozenset({"call", "result", "latency"})
+"""Columns that take the tone of their row's rule."""
+
+
+class ExchangeList(ScrollView, can_focus=True):
+    """The list."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = set(CLASSES)
+    DEFAULT_CSS = f"ExchangeList {{ height: 1fr; scrollbar-size: 1 1; scrollbar-gutter: stable; {CSS} }}"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("up,k", "move(-1)", "Up", show=False),
+        Binding("down,j", "move(1)", "Down", show=False),
+        Binding("pageup", "page(-1)", "Page up", show=False),
+        Binding("pagedown", "page(1)", "Page down", show=False),
+        Binding("home,g", "edge(-1)", "First", show=False),
+        Binding("end,G", "edge(1)", "Last, and follow", show=False),
+        Binding("left,h", "side(-1)", "Column to the left", show=False),
+        Binding("right,l", "side(1)", "Column to the right", show=False),
+        Binding("enter", "choose", "Open"),
+        Binding("s", "sort", "Sort"),
+        Binding("m", "mark", "Mark", show=False),
+        Binding("quotation_mark", "mark_step(-1)", "Mark before", show=False),
+        Binding("apostrophe", "mark_step(1)", "Next mark", show=False),
+        Binding("greater_than_sign", "widen(2)", "Wider column", show=False),
+        Binding("less_than_sign", "widen(-2)", "Narrower column", show=False),
+    ]
+
+    class Moved(Message):
+        """Another exchange is under the cursor."""
+
+    class Chosen(Message):
+        """An exchange is opened."""
+
+    class Sorted(Message):
+        """Another order is wanted."""
+
+    class Laid(Message):
+        """Columns are others than before."""
+
+    def __init__(self, view: View, *, id: str | None = None) -> None:  # noqa: A002
+        super().__init__(id=id)
+        self.view = view
+        self.heads: list[tuple[Head, int]] = []
+        self._painter = Painter(self)
+        self._page: dict[int, Cells] = {}
+        self._known: int | None = None
+        self.empty = ""
+        """What is said where there is no row."""
+
+    # -- what is shown ------------------------------------------------------------------------------------------------
+    def renew(self) -> None:
+        """Shows what the view has."""
+        self._page = {}
+        self._lay()
+        self._keep_in_sight()
+        self._tell()
+        self.refresh()
+
+    def _lay(self) -> None:
+        room = max(20, self.scrollable_content_region.width)
+        self.heads = self.view.heads(room)
+        self.view.column = max(0, min(self.view.column, len(self.heads) - 1))
+        width = GUTTER + sum(width + GAP for _, width in self.heads) - GAP
+        self.virtual_size = Size(max(width, 1) if self.view.chosen else room, len(self.view) + 1)
+
+    def on_resize(self, _event: events.Resize) -> None:
+        """Another width has room for other columns."""
+        self.renew()
+
+    def notify_style_update(self) -> None:
+        """Another theme."""
+        super().notify_style_update()
+        self._painter.clear()
+
+    def _tell(self) -> None:
+        """Says so where another exchange is under the cursor."""
+        if self.view.current != self._known:
+            self._known = self.view.current
+            self.post_message(self.Moved())
+
+    @property
+    def head(self) -> Head | None:
+        """The column that the cursor is in."""
+        return self.heads[self.view.column][0] if self.view.column < len(self.heads) else None
+
+    @property
+    def in_sight(self) -> tuple[int, int] | None:
+        """Rows of the first and the last line."""
+        first = self.view.number(self.scroll_offset.y)
+        last = self.view.number(min(len(self.view), self.scroll_offset.y + max(1, self.size.height - 1)) - 1)
+        return (first, last) if first is not None and last is not None else None
+
+    # -- painting -----------------------------------------------------------------------------------------------------
+    def cells(self, place: int) -> Cells | None:
+        """The row at a place; those in sight are made together."""
+        if place not in self._page:
+            first, count = self.scroll_offset.y, max(1, self.size.height)
+            if not first <= place < first + count:
+                first = place
+            if len(self._page) > KEPT * count:
+                self._page = {}
+            missing = [at for at in range(first, min(first + count, len(self.view))) if at not in self._page]
+            if missing:
+                made = self.view.page(missing[0], missing[-1] - missing[0] + 1, [head for head, _ in self.heads])
+                self._page.update({missing[0] + at: cells for at, cells in enumerate(made)})
+        return self._page.get(place)
+
+    def render_line(self, y: int) -> Strip:
+        """One line of the list."""
+        left, top = self.scroll_offset
+        width = self.size.width
+        base = self.rich_style
+        full = max(width, self.virtual_size.width)
+        if not y:
+            return self._painter.strip(self._titles(), full, base).crop_extend(left, left + width, base)
+        place = top + y - 1
+        if place >= len(self.view):
+            line: Line = [("  " + self.empty, "dim")] if y == 2 and not len(self.view) else []
+            return self._painter.strip(line, width, base)
+        cells = self.cells(place)
+        if cells is None:
+            return Strip.blank(width, base)
+        return self._row(cells, place == self.view.cursor, full, base).crop_extend(left, left + width, base)
+
+    def _titles(self) -> Line:
+        line: Line = [(" " * GUTTER, "head")]
+        for at, (head, width) in enumerate(self.heads):
+            arrow = "" if head.name != self.view.sort else "▼" if self.view.descending else "▲"
+            text = cut(head.title, width - len(arrow), right=head.right)
+            text = arrow + text if head.right else text.rstrip() + arrow
+            line.append((text.rjust(width) if head.right else text.ljust(width), "key" if at == self.view.column else "head"))
+            line.append((" " * GAP, "head"))
+        return line[:-1]
+
+    def _row(self, cells: Cells, under: bool, full: int, base: Style) -> Strip:
+        rule = cells.rule
+        tone = rule.tone if rule is not None else ""
+        line: Line = [("●" if cells.marked else " ", "key"), (rule.sign if rule is not None else " ", tone)]
+        focused = under and self.has_focus
+        for at, ((head, width), text) in enumerate(zip(self.heads, cells.texts)):
+            shown = cut(text, width, right=head.right)
+            here = focused and at == self.view.column
+            told = tone if tone == "dim" or head.name in TELLING else "dim" if head.name == "time" else ""
+            line.append((shown, "cell" if here else told))
+            line.append((" " * GAP, ""))
+        if under:
+            base = base + self._painter.style("cursor")
+        return self._painter.strip(line, full, base)
+
+    # -- moving -------------------------------------------------------------------------------------------------------
+    def _keep_in_sight(self) -> None:
+        top, room = self.scroll_offset.y, max(1, self.size.height - 1)
+        at = self.view.cursor
+        wanted = at if at < top else at - room + 1 if at >= top + room else top
+        wanted = max(0, min(wanted, max(0, len(self.view) - room)))
+        if wanted != top:
+            self.scroll_to(y=wanted, animate=False, immediate=True)
+        self._see_column()
+
+    def _see_column(self) -> None:
+        if not self.view.chosen or not self.heads:
+            return
+        start = GUTTER + sum(width + GAP for _, width in self.heads[: self.view.column])
+        end = start + self.heads[self.view.column][1]
+        left, room = self.scroll_offset.x, self.scrollable_content_region.width
+        wanted = start if start < left else end - room if end > left + room else left
+        if self.view.column == 0:
+            wanted = 0
+        if wanted != left:
+            self.scroll_to(x=wanted, animate=False, immediate=True)
+
+    def _line(self, place: int) -> None:
+        """Paints one row anew."""
+        self.refresh(Region(0, place - self.scroll_offset.y + 1, self.size.width, 1))
+
+    def go(self, place: int) -> None:
+        """Moves the cursor."""
+        before, top = self.view.cursor, self.scroll_offset.y
+        self.view.go(place)
+        self._keep_in_sight()
+        if self.scroll_offset.y != top:
+            self.refresh()
+        else:
+            self._line(before)
+            self._line(self.view.cursor)
+        self._tell()
+
+    def action_move(self, by: int) -> None:
+        """So many rows."""
+        self.go(self.view.cursor + by)
+
+    def action_page(self, by: int) -> None:
+        """So many pages."""
+        self.go(self.view.cursor + by * max(1, self.size.height - 2))
+
+    def action_edge(self, side: int) -> None:
+        """The first or the last row."""
+        self.go(0 if side < 0 else len(self.view) - 1)
+        if side > 0 and not self.view.book.done:
+            self.view.follow = True
+            self.post_message(self.Laid())
+
+    def action_side(self, by: int) -> None:
+        """Another column."""
+        self.view.column = max(0, min(self.view.column + by, len(self.heads) - 1))
+        self._see_column()
+        self.refresh()
+
+    def action_choose(self) -> None:
+        """Opens the exchange."""
+        self.post_message(self.Chosen())
+
+    def action_sort(self) -> None:
+        """Sorts by the column."""
+        if self.head is not None:
+            self.view.order_by(self.head.name)
+            self.post_message(self.Sorted())
+
+    def action_mark(self) -> None:
+        """Marks the exchange."""
+        self.view.mark()
+        self._page = {}
+        self.action_move(1)
+
+    def action_mark_step(self, step: int) -> None:
+        """Another mark."""
+        if self.view.next_mark(step):
+            self.renew()
+
+    def action_widen(self, by: int) -> None:
+        """Another width of the column."""
+        if self.head is not None:
+            _, width = self.heads[self.view.column]
+            self.view.widths[self.head.name] = max(3, width + by)
+            self.renew()
+            self.post_message(self.Laid())
+
+    # -- the mouse ----------------------------------------------------------------------------------------------------
+    def on_click(self, event: events.Click) -> None:
+        """A row or a head."""
+        x = event.x + self.scroll_offset.x
+        start = GUTTER
+        for at, (head, width) in enumerate(self.heads):
+            if start <= x < start + width + GAP:
+                self.view.column = at
+                if not event.y:
+                    self.view.order_by(head.name)
+                    self.post_message(self.Sorted())
+                break
+            start += width + GAP
+        place = self.scroll_offset.y + event.y - 1
+        if event.y and place < len(self.view):
+            self.go(place)
+            if event.chain > 1:
+                self.post_message(self.Chosen())
+        self.refresh()

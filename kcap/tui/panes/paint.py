@@ -1,0 +1,62 @@
+"""Lines with tones as strips of a pane.
+
+In: lines, a widget of the panes. Out: strips. Law: as `kcap.tui.views.paint`; the chosen span of the bytes has a tone of its
+own, underlined, for terminals without colors.
+"""
+
+from typing import TYPE_CHECKING, Final
+
+from rich.segment import Segment
+from rich.style import Style
+from textual.strip import Strip
+
+from kcap.tui.views.paint import CLASSES as VIEW_CLASSES
+from kcap.tui.views.paint import CSS as VIEW_CSS
+from kcap.tui.views.sheet import Line
+
+if TYPE_CHECKING:
+    from textual.widget import Widget
+
+CLASSES: Final = VIEW_CLASSES | {"tone--pick", "tone--off"}
+CSS: Final = (
+    VIEW_CSS
+    + """
+    & > .tone--dim { color: $foreground; text-style: dim; }
+    & > .tone--pick { background: $primary 45%; color: $text; text-style: underline; }
+    & > .tone--off { background: $surface; color: $text; text-style: bold; }
+"""
+)
+FILLED: Final = frozenset({"pick", "cell", "cursor", "off"})
+"""Tones with a background."""
+
+
+class Painter:
+    """The tones of one widget, looked up once for each theme."""
+
+    def __init__(self, widget: "Widget") -> None:
+        self._widget = widget
+        self._styles: dict[str, Style] = {}
+
+    def clear(self) -> None:
+        """The theme is another."""
+        self._styles.clear()
+
+    def style(self, tone: str) -> Style:
+        """A tone's style."""
+        found = self._styles.get(tone)
+        if found is None:
+            if not tone:
+                found = Style()
+            else:
+                full = self._widget.get_component_rich_style(f"tone--{tone}", partial=tone not in FILLED)
+                found = Style(
+                    color=full.color, bgcolor=full.bgcolor if tone in FILLED else None, bold=full.bold, dim=full.dim,
+                    underline=full.underline,
+                )  # fmt: skip
+            self._styles[tone] = found
+        return found
+
+    def strip(self, line: Line, width: int, base: Style) -> Strip:
+        """A line in its width."""
+        segments = [Segment(text, base + self.style(tone) if tone else base) for text, tone in line]
+        return Strip(segments).adjust_cell_length(width, base)

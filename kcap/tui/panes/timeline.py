@@ -1,0 +1,183 @@
+"""A line of latency over time above the list, to see where it hurts and to choose a time.
+
+In: a `Timeline`. Out: messages: a time was chosen to filter by, a step to go to. Law: what is painted is one line, and one
+more in words while it has the focus.
+"""
+
+import time
+from typing import Any, ClassVar, cast
+
+import numpy as np
+from rich.text import Text
+from textual import events, on
+from textual.binding import Binding, BindingType
+from textual.message import Message
+from textual.widget import Widget
+from textual.worker import Worker, WorkerState
+
+from kcap.tui.panes.paint import CLASSES, CSS, Painter
+from kcap.tui.timeline import Timeline, timeline
+from kcap.tui.view import View
+
+LOOK_SECONDS = 0.5
+PATIENCE = 6
+"""Making the picture takes at most one part in so many of the time."""
+LABEL = 9
+"""Signs before the line."""
+
+
+class TimeStrip(Widget, can_focus=True):
+    """The line."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = set(CLASSES)
+    DEFAULT_CSS = f"TimeStrip {{ height: 1; {CSS} }}\nTimeStrip:focus {{ height: 2; background: $boost; }}"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("left,h", "move(-1)", "Earlier", show=False),
+        Binding("right,l", "move(1)", "Later", show=False),
+        Binding("home,g", "edge(0)", "Begin", show=False),
+        Binding("end,G", "edge(-1)", "End", show=False),
+        Binding("space", "begin", "Select from here"),
+        Binding("enter", "choose", "Filter by this time"),
+    ]
+
+    class Chosen(Message):
+        """A time to filter by."""
+
+        def __init__(self, text: str) -> None:
+            super().__init__()
+            self.text = text
+
+    class Pointed(Message):
+        """A time to go to, in microseconds since the epoch."""
+
+        def __init__(self, time_us: int) -> None:
+            super().__init__()
+            self.time_us = time_us
+
+    def __init__(self, view: View, *, id: str | None = None) -> None:  # noqa: A002
+        super().__init__(id=id)
+        self.view = view
+        self._of: tuple[int, object] = (0, None)
+        self._began = self._cost = 0.0
+        self.made: Timeline | None = None
+        self.shown: tuple[int, int] | None = None
+        self.at, self.begun = 0, -1
+        self._painter = Painter(self)
+
+    @property
+    def steps(self) -> int:
+        """Steps that there is room for."""
+        return max(1, self.size.width - LABEL - 2)
+
+    def notify_style_update(self) -> None:
+        """Another theme."""
+        super().notify_style_update()
+        self._painter.clear()
+
+    def look(self) -> None:
+        """Makes another picture where rows or the room are others; not more often than it can be had."""
+        made = self.view.arranged
+        if made is None or not self.region.area:
+            return
+        now = (self.steps, made)
+        if now == self._of or time.monotonic() - self._began < self._cost * PATIENCE:
+            return
+        self._of, self._began = now, time.monotonic()
+        rows, steps, order = made.rows, self.steps, made.order if self.view.book.only is not None else None
+        self.run_worker(
+            lambda: timeline(rows, order, steps), thread=True, group="timeline", exclusive=True, exit_on_error=False
+        )
+
+    @on(Worker.StateChanged)
+    def worked(self, event: Worker.StateChanged) -> None:
+        """A picture is there."""
+        if event.worker.group == "timeline" and event.state == WorkerState.SUCCESS:
+            event.stop()
+            self._cost = time.monotonic() - self._began
+            self.show(cast("Timeline | None", event.worker.result))
+
+    def on_mount(self) -> None:
+        """Looks now and then."""
+        self.set_interval(LOOK_SECONDS, self.look)
+
+    def on_resize(self, _event: events.Resize) -> None:
+        """Another room."""
+        self.look()
+
+    def show(self, made: Timeline | None) -> None:
+        """Another picture."""
+        self.made = made
+        self.at = min(self.at, len(made.counts) - 1) if made is not None else 0
+        self.refresh()
+
+    def window(self, rows: tuple[int, int] | None) -> None:
+        """Other rows are in sight, from one to another."""
+        shown, made = None, self.made
+        if rows is not None and made is not None and self.view.arranged is not None:
+            column: Any = self.view.arranged.rows.take(np.array(rows, np.int64), ["time"]).column(0)
+            times = column.cast("int64").to_pylist()
+            shown = (made.place(min(times)), made.place(max(times)))
+        if shown != self.shown:
+            self.shown = shown
+            self.refresh()
+
+    def render(self) -> Text:
+        """The line, and the step in words."""
+        text = Text(no_wrap=True, overflow="ellipsis")
+        text.append(" latency ", self._painter.style("dim"))
+        if self.made is None:
+            return text
+        chosen = (self.at if self.begun < 0 else self.begun, self.at) if self.has_focus else None
+        for sign, tone in self.made.line(self.shown, chosen):
+            text.append(sign, self._painter.style(tone))
+        if self.has_focus:
+            text.append(f"\n{'':>{LABEL}}{self.made.told(self.at)}   space: from here   ⏎ filter by this time", "")
+        return text
+
+    def on_blur(self, _event: events.Blur) -> None:
+        """A selection that was not used is given up."""
+        self.begun = -1
+
+    def action_move(self, by: int) -> None:
+        """Another step."""
+        self.action_edge(max(0, self.at + by))
+
+    def action_edge(self, at: int) -> None:
+        """A step, from the end where it is below 0."""
+        if self.made is not None:
+            count = len(self.made.counts)
+            self.at = min(at, count - 1) if at >= 0 else count - 1
+            self.refresh()
+            self.post_message(self.Pointed(self.made.first_us + self.at * self.made.step_us))
+
+    def action_begin(self) -> None:
+        """A selection begins."""
+        self.begun = self.at
+        self.refresh()
+
+    def action_choose(self) -> None:
+        """Filters by the selection."""
+        if self.made is not None:
+            self.post_message(self.Chosen(self.made.within(self.at if self.begun < 0 else self.begun, self.at)))
+            self.begun = -1
+
+    def on_mouse_down(self, event: events.MouseDown) -> None:
+        """A selection begins."""
+        if self.made is not None and event.x >= LABEL:
+            self.action_edge(event.x - LABEL)
+            self.begun = self.at
+            self.capture_mouse()
+
+    def on_mouse_move(self, event: events.MouseMove) -> None:
+        """It grows."""
+        if self.begun >= 0 and self.app.mouse_captured is self and self.made is not None:
+            self.at = max(0, min(len(self.made.counts) - 1, event.x - LABEL))
+            self.refresh()
+
+    def on_mouse_up(self, _event: events.MouseUp) -> None:
+        """It is used, if it is more than one step."""
+        if self.app.mouse_captured is self:
+            self.release_mouse()
+            if self.begun != self.at:
+                self.action_choose()
+            self.begun = -1

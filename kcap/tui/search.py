@@ -1,0 +1,89 @@
+"""Search in the list, in a tree, in bytes. Free of widgets.
+
+In: what is searched for, where, from where on. Out: the next place. Law: it goes around once, and finds what is shown: the
+texts of cells and lines, capitals and small letters alike.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from kcap.filter.fields import fields
+from kcap.filter.nodes import Compare, Filter, Or
+from kcap.tui.listing import HEADS
+from kcap.tui.outline import Outline
+from kcap.tui.view import View
+
+STEP: Final = 4096
+"""Rows looked at together."""
+LEAST_DIGITS: Final = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Needle:
+    """What is searched for."""
+
+    text: str
+
+    @property
+    def bytes(self) -> bytes:
+        """As bytes: hex digits where it begins with 0x."""
+        digits = self.text[2:].replace(" ", "")
+        if self.text.lower().startswith("0x") and len(digits) >= LEAST_DIGITS and len(digits) % 2 == 0:
+            try:
+                return bytes.fromhex(digits)
+            except ValueError:
+                pass
+        return self.text.encode()
+
+    def within(self, text: str) -> bool:
+        """Whether a text has it."""
+        return self.text.lower() in text.lower()
+
+
+def find_in_list(view: View, needle: Needle, step: int) -> int | None:
+    """The next row whose shown cells have it."""
+    made = view.arranged
+    if made is None or not len(made) or not needle.text:
+        return None
+    able = np.zeros(len(made.rows), np.bool_)
+    able[made.rows.passing(_texts(view, needle))] = True
+    if made.order is not None:
+        able = able[made.order]
+    places = np.flatnonzero(able)
+    if step < 0:
+        places = places[::-1]
+    ahead = places[(places - view.cursor) * step > 0]
+    return int(ahead[0]) if len(ahead) else int(places[0]) if len(places) else None
+
+
+def _texts(view: View, needle: Needle) -> Filter:
+    """Any shown column of texts has it."""
+    names = [name for head in (HEADS[name] for name in view.names) for name in head.columns]
+    known = fields()
+    import re
+
+    tests = [
+        Compare(known[name], "matches", re.escape(needle.text)) for name in dict.fromkeys([*names, "connection"])
+        if known[name].kind in ("text", "address")
+    ]  # fmt: skip
+    tree: Filter = tests[0]
+    for test in tests[1:]:
+        tree = Or(tree, test)
+    return tree
+
+
+def find_in_tree(outline: Outline, needle: Needle, step: int) -> int | None:
+    """The next line that has it, lines that are closed opened where it is inside: those that are open already come first."""
+    count = len(outline.lines)
+    for at in range(1, count + 1):
+        place = (outline.cursor + step * at) % count
+        if needle.within("".join(text for text, _ in outline.lines[place].line)):
+            outline.cursor = place
+            return place
+    before = count
+    for at in range(count - 1, -1, -1):
+        if outline.lines[at].name in ("request", "response"):
+            outline.set_all(at, wanted=True)
+    return find_in_tree(outline, needle, step) if len(outline.lines) > before else None

@@ -1,0 +1,209 @@
+"""Rows on disk between the process that reads and the one that shows: written at one end, mapped at the other.
+
+In: record batches of one schema. Out: the same rows as record batches over mapped pages, which cost no memory of their own.
+Law: append-only: a row that was announced keeps its number; what was not announced is never looked at. Rows wait in small
+batches in a tail of their own until there are enough for a large one, so that a capture followed for days makes no more
+batches than one read at once.
+"""
+
+import mmap
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import pyarrow as pa
+
+from kcap.limits import HELD_ROWS
+
+ipc: Any = pa.ipc
+MAPS_MAX: Final = 128
+"""Mappings of one file before it is mapped anew, as one; Linux allows 65,530 to a process (vm.max_map_count)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """How far the files were written."""
+
+    rows: int
+    """All rows, those of the tail too."""
+    end: int
+    """Bytes of the main file."""
+    tail: int
+    """Number of the tail file."""
+    tail_end: int
+    """Bytes of the tail."""
+
+
+class Stream:
+    """One Arrow IPC stream being written."""
+
+    def __init__(self, path: str, schema: pa.Schema) -> None:
+        self._file = open(path, "wb")  # noqa: SIM115 - it lives for as long as the stream
+        self._writer = ipc.new_stream(self._file, schema)
+        self._file.flush()
+
+    def write(self, batch: pa.RecordBatch) -> int:
+        """Takes rows; bytes of the file, which are on disk by then."""
+        self._writer.write_batch(batch)
+        self._file.flush()
+        return self._file.tell()
+
+    @property
+    def end(self) -> int:
+        """Bytes so far."""
+        return self._file.tell()
+
+    def close(self) -> None:
+        """No more rows come."""
+        self._writer.close()
+        self._file.close()
+
+
+class Spill:
+    """A table being written: large batches in one file, the last rows in another."""
+
+    def __init__(self, folder: str, name: str, schema: pa.Schema, whole: int = HELD_ROWS) -> None:
+        """`whole`: rows of a large batch."""
+        self._folder, self._name, self._schema, self._whole = folder, name, schema, whole
+        self._main = Stream(main_path(folder, name), schema)
+        self._pending: list[pa.RecordBatch] = []
+        self._waiting = 0
+        self._tail = 0
+        self._tail_stream: Stream | None = None
+        self.rows = 0
+
+    def write(self, batch: pa.RecordBatch) -> Mark:
+        """Takes rows; how far the files are."""
+        self.rows += batch.num_rows
+        self._pending.append(batch)
+        self._waiting += batch.num_rows
+        if self._waiting >= self._whole:
+            self._flush()
+        elif batch.num_rows:
+            if self._tail_stream is None:
+                self._tail_stream = Stream(tail_path(self._folder, self._name, self._tail), self._schema)
+            self._tail_stream.write(batch)
+        return self.mark
+
+    @property
+    def mark(self) -> Mark:
+        """How far the files are."""
+        return Mark(self.rows, self._main.end, self._tail, self._tail_stream.end if self._tail_stream is not None else 0)
+
+    def _flush(self) -> None:
+        """What waits becomes one large batch, and the tail begins anew."""
+        if self._waiting:
+            table = pa.Table.from_batches(self._pending, self._schema).combine_chunks()
+            for batch in table.to_batches():
+                self._main.write(batch)
+        self._pending, self._waiting = [], 0
+        if self._tail_stream is not None:
+            self._tail_stream.close()
+            self._tail_stream = None
+            self._tail += 1
+
+    def close(self) -> Mark:
+        """No more rows come: all of them are in the main file."""
+        self._flush()
+        mark = self.mark
+        self._main.close()
+        return mark
+
+
+def main_path(folder: str, name: str) -> str:
+    """The file of a table."""
+    return os.path.join(folder, f"{name}.arrow")
+
+
+def tail_path(folder: str, name: str, number: int) -> str:
+    """A tail of a table."""
+    return os.path.join(folder, f"{name}-tail-{number}.arrow")
+
+
+class Mapped:
+    """One IPC stream being read, as far as it was announced."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._schema: pa.Schema | None = None
+        self._end = 0
+        self._maps = 0
+        self.batches: list[pa.RecordBatch] = []
+
+    def grow(self, end: int) -> list[pa.RecordBatch]:
+        """Maps up to `end`; the batches that are new."""
+        if end <= self._end:
+            return []
+        if self._maps >= MAPS_MAX:
+            self._end, self._maps, self._schema = 0, 0, None
+            known, self.batches = len(self.batches), []
+            self._map(end)
+            return self.batches[known:]
+        return self._map(end)
+
+    def _map(self, end: int) -> list[pa.RecordBatch]:
+        base = self._end - self._end % mmap.ALLOCATIONGRANULARITY
+        with open(self._path, "rb") as file:
+            pages = mmap.mmap(file.fileno(), end - base, access=mmap.ACCESS_READ, offset=base)
+        source = pa.BufferReader(pa.py_buffer(memoryview(pages)).slice(self._end - base))
+        if self._schema is None:
+            self._schema = ipc.read_schema(ipc.read_message(source))
+        fresh: list[pa.RecordBatch] = []
+        while source.tell() < end - self._end:
+            fresh.append(ipc.read_record_batch(ipc.read_message(source), self._schema))
+        self.batches += fresh
+        self._end = end
+        self._maps += 1
+        return fresh
+
+
+class Pages:
+    """A table that is being written by somebody else."""
+
+    def __init__(self, folder: str, name: str) -> None:
+        self._folder, self._name = folder, name
+        self._main = Mapped(main_path(folder, name))
+        self._tail: Mapped | None = None
+        self._tail_number = -1
+        self.rows = 0
+
+    def follow(self, mark: Mark) -> None:
+        """Takes what was announced."""
+        self._main.grow(mark.end)
+        if mark.tail_end and mark.tail != self._tail_number:
+            self._forget()
+            self._tail, self._tail_number = Mapped(tail_path(self._folder, self._name, mark.tail)), mark.tail
+        if mark.tail_end and self._tail is not None:
+            self._tail.grow(mark.tail_end)
+        elif not mark.tail_end:
+            self._forget()
+        self.rows = mark.rows
+
+    def _forget(self) -> None:
+        """The tail's rows stand in the main file."""
+        if self._tail is not None:
+            os.unlink(tail_path(self._folder, self._name, self._tail_number))
+        self._tail = None
+
+    @property
+    def main(self) -> Sequence[pa.RecordBatch]:
+        """Large batches, which stay as they are."""
+        return self._main.batches
+
+    @property
+    def tail(self) -> Sequence[pa.RecordBatch]:
+        """The last rows."""
+        return self._tail.batches if self._tail is not None else ()
+
+
+def read_file(path: str) -> pa.Table:
+    """A table that was written to its end."""
+    mapped = Mapped(path)
+    mapped.grow(os.path.getsize(path) - END_OF_STREAM)
+    assert mapped._schema is not None
+    return pa.Table.from_batches(mapped.batches, mapped._schema)
+
+
+END_OF_STREAM: Final = 8
+"""Bytes by which a stream says that it is over (Arrow columnar format, IPC streaming)."""

@@ -1,0 +1,137 @@
+"""The title and the status line: how far reading is, where one is, what went wrong. Free of widgets.
+
+In: a book, a view. Out: texts of a width. Law: a text is never wider than its room; what cannot be read is said calmly, with
+what can be done about it.
+"""
+
+import os
+import time
+from collections import deque
+from typing import Final
+
+from rich.text import Text
+
+from kcap.table.grid import clean, duration
+from kcap.tui.book import Book
+from kcap.tui.dump import Dump
+from kcap.tui.outline import Item
+from kcap.tui.view import View
+from kcap.tui.views.bars import EIGHTHS
+
+BAR: Final = 14
+RATE_SECONDS: Final = 2.0
+
+
+class Pulse:
+    """The rate of reading, over the last seconds."""
+
+    def __init__(self) -> None:
+        self._seen: deque[tuple[float, int]] = deque()
+
+    def rate(self, count: int) -> float:
+        """Bytes a second."""
+        now = time.monotonic()
+        if not self._seen or self._seen[-1][1] != count:
+            self._seen.append((now, count))
+        while len(self._seen) > 2 and now - self._seen[0][0] > RATE_SECONDS:
+            self._seen.popleft()
+        (then, before) = self._seen[0]
+        return (count - before) / (now - then) if now - then > 0.05 else 0.0
+
+
+def names(paths: list[str], room: int) -> str:
+    """The files, as far as there is room."""
+    told = ["standard input" if path == "-" else os.path.basename(path.rstrip("/")) or path for path in paths]
+    text = ", ".join(told)
+    if len(text) > room and len(told) > 1:
+        text = f"{told[0]} and {len(told) - 1} more"
+    return clean(text if len(text) <= room else text[: max(1, room - 1)] + "…")
+
+
+def progress(pulse: Pulse, book: Book, width: int) -> Text:
+    """The title line."""
+    heard = book.heard
+    right = ""
+    if not book.done:
+        rate = pulse.rate(heard.bytes)
+        speed = f" {rate / 1e6:.0f} MB/s" if rate >= 1e6 else f" {rate / 1e3:.0f} kB/s" if rate >= 1 else ""
+        if heard.following:
+            right = f"● live{speed}"
+        elif heard.total:
+            part = min(1.0, heard.bytes / heard.total)
+            whole = round(part * BAR * 8)
+            bar = "█" * (whole // 8) + (" ▏▎▍▌▋▊▉"[whole % 8] if whole % 8 else "")
+            right = f"reading {bar:<{BAR}} {part:4.0%}{speed}  ^s stop"
+        else:
+            right = f"reading {heard.bytes / 1e6:.1f} MB{speed}  ^s stop"
+    elif book.state != "done":
+        right = {"stopped": "stopped before the end", "failed": "not read to the end"}[book.state]
+    else:
+        bad = len(heard.failed)
+        right = f"{heard.packets:,} packets, {heard.connections:,} connections" + (f", {bad} files unread" if bad else "")
+    left = " kcap "
+    room = max(8, width - len(left) - len(right) - 4)
+    if room < 12:
+        right, room = right[: max(0, width - len(left) - 16)], 12
+    name = names(list(book.paths), room)
+    line = Text(no_wrap=True, overflow="ellipsis")
+    line.append(left, "bold reverse")
+    line.append(f" {name}", "bold")
+    line.append(" " * max(1, width - line.cell_len - len(right) - 1) + right)
+    return line
+
+
+def trouble(book: Book) -> str:
+    """What is said where there is no row to show."""
+    heard = book.heard
+    if not book.done:
+        return "reading …" if not book.rows else ""
+    if heard.error is not None and not book.rows:
+        return clean(heard.error)
+    if heard.failed and not book.rows:
+        path, why = heard.failed[0]
+        return clean(why if path in why else f"{path}: {why}")
+    if not book.rows:
+        said = heard.said or "nothing was read"
+        return f"No Kafka found: {clean(said)}. H shows the capture's health; -d tcp.port==N,kafka takes a port for Kafka."
+    if book.only is not None and not book.passed:
+        return "No exchange passes the filter. Esc takes it away."
+    return ""
+
+
+def position(view: View, item: Item | None, dump: Dump | None, width: int) -> Text:
+    """The status line: where the cursor is."""
+    count = len(view)
+    where = f"{view.cursor + 1:,}/{count:,}" if count else "0/0"
+    if view.marks:
+        where += f"  {len(view.marks)} marked"
+    if view.follow:
+        where += "  following the end"
+    if dump is not None:
+        told = dump.where()
+    elif item is not None and item.node is not None:
+        size = item.node.end - item.node.start
+        told = f"{item.name}  {size:,} byte{'' if size == 1 else 's'} at {item.node.start + (0 if item.node.buffer else 4):,}"
+        told += f"   a: {item.filter}" if item.filter else ""
+    elif item is not None:
+        told = f"a: {item.filter}" if item.filter else ""
+    else:
+        told = ""
+    room = max(0, width - len(where) - 4)
+    told = clean(told)
+    told = told if len(told) <= room else told[: max(0, room - 1)] + "…"
+    line = Text(no_wrap=True, overflow="ellipsis")
+    line.append(told)
+    line.append(" " * max(1, width - 2 - len(told) - len(where)))
+    line.append(where, "bold")
+    return line
+
+
+def spark(values: list[float | None]) -> str:
+    """A line of bars, by order of magnitude."""
+    from kcap.tui.views.bars import shares
+
+    return "".join(EIGHTHS[max(1, round(part * 8))] if part else " " for part in shares(values, logarithmic=True))
+
+
+__all__ = ["Pulse", "duration", "names", "position", "progress", "spark", "trouble"]

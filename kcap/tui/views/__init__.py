@@ -1,0 +1,27 @@
+"""The views of the terminal UI: what a capture says beside its list of exchanges.
+
+In: a book, as far as it was read. Out: screens. Law: a view knows the capture through its book alone; every number in it is a
+way down to the exchanges behind it.
+"""
+
+from importlib import import_module
+from typing import Any, Final
+
+VIEWS: Final[dict[str, tuple[str, str, str]]] = {
+    "conversations": ("C", "Conversations", "kcap.tui.views.conversations:Conversations"),
+    "ladder": ("L", "Ladder", "kcap.tui.views.ladder:Ladder"),
+    "statistics": ("S", "Statistics", "kcap.tui.views.statistics:Statistics"),
+    "versions": ("V", "Versions", "kcap.tui.views.versions:Versions"),
+    "throttling": ("T", "Throttling", "kcap.tui.views.throttling:Throttling"),
+    "errors": ("E", "Errors", "kcap.tui.views.errors:Errors"),
+    "topics": ("O", "Topics and clients", "kcap.tui.views.topics:Topics"),
+    "records": ("R", "Records", "kcap.tui.views.records:Records"),
+    "health": ("H", "Capture health", "kcap.tui.views.health:Health"),
+}
+"""Name -> its key, its title, `module:Class`. The class takes no arguments and is a Screen."""
+
+
+def load(name: str) -> Any:
+    """The class of a view."""
+    module, _, found = VIEWS[name][2].partition(":")
+    return getattr(import_module(module), found)

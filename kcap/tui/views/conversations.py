@@ -1,0 +1,26 @@
+"""The view of conversations: connections, or clients and brokers that they belong to.
+
+In: the book. Out: a screen. Law: what a connection was like as TCP has it is told once reading is over.
+"""
+
+from typing import TYPE_CHECKING, ClassVar
+
+from kcap.tui.views import conversations_model as model
+from kcap.tui.views.screen import View
+from kcap.tui.views.sheet import Page
+
+if TYPE_CHECKING:
+    from kcap.tui.book import Book
+
+
+class Conversations(View):
+    """Conversations."""
+
+    NAME = "conversations"
+    GROUPINGS: ClassVar[tuple[tuple[str, ...], ...]] = model.BY
+
+    def page(self, book: "Book") -> Page:
+        """The only section."""
+        connections = book.table("connections") if book.done else None
+        sheet = model.conversations(book.exchanges(model.COLUMNS), self.by, connections, every=not book.filter_text)
+        return Page([sheet], f"by {', '.join(self.by)}")

@@ -1,0 +1,221 @@
+"""Who talked with whom: connections, or what they are grouped into. Free of widgets.
+
+In: columns of `exchanges` under the filter, the table `connections` once there is one. Out: a sheet. Law: the groups' counts
+add up to the exchanges that were given; connections without an exchange stand behind, as long as no filter is in force.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kcap.reports.shape import Row
+from kcap.reports.text import clock, number, words
+from kcap.table.grid import duration, endpoint
+from kcap.tui.views import down
+from kcap.tui.views.grouping import bold
+from kcap.tui.views.sheet import Bars, Field, Line, Sheet, counted, lasting, named, sized
+
+COLUMNS: Final = (
+    "connection", "client_ip", "client_port", "client_id", "server_ip", "server_port", "api", "outcome", "error_code",
+    "throttle_time_ms", "request_bytes", "response_bytes", "latency_ns", "request_first_ns", "response_first_ns",
+)  # fmt: skip
+"""Columns of exchanges that are looked at."""
+BY: Final[tuple[tuple[str, ...], ...]] = (
+    ("connection",), ("client_ip", "client_id", "server_ip", "server_port"), ("client_ip", "client_id"), ("client_ip",),
+    ("server_ip", "server_port"),
+)  # fmt: skip
+"""What connections are grouped into."""
+APIS: Final = 8
+"""APIs of a group that are drawn."""
+SHOWN: Final = 5000
+"""Groups that are shown: the busiest."""
+FLAG: Final = pa.uint8()
+"""Narrow, since there is one for each exchange."""
+calc: Any = pc
+
+
+def flagged(table: pa.Table) -> pa.Table:
+    """The columns that are summed."""
+
+    def one(condition: Any) -> Any:
+        return calc.cast(calc.fill_null(condition, False), FLAG)
+
+    first = calc.coalesce(table["request_first_ns"], table["response_first_ns"])
+    columns = {
+        "errors": one(calc.not_equal(table["error_code"], 0)), "unanswered": one(calc.equal(table["outcome"], "unanswered")),
+        "throttled": one(calc.greater(table["throttle_time_ms"], 0)), "at_ns": first,
+    }  # fmt: skip
+    for name, column in columns.items():
+        table = table.append_column(name, column)
+    return table
+
+
+def groups_of(table: pa.Table, by: Sequence[str]) -> tuple[list[Row], int]:
+    """A row a group, most exchanges first, the busiest alone where there are many; how many there are."""
+    sums: list[Any] = [
+        ("connection", "count_distinct"), ("errors", "sum"), ("unanswered", "sum"), ("throttled", "sum"),
+        ("request_bytes", "sum"), ("response_bytes", "sum"), ("latency_ns", "sum"), ("latency_ns", "max"),
+        ("latency_ns", "count"), ("at_ns", "min"), ("at_ns", "max"), ([], "count_all"),
+    ]  # fmt: skip
+    if "connection" in by:
+        ends = ("client_ip", "client_port", "client_id", "server_ip", "server_port")
+        sums = [*sums[1:], *((name, "max") for name in ends)]
+    found = table.group_by(list(by)).aggregate(sums)
+    groups = found.num_rows
+    if groups > SHOWN:
+        found = found.take(calc.sort_indices(found, sort_keys=[("count_all", "descending")]).slice(0, SHOWN))
+    out = []
+    for row in found.to_pylist():
+        made: Row = {name: row[name] for name in by}
+        if "connection" in by:
+            made |= {name: row[f"{name}_max"] for name in ("client_ip", "client_port", "client_id", "server_ip", "server_port")}
+        made |= {name: row[f"{name}_sum"] or 0 for name in ("errors", "unanswered", "throttled", "request_bytes",
+                                                           "response_bytes", "latency_ns")}  # fmt: skip
+        made |= {
+            "count": row["count_all"], "connections": row.get("connection_count_distinct", 1),
+            "mean_ns": row["latency_ns_sum"] // row["latency_ns_count"] if row["latency_ns_count"] else None,
+            "max_ns": row["latency_ns_max"], "first_ns": row["at_ns_min"], "last_ns": row["at_ns_max"],
+        }  # fmt: skip
+        out.append(made)
+    return sorted(out, key=lambda row: (-row["count"], *(str(row[name]) for name in by))), groups
+
+
+def apis_of(table: pa.Table, by: Sequence[str], rows: Sequence[Row]) -> dict[tuple[Any, ...], list[tuple[str | None, int]]]:
+    """Group -> its APIs with their counts, most first."""
+    out: dict[tuple[Any, ...], list[tuple[str | None, int]]] = {tuple(row[name] for name in by): [] for row in rows}
+    found = table.group_by([*by, "api"]).aggregate([([], "count_all")])
+    for batch in found.to_batches(max_chunksize=SHOWN):
+        for row in batch.to_pylist():
+            some = out.get(tuple(row[name] for name in by))
+            if some is not None:
+                some.append((row["api"], row["count_all"]))
+    return {key: sorted(some, key=lambda pair: (-pair[1], pair[0] or "")) for key, some in out.items()}
+
+
+def facts(connections: pa.Table | None, rows: Sequence[Row]) -> dict[str, Row]:
+    """Connection -> its row, of those that are shown."""
+    if connections is None:
+        return {}
+    wanted = pa.array([row["connection"] for row in rows], pa.string())
+    found = connections.filter(calc.is_in(connections["connection"], value_set=wanted))
+    return {row["connection"]: row for row in found.to_pylist()}
+
+
+def silent(connections: pa.Table, table: pa.Table, room: int) -> list[Row]:
+    """Connections without an exchange, the first ones."""
+    spoke = calc.is_in(connections["connection"], value_set=calc.unique(table["connection"]))
+    found = connections.filter(calc.invert(spoke))
+    nothing = {"errors": 0, "unanswered": 0, "throttled": 0, "request_bytes": 0, "response_bytes": 0, "latency_ns": 0,
+               "count": 0, "connections": 1, "mean_ns": None, "max_ns": None}  # fmt: skip
+    order = calc.sort_indices(found, sort_keys=[("first_ns", "ascending")])
+    return [row | nothing for row in found.take(order.slice(0, max(0, room))).to_pylist()]
+
+
+def conversations(table: pa.Table, by: Sequence[str], connections: pa.Table | None, *, every: bool) -> Sheet:
+    """The sheet. `every`: no filter is in force, so that connections without an exchange belong to it."""
+    one = "connection" in by
+    counted_up = flagged(table)
+    rows, groups = groups_of(counted_up, by)
+    apis, known = apis_of(counted_up, by, rows), connections is not None
+    foot = f"the {len(rows):,} busiest of {groups:,}" if groups > len(rows) else ""
+    if one and connections is not None:
+        facts_of = facts(connections, rows)
+        for row in rows:
+            row |= {name: value for name, value in facts_of.get(row["connection"], {}).items() if name not in row}
+        rows += silent(connections, table, SHOWN - len(rows)) if every else []
+
+    def group(row: Row) -> str:
+        return down.every(*(down.equals(name, row[name]) for name in by)) if row["count"] else ""
+
+    def some(name: str, head: str, rank: int, leads: str, tone: str) -> Field:
+        return counted(name, head, rank, zero=False, tone=lambda _row: tone, counts=lambda row: row[name],
+                       down=lambda row: down.every(group(row), leads) if row["count"] else None)  # fmt: skip
+
+    def charts(row: Row) -> list[Bars]:
+        found = apis.get(tuple(row.get(name) for name in by), [])[:APIS]
+        leads = [down.every(group(row), down.equals("api", api)) for api, _ in found]
+        names, counts = [words(api) for api, _ in found], [count for _, count in found]
+        return [Bars("exchanges by API", names, counts, [number(count) for count in counts], leads)] if found else []
+
+    if one:
+        heads = [
+            Field("client", lambda row: endpoint(row["client_ip"], row["client_port"]), right=False, tone=bold),
+            named("client_id", "client id", 2),
+            Field("broker", lambda row: endpoint(row["server_ip"], row["server_port"]), right=False, rank=1),
+        ]  # fmt: skip
+    else:
+        heads = [named(by[0], tone=bold), *(named(name, right=name == "server_port") for name in by[1:])]
+        heads.append(counted("connections", "conns", 2))
+    fields = [
+        *heads, counted("count", "exchanges", counts=lambda row: row["count"]),
+        some("errors", "errors", 3, down.FAILED, "bad"), some("unanswered", "unansw.", 5, down.UNANSWERED, "care"),
+        some("throttled", "throttled", 6, down.THROTTLED, "care"),
+        sized("request_bytes", "asked", 8), sized("response_bytes", "answered", 7),
+        lasting("mean_ns", "mean", 9), lasting("max_ns", "max", 2, down=lambda row: slowest(group(row), row)),
+        Field("first", lambda row: clock(row["first_ns"]), right=False, rank=10, key=lambda row: row["first_ns"]),
+        Field("lasted", lasted, rank=4, key=lambda row: (row["last_ns"] or 0) - (row["first_ns"] or 0)),
+    ]  # fmt: skip
+    if one and known:
+        fields += [
+            named("ended", rank=11, tone=lambda row: "care" if row.get("ended") == "rst" else ""),
+            lasting("rtt_min_ns", "rtt", 12), counted("retransmitted", "sent again", 13, zero=False),
+            Field("missing", lambda row: number(missing(row) or None), rank=3, key=missing, tone=lambda _row: "care"),
+            Field("protocol", protocol, right=False, rank=5, tone=lambda row: "dim" if row["count"] else "care"),
+        ]  # fmt: skip
+    return Sheet(
+        "conversations", fields, rows, group, "no exchange", foot=foot, detail=detail if one and known else None, charts=charts,
+        connection=(lambda row: row["connection"] if row["count"] else None) if one else None,
+    )  # fmt: skip
+
+
+def slowest(group: str, row: Row) -> str:
+    """The exchanges as slow as the slowest."""
+    return down.every(group, f"latency_ns >= {row['max_ns']}") if row["max_ns"] is not None else group
+
+
+def lasted(row: Row) -> str:
+    """From first to last."""
+    first, last = row["first_ns"], row["last_ns"]
+    return duration(last - first) if first is not None and last is not None else ""
+
+
+def missing(row: Row) -> int:
+    """Bytes that were not captured."""
+    return (row.get("client_missing") or 0) + (row.get("server_missing") or 0)
+
+
+def protocol(row: Row) -> str:
+    """What a connection speaks, where it is not Kafka alone."""
+    phase, told = row.get("phase"), row.get("detail")
+    return "" if phase == "kafka" else f"{phase or ''}: {told}" if told and told != phase else phase or ""
+
+
+def detail(row: Row, width: int) -> list[Line]:
+    """One connection in words."""
+    from kcap.reports.text import wrapped
+
+    out: list[Line] = [[(str(row["connection"]), "bold")]]
+    ends = f"{endpoint(row['client_ip'], row['client_port'])} to {endpoint(row['server_ip'], row['server_port'])}"
+    out += [[(text, "")] for text in wrapped(ends, width, "  ")]
+    if row.get("software_name"):
+        out.append([(f"{words(row['software_name'])} {words(row.get('software_version'))}"[:width], "")])
+    if row.get("principal") or row.get("sasl_mechanism"):
+        out.append([(f"user {words(row.get('principal'))} by {words(row.get('sasl_mechanism'))}"[:width], "")])
+    if row.get("tls"):
+        out.append([(f"TLS {words(row.get('tls_version'))} {words(row.get('tls_cipher'))}"[:width], "")])
+    if row.get("packets") is not None:
+        began = {"syn": "its first packet", "midstream": "the middle"}.get(row["began"], str(row["began"]))
+        tcp = f"seen from {began}, ended: {row['ended']}; {row['packets']:,} packets, {row['retransmitted']:,} segments sent "
+        tcp += f"again, {row['duplicated']:,} captured twice, {row['zero_window_stalls']:,} stalls with a closed window"
+        out += [[(text, "dim")] for text in wrapped(tcp, width)]
+        for side, name in (("client", "client to broker"), ("server", "broker to client")):
+            told = f"{name}: {row[f'{side}_captured']:,} bytes = {row[f'{side}_framed']:,} framed"
+            told += "".join(
+                f" + {row[f'{side}_{part}']:,} {part}" for part in ("skipped", "opaque", "pending") if row[f"{side}_{part}"]
+            )
+            lost = row[f"{side}_missing"]
+            told += f"; {lost:,} missing" if lost else ""
+            out += [[(text, "care" if lost else "dim")] for text in wrapped(told, width, "  ")]
+    return [*out, [("", "")]]

@@ -1,0 +1,108 @@
+"""What brokers refused, and what came of it. Free of widgets.
+
+In: the result of the report errors. Out: sheets: errors by group, requests without an answer, tries that were repeated, leaders
+that moved. Law: each count leads to as many exchanges, but for counts of partitions, which lead to the exchanges they stand in.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from kcap.reports.errors import OWN
+from kcap.reports.shape import Key, Row
+from kcap.reports.text import clock, left_out, number, story, words, wrapped
+from kcap.schema.errors import CODES
+from kcap.tui.views import down
+from kcap.tui.views.grouping import bold, keyed
+from kcap.tui.views.sheet import Field, Line, Sheet, counted, lasting, named
+
+ANY_ERROR: Final = "error_count > 0"
+
+
+def errors(result: Row, keys: Sequence[Key]) -> Sheet:
+    """Errors by group."""
+    deep = any(key.name in OWN for key in keys)
+
+    def group(row: Row) -> str:
+        if not deep:
+            return down.every(down.FAILED, down.group(keys, row))
+        own = [key for key in keys if key.name not in ("error", "partition")]
+        return down.every(ANY_ERROR, down.group(own, row))  # the error may be another's than the exchange's first
+
+    count = counted("count") if deep else counted("count", counts=lambda row: row["count"])
+    fields = [
+        count, *keyed(keys),
+        Field("first", lambda row: clock(row["first_ns"]), right=False, rank=3, key=lambda row: row["first_ns"]),
+        Field("last", lambda row: clock(row["last_ns"]), right=False, rank=4, key=lambda row: row["last_ns"]),
+        Field("most a second", lambda row: number(row["peak_per_s"]) + (" storm" if row["storm"] else ""), rank=5,
+              key=lambda row: row["peak_per_s"], tone=lambda row: "bad" if row["storm"] else ""),
+        named("example", rank=2, down=lambda row: down.exchange(row["example"])),
+    ]  # fmt: skip
+    return Sheet(
+        "errors", fields, result["rows"], group, "no error", foot=left_out(result["left_out"]), detail=detail,
+        connection=lambda row: (row["example"] or "").rpartition(".")[0] or None,
+    )  # fmt: skip
+
+
+def detail(row: Row, width: int) -> list[Line]:
+    """One class of errors in words."""
+    name = row.get("error")
+    told: list[Line] = []
+    if name is not None:
+        code = CODES.get(name)
+        told.append([(words(name), "bad"), (f"  code {code}" if code is not None else "", "dim")])
+    told.append([(f"{row['count']:,} from {clock(row['first_ns'])} to {clock(row['last_ns'])}"[:width], "")])
+    if row["storm"]:
+        text = f"a storm: {row['peak_per_s']:,} within one second; the client does not wait between its tries"
+        told += [[(line, "care")] for line in wrapped(text, width)]
+    return told
+
+
+def unanswered(result: Row) -> Sheet:
+    """Requests without an answer."""
+
+    def group(row: Row) -> str:
+        names = ("api", "client_id", "reason")
+        return down.every(down.UNANSWERED, *(down.equals(name, row[name]) for name in names))
+
+    fields = [
+        counted("count", counts=lambda row: row["count"]),
+        named("reason", "until", tone=lambda row: "" if row["reason"] == "capture_end" else "care"), named("api", tone=bold),
+        named("client_id", "client"), lasting("age_ns_max", "waited at most"),
+        named("example", rank=2, down=lambda row: down.exchange(row["example"])),
+    ]  # fmt: skip
+    return Sheet(
+        "unanswered", fields, result["unanswered"], group, "every request was answered, or wanted no answer",
+        connection=lambda row: (row["example"] or "").rpartition(".")[0] or None,
+    )  # fmt: skip
+
+
+def retries(result: Row) -> Sheet:
+    """The same batch or the same fetch once more."""
+
+    def group(row: Row) -> str:
+        names = ("api", "client_ip", "client_id")
+        return down.every(*(down.equals(name, row[name]) for name in names), down.topic(row["topic"]))
+
+    fields = [
+        counted("retries"), named("api", tone=bold), named("client_ip", "address", 2), named("client_id", "client"),
+        named("topic"), named("partition", right=True),
+    ]  # fmt: skip
+    return Sheet(
+        "tried again", fields, result["retries"], group, "nothing was seen to be tried again",
+        note="the same batch of the same producer, or the same fetch after an error of its partition",
+    )  # fmt: skip
+
+
+def stories(result: Row) -> Sheet:
+    """How errors of leadership ended."""
+    fields = [
+        Field("at", lambda row: clock(row["at_ns"]), right=False, key=lambda row: row["at_ns"]),
+        named("error", tone=lambda _row: "bad"), named("client_id", "client"), named("api", rank=3),
+        Field("partition", lambda row: f"{words(row['topic'])}-{row['partition']}", right=False, rank=2),
+        lasting("metadata_after_ns", "asked Metadata", 4), lasting("good_after_ns", "well after"), counted("tries", rank=5),
+    ]  # fmt: skip
+    return Sheet(
+        "leaders that moved", fields, result["stories"], lambda row: down.exchange(row["example"]),
+        "no error of leadership was seen", detail=lambda row, width: [[(line, "")] for line in wrapped(story(row), width)],
+        connection=lambda row: row["example"].rpartition(".")[0],
+    )  # fmt: skip

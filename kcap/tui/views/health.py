@@ -1,0 +1,31 @@
+"""The view of the capture itself: how far it can be trusted, oddities, files, where its bytes went.
+
+In: the book. Out: a screen of four sections. Law: a verdict is given when reading is over; the filter changes nothing of it.
+"""
+
+from typing import TYPE_CHECKING
+
+from kcap.tui.views import health_model as model
+from kcap.tui.views.grouping import waiting
+from kcap.tui.views.screen import View
+from kcap.tui.views.sheet import Page
+
+if TYPE_CHECKING:
+    from kcap.tui.book import Book
+
+
+class Health(View):
+    """Capture health."""
+
+    NAME = "health"
+
+    def page(self, book: "Book") -> Page:
+        """All sections."""
+        connections, captures, weirds = (
+            book.table(name) if book.done else None for name in ("connections", "captures", "weirds")
+        )
+        if connections is None or captures is None or weirds is None:
+            return Page([waiting("verdict", "the verdict on a capture is given when reading is over")])
+        evidence = model.evidence_of(captures, connections, weirds, book.exchanges(model.COLUMNS, filtered=False))
+        sheets = [model.points(evidence), model.oddities(weirds, connections), model.files(captures), model.ledger(connections)]
+        return Page(sheets, ", ".join(file.name for file in evidence.files))

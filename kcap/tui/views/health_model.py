@@ -1,0 +1,180 @@
+"""How far a capture can be trusted: the points, oddities, files, bytes. Free of widgets.
+
+In: the tables connections, captures, weirds, and how many exchanges ended how. Out: sheets. Law: the evidence is that of a pass
+over the capture (`kcap.reports.evidence`), taken from the tables of the same pass; verdicts are those of `kcap health`.
+"""
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kcap.model import CaptureFile
+from kcap.reports.evidence import SIDES, Evidence
+from kcap.reports.health import Point, judge
+from kcap.reports.shape import Row
+from kcap.reports.text import clock, number, words, wrapped
+from kcap.table.grid import duration, endpoint
+from kcap.tui.views import down
+from kcap.tui.views.grouping import bold
+from kcap.tui.views.sheet import Field, Line, Sheet, counted, named, sized
+
+MARKS: Final = {"good": "✓ ok", "care": "! care", "bad": "✗ BAD"}
+COLUMNS: Final = ("outcome", "reason")
+"""Columns of exchanges that are looked at."""
+AT_ONCE: Final = 4096
+"""Connections that are looked at together."""
+SHOWN: Final = 5000
+"""Connections whose bytes are shown: those with the most in doubt."""
+calc: Any = pc
+LEDGER: Final = ("captured", "framed", "skipped", "opaque", "pending", "missing")
+
+LEDGER_COLUMNS: Final = (
+    "connection", "client_ip", "client_port", "server_ip", "server_port", "phase", "exchanges", "retransmitted", "duplicated",
+    "began", "ended",
+)  # fmt: skip
+
+
+def file_of(row: Row) -> CaptureFile:
+    """A row of captures as what it was made of."""
+    return CaptureFile(
+        row["path"], row["capture"], row["size"], row["format"], set(row["link_types"] or ()), row["snaplen"], row["first_ns"],
+        row["last_ns"], row["packets"] or 0, row["packet_bytes"] or 0, row["kernel_drops"], row["cut_packets"] or 0,
+        complete=bool(row["complete"]),
+    )  # fmt: skip
+
+
+def tally(table: pa.Table, name: str) -> Counter[str]:
+    """How often a column has each value."""
+    counted_up: Any = table[name].value_counts()
+    return Counter({row["values"]: row["counts"] for row in counted_up.to_pylist() if row["values"] is not None})
+
+
+def evidence_of(captures: pa.Table, connections: pa.Table, weirds: pa.Table, exchanges: pa.Table) -> Evidence:
+    """The evidence as the tables have it."""
+    found = Evidence([file_of(row) for row in captures.to_pylist()], [])
+    for batch in connections.to_batches(max_chunksize=AT_ONCE):
+        for row in batch.to_pylist():
+            found.count(row)
+    found.phases, found.details = tally(connections, "phase"), tally(connections, "detail")
+    found.outcomes, found.reasons = tally(exchanges, "outcome"), tally(exchanges, "reason")
+    for row in weirds.to_pylist():
+        found.weirds[row["kind"]] += row["count"]
+        found.sightings.setdefault(row["kind"], sighting(row))
+    return found
+
+
+def sighting(row: Mapping[str, Any]) -> str:
+    """Where an oddity was seen first."""
+    place = f" (packet {row['packet']} of {row['capture']})" if row["packet"] else ""
+    return f"{row['detail']}{place}"
+
+
+def points(evidence: Evidence) -> Sheet:
+    """A line a point."""
+    _, sentence, found = judge(evidence)
+    fields = [
+        Field("", lambda row: MARKS[row["verdict"]], right=False, whole=True, key=lambda row: list(MARKS).index(row["verdict"]),
+              tone=lambda row: str(row["verdict"])),
+        named("name", "point", tone=bold), named("sentence", "what was found"),
+    ]  # fmt: skip
+    rows = [row_of(point) for point in found]
+    return Sheet("verdict", fields, rows, leads, "no verdict", note=sentence, detail=point_detail)
+
+
+def row_of(point: Point) -> Row:
+    """A point as a row."""
+    return {"name": point.name, "verdict": point.verdict, "sentence": point.sentence, "numbers": point.numbers}
+
+
+LEADS: Final = {
+    "snapshot length": "flags == snaplen", "missing bytes": "flags == gap", "clock": "flags == clock",
+    "beginnings": "flags == midstream", "directions": "flags == one_sided", "copies": "flags == duplicated",
+    "exchanges": "outcome != answered && outcome != one_way",
+}  # fmt: skip
+"""Point -> exchanges that it concerns."""
+
+
+def leads(row: Row) -> str | None:
+    """Exchanges that a point concerns, where it is not all well."""
+    return LEADS.get(row["name"]) if row["verdict"] != "good" or row["name"] == "exchanges" else None
+
+
+def point_detail(row: Row, width: int) -> list[Line]:
+    """A point with its numbers."""
+    out: list[Line] = [[(MARKS[row["verdict"]], row["verdict"]), (f"  {row['name']}", "bold")]]
+    out += [[(text, "")] for text in wrapped(row["sentence"], width)]
+    for name, value in row["numbers"].items():
+        if isinstance(value, dict):
+            told = ", ".join(f"{key} {number(count)}" for key, count in value.items() if count)
+        else:
+            told = number(value) if isinstance(value, int) and not name.endswith("_ns") else words(value)
+        out += [[(text, "dim")] for text in wrapped(f"{name.replace('_', ' ')}: {told}", width, "  ")] if told else []
+    return out
+
+
+def oddities(weirds: pa.Table, connections: pa.Table) -> Sheet:
+    """What was odd, on which connection, and where first."""
+    spoke = {row["connection"] for row in connections.select(["connection", "exchanges"]).to_pylist() if row["exchanges"]}
+
+    def connection(row: Row) -> str | None:
+        return row["connection"] if row["connection"] in spoke else None
+
+    rows = sorted(weirds.to_pylist(), key=lambda row: (-row["count"], row["kind"], row["connection"] or ""))
+    fields = [
+        counted("count", "times"), named("kind", tone=bold), named("detail", "what"),
+        named("connection", rank=1), named("capture", "file", 4), counted("packet", rank=2), counted("position", "offset", 5),
+    ]  # fmt: skip
+    return Sheet(
+        "oddities", fields, rows, lambda row: down.equals("connection", uid) if (uid := connection(row)) else None,
+        "nothing was odd", connection=connection, detail=odd_detail,
+    )  # fmt: skip
+
+
+def odd_detail(row: Row, width: int) -> list[Line]:
+    """One oddity in words."""
+    head: Line = [(words(row["kind"]), "bold"), (f"  {row['count']:,} times", "dim")]
+    return [head, *([(text, "")] for text in wrapped(words(sighting(row)), width))]
+
+
+def files(captures: pa.Table) -> Sheet:
+    """The files."""
+    fields = [
+        named("capture", "file", tone=bold), named("format"), sized("size", "size", 3), counted("packets"),
+        Field("from", lambda row: clock(row["first_ns"]), right=False, rank=1, key=lambda row: row["first_ns"]),
+        Field("time", lambda row: duration((row["last_ns"] or 0) - (row["first_ns"] or 0)) if row["packets"] else "", rank=2,
+              key=lambda row: (row["last_ns"] or 0) - (row["first_ns"] or 0)),
+        counted("snaplen", "snaplen", 6), counted("cut_packets", "cut", 4, zero=False, tone=lambda _row: "care"),
+        counted("kernel_drops", "dropped", 5, tone=lambda row: "bad" if row["kernel_drops"] else ""),
+        Field("whole", lambda row: "yes" if row["complete"] else "ends early", right=False,
+              tone=lambda row: "good" if row["complete"] else "care"),
+    ]  # fmt: skip
+    return Sheet("files", fields, captures.to_pylist(), lambda row: down.equals("capture", row["capture"]), "no file was read")
+
+
+def ledger(connections: pa.Table) -> Sheet:
+    """Where the bytes of each connection went."""
+    summed = connections
+    for name in LEDGER:
+        sides = [calc.fill_null(connections[f"{side}_{name}"], 0) for side in SIDES]
+        summed = summed.append_column(name, calc.add(*sides))
+    doubt = calc.add(calc.add(summed["missing"], summed["skipped"]), summed["pending"])
+    summed = summed.append_column("doubt", doubt).select([*LEDGER_COLUMNS, *LEDGER, "doubt"])
+    keys = [("doubt", "descending"), ("captured", "descending"), ("connection", "ascending")]
+    rows = summed.take(calc.sort_indices(summed, sort_keys=keys).slice(0, SHOWN)).to_pylist()
+    fields = [
+        Field("client", lambda row: endpoint(row["client_ip"], row["client_port"]), right=False, tone=bold),
+        Field("server", lambda row: endpoint(row["server_ip"], row["server_port"]), right=False, rank=1),
+        named("phase", "speaks"), counted("exchanges", zero=False), counted("captured"), counted("framed", rank=2),
+        *(counted(name, rank=3, zero=False, tone=lambda _row: "care") for name in ("skipped", "pending", "missing")),
+        counted("opaque", rank=4, zero=False), counted("retransmitted", "sent again", 6, zero=False),
+        counted("duplicated", "twice", 7, zero=False), named("began", rank=8), named("ended", rank=9),
+    ]  # fmt: skip
+    foot = f"{len(rows):,} of {connections.num_rows:,} connections" if len(rows) < connections.num_rows else ""
+    return Sheet(
+        "bytes", fields, rows, lambda row: down.equals("connection", row["connection"]) if row["exchanges"] else None,
+        "no connection", note="captured = framed + skipped + opaque + pending; missing was never captured", foot=foot,
+        connection=lambda row: row["connection"] if row["exchanges"] else None,
+    )  # fmt: skip

@@ -1,0 +1,30 @@
+"""What views need of the app that shows them.
+
+In: an app. Out: its book, ways to the list. Law: a view asks for nothing else, so that it runs in any app that has this.
+"""
+
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from kcap.tui.book import Book
+
+
+def knows_partitions(book: "Book") -> bool:
+    """Whether partitions are there. They are asked for when reading is over: they take another pass over the files."""
+    return book.done and book.table("partitions") is not None
+
+
+class Home(Protocol):
+    """What a view needs of the app."""
+
+    book: "Book"
+    selected: tuple[str, int] | None
+
+    def narrow(self, text: str) -> None:
+        """Sets the display filter, and shows the list."""
+
+    def show_exchange(self, uid: str, number: int) -> None:
+        """Shows an exchange in the list."""
+
+    def save_text(self, name: str, text: str) -> None:
+        """Asks for a file name, and writes."""

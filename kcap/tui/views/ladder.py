@@ -1,0 +1,146 @@
+"""The view of a ladder: what a connection or a client asked and was told, as arrows in the order of time.
+
+In: the book, a connection or the app's selected exchange. Out: a screen. Law: both arrows of the chosen exchange stand out.
+"""
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from textual import on
+from textual.binding import Binding, BindingType
+
+from kcap.reports.health import count
+from kcap.tui.views import ladder_model as model
+from kcap.tui.views.screen import View
+from kcap.tui.views.sheet import Page
+from kcap.tui.views.table import SheetTable
+
+if TYPE_CHECKING:
+    from kcap.tui.book import Book
+
+NOT_HERE = frozenset({"sort", "turn", "whole", "ladder"})
+"""Keys of other views: arrows stand in the order of time."""
+
+
+class Ladder(View):
+    """A ladder."""
+
+    NAME = "ladder"
+    REMEMBERS = False
+    GROUPINGS: ClassVar[tuple[tuple[str, ...], ...]] = (("connection",), ("client",))
+    DEFAULT_CSS = "Ladder { &.-wide #main { width: 70%; } &.-wide #side { width: 30%; } }"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("m", "mate", "Answer"),
+        Binding("left_square_bracket", "other(-1)", "Connection before", key_display="[", show=False),
+        Binding("right_square_bracket", "other(1)", "Next", key_display="]"),
+        Binding("t", "time", "Time"),
+        Binding("f", "filter", "Filter"),
+        Binding("less_than_sign", "shift(-1)", "Earlier ones", key_display="<", show=False),
+        Binding("greater_than_sign", "shift(1)", "Later ones", key_display=">", show=False),
+    ]
+
+    def __init__(self, connection: str | None = None) -> None:
+        super().__init__()
+        self.connection = connection
+        self.exchange: int | None = None
+        self.relative = False
+        self.filtered = False
+        self.by_windows = 0
+        self.ladder = model.Ladder()
+        self.room = 0
+        self._around = False
+
+    def on_mount(self) -> None:
+        """Begins with the exchange that is selected in the list."""
+        selected = getattr(self.home, "selected", None)
+        if selected is not None and self.connection in (None, selected[0]):
+            self.connection, self.exchange = selected
+            self._around = True
+        super().on_mount()
+
+    def settled(self) -> Any:
+        """Another connection, another width."""
+        self.room = self.table.scrollable_content_region.width
+        return super().settled(), self.connection, self.relative, self.filtered, self.by_windows, self.room
+
+    def on_resize(self, event: Any) -> None:
+        """Arrows have another length."""
+        super().on_resize(event)
+        self.call_after_refresh(self.look)
+
+    def page(self, book: "Book") -> Page:
+        """The ladder."""
+        table = book.exchanges(model.COLUMNS, filtered=self.filtered)
+        uid = self.connection if self.connection is not None else model.busiest(table)
+        if uid is None:
+            return Page([model.sheet(model.Ladder(), self.room, relative=False)])
+        self.connection = uid
+        whole = (model.of_client if self.by == ("client",) else model.of_connection)(table, uid)
+        around = (uid, self.exchange) if self.exchange is not None else None
+        part, start = model.window(whole, around, self.by_windows)
+        self.ladder = ladder = model.made(part.to_pylist())
+        note = ""
+        if part.num_rows < whole.num_rows:
+            note = f"exchanges {start + 1:,} to {start + part.num_rows:,} of {whole.num_rows:,}; < and > show others"
+        who = "no exchange"
+        if ladder.events:
+            first = ladder.events[0]
+            who = f"{first['client_id'] or first['client_ip']} with {count(len(ladder.hosts), 'broker')}"
+            who = f"{uid} of {first['client_id'] or first['client_ip']}" if self.by == ("connection",) else who
+        passing = ", those that pass the filter" if self.filtered and book.filter_text else ""
+        return Page([model.sheet(ladder, self.room, relative=self.relative, note=note)], f"{who}{passing}")
+
+    def tell(self, page: Page) -> None:
+        """Shows it, at first with the cursor where the list had its own."""
+        super().tell(page)
+        if self._around and self.exchange is not None and self.table.rows:
+            self._around = False
+            name = f"{self.connection}.{self.exchange}"
+            self.table.go(next((at for at, row in enumerate(self.table.rows) if row["exchange_name"] == name), 0))
+
+    @on(SheetTable.Moved)
+    def marked(self, _event: SheetTable.Moved) -> None:
+        """Both arrows of an exchange are drawn heavy."""
+        row = self.table.current
+        name = row["exchange_name"] if row is not None else None
+        if name != self.ladder.chosen:
+            self.ladder.chosen = name
+            self.table.refresh()
+
+    def action_mate(self) -> None:
+        """From a request to its answer, and back."""
+        row, rows = self.table.current, self.table.rows
+        if row is None:
+            return
+        name = row["exchange_name"]
+        there = [at for at, one in enumerate(rows) if one["exchange_name"] == name and at != self.table.row]
+        if there:
+            self.table.go(there[0])
+
+    def action_other(self, by: int) -> None:
+        """Another connection, in the order of their first exchange."""
+        some = model.connections(self.home.book.exchanges(["connection"], filtered=self.filtered))
+        if some:
+            at = some.index(self.connection) if self.connection in some else 0
+            self.connection, self.exchange, self.by_windows = some[(at + by) % len(some)], None, 0
+            self.look()
+
+    def action_time(self) -> None:
+        """Time of day, or seconds since the first arrow."""
+        self.relative = not self.relative
+        self.look()
+
+    def action_filter(self) -> None:
+        """All exchanges, or those that pass the display filter."""
+        self.filtered = not self.filtered
+        self.look()
+
+    def action_shift(self, by: int) -> None:
+        """Other exchanges of a long conversation."""
+        self.by_windows += by
+        self.look()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Keys that do nothing here are not shown."""
+        if action in NOT_HERE or (action == "filter" and not self.home.book.filter_text):
+            return False
+        return super().check_action(action, parameters)

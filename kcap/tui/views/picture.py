@@ -1,0 +1,106 @@
+"""Bars on the screen, one of which may be chosen and followed.
+
+In: bars. Out: a message when a bar is to be followed. Law: it shows what `bars.lines` makes, no more.
+"""
+
+from typing import ClassVar
+
+from rich.text import Text
+from textual import events
+from textual.binding import Binding, BindingType
+from textual.message import Message
+from textual.widget import Widget
+
+from kcap.tui.views.bars import bar_at, columns, height_of, lines
+from kcap.tui.views.paint import CLASSES, CSS, text
+from kcap.tui.views.sheet import Bars, Down
+
+
+class Picture(Widget, can_focus=True):
+    """A picture of bars."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = set(CLASSES)
+    DEFAULT_CSS = f"Picture {{ height: auto; margin-bottom: 1; &:focus {{ background: $boost; }} {CSS} }}"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("left,up", "move(-1)", "Bar before", show=False),
+        Binding("right,down", "move(1)", "Next bar", show=False),
+        Binding("home", "edge(-1)", "First bar", show=False),
+        Binding("end", "edge(1)", "Last bar", show=False),
+        Binding("enter", "choose", "Show"),
+    ]
+
+    class Moved(Message):
+        """Another bar is chosen."""
+
+    class Chosen(Message):
+        """A bar is to be followed."""
+
+        def __init__(self, down: Down) -> None:
+            super().__init__()
+            self.down = down
+
+    def __init__(self, bars: Bars) -> None:
+        super().__init__()
+        self.bars = bars
+        self.at = 0
+
+    def set(self, bars: Bars) -> None:
+        """Other bars, as many or more or fewer."""
+        if bars == self.bars:
+            return
+        changed = height_of(bars) != height_of(self.bars)
+        self.bars = bars
+        self.at = max(0, min(self.at, len(bars.values) - 1))
+        self.refresh(layout=changed)
+
+    @property
+    def down(self) -> Down:
+        """Where the chosen bar leads."""
+        return self.bars.downs[self.at] if self.at < len(self.bars.downs) else None
+
+    def get_content_height(self, container: object, viewport: object, width: int) -> int:
+        """Lines of the picture."""
+        return height_of(self.bars) + (self.has_focus and self.bars.upright)
+
+    def render(self) -> Text:
+        """The picture."""
+        return text(self, lines(self.bars, self.size.width, height_of(self.bars), self.at if self.has_focus else None))
+
+    def on_focus(self, _event: events.Focus) -> None:
+        """The chosen bar is shown."""
+        self.refresh(layout=True)
+        self.post_message(self.Moved())
+
+    def on_blur(self, _event: events.Blur) -> None:
+        """It is shown no more."""
+        self.refresh(layout=True)
+
+    def action_move(self, by: int) -> None:
+        """Another bar."""
+        groups = (
+            columns(self.bars, max(4, self.size.width)) if self.bars.upright else [[at] for at in range(len(self.bars.values))]
+        )
+        step = max(1, len(groups[0])) if groups else 1
+        self.action_to(self.at + by * step)
+
+    def action_edge(self, end: int) -> None:
+        """The first or the last."""
+        self.action_to(0 if end < 0 else len(self.bars.values) - 1)
+
+    def action_to(self, at: int) -> None:
+        """Chooses a bar."""
+        self.at = max(0, min(at, len(self.bars.values) - 1))
+        self.refresh()
+        self.post_message(self.Moved())
+
+    def action_choose(self) -> None:
+        """Follows it."""
+        self.post_message(self.Chosen(self.down))
+
+    def on_click(self, event: events.Click) -> None:
+        """A bar is chosen, twice follows it."""
+        at = bar_at(self.bars, self.size.width, event.x, event.y)
+        if at is not None:
+            self.action_to(at)
+            if event.chain > 1:
+                self.action_choose()

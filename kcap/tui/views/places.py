@@ -1,0 +1,34 @@
+"""Where views were left: who follows a number down and comes back goes on there.
+
+In: an app, the name of a view. Out: its place. Law: a place is remembered for as long as its app is there, and for no other.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Final
+from weakref import WeakKeyDictionary
+
+from kcap.tui.views.sheet import Order
+
+
+@dataclass(slots=True)
+class Place:
+    """A place in a view."""
+
+    section: int = 0
+    grouping: int = 0
+    row: int = 0
+    cell: int = 0
+
+
+Orders = dict[str, Order]
+_LEFT: Final[WeakKeyDictionary[Any, dict[str, tuple[Place, Orders]]]] = WeakKeyDictionary()
+
+
+def leave(app: Any, view: str, place: Place, orders: Orders) -> None:
+    """Remembers a view's place."""
+    _LEFT.setdefault(app, {})[view] = place, orders
+
+
+def left(app: Any, view: str) -> tuple[Place, Orders] | None:
+    """Where a view was left, None for one that was not open yet."""
+    return _LEFT.get(app, {}).get(view)

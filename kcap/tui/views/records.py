@@ -1,0 +1,66 @@
+"""The view of records: what one Produce request or Fetch response carries.
+
+In: the app's selected exchange. Out: a screen. Law: it is of the exchange that was selected when it was opened, or that a
+step to the one before or behind has led to.
+"""
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from textual.binding import Binding, BindingType
+
+from kcap.table.grid import call
+from kcap.tui.views import records_model as model
+from kcap.tui.views.screen import View
+from kcap.tui.views.sheet import Page
+
+if TYPE_CHECKING:
+    from kcap.tui.book import Book
+
+
+class Records(View):
+    """Records."""
+
+    NAME = "records"
+    REMEMBERS = False
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("left_square_bracket", "other(-1)", "Exchange before", key_display="[", show=False),
+        Binding("right_square_bracket", "other(1)", "Next", key_display="]"),
+    ]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.exchange: tuple[str, int] | None = None
+
+    def on_mount(self) -> None:
+        """Begins with the exchange that is selected in the list."""
+        self.exchange = self.home.selected
+        super().on_mount()
+
+    def settled(self) -> Any:
+        """Another exchange."""
+        return super().settled(), self.exchange
+
+    def page(self, book: "Book") -> Page:
+        """The records."""
+        if self.exchange is None:
+            return Page([model.sheet([], None, "No exchange is selected.")])
+        found = book.exchange(*self.exchange)
+        if found is None:
+            return Page([model.sheet([], None, "There is no such exchange.")])
+        table = book.table("topic_names")
+        names = {row["topic_id"]: row["topic"] for row in table.to_pylist()} if table is not None else {}
+        what = call(found.row["api"], found.row["api_version"])
+        rows = list(model.records(found, names))
+        why = f"{what} carries no records." if found.row["api"] in ("Produce", "Fetch", "ShareFetch") else (
+            f"{what} is not about records; Produce, Fetch and ShareFetch are."
+        )  # fmt: skip
+        title = f"{what}  {self.exchange[0]}.{self.exchange[1]}  {len(rows):,} records"
+        return Page([model.sheet(rows, self.exchange, why)], title)
+
+    def action_other(self, step: int) -> None:
+        """The exchange of the connection before or behind."""
+        if self.exchange is not None and (self.exchange[1] > 1 or step > 0):
+            uid, number = self.exchange[0], self.exchange[1] + step
+            if self.home.book.find(uid, number) >= 0:
+                self.exchange = uid, number
+                self.look()

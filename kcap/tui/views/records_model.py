@@ -1,0 +1,178 @@
+"""The records of one Produce request, or of one Fetch response, as rows of a sheet.
+
+In: an exchange that was read again. Out: rows, and a record in words. Law: the same records, offsets and times as the table
+`records` has; a batch is decompressed when its records are first asked for.
+"""
+
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from kcap.decode.message import decode_request, decode_response
+from kcap.records.batch import Batch, Record
+from kcap.records.sets import decode_records
+from kcap.reports.shape import Row
+from kcap.schema.registry import REQUEST
+from kcap.table.grid import clean
+from kcap.table.records import fetched, produced
+from kcap.tui.rereading import Frames
+from kcap.tui.views.sheet import Line, Sheet, counted, named
+
+MOST: Final = 20_000
+"""Records shown of one exchange."""
+PREVIEW: Final = 200
+"""Signs of a value in the table."""
+SHOWN: Final = 20_000
+"""Bytes of a value that are shown in full."""
+READABLE: Final = 0.9
+"""Share of printable signs from which on bytes are taken for text."""
+LATEST_MS: Final = 253_402_300_799_000
+"""End of the year 9999."""
+
+
+class Bodies:
+    """The bodies of an exchange, as the table of records asks for them."""
+
+    def __init__(self, found: Frames) -> None:
+        self.found = found
+
+    def body(self, side: int) -> dict[str, Any]:
+        """One side as JSON; empty where there is none."""
+        found = self.found
+        data = found.request if side == REQUEST else found.response
+        if len(data) < 8:
+            return {}
+        if side == REQUEST:
+            return decode_request(data[4:]).to_json() or {}
+        return decode_response(data[4:], found.row["api_key"], found.row["api_version"]).to_json() or {}
+
+
+def records(found: Frames, names: dict[str, str] | None = None) -> Iterator[Row]:
+    """The records, as far as `MOST`. `names`: topic ids whose names were told."""
+    bodies: Any = Bodies(found)
+    parts: list[tuple[Any, int | None]] = []
+    if found.row["api"] == "Produce":
+        parts = list(produced(bodies))
+    elif found.row["api"] in ("Fetch", "ShareFetch"):
+        parts = [(part, None) for part in fetched(bodies)]
+    count = 0
+    for (name, uuid, partition, data), base in parts:
+        place = 0
+        for number, batch in enumerate(decode_records(data).batches):
+            for record in batch.records:
+                offset = record.offset if found.row["api"] != "Produce" else None if base is None else base + place
+                place += 1
+                yield _row(name or (names or {}).get(uuid or "") or uuid, partition, number, offset, batch, record)
+                count += 1
+                if count >= MOST:
+                    return
+
+
+def _row(topic: str | None, partition: int, number: int, offset: int | None, batch: Batch, record: Record) -> Row:
+    value, key = record.value, record.key
+    return {
+        "topic": topic,
+        "partition": partition,
+        "offset": offset,
+        "time": stamp(record.timestamp),
+        "key": preview(key),
+        "value": preview(value),
+        "key_bytes": None if key is None else len(key),
+        "value_bytes": None if value is None else len(value),
+        "headers": ",".join(clean(name) for name, _ in record.headers),
+        "batch": number,
+        "codec": batch.codec,
+        "record": record,
+        "held": batch,
+    }
+
+
+def stamp(ms: int) -> str:
+    """A time of Kafka's."""
+    if not 0 <= ms <= LATEST_MS:
+        return "" if ms < 0 else str(ms)
+    return f"{datetime.fromtimestamp(ms / 1000, UTC):%Y-%m-%d %H:%M:%S}.{ms % 1000:03d}"
+
+
+def readable(data: bytes) -> str | None:
+    """Bytes as text, None where they are none."""
+    try:
+        text = data.decode()
+    except UnicodeDecodeError:
+        return None
+    good = sum(sign.isprintable() or sign in "\n\r\t" for sign in text)
+    return text if not text or good / len(text) >= READABLE else None
+
+
+def preview(data: bytes | None) -> str:
+    """A value in one line."""
+    if data is None:
+        return "null"
+    text = readable(data[: 4 * PREVIEW]) if len(data) <= 4 * PREVIEW else readable_part(data[: 4 * PREVIEW])
+    return clean(" ".join(text.split())[:PREVIEW]) if text is not None else data[: PREVIEW // 2].hex(" ")
+
+
+def readable_part(data: bytes) -> str | None:
+    """The same where the end may be in the middle of a sign."""
+    return next((text for cut in range(4) if (text := readable(data[: len(data) - cut])) is not None), None)
+
+
+def whole(name: str, data: bytes | None) -> list[Line]:
+    """A value in full: JSON in its structure, text as it is, else hex beside text."""
+    if data is None:
+        return [[(name, "bold"), ("  null", "dim")]]
+    out: list[Line] = [[(name, "bold"), (f"  {len(data):,} bytes", "dim")]]
+    part = data[:SHOWN]
+    text = readable(part) if len(part) == len(data) else readable_part(part)
+    if text is not None:
+        try:
+            told = (
+                json.dumps(json.loads(text), indent=2, ensure_ascii=False)
+                if text[:1] in "{[" and len(part) == len(data)
+                else text
+            )
+        except ValueError:
+            told = text
+        out += [[(f"  {clean(line)}", "")] for line in told.splitlines()]
+    else:
+        for at in range(0, len(part), 16):
+            row = part[at : at + 16]
+            signs = "".join(chr(byte) if 32 <= byte < 127 else "·" for byte in row)
+            out.append([(f"  {at:06x}  ", "dim"), (f"{row.hex(' '):<47}  ", ""), (signs, "one")])
+    if len(data) > SHOWN:
+        out.append([(f"  … {len(data) - SHOWN:,} bytes more", "dim")])
+    return out
+
+
+def detail(row: Row, _width: int) -> list[Line]:
+    """A record in words."""
+    record, batch = row["record"], row["held"]
+    out: list[Line] = [[(f"{clean(row['topic'] or '?')}-{row['partition']}", "bold"), (f"  offset {row['offset']}", "")]]
+    out.append([(row["time"], ""), (f"  {batch.timestamp_type or ''}", "dim")])
+    facts = f"batch {row['batch']}: magic {batch.magic}, {batch.codec}, {batch.size:,} bytes, {batch.count:,} records"
+    out.append([(facts, "dim")])
+    if batch.producer_id >= 0:
+        told = f"producer {batch.producer_id}, epoch {batch.producer_epoch}, sequence {batch.base_sequence}"
+        out.append([(told + (", transactional" if batch.is_transactional else ""), "dim")])
+    if not batch.crc_ok:
+        out.append([("the checksum is not that of the bytes", "bad")])
+    if record.control is not None:
+        out.append([("control ", "bold"), (record.control.type, "care")])
+    out.append([])
+    out += whole("key", record.key)
+    out += whole("value", record.value)
+    for name, value in record.headers:
+        out += whole(f"header {clean(name)}", value)
+    return out
+
+
+def sheet(rows: list[Row], name: tuple[str, int] | None, why: str) -> Sheet:
+    """The records of an exchange."""
+    fields = [
+        named("topic", rank=2), counted("partition", "part", rank=3), counted("offset"), named("time", rank=4),
+        named("key", rank=1), named("value"), counted("value_bytes", "bytes", rank=5), named("headers", rank=6),
+        named("codec", rank=8), counted("batch", rank=7),
+    ]  # fmt: skip
+    foot = f"the first {MOST:,} records" if len(rows) >= MOST else ""
+    return Sheet("Records", fields, rows, lambda _: name, why, foot=foot, detail=detail)

@@ -1,0 +1,421 @@
+"""What all views have in common: a title, sections, a table with details and pictures, a line that says where Enter leads.
+
+In: the app's book. Out: a screen. Law: pages are made in a thread, from what was read so far; a page that cannot be made is
+said to be so, and the rest of the program goes on.
+"""
+
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, ClassVar, cast
+
+from rich.text import Text
+from textual import events, on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical, VerticalScroll
+from textual.screen import Screen
+from textual.widgets import Footer, Static
+from textual.worker import Worker, WorkerState
+
+from kcap.table.grid import clean
+from kcap.tui.views import VIEWS, load
+from kcap.tui.views.home import Home
+from kcap.tui.views.pace import Pace
+from kcap.tui.views.paint import CLASSES, CSS
+from kcap.tui.views.picture import Picture
+from kcap.tui.views.places import Place, leave, left
+from kcap.tui.views.sheet import Bars, Down, Line, Order, Page, Sheet, as_text
+from kcap.tui.views.table import SheetTable
+from kcap.tui.views.told import Told
+
+if TYPE_CHECKING:
+    from kcap.tui.book import Book
+
+LOOK_SECONDS = 1.0
+"""How often a view asks whether more was read."""
+
+
+class View(Screen[None]):
+    """A view: `page` makes what it shows."""
+
+    NAME: ClassVar[str] = ""
+    GROUPINGS: ClassVar[tuple[tuple[str, ...], ...]] = ()
+    """What rows may be grouped by, the view's own first."""
+    REMEMBERS: ClassVar[bool] = True
+    """Opened again, it is where it was left."""
+    LAZY: ClassVar[bool] = False
+    """Only the section that is shown is worked out."""
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (120, "-wide")]  # noqa: RUF012
+    COMPONENT_CLASSES: ClassVar[set[str]] = set(CLASSES)
+    DEFAULT_CSS = f"""
+    View {{
+        {CSS}
+        layout: vertical;
+        #title {{ height: 1; background: $primary-muted; color: $text; }}
+        #sections {{ height: 1; padding: 0 1; }}
+        #banner {{ height: auto; padding: 0 1; }}
+        #body {{ height: 1fr; }}
+        #where {{ height: 1; padding: 0 1; color: $text-muted; background: $surface; }}
+        #side {{ padding: 0 1; height: 40%; border-top: solid $primary-muted; }}
+        #side {{ scrollbar-size-vertical: 1; scrollbar-gutter: stable; }}
+        &.-wide #body {{ layout: horizontal; }}
+        &.-wide #main {{ width: 58%; }}
+        &.-wide #side {{ width: 42%; height: 1fr; border-top: none; border-left: solid $primary-muted; }}
+        &.-alone #side {{ display: none; }}
+        &.-alone.-wide #main {{ width: 1fr; }}
+        .hidden {{ display: none; }}
+    }}
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,q", "app.pop_screen", "Back"),
+        Binding("enter", "choose", "Show", show=False),
+        Binding("b", "regroup", "Group"),
+        Binding("s", "sort", "Sort"),
+        Binding("z", "turn", "Reverse", show=False),
+        Binding("w", "whole", "Wide"),
+        Binding("d", "details", "Details"),
+        Binding("tab", "app.focus_next", "Next pane", show=False),
+        Binding("e", "export", "Export"),
+        Binding("y", "copy", "Copy row", show=False),
+        Binding("l", "ladder", "Ladder"),
+        *(Binding(str(at), f"section({at - 1})", f"Section {at}", show=False) for at in range(1, 7)),
+        *(Binding(key, f"switch('{name}')", title, show=False) for name, (key, title, _) in VIEWS.items()),
+    ]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.told = Page()
+        self.at = 0
+        """Number of the section."""
+        self.grouping = 0
+        self.pace = Pace()
+        self.failure = ""
+        """Why there is no page."""
+        self.stumble = ""
+        """What could not be shown of it."""
+        self._orders: dict[str, Order] = {}
+        self._came: Place | None = None
+        """Where to go when there are rows."""
+        self._here = 0, 0
+        self._began = 0.0
+
+    @property
+    def home(self) -> Home:
+        """The app."""
+        return cast("Home", self.app)
+
+    # -- what a view says ---------------------------------------------------------------------------------------------
+    def page(self, book: "Book") -> Page:
+        """What there is to see. Runs in a thread: it touches no widget."""
+        raise NotImplementedError
+
+    def settled(self) -> Any:
+        """What changes the page at once."""
+        book = self.home.book
+        return book.state, book.filter_text, self.grouping, self.at if self.LAZY else 0
+
+    @property
+    def by(self) -> tuple[str, ...]:
+        """The grouping."""
+        return self.GROUPINGS[self.grouping % len(self.GROUPINGS)] if self.GROUPINGS else ()
+
+    # -- the screen ---------------------------------------------------------------------------------------------------
+    def compose(self) -> ComposeResult:
+        """The parts."""
+        yield Static(id="title")
+        yield Static(id="sections", classes="hidden")
+        yield Told(id="banner", classes="hidden")
+        with Vertical(id="body"):
+            yield SheetTable(id="main")
+            with VerticalScroll(id="side", can_focus=False):
+                yield Told(id="detail")
+        yield Static(id="where")
+        yield Footer(show_command_palette=False)
+
+    def on_mount(self) -> None:
+        """Begins to look."""
+        self.table.show(Sheet("", (), [], lambda _row: None, "one moment"), Order(), keep=False)
+        self.add_class("-alone")
+        self.table.focus()
+        self._return()
+        self._tell_title()
+        self.look()
+        self.set_interval(LOOK_SECONDS, self.look)
+
+    def _return(self) -> None:
+        found = left(self.app, self.NAME) if self.REMEMBERS else None
+        if found is not None:
+            self._came, self._orders = found
+            self.at, self.grouping = self._came.section, self._came.grouping
+
+    def on_unmount(self) -> None:
+        """Remembers where it was left."""
+        row, cell = self._here
+        leave(self.app, self.NAME, Place(self.at, self.grouping, row, cell), self._orders)
+
+    def look(self) -> None:
+        """Makes a new page where it is due."""
+        book = self.home.book
+        settled, now = self.settled(), time.monotonic()
+        self._tell_title()
+        if self.pace.due(book.rows, settled, now):
+            self.pace.begin(book.rows, settled)
+            self._began = now
+            self.run_worker(lambda: self.page(book), thread=True, group="page", exit_on_error=False)
+
+    @on(Worker.StateChanged)
+    def looked(self, event: Worker.StateChanged) -> None:
+        """A page is there, or cannot be."""
+        if event.worker.group != "page" or not event.worker.is_finished:
+            return
+        self.pace.end(self._began, time.monotonic())
+        if event.state == WorkerState.SUCCESS and isinstance(event.worker.result, Page):
+            self.failure = ""
+            self.tell(event.worker.result)
+        elif event.state == WorkerState.ERROR:
+            self.failure = f"this view cannot be made: {event.worker.error}"
+            self._tell_where()
+
+    def tell(self, page: Page) -> None:
+        """Shows a page."""
+        keep = bool(self.told.sheets)
+        self.told = page
+        self.at = max(0, min(self.at, len(page.sheets) - 1))
+        self._tell_sheet(keep=keep)
+        if self._came is not None and self.table.rows:
+            self.table.go(self._came.row, self._came.cell)
+            self._came = None
+
+    def careful(self, make: Callable[[], Any], otherwise: Any) -> Any:
+        """What a sheet makes; something else where it cannot, and the reason is told: the session goes on."""
+        try:
+            return make()
+        except Exception as error:  # noqa: BLE001 - whatever a sheet stumbles over, it is no reason to lose the session
+            self.stumble = f"not everything can be shown: {type(error).__name__}: {error}"
+            return otherwise
+
+    @property
+    def sheet(self) -> Sheet | None:
+        """The section that is shown."""
+        return self.told.sheets[self.at] if self.told.sheets else None
+
+    @property
+    def table(self) -> SheetTable:
+        """The table."""
+        return self.query_one("#main", SheetTable)
+
+    def _order(self, sheet: Sheet) -> Order:
+        return self._orders.setdefault(f"{sheet.name} {self.by}", Order())
+
+    def _tell_sheet(self, *, keep: bool) -> None:
+        sheet = self.sheet
+        sections = self.query_one("#sections", Static)
+        sections.set_class(len(self.told.sheets) < 2, "hidden")
+        names = [
+            f"[@click=screen.section({at})]{'[b reverse]' if at == self.at else '[dim]'} {at + 1} {one.name} [/][/]"
+            for at, one in enumerate(self.told.sheets)
+        ]
+        sections.update("".join(names))
+        banner = self.query_one("#banner", Told)
+        lines: list[Line] = [self.told.banner] if self.told.banner else []
+        lines += [[(sheet.note, "")]] if sheet is not None and sheet.note else []
+        banner.set_class(not lines, "hidden")
+        banner.tell(lines)
+        if sheet is not None:
+            alone = sheet.detail is None and sheet.charts is None
+            self.set_class(alone or self.has_class("-closed"), "-alone")
+            self._show(sheet, keep=keep)
+            self.refresh_bindings()
+            self.call_after_refresh(self._tell_detail)  # its pane may have got another width
+        self._tell_title()
+
+    def _show(self, sheet: Sheet, *, keep: bool) -> None:
+        def show() -> bool:
+            self.table.show(sheet, self._order(sheet), keep=keep)
+            return True
+
+        if not self.careful(show, otherwise=False):
+            self.table.show(Sheet(sheet.name, (), [], lambda _row: None, clean(self.stumble)), Order(), keep=False)
+
+    def _tell_title(self) -> None:
+        book, width = self.home.book, self.size.width
+        left = f" {VIEWS[self.NAME][1]}" + (f" · {self.told.title}" if self.told.title else "")
+        state = {"reading": " · reading", "stopped": " · stopped", "failed": " · not read to the end"}.get(book.state, "")
+        right = f"{book.rows:,} exchanges{state}"
+        right += f" · filter {clean(book.filter_text)}" if book.filter_text else ""
+        room = max(8, width - len(left) - 3)
+        right = right if len(right) <= room else right[: room - 1] + "…"
+        gap = " " * max(1, width - len(left) - len(right) - 1)
+        title = Text.assemble((left, "bold"), gap, right)
+        title.truncate(width, overflow="ellipsis")
+        self.query_one("#title", Static).update(title)
+
+    # -- where Enter leads --------------------------------------------------------------------------------------------
+    @property
+    def down(self) -> Down:
+        """Where the focused part leads."""
+        focused = self.focused
+        return focused.down if isinstance(focused, Picture) else self.table.down
+
+    def _tell_where(self) -> None:
+        down, width = self.careful(lambda: self.down, None), self.size.width - 2
+        told: list[tuple[str, str]]
+        if self.failure or self.stumble:
+            told = [(clean(self.failure or self.stumble), "bold")]
+        elif isinstance(down, tuple):
+            told = [("⏎ ", "bold"), (f"the exchange {down[0]}.{down[1]}", "")]
+        elif down:
+            told = [("⏎ ", "bold"), (clean(down), "")]
+        else:
+            told = [(self.sheet.foot if self.sheet is not None else "", "")]
+        line = Text.assemble(*told)
+        line.truncate(width, overflow="ellipsis")
+        if not self.failure and self.sheet is not None and self.sheet.foot and down:
+            room = width - line.cell_len - len(self.sheet.foot)
+            line = Text.assemble(line, " " * room, (self.sheet.foot, "dim")) if room > 2 else line
+        self.query_one("#where", Static).update(line)
+
+    @on(SheetTable.Moved)
+    @on(Picture.Moved)
+    def moved(self, event: SheetTable.Moved | Picture.Moved) -> None:
+        """Another cell: another row's details, another way down."""
+        self.stumble = ""
+        self._here = self.table.row, self.table.at
+        if isinstance(event, SheetTable.Moved):
+            self._tell_detail()
+        self._tell_where()
+
+    def _tell_detail(self) -> None:
+        sheet, row = self.sheet, self.table.current
+        if sheet is None or self.has_class("-alone"):
+            return
+        side = self.query_one("#side", VerticalScroll)
+        width = max(20, side.scrollable_content_region.width)
+        detail = self.query_one("#detail", Told)
+        more, pictures_of = sheet.detail, sheet.charts
+        lines: list[Line] = self.careful(lambda: more(row, width), []) if more is not None and row is not None else []
+        detail.set_class(not lines, "hidden")
+        detail.tell(lines)
+        bars: list[Bars] = self.careful(lambda: pictures_of(row), []) if pictures_of is not None and row is not None else []
+        pictures = list(side.query(Picture))
+        for picture, one in zip(pictures, bars):
+            picture.set(one)
+        for picture in pictures[len(bars) :]:
+            picture.remove()
+        for one in bars[len(pictures) :]:
+            side.mount(Picture(one))
+
+    def on_resize(self, _event: events.Resize) -> None:
+        """Texts have another width."""
+        self.call_after_refresh(self._again)
+
+    def _again(self) -> None:
+        self._tell_title()
+        self._tell_detail()
+        self._tell_where()
+
+    # -- actions ------------------------------------------------------------------------------------------------------
+    @on(SheetTable.Chosen)
+    def chosen(self, _event: SheetTable.Chosen) -> None:
+        """A cell is followed."""
+        self.follow(self.careful(lambda: self.table.down, None))
+
+    @on(Picture.Chosen)
+    def picked(self, event: Picture.Chosen) -> None:
+        """A bar is followed."""
+        self.follow(event.down)
+
+    def action_choose(self) -> None:
+        """Follows what has the focus."""
+        self.follow(self.careful(lambda: self.down, None))
+
+    def follow(self, down: Down) -> None:
+        """Goes to the exchanges behind a number."""
+        if isinstance(down, tuple):
+            self.home.show_exchange(*down)
+        elif down:
+            self.home.narrow(f"&& {down}")
+        else:
+            self.notify("there are no exchanges of their own behind this", severity="warning", timeout=3)
+
+    def action_section(self, at: int) -> None:
+        """Another section."""
+        if at < len(self.told.sheets) and at != self.at:
+            self.at = at
+            self._tell_sheet(keep=False)
+            self.table.focus()
+            self.look()
+
+    def action_regroup(self) -> None:
+        """The next grouping."""
+        if len(self.GROUPINGS) > 1:
+            self.grouping = (self.grouping + 1) % len(self.GROUPINGS)
+            self.look()
+
+    def action_sort(self) -> None:
+        """Sorts by the cursor's column."""
+        self.sort_by(self.table.at)
+
+    @on(SheetTable.Sorted)
+    def sorted_by(self, event: SheetTable.Sorted) -> None:
+        """A head was clicked."""
+        self.sort_by(event.at)
+
+    def sort_by(self, at: int) -> None:
+        """Sorts by a column; once more turns it around."""
+        if self.sheet is not None and self.sheet.fields:
+            self._order(self.sheet).choose(at, self.sheet)
+            self._show(self.sheet, keep=True)
+
+    def action_turn(self) -> None:
+        """Turns the order around."""
+        if self.sheet is not None and (at := self._order(self.sheet).at) is not None:
+            self.sort_by(at)
+
+    def action_whole(self) -> None:
+        """All columns, or those that fit."""
+        self.table.whole = not self.table.whole
+        if self.sheet is not None:
+            self._show(self.sheet, keep=True)
+
+    def action_details(self) -> None:
+        """Opens or closes the pane of details."""
+        self.toggle_class("-closed")
+        self._tell_sheet(keep=True)
+        self.call_after_refresh(self._again)
+
+    def action_export(self) -> None:
+        """The section as a file of text."""
+        if self.sheet is not None:
+            sheet, order = self.sheet, self._order(self.sheet)
+            text = self.careful(lambda: as_text(self.told, sheet, order), None)
+            if text is not None:
+                self.home.save_text(f"kcap-{self.NAME}.txt", text)
+
+    def action_copy(self) -> None:
+        """The row to the clipboard."""
+        row, sheet = self.table.current, self.sheet
+        if row is not None and sheet is not None:
+            self.app.copy_to_clipboard(self.careful(lambda: "\t".join(column.text(row) for column in sheet.fields), ""))
+            self.notify("row copied", timeout=2)
+
+    def action_switch(self, name: str) -> None:
+        """Another view in this one's place."""
+        if name != self.NAME:
+            self.app.switch_screen(load(name)())
+
+    def action_ladder(self) -> None:
+        """The ladder of the row's connection."""
+        sheet, row = self.sheet, self.table.current
+        of = sheet.connection if sheet is not None else None
+        uid = self.careful(lambda: of(row), None) if of is not None and row is not None else None
+        if uid is not None:
+            self.app.push_screen(load("ladder")(uid))
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Keys that do nothing here are not shown."""
+        if action == "regroup":
+            return len(self.GROUPINGS) > 1
+        if action == "ladder":
+            return self.sheet is not None and self.sheet.connection is not None
+        return True

@@ -1,0 +1,179 @@
+"""A sheet: rows of plain values, what their columns show, and where each cell leads. Free of widgets.
+
+In: rows of a report or of a table. Out: order, texts, widths, lines. Law: a cell leads to the exchanges that its number counts
+where it says so; the order of rows with equal values is the order in which they came.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from kcap.reports.shape import Row
+from kcap.reports.text import Column, fitted, line, number, size, words
+from kcap.table.grid import duration
+
+Down = str | tuple[str, int] | None
+"""A filter, an exchange, or nothing."""
+Span = tuple[str, str]
+"""A text and its tone: one of `TONES`."""
+Line = list[Span]
+TONES: Final = ("", "bold", "dim", "good", "care", "bad", "key", "one", "two", "three")
+SAMPLED: Final = 2000
+"""Rows that are looked at for the widths of columns."""
+WIDEST: Final = 40
+"""Cells of a name that are shown where there is room for all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Field(Column):
+    """A column of a sheet."""
+
+    key: Callable[[Row], Any] | None = None
+    """What rows are sorted by; the text where there is none."""
+    down: Callable[[Row], Down] | None = None
+    """Where a cell leads; where the row does, if there is none."""
+    counts: Callable[[Row], int | None] | None = None
+    """Of a number of exchanges: the number, which is that of the exchanges its filter lets pass."""
+    tone: Callable[[Row], str] | None = None
+
+
+@dataclass(slots=True)
+class Sheet:
+    """A table of a view."""
+
+    name: str
+    fields: Sequence[Field]
+    rows: list[Row]
+    down: Callable[[Row], Down]
+    """Where a row leads."""
+    empty: str
+    """What is said where there is no row."""
+    note: str = ""
+    """A sentence above the table."""
+    foot: str = ""
+    """What is not in the table."""
+    detail: Callable[[Row, int], list[Line]] | None = None
+    """More of one row, for a width."""
+    charts: Callable[[Row], list["Bars"]] | None = None
+    """Pictures of one row."""
+    connection: Callable[[Row], str | None] | None = None
+    """The connection that a row is about, if it is about one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bars:
+    """A picture of bars, each of which leads somewhere."""
+
+    title: str
+    labels: Sequence[str]
+    values: Sequence[float | None]
+    texts: Sequence[str]
+    """The value of each bar in words."""
+    downs: Sequence[Down]
+    logarithmic: bool = False
+    upright: bool = False
+    """Bars stand beside each other, as time goes by."""
+
+
+@dataclass(slots=True)
+class Page:
+    """What a view shows at one time."""
+
+    sheets: list[Sheet] = field(default_factory=list)
+    title: str = ""
+    """Of what, grouped how."""
+    banner: Line = field(default_factory=list)
+    """The one thing to know."""
+
+
+@dataclass(slots=True)
+class Order:
+    """How a sheet's rows are sorted."""
+
+    at: int | None = None
+    """Number of the column, None for the order in which the rows came."""
+    backward: bool = False
+
+    def choose(self, at: int, sheet: Sheet) -> None:
+        """Sorts by a column; once more turns the order around. Numbers begin with the largest."""
+        if self.at == at:
+            self.backward = not self.backward
+        else:
+            self.at, self.backward = at, sheet.fields[at].right
+
+    def rows(self, sheet: Sheet) -> list[Row]:
+        """The rows in order; those without a value last."""
+        if self.at is None or self.at >= len(sheet.fields):
+            return sheet.rows
+        found = sheet.fields[self.at]
+        value = found.key or found.text
+        there = [row for row in sheet.rows if value(row) not in (None, "")]
+        rest = [row for row in sheet.rows if value(row) in (None, "")]
+        return sorted(there, key=value, reverse=self.backward) + rest
+
+    def mark(self, at: int) -> str:
+        """What stands behind a column's head."""
+        return "" if self.at != at else "▼" if self.backward else "▲"
+
+
+def widths_of(sheet: Sheet, rows: Sequence[Row], room: int, *, whole: bool) -> list[int]:
+    """Widths of the columns, 0 for those that are left out for want of room; none is left out of a whole sheet."""
+    step = max(1, len(rows) // SAMPLED)
+    texts = [[column.text(row) for column in sheet.fields] for row in rows[::step]]
+    heads = [Column(f"{column.head} ", column.text, column.right, column.rank, column.whole) for column in sheet.fields]
+    if whole:
+        longest = [max([len(head.head), *(len(row[at]) for row in texts)]) for at, head in enumerate(heads)]
+        return [width if head.right or head.whole else min(width, WIDEST) for head, width in zip(heads, longest)]
+    return fitted(heads, texts, room)
+
+
+def down_of(sheet: Sheet, row: Row, at: int) -> Down:
+    """Where a cell leads."""
+    found = sheet.fields[at].down if at < len(sheet.fields) else None
+    return found(row) if found is not None else sheet.down(row)
+
+
+def as_text(page: Page, sheet: Sheet, order: Order) -> str:
+    """A sheet as a file of text."""
+    rows = order.rows(sheet)
+    widths = widths_of(sheet, rows, 0, whole=True)
+    longest = [max([width, *(len(column.text(row)) for row in rows)]) for column, width in zip(sheet.fields, widths)]
+    out = [page.title] if page.title else []
+    out += ["".join(text for text, _ in page.banner)] if page.banner else []
+    out += [sheet.note] if sheet.note else []
+    out += [""] if out else []
+    out.append(line([column.head for column in sheet.fields], sheet.fields, longest))
+    out += [line([column.text(row) for column in sheet.fields], sheet.fields, longest) for row in rows]
+    out += [] if rows else [sheet.empty]
+    return "\n".join([*out, *(["", sheet.foot] if sheet.foot else [])]) + "\n"
+
+
+# -- columns that many sheets have ------------------------------------------------------------------------------------
+def named(name: str, head: str | None = None, rank: int = 0, *, right: bool = False, **more: Any) -> Field:
+    """A column of values as they are."""
+    return Field(head or name, lambda row: words(row.get(name)), right, rank, key=lambda row: value_key(row.get(name)), **more)
+
+
+def counted(name: str, head: str | None = None, rank: int = 0, *, zero: bool = True, **more: Any) -> Field:
+    """A number; nothing for 0 where 0 is nothing to tell."""
+    return Field(
+        head or name, lambda row: number(row.get(name) if zero else row.get(name) or None), True, rank,
+        key=lambda row: row.get(name), **more,
+    )  # fmt: skip
+
+
+def lasting(name: str, head: str, rank: int = 0, **more: Any) -> Field:
+    """A duration in nanoseconds."""
+    return Field(head, lambda row: duration(row.get(name)), True, rank, key=lambda row: row.get(name), **more)
+
+
+def sized(name: str, head: str, rank: int = 0, **more: Any) -> Field:
+    """Bytes."""
+    return Field(head, lambda row: size(row.get(name)), True, rank, key=lambda row: row.get(name), **more)
+
+
+def value_key(value: Any) -> Any:
+    """A value of any kind among its like: numbers by size, before texts; lists by their text."""
+    if value is None:
+        return None
+    return (0, value, "") if isinstance(value, int | float) else (1, 0, words(value))

@@ -1,0 +1,65 @@
+"""The view of times: latencies by group with histogram and course, the digest, the slowest.
+
+In: the book. Out: a screen of three sections. Law: only the section that is shown is worked out.
+"""
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from textual.binding import Binding, BindingType
+
+from kcap.reports.shape import Asked, keys_of
+from kcap.tui.views import down
+from kcap.tui.views import statistics_model as model
+from kcap.tui.views.grouping import report_of, waiting
+from kcap.tui.views.screen import View
+from kcap.tui.views.sheet import Page
+
+if TYPE_CHECKING:
+    from kcap.tui.book import Book
+
+TOP = 100
+"""The slowest that are shown."""
+
+
+class Statistics(View):
+    """Statistics."""
+
+    NAME = "statistics"
+    LAZY = True
+    GROUPINGS: ClassVar[tuple[tuple[str, ...], ...]] = (
+        ("api",), ("client_id",), ("server_ip",), ("topic",), ("api", "api_version"), ("client_ip", "client_id", "api"),
+    )  # fmt: skip
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("p", "polls", "Long polls")]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.polls = False
+
+    def settled(self) -> Any:
+        """Long polls or none."""
+        return super().settled(), self.polls
+
+    def page(self, book: "Book") -> Page:
+        """The section that is shown; the others wait."""
+        at, by, polls = self.at, self.by, self.polls
+        sheets = [waiting(name) for name in ("latency", "digest", "slowest")]
+        if at < 2:
+            report = report_of(("latency", "stats")[at])
+            asked = Asked(by, long_polls=polls and at == 0)
+            result, keys = book.report(report, asked), keys_of(report, asked)
+            timed = down.ANSWERED if polls else down.TIMED
+            sheets[at] = model.latency(result, keys, timed) if at == 0 else model.digest(result, keys)
+        else:
+            sheets[at] = model.slow(book.report(report_of("slow"), Asked(top=TOP, long_polls=polls)))
+        title = f"by {', '.join(by)}" if at < 2 else "the slowest exchanges"
+        return Page(sheets, f"{title}, long polls among them" if polls and at != 1 else title)
+
+    def action_polls(self) -> None:
+        """Long polls count as others do, or stay apart."""
+        self.polls = not self.polls
+        self.look()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """The digest counts all requests."""
+        return self.at != 1 if action == "polls" else super().check_action(action, parameters)

@@ -1,0 +1,180 @@
+"""How each connection agreed on versions: a line for each, and its story. Free of widgets.
+
+In: what was gathered of the connections. Out: rows, a sheet, a story in lines. Law: sentences and verdicts are those of
+`kcap.reports.story`; of many connections those with trouble are shown before others.
+"""
+
+from collections.abc import Sequence
+from heapq import nsmallest
+from itertools import chain
+from typing import Final
+
+from kcap.reports.fingerprints import Who
+from kcap.reports.shape import Row
+from kcap.reports.story import of as story_of
+from kcap.reports.talks import Talk, Talks
+from kcap.reports.text import words, wrapped
+from kcap.reports.versions_pages import span
+from kcap.schema.quirks import API_VERSIONS, UNSUPPORTED_VERSION
+from kcap.schema.registry import api_name
+from kcap.schema.releases import removed_in
+from kcap.table.grid import ELLIPSIS, clean, duration, endpoint
+from kcap.table.verdicts import VERDICTS
+from kcap.tui.views import down
+from kcap.tui.views.grouping import bold
+from kcap.tui.views.sheet import Field, Line, Sheet, counted, lasting, named
+
+LEVEL_TONES: Final = {"error": "bad", "warning": "care", "note": "dim"}
+VERDICT_TONES: Final = {"ok": "good", "not_highest": "care", "unnegotiated": "care", "": "dim"}
+SHOWN: Final = 5000
+"""Connections that are shown."""
+LAST_LEAST: Final = 17
+"""Columns for `ok  gone in 4.0`."""
+TROUBLE: Final = {"bad": 0, "care": 1}
+WRONG: Final = ("above_broker_max", "below_broker_min")
+Known = dict[tuple[str, str | None], Who]
+"""Address and client id -> library."""
+
+
+def para(text: str, width: int, tone: str = "", indent: str = "") -> list[Line]:
+    """A sentence on as many lines as it needs."""
+    return [[(line, tone)] for line in wrapped(clean(text), width, indent)]
+
+
+def question(talk: Talk) -> tuple[str, str]:
+    """How the negotiation went, in a few words, and its tone."""
+    if not talk.asks:
+        return ("began before the capture", "dim") if talk.midstream else ("never asked", "care")
+    told = []
+    for ask in talk.asks:
+        if ask.answer is None:
+            told.append(f"v{ask.step.version} no answer")
+        elif ask.answer.error == UNSUPPORTED_VERSION:
+            told.append(f"v{ask.step.version} refused")
+        else:
+            told.append(f"v{ask.step.version} " + ("error" if ask.answer.error else "ok"))
+    good = any(ask.answer is not None and ask.answer.offer is not None for ask in talk.asks)
+    return ", ".join(dict.fromkeys(told)), "bad" if not good else "care" if len(set(told)) > 1 else "good"
+
+
+def talk_row(talk: Talk, whole: Talks, known: Known) -> Row:
+    """One connection that spoke Kafka."""
+    client_id = next(iter(talk.uses), (None, 0, 0))[0]
+    found: set[str] = set()
+    gone: str | None = None
+    for (_, key, version), use in talk.uses.items():
+        if key != API_VERSIONS:  # a question that is refused and asked again is no fault of anybody (KIP-511)
+            found |= set(whole.verdicts(talk, key, version, use))
+        gone = gone or (removed_in(key, version) if api_name(key) is not None else None)
+    library = known.get((talk.identity.client_ip, client_id))
+    asked, tone = question(talk)
+    wasted = [ask.step for ask in talk.asks if ask.answer is None or ask.answer.error]
+    return {
+        "connection": talk.uid, "client_ip": talk.identity.client_ip, "client_id": client_id, "server": endpoint(*talk.server),
+        "software": f"{library.name or ''} {library.version or ''}".strip() if library is not None else "",
+        "asked": asked, "asked_tone": tone, "verdict": max(found, key=VERDICTS.index, default=""), "removed_in": gone or "",
+        "lost_ns": sum(s.told_ns - s.asked_ns for s in wasted if s.told_ns is not None and s.asked_ns is not None) or None,
+        "ended": talk.line.get("ended"), "count": sum(use.count for use in talk.uses.values()), "phase": "kafka",
+        "first_ns": talk.line.get("first_ns"),
+    }  # fmt: skip
+
+
+def other_row(line: Row) -> Row:
+    """One connection without an exchange."""
+    server = endpoint(line["server_ip"], line["server_port"]) if line.get("server_ip") else ""
+    told = f"{line['phase']}: {line['detail']}" if line["detail"] else str(line["phase"])
+    return {
+        "connection": line["connection"], "client_ip": line["client_ip"], "client_id": None, "server": server, "software": "",
+        "asked": told, "asked_tone": "care", "verdict": "", "removed_in": "", "lost_ns": None, "ended": line["ended"],
+        "count": 0, "phase": line["phase"], "first_ns": line["first_ns"],
+    }  # fmt: skip
+
+
+def rows_of(whole: Talks, known: Known) -> list[Row]:
+    """A row a connection, in the order of time."""
+    every = chain((talk_row(talk, whole, known) for talk in whole.talks.values()), map(other_row, whole.others))
+    rows = nsmallest(SHOWN, every, key=lambda row: TROUBLE.get(row["asked_tone"], 2) - 3 * bool(row["verdict"] in WRONG))
+    return sorted(rows, key=lambda row: (row["first_ns"] or 0, row["connection"]))
+
+
+def connections(rows: list[Row], whole: Talks, known: Known, diagnoses: Sequence[Row]) -> Sheet:
+    """Each connection, with its story beside it."""
+
+    def group(row: Row) -> str | None:
+        return down.equals("connection", row["connection"]) if row["count"] else None
+
+    fields = [
+        named("client_id", "client", tone=bold), named("client_ip", "address", 5), named("server", "broker", 1),
+        Field("ApiVersions", lambda row: row["asked"], right=False, tone=lambda row: row["asked_tone"],
+              down=lambda row: down.every(group(row), "api == ApiVersions") if row["count"] else None),
+        named("verdict", "worst verdict", tone=lambda row: VERDICT_TONES.get(row["verdict"], "bad"),
+              down=lambda row: down.every(group(row), down.equals("version_verdict", row["verdict"]))
+              if row["verdict"] else group(row)),
+        named("removed_in", "gone in", 2, tone=lambda _row: "bad"), named("software", rank=3),
+        counted("count", "requests", 4), lasting("lost_ns", "lost to it", 6), named("ended", rank=7),
+        named("connection", rank=8),
+    ]  # fmt: skip
+
+    def detail(row: Row, width: int) -> list[Line]:
+        return story(story_of(whole, row["connection"], known, list(diagnoses)), width)
+
+    number_of = len(whole.talks) + len(whole.others)
+    foot = f"{len(rows):,} of {number_of:,} connections, those with trouble first" if len(rows) < number_of else ""
+    return Sheet(
+        "connections", fields, rows, group, "no connection", foot=foot, detail=detail,
+        connection=lambda row: row["connection"] if row["count"] else None,
+    )  # fmt: skip
+
+
+def story(told: Row, width: int) -> list[Line]:
+    """The negotiation of a connection, step by step; then its APIs, then what is wrong with it."""
+    library = f", {'probably ' if told.get('guessed') else ''}{told['software']}" if told.get("software") else ""
+    out = para(f"{words(told.get('client_id'))} of {told['client_ip']}{library}, with {told['server']}", width, "bold")
+    if told.get("midstream"):
+        out += para("it had begun before the capture", width, "care")
+    for step in told["steps"]:
+        at = duration(step["at_ns"]) if step["at_ns"] is not None else ""
+        first, *rest = wrapped(clean(step["text"]), max(12, width - 9)) or [""]
+        out.append([(f"{at:>7}  ", "dim"), (first, tone_of(step["text"]))])
+        out += [[(" " * 9 + text, tone_of(step["text"]))] for text in rest]
+    if told["lost_ns"]:
+        out += para(f"time lost to questions in vain: {duration(told['lost_ns'])}", width, "care")
+    rows: list[tuple[str, str, str, Line]] = []
+    for api in told["apis"]:
+        verdict = api["verdict"] or "-"
+        gone = f"  gone in {api['removed_in']}" if api["removed_in"] else ""
+        end: Line = [(verdict, VERDICT_TONES.get(verdict, "bad")), (gone, "bad")]
+        end.append(("  several versions" if api["downgraded"] else "", "care"))
+        used = " ".join(f"{version}({count})" for version, count in api["versions"].items())
+        rows.append((words(api["api"] or api["api_key"]), used, span(*api["offered"]) if api["offered"] else "none", end))
+    out += apis(rows, width)
+    for row in told["diagnoses"]:
+        out += [[("", "")], *para(f"{row['level']}: {row['sentence']}", width, LEVEL_TONES.get(row["level"], ""))]
+        out += para(f"→ {row['advice']}", width, "key", "  ")
+    return out
+
+
+def apis(rows: Sequence[tuple[str, str, str, Line]], width: int) -> list[Line]:
+    """APIs with the versions that were used and offered, and what is to be said of them."""
+    if not rows:
+        return []
+    heads = ("API", "used", "offered")
+    widths = [max(len(head), *(len(row[at]) for row in rows)) + 2 for at, head in enumerate(heads)]
+    widths[0] = max(8, min(widths[0], width - sum(widths[1:]) - LAST_LEAST))
+    widths[1] = max(6, min(widths[1], width - widths[0] - widths[2] - LAST_LEAST))
+    out: list[Line] = [[("".join(head.ljust(room) for head, room in zip(heads, widths)) + "verdict", "dim")]]
+    for *texts, end in rows:
+        cut = [text if len(text) < room - 1 else text[: room - 3] + ELLIPSIS for text, room in zip(texts, widths)]
+        line: Line = [("".join(text.ljust(room) for text, room in zip(cut, widths)), "")]
+        room = max(0, width - sum(widths))
+        for text, tone in end:
+            line.append((text[:room], tone))
+            room -= len(text[:room])
+        out.append(line)
+    return out
+
+
+def tone_of(text: str) -> str:
+    """Steps in which something went wrong stand out."""
+    bad = ("refuses", "closes the connection", "resets the connection", "gives no answer", "gets no answer", "no Kafka request")
+    return "care" if any(one in text for one in bad) else ""

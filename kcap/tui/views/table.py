@@ -1,0 +1,234 @@
+"""The table of a view: one line a row, a cursor on one cell.
+
+In: a sheet. Out: messages: the cursor moved, a cell was chosen, a head was clicked. Law: what is painted is what the sheet
+says; only the rows in sight are made.
+"""
+
+from typing import ClassVar
+
+from rich.segment import Segment
+from rich.style import Style
+from textual import events
+from textual.binding import Binding, BindingType
+from textual.geometry import Region, Size
+from textual.message import Message
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+
+from kcap.reports.shape import Row
+from kcap.table.grid import ELLIPSIS, GAP
+from kcap.tui.views.paint import CLASSES, CSS, style_of
+from kcap.tui.views.sheet import Down, Order, Sheet, down_of, widths_of
+
+
+class SheetTable(ScrollView, can_focus=True):
+    """A sheet to walk through."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = set(CLASSES)
+    DEFAULT_CSS = f"SheetTable {{ height: 1fr; scrollbar-gutter: stable; scrollbar-size: 1 1; {CSS} }}"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("up,k", "move(-1)", "Up", show=False),
+        Binding("down,j", "move(1)", "Down", show=False),
+        Binding("pageup,ctrl+b", "page(-1)", "Page up", show=False),
+        Binding("pagedown,ctrl+f", "page(1)", "Page down", show=False),
+        Binding("home,g", "edge(-1)", "First", show=False),
+        Binding("end,G", "edge(1)", "Last", show=False),
+        Binding("left", "side(-1)", "Cell to the left", show=False),
+        Binding("right", "side(1)", "Cell to the right", show=False),
+        Binding("enter", "choose", "Show"),
+    ]
+
+    class Moved(Message):
+        """The cursor is on another cell."""
+
+    class Chosen(Message):
+        """A cell is to be followed."""
+
+    class Sorted(Message):
+        """A head was clicked."""
+
+        def __init__(self, at: int) -> None:
+            super().__init__()
+            self.at = at
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
+        super().__init__(id=id)
+        self.sheet: Sheet | None = None
+        self.order = Order()
+        self.rows: list[Row] = []
+        self.row, self.at = 0, 0
+        self.whole = False
+        """All columns are shown, those out of sight too."""
+        self._widths: list[int] = []
+
+    # -- what is shown ------------------------------------------------------------------------------------------------
+    def show(self, sheet: Sheet, order: Order, *, keep: bool) -> None:
+        """Shows a sheet; the cursor stays with its row where that is asked for."""
+        here = self.current if keep else None
+        same = keep and self.sheet is not None and self.sheet.name == sheet.name
+        name = self._called(here) if here is not None and self.sheet is not None else None
+        self.sheet, self.order = sheet, order
+        self.rows = order.rows(sheet)
+        if not same:
+            self.row, self.at = 0, 0
+        elif name is not None:
+            self.row = next((at for at, row in enumerate(self.rows) if self._called(row) == name), self.row)
+        self.row = max(0, min(self.row, len(self.rows) - 1))
+        self._lay()
+        self._follow()
+        self.post_message(self.Moved())
+
+    def _called(self, row: Row) -> Down:
+        return self.sheet.down(row) if self.sheet is not None else None
+
+    def _lay(self) -> None:
+        if self.sheet is None:
+            return
+        self._widths = widths_of(self.sheet, self.rows, max(20, self.scrollable_content_region.width - 1), whole=self.whole)
+        shown = [width for width in self._widths if width]
+        self.virtual_size = Size(sum(shown) + len(GAP) * max(0, len(shown) - 1) + 1, len(self.rows) + 1)
+        if self.at < len(self._widths) and not self._widths[self.at]:
+            self.at = next((at for at, width in enumerate(self._widths) if width), 0)
+        self.refresh()
+
+    def on_resize(self, _event: events.Resize) -> None:
+        """Another width has room for other columns."""
+        self._lay()
+        self._follow()
+
+    @property
+    def current(self) -> Row | None:
+        """The row under the cursor."""
+        return self.rows[self.row] if self.row < len(self.rows) else None
+
+    @property
+    def down(self) -> Down:
+        """Where the cell under the cursor leads."""
+        row = self.current
+        return down_of(self.sheet, row, self.at) if self.sheet is not None and row is not None else None
+
+    # -- painting -----------------------------------------------------------------------------------------------------
+    def render_line(self, y: int) -> Strip:
+        """One line of the screen."""
+        width = self.size.width
+        base = Style(bgcolor=self.rich_style.bgcolor)
+        if self.sheet is None:
+            return Strip.blank(width, base)
+        left, top = self.scroll_offset
+        if y == 0:
+            return self._head(base).crop_extend(left, left + width, base)
+        at = top + y - 1
+        if at >= len(self.rows):
+            if not self.rows and y == 2:
+                return Strip([Segment(f"  {self.sheet.empty}", base + style_of(self, "dim"))]).crop_extend(0, width, base)
+            return Strip.blank(width, base)
+        try:
+            made = self._line(at, base)
+        except Exception as error:  # noqa: BLE001 - one row that cannot be painted is no reason to lose the session
+            made = Strip([Segment(f"  this row cannot be shown: {type(error).__name__}", base + style_of(self, "bad"))])
+        return made.crop_extend(left, left + width, self._back(at, base))
+
+    def _back(self, at: int, base: Style) -> Style:
+        return base + self.get_component_rich_style("tone--cursor") if at == self.row else base
+
+    def _head(self, base: Style) -> Strip:
+        assert self.sheet is not None
+        style = base + style_of(self, "head")
+        parts = [Segment(" ", base)]
+        for at, (column, width) in enumerate(zip(self.sheet.fields, self._widths)):
+            if width:
+                mark = self.order.mark(at)
+                text = (column.head[: width - len(mark)] if mark else column.head[:width]) + mark
+                here = style + style_of(self, "key") if at == self.at and self.rows else style
+                parts += [Segment(text.rjust(width) if column.right else text.ljust(width), here), Segment(GAP, base)]
+        return Strip(parts[:-1] if len(parts) > 1 else parts)
+
+    def _line(self, at: int, base: Style) -> Strip:
+        assert self.sheet is not None
+        row, back = self.rows[at], self._back(at, base)
+        parts = [Segment("▸" if at == self.row else " ", back + style_of(self, "key"))]
+        for number, (column, width) in enumerate(zip(self.sheet.fields, self._widths)):
+            if not width:
+                continue
+            text = column.text(row)
+            text = text if len(text) <= width else text[: width - 1] + ELLIPSIS
+            style = back + style_of(self, column.tone(row) if column.tone is not None else "")
+            if at == self.row and number == self.at and self.has_focus:
+                style = base + self.get_component_rich_style("tone--cell")
+            parts += [Segment(text.rjust(width) if column.right else text.ljust(width), style), Segment(GAP, back)]
+        return Strip(parts[:-1] if len(parts) > 1 else parts)
+
+    # -- moving -------------------------------------------------------------------------------------------------------
+    def go(self, row: int, at: int | None = None) -> None:
+        """Puts the cursor somewhere."""
+        before = self.row
+        self.row = max(0, min(row, len(self.rows) - 1))
+        if at is not None and at < len(self._widths) and self._widths[at]:
+            self.at = at
+        self._follow()
+        width = self.size.width
+        for line in {before, self.row}:
+            self.refresh(Region(0, line + 1 - self.scroll_offset.y, width, 1))
+        self.refresh(Region(0, 0, width, 1))
+        self.post_message(self.Moved())
+
+    def _follow(self) -> None:
+        """The cursor stays in sight."""
+        height, top = max(1, self.scrollable_content_region.height - 1), self.scroll_offset.y
+        if self.row < top:
+            self.scroll_to(y=self.row, animate=False, force=True, immediate=True)
+        elif self.row >= top + height:
+            self.scroll_to(y=self.row - height + 1, animate=False, force=True, immediate=True)
+        if not self.whole or self.at >= len(self._widths):
+            return
+        start = 1 + sum(width + len(GAP) for width in self._widths[: self.at] if width)
+        left, end = self.scroll_offset.x, start + self._widths[self.at]
+        if start - 1 < left:
+            self.scroll_to(x=start - 1, animate=False, force=True, immediate=True)
+        elif end > left + self.size.width - 2:
+            self.scroll_to(x=end - self.size.width + 2, animate=False, force=True, immediate=True)
+
+    def action_move(self, by: int) -> None:
+        """A row up or down."""
+        self.go(self.row + by)
+
+    def action_page(self, by: int) -> None:
+        """A page up or down."""
+        self.go(self.row + by * max(1, self.scrollable_content_region.height - 2))
+
+    def action_edge(self, end: int) -> None:
+        """The first or the last row."""
+        self.go(0 if end < 0 else len(self.rows) - 1)
+
+    def action_side(self, by: int) -> None:
+        """A cell to the side."""
+        able = [at for at, width in enumerate(self._widths) if width]
+        if able and self.at in able:
+            self.go(self.row, able[max(0, min(able.index(self.at) + by, len(able) - 1))])
+
+    def action_choose(self) -> None:
+        """Follows the cell."""
+        self.post_message(self.Chosen())
+
+    def column_at(self, x: int) -> int | None:
+        """The column under a place of a line."""
+        start = 1
+        for at, width in enumerate(self._widths):
+            if width:
+                if start <= x < start + width + len(GAP):
+                    return at
+                start += width + len(GAP)
+        return None
+
+    def on_click(self, event: events.Click) -> None:
+        """A head sorts, a cell gets the cursor, twice follows it."""
+        at = self.column_at(event.x + self.scroll_offset.x)
+        if event.y == 0:
+            if at is not None:
+                self.post_message(self.Sorted(at))
+            return
+        row = self.scroll_offset.y + event.y - 1
+        if row < len(self.rows):
+            self.go(row, at)
+            if event.chain > 1:
+                self.action_choose()

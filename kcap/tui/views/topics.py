@@ -1,0 +1,65 @@
+"""The view of topics and clients: who writes and reads what, the busiest partitions, lag, what each client does.
+
+In: the book. Out: a screen of four sections. Law: records of topics wait until partitions were read; clients do not.
+"""
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from kcap.reports.shape import Asked, keys_of
+from kcap.tui.views import topics_model as model
+from kcap.tui.views.grouping import report_of, waiting
+from kcap.tui.views.home import knows_partitions
+from kcap.tui.views.screen import View
+from kcap.tui.views.sheet import Page
+
+if TYPE_CHECKING:
+    from kcap.tui.book import Book
+
+CLIENTS = 3
+"""Number of their section."""
+
+
+class Topics(View):
+    """Topics and clients."""
+
+    NAME = "topics"
+    LAZY = True
+    GROUPINGS: ClassVar[tuple[tuple[str, ...], ...]] = (
+        ("topic",), ("topic", "partition"), ("client_id", "topic"), ("server_ip", "topic"), ("time:10s", "topic"),
+    )  # fmt: skip
+    CLIENTS_BY: ClassVar[tuple[tuple[str, ...], ...]] = (
+        ("client_ip", "client_id"), ("client_id",), ("client_ip",), ("principal",), ("software_name", "software_version"),
+    )  # fmt: skip
+    NAMES: ClassVar = ("topics", "busiest partitions", "lag of groups", "clients")
+
+    @property
+    def by(self) -> tuple[str, ...]:
+        """Clients have groupings of their own."""
+        groupings = self.CLIENTS_BY if self.at == CLIENTS else self.GROUPINGS
+        return groupings[self.grouping % len(groupings)]
+
+    def settled(self) -> Any:
+        """Partitions come later."""
+        return super().settled(), knows_partitions(self.home.book)
+
+    def page(self, book: "Book") -> Page:
+        """The section that is shown; the others wait."""
+        at, by = self.at, self.by
+        sheets = [waiting(name) for name in self.NAMES]
+        report, asked = report_of("clients" if at == CLIENTS else "topics"), Asked(by)
+        if at == CLIENTS:
+            sheets[at] = model.clients(book.report(report, asked), keys_of(report, asked))
+        elif not knows_partitions(book):
+            piped = "-" in book.paths
+            why = "one moment: its partitions are being read" if book.done else "known when reading is over"
+            why = "known of files alone, which can be read once more" if piped else why
+            sheets[at] = waiting(self.NAMES[at], f"records and bytes of topics: {why}")
+        else:
+            result = book.report(report, asked)
+            makers = (
+                lambda: model.topics(result, keys_of(report, asked)),
+                lambda: model.hot(result),
+                lambda: model.lags(result),
+            )
+            sheets[at] = makers[at]()
+        return Page(sheets, f"by {', '.join(by)}" if at in (0, CLIENTS) else self.NAMES[at])

@@ -1,0 +1,169 @@
+"""Who writes and who reads what, and how far readers are behind. Free of widgets.
+
+In: results of the reports topics and clients. Out: sheets. Law: each count of exchanges leads to as many; counts of records and
+bytes lead to the exchanges that carried them.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from kcap.reports.shape import Key, Row
+from kcap.reports.text import left_out, number, size, words, wrapped
+from kcap.tui.views import down
+from kcap.tui.views.grouping import bold, keyed
+from kcap.tui.views.sheet import Bars, Field, Line, Sheet, counted, named, sized
+
+PRODUCE: Final = "api == Produce"
+FETCH: Final = "(api == Fetch || api == ShareFetch)"
+
+
+def topics(result: Row, keys: Sequence[Key]) -> Sheet:
+    """Topics by name, or their partitions."""
+    own = [key for key in keys if key.name != "partition"]
+    deep = len(own) < len(keys)
+
+    def group(row: Row) -> str:
+        return down.group(own, row)
+
+    def writes(row: Row) -> str:
+        return down.every(PRODUCE, group(row))
+
+    def reads(row: Row) -> str:
+        return down.every(FETCH, group(row))
+
+    fields = [
+        *keyed(keys),
+        counted("records_in", "written", down=writes), sized("bytes_in", "bytes", 2, down=writes),
+        counted("records_out", "read", down=reads), sized("bytes_out", "bytes", 2, down=reads),
+        counted("lag_max", "lag", 1, tone=lambda row: "care" if row["lag_max"] else "", down=reads),
+        named("produce_clients", "writers", 4, down=writes), named("fetch_clients", "readers", 5, down=reads),
+        named("groups", rank=6), counted("errors", rank=3, zero=False, tone=lambda _row: "bad",
+                                         down=lambda row: down.every("error_count > 0", group(row))),
+        Field("records/batch", lambda row: number(row["records_per_batch_in"]), rank=8, key=lambda row:
+              row["records_per_batch_in"]),
+        sized("bytes_per_batch_in", "batch", 9), named("codecs", "codec", 7), named("magics", "format", 10),
+        named("timestamp_types", "times", 11),
+        counted("produce_requests", "produces", 12, zero=False, down=writes,
+                counts=None if deep else lambda row: row["produce_requests"]),
+        counted("fetch_requests", "fetches", 13, zero=False, down=reads,
+                counts=None if deep else lambda row: row["fetch_requests"]),
+    ]  # fmt: skip
+    return Sheet(
+        "topics", fields, result["rows"], group, "no topic was written or read", foot=left_out(result["left_out"]),
+        detail=detail, charts=lambda row: [both_ways(row, writes(row), reads(row))],
+    )  # fmt: skip
+
+
+def both_ways(row: Row, writes: str, reads: str) -> Bars:
+    """Bytes in and out."""
+    values = [row["bytes_in"], row["bytes_out"]]
+    return Bars("bytes, compressed as they travel", ["written", "read"], values, [size(value) for value in values],
+                [writes, reads])  # fmt: skip
+
+
+def detail(row: Row, width: int) -> list[Line]:
+    """One topic in words."""
+    out: list[Line] = [[(words(row.get("topic"))[:width], "bold")]]
+
+    def told(head: str, text: str, tone: str = "") -> None:
+        out.extend([[(line, tone)] for line in wrapped(f"{head}: {text}", width, "  ")])
+
+    if row["produce_clients"] or row["bytes_in"]:
+        text = f"{words(row['produce_clients']) or 'clients without an id'}; {number(row['records_in'])} records in "
+        text += f"{number(row['batches_in'])} batches of {number(row['produce_requests'])} requests"
+        told("written by", text + (", with a producer id" if row["idempotent"] else ""))
+    if row["fetch_clients"] or row["bytes_out"]:
+        told("read by", f"{words(row['fetch_clients']) or 'clients without an id'}; {number(row['records_out'])} records in "
+             f"{number(row['fetch_requests'])} requests")  # fmt: skip
+    if row["groups"]:
+        told("groups", words(row["groups"]))
+    if row["codecs"]:
+        told("batches", f"{words(row['codecs'])}, format {words(row['magics'])}, {words(row['timestamp_types'])}")
+    if row["lag_max"] is not None:
+        told("furthest behind", f"{number(row['lag_max'])} records", "care" if row["lag_max"] else "")
+    if row["bad_checksums"]:
+        told("bad checksums", number(row["bad_checksums"]), "bad")
+    low, high = row["behind_ms_min"], row["behind_ms_max"]
+    if low is not None and high is not None:
+        told("records are older than their requests", f"by {low:,} to {high:,} ms")
+    return [*out, [("", "")]]
+
+
+def hot(result: Row) -> Sheet:
+    """The busiest partitions."""
+
+    def group(row: Row) -> str:
+        return down.topic(row["topic"])
+
+    rows = result["partitions"]
+    fields = [
+        named("topic", tone=bold), named("partition", right=True), counted("records_in", "written"), sized("bytes_in", "bytes"),
+        counted("records_out", "read"), sized("bytes_out", "bytes"), counted("high_watermark", "end", 2),
+        counted("lag_max", "lag", 1),
+    ]  # fmt: skip
+    bars = Bars(
+        "bytes both ways", [f"{words(row['topic'])}-{row['partition']}" for row in rows],
+        [row["bytes_in"] + row["bytes_out"] for row in rows], [size(row["bytes_in"] + row["bytes_out"]) for row in rows],
+        [group(row) for row in rows],
+    )  # fmt: skip
+    return Sheet("busiest partitions", fields, rows, group, "no partition was written or read",
+                 charts=lambda _row: [bars])  # fmt: skip
+
+
+def lags(result: Row) -> Sheet:
+    """Groups, by what they committed."""
+
+    def group(row: Row) -> str:
+        return down.every(down.equals("group_id", row["group_id"]), down.topic(row["topic"]))
+
+    fields = [
+        named("group_id", "group", tone=bold), named("topic"), named("partition", right=True),
+        counted("lag", tone=lambda row: "care" if row["lag"] else "good"), counted("committed_offset", "committed"),
+        counted("high_watermark", "end", 1),
+    ]  # fmt: skip
+    return Sheet("lag of groups", fields, result["lags"], group, "no group was seen to commit",
+                 note="end of the partition, as answers told it, less what the group committed")  # fmt: skip
+
+
+def clients(result: Row, keys: Sequence[Key]) -> Sheet:
+    """What each client does."""
+
+    def group(row: Row) -> str:
+        return down.group(keys, row)
+
+    def some(name: str, head: str, rank: int, leads: str, tone: str = "") -> Field:
+        return counted(name, head, rank, zero=False, tone=lambda _row: tone, counts=lambda row: row[name],
+                       down=lambda row: down.every(group(row), leads))  # fmt: skip
+
+    fields = [
+        *keyed(keys),
+        Field("software", lambda row: " ".join(words(row[name]) for name in ("software_name", "software_version")
+                                               if row[name] is not None), right=False, rank=4),
+        counted("connections", "conns", 7),
+        counted("requests", counts=lambda row: row["requests"],
+                down=lambda row: down.every(group(row), "outcome != orphan")),
+        some("errors", "errors", 1, down.FAILED, "bad"), some("throttled", "throttled", 5, down.THROTTLED, "care"),
+        some("unanswered", "unansw.", 6, down.UNANSWERED, "care"),
+        counted("records_in", "wrote", 3, zero=False, down=lambda row: down.every(group(row), PRODUCE)),
+        counted("records_out", "read", 3, zero=False, down=lambda row: down.every(group(row), FETCH)),
+        named("topics_in", "writes", 9), named("topics_out", "reads", 9), named("groups", rank=8),
+        named("principals", "users", 10), named("brokers", rank=11),
+    ]  # fmt: skip
+    return Sheet(
+        "clients", fields, result["rows"], group, "no client", foot=left_out(result["left_out"]),
+        detail=lambda row, width: client_detail(row, keys, width),
+    )  # fmt: skip
+
+
+def client_detail(row: Row, keys: Sequence[Key], width: int) -> list[Line]:
+    """One client in words."""
+    out: list[Line] = [[(", ".join(words(row[key.name]) for key in keys)[:width], "bold")]]
+    lists = {
+        "writes": "topics_in", "reads": "topics_out", "groups": "groups", "users": "principals", "brokers": "brokers",
+        "transactions": "transactional_ids", "SASL": "sasl_mechanisms", "compresses with": "codecs_in", "uses": "apis",
+    }  # fmt: skip
+    for head, name in lists.items():
+        if row[name]:
+            out += [[(line, "")] for line in wrapped(f"{head}: {words(row[name])}", width, "  ")]
+    out.append([(f"{size(row['request_bytes'])} asked, {size(row['response_bytes'])} answered"[:width], "dim")])
+    return out

@@ -1,0 +1,221 @@
+"""Who speaks which versions, with whom, and what a release has against it. Free of widgets.
+
+In: the versions report, and what it was made of. Out: sheets: clients, what the release has against them, diagnoses,
+connections with their stories, brokers, the matrix of APIs. Law: verdicts and sentences are the report's; each count leads to
+as many exchanges where no filter is in force.
+"""
+
+from collections.abc import Container, Sequence
+from typing import Any, Final
+
+from kcap.reports.readiness import NO, YES
+from kcap.reports.shape import Row
+from kcap.reports.talks import Talks
+from kcap.reports.text import clock, number, words
+from kcap.reports.versions_pages import (
+    VERDICT_WORDS,
+    WHAT,
+    features,
+    matrix,
+    releases,
+    removed,
+    software,
+    span,
+    summary,
+    verdicts,
+    worst_apis,
+)
+from kcap.table.grid import clean, endpoint
+from kcap.tui.views import down
+from kcap.tui.views.grouping import bold
+from kcap.tui.views.sheet import Down, Field, Line, Sheet, counted, named
+from kcap.tui.views.stories_model import LEVEL_TONES, Known, apis, connections, para
+
+WORKS_TONES: Final = {NO: "bad", YES: "good"}
+NAMED: Final = 40
+"""Connections of a diagnosis that a filter names."""
+OTHER_VERDICTS: Final = "version_verdict != ok"
+JUDGED: Final = "api && api_key"
+"""Requests whose version can be judged: neither an API of no release, nor a bare SASL token."""
+
+
+def who(row: Row) -> str:
+    """Exchanges of a client."""
+    return down.every(down.equals("client_ip", row["client_ip"]), down.equals("client_id", row["client_id"]))
+
+
+def clients(made: Row) -> Sheet:
+    """Clients that are no brokers, those that break first."""
+    target = made["target"]
+    rows = [row for row in made["clients"] if not row["is_broker"]]
+    brokers = len(made["clients"]) - len(rows)
+    fields = [
+        Field(f"with {target}", lambda row: VERDICT_WORDS[row["works_with_target"]], right=False, whole=True,
+              tone=lambda row: WORKS_TONES.get(row["works_with_target"], "care")),
+        named("client_id", "client", tone=bold), named("client_ip", "address", 3),
+        Field("software", lambda row: clean(software(row)), right=False, rank=1),
+        Field("gone in", removed, right=False, rank=2, tone=lambda _row: "bad",
+              down=lambda row: down.every(who(row), "removed_in") if removed(row) else who(row)),
+        counted("connections", "conns", 6), counted("count", "requests", 4, counts=lambda row: row["count"],
+                                                 down=lambda row: down.every(who(row), JUDGED)),
+        Field("verdicts", verdicts, right=False, rank=5, tone=lambda row: "good" if verdicts(row) == "ok" else "care",
+              down=lambda row: down.every(who(row), OTHER_VERDICTS) if verdicts(row) not in ("ok", "-") else who(row)),
+        Field("APIs (! = gone)", worst_apis, right=False, rank=7),
+        Field("first", lambda row: clock(row["first_ns"]), right=False, rank=9, key=lambda row: row["first_ns"]),
+        Field("last", lambda row: clock(row["last_ns"]), right=False, rank=8, key=lambda row: row["last_ns"]),
+    ]  # fmt: skip
+    foot = f"{brokers} more are brokers themselves" if brokers else ""
+    return Sheet("clients", fields, rows, who, "no client", note=summary(made), foot=foot, detail=client_detail)
+
+
+def client_detail(row: Row, width: int) -> list[Line]:
+    """One client: verdict, library, each API."""
+    out = para(row["works_why"], width, WORKS_TONES.get(row["works_with_target"], "care"))
+    out += para(f"library: {row['why']}", width, "dim")
+    out += para("" if row["negotiates"] else "it never asked a broker which versions it has", width, "care")
+    rows: list[tuple[str, str, str, Line]] = []
+    for api in row["apis"]:
+        told = " ".join(name for name in api["verdicts"] if name != "ok") or ("ok" if api["verdicts"] else "-")
+        gone = f"  gone in {api['removed_in']}" if api["removed_in"] else ""
+        gone = gone or (f"  deprecated in {api['deprecated_in']}" if api["deprecated_in"] else "")
+        end: Line = [(told, "good" if told == "ok" else "care"), (gone, "bad" if api["removed_in"] else "care")]
+        rows.append((words(api["api"]), span(api["min"], api["max"]), span(*api["offered"]) if api["offered"] else "-", end))
+    return out + apis(rows, width)
+
+
+def against(made: Row) -> Sheet:
+    """What the release does not take, or calls deprecated."""
+
+    def group(row: Row) -> str:
+        return down.every(who(row), down.equals("api", row["api"]), down.equals("api_version", row["version"]))
+
+    def changes(row: Row) -> str:
+        return {True: "steps by itself", False: "would go on", None: "nobody can tell"}[row["would_change"]]
+
+    def detail(row: Row, width: int) -> list[Line]:
+        out = para(row["why"], width)
+        if row["named_though_gone"]:
+            out += para("Kafka 4 names Produce v0 to v2 for old librdkafka and refuses them all the same (KAFKA-18659)", width,
+                        "care")  # fmt: skip
+        return out + para(
+            f"seen from {clock(row['first_ns'])} to {clock(row['last_ns'])}, first by {row['example']}", width, "dim"
+        )
+
+    fields = [
+        Field("what", lambda row: WHAT[row["what"]], right=False,
+              tone=lambda row: "care" if row["what"] == "deprecated" else "bad"),
+        named("client_id", "client", tone=bold), named("client_ip", "address", 3),
+        Field("API", lambda row: f"{row['api']} v{row['version']}", right=False),
+        counted("count", "requests", counts=lambda row: row["count"]),
+        Field("the client", changes, right=False, rank=1,
+              tone=lambda row: {True: "good", False: "bad", None: "care"}[row["would_change"]]),
+        named("software", rank=2), named("why", rank=4),
+        named("example", rank=5, down=lambda row: down.exchange(row["example"])),
+    ]  # fmt: skip
+    return Sheet(
+        f"against {made['target']}", fields, made["readiness"], group,
+        f"Kafka {made['target']} takes every version that was seen", detail=detail,
+        connection=lambda row: row["example"].rpartition(".")[0],
+    )  # fmt: skip
+
+
+def connections_in(uids: Sequence[str]) -> str:
+    """Exchanges of some connections."""
+    return (
+        f"connection in {{{', '.join(map(down.quoted, uids[:NAMED]))}}}"
+        if len(uids) > 1
+        else down.equals("connection", uids[0])
+    )
+
+
+def diagnoses(made: Row, spoke: Container[str]) -> Sheet:
+    """What went wrong, and what to do. `spoke`: connections that have exchanges."""
+
+    def there(row: Row) -> list[str]:
+        return [uid for uid in row["connections"] if uid in spoke]
+
+    def group(row: Row) -> Down:
+        return connections_in(uids) if (uids := there(row)) else None
+
+    def detail(row: Row, width: int) -> list[Line]:
+        out: list[Line] = [[(row["level"], LEVEL_TONES.get(row["level"], "")), (f"  {row['kind']}", "bold")]]
+        out += [*para(row["sentence"], width), [("", "")], *para(f"→ {row['advice']}", width, "key", "  "), [("", "")]]
+        return out + para("connections: " + ", ".join(row["connections"]), width, "dim", "  ")
+
+    fields = [
+        named("level", tone=lambda row: LEVEL_TONES.get(row["level"], "")), named("kind", "trouble", tone=bold),
+        Field("what happens", lambda row: clean(row["sentence"]), right=False),
+        counted("count", "conns", 1), named("example", rank=3, down=lambda row: down.exchange(row["example"]) or group(row)),
+    ]  # fmt: skip
+    return Sheet(
+        "diagnoses", fields, made["diagnoses"], group, "nothing is wrong with versions, listeners or protocols", detail=detail,
+        connection=lambda row: next(iter(there(row)), None),
+    )  # fmt: skip
+
+
+# -- brokers ----------------------------------------------------------------------------------------------------------
+def at_broker(row: Row) -> str:
+    """Exchanges with a broker's address."""
+    return down.every(down.equals("server_ip", row["server_ip"]), down.equals("server_port", row["server_port"]))
+
+
+def brokers(made: Row) -> Sheet:
+    """Each address, and the releases that offer what it does."""
+    rows = made["brokers"]
+    names = {row["release_min"] for row in rows}
+    fields = [
+        Field("broker", lambda row: endpoint(row["server_ip"], row["server_port"]), right=False, tone=bold),
+        named("broker_id", "node", right=True), named("role", rank=2), named("mode", rank=3),
+        Field("release", releases, right=False, tone=lambda row: "care" if row["vendor_suspected"] else "good"),
+        Field("APIs", lambda row: number(len(row["apis"])), rank=4, key=lambda row: len(row["apis"])),
+        Field("features", features, right=False, rank=5), named("why", "evidence", 1), named("cluster_id", "cluster", 6),
+    ]  # fmt: skip
+    note = "brokers of different releases: a rolling upgrade, or several clusters" if len(names) > 1 else ""
+    return Sheet("brokers", fields, rows, at_broker, "no broker was seen to tell its versions", note=note, detail=broker_detail)
+
+
+def broker_detail(row: Row, width: int) -> list[Line]:
+    """One broker: the guess, its evidence, what it offers."""
+    out = para(f"{endpoint(row['server_ip'], row['server_port'])}: {releases(row)}", width, "bold")
+    out += para(row["why"], width)
+    if row["vendor_suspected"]:
+        out += para("no release of Apache Kafka offers this: a vendor's broker, or a proxy", width, "care")
+    for change in row.get("changed", ()):
+        out += para(f"said {change['release_min']} to {change['release_max']} in {change['example']}", width, "care")
+    room = max(1, width // 34)
+    cells = [f"{words(api['api'] or api['api_key']):<26.25}{span(api['min'], api['max']):<7}" for api in row["apis"]]
+    return [*out, *([("".join(cells[at : at + room]), "dim")] for at in range(0, len(cells), room))]
+
+
+def offers(made: Row) -> Sheet:
+    """Each API's range by broker; what differs stands out."""
+    heads, texts = matrix(made["brokers"])
+    rows = [{"api": row[0], "ranges": row[1:], "same": len(set(row[1:])) <= 1} for row in texts]
+
+    def column(at: int, broker: Row) -> Field:
+        def leads(row: Row) -> str:
+            return down.every(down.equals("api", row["api"]), at_broker(broker))
+
+        return Field(heads[at + 1], lambda row: row["ranges"][at], right=False, down=leads,
+                     tone=lambda row: "" if row["same"] else "care", whole=True)  # fmt: skip
+
+    fields: list[Field] = [named("api", "API", tone=bold)]
+    fields += [column(at, broker) for at, broker in enumerate(made["brokers"])]
+    differ = sum(not row["same"] for row in rows)
+    note = f"{differ} APIs differ between these brokers" if differ else ""
+    return Sheet(
+        "ranges", fields, rows, lambda row: down.equals("api", row["api"]), "no broker was seen to tell its versions", note=note
+    )
+
+
+def sheets(made: Row, whole: Talks, known: Known, talked: list[Row]) -> list[Sheet]:
+    """All sections. `talked`: the rows of connections, which do not depend on the release."""
+    every: list[Any] = [
+        clients(made),
+        against(made),
+        diagnoses(made, whole.talks),
+        connections(talked, whole, known, made["diagnoses"]),
+        brokers(made),
+        offers(made),
+    ]
+    return every

@@ -1,0 +1,60 @@
+"""The pictures of the terminal UI: there, small, free of addresses; the guide names every key of every view."""
+
+import importlib.util
+import re
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from kcap.tui.views import VIEWS, load
+
+ROOT = Path(__file__).resolve().parent.parent
+GUIDE = (ROOT / "docs" / "tui.md").read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def script() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("screenshots", ROOT / "docs" / "screenshots.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["screenshots"] = module  # dataclasses look their module up
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_every_scene_has_its_picture(script: ModuleType) -> None:
+    assert {path.stem for path in script.PICTURES.glob("*.svg")} == set(script.SCENES)
+    for name, scene in script.SCENES.items():
+        assert (ROOT / "pcaps" / scene.capture).exists()
+        svg = (script.PICTURES / f"{name}.svg").read_text(encoding="utf-8")
+        assert len(svg.encode()) <= script.LARGEST
+        addresses = set(re.findall(r"https?://[^\s\"'<>)]+", svg))
+        assert addresses <= {"http://www.w3.org/2000/svg", "https://www.textualize.io"}, "a picture loads nothing"
+        words = [word for word in scene.shows.split() if len(word) > 3]
+        assert all(word in svg for word in words)
+
+
+def test_a_font_is_not_fetched(script: ModuleType) -> None:
+    assert script.plain("<style>@font-face { src: url(x) } .a { b }</style>") == "<style> .a { b }</style>"
+
+
+def test_the_guide_names_every_view_and_key() -> None:
+    for name, (key, title, _) in VIEWS.items():
+        assert f"| `{key}` | {title} |" in GUIDE
+        kind = load(name)
+        own = {
+            binding for one in kind.__mro__ for binding in one.__dict__.get("BINDINGS", []) if one.__module__.startswith("kcap")
+        }
+        for binding in own:
+            shown = {"escape": "Esc", "tab": "Tab", "enter": "Enter"}
+            for part in binding.key.split(","):
+                text = binding.key_display or shown.get(part, part)
+                assert f"`{text}`" in GUIDE or text.isdecimal(), (name, text)
+
+
+def test_every_picture_of_the_guide_is_there() -> None:
+    for path in re.findall(r"!\[[^\]]*\]\(([^)]+)\)", GUIDE):
+        assert (ROOT / "docs" / path).exists()

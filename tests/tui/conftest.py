@@ -1,0 +1,46 @@
+"""Books of real captures, read by the real reading process."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kcap.tui.book import Book, read_whole
+
+PCAPS = Path(__file__).resolve().parents[2] / "pcaps"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def folders(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A cache and settings of the tests' own."""
+    base = tmp_path_factory.mktemp("xdg")
+    before = {name: os.environ.get(name) for name in ("XDG_CACHE_HOME", "XDG_CONFIG_HOME")}
+    os.environ["XDG_CACHE_HOME"], os.environ["XDG_CONFIG_HOME"] = str(base / "cache"), str(base / "config")
+    yield base
+    for name, value in before.items():
+        if value is None:
+            del os.environ[name]
+        else:
+            os.environ[name] = value
+
+
+@pytest.fixture(scope="session")
+def java(folders: Path) -> Iterator[Book]:
+    """A book of transactions by Kafka's own clients."""
+    with read_whole(str(PCAPS / "java-transactions.pcap")) as book:
+        yield book
+
+
+@pytest.fixture
+def book(java: Book) -> Iterator[Book]:
+    """The same, without a filter when it comes and when it goes."""
+    java.narrow("")
+    yield java
+    java.narrow("")
+
+
+@pytest.fixture
+def fresh_settings(folders: Path) -> None:
+    """No settings of a test before."""
+    (folders / "config" / "kcap" / "config.toml").unlink(missing_ok=True)

@@ -1,0 +1,153 @@
+"""The real program in a real terminal: tmux types, the screen is read. `python tests/tui/drive_tmux.py` shows each step.
+
+Law: what is asked for with keys that the screen itself shows comes on the screen, and what is saved is read by others.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+WAIT_SECONDS = 40.0
+
+
+class Terminal:
+    """A tmux session with kcap in it."""
+
+    def __init__(self, folder: Path, command: str, size: tuple[int, int] = (120, 36), show: bool = False) -> None:
+        self.socket, self.show = str(folder / "tmux"), show
+        environment = {
+            **os.environ, "PYTHONPATH": str(ROOT), "TERM": "xterm-256color", "LC_ALL": "C.UTF-8",
+            "XDG_CACHE_HOME": str(folder / "cache"), "XDG_CONFIG_HOME": str(folder / "config"),
+        }  # fmt: skip
+        width, height = size
+        line = f"cd {folder} && {command}; echo LEFT $?; exec cat"
+        self._tmux("-f", os.devnull, "new-session", "-d", "-x", str(width), "-y", str(height), line, environment=environment)
+
+    def _tmux(self, *words: str, environment: dict[str, str] | None = None) -> str:
+        done = subprocess.run(
+            ["tmux", "-S", self.socket, *words], capture_output=True, text=True, check=True, env=environment, timeout=30
+        )
+        return done.stdout
+
+    def screen(self) -> str:
+        """What is on it."""
+        return self._tmux("capture-pane", "-p")
+
+    def keys(self, *keys: str) -> None:
+        """Types keys, by tmux's names; text as it is."""
+        for key in keys:
+            self._tmux("send-keys", *(("-l", key) if len(key) == 1 or " " in key else (key,)))
+
+    def until(self, *words: str) -> str:
+        """Waits until all of the words are on the screen."""
+        until, told = time.monotonic() + WAIT_SECONDS, ""
+        while time.monotonic() < until:
+            told = self.screen()
+            if all(word in told for word in words):
+                if self.show:
+                    print(told)
+                return told
+            time.sleep(0.1)
+        raise AssertionError(f"{words} did not come; there is:\n{told}")
+
+    def gone(self, word: str) -> str:
+        """Waits until a word is no longer there."""
+        until, told = time.monotonic() + WAIT_SECONDS, ""
+        while time.monotonic() < until:
+            told = self.screen()
+            if word not in told:
+                return told
+            time.sleep(0.1)
+        raise AssertionError(f"{word} stays:\n{told}")
+
+    def close(self) -> None:
+        """Ends the session."""
+        subprocess.run(["tmux", "-S", self.socket, "kill-server"], capture_output=True, check=False, timeout=30)
+
+
+def walk(folder: Path, *, show: bool = False) -> None:
+    """Open, filter, select, expand, bytes, views, export, quit."""
+    capture = ROOT / "pcaps" / "java-transactions.pcap"
+    terminal = Terminal(folder, f"{sys.executable} -m kcap {capture}", show=show)
+    try:
+        terminal.until("481 packets, 17 connections", "ApiVersions v5", "Quick filters")
+        terminal.keys("/", *"api == Fetc")
+        terminal.until("✗", "api is never 'Fetc'", "Fetch")
+        terminal.keys("Tab", "Enter")
+        terminal.until("✓", "api == Fetch", "of 110")
+        terminal.gone("InitProducerId")
+        terminal.keys("j", "j", "Enter")
+        terminal.until("Close", "FetchRequest v18")
+        terminal.keys("End", "Up", "Up", "Right", "End")
+        terminal.until("ErrorCode: 0 NONE")
+        terminal.keys("Tab")
+        terminal.until("byte ", " of ")
+        terminal.keys("Escape", "Escape")
+        terminal.until("/110")
+        terminal.keys("L")
+        terminal.until("Ladder", "Back")
+        terminal.keys("Escape")
+        terminal.until("Quick filters")
+        terminal.keys("V")
+        terminal.until("Versions", "apache-kafka-java")
+        terminal.keys("Escape")
+        terminal.until("Quick filters")
+        terminal.keys("e")
+        terminal.until("Packets of this exchange")
+        terminal.keys("p")
+        terminal.until("Packets as pcapng or pcap")
+        terminal.keys(*"one.pcapng")
+        terminal.until("one.pcapng ")
+        terminal.keys("Enter")
+        terminal.until("one.pcapng: ", "packets of")
+        terminal.keys("F1")
+        terminal.until("Keys", "Next mark")
+        terminal.keys("Escape")
+        terminal.gone("Next mark")
+        terminal.keys("q")
+        terminal.until("LEFT 0")
+    finally:
+        terminal.close()
+    made = folder / "one.pcapng"
+    assert made.stat().st_size > 200
+    if shutil.which("tshark"):
+        done = subprocess.run(
+            ["tshark", "-r", made, "-T", "fields", "-e", "tcp.len"], capture_output=True, text=True, check=True
+        )
+        assert any(line.strip() not in ("", "0") for line in done.stdout.splitlines())
+    left = list((folder / "cache" / "kcap").glob("spill-*"))
+    assert left == [], "nothing stays in the cache"
+
+
+def pipe(folder: Path, *, show: bool = False) -> None:
+    """A pipe that goes on: rows come, keys work, bytes can be read again."""
+    capture = ROOT / "pcaps" / "aiokafka.pcap"
+    feed = f"(head -c 40000 {capture}; sleep 4; tail -c +40001 {capture}; sleep 600)"
+    terminal = Terminal(folder, f"{feed} | {sys.executable} -m kcap -", show=show)
+    try:
+        terminal.until("standard input", "reading", "ApiVersions v0")
+        terminal.keys("G")
+        terminal.until("following the end")
+        terminal.until("CreatePartitions")
+        terminal.keys("k")
+        terminal.gone("following the end")
+        terminal.keys("C-s")
+        terminal.until("stopped before the end", "/123")
+        terminal.keys("Enter")
+        terminal.until("Request", "00 00 ")
+        terminal.keys("q")
+        terminal.gone("standard input")
+    finally:
+        terminal.close()
+
+
+if __name__ == "__main__":
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as one, tempfile.TemporaryDirectory() as two:
+        walk(Path(one), show=True)
+        pipe(Path(two), show=True)

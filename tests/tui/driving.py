@@ -1,0 +1,64 @@
+"""The app without a terminal: keys in, the screen as text out."""
+
+import atexit
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from textual.pilot import Pilot
+
+from kcap.tui.app import KcapApp
+from kcap.tui.book import Book, read_whole
+
+PCAPS = Path(__file__).resolve().parents[2] / "pcaps"
+SMALL, LARGE = (80, 24), (160, 50)
+
+
+@cache
+def book_of(*names: str | Path) -> Book:
+    """A book that several tests look at."""
+    book = read_whole(*(str(PCAPS / name) for name in names))
+    atexit.register(book.close)
+    return book
+
+
+@asynccontextmanager
+async def opened(*names: str | Path, size: tuple[int, int] = SMALL, only: str = "") -> AsyncIterator[Pilot[Any]]:
+    """The app on captures in pcaps/, read to their end."""
+    app = KcapApp(book_of(*names), only=only)
+    async with app.run_test(size=size) as pilot:
+        await settle(pilot)
+        yield pilot
+    assert app.failures == []
+
+
+async def settle(pilot: Pilot[Any]) -> None:
+    """Waits until everything is read and shown."""
+    app: Any = pilot.app
+    for _ in range(400):
+        await pilot.pause(0.02)
+        browser, view = app.browser, app.view
+        shown = view.current is None or (browser.opened is not None and browser.opened.number == view.current)
+        if app.book.done and not view.due and shown and not browser._arranging:
+            break
+    else:
+        raise AssertionError("nothing comes to its end")
+    await pilot.pause()
+
+
+async def press(pilot: Pilot[Any], *keys: str) -> None:
+    """Presses keys, and waits for what comes of them."""
+    await pilot.press(*keys)
+    await settle(pilot)
+
+
+def lines(app: Any) -> Sequence[str]:
+    """What is on the screen."""
+    return ["".join(segment.text for segment in line).rstrip() for line in app.screen._compositor.render_strips()]
+
+
+def screen(app: Any) -> str:
+    """The same as one text."""
+    return "\n".join(lines(app))

@@ -1,0 +1,62 @@
+"""The list: what is painted is what the view says."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from tests.tui.driving import LARGE, lines, opened, press
+
+pytestmark = pytest.mark.usefixtures("fresh_settings")
+
+
+def test_moving_shows_every_row() -> None:
+    async def run() -> None:
+        async with opened("java-transactions.pcap") as pilot:
+            app: Any = pilot.app
+            seen = [line[2:14] for line in lines(app)[3:11]]
+            for _ in range(17):
+                await press(pilot, "pagedown")
+            assert app.view.cursor == 109
+            last = [line[2:14] for line in lines(app)[3:11]]
+            await press(pilot, "home")
+            assert [line[2:14] for line in lines(app)[3:11]] == seen
+            await press(pilot, "end")
+            assert [line[2:14] for line in lines(app)[3:11]] == last
+            assert not app.view.follow, "there is nothing to come"
+
+    asyncio.run(run())
+
+
+def test_only_rows_in_sight_are_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def run() -> None:
+        async with opened("java-transactions.pcap") as pilot:
+            app: Any = pilot.app
+            asked: list[int] = []
+            page = type(app.view).page
+
+            def counted(view: Any, first: int, count: int, heads: Any) -> Any:
+                asked.append(count)
+                return page(view, first, count, heads)
+
+            monkeypatch.setattr(type(app.view), "page", counted)
+            await press(pilot, "end", "home")
+            assert 0 < sum(asked) < 110
+
+    asyncio.run(run())
+
+
+def test_marks_and_widths() -> None:
+    async def run() -> None:
+        async with opened("java-transactions.pcap", size=LARGE) as pilot:
+            app: Any = pilot.app
+            await press(pilot, "m", "m", "g")
+            assert [line[:1] for line in lines(app)[3:6]] == ["●", "●", " "]
+            await press(pilot, "apostrophe")
+            assert app.view.cursor == 1
+            await press(pilot, "right", "greater_than_sign")
+            width = app.view.widths["client"]
+            await press(pilot, "less_than_sign")
+            assert app.view.widths["client"] == width - 2
+
+    asyncio.run(run())

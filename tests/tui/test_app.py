@@ -1,0 +1,163 @@
+"""What the views ask of the app."""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any
+
+import pytest
+from textual.app import ComposeResult
+from textual.screen import Screen
+from textual.widgets import Static
+
+from kcap.tui.views import VIEWS
+from tests.tui.driving import LARGE, SMALL, opened, press, screen, settle
+
+pytestmark = pytest.mark.usefixtures("fresh_settings")
+JAVA = "java-transactions.pcap"
+
+
+def on(name: str, test: Callable[[Any], Coroutine[Any, Any, None]], size: tuple[int, int] = SMALL, only: str = "") -> None:
+    async def run() -> None:
+        async with opened(name, size=size, only=only) as pilot:
+            await test(pilot)
+
+    asyncio.run(run())
+
+
+def test_narrowing_from_a_view() -> None:
+    async def test(pilot: Any) -> None:
+        app = pilot.app
+        app.narrow("api == Fetch || api == Produce")
+        await settle(pilot)
+        app.narrow("&& latency > 3ms")
+        await settle(pilot)
+        assert app.book.filter_text == "(api == Fetch || api == Produce) && latency > 3ms"
+        assert len(app.view) == app.book.passed < 110
+        app.narrow("nonsense ==")
+        await settle(pilot)
+        assert app.book.filter_text.endswith("latency > 3ms"), "what does not read changes nothing"
+
+    on(JAVA, test)
+
+
+def test_going_to_an_exchange() -> None:
+    async def test(pilot: Any) -> None:
+        app = pilot.app
+        await press(pilot, "G")
+        wanted = app.selected
+        assert wanted is not None
+        await press(pilot, "g")
+        app.narrow("api == ApiVersions")
+        await settle(pilot)
+        app.show_exchange(*wanted)
+        await settle(pilot)
+        await settle(pilot)
+        assert app.selected == wanted, "a filter that hides it is taken away"
+        app.show_exchange("C0", 1)
+        await settle(pilot)
+        assert app.selected == wanted
+
+    on(JAVA, test)
+
+
+def test_a_filter_from_the_command_line() -> None:
+    async def test(pilot: Any) -> None:
+        rows = pilot.app.book.exchanges(["api"], filtered=False).column("api").to_pylist()
+        assert len(pilot.app.view) == pilot.app.book.passed == rows.count("Metadata") > 0
+        assert "api == Metadata" in screen(pilot.app)
+
+    on(JAVA, test, only="api == Metadata")
+
+
+def test_saving_a_text(tmp_path: Path) -> None:
+    async def test(pilot: Any) -> None:
+        pilot.app.save_text("", "words")
+        await pilot.pause()
+        pilot.app.screen.dismiss(str(tmp_path / "out.txt"))
+        await settle(pilot)
+        assert (tmp_path / "out.txt").read_text() == "words"
+        pilot.app.write(str(tmp_path / "none" / "x"), b"")
+        await settle(pilot)
+
+    on(JAVA, test)
+
+
+@pytest.mark.parametrize("size", [SMALL, LARGE])
+@pytest.mark.parametrize("name", VIEWS)
+def test_every_view_opens_and_closes(name: str, size: tuple[int, int]) -> None:
+    """One that is not there, or fails, is told; the list is there behind it."""
+
+    async def test(pilot: Any) -> None:
+        key, title, _ = VIEWS[name]
+        await pilot.press(key)
+        await settle(pilot)
+        if pilot.app.screen is not pilot.app.browser:
+            assert title in screen(pilot.app)
+            await press(pilot, "escape")
+        assert pilot.app.screen is pilot.app.browser
+        await press(pilot, "j")
+        assert pilot.app.view.cursor == 1
+
+    on("node-platformatic.pcap", test, size)
+
+
+def test_a_view_that_fails_leaves_the_session(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(VIEWS, "health", ("H", "Capture health", "kcap.tui.nothing:None"))
+
+    async def test(pilot: Any) -> None:
+        await press(pilot, "H")
+        assert pilot.app.screen is pilot.app.browser
+        assert any("cannot be opened" in told.message for told in pilot.app._notifications)
+
+    on("node-platformatic.pcap", test)
+
+
+class Broken(Screen[None]):
+    """A view with faults."""
+
+    BINDINGS = [("x", "fail", "Fail"), ("escape", "app.pop_screen", "Back")]  # noqa: RUF012
+
+    def compose(self) -> ComposeResult:
+        yield Static("a view")
+
+    def action_fail(self) -> None:
+        raise RuntimeError("a fault of a view")
+
+
+def test_a_view_that_crashes_leaves_the_session() -> None:
+    async def test(pilot: Any) -> None:
+        app = pilot.app
+        app.push_screen(Broken())
+        await pilot.pause()
+        await pilot.press("x")
+        await settle(pilot)
+        await pilot.pause(0.2)
+        assert app.failures
+        app.failures.clear()
+        assert app.screen is app.browser
+        await press(pilot, "j", "j")
+        assert app.view.cursor == 2
+        assert "ApiVersions" in screen(app) or "Metadata" in screen(app)
+
+    on("node-platformatic.pcap", test)
+
+
+def test_values_of_the_capture() -> None:
+    async def test(pilot: Any) -> None:
+        assert "shop-tx" in pilot.app.values("client_id")
+        assert "orders.txout" in pilot.app.values("topics")
+
+    on(JAVA, test)
+
+
+def test_settings_are_kept() -> None:
+    async def change(pilot: Any) -> None:
+        await press(pilot, "b", "t")
+
+    async def look(pilot: Any) -> None:
+        assert not pilot.app.look.bytes
+        assert pilot.app.view.form == "relative"
+
+    on(JAVA, change)
+    on(JAVA, look)

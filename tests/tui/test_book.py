@@ -1,0 +1,116 @@
+"""A book says what was read so far, at any time."""
+
+import os
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import kcap
+from kcap.errors import UsageError
+from kcap.filter.parse import parse
+from kcap.reports import errors, latency, slow, stats, throttle, topics
+from kcap.reports.run import run
+from kcap.reports.shape import Asked, Report
+from kcap.reports.source import Given
+from kcap.tui.book import Book, read_whole
+from kcap.tui.child import Order
+from tests.tui.conftest import PCAPS
+
+JAVA = str(PCAPS / "java-transactions.pcap")
+
+
+@pytest.mark.parametrize("text", ["", "api == Fetch", "error != NONE || latency > 3ms"])
+def test_the_filter_is_that_of_the_command_line(book: Book, text: str) -> None:
+    book.narrow(text)
+    wanted = kcap.open(JAVA).filter(text).exchanges().to_arrow() if text else kcap.open(JAVA).exchanges().to_arrow()
+    assert book.exchanges().to_pylist() == wanted.to_pylist()
+    assert book.passed == wanted.num_rows
+    assert book.rows == 110
+    assert book.exchanges(["api"], filtered=False).num_rows == 110
+    assert book.exchanges(["api", "exchange"]).column_names == ["api", "exchange"]
+
+
+def test_a_filter_that_does_not_read_changes_nothing(book: Book) -> None:
+    book.narrow("api == Fetch")
+    with pytest.raises(UsageError):
+        book.narrow("api == ")
+    assert book.filter_text == "api == Fetch"
+
+
+@pytest.mark.parametrize("report", [stats.REPORT, latency.REPORT, slow.REPORT, errors.REPORT, throttle.REPORT, topics.REPORT])
+@pytest.mark.parametrize("text", ["", "api in {Fetch, Produce}"])
+def test_reports_are_those_of_the_command_line(book: Book, report: Report, text: str) -> None:
+    book.narrow(text)
+    if report.partitions:
+        assert book.table("partitions") is None or "partitions" in book._beside
+        assert book._beside["partitions"].wait(60)
+    made = book.report(report, Asked())
+    assert made == run(report, Given([JAVA], only=parse(text)), Asked())
+
+
+def test_an_exchange_is_read_again(book: Book) -> None:
+    """Its bytes are those of the Python interface."""
+    for exchange in kcap.open(JAVA):
+        found = book.exchange(exchange.row["connection"], exchange.row["exchange"])
+        assert found is not None
+        assert found.row == exchange.row
+        if exchange.request is not None:
+            assert found.request[4:] == exchange.request.frame
+        if exchange.response is not None:
+            assert found.response[4:] == exchange.response.frame
+        packets = sorted(found.request_packets + found.response_packets, key=lambda packet: packet.time_ns)
+        assert packets == exchange.packets()
+    assert book.exchange("C0000000000000000", 1) is None
+
+
+def test_what_is_not_there_yet_is_none(tmp_path: Path) -> None:
+    reader, writer = os.pipe()
+    with Book(Order(["-"]), reader) as book:
+        assert not book.look()
+        assert (book.rows, book.state, book.done) == (0, "reading", False)
+        assert book.table("connections") is None
+        assert book.talks() is None
+        assert book.exchanges(["api"]).num_rows == 0
+        book.narrow("api == Fetch")
+        assert book.passed == 0
+        assert book.report(stats.REPORT, Asked())["rows"] == []
+    os.close(writer)
+    os.close(reader)
+    assert not Path(book.folder).exists(), "the spill is gone with the book"
+
+
+def test_a_file_that_is_no_capture(tmp_path: Path) -> None:
+    path = tmp_path / "x.pcap"
+    path.write_bytes(b"no capture at all")
+    with read_whole(str(path)) as book:
+        assert book.state == "failed"
+        assert "no capture" in str(book.heard.error)
+        assert book.exchanges().num_rows == 0
+
+
+def test_a_file_cut_in_the_middle(tmp_path: Path) -> None:
+    data = (PCAPS / "java-transactions.pcap").read_bytes()
+    (tmp_path / "half.pcap").write_bytes(data[: len(data) // 2])
+    with read_whole(str(tmp_path / "half.pcap")) as book:
+        assert book.state == "done"
+        assert 0 < book.rows < 110
+        assert book.exchanges().to_pylist() == kcap.open(tmp_path / "half.pcap").exchanges().to_arrow().to_pylist()
+
+
+def test_one_bad_file_among_good_ones(tmp_path: Path) -> None:
+    shutil.copy(JAVA, tmp_path / "good.pcap")
+    (tmp_path / "bad.pcap").write_bytes(b"no capture at all")
+    with read_whole(str(tmp_path / "good.pcap"), str(tmp_path / "bad.pcap")) as book:
+        assert book.rows == 110
+        assert len(book.heard.failed) == 1
+
+
+def test_a_closed_book_says_nothing_new(java: Book) -> None:
+    book = read_whole(JAVA)
+    book.close()
+    book.close()
+    assert not book.look()
+    assert book.table("weirds") is None
+    assert len(np.unique(book.snapshot().keys("exchange"))) > 1, "what was mapped stays readable"

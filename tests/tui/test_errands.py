@@ -1,0 +1,109 @@
+"""Copy, save, search, go elsewhere, by their keys."""
+
+import asyncio
+import json
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import kcap
+from tests.tui.driving import LARGE, opened, press
+
+pytestmark = pytest.mark.usefixtures("fresh_settings")
+
+
+def on(test: Callable[[Any, Any], Coroutine[Any, Any, None]]) -> None:
+    async def run() -> None:
+        async with opened("java-transactions.pcap", size=LARGE) as pilot:
+            await test(pilot, pilot.app)
+
+    asyncio.run(run())
+
+
+async def answer(pilot: Any, app: Any, text: str) -> None:
+    """Types into the window that asks."""
+    app.screen.query_one("Input").value = text
+    await press(pilot, "enter")
+    await app.workers.wait_for_complete()
+    await pilot.pause()
+
+
+def test_copying() -> None:
+    async def test(pilot: Any, app: Any) -> None:
+        wanted = ".".join(map(str, app.selected))
+        for key, check in (
+            ("n", lambda text: text == wanted),
+            ("r", lambda text: json.loads(text)["api"] == "ApiVersions"),
+            ("v", lambda text: text == "07:42:12.122"),
+            ("f", lambda text: text.startswith("time == ")),
+            ("h", lambda text: text.startswith("00 00 00 30")),
+            ("t", lambda text: "ApiVersionsRequest v5" in text),
+        ):
+            await press(pilot, "y", key)
+            assert check(app.clipboard), (key, app.clipboard)
+
+    on(test)
+
+
+def test_saving(tmp_path: Path) -> None:
+    async def test(pilot: Any, app: Any) -> None:
+        await press(pilot, "e", "r")
+        await answer(pilot, app, str(tmp_path / "rows.jsonl"))
+        assert len((tmp_path / "rows.jsonl").read_text().splitlines()) == 110
+        await press(pilot, "e", "t")
+        await answer(pilot, app, str(tmp_path / "one.txt"))
+        assert "ApiVersionsRequest v5" in (tmp_path / "one.txt").read_text()
+        await press(pilot, "e", "s")
+        await answer(pilot, app, str(tmp_path / "screen.svg"))
+        assert "<svg" in (tmp_path / "screen.svg").read_text()
+        await press(pilot, "m", "j", "m", "e", "m")
+        await answer(pilot, app, str(tmp_path / "marked"))
+        made = kcap.open(tmp_path / "marked.pcapng").exchanges(["api"]).to_arrow().column(0).to_pylist()
+        assert {"ApiVersions", "FindCoordinator"} <= set(made)
+        await press(pilot, "e", "r")
+        await answer(pilot, app, str(tmp_path / "rows.txt"))
+        assert any("rows go to" in told.message for told in app._notifications)
+
+    on(test)
+
+
+def test_searching() -> None:
+    async def test(pilot: Any, app: Any) -> None:
+        await press(pilot, "n")
+        await answer(pilot, app, "leavegroup")
+        row = app.view.arranged.rows.row(app.view.current)
+        assert row["api"] == "LeaveGroup"
+        before = app.view.cursor
+        await press(pilot, "n", "N")
+        assert app.view.cursor == before
+        await press(pilot, "enter", "ctrl+f")
+        await answer(pilot, app, "memberid")
+        assert "MemberId" in app.browser.detail.outline.current.name
+        app.browser.hexes.focus()
+        await press(pilot, "ctrl+f")
+        await answer(pilot, app, "orders")
+        dump = app.browser.hexes.dump
+        assert dump.data[dump.cursor :].startswith(b"orders")
+
+    on(test)
+
+
+def test_going_somewhere() -> None:
+    async def test(pilot: Any, app: Any) -> None:
+        rows = app.view.arranged.rows
+        for text, check in (
+            ("17", lambda: app.view.cursor == 16),
+            ("50%", lambda: app.view.cursor == 55),
+            ("#402", lambda: rows.row(app.view.current)["request_first_packet"] == 402),
+            ("{}.{}".format(*(rows.row(30)[name] for name in ("connection", "exchange"))), lambda: app.view.current == 30),
+        ):
+            await press(pilot, "colon")
+            await answer(pilot, app, text)
+            assert check(), text
+        await press(pilot, "colon")
+        await answer(pilot, app, "nonsense")
+        assert app.view.current == 30
+
+    on(test)

@@ -1,0 +1,62 @@
+"""What one end writes the other maps: the same rows under the same numbers, at any time."""
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kcap.tui.spill import MAPS_MAX, Mapped, Pages, Spill, Stream, main_path, read_file
+
+SCHEMA = pa.schema([("n", pa.int64()), ("t", pa.string())])
+
+
+def batch(first: int, count: int) -> pa.RecordBatch:
+    numbers = range(first, first + count)
+    return pa.RecordBatch.from_pydict({"n": list(numbers), "t": [f"t{n}" if n % 3 else None for n in numbers]}, SCHEMA)
+
+
+def numbers(pages: Pages) -> list[int]:
+    return [n for part in (*pages.main, *pages.tail) for n in part.column("n").to_pylist()]
+
+
+@given(counts=st.lists(st.integers(0, 9), max_size=12), whole=st.integers(1, 12), looks=st.sets(st.integers(0, 11)))
+def test_rows_keep_their_numbers(
+    tmp_path_factory: pytest.TempPathFactory, counts: list[int], whole: int, looks: set[int]
+) -> None:
+    """Law: after each announcement that is followed, all rows so far stand there in order; at the end in the main file."""
+    folder = str(tmp_path_factory.mktemp("spill"))
+    spill, pages, rows = Spill(folder, "x", SCHEMA, whole), Pages(folder, "x"), 0
+    for at, count in enumerate(counts):
+        mark = spill.write(batch(rows, count))
+        rows += count
+        assert mark.rows == rows
+        if at in looks:
+            pages.follow(mark)
+            assert numbers(pages) == list(range(rows))
+            assert pages.rows == rows
+    pages.follow(spill.close())
+    assert numbers(pages) == list(range(rows))
+    assert list(pages.tail) == []
+    assert read_file(main_path(folder, "x")).column("t").to_pylist() == [f"t{n}" if n % 3 else None for n in range(rows)]
+
+
+def test_what_was_mapped_stays_when_the_tail_goes(tmp_path: Path) -> None:
+    spill, pages = Spill(str(tmp_path), "x", SCHEMA, 4), Pages(str(tmp_path), "x")
+    pages.follow(spill.write(batch(0, 3)))
+    held = list(pages.tail)
+    pages.follow(spill.write(batch(3, 3)))
+    assert [n for part in held for n in part.column("n").to_pylist()] == [0, 1, 2]
+    assert [path.name for path in tmp_path.iterdir()] == ["x.arrow"], "a tail that is in the main file is removed"
+    spill.close()
+
+
+def test_many_looks_make_few_mappings(tmp_path: Path) -> None:
+    path = str(tmp_path / "y.arrow")
+    stream, mapped = Stream(path, SCHEMA), Mapped(path)
+    for at in range(2 * MAPS_MAX + 5):
+        assert len(mapped.grow(stream.write(batch(at, 1)))) == 1
+    assert mapped._maps <= MAPS_MAX
+    assert [n for part in mapped.batches for n in part.column("n").to_pylist()] == list(range(2 * MAPS_MAX + 5))
+    stream.close()

@@ -1,0 +1,69 @@
+"""The title and the status line."""
+
+from pathlib import Path
+
+import pytest
+
+from kcap.tui.book import Book, read_whole
+from kcap.tui.dump import Dump
+from kcap.tui.outline import Item
+from kcap.tui.status import Pulse, names, position, progress, spark, trouble
+from kcap.tui.view import View
+from tests.tui.conftest import PCAPS
+
+
+@pytest.mark.parametrize("width", [20, 40, 80, 200])
+def test_lines_fit(book: Book, width: int) -> None:
+    """Law: no line is wider than the screen."""
+    view = View(book)
+    view.install(view.arrange())
+    view.go(109)
+    view.mark()
+    assert progress(Pulse(), book, width).cell_len <= max(width, 30)
+    for item in (None, Item([], "x", filter="api == Fetch " * 30)):
+        for dump in (None, Dump(bytes(100))):
+            assert position(view, item, dump, width).cell_len <= max(width - 2, 20)
+
+
+def test_what_is_told_of_a_capture(book: Book) -> None:
+    assert "java-transactions.pcap" in progress(Pulse(), book, 100).plain
+    assert progress(Pulse(), book, 100).plain.rstrip().endswith("481 packets, 17 connections")
+    view = View(book)
+    view.install(view.arrange())
+    assert position(view, None, None, 80).plain.endswith("1/110")
+
+
+def test_troubles_are_told_calmly(tmp_path: Path, book: Book) -> None:
+    assert trouble(book) == ""
+    book.narrow("api == Fetch && api == Produce")
+    book.sift()
+    assert trouble(book) == "No exchange passes the filter. Esc takes it away."
+    (tmp_path / "x.pcap").write_bytes(b"nothing of the kind")
+    with read_whole(str(tmp_path / "x.pcap")) as bad:
+        assert "no capture" in trouble(bad)
+        assert "not read to the end" in progress(Pulse(), bad, 80).plain
+    (tmp_path / "y.pcap").write_bytes((PCAPS / "aiokafka.pcap").read_bytes()[:24])
+    with read_whole(str(tmp_path / "y.pcap")) as empty:
+        assert trouble(empty).startswith("No Kafka found: 0 packets")
+
+
+def test_names_fit() -> None:
+    assert names(["a/b.pcap", "-"], 40) == "b.pcap, standard input"
+    assert names(["/x/aaaaaaaa.pcap", "/x/b.pcap", "/x/c.pcap"], 24) == "aaaaaaaa.pcap and 2 more"
+    assert names(["/x/" + "a" * 50], 10) == "a" * 9 + "…"
+    assert names(["evil\x1b[2J.pcap"], 40).isprintable()
+
+
+def test_the_rate_is_that_of_the_last_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [0.0]
+    monkeypatch.setattr("kcap.tui.status.time.monotonic", lambda: now[0])
+    pulse = Pulse()
+    assert pulse.rate(0) == 0
+    for second in range(1, 10):
+        now[0] = float(second)
+        rate = pulse.rate(second * 100)
+    assert rate == 100
+
+
+def test_sparks() -> None:
+    assert spark([None, 1, 1000, 0]) == " ▁█ "

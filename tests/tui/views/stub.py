@@ -1,0 +1,175 @@
+"""A book and an app for views on their own: the book reads its captures as the command line does."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from textual.app import App
+
+import kcap
+from kcap.filter.parse import parse
+from kcap.reports.run import run
+from kcap.reports.shape import Asked, Report
+from kcap.reports.source import Given
+from kcap.reports.talks import Talks, gather
+from kcap.tui.book import read_whole
+from kcap.tui.views import load
+
+PCAPS = Path(__file__).resolve().parents[3] / "pcaps"
+
+
+@cache
+def whole(name: str, table: str, text: str = "") -> pa.Table:
+    """A table of a capture in pcaps/."""
+    capture = kcap.open(str(PCAPS / name))
+    return (capture.filter(text) if text else capture).table(table).to_arrow()
+
+
+@cache
+def talks_of(name: str) -> Talks:
+    return gather(kcap.open(str(PCAPS / name)).read(keep_connections=True))
+
+
+@cache
+def result_of(name: str, report: Report, asked: Asked, text: str) -> dict[str, Any]:
+    return run(report, Given([str(PCAPS / name)], only=parse(text)), asked)
+
+
+@cache
+def frames_of(name: str, uid: str, number: int) -> Any:
+    with read_whole(str(PCAPS / name)) as book:
+        return book.exchange(uid, number)
+
+
+def with_records(name: str) -> tuple[str, int]:
+    """An exchange that carries records."""
+    table = whole(name, "exchanges", "api == Produce && record_count > 0")
+    return table["connection"][0].as_py(), table["exchange"][0].as_py()
+
+
+class StubBook:
+    """As kcap.tui.book.Book, read to its end."""
+
+    def __init__(self, name: str, text: str = "") -> None:
+        self.name = name
+        self.paths = [str(PCAPS / name)]
+        self.state = "done"
+        self.done = True
+        self.filter_text = text
+        self.only = parse(text)
+        self.rows = self.passed = self.exchanges().num_rows
+
+    def exchanges(self, columns: Sequence[str] | None = None, *, filtered: bool = True) -> pa.Table:
+        table = whole(self.name, "exchanges", self.filter_text if filtered else "")
+        return table.select(list(columns)) if columns is not None else table
+
+    def table(self, name: str) -> pa.Table | None:
+        return whole(self.name, name)
+
+    def talks(self) -> Talks | None:
+        return talks_of(self.name)
+
+    def report(self, report: Report, asked: Asked) -> dict[str, Any]:
+        return result_of(self.name, report, asked, self.filter_text)
+
+    def exchange(self, uid: str, number: int) -> Any:
+        return frames_of(self.name, uid, number)
+
+    def find(self, uid: str, number: int) -> int:
+        table = self.exchanges(["connection", "exchange"], filtered=False)
+        pairs = list(zip(table["connection"].to_pylist(), table["exchange"].to_pylist()))
+        return pairs.index((uid, number)) if (uid, number) in pairs else -1
+
+
+class EmptyBook(StubBook):
+    """A capture of which nothing was read yet."""
+
+    def __init__(self, state: str = "reading") -> None:
+        super().__init__("pipelined.pcap", "api == LeaveGroup && api == Fetch")
+        self.state, self.done, self.filter_text = state, state == "done", ""
+        self.rows = 0
+
+    def exchanges(self, columns: Sequence[str] | None = None, *, filtered: bool = True) -> pa.Table:
+        table = whole(self.name, "exchanges", "api == LeaveGroup && api == Fetch")
+        return table.select(list(columns)) if columns is not None else table
+
+    def table(self, name: str) -> pa.Table | None:
+        return None
+
+    def talks(self) -> Talks | None:
+        return None
+
+    def report(self, report: Report, asked: Asked) -> dict[str, Any]:
+        return result_of(self.name, report, asked, "api == LeaveGroup && api == Fetch")
+
+
+class StubApp(App[None]):
+    """What views ask of the app."""
+
+    def __init__(self, book: Any, view: str | Callable[[], Any], selected: tuple[str, int] | None = None) -> None:
+        super().__init__()
+        self.book = book
+        self.view = view
+        self.selected = selected
+        self.narrowed: list[str] = []
+        self.shown: list[tuple[str, int]] = []
+        self.saved: list[tuple[str, str]] = []
+
+    def on_mount(self) -> None:
+        self.push_screen(load(self.view)() if isinstance(self.view, str) else self.view())
+
+    def narrow(self, text: str) -> None:
+        self.narrowed.append(text)
+
+    def show_exchange(self, uid: str, number: int) -> None:
+        self.shown.append((uid, number))
+
+    def save_text(self, name: str, text: str) -> None:
+        self.saved.append((name, text))
+
+
+def lines(app: App[Any]) -> list[str]:
+    """What is on the screen, as text."""
+    return ["".join(segment.text for segment in line).rstrip() for line in app.screen._compositor.render_strips()]
+
+
+def screen(app: App[Any]) -> str:
+    return "\n".join(lines(app))
+
+
+async def settle(pilot: Any) -> None:
+    """Waits until the page is made and shown."""
+    await pilot.pause()
+    await pilot.app.workers.wait_for_complete()
+    await pilot.pause()
+    await pilot.pause()
+
+
+class Seen:
+    """What was to be seen after some keys."""
+
+    def __init__(self, app: StubApp) -> None:
+        self.app = app
+        self.lines = lines(app)
+        self.text = "\n".join(self.lines)
+        self.narrowed, self.shown, self.saved = app.narrowed, app.shown, app.saved
+        self.name = getattr(app.screen, "NAME", "")
+
+
+def drive(book: Any, view: Any, *keys: str, size: tuple[int, int] = (80, 24), selected: tuple[str, int] | None = None) -> Seen:
+    """Opens a view, presses keys, looks at the screen."""
+
+    async def run_() -> Seen:
+        app = StubApp(book, view, selected)
+        async with app.run_test(size=size) as pilot:
+            await settle(pilot)
+            for key in keys:
+                await pilot.press(key)
+                await pilot.app.workers.wait_for_complete()
+            await settle(pilot)
+            return Seen(app)
+
+    return asyncio.run(run_())

@@ -1,0 +1,56 @@
+"""Conversations: the groups add up to the exchanges, connections without one stand behind."""
+
+import pytest
+
+from kcap.tui.views import conversations_model as model
+from tests.tui.views.laws import lines_hold, passing, sheet_holds
+from tests.tui.views.stub import StubBook
+
+CAPTURES = ("java-transactions.pcap", "raw-frames.pcap", "quota-3.9.pcap", "tls13.pcapng", "any-interface.pcap")
+
+
+@pytest.mark.parametrize("name", CAPTURES)
+@pytest.mark.parametrize("by", model.BY)
+def test_groups_add_up(name: str, by: tuple[str, ...]) -> None:
+    book = StubBook(name)
+    table = book.exchanges(model.COLUMNS)
+    for connections in (book.table("connections"), None):
+        sheet = model.conversations(table, by, connections, every=True)
+        assert sum(row["count"] for row in sheet.rows) == table.num_rows
+        assert sheet_holds(sheet, name) >= sum(bool(row["count"]) for row in sheet.rows)
+        for column, text in (("errors", "error_code != 0"), ("unanswered", "outcome == unanswered")):
+            assert sum(row[column] for row in sheet.rows) == passing(name, text)
+        if sheet.detail is not None:
+            for row in sheet.rows:
+                lines_hold(sheet.detail(row, 90), 100)
+
+
+def test_connections_without_an_exchange_are_named_where_there_is_no_filter() -> None:
+    name = "raw-frames.pcap"
+    book = StubBook(name)
+    table, connections = book.exchanges(model.COLUMNS), book.table("connections")
+    assert connections is not None
+    every = model.conversations(table, ("connection",), connections, every=True)
+    some = model.conversations(table, ("connection",), connections, every=False)
+    silent = [row for row in every.rows if not row["count"]]
+    assert len(every.rows) == connections.num_rows
+    assert len(every.rows) - len(some.rows) == len(silent) > 0
+    assert "http" in {model.protocol(row) for row in silent}
+    assert all(not every.down(row) for row in silent)
+
+
+def test_apis_of_a_group_are_drawn() -> None:
+    name = "java-transactions.pcap"
+    sheet = model.conversations(StubBook(name).exchanges(model.COLUMNS), ("client_ip",), None, every=True)
+    assert sheet.charts is not None
+    (row,) = sheet.rows
+    (bars,) = sheet.charts(row)
+    assert list(bars.values) == sorted((value or 0 for value in bars.values), reverse=True)
+    for value, down in zip(bars.values, bars.downs):
+        assert passing(name, str(down)) == value
+
+
+def test_nothing_is_an_empty_sheet() -> None:
+    table = StubBook("pipelined.pcap").exchanges(model.COLUMNS).slice(0, 0)
+    for by in model.BY:
+        assert model.conversations(table, by, None, every=True).rows == []

@@ -1,0 +1,21 @@
+"""The view of errors in a terminal."""
+
+from tests.tui.views.stub import StubBook, drive
+
+
+def test_sections() -> None:
+    book = StubBook("raw-frames.pcap")
+    assert "UNSUPPORTED_VERSION  code 35" in drive(book, "errors").text
+    assert "fin" in drive(book, "errors", "2").text
+    (text,) = drive(book, "errors", "enter").narrowed
+    assert text == '&& error_code != 0 && error == UNSUPPORTED_VERSION && api == ApiVersions && client_id == "relic-raw"'
+
+
+def test_without_partitions_exchanges_count() -> None:
+    class Some(StubBook):
+        def table(self, name: str) -> None:  # type: ignore[override]
+            return None
+
+    seen = drive(Some("librdkafka-zstd.pcap"), "errors", "b")
+    assert seen.lines[0].startswith(" Errors · by error, topic ")
+    assert "cannot be made" not in seen.text

@@ -1,0 +1,21 @@
+"""What views need of an app."""
+
+from kcap.tui.app import KcapApp
+from kcap.tui.views.home import Home, knows_partitions
+from tests.tui.views.stub import EmptyBook, StubApp, StubBook
+
+NEEDED = {name for name in (*vars(Home), *Home.__annotations__) if not name.startswith("_")}
+
+
+def test_the_app_has_what_views_need() -> None:
+    assert {"book", "selected", "narrow", "show_exchange", "save_text"} == NEEDED
+    app = StubApp(StubBook("pipelined.pcap"), "health")
+    for name in NEEDED - {"book"}:
+        assert hasattr(KcapApp, name)
+        assert hasattr(app, name)
+
+
+def test_partitions_are_asked_for_when_reading_is_over() -> None:
+    assert not knows_partitions(EmptyBook("reading"))  # type: ignore[arg-type]
+    assert not knows_partitions(EmptyBook("done"))  # type: ignore[arg-type]
+    assert knows_partitions(StubBook("pipelined.pcap"))  # type: ignore[arg-type]

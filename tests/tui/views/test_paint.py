@@ -1,0 +1,37 @@
+"""Tones become styles of the theme."""
+
+import asyncio
+
+from rich.style import Style
+from textual.app import App, ComposeResult
+
+from kcap.tui.views.paint import segments, strip, style_of, text
+from kcap.tui.views.sheet import TONES, Line
+from kcap.tui.views.told import Told
+
+LINE: Line = [("all well", "good"), (" and ", ""), ("bad", "bad")]
+
+
+class One(App[None]):
+    def compose(self) -> ComposeResult:
+        yield Told()
+
+
+def test_every_tone_has_a_style_of_its_own_and_no_background() -> None:
+    async def look() -> None:
+        app = One()
+        async with app.run_test() as pilot:
+            await pilot.pause()
+            told = app.query_one(Told)
+            styles = [style_of(told, tone) for tone in TONES]
+            assert styles[0] == Style()
+            assert all(style.bgcolor is None for style in styles)
+            assert len({str(style) for style in styles}) >= len(TONES) - 1, "three shades of bars may meet in one theme"
+            assert style_of(told, "bad").bold, "what is bad stands out without colors too"
+            assert [one.text for one in segments(told, LINE)] == [words for words, _ in LINE]
+            drawn = strip(told, LINE, 30, Style())
+            assert drawn.cell_length == 30
+            assert drawn.text.rstrip() == "all well and bad"
+            assert text(told, [LINE, LINE]).plain == "all well and bad\nall well and bad"
+
+    asyncio.run(look())

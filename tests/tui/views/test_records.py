@@ -1,0 +1,42 @@
+"""The view of records, by its keys."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from tests.tui.driving import LARGE, SMALL, opened, press, screen
+
+pytestmark = pytest.mark.usefixtures("fresh_settings")
+
+
+@pytest.mark.parametrize("size", [SMALL, LARGE])
+def test_records_of_the_selected_exchange(size: tuple[int, int]) -> None:
+    async def run() -> None:
+        async with opened("java-transactions.pcap", size=size, only="api == Produce && record_count > 0") as pilot:
+            app: Any = pilot.app
+            await press(pilot, "R")
+            await app.workers.wait_for_complete()
+            await pilot.pause()
+            assert "Produce v" in screen(app)
+            assert "offset" in screen(app)
+            first = app.screen.exchange
+            await press(pilot, "right_square_bracket")
+            await app.workers.wait_for_complete()
+            await pilot.pause()
+            assert app.screen.exchange == (first[0], first[1] + 1) or app.screen.exchange == first
+            await press(pilot, "escape")
+            assert app.screen is app.browser
+
+    asyncio.run(run())
+
+
+def test_one_that_carries_none() -> None:
+    async def run() -> None:
+        async with opened("java-transactions.pcap", only="api == ApiVersions") as pilot:
+            await press(pilot, "R")
+            await pilot.app.workers.wait_for_complete()
+            await pilot.pause()
+            assert "is not about records" in screen(pilot.app)
+
+    asyncio.run(run())

@@ -1,0 +1,98 @@
+"""Sheets: order, widths, ways down, text."""
+
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kcap.reports.shape import Row
+from kcap.table.grid import GAP
+from kcap.tui.views.sheet import (
+    WIDEST,
+    Field,
+    Order,
+    Page,
+    Sheet,
+    as_text,
+    counted,
+    down_of,
+    lasting,
+    named,
+    sized,
+    value_key,
+    widths_of,
+)
+
+ROWS = st.lists(
+    st.fixed_dictionaries({
+        "name": st.one_of(st.none(), st.text(max_size=60)),
+        "count": st.one_of(st.none(), st.integers(0, 10**9)),
+        "took": st.one_of(st.none(), st.integers(0, 10**12)),
+    }),
+    max_size=12,
+)  # fmt: skip
+
+
+def sheet(rows: list[Row]) -> Sheet:
+    fields = [named("name"), counted("count"), lasting("took", "took", 1), sized("count", "size", 2)]
+    return Sheet("s", fields, rows, lambda row: row["name"], "nothing")
+
+
+@given(rows=ROWS, at=st.integers(0, 3), twice=st.booleans())
+def test_order(rows: list[Row], at: int, twice: bool) -> None:
+    """Law: the same rows; by value, without a value last; equal ones as they came; numbers begin with the largest."""
+    made, order = sheet(rows), Order()
+    assert order.rows(made) is rows
+    order.choose(at, made)
+    if twice:
+        order.choose(at, made)
+    found = order.rows(made)
+    assert sorted(map(id, found)) == sorted(map(id, rows))
+    key: Any = made.fields[at].key
+    values = [key(row) for row in found]
+    there = [value for value in values if value is not None]
+    assert values == there + [None] * (len(values) - len(there))
+    assert there == sorted(there, reverse=order.backward)
+    assert order.backward == (made.fields[at].right != twice)
+    assert [order.mark(column) for column in range(4)].count("") == 3
+
+
+@given(rows=ROWS, room=st.integers(20, 160))
+def test_widths(rows: list[Row], room: int) -> None:
+    """Law: what fits stays whole; numbers are whole or left out; nothing is left out of a whole sheet."""
+    made = sheet(rows)
+    widths = widths_of(made, rows, room, whole=False)
+    whole = widths_of(made, rows, room, whole=True)
+    assert all(whole)
+    longest = [max([len(column.head) + 1, *(len(column.text(row)) for row in rows)]) for column in made.fields]
+    for at, column in enumerate(made.fields):
+        assert widths[at] <= longest[at]
+        assert not column.right or widths[at] in (0, longest[at])
+        assert whole[at] == longest[at] if column.right else min(longest[at], WIDEST)
+    says = all(any(column.text(row) for row in rows) for column in made.fields)
+    if sum(longest) + 3 * len(GAP) <= room and says:
+        assert widths == longest
+
+
+def test_ways_down() -> None:
+    made = sheet([{"name": "a", "count": 1, "took": 1}])
+    assert down_of(made, made.rows[0], 0) == "a"
+    assert down_of(made, made.rows[0], 99) == "a"
+    own = Sheet("s", [Field("x", lambda _row: "x", down=lambda _row: ("C", 1))], [{}], lambda _row: "row", "nothing")
+    assert down_of(own, {}, 0) == ("C", 1)
+
+
+@given(rows=ROWS)
+def test_text_has_every_cell(rows: list[Row]) -> None:
+    made = sheet(rows)
+    text = as_text(Page([made], "title", [("banner", "")]), made, Order())
+    assert text.startswith("title\nbanner\n\n")
+    for row in rows:
+        assert all(field.text(row).rstrip() in text for field in made.fields)
+    assert ("nothing" in text.splitlines()) or bool(rows)
+
+
+def test_zero_may_be_nothing_to_tell() -> None:
+    assert (counted("n").text({"n": 0}), counted("n", zero=False).text({"n": 0})) == ("0", "")
+    assert value_key(None) is None
+    assert value_key(2) < value_key(10) < value_key("1") < value_key(["a", "b"])

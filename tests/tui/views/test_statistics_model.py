@@ -1,0 +1,76 @@
+"""Latencies, the digest, the slowest: every count leads to as many exchanges."""
+
+import pytest
+
+from kcap.reports.shape import Asked, keys_of
+from kcap.tui.views import statistics_model as model
+from kcap.tui.views.grouping import report_of
+from kcap.tui.views.sheet import Bars
+from kcap.tui.views.statistics import Statistics
+from tests.tui.views.laws import cases, lines_hold, passing, sheet_holds
+from tests.tui.views.stub import StubBook
+
+CAPTURES = ("java-transactions.pcap", "long-polls.pcap", "quota-0.10.pcap")
+
+
+@pytest.mark.parametrize(("name", "by"), cases(CAPTURES, Statistics.GROUPINGS))
+def test_every_count_leads_to_as_many_exchanges(name: str, by: tuple[str, ...]) -> None:
+    book, asked = StubBook(name), Asked(by)
+    for report, make in ((report_of("latency"), model.latency), (report_of("stats"), model.digest)):
+        sheet = make(book.report(report, asked), keys_of(report, asked))
+        assert sheet_holds(sheet, name) >= len(sheet.rows) > 0
+
+
+@pytest.mark.parametrize("name", CAPTURES)
+def test_the_slowest(name: str) -> None:
+    sheet = model.slow(StubBook(name).report(report_of("slow"), Asked(top=20)))
+    sheet_holds(sheet, name)
+    latencies = [row["latency_ns"] for row in sheet.rows]
+    assert latencies == sorted(latencies, reverse=True)
+    assert sheet.detail is not None
+    for row in sheet.rows:
+        lines_hold(sheet.detail(row, 60), 80)
+
+
+def test_each_class_of_a_histogram_leads_to_its_exchanges() -> None:
+    """Law: the bars of a histogram add up to the row's count, and each leads to as many exchanges as it is long."""
+    name, asked = "java-transactions.pcap", Asked()
+    report = report_of("latency")
+    sheet = model.latency(StubBook(name).report(report, asked), keys_of(report, asked))
+    assert sheet.charts is not None
+    for row in sheet.rows:
+        bars = sheet.charts(row)[0]
+        assert sum(value or 0 for value in bars.values) == row["count"]
+        for value, down in zip(bars.values, bars.downs):
+            assert isinstance(down, str)
+            assert passing(name, down) == value
+
+
+def test_steps_of_time_hold_all_answers() -> None:
+    name, report = "java-transactions.pcap", report_of("latency")
+    result = StubBook(name).report(report, Asked())
+    p99, answers = model.over_time(result["over_time"], model.down.TIMED)
+    assert sum(value or 0 for value in answers.values) == sum(row["count"] for row in result["rows"])
+    found = [passing(name, str(down)) for down in answers.downs]
+    off = sum(abs(one - int(value or 0)) for one, value in zip(found, answers.values))
+    assert off <= 2, "a step ends at a nanosecond, `time` knows microseconds"
+    assert p99.logarithmic
+    assert model.over_time(None, "") == []
+
+
+def test_parts_of_a_latency_are_drawn() -> None:
+    row = {"exchange": "C1.7", "queue_ns": 3_000_000, "service_ns": 1_000_000, "rtt_ns": 0}
+    bars = model.spent(row)
+    assert isinstance(bars, Bars)
+    assert (list(bars.labels), list(bars.values), list(bars.downs)) == (
+        ["queue", "broker"],
+        [3_000_000, 1_000_000],
+        [("C1", 7)] * 2,
+    )
+
+
+def test_histograms_in_a_cell() -> None:
+    assert model.spark([0, 1, 8, 4]) == " ▁█▄"
+    assert model.spark([]) == ""
+    assert model.shown([{"histogram": [0, 0, 1, 0]}, {"histogram": [0, 0, 0, 2]}]) == (2, 4)
+    assert model.shown([]) == (0, 1)

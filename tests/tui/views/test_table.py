@@ -1,0 +1,131 @@
+"""The table of a view: keys and clicks move a cursor; only what is in sight is made."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+from textual import on
+from textual.app import App, ComposeResult
+
+from kcap.reports.shape import Row
+from kcap.tui.views.sheet import Order, Sheet, counted, named
+from kcap.tui.views.table import SheetTable
+from tests.tui.views.stub import lines, settle
+
+
+class One(App[None]):
+    def __init__(self, rows: list[Row]) -> None:
+        super().__init__()
+        self.rows = rows
+        self.told: list[str] = []
+
+    def compose(self) -> ComposeResult:
+        yield SheetTable()
+
+    @on(SheetTable.Chosen)
+    def chosen(self) -> None:
+        self.told.append("chosen")
+
+    @on(SheetTable.Sorted)
+    def sorted(self, event: SheetTable.Sorted) -> None:
+        self.told.append(f"sorted {event.at}")
+
+
+def sheet(rows: list[Row], made: list[int] | None = None) -> Sheet:
+    def text(row: Row) -> None:
+        if made is not None:
+            made.append(row["n"])
+
+    name = named("name", tone=lambda row: text(row) or "bold")
+    return Sheet("s", [name, counted("n"), counted("m", rank=1)], rows, lambda row: row["name"], "nothing here")
+
+
+def rows_of(count: int) -> list[Row]:
+    return [{"name": f"row {at}", "n": at, "m": 2 * at} for at in range(count)]
+
+
+def look(
+    count: int, *keys: str, then: Callable[[Any, SheetTable], Any] | None = None
+) -> tuple[SheetTable, list[str], list[str]]:
+    async def run() -> tuple[SheetTable, list[str], list[str]]:
+        app = One(rows_of(count))
+        async with app.run_test(size=(40, 12)) as pilot:
+            table = app.query_one(SheetTable)
+            table.show(sheet(app.rows), Order(), keep=False)
+            table.focus()
+            await pilot.press(*keys)
+            if then is not None:
+                await then(pilot, table)
+            await settle(pilot)
+            return table, lines(app), app.told
+
+    return asyncio.run(run())
+
+
+def test_keys_move_the_cursor() -> None:
+    for keys, row, at in (
+        ((), 0, 0), (("down", "down", "up"), 1, 0), (("j", "j", "k"), 1, 0), (("end",), 99, 0), (("G", "g"), 0, 0),
+        (("pagedown",), 10, 0), (("pagedown", "pageup", "up"), 0, 0), (("right", "right", "right"), 0, 2),
+        (("right", "left"), 0, 0),
+    ):  # fmt: skip
+        table, _, _ = look(100, *keys)
+        assert (table.row, table.at) == (row, at), keys
+
+
+def test_the_cursor_is_in_sight_and_marked() -> None:
+    for keys in (("end",), ("pagedown", "pagedown", "up"), ()):
+        table, shown, _ = look(100, *keys)
+        marked = [line for line in shown if line.startswith("▸")]
+        assert [line.split()[:2] for line in marked] == [["▸row", str(table.row)]]
+
+
+def test_only_what_is_in_sight_is_made() -> None:
+    made: list[int] = []
+
+    async def run() -> None:
+        app = One(rows_of(100_000))
+        async with app.run_test(size=(40, 12)) as pilot:
+            table = app.query_one(SheetTable)
+            table.show(sheet(app.rows, made), Order(), keep=False)
+            await pilot.press("end")
+            await pilot.pause()
+
+    asyncio.run(run())
+    assert max(made) == 99_999
+    assert len(set(made)) < 40
+
+
+def test_enter_and_clicks() -> None:
+    async def clicks(pilot: Any, table: SheetTable) -> None:
+        await pilot.click(SheetTable, offset=(3, 4))
+        assert table.row == 3
+        await pilot.click(SheetTable, offset=(3, 0))
+        await pilot.click(SheetTable, offset=(3, 5), times=2)
+
+    table, _, told = look(100, "enter", then=clicks)
+    assert told == ["chosen", "sorted 0", "chosen"]
+    assert table.row == 4
+
+
+def test_the_cursor_stays_with_its_row() -> None:
+    async def more(_pilot: Any, table: SheetTable) -> None:
+        table.show(sheet([{"name": "new", "n": 1, "m": 1}, *rows_of(100)]), Order(), keep=True)
+
+    table, _, _ = look(100, "down", "down", then=more)
+    assert table.current is not None
+    assert table.current["name"] == "row 2"
+
+
+def test_nothing_says_so() -> None:
+    table, shown, _ = look(0, "down", "end", "enter")
+    assert "  nothing here" in shown
+    assert table.current is None
+    assert table.down is None
+
+
+def test_columns_give_way() -> None:
+    async def narrow(pilot: Any, _table: SheetTable) -> None:
+        await pilot.resize_terminal(13, 12)
+
+    _, shown, _ = look(5, then=narrow)
+    assert shown[0].split() == ["name", "n"]

@@ -1,0 +1,35 @@
+"""The view of versions in a terminal."""
+
+from kcap.schema.facts import releases
+from tests.tui.views.stub import StubBook, drive
+
+NAME = "old-java-new-broker.pcap"
+
+
+def test_who_breaks() -> None:
+    seen = drive(StubBook(NAME), "versions")
+    assert "Of 1 clients, 0 work with Kafka" in seen.text
+    assert "breaks" in seen.text
+    assert drive(StubBook(NAME), "versions", "enter").narrowed == [
+        '&& client_ip == "127.0.0.1" && client_id == "relic-0.10.2.2"'
+    ]
+
+
+def test_another_release_is_another_verdict() -> None:
+    older = releases().index("3.9")
+    keys = ["["] * (len(releases()) - 1 - older)
+    seen = drive(StubBook(NAME), "versions", *keys)
+    assert "against Kafka 3.9" in seen.lines[0]
+    assert "Of 1 clients, 1 work with Kafka 3.9" in seen.text
+    assert f"against Kafka {releases()[-1]}" in drive(StubBook(NAME), "versions", "[", "]", "]").lines[0]
+
+
+def test_the_story_of_a_connection() -> None:
+    seen = drive(StubBook("go-franz.pcap"), "versions", "4", size=(160, 50))
+    assert "the broker names 6" in seen.text or "the client asks with ApiVersions" in seen.text
+    assert drive(StubBook("go-franz.pcap"), "versions", "4", "l").name == "ladder"
+
+
+def test_sections_fit_a_narrow_terminal() -> None:
+    line = drive(StubBook(NAME), "versions").lines[1]
+    assert all(f"{at} " in line for at in range(1, 7))

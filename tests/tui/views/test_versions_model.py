@@ -1,0 +1,86 @@
+"""Versions: the report's own verdicts, each count with its exchanges, a story for each connection."""
+
+from functools import cache
+from typing import Any
+
+import pytest
+
+from kcap.reports.versions import report, whos
+from kcap.schema.facts import releases
+from kcap.tui.views import versions_model as model
+from kcap.tui.views.sheet import Line, Sheet
+from kcap.tui.views.stories_model import rows_of
+from tests.tui.views.laws import leads_somewhere, lines_hold, sheet_holds
+from tests.tui.views.stub import talks_of
+
+CAPTURES = (
+    "java-transactions.pcap", "old-java-new-broker.pcap", "raw-frames.pcap", "fallback-0.9.pcap", "sasl-raw-tokens.pcap",
+    "go-franz.pcap", "tls13.pcapng", "kafka-0.8-clients.pcap", "cluster-startup.pcap",
+)  # fmt: skip
+
+
+@cache
+def made_of(name: str, target: str) -> dict[str, Any]:
+    return report(talks_of(name), [name], target)
+
+
+def sheets_of(name: str, target: str = releases()[-1]) -> dict[str, Sheet]:
+    talks = talks_of(name)
+    names = ("clients", "against", "diagnoses", "connections", "brokers", "ranges")
+    known = whos(talks)
+    return dict(zip(names, model.sheets(made_of(name, target), talks, known, rows_of(talks, known)), strict=True))
+
+
+def said(lines: list[Line]) -> str:
+    return "\n".join("".join(text for text, _ in line) for line in lines)
+
+
+@pytest.mark.parametrize("name", CAPTURES)
+def test_every_count_leads_to_as_many_exchanges(name: str) -> None:
+    for sheet in sheets_of(name).values():
+        sheet_holds(sheet, name)
+        for row in sheet.rows:
+            down = sheet.down(row)
+            if down and sheet.name != "ranges":  # an API that a broker offers may be used by nobody
+                assert leads_somewhere(name, down), (sheet.name, down)
+            if sheet.detail is not None:
+                for width in (48, 70):
+                    lines_hold(sheet.detail(row, width), width)
+
+
+@pytest.mark.parametrize("target", releases())
+def test_any_release_may_be_the_target(target: str) -> None:
+    sheets = sheets_of("raw-frames.pcap", target)
+    assert sheets["clients"].fields[0].head == f"with {target}"
+    verdict = sheets["clients"].fields[0]
+    words = {"yes": "works", "no": "breaks", "unknown": "cannot be told"}
+    for row in sheets["clients"].rows:
+        assert verdict.text(row) == words[row["works_with_target"]]
+
+
+def test_the_old_producer_breaks() -> None:
+    sheets = sheets_of("old-java-new-broker.pcap")
+    (row,) = sheets["clients"].rows
+    texts = {field.head: field.text(row) for field in sheets["clients"].fields}
+    assert texts["gone in"] == "4.0"
+    assert texts["with 4.4"] == "breaks"
+    detail = sheets["clients"].detail
+    assert detail is not None
+    assert "4.4 no longer takes Produce v2" in said(detail(row, 90))
+    assert "error" in {row["level"] for row in sheets["diagnoses"].rows}
+
+
+def test_brokers_that_differ_stand_out() -> None:
+    apis = [{"api_key": 1, "api": "Fetch", "min": 4, "max": 18}]
+    row = {"server_ip": "10.0.0.1", "server_port": 9092, "apis": apis}
+    older = row | {"server_ip": "10.0.0.2", "apis": [apis[0] | {"max": 17}]}
+    sheet = model.offers({"brokers": [row, older]})
+    assert [field.text(sheet.rows[0]) for field in sheet.fields] == ["Fetch", "4-18", "4-17"]
+    assert sheet.note == "1 APIs differ between these brokers"
+    assert sheet.fields[1].tone is not None
+    assert sheet.fields[1].tone(sheet.rows[0]) == "care"
+
+
+def test_many_connections_are_named_by_a_filter() -> None:
+    assert model.connections_in(["C1"]) == 'connection == "C1"'
+    assert model.connections_in(["C1", "C2"]) == 'connection in {"C1", "C2"}'
