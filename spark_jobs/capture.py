@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from kcap.analyzer import Options
 from kcap.columns import TABLES
 from kcap.errors import UsageError
+from kcap.filter.nodes import columns_of
 from kcap.filter.parse import parse
 from kcap.table.facts import broker_rows, topic_rows
 from kcap.table.merging import Facts, learner_of
@@ -24,9 +25,15 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
+    from kcap.filter.nodes import Filter
+
 OF_EXCHANGES: Final = ("exchanges", "partitions", "records")
 """Tables that a filter is about."""
 SHIPS: Final = ("auto", "references", "packets")
+
+
+STREAM: Final = "stream"
+"""The column of exchanges that the numbers of connections give."""
 
 
 @dataclass(slots=True)
@@ -48,6 +55,9 @@ class SparkCapture:
         wanted = Wanted(name, choose(name, columns), parse(only) if only else None)
         if wanted.only is not None and name not in OF_EXCHANGES:
             raise UsageError(f"a filter is about exchanges, which the table {name} is not made of")
+        refuse(wanted.only)
+        if STREAM in wanted.names and name == "exchanges":
+            return self._numbered(wanted, only)
         if name == "captures":
             return self._small(wanted, capture_rows(self.scanned.readable))
         if name in ("topic_names", "brokers"):
@@ -103,6 +113,14 @@ class SparkCapture:
             rows = rows.withColumn("number", sql.row_number().over(Window.orderBy(*TURN)).cast("long"))
         return rows.select(*wanted.names)
 
+    def _numbered(self, wanted: Wanted, only: str | None) -> "DataFrame":
+        """Exchanges with the numbers of their connections, which only the whole capture knows."""
+        names = [name for name in wanted.names if name != STREAM]
+        rows = self.table("exchanges", list(dict.fromkeys([*names, "connection"])), only)
+        numbers = self.table("connections", ["connection", "number"])
+        numbers = numbers.withColumn(STREAM, numbers.number - 1).drop("number")
+        return rows.join(numbers, "connection").select(*wanted.names)
+
     def _weirds(self, wanted: Wanted) -> "DataFrame":
         """Those of connections as the shares have them; those of files and packets put together here."""
         every = Wanted("weirds", choose("weirds", None))
@@ -121,6 +139,12 @@ class SparkCapture:
             add(whole, one.asDict())
         mine = self._frame(batch_of("weirds", every.columns, list(whole.values())))
         return rows.where(rows.connection.isNotNull()).unionAll(mine).select(*wanted.names)
+
+
+def refuse(only: "Filter | None") -> None:
+    """Raises UsageError for a filter that no share of the packets can decide on its own."""
+    if only is not None and STREAM in columns_of(only):
+        raise UsageError("tcp.stream is known of the whole capture alone: ask for the column stream, and filter the rows by it")
 
 
 def add(whole: dict[str, dict[str, Any]], row: dict[str, Any]) -> None:

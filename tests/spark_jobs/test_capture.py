@@ -70,6 +70,16 @@ def test_a_filter_lets_the_same_rows_pass(only: str, spark: Any, pcaps: Path) ->
     assert told(found.toArrow()) == told(wanted)
 
 
+def test_connections_are_numbered_over_all_shares(spark: Any, pcaps: Path) -> None:
+    """The column `stream` is there where it is asked for; a filter on it would have to know what other shares have."""
+    path, columns = str(pcaps / "node-platformatic.pcap"), ["stream", "exchange", "api"]
+    found = read_capture(spark, path, split_bytes=9000, partitions=3, columns=columns)
+    assert found.columns == columns
+    assert told(found.toArrow()) == told(kcap.open(path).exchanges(columns).to_arrow())
+    with pytest.raises(UsageError, match="whole capture"):
+        read_capture(spark, path, only="tcp.stream == 1")
+
+
 def test_a_corrupt_file_among_good_ones(spark: Any, pcaps: Path, tmp_path: Path) -> None:
     """It is left out and stands in `weirds`; with `strict` it is an error. An empty file is no capture."""
     good, bad, empty = tmp_path / "good.pcap", tmp_path / "bad.pcap", tmp_path / "empty.pcap"

@@ -6,11 +6,13 @@ import re
 import socket
 import subprocess
 import sys
+import tarfile
 import time
 import venv
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -49,11 +51,11 @@ def free_port() -> int:
         return port
 
 
-def bare_python(folder: Path) -> Path:
-    """A Python that has numpy and pyarrow, and no other package."""
+def python_with(folder: Path, *names: str) -> Path:
+    """A Python that has these packages, and no others."""
     venv.create(folder, with_pip=False, symlinks=True)
     (site,) = folder.glob("lib/python*/site-packages")
-    for name in ("numpy", "pyarrow"):
+    for name in names:
         found = find_spec(name)
         assert found is not None
         assert found.origin is not None
@@ -104,26 +106,52 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
             child.wait(30)
 
 
-def test_executors_that_were_sent_kcap(cluster: str, tmp_path: Path, pcaps: Path) -> None:
-    """`spark-submit --py-files kcap.zip`: two executors with numpy and pyarrow alone give the rows of one process."""
-    archive, program = tmp_path / "kcap.zip", tmp_path / "program.py"
-    assert pack(str(archive)) > 200
+def submitted(cluster: str, folder: Path, paths: list[str], *settings: str) -> dict[str, Any]:
+    """What the program says when it was sent to the cluster."""
+    program = folder / "program.py"
     program.write_text(PROGRAM, encoding="utf-8")
-    paths = [str(pcaps / name) for name in ROTATED]
-    python = bare_python(tmp_path / "bare")
-    environment = os.environ | {"SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_DRIVER_PYTHON": sys.executable}
     done = subprocess.run(
         [
-            str(Path(sys.executable).parent / "spark-submit"), "--master", cluster, "--py-files", str(archive),
-            "--conf", f"spark.pyspark.python={python}", "--conf", f"spark.pyspark.driver.python={sys.executable}",
+            str(Path(sys.executable).parent / "spark-submit"), "--master", cluster,
+            "--conf", f"spark.pyspark.driver.python={sys.executable}",
             "--conf", "spark.driver.host=127.0.0.1", "--conf", "spark.executor.memory=512m", "--conf", "spark.ui.enabled=false",
-            "--conf", "spark.sql.session.timeZone=UTC", str(program), *paths,
+            "--conf", "spark.sql.session.timeZone=UTC", *settings, str(program), *paths,
         ],
-        cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300, check=False,
+        cwd=folder, env=os.environ | {"SPARK_LOCAL_IP": "127.0.0.1"}, capture_output=True, text=True, timeout=300, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-3000:]
-    said = json.loads(done.stdout.splitlines()[-1])
+    said: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return said
+
+
+def test_executors_that_were_sent_kcap(cluster: str, tmp_path: Path, pcaps: Path) -> None:
+    """`spark-submit --py-files kcap.zip`: two executors with numpy and pyarrow alone give the rows of one process."""
+    archive = tmp_path / "kcap.zip"
+    assert pack(str(archive)) > 200
+    paths = [str(pcaps / name) for name in ROTATED]
+    python = python_with(tmp_path / "bare", "numpy", "pyarrow")
+    said = submitted(cluster, tmp_path, paths, "--py-files", str(archive), "--conf", f"spark.pyspark.python={python}")
     assert said["master"] == cluster
     assert said["executors"] == 2
     assert all("kcap.zip" in one and one.endswith("True") for one in said["told"]), said["told"]
     assert said["rows"] == sorted(map(repr, kcap.open(*paths).exchanges().to_arrow().to_pylist()))
+
+
+def test_executors_that_were_sent_an_environment(cluster: str, tmp_path: Path, pcaps: Path) -> None:
+    """`spark-submit --archives env.tar.gz#env`: kcap, numba and the codecs are in it."""
+    packages = ("numpy", "pyarrow", "numba", "llvmlite", "cramjam", "lz4", "zstandard", "crc32c", "kcap", "spark_jobs")
+    home = python_with(tmp_path / "env", *packages).parent.parent
+    with tarfile.open(tmp_path / "env.tar.gz", "w:gz") as out:
+        out.add(home, ".")
+    path = str(pcaps / "librdkafka-zstd.pcap")
+    said = submitted(
+        cluster,
+        tmp_path,
+        [path],
+        "--archives",
+        f"{tmp_path / 'env.tar.gz'}#env",
+        "--conf",
+        "spark.pyspark.python=./env/bin/python",
+    )
+    assert all("/env/" in one and one.endswith("False") for one in said["told"]), said["told"]
+    assert said["rows"] == sorted(map(repr, kcap.open(path).exchanges().to_arrow().to_pylist()))
