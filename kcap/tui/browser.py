@@ -46,7 +46,6 @@ class Browser(Errands):
     VERTICAL_BREAKPOINTS = [(0, "-low"), (30, "-high")]  # noqa: RUF012
     CSS_PATH = "browser.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("slash", "filter", "Filter", key_display="/", priority=True),
         Binding("x", "timeline", "Latency over time", show=False),
         Binding("v", "views", "Views"),
         Binding("tab", "pane(1)", "Next pane", show=False),

@@ -31,6 +31,7 @@ class Errands(Screen[None]):
     """Part of the main screen."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("slash", "filter", "Filter", key_display="/", priority=True),
         Binding("f", "quick", "Quick filters"),
         Binding("a", "apply('selected')", "Filter by this"),
         Binding("exclamation_mark", "apply('not')", "Filter it out", show=False, key_display="!"),

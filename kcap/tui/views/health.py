@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from kcap.tui.views import health_model as model
 from kcap.tui.views.grouping import waiting
+from kcap.tui.views.home import later
 from kcap.tui.views.screen import View
 from kcap.tui.views.sheet import Page
 
@@ -25,7 +26,7 @@ class Health(View):
             book.table(name) if book.done else None for name in ("connections", "captures", "weirds")
         )
         if connections is None or captures is None or weirds is None:
-            return Page([waiting("verdict", "the verdict on a capture is given when reading is over")])
+            return Page([waiting("verdict", later(book, "the points of a verdict"))])
         evidence = model.evidence_of(captures, connections, weirds, book.exchanges(model.COLUMNS, filtered=False))
         sheets = [model.points(evidence), model.oddities(weirds, connections), model.files(captures), model.ledger(connections)]
         return Page(sheets, ", ".join(file.name for file in evidence.files))

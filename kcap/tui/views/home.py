@@ -14,6 +14,13 @@ def knows_partitions(book: "Book") -> bool:
     return book.done and book.table("partitions") is not None
 
 
+def later(book: "Book", what: str) -> str:
+    """Why something is not there that the end of reading tells."""
+    if book.state == "failed":
+        return f"the capture was not read to its end: {what} are not known"
+    return f"{what} are known when reading is over"
+
+
 class Home(Protocol):
     """What a view needs of the app."""
 

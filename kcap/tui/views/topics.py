@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from kcap.reports.shape import Asked, keys_of
 from kcap.tui.views import topics_model as model
 from kcap.tui.views.grouping import report_of, waiting
-from kcap.tui.views.home import knows_partitions
+from kcap.tui.views.home import knows_partitions, later
 from kcap.tui.views.screen import View
 from kcap.tui.views.sheet import Page
 
@@ -50,10 +50,12 @@ class Topics(View):
         if at == CLIENTS:
             sheets[at] = model.clients(book.report(report, asked), keys_of(report, asked))
         elif not knows_partitions(book):
-            piped = "-" in book.paths
-            why = "one moment: its partitions are being read" if book.done else "known when reading is over"
-            why = "known of files alone, which can be read once more" if piped else why
-            sheets[at] = waiting(self.NAMES[at], f"records and bytes of topics: {why}")
+            why = later(book, "records and bytes of topics")
+            if book.done and book.state != "failed":
+                why = "one moment: the partitions of the capture are being read"
+            if "-" in book.paths:
+                why = "records and bytes of topics are known of files alone, which can be read once more"
+            sheets[at] = waiting(self.NAMES[at], why)
         else:
             result = book.report(report, asked)
             makers = (

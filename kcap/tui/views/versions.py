@@ -11,6 +11,7 @@ from kcap.reports.shape import Row
 from kcap.schema.facts import releases
 from kcap.tui.views import versions_model as model
 from kcap.tui.views.grouping import waiting
+from kcap.tui.views.home import later
 from kcap.tui.views.screen import View
 from kcap.tui.views.sheet import Page
 from kcap.tui.views.stories_model import Known, rows_of
@@ -47,7 +48,7 @@ class Versions(View):
 
         talks = book.talks() if book.done else None
         if talks is None:
-            return Page([waiting("clients", "clients and their versions are known when reading is over")])
+            return Page([waiting("clients", later(book, "clients and their versions"))])
         if self._known is None:
             known = whos(talks)
             self._known = known, rows_of(talks, known)

@@ -51,7 +51,7 @@ def test_marks_and_widths() -> None:
         async with opened("java-transactions.pcap", size=LARGE) as pilot:
             app: Any = pilot.app
             await press(pilot, "m", "m", "g")
-            assert [line[:1] for line in lines(app)[3:6]] == ["●", "●", " "]
+            assert [line[:1] for line in lines(app)[4:7]] == ["●", "●", " "]
             await press(pilot, "apostrophe")
             assert app.view.cursor == 1
             await press(pilot, "right", "greater_than_sign")

@@ -1,7 +1,7 @@
 """What views need of an app."""
 
 from kcap.tui.app import KcapApp
-from kcap.tui.views.home import Home, knows_partitions
+from kcap.tui.views.home import Home, knows_partitions, later
 from tests.tui.views.stub import EmptyBook, StubApp, StubBook
 
 NEEDED = {name for name in (*vars(Home), *Home.__annotations__) if not name.startswith("_")}
@@ -19,3 +19,8 @@ def test_partitions_are_asked_for_when_reading_is_over() -> None:
     assert not knows_partitions(EmptyBook("reading"))  # type: ignore[arg-type]
     assert not knows_partitions(EmptyBook("done"))  # type: ignore[arg-type]
     assert knows_partitions(StubBook("pipelined.pcap"))  # type: ignore[arg-type]
+
+
+def test_what_is_not_there_has_its_reason() -> None:
+    assert later(EmptyBook("reading"), "names") == "names are known when reading is over"  # type: ignore[arg-type]
+    assert later(EmptyBook("failed"), "names") == "the capture was not read to its end: names are not known"  # type: ignore[arg-type]
