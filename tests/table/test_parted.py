@@ -59,9 +59,14 @@ def test_names_of_parts() -> None:
 
 def test_a_folder_appears_when_it_is_whole(tmp_path: Path) -> None:
     target = tmp_path / "rows"
-    with pytest.raises(OutputError), new_folder(str(target)) as path:
-        Path(path, "x").mkdir()
-        Path(path, "x", "y", "z").write_text("half", encoding="ascii")
+
+    def fail() -> None:
+        with new_folder(str(target)) as path:
+            Path(path, "x").mkdir()
+            Path(path, "x", "y", "z").write_text("half", encoding="ascii")
+
+    with pytest.raises(OutputError):
+        fail()
     assert os.listdir(tmp_path) == []
     with new_folder(str(target)) as path:
         Path(path, "x").write_text("whole", encoding="ascii")
