@@ -54,10 +54,14 @@ def engine() -> Engine:
     return made
 
 
+def arrow(rows: list[Row], columns: Any) -> pa.Table:
+    """Rows as an Arrow table."""
+    return pa.table({column.name: pa.array([row[column.name] for row in rows], TYPES[column.type]) for column in columns})
+
+
 def table(rows: list[Row], columns: Any) -> Any:
     """Rows as an Ibis table."""
-    arrays = {column.name: pa.array([row[column.name] for row in rows], TYPES[column.type]) for column in columns}
-    return ibis.memtable(pa.table(arrays))
+    return ibis.memtable(arrow(rows, columns))
 
 
 def tables(exchanges: list[Row], partitions: list[Row] | None = None) -> Tables:
@@ -99,3 +103,31 @@ def exchanges(draw: st.DrawFn) -> list[Row]:
         ids = [None] * len(values["topics"])
         rows.append(exchange(connection=f"C{number % 3}", exchange=number, error_code=code, topic_ids=ids, **values))
     return rows
+
+
+PARTS: dict[str, st.SearchStrategy[Any]] = {
+    "topic": st.sampled_from(["a", "b", None]),
+    "partition": st.integers(0, 2),
+    "api_key": st.sampled_from([0, 1, 3, 8]),
+    "error": st.sampled_from([None, "NONE", "NONE", "NOT_LEADER_OR_FOLLOWER"]),
+    "records": st.sampled_from([None, 0, 3]),
+    "batches": st.sampled_from([None, 1]),
+    "bytes": st.sampled_from([None, 70, 900]),
+    "codec": st.sampled_from([None, "none", "zstd"]),
+    "magic": st.sampled_from([None, 1, 2]),
+    "lag": st.sampled_from([None, 0, 40]),
+    "high_watermark": st.sampled_from([None, 9, 100]),
+    "committed_offset": st.sampled_from([None, 5]),
+    "group_id": st.sampled_from([None, "g"]),
+    "leader_id": st.sampled_from([None, 1, 2]),
+    "plain_bytes": st.sampled_from([None, 1000]),
+    "producer_id": st.sampled_from([None, 7]),
+    "base_sequence": st.sampled_from([None, 0, 4]),
+}
+
+
+@st.composite
+def partitions(draw: st.DrawFn, of: list[Row]) -> list[Row]:
+    """Partitions of some rows."""
+    some = st.lists(st.fixed_dictionaries(PARTS), max_size=2)
+    return [partition(connection=row["connection"], exchange=row["exchange"], **values) for row in of for values in draw(some)]

@@ -43,4 +43,4 @@ def book(java: Book) -> Iterator[Book]:
 @pytest.fixture
 def fresh_settings(folders: Path) -> None:
     """No settings of a test before."""
-    (folders / "config" / "kcap" / "config.toml").unlink(missing_ok=True)
+    (folders / "config" / "kcap" / "tui.toml").unlink(missing_ok=True)

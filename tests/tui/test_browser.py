@@ -177,7 +177,7 @@ def test_the_mouse() -> None:
         assert app.view.cursor == 3
         await pilot.click("Detail", offset=(0, 0))
         await settle(pilot)
-        assert not app.browser.detail.outline.lines[0].open
+        assert app.browser.detail.outline.lines[0].open
         await pilot.click("Bytes", offset=(8 + 3 * 9 + 1, 0))
         await settle(pilot)
         assert app.browser.hexes.dump.cursor == 9

@@ -4,7 +4,7 @@ import pytest
 
 from kcap.reports.latency import REPORT
 from kcap.reports.shape import key_of
-from kcap.tui.views.grouping import keyed, report_of, waiting
+from kcap.tui.views.grouping import STEPS, keyed, over_time, report_of, waiting
 
 
 def test_reports_by_name() -> None:
@@ -26,3 +26,17 @@ def test_the_first_column_is_what_a_row_is_about() -> None:
 def test_what_is_not_there_yet_says_so() -> None:
     sheet = waiting("x", "not yet")
     assert (sheet.name, sheet.empty, sheet.rows) == ("x", "not yet", [])
+
+
+def test_a_value_over_time() -> None:
+    """Law: the bars add up to the rows, steps in which nothing was are there, each leads to its time."""
+    keys = [key_of("time:1s"), key_of("error")]
+    times = ("2026-11-21T07:42:12Z", "2026-11-21T07:42:12Z", "2026-11-21T07:42:15Z")
+    rows = [{"time": time, "error": "X", "n": at} for at, time in enumerate(times, 1)]
+    (bars,) = over_time(rows, keys, "n", "title", str, "error_code != 0")
+    assert (list(bars.values), list(bars.labels)) == ([3, 0, 0, 3], ["07:42:12", "07:42:13", "07:42:14", "07:42:15"])
+    assert bars.downs[1] == "error_code != 0 && time >= 1795246933.000000 && time < 1795246934.000000"
+    assert over_time(rows[:2], keys, "n", "title", str, "") == []
+    assert over_time(rows, keys[1:], "n", "title", str, "") == []
+    far = [*rows, {"time": "2026-11-22T07:42:15Z", "error": "X", "n": 9}]
+    assert len(over_time(far, keys, "n", "title", str, "")[0].values) == 3 < STEPS

@@ -1,5 +1,7 @@
 """The ladder in a terminal: the selected exchange, its other end, other connections, a client on all of its connections."""
 
+import pytest
+
 from kcap.tui.views.ladder import Ladder
 from kcap.tui.views.ladder_model import busiest, connections
 from tests.tui.views.stub import StubBook, drive
@@ -43,6 +45,18 @@ def test_a_client_has_a_line_for_each_broker() -> None:
     seen = drive(StubBook(NAME), "ladder", "b", size=(160, 50))
     assert "shop-tx with 3 brokers" in seen.lines[0]
     assert all(f"broker {at}" in seen.lines[1] for at in (1, 2, 3))
+
+
+def test_long_conversations_come_in_windows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kcap.tui.views.ladder_model.WINDOW", 20)
+    book = StubBook("pipelined.pcap")
+    assert "exchanges 1 to 20 of " in drive(book, "ladder").text
+    assert "exchanges 21 to 40 of " in drive(book, "ladder", "greater_than_sign").text
+    assert "exchanges 1 to 20 of " in drive(book, "ladder", "greater_than_sign", "less_than_sign", "less_than_sign").text
+    assert "exchanges 21 to 40 of " in drive(book, "ladder", "less_than_sign", "greater_than_sign").text
+    uid = busiest(book.exchanges(["connection"]))
+    assert uid is not None
+    assert "exchanges 91 to 110 of " in drive(book, "ladder", selected=(uid, 101)).text
 
 
 def test_time_and_filter() -> None:
