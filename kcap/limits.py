@@ -37,7 +37,7 @@ GUESSES_WRONG = 3
 CHUNK_PACKETS = 1 << 17
 """Packets of a range that are looked at before they are sent to where their flows are put together: some 10 MiB of columns."""
 
-CHUNK_BYTES = 16 << 20
+CHUNK_BYTES = 4 << 20
 """Bytes of packets that are sent along with them at once, where those cannot be read a second time at low cost."""
 
 CHUNK_RUN_PACKETS = 8192

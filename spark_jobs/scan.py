@@ -40,6 +40,7 @@ BYTES_AT_ONCE: Final = "spark.sql.execution.arrow.maxBytesPerBatch"
 """Spark's own bound for what goes to a Python worker at once is a number of rows, and chunks are megabytes."""
 BATCH_BYTES: Final = 16 << 20
 NO_BOUND: Final = (1 << 31) - 1
+KEPT_AT_ONCE: Final = "spark.sql.inMemoryColumnarStorage.batchSize"
 
 
 @dataclass(slots=True)
@@ -78,7 +79,7 @@ class Scan:
     def reduced(self, maker: Maker, known: Facts | None = None) -> "tuple[DataFrame, Facts]":
         """Rows made of the shares, in packed batches, and what these learned."""
         reduce = Reduce([file.path for file in self.files], self.whole, maker, known)
-        rows = in_arrow(self.dealt, reduce, REDUCED).persist(levels().DISK_ONLY)
+        rows = kept(in_arrow(self.dealt, reduce, REDUCED))
         self.kept.append(rows)
         told = rows.where(rows.facts.isNotNull()).select("facts").collect()
         facts = merged(pickle.loads(one[0]) for one in told)  # noqa: S301 - what this job's own tasks wrote
@@ -171,7 +172,7 @@ class Dealer:
         parallel = max(1, self._spark.sparkContext.defaultParallelism)
         slices = max(1, min(len(tasks), max(parallel, -(-sum(bytes_of) // PER_TASK_BYTES))))
         numbers = self._spark.range(0, len(tasks), 1, slices)
-        dealt = in_arrow(numbers, Deal([file.path for file in self._files], tasks), DEALT).persist(levels().DISK_ONLY)
+        dealt = kept(in_arrow(numbers, Deal([file.path for file in self._files], tasks), DEALT))
         for _, packed in dealt.where(dealt.share == ACCOUNT).select("unit", "chunk").collect():
             account: Account = pickle.loads(packed)  # noqa: S301 - what this job's own tasks wrote
             self.accounts[account.part.unit] = account
@@ -223,8 +224,14 @@ def in_arrow(frame: "DataFrame", work: Callable[[Any], Iterator[pa.RecordBatch]]
     return frame.mapInArrow(run, from_arrow_schema(schema))
 
 
-def levels() -> Any:
-    """Where data frames are kept."""
+def kept(frame: "DataFrame") -> "DataFrame":
+    """A data frame that is kept on disk, row by row: Spark's serializer holds on to a hundred batches, and rows are large here."""
     from pyspark import StorageLevel
 
-    return StorageLevel
+    conf = frame.sparkSession.conf
+    before = conf.get(KEPT_AT_ONCE)
+    conf.set(KEPT_AT_ONCE, 1)
+    try:
+        return frame.persist(StorageLevel.DISK_ONLY)
+    finally:
+        conf.set(KEPT_AT_ONCE, str(before))

@@ -30,6 +30,8 @@ KINDS: Final[dict[str, pa.DataType]] = {
 }  # fmt: skip
 DEALT: Final = pa.schema([pa.field(name, kind) for name, kind in KINDS.items()])
 """Chunks on their way to the shares, and the accounts of ranges."""
+PACKED_ROWS: Final = 2048
+"""Rows that travel together: some 500 KB of them, a hundred of which Spark holds at a time."""
 REDUCED: Final = pa.schema([pa.field("rows", pa.binary()), pa.field("facts", pa.binary())])
 """Batches of a share's rows; and in a row of its own what the share learned."""
 
@@ -98,8 +100,8 @@ class Reduce:
         learner = Learner(portion.analyzer.report) if self.known is None else learner_of(self.known)
         witness = Witness(learner)
         for made in self.maker.share(portion, learner, witness):
-            if made.num_rows:
-                yield reduced_row(packed(made), None)
+            for at in range(0, made.num_rows, PACKED_ROWS):
+                yield reduced_row(packed(made.slice(at, PACKED_ROWS)), None)
         yield reduced_row(None, pickle.dumps(witness.close()))
 
 

@@ -36,8 +36,6 @@ def run(
     from kcap.filter.parse import parse
     from kcap.table.lean import load_arrow
 
-    if tls_keylog is not None:
-        raise UsageError("--tls-keylog: nothing is decrypted yet")
     paths = paths_of(files, more_files)
     options = analyzer_options(decode_as, not_kafka)
     parse(only)  # a fault of the filter is told before the screen is taken
@@ -49,9 +47,8 @@ def run(
     from kcap.tui.app import KcapApp
     from kcap.tui.child import Order
 
-    order = Order(
-        paths, kafka_ports=sorted(options.kafka_ports), not_kafka_ports=sorted(options.not_kafka_ports), follow=follow
-    )
+    ports, others = sorted(options.kafka_ports), sorted(options.not_kafka_ports)
+    order = Order(paths, kafka_ports=ports, not_kafka_ports=others, follow=follow, keylog=tls_keylog)
     app = KcapApp(order, stdin, only=only, show_secrets=show_secrets)
     app.run()
     return app.return_code or (CaptureError.exit_code if app.book.heard.error is not None else 0)

@@ -252,6 +252,8 @@ def _tcp(found: Frames, connection: dict[str, Any] | None) -> Item:
 
     def facts() -> list[Item]:
         out = [_fact("connection", row["connection"], f'connection == "{row["connection"]}"')]
+        if row.get("stream") is not None:
+            out.append(_fact("tcp.stream", str(row["stream"]), f"tcp.stream == {row['stream']}"))
         for side in SIDES:
             first, last = row[f"{side}_first_packet"], row[f"{side}_last_packet"]
             if first is None:

@@ -24,7 +24,7 @@ from kcap.filter.parse import parse
 from kcap.table.schema import arrow_schema
 from kcap.tui.child import Heard, Order
 from kcap.tui.folder import spill_folder
-from kcap.tui.gathering import RESOLVED, TALKS
+from kcap.tui.gathering import COLUMNS, RESOLVED, TALKS
 from kcap.tui.parent import Process
 from kcap.tui.rereading import Frames, read
 from kcap.tui.rows import NOWHERE, Rows
@@ -35,7 +35,9 @@ if TYPE_CHECKING:
     from kcap.reports.talks import Talks
     from kcap.tui.rows import Numbers
 
-SCHEMA: Final = arrow_schema("exchanges", EXCHANGES)
+SCHEMA: Final = arrow_schema("exchanges", COLUMNS)
+NAMES: Final = tuple(column.name for column in EXCHANGES)
+"""The table's own columns."""
 KEY: Final = ("connection", "exchange")
 NONE: Final = np.zeros(0, np.int64)
 
@@ -169,8 +171,8 @@ class Book:
         rows = self.snapshot()
         passing = self.sift() if filtered else None
         if passing is None:
-            return rows.table(columns)
-        return rows.take(passing[passing < len(rows)], columns)
+            return rows.table(columns or NAMES)
+        return rows.take(passing[passing < len(rows)], columns or NAMES)
 
     def table(self, name: str) -> pa.Table | None:
         """`connections`, `weirds`, `captures`, `negotiations`, `topic_names`, `brokers`: None until reading is over.

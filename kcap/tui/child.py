@@ -47,6 +47,8 @@ class Order:
     not_kafka_ports: list[int] = field(default_factory=list)
     follow: bool = False
     """A file that grows is read on and on."""
+    keylog: str | None = None
+    """Secrets of TLS sessions."""
     partitions: bool = False
     """The table of partitions alone, which takes a pass of its own."""
 
@@ -174,7 +176,7 @@ class Child:
             follow(paths[0], self._stop, None if order.follow else GROWING_SECONDS)
             paths = ["-"]
         options = Options(frozenset(order.kafka_ports), frozenset(order.not_kafka_ports))
-        reading = Capture(paths, options).read(keep_connections=keep_connections)
+        reading = Capture(paths, options, order.keylog).read(keep_connections=keep_connections)
         reading.files.keeps = self._following is None
         if self._following is not None:
             reading.capture_files[0].name = os.path.basename(self._following)
@@ -228,11 +230,12 @@ class Child:
 
     def _partitions(self) -> None:
         """The table of partitions."""
+        from kcap.columns import ON_REQUEST, PARTITIONS
         from kcap.table.frame import Table
         from kcap.tui.spill import Stream, main_path
 
         reading = self._reading(keep_connections=False)
-        table = Table(lambda: reading, "partitions")
+        table = Table(lambda: reading, "partitions", [column.name for column in (*PARTITIONS, *ON_REQUEST["partitions"])])
         stream = Stream(main_path(self.order.folder, "partitions"), table.schema)
         for batch in table.record_batches():
             stream.write(batch)

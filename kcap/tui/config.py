@@ -1,6 +1,6 @@
 """What is remembered from one session to the next: layout, columns, order, theme, rules. Plain TOML that a person may edit.
 
-In: `config.toml` in kcap's configuration folder. Out: a `Look`, and back. Law: what cannot be read is told and left as it is; a
+In: `tui.toml` in kcap's configuration folder. Out: a `Look`, and back. Law: what cannot be read is told and left as it is; a
 setting that makes no sense is as if it were not there.
 """
 
@@ -51,7 +51,7 @@ class Look:
 
 def config_path() -> Path:
     """The file."""
-    return config_folder() / "config.toml"
+    return config_folder() / "tui.toml"
 
 
 def read_config() -> tuple[Look, list[str]]:

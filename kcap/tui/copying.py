@@ -8,6 +8,7 @@ import io
 
 import numpy as np
 
+from kcap.columns import EXCHANGES
 from kcap.table.writers import JsonLines
 from kcap.tui.dump import Dump
 from kcap.tui.outline import Item
@@ -17,8 +18,9 @@ from kcap.tui.rows import Rows
 def row_json(rows: Rows, number: int) -> str:
     """A row as one JSON object."""
     out = io.BytesIO()
-    for batch in rows.take(np.array([number], np.int64)).to_batches():
-        JsonLines(out, rows.schema).write(batch)
+    table = rows.take(np.array([number], np.int64), [column.name for column in EXCHANGES])
+    for batch in table.to_batches():
+        JsonLines(out, table.schema).write(batch)
     return out.getvalue().decode().strip()
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from kcap.columns import EXCHANGES
 from kcap.errors import KcapError, OutputError, UsageError
 from kcap.table.sink import new_file, output_errors
 
@@ -34,6 +35,7 @@ def write_rows(rows: "Rows", order: "Numbers | None", path: str, stop: Callable[
     Raises UsageError for a name that says no format, OutputError for what cannot be written.
     """
     from kcap.table import writers
+    from kcap.table.schema import arrow_schema
 
     path = os.path.expanduser(path)
     form = ROWS.get(os.path.splitext(path)[1].lower())
@@ -42,13 +44,14 @@ def write_rows(rows: "Rows", order: "Numbers | None", path: str, stop: Callable[
     makers: dict[str, Any] = {
         "csv": writers.Csv, "jsonl": writers.JsonLines, "parquet": writers.Parquet, "arrow": writers.Arrow,
     }  # fmt: skip
+    names = [column.name for column in EXCHANGES]
     numbers = order if order is not None else np.arange(len(rows))
     with new_file(path) as file, output_errors(path):
-        writer = makers[form](file, rows.schema)
+        writer = makers[form](file, arrow_schema("exchanges", EXCHANGES))
         for at in range(0, len(numbers), STEP):
             if stop():
                 raise OutputError(f"{path}: stopped before the end")
-            part: Any = rows.take(numbers[at : at + STEP].astype(np.int64)).combine_chunks()
+            part: Any = rows.take(numbers[at : at + STEP].astype(np.int64), names).combine_chunks()
             for batch in part.to_batches():
                 writer.write(batch)
         writer.close()
@@ -103,7 +106,7 @@ def _cut(order: "Order", only: str, path: str) -> str:
 
     options = Options(frozenset(order.kafka_ports), frozenset(order.not_kafka_ports))
     with scratch(path) as folder:
-        capture = Capture(kept(order.paths, folder), options).filter(only)
+        capture = Capture(kept(order.paths, folder), options, order.keylog).filter(only)
         made = os.path.join(folder, "cut")
         done = cutting.cut(capture, made, None, named=path, whole=False, comment=f"kcap, {only}")
         if not done.packets:

@@ -7,6 +7,7 @@ the rows that a pass of its own would give; memory grows with connections, not w
 import os
 from typing import TYPE_CHECKING, Any, Final
 
+from kcap.columns import EXCHANGES, ON_REQUEST
 from kcap.reports.talks import Talks
 from kcap.table.exchanges import ExchangeTable
 from kcap.table.facts import broker_rows, negotiation_row, topic_rows
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from kcap.kafka.brokers import Server
     from kcap.session import Reading
 
+COLUMNS: Final = (*EXCHANGES, *ON_REQUEST["exchanges"])
+"""Of the spill: also those that filters know beside the table's own."""
 CONNECTIONS_AT_ONCE: Final = 1024
 TALKS: Final = "talks.pickle"
 RESOLVED: Final = "resolved"
@@ -33,7 +36,9 @@ class Gathering:
     def __init__(self, reading: "Reading", folder: str) -> None:
         self._reading, self._folder = reading, folder
         self.learner = Learner(reading.analyzer.report)
-        self._table = ExchangeTable(choose("exchanges", None), reading.capture_files, self.learner)
+        self._table = ExchangeTable(
+            choose("exchanges", [column.name for column in COLUMNS]), reading.capture_files, self.learner
+        )
         self._spill = Spill(folder, "exchanges", self._table.schema)
         self._talks = Talks(self.learner)
         self._negotiations = Negotiations()

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from kcap.columns import EXCHANGES
+from kcap.columns import EXCHANGES, ON_REQUEST
 from kcap.filter.select import EPOCH, MICROSECOND
 from kcap.table.grid import ELLIPSIS, call, clean, duration, endpoint, result, topics
 from kcap.tui.views import down
@@ -168,7 +168,7 @@ def _plain(name: str, kind: str) -> Head:
 
 
 HEADS: Final[dict[str, Head]] = {
-    **{column.name: _plain(column.name, column.type) for column in EXCHANGES},
+    **{column.name: _plain(column.name, column.type) for column in (*EXCHANGES, *ON_REQUEST["exchanges"])},
     **{head.name: head for head in COMPOSED},
 }
 """Every column that the list may show."""

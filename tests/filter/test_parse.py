@@ -8,6 +8,7 @@ from kcap.filter.nodes import And, Call, Compare, Deep, Field, Member, Network, 
 from kcap.filter.parse import FILTER_MAX, FilterError, parse, unquoted
 from tests.filter.samples import TERMS, filters
 
+PACKETS = ("request_first_packet", "request_last_packet", "response_first_packet", "response_last_packet")
 TYPED = {
     # what a Wireshark user has in the fingers -> columns, operator, value
     "kafka.api_key == 1": (("api_key",), "==", 1),
@@ -29,6 +30,14 @@ TYPED = {
     "ipv6.addr eq 2001:DB8::1": (("client_ip", "server_ip"), "==", "2001:db8::1"),
     'frame.time >= "Nov 21, 2026 06:00:00"': (("time",), ">=", 1_795_240_800_000_000),
     "frame.time_epoch > 1795240800.5": (("time",), ">", 1_795_240_800_500_000),
+    "tcp.stream eq 5": (("stream",), "==", 5),
+    "tcp.stream==0": (("stream",), "==", 0),
+    "tcp.dstport == 9094": (("client_port", "server_port"), "==", 9094),
+    "ip.src eq 192.168.0.0/16": (("client_ip", "server_ip"), "==", Network(4, 0xC0A80000, 0xC0A8FFFF)),
+    "frame.number == 1234": (PACKETS, "==", 1234),
+    "frame.number ge 100": (PACKETS, ">=", 100),
+    "kafka.acks == 0": (("acks",), "==", 0),
+    "kafka.consumer_group == billing": (("group_id",), "==", "billing"),
     "api == fetch": (("api",), "==", "Fetch"),
     "latency > 50ms": (("latency_ns",), ">", 50_000_000),
     "latency_ns gt 1_000": (("latency_ns",), ">", 1000),

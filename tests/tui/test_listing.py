@@ -12,7 +12,7 @@ from kcap.tui.listing import DEFAULTS, GAP, HEADS, TIME_FORMS, cut, fitted, mome
 
 def test_every_column_of_the_table_can_be_shown(book: Book) -> None:
     assert {column.name for column in EXCHANGES} <= HEADS.keys()
-    rows = book.exchanges().to_pylist()
+    rows = book.snapshot().table().to_pylist()
     for head in HEADS.values():
         for row in rows[:40]:
             assert isinstance(head.text(row), str)

@@ -12,7 +12,7 @@ from kcap.reports.shape import Key, Row
 from kcap.reports.text import clock, left_out, number, story, words, wrapped
 from kcap.schema.errors import CODES
 from kcap.tui.views import down
-from kcap.tui.views.grouping import bold, keyed
+from kcap.tui.views.grouping import bold, keyed, over_time
 from kcap.tui.views.sheet import Field, Line, Sheet, counted, lasting, named
 
 ANY_ERROR: Final = "error_count > 0"
@@ -28,6 +28,7 @@ def errors(result: Row, keys: Sequence[Key]) -> Sheet:
         own = [key for key in keys if key.name not in ("error", "partition")]
         return down.every(ANY_ERROR, down.group(own, row))  # the error may be another's than the exchange's first
 
+    course = over_time(result["rows"], keys, "count", "errors over time", number, ANY_ERROR if deep else down.FAILED)
     count = counted("count") if deep else counted("count", counts=lambda row: row["count"])
     fields = [
         count, *keyed(keys),
@@ -39,6 +40,7 @@ def errors(result: Row, keys: Sequence[Key]) -> Sheet:
     ]  # fmt: skip
     return Sheet(
         "errors", fields, result["rows"], group, "no error", foot=left_out(result["left_out"]), detail=detail,
+        charts=(lambda _row: course) if course else None,
         connection=lambda row: (row["example"] or "").rpartition(".")[0] or None,
     )  # fmt: skip
 

@@ -3,15 +3,18 @@
 In: names, a grouping. Out: reports, columns. Law: the first column of a grouping is what a row is about.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any, Final
 
-from kcap.reports.shape import Key, Report, Row
-from kcap.tui.views.sheet import Field, Sheet, named
+from kcap.reports.shape import Key, Report, Row, instant
+from kcap.tui.views import down
+from kcap.tui.views.sheet import Bars, Field, Sheet, named
 
 NUMBERS: Final = frozenset({"api_version", "partition"})
 """Groupings by a number."""
+STEPS: Final = 1000
+"""Steps of time that are drawn with those between in which nothing was; of more, those in which there was something."""
 
 
 def keyed(keys: Sequence[Key], heads: dict[str, str] | None = None) -> list[Field]:
@@ -36,3 +39,24 @@ def report_of(name: str) -> Report:
 def waiting(name: str, why: str = "one moment") -> Sheet:
     """A section that is not worked out yet."""
     return Sheet(name, (), [], lambda _row: None, why)
+
+
+def over_time(
+    rows: Sequence[Row], keys: Sequence[Key], name: str, title: str, text: Callable[[Any], str], extra: str
+) -> list[Bars]:
+    """A value over time, where the grouping begins with time; `extra` says which exchanges it counts."""
+    step = keys[0].step_ns
+    totals: dict[int, Any] = {}
+    for row in rows if step else ():
+        if row["time"] is not None:
+            start = down.nanoseconds(row["time"])
+            totals[start] = totals.get(start, 0) + (row[name] or 0)
+    if len(totals) < 2:
+        return []
+    first, last = min(totals), max(totals)
+    starts = range(first, last + step, step) if (last - first) // step < STEPS else sorted(totals)
+    values = [totals.get(start, 0) for start in starts]
+    downs = [down.every(extra, down.between(start, start + step)) for start in starts]
+    return [
+        Bars(title, [instant(start, step)[11:-1] for start in starts], values, list(map(text, values)), downs, upright=True)
+    ]

@@ -45,6 +45,8 @@ class Ladder(View):
         self.relative = False
         self.filtered = False
         self.by_windows = 0
+        self.more = False, False
+        """Whether there are exchanges before and behind those that are drawn."""
         self.ladder = model.Ladder()
         self.room = 0
         self._around = False
@@ -77,6 +79,7 @@ class Ladder(View):
         whole = (model.of_client if self.by == ("client",) else model.of_connection)(table, uid)
         around = (uid, self.exchange) if self.exchange is not None else None
         part, start = model.window(whole, around, self.by_windows)
+        self.more = start > 0, start + part.num_rows < whole.num_rows
         self.ladder = ladder = model.made(part.to_pylist())
         note = ""
         if part.num_rows < whole.num_rows:
@@ -136,8 +139,10 @@ class Ladder(View):
 
     def action_shift(self, by: int) -> None:
         """Other exchanges of a long conversation."""
-        self.by_windows += by
-        self.look()
+        before, behind = self.more
+        if before if by < 0 else behind:
+            self.by_windows += by
+            self.look()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Keys that do nothing here are not shown."""

@@ -21,7 +21,7 @@ class Throttling(View):
     NAME = "throttling"
     LAZY = True
     GROUPINGS: ClassVar[tuple[tuple[str, ...], ...]] = (
-        ("client_ip", "client_id", "api"), ("client_id",), ("api",), ("server_ip",), ("principal",), ("time:10s",),
+        ("client_ip", "client_id", "api"), ("client_id",), ("api",), ("server_ip",), ("principal",), ("time:1s",),
     )  # fmt: skip
 
     def page(self, book: "Book") -> Page:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from kcap.reports.shape import Key, Row
 from kcap.reports.text import left_out, milliseconds, words, wrapped
 from kcap.tui.views import down
-from kcap.tui.views.grouping import bold, keyed
+from kcap.tui.views.grouping import bold, keyed, over_time
 from kcap.tui.views.sheet import Bars, Field, Line, Sheet, counted, lasting, named
 
 TOLD = "throttle_time_ms"
@@ -48,12 +48,13 @@ def who(result: Row, keys: Sequence[Key]) -> Sheet:
         named("phase", rank=8), named("quota", rank=9),
     ]  # fmt: skip
     rows = result["rows"]
+    course = over_time(rows, keys, "throttle_ms_sum", "throttle over time", milliseconds, down.THROTTLED)
     times = sum(row["throttled"] for row in rows)
     bad = sum(bool(row["violations"]) for row in rows)
     note = f"{times:,} throttled answers in {len(rows):,} groups; {bad:,} of the groups did not keep quiet" if rows else ""
     return Sheet(
         "who", fields, rows, group, "nobody was throttled", note=note, foot=left_out(result["left_out"]), detail=detail,
-        charts=lambda row: [times_of(row, down.every(down.group(keys, row)))],
+        charts=lambda row: [times_of(row, down.every(down.group(keys, row))), *course],
     )  # fmt: skip
 
 

@@ -25,7 +25,7 @@ class Topics(View):
     NAME = "topics"
     LAZY = True
     GROUPINGS: ClassVar[tuple[tuple[str, ...], ...]] = (
-        ("topic",), ("topic", "partition"), ("client_id", "topic"), ("server_ip", "topic"), ("time:10s", "topic"),
+        ("topic",), ("topic", "partition"), ("client_id", "topic"), ("server_ip", "topic"), ("time:1s", "topic"),
     )  # fmt: skip
     CLIENTS_BY: ClassVar[tuple[tuple[str, ...], ...]] = (
         ("client_ip", "client_id"), ("client_id",), ("client_ip",), ("principal",), ("software_name", "software_version"),

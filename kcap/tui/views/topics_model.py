@@ -10,7 +10,7 @@ from typing import Final
 from kcap.reports.shape import Key, Row
 from kcap.reports.text import left_out, number, size, words, wrapped
 from kcap.tui.views import down
-from kcap.tui.views.grouping import bold, keyed
+from kcap.tui.views.grouping import bold, keyed, over_time
 from kcap.tui.views.sheet import Bars, Field, Line, Sheet, counted, named, sized
 
 PRODUCE: Final = "api == Produce"
@@ -31,6 +31,10 @@ def topics(result: Row, keys: Sequence[Key]) -> Sheet:
     def reads(row: Row) -> str:
         return down.every(FETCH, group(row))
 
+    course = [
+        *over_time(result["rows"], keys, "bytes_in", "bytes written over time", size, PRODUCE),
+        *over_time(result["rows"], keys, "bytes_out", "bytes read over time", size, FETCH),
+    ]
     fields = [
         *keyed(keys),
         counted("records_in", "written", down=writes), sized("bytes_in", "bytes", 2, down=writes),
@@ -50,7 +54,7 @@ def topics(result: Row, keys: Sequence[Key]) -> Sheet:
     ]  # fmt: skip
     return Sheet(
         "topics", fields, result["rows"], group, "no topic was written or read", foot=left_out(result["left_out"]),
-        detail=detail, charts=lambda row: [both_ways(row, writes(row), reads(row))],
+        detail=detail, charts=lambda row: [both_ways(row, writes(row), reads(row)), *course],
     )  # fmt: skip
 
 
