@@ -67,7 +67,9 @@ async def drawn(name: str) -> str:
         await pilot.pause(0.5)
         for key in scene.keys:
             await pilot.press(key)
-            await pilot.pause(0.3)
+            await pilot.pause(0.2)
+            await app.workers.wait_for_complete()
+            await pilot.pause(0.1)
         for _ in range(PATIENCE):
             await pilot.pause(0.05)
             if scene.shows in text():

@@ -225,7 +225,7 @@ def in_arrow(frame: "DataFrame", work: Callable[[Any], Iterator[pa.RecordBatch]]
 
 
 def kept(frame: "DataFrame") -> "DataFrame":
-    """A data frame that is kept on disk, row by row: Spark's serializer holds on to a hundred batches, and rows are large here."""
+    """A data frame that is kept on disk, row by row: Spark's serializer holds on to a hundred batches, and rows are large."""
     from pyspark import StorageLevel
 
     conf = frame.sparkSession.conf

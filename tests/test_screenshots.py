@@ -2,6 +2,7 @@
 
 import importlib.util
 import re
+import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -58,3 +59,11 @@ def test_the_guide_names_every_view_and_key() -> None:
 def test_every_picture_of_the_guide_is_there() -> None:
     for path in re.findall(r"!\[[^\]]*\]\(([^)]+)\)", GUIDE):
         assert (ROOT / "docs" / path).exists()
+
+
+@pytest.mark.slow
+def test_pictures_are_what_kcap_shows() -> None:
+    """Snapshots of the real program, colors and all; docs/screenshots.py renews them."""
+    words = [sys.executable, "docs/screenshots.py", "--check"]
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr

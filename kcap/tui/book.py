@@ -9,6 +9,7 @@ for what is not there yet.
 import os
 import pickle
 import shutil
+import tempfile
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -18,11 +19,13 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pyarrow as pa
 
+from kcap.capture.source import STANDARD_INPUT
 from kcap.columns import EXCHANGES
-from kcap.filter.nodes import Filter
+from kcap.errors import UsageError
+from kcap.filter.nodes import Filter, is_deep
 from kcap.filter.parse import parse
 from kcap.table.schema import arrow_schema
-from kcap.tui.child import Heard, Order
+from kcap.tui.child import KEY, Heard, Order
 from kcap.tui.folder import spill_folder
 from kcap.tui.gathering import COLUMNS, RESOLVED, TALKS
 from kcap.tui.parent import Process
@@ -38,7 +41,6 @@ if TYPE_CHECKING:
 SCHEMA: Final = arrow_schema("exchanges", COLUMNS)
 NAMES: Final = tuple(column.name for column in EXCHANGES)
 """The table's own columns."""
-KEY: Final = ("connection", "exchange")
 NONE: Final = np.zeros(0, np.int64)
 
 
@@ -59,6 +61,7 @@ class Book:
         self._tables: dict[str, pa.Table] = {}
         self._talks: Talks | None = None
         self._beside: dict[str, Process] = {}
+        self._looking: Process | None = None
         self._resolved = False
         self._closed = False
         self.process = Process(replace(order, folder=self.folder), stdin)
@@ -136,9 +139,18 @@ class Book:
     def narrow(self, text: str) -> None:
         """Sets the display filter. Raises FilterError."""
         tree = parse(text)
+        deep = tree is not None and is_deep(tree)
+        if deep and STANDARD_INPUT in self.paths:
+            raise UsageError("a pipe is read once: filters on fields inside messages work on files")
         with self._lock:
             self.only, self.filter_text = tree, text if tree is not None else ""
             self._passing, self._sifted = NONE, 0
+            old, self._looking = self._looking, None
+            if deep and not self._closed:
+                self._looking = Process(replace(self.order, folder=tempfile.mkdtemp(dir=self.folder), passing=text))
+                self._looking.start()
+        if old is not None:
+            old.close()
 
     def sift(self) -> "Numbers | None":
         """Numbers of the rows that pass, as they were decided; None where all do. Looks at each row once."""
@@ -147,13 +159,30 @@ class Book:
             passing, sifted = self._passing, self._sifted
         if tree is None:
             return None
+        if self.looking:
+            return NONE
         if sifted < len(rows):
-            fresh = rows.passing(tree, sifted)
+            fresh = self._named(rows, sifted) if self._looking is not None else rows.passing(tree, sifted)
             passing = np.concatenate([passing, fresh]) if sifted else fresh
             with self._lock:
                 if self.only is tree and self._sifted == sifted:
                     self._passing, self._sifted = passing, len(rows)
         return passing
+
+    @property
+    def looking(self) -> bool:
+        """Whether another process still looks into messages for the filter."""
+        process = self._looking
+        return process is not None and not process.heard.over
+
+    def _named(self, rows: Rows, first: int) -> "Numbers":
+        """Numbers of the rows that the other process named."""
+        process = self._looking
+        path = main_path(process.order.folder, "exchanges") if process is not None else ""
+        if not os.path.exists(path):
+            return NONE
+        table = read_file(path)
+        return rows.named(zip(*(table.column(name).to_pylist() for name in KEY)), first)
 
     @property
     def passed(self) -> int:
@@ -193,7 +222,7 @@ class Book:
         """Whether a pass of its own has made a table; begins it where it has not begun."""
         with self._lock:
             process = self._beside.get(name)
-            if process is None and "-" not in self.paths and not self._closed:
+            if process is None and STANDARD_INPUT not in self.paths and not self._closed:
                 folder = os.path.join(self.folder, name)
                 os.makedirs(folder)
                 process = self._beside[name] = Process(replace(self.order, folder=folder, partitions=True))
@@ -253,7 +282,7 @@ class Book:
             if self._closed:
                 return
             self._closed = True
-        for process in (self.process, *self._beside.values()):
+        for process in (self.process, *self._beside.values(), *([self._looking] if self._looking is not None else [])):
             process.close()
         shutil.rmtree(self.folder, ignore_errors=True)
 

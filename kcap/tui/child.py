@@ -19,6 +19,7 @@ from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING, Any, Final
 
 from kcap.capture.source import STANDARD_INPUT
+from kcap.columns import ON_REQUEST, PARTITIONS
 from kcap.errors import KcapError
 
 if TYPE_CHECKING:
@@ -31,8 +32,11 @@ if TYPE_CHECKING:
 
 EVERY_SECONDS: Final = 0.2
 """Between two words on how far it is."""
+KEY: Final = ("connection", "exchange")
 START: Final = "import sys; from kcap.tui.child import main; main(sys.argv[1:])"
 """Not `-m`: what is sent must be of this module at both ends. -P: the user's folder is no place for modules."""
+NICER: Final = 4
+"""Keys go before reading where both want the same processor."""
 GROWING_SECONDS: Final = 3.0
 """A file that was written to so lately is being written; it is followed until it has been quiet for as long."""
 
@@ -49,6 +53,8 @@ class Order:
     """A file that grows is read on and on."""
     keylog: str | None = None
     """Secrets of TLS sessions."""
+    passing: str = ""
+    """The exchanges alone that this filter lets pass, by their names: for filters that look into messages."""
     partitions: bool = False
     """The table of partitions alone, which takes a pass of its own."""
 
@@ -161,7 +167,12 @@ class Child:
         signal.signal(signal.SIGUSR1, self.wake)
         threading.Thread(target=self.listen, daemon=True).start()
         try:
-            self._partitions() if self.order.partitions else self._read()
+            if self.order.partitions:
+                self._beside("partitions", [column.name for column in (*PARTITIONS, *ON_REQUEST["partitions"])])
+            elif self.order.passing:
+                self._beside("exchanges", KEY, self.order.passing)
+            else:
+                self._read()
         except KcapError as error:
             self._line.send(replace(self._heard, over=True, error=str(error)))
 
@@ -228,15 +239,15 @@ class Child:
         piped = self._following is not None or STANDARD_INPUT in self.order.paths
         return piped and not select.select([0], [], [], 0)[0]
 
-    def _partitions(self) -> None:
-        """The table of partitions."""
-        from kcap.columns import ON_REQUEST, PARTITIONS
+    def _beside(self, name: str, columns: Sequence[str], only: str = "") -> None:
+        """One table alone."""
+        from kcap.filter.parse import parse
         from kcap.table.frame import Table
         from kcap.tui.spill import Stream, main_path
 
         reading = self._reading(keep_connections=False)
-        table = Table(lambda: reading, "partitions", [column.name for column in (*PARTITIONS, *ON_REQUEST["partitions"])])
-        stream = Stream(main_path(self.order.folder, "partitions"), table.schema)
+        table = Table(lambda: reading, name, columns, only=parse(only))
+        stream = Stream(main_path(self.order.folder, name), table.schema)
         for batch in table.record_batches():
             stream.write(batch)
             if self._stop.is_set():
@@ -253,6 +264,7 @@ def arguments(order: Order, line: int) -> list[str]:
 def main(words: Sequence[str]) -> None:
     """The process from its command line."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is a key of the other process
+    os.nice(NICER)
     child = Child(Order(**json.loads(words[0])), Connection(int(words[1])))
     try:
         child.run()

@@ -41,6 +41,8 @@ class Errands(Screen[None]):
         Binding("ctrl+f", "search", "Search", show=False),
         Binding("n", "search_on(1)", "Search on", show=False),
         Binding("N", "search_on(-1)", "Search back", show=False),
+        Binding("f8,ctrl+n", "step(1)", "Next exchange, from any pane", show=False),
+        Binding("f7", "step(-1)", "The one before, from any pane", show=False),
         Binding("colon,ctrl+g", "go_to", "Go to row or packet", show=False, key_display=":"),
         Binding("w", "conversation", "Follow the connection", show=False),
         Binding("c", "columns", "Columns", show=False),
@@ -270,6 +272,10 @@ class Errands(Screen[None]):
                 self.listed.go(place or 0)
         if not found:
             self.notify(f"{clean(self.needle.text)} is not there", timeout=3, markup=False)
+
+    def action_step(self, by: int) -> None:
+        """Another exchange, whatever pane has the focus."""
+        self.listed.action_move(by)
 
     # -- elsewhere ----------------------------------------------------------------------------------------------------
     def action_go_to(self) -> None:

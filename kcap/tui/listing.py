@@ -135,7 +135,7 @@ COMPOSED: Final = (
     Head("received", "In", ("response_bytes",), 5, lambda row: _size(row["response_bytes"]), right=True, rank=5,
          by=lambda row: equals("response_bytes", row["response_bytes"])),
     Head("result", "Result", ("error", "outcome", "reason"), 12, lambda r: clean(result(r["outcome"], r["reason"], r["error"])),
-         by=_result),
+         grows=1, by=_result),
     Head("about", "Topics, group", ("topics", "topic_ids", "group_id", "transactional_id"), 10, _about, grows=3,
          by=_about_filter),
     Head("packet", "Packet", ("request_first_packet", "response_first_packet"), 7,

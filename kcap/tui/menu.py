@@ -74,11 +74,11 @@ class Menu(ModalScreen[str | None]):
     def on_key(self, event: Key) -> None:
         """The key of a choice."""
         pressed = event.character or event.key
-        for choice in self.choices:
-            if choice.able and pressed == choice.key:
-                event.stop()
-                self.dismiss(choice.name)
-                return
+        exact = [choice for choice in self.choices if choice.key == pressed]
+        alike = exact or [choice for choice in self.choices if choice.key.lower() == pressed.lower()]
+        if len(alike) == 1 and alike[0].able:
+            event.stop()
+            self.dismiss(alike[0].name)
 
     @on(OptionList.OptionSelected)
     def selected(self, event: OptionList.OptionSelected) -> None:

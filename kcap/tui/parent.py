@@ -41,6 +41,7 @@ class Process:
 
     def __init__(self, order: Order, stdin: int | None = None) -> None:
         """`stdin`: file descriptor of the pipe that is `-`."""
+        self.order = order
         mine, theirs = socket.socketpair()
         self._process = subprocess.Popen(
             arguments(order, theirs.fileno()),

@@ -4,7 +4,7 @@ In: record batches, of which no row changes. Out: the values of some rows, the r
 Law: what is given is what the whole table in one piece would give; no row is copied that was not asked for.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
@@ -100,6 +100,21 @@ class Rows:
             if place >= 0:
                 return int(self.starts[at]) + int(place)
         return NOWHERE
+
+    def named(self, names: Iterable[tuple[str, int]], first: int = 0) -> "Numbers":
+        """Numbers of the rows from `first` on of some exchanges."""
+        wanted: dict[str, set[int]] = {}
+        for uid, exchange in names:
+            wanted.setdefault(uid, set()).add(exchange)
+        found: list[int] = []
+        for at, batch in enumerate(self.batches):
+            start = int(self.starts[at])
+            uids = batch.column("connection").dictionary_encode()
+            able = [word in wanted for word in uids.dictionary.to_pylist()]
+            places = np.flatnonzero(np.array(able, np.bool_)[np.asarray(uids.indices)]) if any(able) else ()
+            numbers, words = batch.column("exchange"), batch.column("connection")
+            found += [start + int(p) for p in places if numbers[int(p)].as_py() in wanted[words[int(p)].as_py()]]
+        return np.array([number for number in found if number >= first], np.int64)
 
     def keys(self, column: str, numbers: "Numbers | None" = None) -> "NDArray[Any]":
         """Numbers that sort as a column's values do; nulls have the smallest. Texts sort as they are written."""

@@ -94,6 +94,8 @@ def trouble(book: Book) -> str:
     if not book.rows:
         said = heard.said or "nothing was read"
         return f"No Kafka found: {clean(said)}. H shows the capture's health; -d tcp.port==N,kafka takes a port for Kafka."
+    if book.looking:
+        return "looking into every message …"
     if book.only is not None and not book.passed:
         return "No exchange passes the filter. Esc takes it away."
     return ""

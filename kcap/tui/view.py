@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from kcap.tui.book import Book
     from kcap.tui.rows import Numbers, Rows
 
-GUTTER: Final = 2
+GUTTER: Final = 3
 """Signs at the left of a row: its mark, its rule."""
 
 
@@ -86,7 +86,7 @@ class View:
     @property
     def wish(self) -> tuple[Any, ...]:
         """What the arrangement depends on, beside the rows."""
-        return self.book.filter_text, self.sort, self.descending, self.book.done
+        return self.book.filter_text, self.sort, self.descending, self.book.done, self.book.looking
 
     @property
     def due(self) -> bool:

@@ -117,7 +117,8 @@ def submitted(cluster: str, folder: Path, paths: list[str], *settings: str) -> d
             "--conf", "spark.driver.host=127.0.0.1", "--conf", "spark.executor.memory=512m", "--conf", "spark.ui.enabled=false",
             "--conf", "spark.sql.session.timeZone=UTC", *settings, str(program), *paths,
         ],
-        cwd=folder, env=os.environ | {"SPARK_LOCAL_IP": "127.0.0.1"}, capture_output=True, text=True, timeout=300, check=False,
+        cwd=folder, env=os.environ | {"SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_DRIVER_PYTHON": sys.executable},
+        capture_output=True, text=True, timeout=300, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-3000:]
     said: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])

@@ -38,6 +38,20 @@ def test_a_stream_is_that_of_wireshark(book: Book) -> None:
     assert book.passed > 0
 
 
+def test_a_filter_on_fields_inside_messages(book: Book) -> None:
+    text = "request.max_wait_ms == 500 && latency > 100ms"
+    book.narrow(text)
+    assert book._looking is not None
+    assert book._looking.wait(60)
+    wanted = kcap.open(JAVA).filter(text).exchanges().to_arrow().to_pylist()
+    assert book.exchanges().to_pylist() == wanted != []
+    reader, writer = os.pipe()
+    with Book(Order(["-"]), reader) as piped, pytest.raises(UsageError, match="a pipe is read once"):
+        piped.narrow(text)
+    os.close(reader)
+    os.close(writer)
+
+
 def test_a_filter_that_does_not_read_changes_nothing(book: Book) -> None:
     book.narrow("api == Fetch")
     with pytest.raises(UsageError):

@@ -90,6 +90,16 @@ def test_searching() -> None:
     on(test)
 
 
+def test_stepping_from_the_tree() -> None:
+    async def test(pilot: Any, app: Any) -> None:
+        await press(pilot, "enter", "f8", "f8", "f7")
+        assert app.view.cursor == 1
+        assert app.focused is app.browser.detail
+        assert app.browser.opened.number == app.view.current
+
+    on(test)
+
+
 def test_going_somewhere() -> None:
     async def test(pilot: Any, app: Any) -> None:
         rows = app.view.arranged.rows

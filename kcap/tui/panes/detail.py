@@ -21,7 +21,7 @@ class Detail(ScrollView, can_focus=True):
     """The tree."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = set(CLASSES)
-    DEFAULT_CSS = f"Detail {{ height: 1fr; scrollbar-size: 1 1; scrollbar-gutter: stable; {CSS} }}"
+    DEFAULT_CSS = f"Detail {{ height: 1fr; scrollbar-size: 0 1; scrollbar-gutter: stable; {CSS} }}"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up,k", "move(-1)", "Up", show=False),
         Binding("down,j", "move(1)", "Down", show=False),
@@ -35,6 +35,8 @@ class Detail(ScrollView, can_focus=True):
         Binding("asterisk", "open_all", "Open all"),
         Binding("underscore", "shut_all", "Close all", show=False),
         Binding("backspace", "up", "Parent", show=False),
+        Binding("shift+right", "slide(12)", "What is cut at the right", show=False),
+        Binding("shift+left", "slide(-12)", "Back to the left", show=False),
     ]
 
     class Moved(Message):
@@ -137,6 +139,10 @@ class Detail(ScrollView, can_focus=True):
         """The line above."""
         self.outline.up()
         self.renew()
+
+    def action_slide(self, by: int) -> None:
+        """Moves sideways, for long values."""
+        self.scroll_to(x=max(0, self.scroll_offset.x + by), animate=False, immediate=True)
 
     def on_click(self, event: events.Click) -> None:
         """A line; its sign opens it."""

@@ -158,7 +158,7 @@ class ExchangeList(ScrollView, can_focus=True):
     def _row(self, cells: Cells, under: bool, full: int, base: Style) -> Strip:
         rule = cells.rule
         tone = rule.tone if rule is not None else ""
-        line: Line = [("●" if cells.marked else " ", "key"), (rule.sign if rule is not None else " ", tone)]
+        line: Line = [("●" if cells.marked else " ", "key"), (rule.sign if rule is not None else " ", tone), (" ", "")]
         focused = under and self.has_focus
         for at, ((head, width), text) in enumerate(zip(self.heads, cells.texts)):
             shown = cut(text, width, right=head.right)

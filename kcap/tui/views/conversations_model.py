@@ -4,9 +4,11 @@ In: columns of `exchanges` under the filter, the table `connections` once there 
 add up to the exchanges that were given; connections without an exchange stand behind, as long as no filter is in force.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any, Final
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -33,65 +35,94 @@ SHOWN: Final = 5000
 """Groups that are shown: the busiest."""
 FLAG: Final = pa.uint8()
 """Narrow, since there is one for each exchange."""
+AT_ONCE: Final = 1 << 17
+"""Exchanges that are looked at together."""
+SUMMED: Final = (
+    "count", "errors", "unanswered", "throttled", "timed", "request_bytes", "response_bytes", "latency_ns", "max_ns",
+    "first_ns", "last_ns",
+)  # fmt: skip
+ENDS: Final = ("client_ip", "client_port", "client_id", "server_ip", "server_port")
+HOWS: Final = dict.fromkeys(SUMMED, "sum") | dict.fromkeys(("max_ns", "last_ns", *ENDS), "max") | {
+    "first_ns": "min", "connections": "sum",
+}  # fmt: skip
+"""Column -> how its values are put together."""
 calc: Any = pc
 
 
-def flagged(table: pa.Table) -> pa.Table:
-    """The columns that are summed."""
+def flagged(table: pa.Table, names: Sequence[str]) -> pa.Table:
+    """Some rows with the columns that are put together."""
 
     def one(condition: Any) -> Any:
         return calc.cast(calc.fill_null(condition, False), FLAG)
 
     first = calc.coalesce(table["request_first_ns"], table["response_first_ns"])
     columns = {
-        "errors": one(calc.not_equal(table["error_code"], 0)), "unanswered": one(calc.equal(table["outcome"], "unanswered")),
-        "throttled": one(calc.greater(table["throttle_time_ms"], 0)), "at_ns": first,
+        "count": pa.array(np.ones(table.num_rows, np.uint8)), "errors": one(calc.not_equal(table["error_code"], 0)),
+        "unanswered": one(calc.equal(table["outcome"], "unanswered")),
+        "throttled": one(calc.greater(table["throttle_time_ms"], 0)), "timed": one(calc.is_valid(table["latency_ns"])),
+        "max_ns": table["latency_ns"], "first_ns": first, "last_ns": first,
     }  # fmt: skip
     for name, column in columns.items():
-        table = table.append_column(name, column)
+        table = table.append_column(name, column) if name in names else table
     return table
+
+
+def fold(table: pa.Table, keys: Sequence[str], names: Sequence[str]) -> pa.Table:
+    """One row a group; folded once more, the same."""
+    made: Any = [(name, HOWS[name]) for name in names]
+    found = table.group_by(list(keys)).aggregate(made).select([*keys, *(f"{name}_{how}" for name, how in made)])
+    return found.rename_columns([*keys, *names])
+
+
+def totals(table: pa.Table, keys: Sequence[str], names: Sequence[str]) -> pa.Table:
+    """One row a group, worked out piece by piece, so that memory grows with groups and not with exchanges."""
+    parts = [fold(flagged(table.slice(0, AT_ONCE), names), keys, names)]
+    for start in range(AT_ONCE, table.num_rows, AT_ONCE):
+        parts.append(fold(flagged(table.slice(start, AT_ONCE), names), keys, names))
+        if sum(part.num_rows for part in parts[1:]) > AT_ONCE:
+            parts = [fold(pa.concat_tables(parts), keys, names)]
+    return fold(pa.concat_tables(parts), keys, names)
 
 
 def groups_of(table: pa.Table, by: Sequence[str]) -> tuple[list[Row], int]:
     """A row a group, most exchanges first, the busiest alone where there are many; how many there are."""
-    sums: list[Any] = [
-        ("connection", "count_distinct"), ("errors", "sum"), ("unanswered", "sum"), ("throttled", "sum"),
-        ("request_bytes", "sum"), ("response_bytes", "sum"), ("latency_ns", "sum"), ("latency_ns", "max"),
-        ("latency_ns", "count"), ("at_ns", "min"), ("at_ns", "max"), ([], "count_all"),
-    ]  # fmt: skip
-    if "connection" in by:
-        ends = ("client_ip", "client_port", "client_id", "server_ip", "server_port")
-        sums = [*sums[1:], *((name, "max") for name in ends)]
-    found = table.group_by(list(by)).aggregate(sums)
+    one = "connection" in by
+    names = [*SUMMED, *ENDS] if one else list(SUMMED)
+    found = totals(table, by if one else [*by, "connection"], names)
+    if not one:
+        counts = pa.array(np.ones(found.num_rows, np.uint8))
+        found = fold(found.append_column("connections", counts), by, [*names, "connections"])
     groups = found.num_rows
     if groups > SHOWN:
-        found = found.take(calc.sort_indices(found, sort_keys=[("count_all", "descending")]).slice(0, SHOWN))
-    out = []
-    for row in found.to_pylist():
-        made: Row = {name: row[name] for name in by}
-        if "connection" in by:
-            made |= {name: row[f"{name}_max"] for name in ("client_ip", "client_port", "client_id", "server_ip", "server_port")}
-        made |= {name: row[f"{name}_sum"] or 0 for name in ("errors", "unanswered", "throttled", "request_bytes",
-                                                           "response_bytes", "latency_ns")}  # fmt: skip
-        made |= {
-            "count": row["count_all"], "connections": row.get("connection_count_distinct", 1),
-            "mean_ns": row["latency_ns_sum"] // row["latency_ns_count"] if row["latency_ns_count"] else None,
-            "max_ns": row["latency_ns_max"], "first_ns": row["at_ns_min"], "last_ns": row["at_ns_max"],
-        }  # fmt: skip
-        out.append(made)
+        found = found.take(calc.sort_indices(found, sort_keys=[("count", "descending")]).slice(0, SHOWN))
+    out = [{"connections": 1} | row for row in found.to_pylist()]
+    for row in out:
+        row |= {name: row[name] or 0 for name in ("request_bytes", "response_bytes", "latency_ns")}
+        row["mean_ns"] = row["latency_ns"] // row["timed"] if row["timed"] else None
     return sorted(out, key=lambda row: (-row["count"], *(str(row[name]) for name in by))), groups
 
 
 def apis_of(table: pa.Table, by: Sequence[str], rows: Sequence[Row]) -> dict[tuple[Any, ...], list[tuple[str | None, int]]]:
     """Group -> its APIs with their counts, most first."""
     out: dict[tuple[Any, ...], list[tuple[str | None, int]]] = {tuple(row[name] for name in by): [] for row in rows}
-    found = table.group_by([*by, "api"]).aggregate([([], "count_all")])
-    for batch in found.to_batches(max_chunksize=SHOWN):
-        for row in batch.to_pylist():
+    first = by[0]
+    wanted = pa.array(list(dict.fromkeys(row[first] for row in rows)), table.schema.field(first).type)
+    for start in range(0, table.num_rows, AT_ONCE):
+        part = table.slice(start, AT_ONCE).select([*by, "api"])
+        part = part.filter(calc.is_in(part[first], value_set=wanted))
+        for row in part.group_by([*by, "api"]).aggregate([([], "count_all")]).to_pylist():
             some = out.get(tuple(row[name] for name in by))
             if some is not None:
                 some.append((row["api"], row["count_all"]))
-    return {key: sorted(some, key=lambda pair: (-pair[1], pair[0] or "")) for key, some in out.items()}
+    return {key: added(some) for key, some in out.items()}
+
+
+def added(some: Sequence[tuple[str | None, int]]) -> list[tuple[str | None, int]]:
+    """Counts by API, most first."""
+    counts: Counter[str | None] = Counter()
+    for api, count in some:
+        counts[api] += count
+    return sorted(counts.items(), key=lambda pair: (-pair[1], pair[0] or ""))
 
 
 def facts(connections: pa.Table | None, rows: Sequence[Row]) -> dict[str, Row]:
@@ -116,9 +147,8 @@ def silent(connections: pa.Table, table: pa.Table, room: int) -> list[Row]:
 def conversations(table: pa.Table, by: Sequence[str], connections: pa.Table | None, *, every: bool) -> Sheet:
     """The sheet. `every`: no filter is in force, so that connections without an exchange belong to it."""
     one = "connection" in by
-    counted_up = flagged(table)
-    rows, groups = groups_of(counted_up, by)
-    apis, known = apis_of(counted_up, by, rows), connections is not None
+    rows, groups = groups_of(table, by)
+    apis, known = apis_of(table, by, rows), connections is not None
     foot = f"the {len(rows):,} busiest of {groups:,}" if groups > len(rows) else ""
     if one and connections is not None:
         facts_of = facts(connections, rows)

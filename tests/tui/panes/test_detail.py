@@ -24,7 +24,8 @@ def test_keys_open_and_close() -> None:
             assert len(outline.lines) == count
             await press(pilot, "end", "asterisk")
             assert len(outline.lines) > count + 40, "every column of the row"
-            await press(pilot, "backspace", "underscore", "home")
+            await press(pilot, "shift+right")
+            await press(pilot, "shift+left", "backspace", "underscore", "home")
             assert len(outline.lines) == count
             await press(pilot, "down", "down")
             assert outline.cursor == 2

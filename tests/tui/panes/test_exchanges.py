@@ -14,15 +14,15 @@ def test_moving_shows_every_row() -> None:
     async def run() -> None:
         async with opened("java-transactions.pcap") as pilot:
             app: Any = pilot.app
-            seen = [line[2:14] for line in lines(app)[3:11]]
+            seen = [line[3:15] for line in lines(app)[3:11]]
             for _ in range(17):
                 await press(pilot, "pagedown")
             assert app.view.cursor == 109
-            last = [line[2:14] for line in lines(app)[3:11]]
+            last = [line[3:15] for line in lines(app)[3:11]]
             await press(pilot, "home")
-            assert [line[2:14] for line in lines(app)[3:11]] == seen
+            assert [line[3:15] for line in lines(app)[3:11]] == seen
             await press(pilot, "end")
-            assert [line[2:14] for line in lines(app)[3:11]] == last
+            assert [line[3:15] for line in lines(app)[3:11]] == last
             assert not app.view.follow, "there is nothing to come"
 
     asyncio.run(run())

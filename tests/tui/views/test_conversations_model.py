@@ -54,3 +54,25 @@ def test_nothing_is_an_empty_sheet() -> None:
     table = StubBook("pipelined.pcap").exchanges(model.COLUMNS).slice(0, 0)
     for by in model.BY:
         assert model.conversations(table, by, None, every=True).rows == []
+
+
+@pytest.mark.parametrize("by", model.BY)
+def test_pieces_make_no_difference(by: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Law: groups and APIs do not depend on how many exchanges are looked at together."""
+    table = StubBook("java-transactions.pcap").exchanges(model.COLUMNS)
+    whole = model.groups_of(table, by)
+    apis = model.apis_of(table, by, whole[0])
+    for pieces in (1, 7, 50):
+        monkeypatch.setattr(model, "AT_ONCE", pieces)
+        assert model.groups_of(table, by) == whole
+        assert model.apis_of(table, by, whole[0]) == apis
+
+
+def test_the_busiest_of_many_are_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    book = StubBook("java-transactions.pcap")
+    table, connections = book.exchanges(model.COLUMNS), book.table("connections")
+    whole = model.conversations(table, ("connection",), connections, every=True)
+    monkeypatch.setattr(model, "SHOWN", 3)
+    some = model.conversations(table, ("connection",), connections, every=True)
+    assert [row["connection"] for row in some.rows] == [row["connection"] for row in whole.rows[:3]]
+    assert some.foot == f"the 3 busiest of {len(whole.rows)}"
