@@ -4,6 +4,8 @@ Imported only when a batch is large enough to pay for numba. Law: slots, spans, 
 whatever the bytes; a side buffer that runs full stops the kernel before that message, to go on with a larger one.
 """
 
+import os
+from contextlib import suppress
 from zlib import crc32
 
 import numpy as np
@@ -64,7 +66,9 @@ def _built_for():  # type: ignore[no-untyped-def]
 
 
 if _built_for() != _BUILT_FOR:
-    raise RuntimeError("numba's cache is of another kcap; remove kcap/decode/__pycache__")
+    with suppress(OSError):
+        os.utime(__file__)  # numba looks at the time of this file alone: the next process compiles anew
+    raise RuntimeError("numba's cache is of another kcap")
 
 
 @njit(cache=True, nogil=True, inline="always")

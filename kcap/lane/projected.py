@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from kcap.decode import jit  # noqa: F401 - where this cannot be had, neither can the lane
 from kcap.decode.projection import program_index, project
 from kcap.kafka.bodies import REQUEST, RESPONSE, Bodies, BodyBatch
 from kcap.lane.layout import KEYS, VERSIONS

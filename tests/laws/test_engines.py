@@ -129,4 +129,4 @@ def test_any_rows_give_the_same_report_on_both_engines(name: str, spark: Any) ->
         seen.append(len(rows))
 
     hold()
-    assert sum(seen) > 10
+    assert sum(seen) > 3
