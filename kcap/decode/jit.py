@@ -5,7 +5,6 @@ whatever the bytes; a side buffer that runs full stops the kernel before that me
 """
 
 import os
-from contextlib import suppress
 from zlib import crc32
 
 import numpy as np
@@ -52,11 +51,8 @@ _FULL = 4
 
 Int64s = NDArray[np.int64]
 
-_BUILT_FOR = crc32(
-    repr(
-        (ops.OPS, slots.SLOTS, slots.TEXTS, slots.ELEMENTS, slots.NOTHING, MINIMA, BATCH_ATTRIBUTES_AT, BATCH_COUNT_AT)
-    ).encode()
-)
+_NUMBERS = (ops.OPS, slots.SLOTS, slots.TEXTS, slots.ELEMENTS, slots.NOTHING, MINIMA, BATCH_ATTRIBUTES_AT, BATCH_COUNT_AT)
+_BUILT_FOR = crc32(repr(_NUMBERS).encode())
 """The numbers that are compiled in and stand in other files, whose changes numba's cache does not see."""
 
 
@@ -66,7 +62,7 @@ def _built_for():  # type: ignore[no-untyped-def]
 
 
 if _built_for() != _BUILT_FOR:
-    with suppress(OSError):
+    if os.access(__file__, os.W_OK):
         os.utime(__file__)  # numba looks at the time of this file alone: the next process compiles anew
     raise RuntimeError("numba's cache is of another kcap")
 
