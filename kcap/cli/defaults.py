@@ -28,8 +28,9 @@ def config_file() -> Path:
     named = os.environ.get(VARIABLE)
     if named:
         return Path(named)
-    base = os.environ.get("XDG_CONFIG_HOME") or os.path.join(os.path.expanduser("~"), ".config")
-    return Path(base) / "kcap" / FILE
+    from kcap.tui.folder import config_folder
+
+    return config_folder() / FILE
 
 
 def settings() -> dict[str, Any]:

@@ -12,7 +12,7 @@ from typing import IO, Any, Final, NamedTuple
 
 import click
 
-from kcap.cli.options import analyzer_options, filters, outputs
+from kcap.cli.options import analyzer_options, filters, outputs, ports
 from kcap.cli.rows import order_of, shapes, written
 from kcap.errors import CaptureError, MissingExtraError, UsageError
 
@@ -56,16 +56,7 @@ class Ring(NamedTuple):
 )
 @click.option("-D", "listing", is_flag=True, help="The interfaces there are.")
 @click.option("--with", "tool", type=click.Choice(TOOLS), help="What captures. Default: dumpcap, or else tcpdump.")
-@click.option(
-    "-d",
-    "decode_as",
-    metavar="tcp.port==N,kafka",
-    multiple=True,
-    help="Connections of this port are Kafka, whatever they look like.",
-)
-@click.option(
-    "--not-kafka", metavar="PORT", multiple=True, type=click.IntRange(1, 65535), help="Connections of this port are no Kafka."
-)
+@ports
 @filters
 @shapes
 @outputs

@@ -28,13 +28,9 @@ DECODE_AS: Final = re.compile(r"tcp\.port\s*==\s*(\d{1,5})\s*,\s*kafka")
 PORT_LAST: Final = 65535
 
 
-def inputs(command: F) -> F:
-    """FILE..., -r, -d, --not-kafka, --tls-keylog."""
+def ports(command: F) -> F:
+    """-d, --not-kafka."""
     for decorator in (
-        click.option(
-            "--tls-keylog", metavar="FILE", type=click.Path(exists=True, dir_okay=False),
-            help="Secrets of TLS sessions (SSLKEYLOGFILE). Taken, but nothing is decrypted yet.",
-        ),
         click.option(
             "--not-kafka", metavar="PORT", multiple=True, type=click.IntRange(1, PORT_LAST),
             help="Connections of this port are no Kafka.",
@@ -43,6 +39,19 @@ def inputs(command: F) -> F:
             "-d", "decode_as", metavar="tcp.port==N,kafka", multiple=True,
             help="Connections of this port are Kafka, whatever they look like.",
         ),
+    ):  # fmt: skip
+        command = decorator(command)
+    return command
+
+
+def inputs(command: F) -> F:
+    """FILE..., -r, -d, --not-kafka, --tls-keylog."""
+    for decorator in (
+        click.option(
+            "--tls-keylog", metavar="FILE", type=click.Path(exists=True, dir_okay=False),
+            help="Secrets of TLS sessions (SSLKEYLOGFILE). Taken, but nothing is decrypted yet.",
+        ),
+        ports,
         click.option("-r", "more_files", metavar="FILE", multiple=True, help="Another capture, as tshark users type it."),
         click.argument("files", metavar="FILE...", nargs=-1),
     ):  # fmt: skip

@@ -71,7 +71,7 @@ class Selection:
         if isinstance(tree, Not):
             failed = set(self.rows(tree.of, rows))
             return [row for row in rows if row not in failed]
-        test = self._test(tree)
+        test = test_of(tree)
         if not isinstance(tree, Present) and isinstance(tree.of, Field) and len(tree.of.columns) == 1 and not tree.of.many:
             column = self.columns[tree.of.columns[0]]
             if not isinstance(tree, Compare) or not isinstance(tree.value, Field | Deep | Call):
@@ -121,34 +121,33 @@ class Selection:
             level = [value for value in found if value is not None]
         return level
 
-    # -- tests --------------------------------------------------------------------------------------------------------
-    @staticmethod
-    def _test(tree: Present | Compare | Member) -> Callable[[Any], bool]:
-        """What one value must fulfil."""
-        if isinstance(tree, Member):
-            singles = frozenset(value for value in tree.values if not isinstance(value, Network))
-            networks = [value for value in tree.values if isinstance(value, Network)]
-            ranges: Any = tree.ranges
-            if not networks and not ranges:
-                return singles.__contains__
-            return lambda value: (
-                value in singles
-                or any(low <= value <= high for low, high in ranges)
-                or any(within(value, network) for network in networks)
-            )
-        if isinstance(tree, Compare):
-            expected: Any = tree.value
-            if tree.operator == "matches":
-                search = pattern(expected).search
-                return lambda value: search(value) is not None
-            if tree.operator == "contains":
-                return lambda value: expected in value
-            if isinstance(expected, Network):
-                wanted = tree.operator == "=="
-                return lambda value: within(value, expected) == wanted
-            compare = OPERATORS[tree.operator]
-            return lambda value: bool(compare(value, expected))
-        return bool
+
+def test_of(tree: Present | Compare | Member) -> Callable[[Any], bool]:
+    """What one value must fulfil."""
+    if isinstance(tree, Member):
+        singles = frozenset(value for value in tree.values if not isinstance(value, Network))
+        networks = [value for value in tree.values if isinstance(value, Network)]
+        ranges: Any = tree.ranges
+        if not networks and not ranges:
+            return singles.__contains__
+        return lambda value: (
+            value in singles
+            or any(low <= value <= high for low, high in ranges)
+            or any(within(value, network) for network in networks)
+        )
+    if isinstance(tree, Compare):
+        expected: Any = tree.value
+        if tree.operator == "matches":
+            search = pattern(expected).search
+            return lambda value: search(value) is not None
+        if tree.operator == "contains":
+            return lambda value: expected in value
+        if isinstance(expected, Network):
+            wanted = tree.operator == "=="
+            return lambda value: within(value, expected) == wanted
+        compare = OPERATORS[tree.operator]
+        return lambda value: bool(compare(value, expected))
+    return bool
 
 
 def within(text: str, network: Network) -> bool:

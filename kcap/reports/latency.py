@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from kcap.reports.shape import (
     EDGES_NS,
+    PARTS,
     TIMES,
     Asked,
     Expressions,
@@ -35,16 +36,6 @@ from kcap.reports.shape import (
 PERCENTILES: Final = {"p50_ns": 0.5, "p90_ns": 0.9, "p95_ns": 0.95, "p99_ns": 0.99, "p999_ns": 0.999}
 BESIDE: Final = {"p50_ns": 0.5, "p99_ns": 0.99}
 """Of the figures with long polls in, and of those with unanswered requests at their age."""
-PARTS: Final = (
-    "rtt_ns",
-    "queue_ns",
-    "service_ns",
-    "long_poll_ns",
-    "throttle_ns",
-    "muted_ns",
-    "request_transfer_ns",
-    "transfer_ns",
-)
 DOUBTS: Final = ("clock", "duplicated", "gap", "out_of_order", "retransmitted")
 """Flags of rows whose latency may be less than exact."""
 STEPS: Final = 60

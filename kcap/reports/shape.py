@@ -26,6 +26,17 @@ LISTS: Final = {"topic": "topics", "codec": "codecs", "magic": "magics", "flag":
 UNITS: Final = {"us": 1_000, "ms": 1_000_000, "s": 1_000_000_000, "m": 60_000_000_000, "h": 3_600_000_000_000}
 TIMES: Final = ("request_first_ns", "response_first_ns")
 """A row's time is the first of these that was captured."""
+PARTS: Final = (
+    "rtt_ns",
+    "queue_ns",
+    "service_ns",
+    "long_poll_ns",
+    "throttle_ns",
+    "muted_ns",
+    "request_transfer_ns",
+    "transfer_ns",
+)
+"""What a latency is made of, and the transfers beside it."""
 EDGES_NS: Final = tuple(digit * 10**power for power in range(3, 11) for digit in (1, 3))
 """Lower bounds of the histogram's classes, 1 us to 30 s; a class below the first is class 0."""
 

@@ -9,6 +9,7 @@ from typing import Any, Final
 from kcap.reports.latency import is_answered
 from kcap.reports.shape import (
     KEY,
+    PARTS,
     TIMES,
     Asked,
     Expressions,
@@ -28,16 +29,6 @@ DEFAULT: Final = 20
 LARGE_BYTES: Final = 1 << 20
 """A message of this size takes long to make and to send: one MiB is Kafka's default limit of a batch."""
 BLOCKER: Final = ("connection", "exchange", "api", "service_ns", "request_last_ns", "response_last_ns", "throttle_time_ms")
-PARTS: Final = (
-    "rtt_ns",
-    "queue_ns",
-    "service_ns",
-    "long_poll_ns",
-    "throttle_ns",
-    "muted_ns",
-    "request_transfer_ns",
-    "transfer_ns",
-)
 SHOWN: Final = (
     "api", "api_version", "client_ip", "client_id", "server_ip", "server_port", "topics", "error", "latency_ns", *PARTS,
     "request_bytes", "response_bytes", "acks", "flags",

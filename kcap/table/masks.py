@@ -5,7 +5,7 @@ In: a checked filter, a batch of `exchanges` with the columns that it looks at. 
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -21,7 +21,6 @@ from kcap.filter.nodes import (
     Field,
     Filter,
     Member,
-    Network,
     Not,
     Operand,
     Or,
@@ -29,8 +28,7 @@ from kcap.filter.nodes import (
     Xor,
     columns_of,
 )
-from kcap.filter.parse import pattern
-from kcap.filter.select import FUNCTIONS, OPERATORS, Selection, within
+from kcap.filter.select import FUNCTIONS, OPERATORS, Selection, test_of
 from kcap.table.sieve import values
 
 if TYPE_CHECKING:
@@ -195,7 +193,7 @@ def _called(function: str, part: Entries) -> Entries:
 def _passes(tree: Compare | Member, part: Entries) -> "Bools":
     """Which entries pass a test."""
     if part.words is not None:
-        test = _word_test(tree)
+        test = test_of(tree)
         found: Bools = np.fromiter(map(test, part.words), np.bool_, len(part.words))[part.numbers]
     elif isinstance(tree, Member):
         found = np.zeros(len(part.numbers), np.bool_)
@@ -221,27 +219,3 @@ def _compared(numbers: "NDArray[Any]", operator: str, value: Any) -> "Bools":
             value = whole
     found: Bools = OPERATORS[operator](numbers, value)
     return found
-
-
-def _word_test(tree: Compare | Member) -> Callable[[Any], bool]:
-    """What one text must fulfil."""
-    if isinstance(tree, Member):
-        singles = frozenset(value for value in tree.values if not isinstance(value, Network))
-        networks = [value for value in tree.values if isinstance(value, Network)]
-        ranges: Any = tree.ranges
-        return lambda word: (
-            word in singles
-            or any(low <= word <= high for low, high in ranges)
-            or any(within(word, network) for network in networks)
-        )
-    expected: Any = tree.value
-    if tree.operator == "matches":
-        search = pattern(expected).search
-        return lambda word: search(word) is not None
-    if tree.operator == "contains":
-        return lambda word: expected in word
-    if isinstance(expected, Network):
-        wanted = tree.operator == "=="
-        return lambda word: within(word, expected) == wanted
-    compare = OPERATORS[tree.operator]
-    return lambda word: bool(compare(word, expected))

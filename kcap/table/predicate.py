@@ -6,7 +6,7 @@ filter that looks into decoded bodies has no such condition, since tables have n
 
 from collections.abc import Callable
 from functools import reduce
-from operator import and_, eq, ge, gt, le, lt, ne, or_
+from operator import and_, or_
 from typing import Any, Final
 
 from kcap.errors import UsageError
@@ -27,9 +27,8 @@ from kcap.filter.nodes import (
     is_deep,
     packets_of,
 )  # fmt: skip
-from kcap.filter.select import EPOCH, MICROSECOND
+from kcap.filter.select import EPOCH, MICROSECOND, OPERATORS
 
-OPERATORS: Final[dict[str, Callable[[Any, Any], Any]]] = {"==": eq, "!=": ne, "<": lt, "<=": le, ">": gt, ">=": ge}
 IP4_PARTS: Final = 4
 
 
