@@ -1,7 +1,7 @@
 """Spark against the command line on one capture: CPU, wall time, bytes in the shuffle, memory, and whether every row is there.
 
 usage: python benchmarks/spark.py BIG.pcap [--cores 1,2] [--rounds 2] [--partitions N] [--split-bytes N] [--columns A,B]
-                                  [--ship references|packets]
+                                  [--ship references|packets] [--report latency]
 
 Each run is a process group of its own, whose processes are watched while it lasts: CPU is that of all of them, the JVM's start
 among it; the lowest of the rounds counts. `work` is rows without that start. The counts are held against BIG.pcap.json where
@@ -28,14 +28,19 @@ spark = spark_jobs.session("benchmark", **{"spark.master": f"local[{job['cores']
                            "spark.eventLog.dir": "file://" + job["log"], "spark.eventLog.compress": "false"})
 spark.range(1).mapInArrow(lambda batches: batches, "id long").count()
 print(json.dumps({"ready": time.time()}), flush=True)
-frame = spark_jobs.read_capture(spark, job["capture"], split_bytes=job["split"], partitions=job["partitions"],
-                                columns=job["columns"], ship=job["ship"])
-print(json.dumps({"reduced": time.time()}), flush=True)
-from pyspark.sql import Observation
-from pyspark.sql import functions as sql
-seen = Observation()
-frame.observe(seen, sql.count(sql.lit(1)).alias("rows")).write.format("noop").mode("overwrite").save()
-print(json.dumps({"done": time.time(), "rows": seen.get["rows"]}), flush=True)
+given = {name: job[name] for name in ("split_bytes", "partitions", "ship")}
+if job["report"]:
+    from kcap.reports.shape import Asked
+    from spark_jobs.reports import run_report
+    made = run_report(spark_jobs.open_capture(spark, job["capture"], **given), job["report"], Asked())
+    rows = len(made["rows"])
+else:
+    from pyspark.sql import Observation
+    from pyspark.sql import functions as sql
+    frame, seen = spark_jobs.read_capture(spark, job["capture"], columns=job["columns"], **given), Observation()
+    frame.observe(seen, sql.count(sql.lit(1)).alias("rows")).write.format("noop").mode("overwrite").save()
+    rows = seen.get["rows"]
+print(json.dumps({"done": time.time(), "rows": rows}), flush=True)
 spark.stop()
 """
 
@@ -83,8 +88,8 @@ class Watch:
 def spark_run(capture: str, cores: int, options: argparse.Namespace) -> dict[str, Any]:
     """One run on Spark."""
     with tempfile.TemporaryDirectory() as log:
-        job = {"capture": capture, "cores": cores, "log": log, "split": options.split_bytes, "partitions": options.partitions,
-               "ship": options.ship,
+        job = {"capture": capture, "cores": cores, "log": log, "split_bytes": options.split_bytes, "report": options.report,
+               "partitions": options.partitions, "ship": options.ship,
                "columns": options.columns.split(",") if options.columns else None}  # fmt: skip
         start = time.time()
         child = subprocess.Popen(
@@ -125,12 +130,15 @@ def is_log(path: Path) -> bool:
     return path.is_file() and path.suffix != ".crc" and path.stat().st_size > 0
 
 
-def cli_run(capture: str, columns: str | None) -> tuple[float, float]:
-    """Wall and CPU seconds of `kcap rows` to Parquet."""
+def cli_run(capture: str, columns: str | None, report: str | None) -> tuple[float, float]:
+    """Wall and CPU seconds of `kcap rows` to Parquet, or of a report."""
     with tempfile.TemporaryDirectory() as folder:
         start = time.perf_counter()
         command = [".venv/bin/kcap", "rows", capture, "-o", str(Path(folder, "rows.parquet"))]
-        child = subprocess.Popen(command + (["--columns", columns] if columns else []))
+        command += ["--columns", columns] if columns else []
+        if report:
+            command = [".venv/bin/kcap", report, capture, "--format", "json", "-o", str(Path(folder, "report.json"))]
+        child = subprocess.Popen(command)
         _, status, usage = os.wait4(child.pid, 0)
         child.returncode = os.waitstatus_to_exitcode(status)
     if child.returncode:
@@ -148,12 +156,13 @@ def main() -> None:
     parser.add_argument("--split-bytes", type=int)
     parser.add_argument("--ship", default="auto")
     parser.add_argument("--columns", help="all of them else")
+    parser.add_argument("--report", help="a report instead of rows")
     options = parser.parse_args()
     size = Path(options.capture).stat().st_size
-    wall, cpu = min(cli_run(options.capture, options.columns) for _ in range(options.rounds))
-    print(f"kcap rows -o Parquet: {wall:.1f} s, {cpu:.1f} CPU s, {size / cpu / 1e6:.0f} MB a CPU second")
+    wall, cpu = min(cli_run(options.capture, options.columns, options.report) for _ in range(options.rounds))
+    print(f"kcap {options.report or 'rows -o Parquet'}: {wall:.1f} s, {cpu:.1f} CPU s, {size / cpu / 1e6:.0f} MB a CPU second")
     known = Path(options.capture + ".json")
-    truth = json.loads(known.read_text(encoding="utf-8")).get("exchanges") if known.exists() else None
+    truth = json.loads(known.read_text(encoding="utf-8")).get("exchanges") if known.exists() and not options.report else None
     first: dict[str, Any] | None = None
     for cores in map(int, options.cores.split(",")):
         runs = [spark_run(options.capture, cores, options) for _ in range(options.rounds)]

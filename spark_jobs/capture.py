@@ -4,7 +4,7 @@ In: a session, paths, a table's name. Out: a data frame with the columns that `k
 of `kcap rows --table NAME -o FILE`, in no order.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,7 +18,7 @@ from kcap.table.merging import Facts, learner_of
 from kcap.table.schema import choose
 from kcap.table.tables import batch_of, capture_rows
 from kcap.weird import WeirdKind
-from spark_jobs.rows import MAKERS, TURN, Maker, NoRows, Wanted
+from spark_jobs.rows import MAKERS, NUMBER, TURN, Maker, NoRows, Together, Wanted
 from spark_jobs.scan import Scan, finished, scan
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 OF_EXCHANGES: Final = ("exchanges", "partitions", "records")
 """Tables that a filter is about."""
-SHIPS: Final = ("auto", "references", "packets")
+SHIPS: Final = ("auto", "references", "edges", "packets")
 
 
 STREAM: Final = "stream"
@@ -52,30 +52,43 @@ class SparkCapture:
         if name == "segments" and only is None:
             segments = self.scanned.segments()
             return segments if columns is None else segments.select(*columns)
+        wanted = self._wanted(name, columns, only)
+        if STREAM in wanted.names and name == "exchanges":
+            return self._numbered(wanted, only)
+        return self._read([wanted])[name]
+
+    def tables(self, columns: Mapping[str, Sequence[str]], only: str | None = None) -> "dict[str, DataFrame]":
+        """Columns of several tables, which are made in one reading; what is asked of them is what `table` takes.
+
+        The filter is about exchanges and what is part of them. Raises what `table` raises.
+        """
+        return self._read([self._wanted(name, some, only if name in OF_EXCHANGES else None) for name, some in columns.items()])
+
+    def _wanted(self, name: str, columns: Sequence[str] | None, only: str | None) -> Wanted:
         wanted = Wanted(name, choose(name, columns), parse(only) if only else None)
         if wanted.only is not None and name not in OF_EXCHANGES:
             raise UsageError(f"a filter is about exchanges, which the table {name} is not made of")
         refuse(wanted.only)
-        if STREAM in wanted.names and name == "exchanges":
-            return self._numbered(wanted, only)
-        if name == "captures":
-            return self._small(wanted, capture_rows(self.scanned.readable))
-        if name in ("topic_names", "brokers"):
-            learner = learner_of(self.facts())
-            return self._small(
-                wanted, topic_rows(learner) if name == "topic_names" else broker_rows(learner, self.facts().servers)
-            )
-        if name == "connections":
-            return self._connections(wanted)
-        if name == "weirds":
-            return self._weirds(wanted)
-        maker = MAKERS[name](wanted)
-        rows, facts = self.scanned.reduced(maker, self.facts() if maker.primed else None)
-        if maker.primed:
-            facts = self.facts()
-        elif maker.learns_all:
-            self._facts = facts
-        return finished(rows, maker.finished(learner_of(facts)), wanted.schema)
+        return wanted
+
+    def _read(self, asked: Sequence[Wanted]) -> "dict[str, DataFrame]":
+        """Tables in one reading."""
+        makers = {wanted.table: MAKERS[wanted.table](wanted) for wanted in asked if wanted.table in MAKERS}
+        facts = self.facts() if any(maker.primed for maker in makers.values()) else None
+        made: dict[str, DataFrame] = {}
+        if makers:
+            together = Together(makers)
+            packed, told = self.scanned.reduced(together, facts)
+            if facts is None and together.learns_all:
+                self._facts = told
+            learner = learner_of(facts or told)
+            for name, maker in makers.items():
+                made[name] = finished(packed, name, maker.finished(learner), maker.schema)
+        for wanted in asked:
+            whole = WHOLE.get(wanted.table)
+            if whole is not None:
+                made[wanted.table] = whole(self, wanted, made.get(wanted.table))
+        return {wanted.table: made[wanted.table] for wanted in asked}
 
     def close(self) -> None:
         """Lets go of what Spark keeps for the tables; what is read after that is made again."""
@@ -84,16 +97,12 @@ class SparkCapture:
     def facts(self) -> Facts:
         """What the capture told of topics, brokers and versions."""
         if self._facts is None:
-            self._facts = self.scanned.reduced(NoRows())[1]
+            self._facts = self.scanned.reduced(Together({"": NoRows()}))[1]
         return self._facts
 
-    def made(self, maker: Maker) -> "DataFrame":
-        """What a maker of one's own makes of the shares."""
-        return finished(self.scanned.reduced(maker)[0], iter, maker.schema)
-
-    def _small(self, wanted: Wanted, rows: "Iterable[dict[str, object]]") -> "DataFrame":
-        """A table that the driver has."""
-        return self._frame(batch_of(wanted.table, wanted.columns, list(rows)))
+    def made(self, maker: Maker, table: str, schema: "pa.Schema") -> "DataFrame":
+        """What a maker of one's own makes of the shares, as a table."""
+        return finished(self.scanned.reduced(maker)[0], table, iter, schema)
 
     def _frame(self, batch: "pa.RecordBatch") -> "DataFrame":
         import pyarrow as pa
@@ -102,29 +111,35 @@ class SparkCapture:
         table = pa.Table.from_batches([batch])
         return self.scanned.spark.createDataFrame(table, from_arrow_schema(table.schema))
 
-    def _connections(self, wanted: Wanted) -> "DataFrame":
+    def _topic_names(self, wanted: Wanted, _: "DataFrame | None") -> "DataFrame":
+        return self._frame(batch_of(wanted.table, wanted.columns, list(topic_rows(learner_of(self.facts())))))
+
+    def _brokers(self, wanted: Wanted, _: "DataFrame | None") -> "DataFrame":
+        rows = broker_rows(learner_of(self.facts()), self.facts().servers)
+        return self._frame(batch_of(wanted.table, wanted.columns, list(rows)))
+
+    def _captures(self, wanted: Wanted, _: "DataFrame | None") -> "DataFrame":
+        return self._frame(batch_of(wanted.table, wanted.columns, list(capture_rows(self.scanned.readable))))
+
+    def _connections(self, wanted: Wanted, rows: "DataFrame") -> "DataFrame":
         """With their numbers: in the order of their first packets."""
         from pyspark.sql import Window
         from pyspark.sql import functions as sql
 
-        every = Wanted("connections", [column for column in wanted.columns if column.name != "number"])
-        rows = self.made(MAKERS["connections"](every))
-        if "number" in wanted.names:
-            rows = rows.withColumn("number", sql.row_number().over(Window.orderBy(*TURN)).cast("long"))
+        if NUMBER in wanted.names:
+            rows = rows.withColumn(NUMBER, sql.row_number().over(Window.orderBy(*TURN)).cast("long"))
         return rows.select(*wanted.names)
 
     def _numbered(self, wanted: Wanted, only: str | None) -> "DataFrame":
         """Exchanges with the numbers of their connections, which only the whole capture knows."""
         names = [name for name in wanted.names if name != STREAM]
         rows = self.table("exchanges", list(dict.fromkeys([*names, "connection"])), only)
-        numbers = self.table("connections", ["connection", "number"])
-        numbers = numbers.withColumn(STREAM, numbers.number - 1).drop("number")
+        numbers = self.table("connections", ["connection", NUMBER])
+        numbers = numbers.withColumn(STREAM, numbers[NUMBER] - 1).drop(NUMBER)
         return rows.join(numbers, "connection").select(*wanted.names)
 
-    def _weirds(self, wanted: Wanted) -> "DataFrame":
+    def _weirds(self, wanted: Wanted, rows: "DataFrame") -> "DataFrame":
         """Those of connections as the shares have them; those of files and packets put together here."""
-        every = Wanted("weirds", choose("weirds", None))
-        rows = self.made(MAKERS["weirds"](every))
         files = self.scanned.files
         whole: dict[str, dict[str, Any]] = {}
         for index, oddity in sorted(self.scanned.folded.oddities, key=lambda one: one[1].time_ns):
@@ -137,8 +152,18 @@ class SparkCapture:
             add(whole, {"kind": str(WeirdKind.FILE_UNREADABLE), "capture": name, "detail": str(error), "count": 1})
         for one in rows.where(rows.connection.isNull()).collect():
             add(whole, one.asDict())
-        mine = self._frame(batch_of("weirds", every.columns, list(whole.values())))
+        mine = self._frame(batch_of("weirds", choose("weirds", None), list(whole.values())))
         return rows.where(rows.connection.isNotNull()).unionAll(mine).select(*wanted.names)
+
+
+WHOLE: "Final[dict[str, Callable[[SparkCapture, Wanted, Any], DataFrame]]]" = {
+    "connections": SparkCapture._connections,
+    "weirds": SparkCapture._weirds,
+    "captures": SparkCapture._captures,
+    "topic_names": SparkCapture._topic_names,
+    "brokers": SparkCapture._brokers,
+}
+"""Tables that only the whole capture can give, or finish."""
 
 
 def refuse(only: "Filter | None") -> None:
@@ -174,8 +199,7 @@ def open_capture(
             raise UsageError(f"{name} is {value}: it takes 1 or more")
     if ship not in SHIPS:
         raise UsageError(f"ship is {ship!r}: it takes {', '.join(SHIPS)}")
-    carries = {"auto": None, "references": False, "packets": True}[ship]
-    return SparkCapture(scan(spark, given, split_bytes, partitions, strict=strict, carries=carries, options=options))
+    return SparkCapture(scan(spark, given, split_bytes, partitions, strict=strict, ship=ship, options=options))
 
 
 def read_capture(
@@ -195,9 +219,10 @@ def read_capture(
 
     `split_bytes`: about so much of a file is read at once (128 MiB). `partitions`: shares that the connections are dealt out to
     (one a core, or one for 8 GiB). `columns`: of the table, else all. `only`: a display filter. `strict`: a file that cannot
-    be read is an error, else it is left out, and stands in the tables `captures` and `weirds`. `ship`: whether the `packets`
-    themselves are sent between tasks, or `references` to them, and they are read a second time; packets are sent where a second
-    reading is dear (compressed files, object stores, several machines), unless it is said otherwise. docs/scale.md has figures.
+    be read is an error, else it is left out, and stands in the tables `captures` and `weirds`. `ship`: what travels between
+    tasks: `references` to packets, which are read a second time; `edges`, the packets of connections in several ranges, while
+    others are decoded where they are; or all `packets`. `auto` is the first on one machine, the second on several and for
+    object stores, the third for compressed files. docs/scale.md has figures.
 
     Raises CaptureError where nothing can be read, UsageError for what the table does not have.
     """

@@ -16,12 +16,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from kcap.columns import SCHEMA_VERSION, TABLES
+from kcap.columns import PAYLOADS, SCHEMA_VERSION, TABLES
 from kcap.errors import OutputError, UsageError
-from spark_jobs.capture import OF_EXCHANGES, SparkCapture
+from spark_jobs.capture import SparkCapture
 from spark_jobs.files import first_line, is_remote, local, place_of
 from spark_jobs.job import DONE, Given, job, main, tell
 from spark_jobs.reports import Saved
+from spark_jobs.scan import kept
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -108,18 +109,19 @@ def run(spark: "SparkSession", source: SparkCapture | Saved, given: Given, recor
     output, name = given.output.rstrip("/"), name or set_name(given.paths)
     spark.conf.set(TIMESTAMPS, "TIMESTAMP_MICROS")
     unmark(output, name)
-    connections = source.table("connections").persist()
-    servers = connections.select("connection", "server_ip", "server_port")
+    columns = {
+        table: [column.name for column in TABLES[table] if table != "records" or column.name not in PAYLOADS]
+        for table in TABLES
+        if records or table != "records"
+    }
+    tables = source.tables(columns, given.only)
+    servers = kept(tables["connections"].select("connection", "server_ip", "server_port"), large=False)
     rows: dict[str, int] = {}
-    for table in TABLES:
-        if table == "records" and not records:
-            continue
-        columns = [column.name for column in TABLES[table] if table != "records" or column.name not in ("key", "value")]
-        only = given.only if table in OF_EXCHANGES else None
-        frame = connections if table == "connections" else source.table(table, columns, only)
+    for table, frame in tables.items():
         rows[table] = save(placed(frame, table, servers), f"{output}/{table}/set={name}", table)
         tell(f"{table}: {rows[table]:,} rows")
         print(f"{table}\t{rows[table]}")
+    servers.unpersist()
     files = [file.name for file in source.scanned.readable]
     mark(
         output,

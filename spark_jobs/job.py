@@ -16,7 +16,7 @@ import click
 from kcap.analyzer import Options
 from kcap.cli.options import analyzer_options, filters
 from kcap.errors import CaptureError, KcapError, UsageError
-from spark_jobs.capture import SparkCapture, open_capture
+from spark_jobs.capture import SHIPS, SparkCapture, open_capture
 from spark_jobs.files import is_remote, local
 from spark_jobs.reports import Saved
 from spark_jobs.sessions import session
@@ -96,8 +96,8 @@ def job(name: str, forms: Sequence[str], *, by: bool = False) -> Callable[[Calla
             )
         for decorator in (
             click.option("--master", metavar="URL", help="Where to run; local[*] unless spark-submit says otherwise."),
-            click.option("--ship", type=click.Choice(("auto", "references", "packets")), default="auto",
-                         help="Whether packets are sent between machines, or references to them."),
+            click.option("--ship", type=click.Choice(SHIPS), default="auto",
+                         help="What travels between tasks: see docs/scale.md."),
             click.option("--partitions", metavar="N", type=click.IntRange(1), help="Shares of the capture's connections."),
             click.option("--split-bytes", metavar="SIZE", callback=size_of, help="Of a file read at once: 64k, 128M."),
             click.option("--strict", is_flag=True, help="A file that cannot be read ends the job."),

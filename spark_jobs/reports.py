@@ -21,6 +21,7 @@ from kcap.reports.shape import KEY, Asked, Report, Row, Tables
 from kcap.reports.source import Engine, passed
 from kcap.table.schema import arrow_schema, choose
 from spark_jobs.capture import SparkCapture
+from spark_jobs.scan import kept
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -59,6 +60,7 @@ class SparkEngine(Engine):
     def __init__(self, spark: "SparkSession") -> None:
         import ibis
 
+        self._stopped = False
         self._connection: Any = ibis.pyspark.connect(spark)
         self._views: list[str] = []
 
@@ -103,27 +105,27 @@ def opened(
     tree = parse(only) if only else None
     deep = tree is not None and is_deep(tree)
     beside = filter_columns(tree) if tree is not None and not deep else ()
-    names = {*KEY, *columns_of(report, asked), *beside}
-    exchanges = source.table("exchanges", [column.name for column in EXCHANGES if column.name in names]).persist()
+    names = {*columns_of(report, asked), *beside, *(KEY if deep or report.partitions else ())}
+    exchanges = kept(source.table("exchanges", [column.name for column in EXCHANGES if column.name in names]), large=False)
     kept_frames = [exchanges]
     engine = SparkEngine(exchanges.sparkSession)
     try:
         every = engine.view(exchanges)
-        kept = every
+        passing = every
         if deep:
-            kept = every.semi_join(engine.view(source.table("exchanges", KEY, only)), list(KEY))
+            passing = every.semi_join(engine.view(source.table("exchanges", KEY, only)), list(KEY))
         elif tree is not None:
             from kcap.table.predicate import predicate
 
-            kept = every.filter(predicate(tree, every))
+            passing = every.filter(predicate(tree, every))
         partitions = None
         if report.partitions:
-            frame = source.table("partitions", list(dict.fromkeys([*KEY, *report.partitions]))).persist()
+            frame = kept(source.table("partitions", list(dict.fromkeys([*KEY, *report.partitions]))), large=False)
             kept_frames.append(frame)
             partitions = engine.view(frame)
             if tree is not None:
-                partitions = passed(partitions, kept)
-        yield engine, Tables(every, kept, partitions)
+                partitions = passed(partitions, passing)
+        yield engine, Tables(every, passing, partitions)
     finally:
         engine.close()
         for frame in kept_frames:

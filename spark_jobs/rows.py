@@ -5,8 +5,8 @@ connections alone; the second step is a matter of each row and the facts.
 """
 
 import pickle
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import pyarrow as pa
@@ -17,14 +17,14 @@ from kcap.model import CaptureFile
 from kcap.net.noted import Noted
 from kcap.portion import Portion
 from kcap.table import partitions, records
-from kcap.table.exchanges import Exchanges, ExchangeTable, Names
+from kcap.table.exchanges import Exchanges, ExchangeTable
 from kcap.table.facts import negotiation_row
 from kcap.table.learned import Learner
 from kcap.table.merging import Witness
 from kcap.table.negotiations import Negotiation, Negotiations
 from kcap.table.schema import arrow_schema, choose
 from kcap.table.tables import TOLD, batch_of, connection_rows, weird_rows
-from kcap.table.whole import companions, learned_again
+from kcap.table.whole import Judged, companions, learned_again
 
 if TYPE_CHECKING:
     from kcap.decode.message import Message
@@ -36,7 +36,8 @@ AT_ONCE: Final = 1024
 """Connections and negotiations in a batch."""
 TURN: Final = ("turn", "rank", "packet")
 """Columns beside `connections`: when the first packet had its turn."""
-
+NUMBER: Final = "number"
+"""Column of `connections` that only the whole capture has."""
 
 LEARNING: Final = ("broker_id", "topics", "version_verdict")
 """Columns of `exchanges` that take all that there is to learn."""
@@ -45,15 +46,70 @@ LEARNING: Final = ("broker_id", "topics", "version_verdict")
 class Maker(Protocol):
     """Makes rows of a share, and looks at them again."""
 
+    def share(self, portion: Portion, learner: Learner, witness: Witness) -> "Iterator[tuple[str, pa.RecordBatch]]":
+        """The rows of a share, each batch with the name of its table."""
+
+
+class Turns(Protocol):
+    """Rows of a table in the making, batch by batch."""
+
+    def take(self, batch: RowBatch, rows: Exchanges) -> Batches:
+        """The rows that a batch gives; `rows` are its exchanges, and what they teach is learned."""
+
+    def rest(self) -> Batches:
+        """The rows that are left at the end."""
+
+
+class TableMaker(Protocol):
+    """Makes the rows of one table."""
+
+    primed: bool
+    """It needs to know beforehand what the whole capture tells."""
+    learns: bool
+    """What exchanges teach must be learned before its rows are made."""
+
     @property
     def schema(self) -> pa.Schema:
-        """Of the rows of a share."""
+        """Of its rows, once they are finished."""
 
-    def share(self, portion: Portion, learner: Learner, witness: Witness) -> Batches:
-        """The rows of a share."""
+    def begin(self, portion: Portion, learner: Learner) -> Turns:
+        """Rows of a share."""
 
     def finished(self, learner: Learner) -> Callable[[Iterable[pa.RecordBatch]], Batches]:
         """What is done to them at last."""
+
+
+@dataclass(frozen=True, slots=True)
+class Together:
+    """Tables that are made in one reading."""
+
+    makers: Mapping[str, TableMaker]
+
+    @property
+    def learns_all(self) -> bool:
+        """All that the capture tells is known when it was read."""
+        return any(maker.learns or (isinstance(maker, ExchangeRows) and maker.whole) for maker in self.makers.values())
+
+    def share(self, portion: Portion, learner: Learner, witness: Witness) -> "Iterator[tuple[str, pa.RecordBatch]]":
+        """The rows of a share, table by table for each batch; `exchanges` come last, for nothing is left of a batch then."""
+        turns = {name: maker.begin(portion, learner) for name, maker in self.makers.items()}
+        own = turns.get("exchanges")
+        table = own.table if isinstance(own, ExchangeTurns) else ExchangeTable((), portion.capture_files, learner)
+        learns = any(maker.learns for maker in self.makers.values())
+        for batch in portion.batches():
+            if not len(batch):
+                continue
+            rows = table.learn(batch) if learns else table.begin(batch)
+            if learns:
+                learner.judge.judged(rows)
+            for name in sorted(turns, key="exchanges".__eq__):
+                for made in turns[name].take(batch, rows):
+                    yield name, made
+            witness.saw(batch)
+            table.let_go(rows)
+        for name, turn in turns.items():
+            for made in turn.rest():
+                yield name, made
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,9 +130,10 @@ class Wanted:
         """As the table has it."""
         return arrow_schema(self.table, self.columns)
 
-    def cut(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """The columns that are asked for."""
-        return pa.RecordBatch.from_arrays([batch.column(name) for name in self.names], schema=self.schema)
+    def cutter(self) -> Callable[[pa.RecordBatch], pa.RecordBatch]:
+        """Takes the columns that are asked for out of a batch."""
+        names, schema = self.names, self.schema
+        return lambda batch: pa.RecordBatch.from_arrays([batch.column(name) for name in names], schema=schema)
 
 
 class Nobody:
@@ -101,95 +158,93 @@ def sieve_of(tree: "Filter", reading: "Read | None" = None) -> "Sieve":
 class ExchangeRows:
     """`exchanges`."""
 
+    learns = False
+
     def __init__(self, wanted: Wanted) -> None:
         self.wanted = wanted
         sieve = None if wanted.only is None else sieve_of(wanted.only, Nobody())
         asks = sieve is not None and (sieve.deep or sieve.noted is not None)
         self.primed = sieve is not None and asks and sieve.late
-        self._early = sieve is not None and (asks or not sieve.late)
+        self.early = sieve is not None and (asks or not sieve.late)
         beside = wanted.columns if sieve is None else sieve.beside(wanted.columns)
-        self._made = companions(beside)
-        self.learns_all = {column.name for column in self._made}.issuperset(LEARNING)
+        self.made = companions(beside)
+        self.whole = {column.name for column in self.made}.issuperset(LEARNING)
 
     @property
     def schema(self) -> pa.Schema:
-        return arrow_schema("exchanges", self._made)
+        return self.wanted.schema
 
-    def share(self, portion: Portion, learner: Learner, witness: Witness) -> Batches:
-        table = ExchangeTable(self._made, portion.capture_files, learner)
-        sieve = sieve_of(self.wanted.only, portion) if self._early and self.wanted.only is not None else None
-        if sieve is not None and sieve.deep:
-            portion.keep_bodies()
-        for batch in portion.batches():
-            if not len(batch):
-                continue
-            made = table.turn(batch)
-            witness.saw(batch)
-            yield made if sieve is None else sieve.passed(made, batch)
+    def begin(self, portion: Portion, learner: Learner) -> Turns:
+        return ExchangeTurns(self, portion, learner)
 
     def finished(self, learner: Learner) -> Callable[[Iterable[pa.RecordBatch]], Batches]:
-        wanted, late = self.wanted, not self._early
+        wanted, late = self.wanted, not self.early
 
         def finish(batches: Iterable[pa.RecordBatch]) -> Batches:
-            sieve = sieve_of(wanted.only) if wanted.only is not None and late else None
+            sieve, judged = sieve_of(wanted.only) if wanted.only is not None and late else None, Judged()
+            cut = wanted.cutter()
             for batch in batches:
                 if batch.num_rows:
-                    made = learned_again(batch, learner)
-                    yield wanted.cut(made if sieve is None else sieve.passed(made))
+                    made = learned_again(batch, learner, judged)
+                    yield cut(made if sieve is None else sieve.passed(made))
 
         return finish
 
 
-class Watched:
-    """A share whose batches a learner sees first."""
+class ExchangeTurns:
+    """Exchanges, and which of them pass as far as a share knows."""
 
-    def __init__(self, portion: Portion, learner: Learner, witness: Witness) -> None:
-        self._portion = portion
-        self._witness = witness
-        self._table = ExchangeTable(choose("exchanges", LEARNING), portion.capture_files, learner)
+    def __init__(self, maker: ExchangeRows, portion: Portion, learner: Learner) -> None:
+        self.table = ExchangeTable(maker.made, portion.capture_files, learner)
+        only = maker.wanted.only
+        self._sieve = sieve_of(only, portion) if maker.early and only is not None else None
+        if self._sieve is not None and self._sieve.deep:
+            portion.keep_bodies()
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._portion, name)
+    def take(self, batch: RowBatch, rows: Exchanges) -> Batches:
+        made = self.table.made(rows)
+        yield made if self._sieve is None else self._sieve.passed(made, batch)
 
-    def batches(self) -> Iterator[RowBatch]:
-        """The batches."""
-        for batch in self._portion.batches():
-            if len(batch):
-                self._table.turn(batch)
-                self._witness.saw(batch)
-            yield batch
+    def rest(self) -> Batches:
+        yield from ()
+
+
+PartTable = partitions.PartitionTable | records.RecordTable
 
 
 class PartRows:
     """`partitions` and `records`: parts of exchanges, which may name a topic by an id alone."""
 
-    learns_all = True
-    makers: Final = {"partitions": partitions.record_batches, "records": records.record_batches}
+    learns = True
+    tables: Final[dict[str, Callable[..., PartTable]]] = {
+        "partitions": partitions.PartitionTable, "records": records.RecordTable,
+    }  # fmt: skip
 
     def __init__(self, wanted: Wanted) -> None:
         self.wanted = wanted
         self.primed = wanted.only is not None and sieve_of(wanted.only).late
         names = wanted.names
         beside = ["topic_id"] if "topic" in names and "topic_id" not in names else []
-        self._made = [*wanted.columns, *choose(wanted.table, beside or None)][: len(names) + len(beside)]
+        self.made = [*wanted.columns, *choose(wanted.table, beside or None)][: len(names) + len(beside)]
 
     @property
     def schema(self) -> pa.Schema:
-        return arrow_schema(self.wanted.table, self._made)
+        return self.wanted.schema
 
-    def share(self, portion: Portion, learner: Learner, witness: Witness) -> Batches:
-        seen: Any = Watched(portion, learner, witness)
+    def begin(self, portion: Portion, learner: Learner) -> Turns:
         sieve = None
         if self.wanted.only is not None:
             from kcap.table.sieve import ExchangeSieve
 
             sieve = ExchangeSieve(sieve_of(self.wanted.only, portion), portion.capture_files, learner)
-        yield from self.makers[self.wanted.table](seen, self._made, sieve)
+        reading: Any = portion
+        return PartTurns(self.tables[self.wanted.table](reading, self.made, sieve))
 
     def finished(self, learner: Learner) -> Callable[[Iterable[pa.RecordBatch]], Batches]:
         wanted, known = self.wanted, learner.topics.names
 
         def finish(batches: Iterable[pa.RecordBatch]) -> Batches:
+            cut = wanted.cutter()
             for batch in batches:
                 if not batch.num_rows:
                     continue
@@ -198,47 +253,105 @@ class PartRows:
                     names, ids = (list[Any](batch.column(name).to_pylist()) for name in ("topic", "topic_id"))
                     told = [known.get(uuid) if name is None else name for name, uuid in zip(names, ids)]
                     batch = batch.set_column(place, batch.schema.field(place), pa.array(told, pa.string()))
-                yield wanted.cut(batch)
+                yield cut(batch)
 
         return finish
+
+
+@dataclass(slots=True)
+class PartTurns:
+    """Parts of exchanges, as one process makes them."""
+
+    table: PartTable
+
+    def take(self, batch: RowBatch, rows: Exchanges) -> Batches:
+        yield from self.table.turn(batch)
+
+    def rest(self) -> Batches:
+        yield from ()
 
 
 class ConnectionRows:
     """`connections`, with when each began, which gives them their numbers."""
 
-    primed = learns_all = False
+    primed = False
 
     def __init__(self, wanted: Wanted) -> None:
-        self.wanted = wanted
+        self.made = replace(wanted, columns=[column for column in wanted.columns if column.name != NUMBER])
+        self.learns = any(name in TOLD for name in wanted.names)
 
     @property
     def schema(self) -> pa.Schema:
-        return pa.schema([*self.wanted.schema, *(pa.field(name, pa.int64()) for name in TURN)])
+        return pa.schema([*self.made.schema, *(pa.field(name, pa.int64()) for name in TURN)])
 
-    def share(self, portion: Portion, learner: Learner, witness: Witness) -> Batches:
+    def begin(self, portion: Portion, learner: Learner) -> Turns:
         portion.keep_connections = True
-        told = any(name in TOLD for name in self.wanted.names)
-        reading: Any = Watched(portion, learner, witness) if told else portion
-        for _ in reading.batches():
-            if len(portion.connections) >= AT_ONCE:
-                yield self._made(portion, learner)
-        yield self._made(portion, learner)
-
-    def _made(self, portion: Portion, learner: Learner) -> pa.RecordBatch:
-        closed, portion.connections = portion.connections, []
-        rows = batch_of("connections", self.wanted.columns, connection_rows(closed, portion.capture_files, learner.known))
-        turns = [portion.turn(connection) for connection in closed]
-        columns = [pa.array([turn[at] for turn in turns], pa.int64()) for at in range(len(TURN))]
-        return pa.RecordBatch.from_arrays([*rows.columns, *columns], schema=self.schema)
+        return ConnectionTurns(self, portion, learner)
 
     def finished(self, learner: Learner) -> Callable[[Iterable[pa.RecordBatch]], Batches]:
         return iter
 
 
+@dataclass(slots=True)
+class ConnectionTurns:
+    """Connections that are over; all exchanges of one were in a batch by then."""
+
+    maker: ConnectionRows
+    portion: Portion
+    learner: Learner
+
+    def take(self, batch: RowBatch, rows: Exchanges) -> Batches:
+        if len(self.portion.connections) >= AT_ONCE:
+            yield from self.rest()
+
+    def rest(self) -> Batches:
+        closed, self.portion.connections = self.portion.connections, []
+        rows = connection_rows(closed, self.portion.capture_files, self.learner.known)
+        made = batch_of("connections", self.maker.made.columns, rows)
+        turns = [self.portion.turn(connection) for connection in closed]
+        columns = [pa.array([turn[at] for turn in turns], pa.int64()) for at in range(len(TURN))]
+        yield pa.RecordBatch.from_arrays([*made.columns, *columns], schema=self.maker.schema)
+
+
 class WeirdRows:
     """`weirds`."""
 
-    primed = learns_all = False
+    primed = False
+    learns = True
+
+    def __init__(self, _: Wanted) -> None:
+        self.made = Wanted("weirds", choose("weirds", None))
+
+    @property
+    def schema(self) -> pa.Schema:
+        return self.made.schema
+
+    def begin(self, portion: Portion, learner: Learner) -> Turns:
+        return WeirdTurns(self.made, portion)
+
+    def finished(self, learner: Learner) -> Callable[[Iterable[pa.RecordBatch]], Batches]:
+        return iter
+
+
+@dataclass(slots=True)
+class WeirdTurns:
+    """Oddities, told at the end."""
+
+    wanted: Wanted
+    portion: Portion
+
+    def take(self, batch: RowBatch, rows: Exchanges) -> Batches:
+        yield from ()
+
+    def rest(self) -> Batches:
+        yield batch_of("weirds", self.wanted.columns, weird_rows(self.portion.weirds, self.portion.capture_files))
+
+
+class NegotiationRows:
+    """`negotiations`: what a connection used, until it is known what its broker offers."""
+
+    primed = False
+    learns = True
 
     def __init__(self, wanted: Wanted) -> None:
         self.wanted = wanted
@@ -247,39 +360,8 @@ class WeirdRows:
     def schema(self) -> pa.Schema:
         return self.wanted.schema
 
-    def share(self, portion: Portion, learner: Learner, witness: Witness) -> Batches:
-        for _ in Watched(portion, learner, witness).batches():
-            pass
-        yield batch_of("weirds", self.wanted.columns, weird_rows(portion.weirds, portion.capture_files))
-
-    def finished(self, learner: Learner) -> Callable[[Iterable[pa.RecordBatch]], Batches]:
-        return iter
-
-
-class NegotiationRows:
-    """`negotiations`: what a connection used, until it is known what its broker offers."""
-
-    primed = learns_all = False
-    schema = pa.schema([pa.field("entries", pa.binary())])
-
-    def __init__(self, wanted: Wanted) -> None:
-        self.wanted = wanted
-
-    def share(self, portion: Portion, learner: Learner, witness: Witness) -> Batches:
-        negotiations, nothing = Negotiations(), Names([])
-        for batch in portion.batches():
-            if not len(batch):
-                continue
-            rows = Exchanges(batch, nothing, learner)
-            learner.take_names(portion.capture_files)
-            rows.told  # noqa: B018 - what servers tell is learned
-            learner.take_topics(rows)
-            negotiations.take(rows, learner)
-            witness.saw(batch)
-        entries = list(negotiations.entries.values())
-        for at in range(0, len(entries), AT_ONCE):
-            packed = pickle.dumps(entries[at : at + AT_ONCE])
-            yield pa.RecordBatch.from_arrays([pa.array([packed], pa.binary())], schema=self.schema)
+    def begin(self, portion: Portion, learner: Learner) -> Turns:
+        return NegotiationTurns(learner)
 
     def finished(self, learner: Learner) -> Callable[[Iterable[pa.RecordBatch]], Batches]:
         columns = self.wanted.columns
@@ -294,22 +376,45 @@ class NegotiationRows:
         return finish
 
 
+class NegotiationTurns:
+    """What connections used, told at the end."""
+
+    def __init__(self, learner: Learner) -> None:
+        self._learner = learner
+        self._negotiations = Negotiations()
+
+    def take(self, batch: RowBatch, rows: Exchanges) -> Batches:
+        self._negotiations.take(rows, self._learner)
+        yield from ()
+
+    def rest(self) -> Batches:
+        entries = list(self._negotiations.entries.values())
+        for at in range(0, len(entries), AT_ONCE):
+            packed = pickle.dumps(entries[at : at + AT_ONCE])
+            yield pa.RecordBatch.from_arrays([pa.array([packed], pa.binary())], names=["entries"])
+
+
 class NoRows:
     """Facts alone."""
 
-    primed = learns_all = False
+    primed = False
+    learns = True
     schema = pa.schema([pa.field("nothing", pa.int8())])
 
-    def share(self, portion: Portion, learner: Learner, witness: Witness) -> Batches:
-        for _ in Watched(portion, learner, witness).batches():
-            pass
+    def begin(self, portion: Portion, learner: Learner) -> Turns:
+        return self
+
+    def take(self, batch: RowBatch, rows: Exchanges) -> Batches:
+        yield from ()
+
+    def rest(self) -> Batches:
         yield from ()
 
     def finished(self, learner: Learner) -> Callable[[Iterable[pa.RecordBatch]], Batches]:
         return iter
 
 
-MAKERS: Final[dict[str, Callable[[Wanted], Any]]] = {
+MAKERS: Final[dict[str, Callable[[Wanted], TableMaker]]] = {
     "exchanges": ExchangeRows,
     "partitions": PartRows,
     "records": PartRows,

@@ -4,28 +4,33 @@ In: a Spark session and paths. Out: data frames. Law: rows equal those of `kcap 
 range that does not begin where the one before it ended is read again from there, never guessed.
 """
 
+import os
 import pickle
+import shutil
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import count
 from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
 import pyarrow as pa
 
 from kcap.analyzer import Options
 from kcap.capture.chunks import ranks_of
-from kcap.capture.folding import Folded, Numbers, Planned, fold, plan, recognise, to_read_again
+from kcap.capture.folding import Folded, Numbers, Planned, Stand, fold, plan, recognise, to_read_again
 from kcap.capture.paths import unique_names
 from kcap.capture.ranges import Account, Range
-from kcap.capture.sharing import Task
+from kcap.capture.sharing import Flows, Task, in_several
 from kcap.errors import CaptureError
 from kcap.limits import JIT_SOON_BYTES, LARGE_BYTES
 from kcap.model import CaptureFile
 from kcap.portion import Whole
 from kcap.table.merging import Facts, merged
 from spark_jobs.files import Files, found, is_remote
+from spark_jobs.keeping import REDUCED, unpacked
 from spark_jobs.rows import Maker
 from spark_jobs.segments import SEGMENTS, Proven, Segments
-from spark_jobs.work import ACCOUNT, DEALT, REDUCED, Deal, Reduce, unpacked
+from spark_jobs.work import ACCOUNT, DEALT, Deal, Reduce, ReduceHere
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -40,6 +45,8 @@ BYTES_AT_ONCE: Final = "spark.sql.execution.arrow.maxBytesPerBatch"
 """Spark's own bound for what goes to a Python worker at once is a number of rows, and chunks are megabytes."""
 BATCH_BYTES: Final = 16 << 20
 NO_BOUND: Final = (1 << 31) - 1
+NUMBERS: Final = count()
+COMPRESSED: Final = "spark.sql.inMemoryColumnarStorage.compressed"
 KEPT_AT_ONCE: Final = "spark.sql.inMemoryColumnarStorage.batchSize"
 
 
@@ -59,6 +66,10 @@ class Scan:
     """What is kept until nobody needs it."""
     proven: list[Proven] = field(default_factory=list)
     """The ranges, each as it was proven."""
+    folder: str | None = None
+    """Where tasks keep rows, if all of them run on this machine."""
+    here: list[tuple[Task, Stand]] = field(default_factory=list)
+    """Ranges whose own connections, which lie in no other, are read where the range is."""
 
     @property
     def readable(self) -> list[CaptureFile]:
@@ -77,19 +88,25 @@ class Scan:
         return Whole(self.files, self.shares, self.folded.last_ns, large, layouts, self.options)
 
     def reduced(self, maker: Maker, known: Facts | None = None) -> "tuple[DataFrame, Facts]":
-        """Rows made of the shares, in packed batches, and what these learned."""
-        reduce = Reduce([file.path for file in self.files], self.whole, maker, known)
-        rows = kept(in_arrow(self.dealt, reduce, REDUCED))
+        """Rows made of the shares, in packed batches with the name of their table, and what these learned."""
+        reduce = Reduce([file.path for file in self.files], self.whole, maker, known, self.folder)
+        rows = in_arrow(self.dealt, reduce, REDUCED)
+        if self.here:
+            numbers = tasks_of(self.spark, [task.part for task, _ in self.here], self.files)
+            rows = rows.unionAll(in_arrow(numbers, ReduceHere(reduce, self.here), REDUCED))
+        rows = kept(rows)
         self.kept.append(rows)
         told = rows.where(rows.facts.isNotNull()).select("facts").collect()
         facts = merged(pickle.loads(one[0]) for one in told)  # noqa: S301 - what this job's own tasks wrote
-        return rows.where(rows.facts.isNull()).select("rows"), facts
+        return rows.where(rows.facts.isNull()).drop("facts"), facts
 
     def close(self) -> None:
         """Lets go of what was kept."""
         for frame in self.kept:
             frame.unpersist()
         self.kept.clear()
+        if self.folder is not None:
+            shutil.rmtree(self.folder, ignore_errors=True)
 
     def segments(self) -> "DataFrame":
         """A row a TCP segment."""
@@ -104,7 +121,7 @@ def scan(
     shares: int | None = None,
     *,
     strict: bool = False,
-    carries: bool | None = None,
+    ship: str = "auto",
     options: Options | None = None,
 ) -> Scan:
     """Lays out a capture's files and deals their packets out.
@@ -129,14 +146,42 @@ def scan(
     total = sum(file.size or 0 for file in files)
     parallel = max(1, spark.sparkContext.defaultParallelism)
     shares = shares or max(parallel, -(-total // SHARE_BYTES))
-    dealer = Dealer(spark, files, shares, carries, JIT_SOON_BYTES if total >= LARGE_BYTES else None)
+    dealer = Dealer(spark, files, shares, way(spark, files, ship), JIT_SOON_BYTES if total >= LARGE_BYTES else None)
     dealer.deal([part for planned in plans for part in planned.ranges])
     while wrong := [again for planned in plans if (again := to_read_again(planned, dealer.accounts, numbers)) is not None]:
         dealer.deal(wrong)
     folded = fold(plans, dealer.accounts)
     folded.files = files
-    proven = [dealer.proven(part, folded) for planned in plans for part in planned.ranges]
-    return Scan(spark, files, failed, folded, dealer.standing(folded), shares, options or Options(), dealer.rounds, proven)
+    parts = [dealer.known(part) for planned in plans for part in planned.ranges]
+    proven = [Proven(dealer.task(part), folded.stands[part.unit].packets) for part in parts]
+    here = [(task, folded.stands[task.part.unit]) for task in dealer.settled(parts, folded)]
+    standing = dealer.standing(folded)
+    return Scan(
+        spark, files, failed, folded, standing, shares, options or Options(), dealer.rounds, proven, scratch(spark), here
+    )
+
+
+def way(spark: "SparkSession", files: Sequence[CaptureFile], ship: str) -> str:
+    """What travels between tasks, where nobody says: as little as can be, but no file is read more often than need be."""
+    if ship != "auto":
+        return ship
+    if all("+" in file.format for file in files):
+        return "packets"
+    return "edges" if is_afar(spark) or any(is_remote(file.path) for file in files) else "references"
+
+
+def scratch(spark: "SparkSession") -> str | None:
+    """A folder that goes when the session does, where all tasks run on this machine."""
+    from pyspark import SparkFiles
+
+    if is_afar(spark):
+        return None
+    return os.path.join(SparkFiles.getRootDirectory(), f"kcap-{next(NUMBERS)}")
+
+
+def is_afar(spark: "SparkSession") -> bool:
+    """Whether tasks may run on other machines."""
+    return not str(spark.sparkContext.master).startswith("local")
 
 
 def lay_out(paths: Sequence[str]) -> list[CaptureFile]:
@@ -153,42 +198,60 @@ def lay_out(paths: Sequence[str]) -> list[CaptureFile]:
 class Dealer:
     """Deals ranges out, a round after the other."""
 
-    def __init__(
-        self, spark: "SparkSession", files: list[CaptureFile], shares: int, carries: bool | None, jit_after: int | None
-    ) -> None:
+    def __init__(self, spark: "SparkSession", files: list[CaptureFile], shares: int, ship: str, jit_after: int | None) -> None:
         self.accounts: dict[int, Account] = {}
         self.rounds: list[DataFrame] = []
         self._spark = spark
         self._files = files
         self._shares = shares
-        self._carries = carries
+        self._edges = ship == "edges"
+        self._carries = ship != "references"
         self._jit_after = jit_after
-        self._afar = not str(spark.sparkContext.master).startswith("local")  # each machine would read all files once more
 
     def deal(self, parts: Sequence[Range]) -> None:
-        """One round."""
-        tasks = [self._task(part) for part in parts]
-        bytes_of = [(part.stop or self._files[part.file].size or 0) - part.start for part in parts]
-        parallel = max(1, self._spark.sparkContext.defaultParallelism)
-        slices = max(1, min(len(tasks), max(parallel, -(-sum(bytes_of) // PER_TASK_BYTES))))
-        numbers = self._spark.range(0, len(tasks), 1, slices)
-        dealt = kept(in_arrow(numbers, Deal([file.path for file in self._files], tasks), DEALT))
+        """One round; accounts alone where it must be seen first which connections lie in several ranges."""
+        flows = Flows() if self._edges else None
+        dealt = self._dealt([self.task(part, lists=self._edges, flows=flows) for part in parts])
         for _, packed in dealt.where(dealt.share == ACCOUNT).select("unit", "chunk").collect():
             account: Account = pickle.loads(packed)  # noqa: S301 - what this job's own tasks wrote
             self.accounts[account.part.unit] = account
-        self.rounds.append(dealt)
 
-    def _task(self, part: Range) -> Task:
+    def settled(self, parts: Sequence[Range], folded: Folded) -> list[Task]:
+        """Deals out what lies in several ranges; the tasks that read what does not.
+
+        Fragments of a datagram do not say which connection they are of: where there are some, all is dealt out.
+        """
+        if not self._edges:
+            return []
+        for frame in self.rounds:
+            frame.unpersist()
+        self.rounds.clear()
+        if folded.fragments:
+            self._dealt([self.task(part) for part in parts])
+            return []
+        several = in_several([self.accounts[part.unit].flows for part in parts])
+        edges, own = Flows(several), Flows(several, named=False)
+        flows = {part.unit: np.frombuffer(self.accounts[part.unit].flows, np.int64) for part in parts}
+        self._dealt([self.task(part, flows=edges) for part in parts if edges.pick(flows[part.unit]).any()])
+        return [replace(self.task(part, flows=own), shares=1) for part in parts if own.pick(flows[part.unit]).any()]
+
+    def _dealt(self, tasks: Sequence[Task]) -> "DataFrame":
+        numbers = tasks_of(self._spark, [task.part for task in tasks], self._files)
+        dealt = kept(in_arrow(numbers, Deal([file.path for file in self._files], tasks), DEALT))
+        self.rounds.append(dealt)
+        return dealt
+
+    def task(self, part: Range, *, lists: bool = False, flows: Flows | None = None) -> Task:
+        """A range as it is read."""
         file = self._files[part.file]
         packed = "+" in file.format
-        carries = packed or (self._afar or is_remote(file.path) if self._carries is None else self._carries)
-        return Task(part, file, None if packed else file.size, self._shares, carries, self._jit_after)
+        size = None if packed else file.size
+        return Task(part, file, size, self._shares, packed or self._carries, self._jit_after, lists, flows)
 
-    def proven(self, part: Range, folded: Folded) -> Proven:
+    def known(self, part: Range) -> Range:
         """A range as it was proven."""
         account = self.accounts[part.unit]
-        known = replace(part, start=account.start or 0, context=account.before, known=True)
-        return Proven(self._task(known), folded.stands[part.unit].packets)
+        return replace(part, start=account.start or 0, context=account.before, known=True)
 
     def standing(self, folded: Folded) -> "DataFrame":
         """The chunks of the ranges that are proven, in the order in which each share takes them."""
@@ -209,9 +272,18 @@ class Dealer:
         return shared.sortWithinPartitions("turn", "rank", "number").select("share", "packets", "before", "chunk", "data")
 
 
-def finished(packed: "DataFrame", finish: Callable[[Any], Iterator[pa.RecordBatch]], schema: pa.Schema) -> "DataFrame":
-    """Packed batches as rows, once they were looked at again."""
-    return in_arrow(packed, lambda batches: finish(unpacked(batches)), schema)
+def finished(
+    packed: "DataFrame", table: str, finish: Callable[[Any], Iterator[pa.RecordBatch]], schema: pa.Schema
+) -> "DataFrame":
+    """Packed batches of a table as rows, once they were looked at again."""
+    return in_arrow(packed.where(packed.table == table), lambda batches: finish(unpacked(batches)), schema)
+
+
+def tasks_of(spark: "SparkSession", parts: Sequence[Range], files: Sequence[CaptureFile]) -> "DataFrame":
+    """Numbers of ranges, some of them for each task."""
+    total = sum((part.stop or files[part.file].size or 0) - part.start for part in parts)
+    parallel = max(1, spark.sparkContext.defaultParallelism)
+    return spark.range(0, len(parts), 1, max(1, min(len(parts), max(parallel, -(-total // PER_TASK_BYTES)))))
 
 
 def in_arrow(frame: "DataFrame", work: Callable[[Any], Iterator[pa.RecordBatch]], schema: pa.Schema) -> "DataFrame":
@@ -224,14 +296,20 @@ def in_arrow(frame: "DataFrame", work: Callable[[Any], Iterator[pa.RecordBatch]]
     return frame.mapInArrow(run, from_arrow_schema(schema))
 
 
-def kept(frame: "DataFrame") -> "DataFrame":
-    """A data frame that is kept on disk, row by row: Spark's serializer holds on to a hundred batches, and rows are large."""
+def kept(frame: "DataFrame", *, large: bool = True) -> "DataFrame":
+    """A data frame that is kept. Large rows are kept on disk one by one: Spark's serializer holds on to a hundred batches.
+
+    Its search for a shorter form of each column costs more than to keep them as they are.
+    """
     from pyspark import StorageLevel
 
+    settings = {COMPRESSED: "false"} | ({KEPT_AT_ONCE: "1"} if large else {})
     conf = frame.sparkSession.conf
-    before = conf.get(KEPT_AT_ONCE)
-    conf.set(KEPT_AT_ONCE, 1)
+    before = {name: str(conf.get(name)) for name in settings}
     try:
-        return frame.persist(StorageLevel.DISK_ONLY)
+        for name, value in settings.items():
+            conf.set(name, value)
+        return frame.persist(StorageLevel.DISK_ONLY if large else StorageLevel.MEMORY_AND_DISK)
     finally:
-        conf.set(KEPT_AT_ONCE, str(before))
+        for name, value in before.items():
+            conf.set(name, value)

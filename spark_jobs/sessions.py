@@ -18,7 +18,16 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 JAVA_LEAST: Final = 17
+JAVA_OPTIONS: Final = (
+    "-XX:+UseParallelGC",
+    "-XX:Tier4InvocationThreshold=100000",
+    "-XX:Tier4MinInvocationThreshold=20000",
+    "-XX:Tier4CompileThreshold=200000",
+    "-XX:Tier4BackEdgeThreshold=400000",
+)
+"""The JVM's best compiler costs more than a job of some minutes gets back; twenty times as hot must be what it is used for."""
 SETTINGS: Final = {
+    "spark.driver.extraJavaOptions": " ".join(JAVA_OPTIONS),
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.driver.host": "127.0.0.1",

@@ -6,7 +6,7 @@ usage: python -m spark_jobs.versions --input PATH... [--target RELEASE] [--fail-
 
 import pickle
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 import click
@@ -28,11 +28,11 @@ from spark_jobs.capture import SparkCapture
 from spark_jobs.job import FAILED, Given, job, main
 from spark_jobs.reports import Saved
 from spark_jobs.result import FORMS, write
-from spark_jobs.rows import Batches
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+TALKS: Final = "talks"
 SAID: Final = pa.schema([pa.field("talks", pa.binary())])
 
 
@@ -42,20 +42,11 @@ class TalkRows:
     def __init__(self, only: Filter | None) -> None:
         self._only = only
 
-    @property
-    def schema(self) -> pa.Schema:
-        """Of the one row."""
-        return SAID
-
-    def share(self, portion: Portion, learner: Learner, witness: Witness) -> Batches:
+    def share(self, portion: Portion, learner: Learner, witness: Witness) -> Iterator[tuple[str, pa.RecordBatch]]:
         """A row for all of them."""
         portion.keep_connections = True
         talks = parted(gather(portion, self._only))
-        yield pa.RecordBatch.from_arrays([pa.array([pickle.dumps(talks)], pa.binary())], schema=SAID)
-
-    def finished(self, learner: Learner) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-        """Nothing more."""
-        return iter
+        yield TALKS, pa.RecordBatch.from_arrays([pa.array([pickle.dumps(talks)], pa.binary())], schema=SAID)
 
 
 def versions(capture: SparkCapture, target: str = "newest", only: str | None = None) -> Row:
@@ -65,7 +56,7 @@ def versions(capture: SparkCapture, target: str = "newest", only: str | None = N
     """
     release, facts = release_of(target), capture.facts()
     maker = TalkRows(parse(only) if only else None)
-    packed = capture.made(maker)
+    packed = capture.made(maker, TALKS, SAID)
     parts: list[Talks] = [pickle.loads(one.talks) for one in packed.collect()]  # noqa: S301 - what this job's tasks wrote
     names = [file.name for file in capture.scanned.files]
     return report(together(parts, learner_of(facts)), names, release)

@@ -1,12 +1,15 @@
 """Shares of captures tell what one reading of everything tells."""
 
 from collections.abc import Sequence
+from copy import copy
 from pathlib import Path
 from typing import Any
 
+import dpkt
 import pytest
 
 import kcap
+from kcap.capture.sharing import Dealing, Flows
 from kcap.table.exchanges import ExchangeTable
 from kcap.table.learned import Learner
 from kcap.table.merging import Witness, learner_of, merged
@@ -49,10 +52,14 @@ def wanted(paths: Sequence[Path]) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("name", SINGLE)
-@pytest.mark.parametrize(("split", "shares", "carries"), [(4096, 5, False), (1 << 20, 2, True)])
-def test_shares_of_a_file_have_the_rows_of_the_file(name: str, split: int, shares: int, carries: bool, pcaps: Path) -> None:
-    """Law: ranges, shares, and whether packets travel or references to them, change no row."""
-    shared = Shared([pcaps / name], split, shares, carries=carries)
+@pytest.mark.parametrize(("split", "shares", "carries", "edges"), [
+    (4096, 5, False, False), (1 << 20, 2, True, False), (30_000, 3, True, True),
+])  # fmt: skip
+def test_shares_of_a_file_have_the_rows_of_the_file(
+    name: str, split: int, shares: int, carries: bool, edges: bool, pcaps: Path
+) -> None:
+    """Law: ranges, shares, and what travels, packets or references, of all connections or of some, change no row."""
+    shared = Shared([pcaps / name], split, shares, carries=carries, edges=edges)
     assert told(exchanges(shared)) == told(wanted([pcaps / name]))
 
 
@@ -76,11 +83,55 @@ def test_the_compiled_parts_give_the_same(pcaps: Path) -> None:
     assert told(exchanges(shared)) == told(wanted([path]))
 
 
-def test_connections_have_their_turns(pcaps: Path) -> None:
+def test_connections_of_one_range_are_read_there(pcaps: Path) -> None:
+    """Law: of each connection all packets are read in one place: in its range where it lies in one, else in its share."""
+    path = pcaps / "cluster-startup.pcap"
+    shared = Shared([path], 30_000, 3, edges=True)
+    dealt = sum(len(chunk) for chunks in shared.chunks.values() for _, chunk in chunks)
+    here = 0
+    for unit in shared.folded.stands:
+        dealing = Dealing(*shared.task(shared.known(unit), flows=Flows(shared.several, named=False), here=True))
+        here += sum(len(chunk) for _, chunk in dealing.chunks())
+    assert dealt > 0
+    assert here > 0
+    assert dealt + here == sum(len(chunk) for chunks in Shared([path], 30_000, 3).chunks.values() for _, chunk in chunks)
+    assert 8 < len(shared.several) < sum(len(account.flows) for account in shared.accounts.values())
+
+
+def fragmented(path: Path, out: Path) -> Path:
+    """The capture with every datagram of more than 500 bytes in two pieces, the second one first."""
+    with path.open("rb") as file, out.open("wb") as made:
+        reader = dpkt.pcap.Reader(file)
+        writer = dpkt.pcap.Writer(made, snaplen=1 << 18, linktype=reader.datalink())
+        for time, data in reader:
+            frame = dpkt.ethernet.Ethernet(data)
+            payload = bytes(frame.data.data)
+            if len(payload) <= 500:
+                writer.writepkt(data, time)
+                continue
+            for offset, some, more in ((496, payload[496:], 0), (0, payload[:496], 1)):
+                piece = copy(frame.data)
+                piece.offset, piece.mf, piece.df, piece.data, piece.len, piece.sum = offset, more, 0, some, 20 + len(some), 0
+                writer.writepkt(data[:14] + bytes(piece), time)
+    return out
+
+
+def test_fragments_may_be_of_any_connection(pcaps: Path, tmp_path: Path) -> None:
+    """A capture with fragments is dealt out as a whole: only who has all of them knows whose they are."""
+    path = fragmented(pcaps / "quota-3.9.pcap", tmp_path / "fragmented.pcap")
+    shared = Shared([path], 30_000, 3, edges=True)
+    assert shared.folded.fragments > 4
+    assert not shared.edges
+    assert told(exchanges(shared)) == told(wanted([path]))
+    assert len(wanted([path])) == len(wanted([pcaps / "quota-3.9.pcap"]))
+
+
+@pytest.mark.parametrize("edges", [False, True])
+def test_connections_have_their_turns(edges: bool, pcaps: Path) -> None:
     """Law: connections in the order of their turns have the numbers that one reading gives them."""
     path = pcaps / "cluster-startup.pcap"
     found = []
-    for portion in Shared([path], 9000, 4).portions():
+    for portion in Shared([path], 9000, 4, edges=edges).portions():
         portion.keep_connections = True
         for _ in portion.batches():
             pass

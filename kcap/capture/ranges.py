@@ -93,6 +93,8 @@ class Account:
     timeless: bool = False
     """Some packet's time follows from packets before it, which may stand before the range."""
     fragments: int = 0
+    flows: bytes = b""
+    """Numbers of its flows (`kcap.net.shares`), 8 bytes each in rising order, where they were asked for."""
     facts: CaptureFile = field(default_factory=lambda: CaptureFile("", ""))
     drops: dict[tuple[int, int], int] = field(default_factory=dict)
     """Section and interface -> packets that the capturing machine lost."""

@@ -5,7 +5,7 @@ every packet with TCP is in the share of its flow, every IP fragment in all shar
 ranges changes nothing.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -21,7 +21,34 @@ from kcap.net.shares import EVERYWHERE, NOWHERE, ShareParser
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    Bools = NDArray[np.bool_]
     Int64s = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Flows:
+    """Some flows of a capture, or all others."""
+
+    keys: bytes = b""
+    """Numbers, 8 bytes each in rising order."""
+    named: bool = True
+    """Those of the keys; else all others."""
+
+    def pick(self, keys: "Int64s") -> "Bools":
+        """Which of the packets, by the numbers of their flows, are of these."""
+        known = np.frombuffer(self.keys, np.int64)
+        if not len(known):
+            return np.full(len(keys), not self.named)
+        at = np.minimum(np.searchsorted(known, keys), len(known) - 1)
+        found: Bools = (known[at] == keys) == self.named
+        return found
+
+
+def in_several(parts: Iterable[bytes]) -> bytes:
+    """Flows that are in more than one range, of the flows of each."""
+    keys, counts = np.unique(np.concatenate([np.frombuffer(part, np.int64) for part in parts]), return_counts=True)
+    found: bytes = keys[counts > 1].tobytes()
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +63,10 @@ class Task:
     carries: bool = False
     """What packets carry goes along."""
     jit_after: int | None = None
+    lists: bool = False
+    """The account is to say which flows there are."""
+    flows: Flows | None = None
+    """The flows that are dealt out; None for all of them."""
 
 
 class Dealing:
@@ -45,7 +76,8 @@ class Dealing:
         """`read` gives the file's bytes, those inside its compression, from where the range begins."""
         self.task = task
         self.walk = Walk(task.part, read, task.file, task.size, task.jit_after)
-        self._parser = ShareParser(self.walk.report, task.shares)
+        self._parser = ShareParser(self.walk.report, task.shares, keyed=task.lists or task.flows is not None)
+        self._flows: list[Int64s] = []
         self._columns: list[Int64s] = []
         self._shares: list[Int64s] = []
         self._data: list[bytes] = []
@@ -65,6 +97,10 @@ class Dealing:
             so_far = running_latest(batch.time_ns, latest)
             columns = columns_of(batch, base, so_far)
             latest = int(columns[AT["latest"], -1])
+            if self.task.lists:
+                self._flows.append(np.unique(self._parser.keys))
+            if self.task.flows is not None:
+                shares[~self.task.flows.pick(self._parser.keys)] = NOWHERE
             here = np.flatnonzero(shares != NOWHERE)
             if not len(here):
                 continue
@@ -79,6 +115,9 @@ class Dealing:
             if self._packets >= CHUNK_PACKETS or self._bytes >= CHUNK_BYTES:
                 yield from self._dealt()
         yield from self._dealt()
+        if self._flows:
+            flows = np.unique(np.concatenate(self._flows))
+            self.account.flows = flows[flows >= 0].tobytes()
 
     def _dealt(self) -> Iterator[tuple[int, Chunk]]:
         if not self._packets:
@@ -98,4 +137,4 @@ class Dealing:
                 yield share, Chunk(self.task.part.file, columns[:, places], carried)
 
 
-__all__ = ["COLUMNS", "Dealing", "Task"]
+__all__ = ["COLUMNS", "Dealing", "Flows", "Task", "in_several"]

@@ -185,15 +185,15 @@ def tells_all(table: str, columns: Sequence[str] | None) -> bool:
 
 def write_again(form: str, sink: "Sink", table: "Table") -> None:
     """Rows that are written, once more with what the whole capture told; a device or a pipe keeps what it has."""
-    from kcap.table.whole import learned_again, read_again, taken_back
+    from kcap.table.whole import Judged, learned_again, read_again, taken_back
 
-    learner = table.learner
+    learner, judged = table.learner, Judged()
     with taken_back(sink) as written:
         if written is None or learner is None:
             return
         writer = make_writer(form, sink, table.schema, None, composed=False)
         for batch in read_again(form, written):
-            writer.write(learned_again(batch, learner))
+            writer.write(learned_again(batch, learner, judged))
         writer.close()
 
 

@@ -23,40 +23,54 @@ if TYPE_CHECKING:
 
     Int64s = NDArray[np.int64]
     Bytes = NDArray[np.uint8]
+    Words = NDArray[np.uint64]
 
 NOWHERE: Final = -1
 """No TCP: of no share."""
 EVERYWHERE: Final = -2
 """An IP fragment: of the share of its datagram, which only those find who see all fragments."""
-FACTORS: Final = np.array([(0x9E3779B97F4A7C15 * (2 * at + 1)) & (1 << 64) - 1 | 1 for at in range(18)], np.uint64)
+FACTORS: Final = np.array([0x9E3779B97F4A7C15, 0xD1B54A32D192ED03, 0x8CB92BA72F3D8DD7], np.uint64)
+"""Odd numbers for the 8-byte words of an endpoint: an address and a port."""
 MIXING: Final = np.uint64(0xBF58476D1CE4E5B9)
 
 
-def share_of_flows(flows: "Bytes", shares: int) -> "Int64s":
-    """The share of each flow key, a row each (12 or 36 bytes)."""
+def keys_of_flows(flows: "Bytes") -> "Int64s":
+    """A number of 63 bits for each flow key, a row each (12 or 36 bytes); that of the other direction is the same."""
     size = (flows.shape[1] - 4) // 2
     ends = []
     for address, port in ((0, 2 * size), (size, 2 * size + 2)):
-        end = np.concatenate([flows[:, address : address + size], flows[:, port : port + 2]], axis=1).astype(np.uint64)
-        mixed = (end * FACTORS[: size + 2]).sum(axis=1, dtype=np.uint64)
+        end = np.zeros((len(flows), -(-(size + 2) // 8) * 8), np.uint8)
+        end[:, :size], end[:, size : size + 2] = flows[:, address : address + size], flows[:, port : port + 2]
+        words = end.view("<u8")
+        mixed: Words = (words * FACTORS[: words.shape[1]]).sum(axis=1, dtype=np.uint64)
         mixed ^= mixed >> np.uint64(31)
         mixed *= MIXING
         ends.append(mixed ^ mixed >> np.uint64(29))
     both = ends[0] + ends[1]
     both ^= both >> np.uint64(32)
-    found: Int64s = ((both * MIXING) >> np.uint64(33)).astype(np.int64) % shares
+    found: Int64s = ((both * MIXING) >> np.uint64(1)).astype(np.int64)
     return found
 
 
-def share_of_lists(flows: "Sequence[bytes]", shares: int) -> "Int64s":
-    """The same of flow keys as bytes."""
+def shares_of(keys: "Int64s", shares: int) -> "Int64s":
+    """The share of each flow by its number; NOWHERE and EVERYWHERE stay."""
+    return np.where(keys < 0, keys, (keys >> 32) % shares)
+
+
+def keys_of_lists(flows: "Sequence[bytes]") -> "Int64s":
+    """Numbers of flow keys as bytes."""
     out = np.full(len(flows), NOWHERE, np.int64)
     sizes = np.array([len(flow) for flow in flows], np.int64)
     for size in np.unique(sizes).tolist():
         where = np.flatnonzero(sizes == size)
         some = np.frombuffer(b"".join(flows[at] for at in where.tolist()), np.uint8)
-        out[where] = share_of_flows(some.reshape(len(where), size), shares)
+        out[where] = keys_of_flows(some.reshape(len(where), size))
     return out
+
+
+def share_of(flow: bytes, shares: int) -> int:
+    """The share of one flow key."""
+    return int(shares_of(keys_of_lists([flow]), shares)[0])
 
 
 class FragmentsSeen(FragmentTable):
@@ -77,33 +91,39 @@ class FragmentsSeen(FragmentTable):
 class ShareParser(SegmentParser):
     """Says of which share each packet is."""
 
-    def __init__(self, report: "Report", shares: int) -> None:
+    def __init__(self, report: "Report", shares: int, *, keyed: bool = False) -> None:
+        """`keyed`: flows are told apart where there is but one share, too."""
         super().__init__(report)
         self.shares = shares
+        self.keys: Int64s = np.zeros(0, np.int64)
+        """Number of the flow of each packet of the batch at hand; NOWHERE or EVERYWHERE where it has none."""
+        self._keyed = keyed or shares > 1
         self.seen = self.fragments = FragmentsSeen()
 
     def split(self, batch: PacketBatch) -> "tuple[Int64s, SegmentBatch | SegmentColumns]":
         """The share of each packet of a batch, NOWHERE or EVERYWHERE for those of none; and the segments."""
         self.seen.packets.clear()
-        out = np.full(len(batch), NOWHERE, np.int64)
+        self.keys = np.full(len(batch), NOWHERE, np.int64)
         found = self.columns(batch)
         if isinstance(found, SegmentColumns):
-            self._of_columns(found, out)
+            self._of_columns(found)
         elif len(found):
-            out[np.array(found.packet, np.int64) - batch.first_packet] = share_of_lists(found.flow, self.shares)
+            self.keys[np.array(found.packet, np.int64) - batch.first_packet] = keys_of_lists(found.flow)
         if self.seen.packets:
-            out[np.array(self.seen.packets, np.int64) - batch.first_packet] = EVERYWHERE
-        return out, found
+            self.keys[np.array(self.seen.packets, np.int64) - batch.first_packet] = EVERYWHERE
+        return shares_of(self.keys, self.shares), found
 
-    def _of_columns(self, found: SegmentColumns, out: "Int64s") -> None:
+    def _of_columns(self, found: SegmentColumns) -> None:
         sizes = np.where(found.state == ABSENT, 0, found.flow_size)
         for size in (12, 36):
             where = np.flatnonzero(sizes == size)
-            if len(where):
-                out[where] = share_of_flows(found.data[found.flow_at[where][:, None] + np.arange(size)], self.shares)
+            if not self._keyed:
+                self.keys[where] = 0
+            elif len(where):
+                self.keys[where] = keys_of_flows(found.data[found.flow_at[where][:, None] + np.arange(size)])
         for at, flow in found.flows.items():
             if found.state[at] != ABSENT:
-                out[at] = share_of_lists([flow], self.shares)[0]
+                self.keys[at] = keys_of_lists([flow])[0]
 
 
 class PickedParser(SegmentParser):
@@ -123,7 +143,7 @@ class PickedParser(SegmentParser):
         found = super().read_packet(place, buffer, start, captured, wire, link)
         if found is None or found[8] is None or self._shares == 1:
             return found
-        return found if int(share_of_lists([found[0]], self._shares)[0]) in self._share else None
+        return found if share_of(found[0], self._shares) in self._share else None
 
     def picked(self, batch: PacketBatch, numbers: "Int64s") -> SegmentBatch | SegmentColumns:
         """The segments of a batch whose packets have these numbers, in rising order."""

@@ -411,13 +411,17 @@ class ExchangeTable:
 
     def turn(self, batch: RowBatch) -> pa.RecordBatch:
         """One batch as Arrow."""
+        return self.made(self.begin(batch))
+
+    def begin(self, batch: RowBatch) -> Exchanges:
+        """One batch to be made later; what its columns need to be learned is learned."""
         rows = self._rows(batch)
         if self._learns:
             rows.told  # noqa: B018 - what servers tell must be known before their columns are made
-        return self.made(rows)
+        return rows
 
     def learn(self, batch: RowBatch) -> Exchanges:
-        """One batch to be made later, or never: what it teaches is learned."""
+        """One batch to be made later, or never: all that it teaches is learned."""
         rows = self._rows(batch)
         rows.told  # noqa: B018
         rows.waits  # noqa: B018
@@ -427,9 +431,13 @@ class ExchangeTable:
     def made(self, rows: Exchanges) -> pa.RecordBatch:
         """The columns; nothing is left of the batch behind them."""
         columns = [make(rows) for make in self._makers]
-        self.learner.let_go()
-        vars(rows).clear()  # its parts refer to it: without this a batch's bodies wait for Python's collector
+        self.let_go(rows)
         return pa.RecordBatch.from_arrays(columns, schema=self.schema)
+
+    def let_go(self, rows: Exchanges) -> None:
+        """A batch's parts refer to each other: without this its bodies wait for Python's collector."""
+        self.learner.let_go()
+        vars(rows).clear()
 
     def _rows(self, batch: RowBatch) -> Exchanges:
         self.learner.take_names(self._captures)

@@ -5,7 +5,7 @@ In: learners of parts. Out: facts that travel, and one learner of them all. Law:
 seen the whole capture would; where two were told different things, the order of their telling decides as it does there.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
@@ -18,6 +18,7 @@ from kcap.kafka.negotiation import Offer, Software
 from kcap.schema.quirks import API_VERSIONS
 from kcap.table.learned import Learner
 from kcap.table.parts import Parts
+from kcap.weird import WeirdKind
 
 if TYPE_CHECKING:
     from kcap.analyzer import RowBatch
@@ -153,9 +154,9 @@ def merged(parts: Iterable[Facts]) -> Facts:
     return out
 
 
-def learner_of(facts: Facts) -> Learner:
-    """One who knows all that."""
-    learner = Learner()
+def learner_of(facts: Facts, report: Callable[[WeirdKind, str], None] | None = None) -> Learner:
+    """One who knows all that, and tells `report` of what there is too much."""
+    learner = Learner(report)
     learner.topics = TopicNames()
     for uuid, (_, name) in sorted(facts.names.items(), key=lambda entry: entry[1][0]):
         learner.topics.names[uuid] = name

@@ -47,20 +47,34 @@ def record_batches(
     reading: "Pass", columns: Sequence[Column], sieve: "ExchangeSieve | None" = None
 ) -> Iterator[pa.RecordBatch]:
     """The rows of a pass, as they are decided; those of the exchanges that a filter lets pass."""
-    names, learns = names_of(reading, asked=any(column.name == "topic" for column in columns))
-    reading.keep_bodies()
-    schema, positions = arrow_schema("partitions", columns), Positions()
-    listed = any(column.name == LEADER for column in columns)
+    table = PartitionTable(reading, columns, sieve)
     for batch in reading.batches():
-        if learns:
-            learn(batch, names, reading.message)
-        partitions = Partitions(batch, reading.message, names, positions, listed=listed)
-        if len(partitions.pairs):
-            arrays = [partitions.column(column.name) for column in columns]
-            made = pa.RecordBatch.from_arrays(arrays, schema=schema)
-            if sieve is not None:
-                made = made.filter(pa.array(np.isin(partitions.pairs.row, sieve.rows(batch))))
-            yield made
+        yield from table.turn(batch)
+
+
+class PartitionTable:
+    """Turns the batches of a pass, all of them, in order."""
+
+    def __init__(self, reading: "Pass", columns: Sequence[Column], sieve: "ExchangeSieve | None" = None) -> None:
+        self._names, self._learns = names_of(reading, asked=any(column.name == "topic" for column in columns))
+        reading.keep_bodies()
+        self._reading, self._columns, self._sieve = reading, columns, sieve
+        self._schema, self._positions = arrow_schema("partitions", columns), Positions()
+        self._listed = any(column.name == LEADER for column in columns)
+
+    def turn(self, batch: RowBatch) -> Iterator[pa.RecordBatch]:
+        """The rows of a batch, if it has any."""
+        message = self._reading.message
+        if self._learns:
+            learn(batch, self._names, message)
+        partitions = Partitions(batch, message, self._names, self._positions, listed=self._listed)
+        if not len(partitions.pairs):
+            return
+        arrays = [partitions.column(column.name) for column in self._columns]
+        made = pa.RecordBatch.from_arrays(arrays, schema=self._schema)
+        if self._sieve is not None:
+            made = made.filter(pa.array(np.isin(partitions.pairs.row, self._sieve.rows(batch))))
+        yield made
 
 
 class Partitions:

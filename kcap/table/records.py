@@ -58,14 +58,26 @@ def record_batches(
     reading: "Pass", columns: Sequence[Column], sieve: "ExchangeSieve | None" = None
 ) -> Iterator[pa.RecordBatch]:
     """The rows of a pass, as they are decided; those of the exchanges that a filter lets pass."""
-    names, learns = names_of(reading, asked=any(column.name == "topic" for column in columns))
-    reading.keep_bodies()
-    rows = RecordRows(columns)
+    table = RecordTable(reading, columns, sieve)
     for batch in reading.batches():
-        if learns:
-            learn(batch, names, reading.message)
-        only = None if sieve is None else frozenset(sieve.rows(batch).tolist())
-        for row in records_of(batch, names, reading.message, only):
+        yield from table.turn(batch)
+
+
+class RecordTable:
+    """Turns the batches of a pass, all of them, in order."""
+
+    def __init__(self, reading: "Pass", columns: Sequence[Column], sieve: "ExchangeSieve | None" = None) -> None:
+        self._names, self._learns = names_of(reading, asked=any(column.name == "topic" for column in columns))
+        reading.keep_bodies()
+        self._reading, self._sieve, self._rows = reading, sieve, RecordRows(columns)
+
+    def turn(self, batch: RowBatch) -> Iterator[pa.RecordBatch]:
+        """The rows of a batch, if it has any."""
+        message, rows = self._reading.message, self._rows
+        if self._learns:
+            learn(batch, self._names, message)
+        only = None if self._sieve is None else frozenset(self._sieve.rows(batch).tolist())
+        for row in records_of(batch, self._names, message, only):
             rows.add(row)
             if rows.full:
                 yield rows.take()

@@ -11,12 +11,14 @@ import stat
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, BinaryIO, Final
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, cast
 
 import numpy as np
 import pyarrow as pa
 
 from kcap.columns import EXCHANGES, Column
+from kcap.kafka.brokers import Server
 from kcap.limits import HELD_ROWS
 from kcap.table.arrow import Array, coded, nulls, raw, take
 from kcap.table.learned import Learner
@@ -49,41 +51,64 @@ def concerns(columns: Sequence[Column]) -> bool:
     return any(column.name in COMPANIONS for column in columns)
 
 
-def learned_again(batch: pa.RecordBatch, learner: Learner) -> pa.RecordBatch:
-    """A batch as the learner knows it by now."""
+def learned_again(batch: pa.RecordBatch, learner: Learner, judged: "Judged | None" = None) -> pa.RecordBatch:
+    """A batch as the learner knows it by now; `judged` keeps verdicts from batch to batch for one that learns no more."""
+    rows = _Rows(batch, learner, Judged() if judged is None else judged)
     for name, make in MAKERS.items():
         if name in batch.schema.names:
             at = batch.schema.get_field_index(name)
-            batch = batch.set_column(at, batch.schema.field(at), make(batch, learner))
+            batch = batch.set_column(at, batch.schema.field(at), make(rows))
     return batch
 
 
-def _servers(batch: pa.RecordBatch) -> tuple["Int64s", list[tuple[str, int]]]:
-    """Server of each row by number, and those."""
-    hosts, names = coded(batch.column("server_ip"))
-    column: Any = batch.column("server_port")
-    ports: Int64s = column.to_numpy(zero_copy_only=False).astype(np.int64)
-    known, number = np.unique(hosts.astype(np.int64) << 16 | ports, return_inverse=True)
-    return number, [(names[code >> 16], code & 0xFFFF) for code in known.tolist()]
+Judged = dict[tuple[Any, ...], str | None]
+"""Verdict as it was, server, API, version, library and its version -> verdict as it is known to be."""
 
 
-def _of_server(part: int, kind: pa.DataType) -> Callable[[pa.RecordBatch, Learner], Array]:
-    def make(batch: pa.RecordBatch, learner: Learner) -> Array:
-        number, servers = _servers(batch)
-        values = [learner.brokers.identify(server)[part] for server in servers]
+@dataclass(slots=True)
+class _Rows:
+    """Rows that are looked at again, and who knows more of them."""
+
+    batch: pa.RecordBatch
+    learner: Learner
+    judged: Judged
+    _servers: "tuple[Int64s, list[tuple[str, int]]] | None" = None
+
+    @property
+    def servers(self) -> "tuple[Int64s, list[tuple[str, int]]]":
+        """Server of each row by number, and those."""
+        if self._servers is None:
+            hosts, names = coded(self.batch.column("server_ip"))
+            column: Any = self.batch.column("server_port")
+            ports: Int64s = column.to_numpy(zero_copy_only=False).astype(np.int64)
+            number, known = _distinct(hosts.astype(np.int64) << 16 | ports)
+            self._servers = number, [(names[code >> 16], code & 0xFFFF) for code in known]
+        return self._servers
+
+
+def _distinct(codes: "Int64s") -> "tuple[Int64s, list[int]]":
+    """Entries as numbers of the distinct ones, and those."""
+    number, known = coded(pa.array(codes))
+    return number.astype(np.int64), known
+
+
+def _of_server(part: int, kind: pa.DataType) -> Callable[[_Rows], Array]:
+    def make(rows: _Rows) -> Array:
+        number, servers = rows.servers
+        values = [rows.learner.brokers.identify(server)[part] for server in servers]
         return take(pa.array(values, kind), number) if any(v is not None for v in values) else nulls(len(number), kind)
 
     return make
 
 
-def _topics(batch: pa.RecordBatch, learner: Learner) -> Array:
-    topics: Any = batch.column("topics")
+def _topics(rows: _Rows) -> Array:
+    batch, topics = rows.batch, cast(Any, rows.batch.column("topics"))
     if not topics.flatten().null_count:
         same: Array = topics
         return same
     names: list[Any] = topics.to_pylist()
     every: list[Any] = batch.column("topic_ids").to_pylist()
-    known = learner.topics.names
+    known = rows.learner.topics.names
     for row, ids in enumerate(every):
         if names[row] is not None and None in names[row]:
             names[row] = [name if name is not None else known.get(uuid) for name, uuid in zip(names[row], ids)]
@@ -91,36 +116,42 @@ def _topics(batch: pa.RecordBatch, learner: Learner) -> Array:
     return made
 
 
-def _verdicts(batch: pa.RecordBatch, learner: Learner) -> Array:
+def _verdicts(rows: _Rows) -> Array:
     """Rows that are alike are judged once."""
-    server, servers = _servers(batch)
-    parts = [(server, len(servers), servers)]
+    number, servers = rows.servers
+    code: Int64s = number
+    parts: list[list[Any]] = [[*servers]]
     for name in ("version_verdict", "api_key", "api_version", "software_name", "software_version"):
-        column: Any = batch.column(name)
+        column: Any = rows.batch.column(name)
         encoded = column.dictionary_encode("encode")  # null is one of the values
-        number, known = raw(encoded.indices, np.int32), encoded.dictionary.to_pylist()
-        parts.append((number.astype(np.int64), len(known), known))
-    code = np.zeros(batch.num_rows, np.int64)
-    for number, many, _ in parts:
-        code = code * max(many, 1) + number
-    kinds, kind = np.unique(code, return_inverse=True)
-    places = {verdict: at for at, verdict in enumerate(VERDICTS)} | {None: NONE}
+        parts.append(encoded.dictionary.to_pylist())
+        code = code * max(len(parts[-1]), 1) + raw(encoded.indices, np.int32)
+    kind, kinds = _distinct(code)
     found: list[str | None] = []
-    for one in kinds.tolist():
+    for one in kinds:
         values: list[Any] = []
-        for _, many, known in reversed(parts):
-            one, at = divmod(one, max(many, 1))
-            values.insert(0, known[at])
-        whom, text, key, version, name, release = values
-        verdict = places[text]
-        if key is not None and verdict in (OK, UNNEGOTIATED, NONE):
-            software = None if name is None else (name, release)
-            verdict = final_verdict(verdict, learner.offers.get(whom), key, version, learner.used, software)
-        found.append(None if verdict == NONE else VERDICTS[verdict])
+        for known in reversed(parts):
+            one, at = divmod(one, max(len(known), 1))
+            values.append(known[at])
+        asked = tuple(values)
+        if asked not in rows.judged:
+            rows.judged[asked] = _judged(rows.learner, *asked)
+        found.append(rows.judged[asked])
     return take(pa.array(found, pa.string()), kind)
 
 
-MAKERS: Final[dict[str, Callable[[pa.RecordBatch, Learner], Array]]] = {
+def _judged(
+    learner: Learner, release: str, name: str | None, version: int, key: int | None, text: str | None, whom: Server
+) -> str | None:
+    verdict = PLACES[text]
+    if key is not None and verdict in (OK, UNNEGOTIATED, NONE):
+        software = None if name is None else (name, release)
+        verdict = final_verdict(verdict, learner.offers.get(whom), key, version, learner.used, software)
+    return None if verdict == NONE else VERDICTS[verdict]
+
+
+PLACES: Final = {verdict: at for at, verdict in enumerate(VERDICTS)} | {None: NONE}
+MAKERS: Final[dict[str, Callable[[_Rows], Array]]] = {
     "broker_id": _of_server(0, pa.int32()),
     "cluster_id": _of_server(1, pa.string()),
     "topics": _topics,
@@ -174,9 +205,11 @@ def leading(batches: Iterable[pa.RecordBatch], learner: Learner, held: int = HEL
 def chosen(names: Sequence[str], learner: Learner, sieve: "Sieve | None" = None) -> Callable[[pa.RecordBatch], pa.RecordBatch]:
     """Looks at a batch again, lets rows pass that a filter does, and leaves out the columns that nobody asked for."""
 
+    judged = Judged()
+
     def finish(batch: pa.RecordBatch) -> pa.RecordBatch:
         if learner.knows_better():
-            batch = learned_again(batch, learner)
+            batch = learned_again(batch, learner, judged)
         if sieve is not None:
             batch = sieve.passed(batch)
         picked: pa.RecordBatch = batch.select(names)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from kcap.net.columns import SegmentColumns
 from kcap.net.connections import reverse_flow
 from kcap.net.segments import SegmentParser
-from kcap.net.shares import EVERYWHERE, NOWHERE, PickedParser, ShareParser, share_of_flows, share_of_lists
+from kcap.net.shares import EVERYWHERE, NOWHERE, PickedParser, ShareParser, keys_of_flows, keys_of_lists, shares_of
 from tests.capture.handmade import Weirds, batch_of, ethernet, ipv4, ipv6, segments, tcp
 from tests.net.engines import columns as arrays
 from tests.net.test_fragments import WHOLE, fragments4
@@ -18,16 +18,18 @@ FLOWS = st.one_of(st.binary(min_size=12, max_size=12), st.binary(min_size=36, ma
 @given(st.lists(FLOWS, min_size=1, max_size=20), st.integers(1, 100))
 def test_both_directions_are_of_one_share(flows: list[bytes], shares: int) -> None:
     """Law: a flow and its reverse have the same share, of those that there are."""
-    there = share_of_lists(flows, shares)
-    back = share_of_lists([reverse_flow(flow) for flow in flows], shares)
+    there = keys_of_lists(flows)
+    back = keys_of_lists([reverse_flow(flow) for flow in flows])
     assert there.tolist() == back.tolist()
-    assert all(0 <= share < shares for share in there.tolist())
+    assert all(0 <= share < shares for share in shares_of(there, shares).tolist())
 
 
 def test_shares_are_even() -> None:
     """Connections of one client to one broker, which differ in a port, spread over the shares."""
     flows = np.array([[10, 0, 0, 1, 10, 0, 0, 2, port >> 8, port & 255, 35, 132] for port in range(30_000, 40_000)], np.uint8)
-    counts = np.bincount(share_of_flows(flows, 16), minlength=16)
+    keys = keys_of_flows(flows)
+    assert len(np.unique(keys)) == len(flows), "they are told apart"
+    counts = np.bincount(shares_of(keys, 16), minlength=16)
     assert counts.min() > 500
     assert counts.max() < 750
 

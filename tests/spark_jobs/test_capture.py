@@ -10,7 +10,8 @@ import pytest
 import kcap
 from kcap.columns import TABLES
 from kcap.errors import CaptureError, UsageError
-from spark_jobs.capture import open_capture, read_capture
+from kcap.table.schema import choose
+from spark_jobs.capture import OF_EXCHANGES, open_capture, read_capture
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
 ROTATED = ("rotated.pcap2", "rotated.pcap", "rotated.pcap1")
@@ -31,6 +32,19 @@ def test_every_table_has_the_rows_of_one_process(spark: Any, pcaps: Path) -> Non
         assert told(found) == told(wanted), table
 
 
+@pytest.mark.parametrize("only", [None, 'version_verdict == "ok" && request.max_wait_ms >= 0'])
+def test_tables_that_are_read_together(only: str | None, spark: Any, pcaps: Path) -> None:
+    """Law: one reading gives each table as a reading of its own does, with the same filter."""
+    path = str(pcaps / "node-platformatic.pcap")
+    columns = {table: [column.name for column in choose(table, None)] for table in TABLES}
+    tables = open_capture(spark, path, 20_000, 3).tables(columns, only)
+    assert list(tables) == list(TABLES)
+    for table, frame in tables.items():
+        source = kcap.open(path) if only is None or table not in OF_EXCHANGES else kcap.open(path).filter(only)
+        wanted = source.table(table).to_arrow()
+        assert told(frame.toArrow()) == told(wanted), table
+
+
 @pytest.mark.parametrize(("split", "partitions"), [(4096, 64), (65_536, 1)])
 def test_a_rotated_set(split: int, partitions: int, spark: Any, pcaps: Path) -> None:
     paths = [str(pcaps / name) for name in ROTATED]
@@ -38,10 +52,13 @@ def test_a_rotated_set(split: int, partitions: int, spark: Any, pcaps: Path) -> 
     assert told(found.toArrow()) == told(kcap.open(*paths).exchanges().to_arrow())
 
 
-def test_packets_may_travel(spark: Any, pcaps: Path) -> None:
-    path = str(pcaps / "pipelined.pcap")
-    found = read_capture(spark, path, split_bytes=30_000, partitions=2, ship="packets")
-    assert told(found.toArrow()) == told(kcap.open(path).exchanges().to_arrow())
+@pytest.mark.parametrize("ship", ["packets", "edges"])
+def test_what_travels_changes_no_row(ship: str, spark: Any, pcaps: Path) -> None:
+    path = str(pcaps / "cluster-startup.pcap")
+    capture = open_capture(spark, path, 30_000, 2, ship=ship)
+    assert bool(capture.scanned.here) == (ship == "edges")
+    for table in ("exchanges", "connections", "partitions", "weirds"):
+        assert told(capture.table(table).toArrow()) == told(kcap.open(path).table(table).to_arrow()), table
 
 
 def test_a_compressed_file_is_one_range(spark: Any, pcaps: Path, tmp_path: Path) -> None:

@@ -2,14 +2,16 @@
 
 import os
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from kcap.capture.chunks import Chunk, ranks_of, unpack
 from kcap.capture.folding import Folded, Numbers, Planned, fold, plan, recognise, to_read_again
 from kcap.capture.paths import unique_names
 from kcap.capture.ranges import Account, Range
-from kcap.capture.sharing import Dealing, Task
+from kcap.capture.sharing import Dealing, Flows, Task, in_several
 from kcap.capture.source import unwrap
+from kcap.capture.window import Read
 from kcap.model import CaptureFile
 from kcap.portion import Portion, Standing, Whole
 
@@ -19,14 +21,15 @@ class Shared:
 
     def __init__(
         self, paths: Sequence[object], split: int, shares: int, *, carries: bool = False, jit_after: int | None = None,
-        large: bool = False,
+        large: bool = False, edges: bool = False,
     ) -> None:  # fmt: skip
+        """`edges`: connections that lie in one range are read there, the others are dealt out."""
         names = [str(path) for path in paths]
         self.files = [
             CaptureFile(path, name, os.path.getsize(path)) for path, name in zip(names, unique_names(names), strict=True)
         ]
         self.data = [Path(path).read_bytes() for path in names]
-        self.shares, self.carries, self.jit_after, self.large = shares, carries, jit_after, large
+        self.shares, self.carries, self.jit_after, self.large, self.edges = shares, carries, jit_after, large, edges
         self.accounts: dict[int, Account] = {}
         self.chunks: dict[int, list[tuple[int, Chunk]]] = {}
         self.rounds = 0
@@ -42,6 +45,13 @@ class Shared:
                 self.rounds += 1
                 self.deal(again)
         self.folded: Folded = fold(self.plans, self.accounts)
+        self.edges = edges and not self.folded.fragments
+        if self.edges:
+            self.several = in_several([account.flows for account in self.accounts.values()])
+            self.chunks = {
+                unit: list(Dealing(*self.task(self.known(unit), flows=Flows(self.several))).chunks())
+                for unit in self.folded.stands
+            }
 
     def read(self, file: int, offset: int):
         def read(size: int) -> bytes:
@@ -55,16 +65,25 @@ class Shared:
     def read_at(self, file: int, offset: int, size: int) -> bytes:
         return self.data[file][offset : offset + size]
 
-    def deal(self, part: Range) -> None:
+    def task(self, part: Range, *, lists: bool = False, flows: Flows | None = None, here: bool = False) -> tuple[Task, Read]:
+        """How a range is read, and its bytes."""
         file = self.files[part.file]
         packed = "+" in file.format
         read = self.read(part.file, part.start)
         if packed:
             read = unwrap(read, lambda _detail, _position: None)[1]
-        task = Task(part, file, None if packed else file.size, self.shares, self.carries or packed, self.jit_after)
-        dealing = Dealing(task, read)
+        shares, carries = (1, True) if here else (self.shares, self.carries or packed)
+        return Task(part, file, None if packed else file.size, shares, carries, self.jit_after, lists, flows), read
+
+    def deal(self, part: Range) -> None:
+        dealing = Dealing(*self.task(part, lists=self.edges))
         self.chunks[part.unit] = list(dealing.chunks())
         self.accounts[part.unit] = dealing.account
+
+    def known(self, unit: int) -> Range:
+        """A range as it was proven."""
+        account = self.accounts[unit]
+        return replace(account.part, start=account.start or 0, context=account.before, known=True)
 
     def standing(self, share: int) -> list[Standing]:
         """The chunks of a share in their order, packed and unpacked as on the way between machines."""
@@ -87,3 +106,7 @@ class Shared:
         whole = Whole(self.files, self.shares, self.folded.last_ns, self.large, layouts)
         for share in range(self.shares):
             yield Portion(whole, share, self.standing(share), self.read_at)
+        for unit, stand in self.folded.stands.items() if self.edges else ():
+            dealing = Dealing(*self.task(self.known(unit), flows=Flows(self.several, named=False), here=True))
+            own: list[Standing] = [(chunk, stand) for _, chunk in dealing.chunks()]
+            yield Portion(replace(whole, shares=1), -2, own, self.read_at)
