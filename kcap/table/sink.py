@@ -6,13 +6,17 @@ end. Raises `OutputError` in one line for what cannot be written; a reader that 
 
 import os
 import shutil
+import signal
 import stat
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import BinaryIO, Protocol
+from typing import BinaryIO, Final, Protocol, TypeVar
 
 from kcap.errors import OutputError
+
+Made = TypeVar("Made")
+ENDING: Final = (signal.SIGINT, signal.SIGTERM)
 
 
 class Sink(Protocol):
@@ -84,17 +88,11 @@ def new_file(path: str) -> Iterator[BinaryIO]:
             yield file
         return
     target = os.path.realpath(path)  # a link keeps pointing at what it names
-    with output_errors(path):
-        number, temporary = tempfile.mkstemp(".part", f".{os.path.basename(target)[:200]}.", os.path.dirname(target))
-    try:
-        with output_errors(path):
-            with os.fdopen(number, "wb") as file:
-                yield file
-            os.chmod(temporary, _mode(target))
-            os.replace(temporary, target)
-    except BaseException:
-        os.unlink(temporary)
-        raise
+    with beside(target, tempfile.mkstemp, lambda made: os.unlink(made[1]), path) as (number, temporary):
+        with os.fdopen(number, "wb") as file:
+            yield file
+        os.chmod(temporary, _mode(target))
+        os.replace(temporary, target)
 
 
 @contextmanager
@@ -104,18 +102,37 @@ def new_folder(path: str) -> Iterator[str]:
     target = os.path.realpath(path)
     if os.path.isdir(target) and os.listdir(target):
         raise OutputError(f"{path}: there is something in it already")
-    with output_errors(path):
-        temporary = tempfile.mkdtemp(".part", f".{os.path.basename(target)[:200]}.", os.path.dirname(target))
-    try:
-        with output_errors(path):
-            yield temporary
-            mask = os.umask(0o077)
-            os.umask(mask)
-            os.chmod(temporary, 0o777 & ~mask)
-            os.replace(temporary, target)
-    except BaseException:
-        shutil.rmtree(temporary, ignore_errors=True)
-        raise
+    with beside(target, tempfile.mkdtemp, remove, path) as temporary:
+        yield temporary
+        mask = os.umask(0o077)
+        os.umask(mask)
+        os.chmod(temporary, 0o777 & ~mask)
+        os.replace(temporary, target)
+
+
+@contextmanager
+def beside(target: str, make: Callable[[str, str, str], Made], undo: Callable[[Made], None], name: str) -> Iterator[Made]:
+    """A file or folder beside its place, undone where the block fails; an interrupt that comes while it is made waits until it
+    can be undone. Raises OutputError that says `name`.
+    """
+    with output_errors(name):
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
+        try:
+            made = make(".part", f".{os.path.basename(target)[:200]}.", os.path.dirname(target))
+        except BaseException:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+            raise
+        try:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+            yield made
+        except BaseException:
+            undo(made)
+            raise
+
+
+def remove(folder: str) -> None:
+    """A folder with all that is in it."""
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def _mode(path: str) -> int:

@@ -2,13 +2,17 @@
 
 import io
 import os
+import signal
 import stat
+import tempfile
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
 
 from kcap.errors import OutputError
-from kcap.table.sink import Counted, new_file, output_errors
+from kcap.table.sink import Counted, new_file, new_folder, output_errors
 
 
 def test_a_file_appears_when_it_is_whole(tmp_path: Path) -> None:
@@ -35,6 +39,25 @@ def test_nothing_is_left_of_a_file_that_was_not_finished(tmp_path: Path, error: 
         write()
     assert path.read_bytes() == b"old"
     assert os.listdir(tmp_path) == ["rows.csv"]
+
+
+@pytest.mark.parametrize(("make", "opened"), [("mkstemp", new_file), ("mkdtemp", new_folder)])
+def test_an_interrupt_at_the_worst_moment_leaves_nothing(
+    make: str, opened: Callable[[str], AbstractContextManager[object]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Law: it comes when the file is there and nobody knows its name yet."""
+    inner = getattr(tempfile, make)
+
+    def interrupted(*arguments: str) -> object:
+        made = inner(*arguments)
+        signal.raise_signal(signal.SIGINT)
+        return made
+
+    monkeypatch.setattr(tempfile, make, interrupted)
+    with pytest.raises(KeyboardInterrupt), opened(str(tmp_path / "out")):
+        pytest.fail("it was interrupted")
+    assert os.listdir(tmp_path) == []
+    assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, ())
 
 
 def test_permissions_are_those_of_any_new_file_or_of_the_old_one(tmp_path: Path) -> None:
