@@ -1,14 +1,17 @@
 """How fast the terminal UI is on a large capture, and how much memory it takes.
 
-    python benchmarks/tui.py CAPTURE [--rows 5000000]
+    python benchmarks/tui.py CAPTURE [--rows 5000000] [--source SMALLER]
 
 First rows: from the start of the reading process to rows that can be painted. Then a list of so many rows, made by repeating
-those of CAPTURE in a spill of their own: filter, sort, the page that a key needs, while another process reads. CPU times are of
-this process; memory is anonymous (RssAnon of /proc/self/status), mapped pages of the spill apart.
+those of CAPTURE in a spill of their own: filter, sort, the page that a key needs, while another process reads. Then each view
+over so many rows: its first answer, its slowest section behind that, memory that it adds, what a key needs, and the longest
+that keys had to wait while it was worked out in its thread. CPU times are of this process; memory is anonymous (RssAnon of
+/proc/self/status), mapped pages of the spill apart.
 """
 
 import argparse
 import asyncio
+import gc
 import os
 import statistics
 import sys
@@ -32,8 +35,11 @@ from kcap.tui.child import Order  # noqa: E402
 from kcap.tui.rows import Rows  # noqa: E402
 from kcap.tui.spill import Pages, Spill  # noqa: E402
 from kcap.tui.view import View  # noqa: E402
+from kcap.tui.views import VIEWS, load  # noqa: E402
 
 FILTERS = ("api == Fetch && latency > 5ms", "error != NONE", 'client_id contains "a" && topic matches "o"', "tcp.port == 9092")
+STEP = 0.02
+"""Seconds between two looks at a view that works."""
 SORTS = ("latency", "time", "client", "request_bytes", "about")
 
 
@@ -113,6 +119,55 @@ async def keys(book: Book) -> list[float]:
     return taken
 
 
+class Watch:
+    """Measures while a view works: wall and CPU seconds, and the longest that the screen did not listen."""
+
+    def __init__(self) -> None:
+        self.wall, self.cpu, self.deaf = time.perf_counter(), time.process_time(), 0.0
+
+    async def until(self, ready: Callable[[], bool]) -> tuple[float, float]:
+        """Wall and CPU seconds until then."""
+        while True:
+            began = time.perf_counter()
+            await asyncio.sleep(STEP)
+            self.deaf = max(self.deaf, time.perf_counter() - began - STEP)
+            if ready():
+                return time.perf_counter() - self.wall, time.process_time() - self.cpu
+
+
+async def views(book: Book) -> None:
+    """Opens each view over the rows of a book that is read, and prints what that took."""
+    app = KcapApp(book)
+    async with app.run_test(size=(160, 50)) as pilot:
+        while app.view.due or app.browser._arranging or not len(app.view):
+            await pilot.pause(0.05)
+        for name in VIEWS:
+            gc.collect()
+            before, watch = anonymous_mb(), Watch()
+            screen = load(name)()
+            await app.push_screen(screen)
+            wall, cpu = await watch.until(lambda screen=screen: not screen.pace.busy and bool(screen.told.sheets))
+            slowest = 0.0
+            for at in range(1, len(screen.told.sheets)):
+                began = time.perf_counter()
+                screen.action_section(at)
+                await watch.until(lambda screen=screen: not screen.pace.busy)
+                slowest = max(slowest, time.perf_counter() - began)
+            added, taken = anonymous_mb() - before, []
+            for number in range(30):
+                began = time.perf_counter()
+                screen.table.action_move(1 if number % 3 else 7)
+                for line in range(screen.table.size.height):
+                    screen.table.render_line(line)
+                taken.append(1000 * (time.perf_counter() - began))
+                await pilot.pause(0.01)
+            app.pop_screen()
+            await pilot.pause(0.1)
+            print(f"{name:<20} {wall:6.2f} s  {cpu:6.2f} s CPU, sections {slowest:5.2f} s, {max(added, 0):4.0f} MB, key "
+                  f"{statistics.median(taken):4.1f} ms median {max(taken):5.1f} worst, deaf {1000 * watch.deaf:4.0f} ms"
+                  f"{'  ' + screen.failure if screen.failure else ''}")  # fmt: skip
+
+
 def main() -> None:
     """Measures, and prints."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -146,6 +201,8 @@ def main() -> None:
               f" ({'reading goes on' if not book.heard.over else 'reading was over'})")  # fmt: skip
         print(f"                     {anonymous_mb():.0f} MB anonymous")
         book.close()
+        source._rows = rows
+        asyncio.run(views(source))
 
 
 if __name__ == "__main__":

@@ -19,8 +19,8 @@ from kcap.errors import UsageError
 
 FILE: Final = "config.toml"
 VARIABLE: Final = "KCAP_CONFIG"
-OTHERS: Final = frozenset({"tui"})
-"""Tables of the file that are no command's."""
+ELSEWHERE: Final = {"tui": "tui.toml"}
+"""What people look for in this file -> the file beside it that has it."""
 
 
 def config_file() -> Path:
@@ -56,7 +56,12 @@ def defaults(command: click.Command, name: str, file: Mapping[str, Any], command
     Raises UsageError for a command or an option that there is not.
     """
     for table in file:
-        if table not in commands and table not in OTHERS:
+        if table in ELSEWHERE:
+            from kcap.tui.folder import config_folder
+
+            there = config_folder() / ELSEWHERE[table]
+            raise UsageError(f"{config_file()}: [{table}] is no command; the terminal UI keeps its settings in {there}")
+        if table not in commands:
             raise UsageError(f"{config_file()}: [{table}] is no command{_nearest(table, list(commands))}")
     options = long_names(command)
     found: dict[str, Any] = {}

@@ -48,9 +48,10 @@ def run(
     from kcap.cli.progress import Progress
     from kcap.cli.report_text import style_of
     from kcap.errors import UsageError
+    from kcap.reports.callers import whos
     from kcap.reports.readiness import release_of
     from kcap.reports.talks import gather
-    from kcap.reports.versions import fails, report, whos
+    from kcap.reports.versions import fails, report
     from kcap.reports.versions_pages import html, markdown
     from kcap.session import Capture
 

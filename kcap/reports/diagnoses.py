@@ -10,11 +10,14 @@ Facts: KIP-35, KIP-511 (error 35 with a version 0 body), KIP-896.
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from kcap.kafka.brokers import Server
 from kcap.kafka.negotiation import SOFTWARE_SINCE
 from kcap.reports import listeners
 from kcap.reports.fingerprints import Who
+from kcap.reports.folding import Folded, Said, Tale
 from kcap.reports.shape import uid
-from kcap.reports.talks import Talk, Talks, Use
+from kcap.reports.talk import Talk, Use
+from kcap.reports.talks import Talks
 from kcap.reports.troubles import (
     ENDS,
     ERROR,
@@ -28,6 +31,8 @@ from kcap.reports.troubles import (
     answered,
     call,
     library,
+    named,
+    once,
     place,
     subject,
     whole_line,
@@ -89,40 +94,44 @@ def questions(case: Case) -> None:
             ))  # fmt: skip
 
 
-def first_of(talk: Talk) -> str:
-    """Its first exchange."""
-    return uid(talk.uid, talk.opening[0].exchange if talk.opening else 1)
+def worked(talk: Talk) -> bool:
+    """Whether a connection did more than ask, and was answered."""
+    return answered(talk) and any(key != API_VERSIONS for _, key, _ in talk.uses)
 
 
 def silence(case: Case) -> None:
     """Clients that do not ask, or do not say who they are."""
-    by: dict[ClientKey, list[tuple[Talk, str]]] = {}
-    for talk, client, name in case.talks():
-        by.setdefault((talk.identity.client_ip, client), []).append((talk, name))
+    by: dict[ClientKey, list[Folded]] = {}
+    for folded, client, _ in case.clients:
+        by.setdefault((folded.identity.client_ip, client), []).append(folded)
+    is_whole, works = once(whole_line), once(worked)
+    asked = once(lambda talk: [ask.step.version for ask in talk.asks])
+    first = once(lambda talk: talk.opening[0].exchange if talk.opening else 1)
+    question = once(lambda talk: talk.asks[0].step.exchange)
     for (ip, client), some in by.items():
-        if any(not whole_line(talk) for talk, _ in some):
+        if not all(map(is_whole, some)):
             continue
-        asks = [ask for talk, _ in some for ask in talk.asks]
-        spoke = [pair for pair in some if answered(pair[0]) and any(key != API_VERSIONS for _, key, _ in pair[0].uses)]
+        spoke, versions = [folded for folded in some if works(folded)], {one for folded in some for one in asked(folded)}
         if not spoke:
             continue
         who: Row = {"client_ip": ip, "client_id": client}
-        if not asks:
-            for talk, name in spoke:
-                case.add((ip, client), talk.uid, first_of(talk),
-                         Trouble(
+        known = case.known.get((ip, client))
+        name = named(ip, client, known)
+        if not versions:
+            for folded in spoke:
+                case.add((ip, client), folded.uid, uid(folded.uid, first(folded)), Trouble(
                     "no_apiversions", WARNING,
                     f"{name} never asks which versions the broker has: its versions are fixed, on {{n}}",
                     "It breaks on the first release that drops one of them; let it negotiate (api.version.request, no "
                     "api_version, "
                     "a newer library) before the brokers are upgraded.", who,
                 ))  # fmt: skip
-        elif all(ask.step.version < SOFTWARE_SINCE for ask in asks) and not any(ask.step.version < 0 for ask in asks):
-            for talk, name in spoke:
-                if talk.asks:
-                    version = max(ask.step.version for ask in asks)
-                    kind = library(case.known.get((ip, client)), (ip, client))
-                    case.add((version, *kind), talk.uid, uid(talk.uid, talk.asks[0].step.exchange), Trouble(
+        elif max(versions) < SOFTWARE_SINCE and min(versions) >= 0:
+            version = max(versions)
+            kind = library(known, (ip, client))
+            for folded in spoke:
+                if asked(folded):
+                    case.add((version, *kind), folded.uid, uid(folded.uid, question(folded)), Trouble(
                         "nameless", NOTE,
                         f"{name}{{others}} asks with ApiVersions v{version} at most, which does not carry its name and "
                         "version, on {n}",
@@ -134,11 +143,22 @@ def silence(case: Case) -> None:
 def outside(case: Case) -> None:
     """Versions outside of what the broker offered, and what became of the connection."""
     highest: dict[tuple[str, str | None, int], int] = {}
-    for talk, _, _ in case.talks():
-        for one, key, version in talk.uses:
-            at = talk.identity.client_ip, one, key
-            highest[at] = max(highest.get(at, -1), version)
-    for talk, _, name in case.talks():
+    for folded, _, _ in case.clients:
+        for said in folded.tale.uses:
+            at = folded.identity.client_ip, folded.clients[said.client], said.key
+            highest[at] = max(highest.get(at, -1), said.version)
+    seen: dict[tuple[Tale, Server], tuple[bool, list[Said]]] = {}
+
+    def worth(folded: Folded) -> bool:
+        """Whether a version is wrong, or lower than it might be and the client's highest."""
+        where = folded.tale, folded.server
+        if where not in seen:
+            seen[where] = doubtful(case, folded)
+        wrong, low = seen[where]
+        ip, ids = folded.identity.client_ip, folded.clients
+        return wrong or any(highest[ip, ids[one.client], one.key] == one.version for one in low)
+
+    for talk, _, name in case.worth(worth):
         for (one, key, version), use in talk.uses.items():
             if key == API_VERSIONS:
                 continue
@@ -188,6 +208,20 @@ def outside(case: Case) -> None:
                 ))  # fmt: skip
 
 
+def doubtful(case: Case, folded: Folded) -> tuple[bool, list[Said]]:
+    """Whether a tale has a version that is not what its server takes; and those below the highest there is."""
+    tale, offer, low, wrong = folded.tale, case.whole.offer_for(folded), [], False
+    for said in tale.uses:
+        if said.key == API_VERSIONS:
+            continue
+        found = {case.whole.verdict(kind, offer, said.key, said.version, tale.software) for kind in said.kinds}
+        gone = said.key == PRODUCE and said.version < GONE_PRODUCE and said.died
+        wrong = wrong or gone or bool(found & {"above_broker_max", "below_broker_min"})
+        if "not_highest" in found and tale.asks:
+            low.append(said)
+    return wrong, low
+
+
 def is_pinned(talk: Talk, client: str | None, key: int, version: int, highest: dict[tuple[str, str | None, int], int]) -> bool:
     """Whether a client uses no higher version of this API anywhere, and has no reason of its own for that."""
     return version != CHOSEN.get(key) and highest[talk.identity.client_ip, client, key] == version
@@ -233,7 +267,7 @@ def compression(case: Case) -> None:
 # -- frames and brokers ---------------------------------------------------------------------------------------------------
 def headers(case: Case) -> None:
     """Requests that do not read as what their headers say, and cost the connection."""
-    for talk, client, name in case.talks():
+    for talk, client, name in case.worth(lambda folded: folded.uid in case.whole.malformed):
         what = case.whole.malformed.get(talk.uid)
         died = [(key, version, use) for (_, key, version), use in talk.uses.items() if use.died]
         if what is None or not died or not whole_line(talk):

@@ -10,8 +10,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from kcap.reports.folding import Folded
 from kcap.reports.libraries import BROKER_IDS, FAMILIES, INTERNAL, NAMES_OF_IDS, PROFILES, RDKAFKA, Profile
-from kcap.reports.talks import Talk, Talks
+from kcap.reports.talk import Talk
+from kcap.reports.talks import Talks
 from kcap.schema.quirks import API_VERSIONS, BROKERS_ONLY
 from kcap.schema.registry import api_name
 from kcap.schema.releases import releases, taken
@@ -44,15 +46,22 @@ def family_of(name: str, version: str = "") -> str:
     return FAMILIES.get(name, name)
 
 
-def who(talks: Sequence[Talk], client_id: str | None, whole: Talks) -> Who:
+def hint_of(client_id: str | None) -> tuple[bool, str | None]:
+    """Whether a broker gives itself this id, and the library that does."""
+    hint = next((family for start, family in NAMES_OF_IDS if (client_id or "").startswith(start)), None)
+    return re.fullmatch(BROKER_IDS, client_id or "") is not None, hint
+
+
+def who(kept: Sequence[Talk | Folded], client_id: str | None, whole: Talks) -> Who:
     """The library of a client, by all of its connections."""
+    talks = [talk.open() for talk in kept]
     said = Counter(talk.software for talk in talks if talk.software is not None)
     # a request that costs the connection is no proof: anybody can send one
     served = {
         (key, v) for talk in talks for (one, key, v), use in talk.uses.items() if one == client_id and use.count > use.died
     }
     inner = sorted({key for key, version in served if key in INTERNAL or version >= BROKERS_ONLY.get(key, 1 << 15)})
-    is_broker = bool(inner) or re.fullmatch(BROKER_IDS, client_id or "") is not None
+    is_broker = bool(inner) or hint_of(client_id)[0]
     if said:
         (name, version), _ = said.most_common(1)[0]
         others = ", ".join(sorted({f"{n} {v}" for n, v in said} - {f"{name} {version}"}))
@@ -133,7 +142,7 @@ def guessed(talks: Sequence[Talk], client_id: str | None, whole: Talks) -> Who:
     """The library that fits."""
     found = used(talks, client_id, whole)
     asks, begun = asks_of(talks)
-    hint = next((family for start, family in NAMES_OF_IDS if (client_id or "").startswith(start)), None)
+    _, hint = hint_of(client_id)
     nothing = Who(None, None, None, False, "")
     if not begun:
         return replace(nothing, why="its connections had begun before the capture")

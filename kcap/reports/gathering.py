@@ -8,7 +8,8 @@ from collections.abc import Iterable
 
 from kcap.kafka.brokers import Server
 from kcap.kafka.negotiation import Offer
-from kcap.reports.talks import Talk, Talks, began
+from kcap.reports.folding import Folded
+from kcap.reports.talks import Talks, began
 from kcap.table.learned import Learner
 
 NEVER_NS = 1 << 62
@@ -23,22 +24,22 @@ def parted(talks: Talks) -> Talks:
 def together(parts: Iterable[Talks], learner: Learner) -> Talks:
     """Those of all parts."""
     out = Talks(learner)
-    found: list[Talk] = []
+    found: list[Folded] = []
     offered: list[tuple[int, str, Server, Offer]] = []
     features: dict[Server, list[tuple[int, dict[str, object]]]] = {}
     for part in parts:
-        found += part.talks.values()
+        found += part.talks.folded()
         out.others += part.others
         out.malformed |= part.malformed
         out.orphans += part.orphans
         for server, offers in part.offers.items():
             for offer, example in offers.values():
                 offered.append((told_ns(part, example), example, server, offer))
+        latest = latest_ns(part)
         for server, told in part.features.items():
-            features.setdefault(server, []).append((latest_ns(part, server), told))
+            features.setdefault(server, []).append((latest.get(server, 0), told))
     out.others.sort(key=began)
-    for talk in sorted(found, key=first_ns):
-        out.talks[talk.uid] = talk
+    out.talks.keep(sorted(found, key=first_ns))
     same: dict[frozenset[tuple[int, tuple[int, int]]], Offer] = {}
     for _, example, server, offer in sorted(offered, key=lambda one: one[:3]):
         one = same.setdefault(frozenset(offer.ranges.items()), offer)
@@ -48,10 +49,10 @@ def together(parts: Iterable[Talks], learner: Learner) -> Talks:
     return out
 
 
-def first_ns(talk: Talk) -> tuple[int, str]:
+def first_ns(folded: Folded) -> tuple[int, str]:
     """When a connection's first exchange was decided."""
-    times = [max(step.asked_ns or 0, step.told_ns or 0) for step in talk.opening]
-    return (min(times) if times else NEVER_NS), talk.uid
+    times = [max(step.asked_ns or 0, step.told_ns or 0) for step in folded.open().opening]
+    return (min(times) if times else NEVER_NS), folded.uid
 
 
 def told_ns(part: Talks, example: str) -> int:
@@ -61,7 +62,11 @@ def told_ns(part: Talks, example: str) -> int:
     return next((time for time in times if time is not None), NEVER_NS)
 
 
-def latest_ns(part: Talks, server: Server) -> int:
-    """When a server last told its versions."""
-    times = [ask.step.told_ns for talk in part.talks.values() if talk.server == server for ask in talk.asks]
-    return max((time for time in times if time is not None), default=0)
+def latest_ns(part: Talks) -> dict[Server, int]:
+    """When each server that told of features last told its versions."""
+    out: dict[Server, int] = {}
+    for folded in part.talks.folded() if part.features else ():
+        if folded.tale.asks and folded.server in part.features:
+            times = [ask.step.told_ns or 0 for ask in folded.open().asks]
+            out[folded.server] = max(out.get(folded.server, 0), *times)
+    return out

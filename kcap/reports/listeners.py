@@ -10,10 +10,10 @@ from collections.abc import Callable
 from typing import Final
 
 from kcap.kafka.brokers import LOCAL, Server
+from kcap.reports.folding import ALERT_BYTES
 from kcap.reports.shape import uid
 from kcap.reports.talks import AUTHENTICATE, HANDSHAKE
 from kcap.reports.troubles import (
-    ALERT_BYTES,
     ENDS,
     ERROR,
     WARNING,
@@ -141,7 +141,7 @@ def logins(case: Case) -> None:
 def unreachable(case: Case) -> None:
     """Addresses that were tried and never answered."""
     tried: dict[Server, list[Row]] = {}
-    reached = {talk.server for talk in case.whole.talks.values()}
+    reached = {folded.server for folded in case.every}
     for line in case.whole.others:
         server = server_of(line)
         if line["began"] != "syn" or (line["client_captured"] or 0) or (line["server_captured"] or 0):

@@ -89,6 +89,10 @@ def table_of(path: str) -> tuple[str, list[str]]:
     return told or ("partitions" if "partition" in schema.names else "exchanges"), schema.names
 
 
+class Interrupted(Exception):  # noqa: N818 - no error: it is what was asked for
+    """Nobody waits for the answer."""
+
+
 class Engine:
     """A DuckDB of its own, with a folder for what does not fit in memory."""
 
@@ -96,6 +100,7 @@ class Engine:
         import ibis
 
         self._folder = folder
+        self._stopped = False
         self._connection: Any = ibis.duckdb.connect(temp_directory=os.path.join(folder, "spill"))
         self._connection.raw_sql("SET preserve_insertion_order = false; SET enable_progress_bar = false")
 
@@ -113,9 +118,16 @@ class Engine:
             return self._connection.table(name)
 
     def rows(self, expression: Any) -> list[dict[str, Any]]:
-        """The rows of an expression."""
+        """The rows of an expression. Raises Interrupted once nobody waits for them."""
+        if self._stopped:
+            raise Interrupted
         found: list[dict[str, Any]] = self._connection.to_pyarrow(expression).to_pylist()
         return found
+
+    def interrupt(self) -> None:
+        """Ends what another thread asks for, now and from here on: there it raises."""
+        self._stopped = True
+        self._connection.con.interrupt()
 
     def close(self) -> None:
         """Ends it."""

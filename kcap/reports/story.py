@@ -10,7 +10,8 @@ from kcap.errors import UsageError
 from kcap.reports.fingerprints import Who
 from kcap.reports.readiness import range_in
 from kcap.reports.shape import uid
-from kcap.reports.talks import Ask, Talk, Talks
+from kcap.reports.talk import Ask, Talk
+from kcap.reports.talks import Talks
 from kcap.reports.troubles import call, place, server_of
 from kcap.schema.errors import ERRORS
 from kcap.schema.quirks import API_VERSIONS, UNSUPPORTED_VERSION

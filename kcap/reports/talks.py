@@ -5,7 +5,7 @@ rows of `exchanges`; memory grows with connections and the versions they use, no
 """
 
 from collections import Counter
-from dataclasses import dataclass, field
+from collections.abc import Container
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -14,6 +14,8 @@ from kcap import limits
 from kcap.kafka.brokers import Server
 from kcap.kafka.frames import NO_BODY
 from kcap.kafka.negotiation import Offer, Software, offer_of
+from kcap.reports.folding import Folded, Shelf
+from kcap.reports.talk import LINE, Answer, Ask, Step, Talk, Use
 from kcap.schema.quirks import API_VERSIONS, UNSUPPORTED_VERSION, response_version
 from kcap.schema.registry import REQUEST, RESPONSE
 from kcap.table.exchanges import Exchanges, Names
@@ -24,7 +26,7 @@ from kcap.table.verdicts import NONE, OK, UNNEGOTIATED, VERDICTS, final_verdict
 from kcap.weird import WeirdKind
 
 if TYPE_CHECKING:
-    from kcap.analyzer import ClosedConnection, Identity
+    from kcap.analyzer import ClosedConnection
     from kcap.filter.nodes import Filter
     from kcap.kafka.bodies import BodyBatch
     from kcap.table.frame import Pass
@@ -38,108 +40,12 @@ TOKEN: Final = -1
 """Stands for the key of a raw SASL token."""
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
-    """One of a connection's first requests."""
-
-    exchange: int
-    key: int
-    version: int
-    outcome: str
-    reason: str | None
-    error: int | None
-    asked_ns: int | None
-    told_ns: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """An ApiVersions answer as it reads."""
-
-    error: int | None
-    form: int
-    """Version of the body; 0 for an answer to a version that the broker does not know (KIP-511)."""
-    apis: int
-    features: dict[str, Any] = field(default_factory=dict)
-    offer: Offer | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Ask:
-    """An ApiVersions question of a connection."""
-
-    step: Step
-    answer: Answer | None
-    """None where there is none, or it was not captured."""
-
-
-@dataclass(slots=True)
-class Use:
-    """One version of one API as one connection used it under one client id."""
-
-    count: int = 0
-    first_ns: int = 1 << 62
-    last_ns: int = 0
-    example: int = 1 << 62
-    """The first exchange."""
-    refused: int = 0
-    """Answered with UNSUPPORTED_VERSION."""
-    died: int = 0
-    """Unanswered when the connection was closed."""
-    died_example: int | None = None
-    codecs: int = 0
-    """Bit mask, as batches have it."""
-    verdicts: Counter[int] = field(default_factory=Counter)
-
-
-@dataclass(slots=True)
-class Talk:
-    """One connection that spoke Kafka."""
-
-    identity: "Identity"
-    software: Software | None = None
-    offer: Offer | None = None
-    """What it was told."""
-    midstream: bool = False
-    opening: list[Step] = field(default_factory=list)
-    asks: list[Ask] = field(default_factory=list)
-    asked: int = 0
-    uses: dict[tuple[str | None, int, int], Use] = field(default_factory=dict)
-    """(client id, key, version) -> use."""
-    errors: Counter[tuple[int, int]] = field(default_factory=Counter)
-    """(key, error code) of SASL's two requests."""
-    error_example: dict[tuple[int, int], int] = field(default_factory=dict)
-    mechanism: str | None = None
-    mechanisms: tuple[str, ...] = ()
-    """What the broker said it has, where it refused the one that was asked for."""
-    line: dict[str, Any] = field(default_factory=dict)
-    """Its row of `connections`, as far as `LINE` names it."""
-
-    @property
-    def uid(self) -> str:
-        """The connection."""
-        return self.identity.uid
-
-    @property
-    def server(self) -> Server:
-        """The broker's address."""
-        return self.identity.server_ip, self.identity.server_port
-
-
-LINE: Final = (
-    "connection", "client_ip", "client_port", "server_ip", "server_port", "phase", "detail", "began", "ended", "packets",
-    "client_packets", "server_packets", "client_captured", "server_captured", "server_framed", "client_missing",
-    "server_missing", "exchanges", "first_ns", "last_ns",
-)  # fmt: skip
-"""Columns of `connections` that are kept."""
-
-
 class Talks:
     """Everything that the report is made of."""
 
     def __init__(self, learner: Learner) -> None:
         self.learner = learner
-        self.talks: dict[str, Talk] = {}
+        self.talks = Shelf()
         self.others: list[dict[str, Any]] = []
         """Connections without an exchange."""
         self.offers: dict[Server, dict[int, tuple[Offer, str]]] = {}
@@ -173,13 +79,6 @@ class Talks:
         ended: Bools = np.array([text in ("fin", "rst") for text in known] or [False], np.bool_)[numbers]
         return ended & rows.is_outcome("unanswered")
 
-    def talk(self, identity: "Identity") -> Talk:
-        """The entry of a connection."""
-        found = self.talks.get(identity.uid)
-        if found is None:
-            found = self.talks[identity.uid] = Talk(identity)
-        return found
-
     def _count(self, rows: Exchanges, here: "Bools", died: "Bools", codes: Vector) -> None:
         at = np.flatnonzero(here)
         told, (found, number) = rows.told, rows.learner.judge.judged(rows)
@@ -208,7 +107,7 @@ class Talks:
             np.minimum.reduceat(exchanges, starts), np.bitwise_or.reduceat(masks, starts), at[order][starts],
         )  # fmt: skip
         for count, low, high, example, mask, place in zip(*(column.tolist() for column in columns)):
-            talk = self.talk(rows.batch.identities[int(rows.number("identity").values[place])])
+            talk = self.talks.growing(rows.batch.identities[int(rows.number("identity").values[place])])
             known = told.known[int(told.state[place])]
             talk.software = known.software or talk.software
             talk.offer = known.offer or talk.offer
@@ -241,7 +140,7 @@ class Talks:
         there = codes.mask()
         slots = [rows.number(f"{side}_slot").filled(NO_BODY) for side in ("request", "response")]
         for place in places.tolist():
-            talk = self.talk(rows.batch.identities[int(rows.number("identity").values[place])])
+            talk = self.talks.growing(rows.batch.identities[int(rows.number("identity").values[place])])
             key = int(keys[place]) if named[place] else TOKEN
             step = Step(
                 int(exchange.values[place]), key, int(rows.number("api_version").values[place]) if named[place] else 0,
@@ -303,44 +202,61 @@ class Talks:
         """Takes a connection that is over."""
         line = {name: closed.values.get(name) for name in LINE}
         line["phase"], line["detail"] = closed.phase, closed.detail
+        if not self._closed(line):
+            self.others.append(line)
+
+    def _closed(self, line: dict[str, Any]) -> bool:
+        """Gives a connection its line; whether there is one with an exchange."""
         talk = self.talks.get(str(line["connection"]))
         if talk is None:
-            self.others.append(line)
-            return
-        talk.line = line
-        talk.midstream = line["began"] != "syn"
+            return False
+        talk.line, talk.midstream = line, line["began"] != "syn"
+        self.talks[talk.uid] = talk
+        self.talks.fold(talk.uid)
+        return True
 
     def finish(self, reading: "Pass") -> None:
         """The capture is over."""
         for closed in reading.connections:
             self.close(closed)
         reading.connections = []
-        for line in self.others:  # its rows may be decided a batch after its end
-            talk = self.talks.get(str(line["connection"]))
-            if talk is not None:
-                talk.line, talk.midstream = line, line["began"] != "syn"
-        self.others = sorted((line for line in self.others if line["connection"] not in self.talks), key=began)
+        # its rows may be decided a batch after its end
+        self.others = sorted((line for line in self.others if not self._closed(line)), key=began)
         for weird, _ in reading.weirds:
             if weird.kind == WeirdKind.UNDECODED and weird.connection and weird.detail.startswith("request "):
                 self.malformed.setdefault(weird.connection, weird.detail)
-        for talk in self.talks.values():
-            talk.opening.sort(key=lambda step: step.exchange)
-            talk.asks.sort(key=lambda ask: ask.step.exchange)
+        self.talks.folded()
+
+    def only(self, uids: Container[str | None]) -> "Talks":
+        """Of these connections alone; what was learned of servers stays."""
+        made = Talks(self.learner)
+        made.talks, made.offers, made.features = self.talks.only(uids), self.offers, self.features
+        made.malformed = {uid: what for uid, what in self.malformed.items() if uid in uids}
+        return made
 
     def offer(self, talk: Talk) -> Offer | None:
         """What holds for a connection: what it was told, or else what its server told another."""
         return talk.offer or self.learner.offers.get(talk.server)
+
+    def offer_for(self, folded: Folded) -> Offer | None:
+        """The same of a folded one."""
+        return folded.tale.offer or self.learner.offers.get(folded.server)
 
     def verdicts(self, talk: Talk, key: int, version: int, use: Use) -> Counter[str]:
         """What became of a use's verdicts, as all of the capture knows it."""
         found: Counter[str] = Counter()
         offer = self.offer(talk)
         for verdict, count in use.verdicts.items():
-            if verdict in (NONE, OK, UNNEGOTIATED):
-                verdict = final_verdict(verdict, offer, key, version, self.learner.used, talk.software)
-            if verdict != NONE:
-                found[VERDICTS[verdict]] += count
+            name = self.verdict(verdict, offer, key, version, talk.software)
+            if name is not None:
+                found[name] += count
         return found
+
+    def verdict(self, verdict: int, offer: Offer | None, key: int, version: int, software: Software | None) -> str | None:
+        """What became of a verdict."""
+        if verdict in (NONE, OK, UNNEGOTIATED):
+            verdict = final_verdict(verdict, offer, key, version, self.learner.used, software)
+        return VERDICTS[verdict] if verdict != NONE else None
 
 
 def began(line: dict[str, Any]) -> tuple[int, str]:

@@ -75,9 +75,10 @@ def build(tables: Tables, asked: Asked) -> Expressions:
         software_version=rows.software_version.max(),
     )
     left = tables.kept
+    plain = grouped(left, keys)
     return {
         "rows": sums.filter(sums.throttled > 0),
-        "never": sums.filter(sums.throttled == 0).aggregate(never_throttled=added(sums.responses)),
+        "responses": plain.aggregate(responses=plain.throttle_time_ms.count()),
         "left_out": left.aggregate(
             no_throttle_time=total((left.outcome == "answered") & left.throttle_time_ms.isnull()),
             unanswered=total(left.outcome == "unanswered"),
@@ -99,10 +100,11 @@ def finish(results: Results, asked: Asked) -> Row:
         row["quota"] = QUOTAS.get(row["api"], "request time") if row.get("api") else None
         row["known"] = DEAF.get(row["software_name"] or "")
         out.append(row)
+    never = results["responses"][0]["responses"] - sum(row["responses"] for row in out)
     out.sort(key=lambda row: [sort_value(row[key.name]) for key in keys])
     timed = any(key.step_ns for key in keys)
     out.sort(key=lambda row: sort_value(row["time"]) if timed else (False, -row["throttle_ms_sum"]))
-    return {"rows": cut(out, asked.top), "left_out": without_zeros(dict(results["left_out"][0]) | results["never"][0])}
+    return {"rows": cut(out, asked.top), "left_out": without_zeros(dict(results["left_out"][0]) | {"never_throttled": never})}
 
 
 def phase(delayed: int, muting: int) -> str | None:

@@ -4,23 +4,24 @@ In: the connections of a capture, its clients and brokers. Out: `Case`, which ru
 counts each of its connections once, and keeps the first as its example.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from kcap.kafka.brokers import Server
 from kcap.reports.fingerprints import Who
-from kcap.reports.talks import Talk, Talks
+from kcap.reports.folding import ALERT_BYTES, Folded, Tale
+from kcap.reports.talk import Talk
+from kcap.reports.talks import Talks
 from kcap.schema.registry import api_name
 
+T = TypeVar("T")
 Row = dict[str, Any]
 ClientKey = tuple[str, str | None]
 ERROR, WARNING, NOTE = "error", "warning", "note"
 LEVELS: Final = (ERROR, WARNING, NOTE)
 SHOWN: Final = 100
 """Connections that a row names; it counts all."""
-ALERT_BYTES: Final = 7
-"""A TLS alert record: 5 bytes of header, 2 of alert."""
 ENDS: Final = ("fin", "rst")
 
 
@@ -60,9 +61,15 @@ class Case:
         self.known = known
         self.brokers = brokers
         self.troubles: dict[tuple[Any, ...], Trouble] = {}
-        self.kafka: set[Server] = {talk.server for talk in whole.talks.values() if answered(talk)}
+        self.added = 0
+        """Troubles that rules told of, again and again the same one among them."""
+        self.every = whole.talks.folded()
+        self.clients = list(self._clients())
+        """Connections of clients that are no brokers, with client id, and a number that those share which are alike."""
+        spoke = once(answered)
+        self.kafka: set[Server] = {folded.server for folded in self.every if spoke(folded)}
         """Servers that answered in Kafka's words."""
-        self.sasl = {talk.server for talk in whole.talks.values() if talk.mechanism is not None}
+        self.sasl = {folded.server for folded in self.every if folded.tale.mechanism is not None}
         self.tls = {
             server_of(line) for line in whole.others if line["phase"] == "tls" and (line["server_captured"] or 0) > ALERT_BYTES
         }
@@ -70,6 +77,7 @@ class Case:
 
     def add(self, key: tuple[Any, ...], connection: str, example: str, made: Trouble) -> None:
         """Counts a connection to a trouble."""
+        self.added += 1
         found = self.troubles.get((made.kind, *key))
         if found is None:
             found = self.troubles[made.kind, *key] = made
@@ -78,15 +86,51 @@ class Case:
         if connection and connection not in found.connections[-1:]:
             found.connections.append(connection)
 
-    def talks(self) -> Iterator[tuple[Talk, str | None, str]]:
-        """Connections of clients that are no brokers, with client id and name."""
-        for talk in self.whole.talks.values():
-            if not talk.uses:
+    def _clients(self) -> Iterator[tuple[Folded, str | None, int]]:
+        kinds: dict[tuple[Tale, Server, Who | None], int] = {}
+        for folded in self.every:
+            if not folded.clients:
                 continue  # the filter passed none of it
-            one = next(iter(talk.uses))[0]
-            known = self.known.get((talk.identity.client_ip, one))
+            known = self.known.get((folded.identity.client_ip, folded.clients[0]))
             if known is None or not known.is_broker:
-                yield talk, one, named(talk.identity.client_ip, one, known)
+                yield folded, folded.clients[0], kinds.setdefault((folded.tale, folded.server, known), len(kinds))
+
+    def talks(self) -> Iterator[tuple[Talk, str | None, str]]:
+        """The same opened, with the client's name, for a rule that asks what was said, to which server, by which library.
+
+        Of those that are alike in all three it sees no other once it has found nothing to say of the first.
+        """
+        quiet: set[int] = set()
+        for folded, client, kind in self.clients:
+            if kind in quiet:
+                continue
+            before = self.added
+            yield folded.open(), client, self.name(folded, client)
+            if self.added == before:
+                quiet.add(kind)
+
+    def name(self, folded: Folded, client: str | None) -> str:
+        """A client in words."""
+        ip = folded.identity.client_ip
+        return named(ip, client, self.known.get((ip, client)))
+
+    def worth(self, wanted: Callable[[Folded], bool]) -> Iterator[tuple[Talk, str | None, str]]:
+        """The same of those that a rule has reason to look at, each of them."""
+        for folded, client, _ in self.clients:
+            if wanted(folded):
+                yield folded.open(), client, self.name(folded, client)
+
+
+def once(asked: Callable[[Talk], T]) -> Callable[[Folded], T]:
+    """A question about what connections said, asked once for all that share a tale."""
+    known: dict[Tale, T] = {}
+
+    def answer(folded: Folded) -> T:
+        if folded.tale not in known:
+            known[folded.tale] = asked(folded.open())
+        return known[folded.tale]
+
+    return answer
 
 
 def others(number: int) -> str:

@@ -6,95 +6,30 @@ those of the rows of `exchanges`; clients that break stand first, brokers last, 
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
 
 from kcap.kafka.brokers import Server
+from kcap.reports.callers import Callers, ClientKey, Row, clients_of, whos
 from kcap.reports.diagnoses import diagnose
-from kcap.reports.fingerprints import Who, who
-from kcap.reports.readiness import ABSENT, DEPRECATED, NO, REMOVED, UNKNOWN, YES, Call, is_named_though_gone, of, range_in
+from kcap.reports.fingerprints import Who
+from kcap.reports.folding import Folded
+from kcap.reports.readiness import ABSENT, DEPRECATED, NO, REMOVED, UNKNOWN, YES, is_named_though_gone
 from kcap.reports.release_guess import Guess, guess
-from kcap.reports.shape import uid
-from kcap.reports.talks import Talk, Talks, Use
+from kcap.reports.talks import Talks
 from kcap.schema.registry import api_name
-from kcap.schema.releases import deprecated_in, removed_in
-from kcap.table.verdicts import VERDICTS
-
-Row = dict[str, Any]
-ClientKey = tuple[str, str | None]
 
 
-def clients_of(talks: Talks) -> dict[ClientKey, list[Talk]]:
-    """Address and client id -> connections; in order."""
-    out: dict[ClientKey, list[Talk]] = {}
-    for talk in talks.talks.values():
-        for client_id in {one for one, _, _ in talk.uses}:
-            out.setdefault((talk.identity.client_ip, client_id), []).append(talk)
-    return dict(sorted(out.items(), key=lambda item: (item[0][0], item[0][1] is None, item[0][1] or "")))
-
-
-def calls_of(talks: Sequence[Talk], client_id: str | None, whole: Talks) -> list[Call]:
-    """What a client used; of connections with different brokers the one that offered most counts."""
-    found: dict[tuple[int, int], list[tuple[Talk, Use]]] = {}
-    for talk in talks:
-        for (one, key, version), use in talk.uses.items():
-            if one == client_id and api_name(key) is not None:
-                found.setdefault((key, version), []).append((talk, use))
-    asks = any(talk.asks for talk in talks)
-    return [call_of(key, version, some, whole, asks=asks) for (key, version), some in sorted(found.items())]
-
-
-def call_of(key: int, version: int, some: list[tuple[Talk, Use]], whole: Talks, *, asks: bool) -> Call:
-    """One version."""
-    first = min(some, key=lambda pair: pair[1].first_ns)
-    ranges = [found for talk, _ in some if (found := range_in(whole.offer(talk), key)) is not None]
-    return Call(
-        key, version, sum(use.count for _, use in some), first[1].first_ns, max(use.last_ns for _, use in some),
-        uid(first[0].uid, first[1].example), asks or any(talk.midstream for talk, _ in some),
-        max(ranges, key=lambda found: found[1]) if ranges else None,
-    )  # fmt: skip
-
-
-def apis_of(talks: Sequence[Talk], client_id: str | None, whole: Talks) -> list[Row]:
-    """Each API that a client used, with its versions."""
-    rows: dict[int, Row] = {}
-    counts: dict[int, Counter[str]] = {}
-    for talk in talks:
-        for (one, key, version), use in talk.uses.items():
-            if one != client_id or api_name(key) is None:
-                continue
-            row = rows.setdefault(
-                key, {"api": api_name(key), "api_key": key, "min": version, "max": version, "count": 0, "verdicts": {},
-                      "removed_in": None, "deprecated_in": None, "versions": {}, "offered": None}
-            )  # fmt: skip
-            row["min"], row["max"], row["count"] = min(row["min"], version), max(row["max"], version), row["count"] + use.count
-            row["versions"][str(version)] = row["versions"].get(str(version), 0) + use.count
-            counts.setdefault(key, Counter()).update(whole.verdicts(talk, key, version, use))
-            offered = range_in(whole.offer(talk), key)
-            if offered is not None:
-                row["offered"] = list(offered)
-    for key, row in rows.items():
-        row["verdicts"] = {name: counts[key][name] for name in VERDICTS if counts[key][name]}
-        row["versions"] = dict(sorted(row["versions"].items(), key=lambda item: int(item[0])))
-        used = [int(text) for text in row["versions"]]
-        # the oldest version in use goes first, and with it the client's work
-        row["removed_in"] = next((text for v in used if (text := removed_in(key, v)) is not None), None)
-        row["deprecated_in"] = next((text for v in used if (text := deprecated_in(key, v)) is not None), None)
-    return [rows[key] for key in sorted(rows)]
-
-
-def client_row(key: ClientKey, talks: Sequence[Talk], whole: Talks, target: str, known: Who) -> tuple[Row, list[Row]]:
+def client_row(key: ClientKey, some: Sequence[Folded], callers: Callers, known: Who) -> tuple[Row, list[Row]]:
     """A client, and what stands against the release."""
     ip, client_id = key
-    calls = calls_of(talks, client_id, whole)
-    findings, verdict, why = of(calls, known, target)
-    uses = [use for talk in talks for (one, _, _), use in talk.uses.items() if one == client_id]
+    usage = callers.usage(some, client_id)
+    findings, verdict, why = callers.judged(usage, known)
     row: Row = {
         "client_ip": ip, "client_id": client_id, "software_name": known.name, "software_version": known.version,
         "guessed": known.guessed, "why": known.why, "family": known.family, "is_broker": known.is_broker,
-        "connections": len(talks), "count": sum(call.count for call in calls), "negotiates": any(t.asks for t in talks),
-        "apis": apis_of(talks, client_id, whole), "first_ns": min(use.first_ns for use in uses),
-        "last_ns": max(use.last_ns for use in uses), "works_with_target": verdict, "works_why": why,
-        "brokers": sorted({f"{talk.server[0]}:{talk.server[1]}" for talk in talks}),
+        "connections": len(some), "count": usage.count, "negotiates": usage.asks,
+        "apis": callers.apis(usage), "first_ns": usage.first_ns,
+        "last_ns": usage.last_ns, "works_with_target": verdict, "works_why": why,
+        "brokers": callers.named(usage.servers),
     }  # fmt: skip
     against = [
         {
@@ -102,7 +37,7 @@ def client_row(key: ClientKey, talks: Sequence[Talk], whole: Talks, target: str,
             "api": api_name(f.call.key), "api_key": f.call.key, "version": f.call.version, "what": f.what,
             "would_change": f.steps, "why": f.why, "count": f.call.count, "first_ns": f.call.first_ns,
             "last_ns": f.call.last_ns, "example": f.call.example,
-            "named_though_gone": is_named_though_gone(f.call, target),
+            "named_though_gone": is_named_though_gone(f.call, callers.target),
         }
         for f in findings
     ]  # fmt: skip
@@ -133,16 +68,12 @@ def broker_row(server: Server, whole: Talks) -> tuple[Row, list[Guess]]:
     return row, guesses
 
 
-def whos(whole: Talks) -> dict[ClientKey, Who]:
-    """The library of each client."""
-    return {key: who(some, key[1], whole) for key, some in clients_of(whole).items()}
-
-
-def report(whole: Talks, captures: Sequence[str], target: str) -> Row:
-    """The report."""
-    clients, against, known = [], [], whos(whole)
-    for key, some in clients_of(whole).items():
-        row, found = client_row(key, some, whole, target, known[key])
+def report(whole: Talks, captures: Sequence[str], target: str, known: dict[ClientKey, Who] | None = None) -> Row:
+    """The report. `known`: what `whos` found, where it was asked before."""
+    clients, against, callers, found_of = [], [], Callers(whole, target), clients_of(whole)
+    known = whos(whole, found_of) if known is None else known
+    for key, some in found_of.items():
+        row, found = client_row(key, some, callers, known[key])
         clients.append(row)
         against += found
     brokers = [broker_row(server, whole)[0] for server in sorted(whole.offers)]

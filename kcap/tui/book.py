@@ -11,7 +11,8 @@ import pickle
 import shutil
 import tempfile
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final
@@ -35,6 +36,7 @@ from kcap.tui.spill import Pages, main_path, read_file
 
 if TYPE_CHECKING:
     from kcap.reports.shape import Asked, Report
+    from kcap.reports.source import Engine
     from kcap.reports.talks import Talks
     from kcap.tui.rows import Numbers
 
@@ -64,6 +66,9 @@ class Book:
         self._looking: Process | None = None
         self._resolved = False
         self._closed = False
+        self._asking = threading.local()
+        self._engines: dict[object, Engine] = {}
+        """Who asks for a report -> what works on it."""
         self.process = Process(replace(order, folder=self.folder), stdin)
         self.process.watch = watch
         self.process.start()
@@ -238,6 +243,21 @@ class Book:
                     self._talks = pickle.load(file)  # noqa: S301 - the reading process wrote it, into a folder of this user
             return self._talks
 
+    @contextmanager
+    def asked_by(self, who: object) -> Iterator[None]:
+        """In this thread reports are for somebody, who may give up waiting: `give_up`."""
+        self._asking.who = who
+        try:
+            yield
+        finally:
+            self._asking.who = None
+
+    def give_up(self, who: object) -> None:
+        """Nobody waits any more for the report that somebody asked for: in the thread that makes it, it raises."""
+        with self._lock:
+            if who in self._engines:
+                self._engines[who].interrupt()
+
     def report(self, report: "Report", asked: "Asked") -> dict[str, Any]:
         """A report over what was read so far, under the filter. Takes its time: call it in a thread."""
         from kcap.reports.run import columns_of, result
@@ -249,7 +269,9 @@ class Book:
             every = self.exchanges(names, filtered=False)
         kept = self.exchanges(names) if self.only is not None else every
         partitions = self.table("partitions") if report.partitions else None
-        engine = Engine(self.folder)
+        engine, who = Engine(self.folder), getattr(self._asking, "who", None)
+        with self._lock:
+            self._engines[who] = engine
         try:
             tables = Tables(engine.given("every_", every), engine.given("kept_", kept))
             if partitions is not None:
@@ -258,6 +280,9 @@ class Book:
                 tables = Tables(tables.every, tables.kept, parts)
             made: dict[str, Any] = result(engine, tables, report, asked)
         finally:
+            with self._lock:
+                if self._engines.get(who) is engine:
+                    del self._engines[who]
             engine.close()
         return {"report": report.name, "captures": [file.name for file in self.heard.files]} | made
 

@@ -10,6 +10,7 @@ from kcap.cli.main import kcap as group
 from kcap.cli.main import main
 from kcap.cli.rows import run as rows
 from kcap.errors import UsageError
+from kcap.tui.config import config_path
 
 
 @pytest.fixture
@@ -49,16 +50,20 @@ def test_typed_words_win(config: Path, monkeypatch: pytest.MonkeyPatch, pcaps: P
         ("[rows]\nlimt = 3\n", "limt is no option of kcap rows; did you mean limit"),
         ("rows = 3\n", r"options stand below \[rows\]"),
         ("[rows\n", "config.toml: "),
-        ("[tui]\ntheme = 'nord'\n", None),
     ],
 )
-def test_slips_are_told(config: Path, text: str, said: str | None) -> None:
+def test_slips_are_told(config: Path, text: str, said: str) -> None:
     config.write_text(text, encoding="utf-8")
-    if said is None:
-        assert defaults(rows, "rows", settings(), COMMANDS) == {}
-        return
     with pytest.raises(UsageError, match=said):
         defaults(rows, "rows", settings(), COMMANDS)
+
+
+def test_settings_of_the_terminal_ui_are_looked_for_where_they_are(config: Path) -> None:
+    """They have one place: a table of the same name here would be taken for it and do nothing."""
+    config.write_text("[tui]\ntheme = 'nord'\n", encoding="utf-8")
+    with pytest.raises(UsageError) as told:
+        defaults(rows, "rows", settings(), COMMANDS)
+    assert str(told.value).endswith(f"keeps its settings in {config_path()}")
 
 
 def test_values_of_a_wrong_kind_are_told(config: Path, pcaps: Path, capfd: pytest.CaptureFixture[str]) -> None:

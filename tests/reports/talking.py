@@ -6,7 +6,8 @@ from pathlib import Path
 
 from kcap.analyzer import Identity
 from kcap.kafka.negotiation import Offer
-from kcap.reports.talks import Answer, Ask, Step, Talk, Talks, Use, gather
+from kcap.reports.talk import Answer, Ask, Step, Talk, Use
+from kcap.reports.talks import Talks, gather
 from kcap.schema.quirks import API_VERSIONS
 from kcap.session import Capture
 from kcap.table.learned import Learner

@@ -5,7 +5,8 @@ import json
 import pytest
 
 from kcap.filter.parse import parse
-from kcap.reports.talks import Answer, Ask, Talk, Talks, gather
+from kcap.reports.talk import Answer, Ask, Talk
+from kcap.reports.talks import Talks, gather
 from kcap.reports.versions import report
 from kcap.session import Capture
 from tests.reports.talking import PCAPS, SHARED, of, step, talk, whole

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kcap.reports.callers import clients_of
 from kcap.reports.fingerprints import BROKER, family_of, who
 from kcap.reports.libraries import PROFILES
-from kcap.reports.versions import clients_of
 from kcap.schema.registry import api_key, version_range
 from tests.reports.talking import SHARED, gathered, of, talk, whole
 

@@ -3,7 +3,8 @@
 import pytest
 
 from kcap.kafka.brokers import Broker
-from kcap.reports.talks import Talk, Talks
+from kcap.reports.talk import Talk
+from kcap.reports.talks import Talks
 from kcap.reports.versions import report
 from tests.reports.talking import SERVER, line, talk, whole
 

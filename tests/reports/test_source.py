@@ -1,9 +1,12 @@
 """Where a report's tables come from: captures and what was saved of them tell the same."""
 
+import threading
+import time
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from duckdb import InterruptException
 from pyarrow import parquet
 
 import kcap
@@ -12,7 +15,7 @@ from kcap.filter.parse import parse
 from kcap.reports import errors, latency, stats, throttle
 from kcap.reports.run import run
 from kcap.reports.shape import Asked, Report
-from kcap.reports.source import Given, saved_files, table_of
+from kcap.reports.source import Engine, Given, Interrupted, saved_files, table_of
 
 
 @pytest.fixture(scope="module")
@@ -68,3 +71,27 @@ def test_a_damaged_file(tmp_path: Path) -> None:
     (tmp_path / "bad.parquet").write_bytes(b"PAR1 and nothing else")
     with pytest.raises(CaptureError, match=r"bad\.parquet"):
         run(latency.REPORT, Given([str(tmp_path / "bad.parquet")]), Asked())
+
+
+def test_what_nobody_waits_for_ends(tmp_path: Path) -> None:
+    """A sum that would take an hour, and all that is asked for behind it."""
+    engine, raised = Engine(str(tmp_path)), []
+    some = engine.given("some", pa.table({"n": range(100_000)}))
+    pairs = some.cross_join(engine.given("others", pa.table({"m": range(10_000_000)})))
+
+    def ask() -> None:
+        try:
+            engine.rows(pairs.aggregate(total=(pairs.n * pairs.m % 7).sum()))
+        except InterruptException as error:
+            raised.append(error)
+
+    thread = threading.Thread(target=ask, daemon=True)
+    thread.start()
+    time.sleep(0.5)
+    assert not raised
+    engine.interrupt()
+    thread.join(30)
+    assert len(raised) == 1
+    with pytest.raises(Interrupted):
+        engine.rows(some.limit(1))
+    engine.close()

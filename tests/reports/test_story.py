@@ -3,8 +3,9 @@
 import pytest
 
 from kcap.errors import UsageError
+from kcap.reports.callers import whos
 from kcap.reports.story import found, of
-from kcap.reports.versions import report, whos
+from kcap.reports.versions import report
 from tests.reports.talking import of as capture
 
 

@@ -1,8 +1,17 @@
 """Laws of the rows of diagnoses."""
 
-from kcap.reports.troubles import ERROR, SHOWN, Case, Trouble, call, place, whole_line
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import given
+
+from kcap.reports.fingerprints import Who
+from kcap.reports.talk import Answer, Ask, Talk
+from kcap.reports.talks import Talks
+from kcap.reports.troubles import ERROR, SHOWN, Case, Trouble, call, once, place, whole_line
 from kcap.reports.versions import report
 from tests.reports.talking import talk, whole
+from tests.reports.test_callers import captures
 
 
 def trouble() -> Trouble:
@@ -30,6 +39,49 @@ def test_notes_are_counted_by_library() -> None:
     rows = [row for row in report(whole(*talks), [], "4.4")["diagnoses"] if row["kind"] == "nameless"]
     assert [(row["clients"], row["count"]) for row in rows] == [(5, 5)]
     assert "(and 4 more clients of this library)" in rows[0]["sentence"]
+
+
+@given(captures())
+def test_those_that_are_passed_over_would_tell_nothing(made: Talks) -> None:
+    """A rule sees one connection of those that are alike and looks at the others only where it gave a trouble."""
+
+    def every(case: Case, _wanted: object = None) -> Iterator[tuple[Talk, str | None, str]]:
+        for folded, client, _ in case.clients:
+            yield folded.open(), client, case.name(folded, client)
+
+    found = report(made, [], "4.4")["diagnoses"]
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(Case, "talks", every)
+        patched.setattr(Case, "worth", every)
+        assert report(made, [], "4.4")["diagnoses"] == found
+
+
+def test_a_silent_one_is_not_opened_again() -> None:
+    """Of a thousand connections without a trouble a rule sees one."""
+    answer = Answer(0, 3, 2)
+    talks = [talk([(3, 1)], ask=3, uid=f"C{number}", client=f"app-{number}") for number in range(1000)]
+    for one in talks:
+        one.asks = [Ask(one.opening[0], answer)]
+    case = Case(whole(*talks), {}, [])
+    assert [one.uid for one, _, _ in case.talks()] == ["C0"]
+    loud = []
+    for one, _, _ in case.talks():
+        case.add(("key",), one.uid, one.uid, trouble())
+        loud.append(one.uid)
+    assert len(loud) == 1000
+
+
+def test_libraries_tell_apart_what_said_the_same() -> None:
+    talks = [talk([(3, 1)], uid=f"C{number}", client=client) for number, client in enumerate("aba")]
+    known = {("10.0.0.1", "b"): Who("librdkafka", "2.6.0", "librdkafka", False, "said")}
+    assert [kind for _, _, kind in Case(whole(*talks), known, []).clients] == [0, 1, 0]
+
+
+def test_a_question_is_asked_once_a_tale() -> None:
+    made, asked = whole(*(talk([(3, 1)], uid=f"C{number}") for number in range(9))), []
+    answer = once(lambda talk: asked.append(talk.uid) or len(talk.uses))
+    assert [answer(folded) for folded in made.talks.folded()] == [1] * 9
+    assert asked == ["C0"]
 
 
 def test_names() -> None:

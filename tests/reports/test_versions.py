@@ -5,7 +5,8 @@ from collections import defaultdict
 
 import pytest
 
-from kcap.reports.versions import clients_of, fails, report, tally, whos
+from kcap.reports.callers import clients_of, whos
+from kcap.reports.versions import fails, report, tally
 from kcap.session import Capture
 from tests.reports.talking import PCAPS, of, talk, whole
 

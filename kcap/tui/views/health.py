@@ -1,18 +1,21 @@
 """The view of the capture itself: how far it can be trusted, oddities, files, where its bytes went.
 
-In: the book. Out: a screen of four sections. Law: a verdict is given when reading is over; the filter changes nothing of it.
+In: the book. Out: a screen of four sections. Law: a verdict is given when reading is over; the filter changes nothing of it,
+and the screen says so.
 """
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from kcap.tui.views import health_model as model
 from kcap.tui.views.grouping import waiting
 from kcap.tui.views.home import later
 from kcap.tui.views.screen import View
-from kcap.tui.views.sheet import Page
+from kcap.tui.views.sheet import Line, Page
 
 if TYPE_CHECKING:
     from kcap.tui.book import Book
+
+WHOLE: Final = "the whole capture: the display filter changes nothing here"
 
 
 class Health(View):
@@ -29,4 +32,5 @@ class Health(View):
             return Page([waiting("verdict", later(book, "the points of a verdict"))])
         evidence = model.evidence_of(captures, connections, weirds, book.exchanges(model.COLUMNS, filtered=False))
         sheets = [model.points(evidence), model.oddities(weirds, connections), model.files(captures), model.ledger(connections)]
-        return Page(sheets, ", ".join(file.name for file in evidence.files))
+        banner: Line = [(WHOLE, "dim")] if book.filter_text else []
+        return Page(sheets, ", ".join(file.name for file in evidence.files), banner)

@@ -6,13 +6,15 @@ In: what was gathered of the connections. Out: rows, a sheet, a story in lines. 
 
 from collections.abc import Sequence
 from heapq import nsmallest
-from itertools import chain
 from typing import Final
 
+from kcap.kafka.negotiation import Offer
 from kcap.reports.fingerprints import Who
+from kcap.reports.folding import Folded, Tale
 from kcap.reports.shape import Row
 from kcap.reports.story import of as story_of
-from kcap.reports.talks import Talk, Talks
+from kcap.reports.talk import Talk
+from kcap.reports.talks import Talks
 from kcap.reports.text import words, wrapped
 from kcap.reports.versions_pages import span
 from kcap.schema.quirks import API_VERSIONS, UNSUPPORTED_VERSION
@@ -92,9 +94,25 @@ def other_row(line: Row) -> Row:
 
 def rows_of(whole: Talks, known: Known) -> list[Row]:
     """A row a connection, in the order of time."""
-    every = chain((talk_row(talk, whole, known) for talk in whole.talks.values()), map(other_row, whole.others))
-    rows = nsmallest(SHOWN, every, key=lambda row: TROUBLE.get(row["asked_tone"], 2) - 3 * bool(row["verdict"] in WRONG))
+    alike: dict[tuple[Tale, Offer | None], int] = {}
+
+    def rank(one: Folded | Row) -> int:
+        if not isinstance(one, Folded):
+            return weight(other_row(one))
+        kind = one.tale, whole.offer_for(one)
+        if kind not in alike:
+            alike[kind] = weight(talk_row(one.open(), whole, known))
+        return alike[kind]
+
+    every: list[Folded | Row] = [*whole.talks.folded(), *whole.others]
+    chosen = nsmallest(SHOWN, every, key=rank)
+    rows = [talk_row(one.open(), whole, known) if isinstance(one, Folded) else other_row(one) for one in chosen]
     return sorted(rows, key=lambda row: (row["first_ns"] or 0, row["connection"]))
+
+
+def weight(row: Row) -> int:
+    """Less for more trouble."""
+    return TROUBLE.get(row["asked_tone"], 2) - 3 * bool(row["verdict"] in WRONG)
 
 
 def connections(rows: list[Row], whole: Talks, known: Known, diagnoses: Sequence[Row]) -> Sheet:

@@ -1,9 +1,10 @@
 """The view of versions: clients and a release of Kafka, diagnoses, the story of each connection, brokers and what they offer.
 
 In: the book. Out: a screen of six sections. Law: told when reading is over; the release may be chosen, the newest at first.
+Under a display filter it is about the connections that have an exchange which passes, with all that these said.
 """
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from textual.binding import Binding, BindingType
 
@@ -17,7 +18,15 @@ from kcap.tui.views.sheet import Page
 from kcap.tui.views.stories_model import Known, rows_of
 
 if TYPE_CHECKING:
+    from kcap.reports.talks import Talks
     from kcap.tui.book import Book
+
+UNDER: Final = "connections with an exchange that passes the filter, and all that they said"
+
+
+def passing(book: "Book") -> set[str | None]:
+    """Connections with an exchange that passes the filter."""
+    return set(book.exchanges(["connection"])["connection"].unique().to_pylist())
 
 
 class Versions(View):
@@ -33,8 +42,8 @@ class Versions(View):
         super().__init__()
         self.target = len(releases()) - 1
         """Number of the release."""
-        self._known: tuple[Known, list[Row]] | None = None
-        """What does not depend on it."""
+        self._known: tuple[str, Talks, Known, list[Row]] | None = None
+        """What does not depend on it: the filter in force, what its connections said, their clients, their rows."""
 
     def settled(self) -> Any:
         """Another release is another page."""
@@ -44,21 +53,20 @@ class Versions(View):
         """All sections."""
         from pathlib import PurePath
 
-        from kcap.reports.versions import report, whos
+        from kcap.reports.callers import whos
+        from kcap.reports.versions import report
 
-        talks = book.talks() if book.done else None
+        text, talks = book.filter_text, book.talks() if book.done else None
         if talks is None:
             return Page([waiting("clients", later(book, "clients and their versions"))])
-        if self._known is None:
-            known = whos(talks)
-            self._known = known, rows_of(talks, known)
+        if self._known is None or self._known[0] != text:
+            some = talks.only(passing(book)) if text else talks
+            known = whos(some)
+            self._known = text, some, known, rows_of(some, known)
+        _, some, known, rows = self._known
         target = releases()[self.target]
-        made = report(talks, [PurePath(path).name for path in book.paths], target)
-        foot = "the display filter leaves this view as it is" if book.filter_text else ""
-        sheets = model.sheets(made, talks, *self._known)
-        for sheet in sheets:
-            sheet.foot = sheet.foot or foot
-        return Page(sheets, f"against Kafka {target}")
+        made = report(some, [PurePath(path).name for path in book.paths], target, known)
+        return Page(model.sheets(made, some, known, rows), f"against Kafka {target}", [(UNDER, "dim")] if text else [])
 
     def action_release(self, by: int) -> None:
         """Another release."""
