@@ -20,6 +20,20 @@ settings.register_profile("deep", max_examples=20_000, deadline=None, suppress_h
 settings.load_profile(os.environ.get("KCAP_LAWS") or ("ci" if os.environ.get("CI") else "fast"))
 
 
+@pytest.hookimpl(tryfirst=True)  # xdist reads the marks in a hook of the same name
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Side by side (`-n`), a file stays with one process, since its tests share what they read; all tests of Spark stay with
+    one too, for a session takes seconds to start, and come first, as they take longest.
+    """
+    if not config.pluginmanager.hasplugin("xdist"):
+        return
+    for item in items:
+        spark = item.get_closest_marker("spark") is not None
+        item.add_marker(pytest.mark.xdist_group("spark" if spark else item.path.relative_to(ROOT).as_posix()))
+    if os.environ.get("PYTEST_XDIST_WORKER"):
+        items.sort(key=lambda item: item.get_closest_marker("spark") is None)
+
+
 @pytest.fixture(scope="session")
 def pcaps() -> Path:
     """The folder of small real captures; pcaps/README.md tells their stories."""
