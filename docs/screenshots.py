@@ -8,8 +8,10 @@ import os
 import re
 import sys
 import tempfile
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 PICTURES = ROOT / "docs" / "pictures"
@@ -47,23 +49,18 @@ def plain(svg: str) -> str:
     return FONTS.sub("", svg)
 
 
-async def drawn(name: str) -> str:
-    """A scene as SVG. Raises RuntimeError where the screen never shows what it should."""
+async def drawn(name: str, book: Any) -> str:
+    """A scene as SVG, of a book that is read to its end. Raises RuntimeError where the screen never shows what it should."""
     from kcap.tui.app import KcapApp
-    from kcap.tui.child import Order
 
     scene = SCENES[name]
-    app = KcapApp(Order((str(ROOT / "pcaps" / scene.capture),)))
+    app = KcapApp(book)
 
     def text() -> str:
         strips = app.screen._compositor.render_strips()
         return "\n".join("".join(segment.text for segment in strip) for strip in strips)
 
     async with app.run_test(size=SIZE) as pilot:
-        for _ in range(PATIENCE):
-            await pilot.pause(0.05)
-            if app.book.done:
-                break
         await pilot.pause(0.5)
         for key in scene.keys:
             await pilot.press(key)
@@ -85,10 +82,14 @@ def main() -> None:
     names = [name for name in sys.argv[1:] if name in SCENES] or list(SCENES)
     check, stale = "--check" in sys.argv[1:], []
     PICTURES.mkdir(exist_ok=True)
-    with tempfile.TemporaryDirectory() as scratch:
+    with tempfile.TemporaryDirectory() as scratch, ExitStack() as stack:
         os.environ |= {"XDG_CONFIG_HOME": scratch, "XDG_CACHE_HOME": scratch, "XDG_STATE_HOME": scratch}
+        from kcap.tui.book import read_whole
+
+        captures = {SCENES[name].capture for name in names}
+        books = {capture: stack.enter_context(read_whole(str(ROOT / "pcaps" / capture))) for capture in sorted(captures)}
         for name in names:
-            path, svg = PICTURES / f"{name}.svg", asyncio.run(drawn(name))
+            path, svg = PICTURES / f"{name}.svg", asyncio.run(drawn(name, books[SCENES[name].capture]))
             if len(svg.encode()) > LARGEST:
                 sys.exit(f"{name} takes {len(svg.encode()):,} bytes")
             old = path.read_text(encoding="utf-8") if path.exists() else ""

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.tui.drive_tmux import pipe, walk
+from tests.tui.drive_tmux import TASKS, pipe, tasks, walk
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux is not installed")]
 
@@ -16,3 +16,11 @@ def test_the_main_paths(tmp_path: Path) -> None:
 
 def test_a_pipe(tmp_path: Path) -> None:
     pipe(tmp_path)
+
+
+def test_what_a_new_user_asks(tmp_path: Path) -> None:
+    """Five questions, answered with keys that the screen shows when they are pressed."""
+    told = tasks(tmp_path)
+    print("\n".join(told))
+    assert len(told) == len(TASKS) == 5
+    assert ".pcapng" in told[-1], "packets were saved"

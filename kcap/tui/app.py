@@ -1,18 +1,20 @@
 """The program on the screen: a book, the main screen, the views, what they share.
 
-In: captures. Out: an application. Law: a view that fails is left, the rest goes on; whatever happens, the reading process ends
-with this one.
+In: captures. Out: an application. Law: whatever a part of the screen does wrong, the list answers keys behind it, and it is
+said what failed and where its traceback is; whatever happens, the reading process ends with this one.
 """
 
+from collections import deque
 from collections.abc import Sequence
 from typing import Any, ClassVar, Final
+from weakref import WeakSet
 
 from textual._context import active_message_pump
 from textual.actions import ActionParseResult
 from textual.app import App
 from textual.binding import Binding, BindingType
 from textual.dom import DOMNode
-from textual.screen import Screen
+from textual.message import Message
 from textual.widget import Widget
 
 from kcap.errors import UsageError
@@ -21,6 +23,7 @@ from kcap.tui.book import Book
 from kcap.tui.browser import Browser
 from kcap.tui.child import Order
 from kcap.tui.config import read_config, write_config
+from kcap.tui.faults import keep, origin, place, screen_of, told
 from kcap.tui.menu import Prompt
 from kcap.tui.rules import rules_of
 from kcap.tui.status import Pulse
@@ -29,6 +32,7 @@ from kcap.tui.views import VIEWS, load
 
 SAMPLE_BATCHES: Final = 4
 SAMPLE_VALUES: Final = 200
+FAILURES: Final = 100
 
 
 class KcapApp(App[None]):
@@ -53,8 +57,12 @@ class KcapApp(App[None]):
         self.view = View(self.book, rules=rules)
         self.look.give(self.view)
         self.pulse = Pulse()
-        self.failures: list[Exception] = []
-        """Of views."""
+        self.failures: deque[Exception] = deque(maxlen=FAILURES)
+        """The last things that went wrong in a part of the screen."""
+        self._left: WeakSet[Any] = WeakSet()
+        """Screens that failed."""
+        self._known: set[tuple[object, ...]] = set()
+        """Faults that were told."""
         self.browser = Browser(self.view)
 
     def on_mount(self) -> None:
@@ -72,32 +80,76 @@ class KcapApp(App[None]):
         if self._own:
             self.book.close()
 
+    # -- faults -------------------------------------------------------------------------------------------------------
+    def _register_child(self, parent: DOMNode, child: Widget, before: int | None, after: int | None) -> None:
+        """Takes a part of the screen in; a message that it stumbles over, also the one that ends it, does not end its loop."""
+        dispatch = child._dispatch_message
+
+        async def careful(message: Message) -> None:
+            try:
+                await dispatch(message)
+            except Exception as error:
+                if not self.stumbled(error, child):
+                    raise
+
+        setattr(child, "_dispatch_message", careful)  # noqa: B010 - a method of this one object
+        super()._register_child(parent, child, before, after)
+
+    async def _dispatch_message(self, message: Message) -> None:
+        """Messages of the app itself: keys, callbacks, the end of screens."""
+        try:
+            await super()._dispatch_message(message)
+        except Exception as error:
+            if not self.stumbled(error):
+                raise
+
     async def run_action(
         self, action: "str | ActionParseResult", default_namespace: DOMNode | None = None, namespaces: Any = None
     ) -> bool:
-        """Runs what a key stands for; a view whose key fails is left."""
+        """Runs what a key stands for."""
         try:
             return await super().run_action(action, default_namespace, namespaces)
         except Exception as error:
-            if not self._leave(default_namespace, error):
+            if not self.stumbled(error, default_namespace):
                 raise
             return True
 
     def _handle_exception(self, error: Exception) -> None:
-        """A view or a window that fails is left; only the list and the app itself take the program with them."""
-        if not self._leave(active_message_pump.get(None), error):
+        """What no message and no action had in hand: timers, callbacks, layout, painting."""
+        if not self.stumbled(error, active_message_pump.get(None)):
             super()._handle_exception(error)
 
-    def _leave(self, part: object, error: Exception) -> bool:
-        """Leaves the view that a part is of, and says so; whether it is one."""
-        screen = part if isinstance(part, Screen) else part.screen if isinstance(part, Widget) else None
-        if screen is None or screen is self.browser or self.browser not in self.screen_stack:
+    def stumbled(self, error: Exception, part: object = None) -> bool:
+        """A part of the screen failed: a view or a window is left, the list goes on. False before there is a list."""
+        if not self.browser.begun:
             return False
+        screen = screen_of(part) or origin(error)
+        if screen is None and self.screen is not self.browser:
+            screen = self.screen
+        elsewhere = screen is not None and screen is not self.browser
+        known = screen in self._left if elsewhere else place(error) in self._known
         self.failures.append(error)
-        what = clean(f"{type(error).__name__}: {error}")
-        self.call_later(self.notify, what, title="this view failed and was left", severity="error", markup=False, timeout=10)
-        self.call_later(self.to_list)
+        if known or self._exit:
+            return True
+        what = self._named(screen) if elsewhere else "the list"
+        self._known.add(place(error))
+        if elsewhere:
+            self._left.add(screen)
+            self.call_later(self.to_list)
+        self.call_later(self._tell, error, what, "failed and was left" if elsewhere else "failed, and goes on")
         return True
+
+    def _tell(self, error: Exception, what: str, happened: str) -> None:
+        """Says what failed and where more of it is."""
+        kept = keep(error, what)
+        words = f"{told(error)}\nits traceback: {kept}" if kept else told(error)
+        self.notify(words, title=f"{what} {happened}", severity="error", markup=False, timeout=10)
+
+    @staticmethod
+    def _named(screen: object) -> str:
+        """A view or a window, as its user knows it."""
+        name = getattr(screen, "NAME", "")
+        return VIEWS[name][1] if name in VIEWS else str(getattr(screen, "heading", "") or type(screen).__name__)
 
     # -- what views ask for -------------------------------------------------------------------------------------------
     @property
@@ -136,13 +188,13 @@ class KcapApp(App[None]):
             self.pop_screen()
 
     def open_view(self, name: str) -> None:
-        """Opens a view; one that cannot be opened is told."""
+        """Opens a view; one that cannot be made is told."""
         try:
             screen = load(name)()
-        except Exception as error:  # noqa: BLE001 - a view that fails must not take the session with it
-            self.notify(f"{VIEWS[name][1]} cannot be opened: {clean(str(error))}", severity="error", markup=False)
-            return
-        self.push_screen(screen)
+        except Exception as error:  # noqa: BLE001 - the module of a view is a part of it
+            self._tell(error, VIEWS[name][1], "cannot be opened")
+        else:
+            self.push_screen(screen)
 
     def save_text(self, name: str, text: str) -> None:
         """Asks for a file name, and writes."""

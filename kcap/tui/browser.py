@@ -11,16 +11,15 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container
-from textual.widgets import Footer, Static
 from textual.worker import Worker, WorkerState
 
 from kcap.table.grid import clean
 from kcap.tui.completion import joined
-from kcap.tui.errands import Errands
+from kcap.tui.keys import Keys
+from kcap.tui.laying import Laying
 from kcap.tui.listing import TIME_FORMS
 from kcap.tui.menu import Choice, Menu
 from kcap.tui.panes.bar import FilterBar
-from kcap.tui.panes.bytes import Bytes
 from kcap.tui.panes.detail import Detail
 from kcap.tui.panes.exchange import ExchangePane, Opened
 from kcap.tui.panes.exchanges import ExchangeList
@@ -28,6 +27,7 @@ from kcap.tui.panes.timeline import TimeStrip
 from kcap.tui.status import position, progress, trouble
 from kcap.tui.view import Arranged, View
 from kcap.tui.views import VIEWS
+from kcap.tui.views.told import Said
 
 if TYPE_CHECKING:
     from kcap.tui.app import KcapApp
@@ -39,7 +39,7 @@ PATIENCE: Final = 6
 """Putting rows in order takes at most one part in so many of the time while reading goes on."""
 
 
-class Browser(Errands):
+class Browser(Laying):
     """The main screen."""
 
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (130, "-wide")]  # noqa: RUF012
@@ -47,15 +47,6 @@ class Browser(Errands):
     CSS_PATH = "browser.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("x", "timeline", "Latency over time", show=False),
-        Binding("v", "views", "Views"),
-        Binding("tab", "pane(1)", "Next pane", show=False),
-        Binding("shift+tab", "pane(-1)", "Pane before", show=False),
-        Binding("backslash", "zoom", "Zoom pane", show=False, key_display="\\"),
-        Binding("vertical_line", "layout", "Layout", show=False, key_display="|"),
-        Binding("b", "bytes", "Bytes"),
-        Binding("d", "detail", "Details", show=False),
-        Binding("plus", "share(5)", "Taller list", show=False),
-        Binding("minus", "share(-5)", "Shorter list", show=False),
         Binding("t", "time", "Times", show=False),
         Binding("left_square_bracket", "neighbor(-1)", "Before, of the connection", show=False, key_display="["),
         Binding("right_square_bracket", "neighbor(1)", "Next of the connection", show=False, key_display="]"),
@@ -64,12 +55,13 @@ class Browser(Errands):
         Binding("escape", "back", "Back", show=False),
         *(Binding(key, f"view('{name}')", title, show=False) for name, (key, title, _) in VIEWS.items()),
         *(Binding(str(at), f"view('{name}')", VIEWS[name][1], show=False) for at, name in enumerate(VIEWS, 1)),
-        Binding("q", "app.quit", "Quit"),
     ]
 
     def __init__(self, view: View) -> None:
         super().__init__()
         self.view = view
+        self.begun = False
+        """It is on the screen."""
         self._reading: int | None = None
         self._began = 0.0
         self._cost = 0.0
@@ -83,14 +75,14 @@ class Browser(Errands):
 
     def compose(self) -> ComposeResult:
         """The parts."""
-        yield Static(id="title")
+        yield Said(id="title")
         yield FilterBar(self.home.values, id="bar")
         yield TimeStrip(self.view, id="timeline")
         with Container(id="panes"):
             yield ExchangeList(self.view, id="list")
             yield ExchangePane(id="lower")
-        yield Static(id="status")
-        yield Footer()
+        yield Said(id="status")
+        yield Keys()
 
     def on_mount(self) -> None:
         """Begins to look."""
@@ -99,32 +91,13 @@ class Browser(Errands):
         self._lay()
         self.look()
         self.set_interval(LOOK_SECONDS, self.look)
+        self.begun = True
 
     # -- the parts ----------------------------------------------------------------------------------------------------
-    @property
-    def listed(self) -> ExchangeList:
-        """The list."""
-        return self.query_one(ExchangeList)
-
-    @property
-    def lower(self) -> ExchangePane:
-        """The exchange under the cursor."""
-        return self.query_one(ExchangePane)
-
     @property
     def opened(self) -> Opened | None:
         """The exchange that is shown."""
         return self.lower.opened
-
-    @property
-    def detail(self) -> Detail:
-        """The tree."""
-        return self.lower.detail
-
-    @property
-    def hexes(self) -> Bytes:
-        """The bytes."""
-        return self.lower.hexes
 
     @property
     def strip(self) -> TimeStrip:
@@ -211,7 +184,7 @@ class Browser(Errands):
     def tell(self) -> None:
         """Title and status line."""
         book, width = self.view.book, self.size.width
-        self.query_one("#title", Static).update(progress(self.home.pulse, book, width))
+        self.query_one("#title", Said).say(progress(self.home.pulse, book, width))
         self.bar.tell(
             f"{'…' if self.view.due else f'{book.passed:,}'} of {book.rows:,}" if book.only is not None else f"{book.rows:,}"
         )
@@ -220,7 +193,8 @@ class Browser(Errands):
         focused = self.focused
         item = self.detail.outline.current if focused is self.detail else None
         dump = self.hexes.dump if focused is self.hexes else None
-        self.query_one("#status", Static).update(position(self.view, item, dump, width))
+        cell = (self.target() or "") if focused is self.listed else ""
+        self.query_one("#status", Said).say(position(self.view, item, dump, width, cell))
 
     # -- filters ------------------------------------------------------------------------------------------------------
     @on(FilterBar.Applied)
@@ -265,69 +239,6 @@ class Browser(Errands):
             self.set_class(True, "-timeline")
             self.set_focus(self.strip)
 
-    # -- panes --------------------------------------------------------------------------------------------------------
-    def _lay(self) -> None:
-        """Sizes and what is shown, by the settings."""
-        look = self.home.look
-        self.set_class(not look.bytes, "-no-bytes")
-        self.set_class(not look.detail, "-no-detail")
-        self.set_class(look.layout == "columns", "-columns")
-        beside = self.has_class("-columns") and self.has_class("-wide")
-        alone = not look.detail or self.has_class("-only-list") or beside
-        self.listed.styles.height = "1fr" if alone else f"{look.share}%"
-
-    def on_resize(self) -> None:
-        """Another room."""
-        self.call_after_refresh(self._again)
-
-    def _again(self) -> None:
-        self._lay()
-        self.tell()
-
-    def action_pane(self, step: int) -> None:
-        """The next pane in sight."""
-        panes = [pane for pane in (self.listed, self.detail, self.hexes) if pane.region.area]
-        if panes:
-            at = next((at for at, pane in enumerate(panes) if pane is self.focused), -step if step > 0 else 0)
-            self.set_focus(panes[(at + step) % len(panes)])
-        self.tell()
-
-    def action_zoom(self) -> None:
-        """The pane alone, or all again."""
-        panes: dict[Any, str] = {self.listed: "list", self.detail: "detail", self.hexes: "bytes"}
-        name = panes.get(self.focused)
-        on = any(self.has_class(f"-only-{pane}") for pane in ("list", "detail", "bytes"))
-        for pane in ("list", "detail", "bytes"):
-            self.set_class(not on and pane == name, f"-only-{pane}")
-        self._lay()
-
-    def action_layout(self) -> None:
-        """Details below the list, or beside it."""
-        self.home.look.layout = "columns" if self.home.look.layout == "rows" else "rows"
-        self._lay()
-        self.home.keep()
-
-    def action_bytes(self) -> None:
-        """Shows or hides the bytes."""
-        self.home.look.bytes = not self.home.look.bytes
-        if self.focused is self.hexes:
-            self.set_focus(self.listed)
-        self._lay()
-        self.home.keep()
-
-    def action_detail(self) -> None:
-        """Shows or hides tree and bytes."""
-        self.home.look.detail = not self.home.look.detail
-        self.set_focus(self.listed)
-        self._lay()
-        self.home.keep()
-
-    def action_share(self, by: int) -> None:
-        """Another height of the list."""
-        self.home.look.share = max(15, min(85, self.home.look.share + by))
-        self._lay()
-        self.home.keep()
-
     # -- the list -----------------------------------------------------------------------------------------------------
     @on(ExchangeList.Chosen)
     def chosen(self, _event: ExchangeList.Chosen) -> None:
@@ -342,6 +253,12 @@ class Browser(Errands):
         """Another order."""
         self.rearrange()
         self.home.keep()
+
+    @on(ExchangeList.Asked)
+    @on(Detail.Asked)
+    def asked(self, _event: Any) -> None:
+        """The other button of the mouse: what can be filtered by."""
+        self.action_apply_menu()
 
     @on(ExchangeList.Laid)
     def laid(self, _event: ExchangeList.Laid) -> None:

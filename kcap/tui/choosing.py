@@ -12,13 +12,16 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.screen import ModalScreen
-from textual.widgets import Footer, Input, OptionList
+from textual.widgets import Input, OptionList
 from textual.widgets.option_list import Option
 
 from kcap.columns import EXCHANGES
+from kcap.tui.keys import Keys
 from kcap.tui.listing import COMPOSED, HEADS
 from kcap.tui.menu import FRAME
 
+WIDTH = 72
+"""Columns inside the window."""
 DOCS = {column.name: column.doc for column in EXCHANGES}
 
 
@@ -32,12 +35,12 @@ class Columns(ModalScreen["list[str] | None"]):
         + "Columns Input { border: none; height: 1; padding: 0; background: $boost; }"
     )
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("space", "flip", "Show or hide"),
+        Binding("space", "flip", "On or off"),
         Binding("shift+up,K", "shift(-1)", "Up"),
         Binding("shift+down,J", "shift(1)", "Down"),
-        Binding("r", "reset", "What fits"),
+        Binding("r", "reset", "Reset"),
         Binding("enter", "done", "Done", priority=True),
-        Binding("escape", "dismiss(None)", "Back"),
+        Binding("escape", "dismiss(None)", "Back", key_display="Esc"),
     ]
 
     def __init__(self, shown: list[str]) -> None:
@@ -53,7 +56,7 @@ class Columns(ModalScreen["list[str] | None"]):
             box.border_title = "Columns of the list"
             yield Input(placeholder="name or meaning", compact=True)
             yield OptionList()
-            yield Footer()
+            yield Keys(less=self.app.size.width - WIDTH)
 
     def on_mount(self) -> None:
         """Shows the names."""
@@ -82,6 +85,12 @@ class Columns(ModalScreen["list[str] | None"]):
         """The name under the cursor."""
         listed = self.query_one(OptionList)
         return listed.get_option_at_index(listed.highlighted).id if listed.highlighted is not None else None
+
+    @on(OptionList.OptionSelected)
+    def clicked(self, event: OptionList.OptionSelected) -> None:
+        """A click does what the space bar does."""
+        event.stop()
+        self.action_flip()
 
     @on(Input.Changed)
     def changed(self, event: Input.Changed) -> None:

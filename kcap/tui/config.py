@@ -16,6 +16,10 @@ from kcap.tui.listing import DEFAULTS, HEADS, TIME_FORMS
 from kcap.tui.view import View
 
 LAYOUTS: Final = ("rows", "columns")
+SIZES: Final = {
+    "bytes_share": (10, 90), "bytes_width": (20, 400), "beside_width": (30, 400), "view_width": (0, 80), "view_height": (0, 80),
+}  # fmt: skip
+"""Setting -> the least and the most of it."""
 
 
 @dataclass(slots=True)
@@ -29,6 +33,16 @@ class Look:
     layout: str = "rows"
     share: int = 45
     """Height of the list in per cent."""
+    bytes_share: int = 40
+    """Height of the bytes below the tree, in per cent of both."""
+    bytes_width: int = 85
+    """Columns of the bytes beside the tree."""
+    beside_width: int = 87
+    """Columns of tree and bytes beside the list."""
+    view_width: int = 0
+    """Width of a view's details beside its table, in per cent; 0 is the view's own."""
+    view_height: int = 0
+    """Height of a view's details below its table, in per cent; 0 is the view's own."""
     bytes: bool = True
     detail: bool = True
     theme: str = ""
@@ -74,6 +88,10 @@ def read_config() -> tuple[Look, list[str]]:
     look.layout = str(given.get("layout")) if given.get("layout") in LAYOUTS else look.layout
     share = given.get("share")
     look.share = share if isinstance(share, int) and 15 <= share <= 85 else look.share
+    for name, (least, most) in SIZES.items():
+        size = given.get(name)
+        if isinstance(size, int) and least <= size <= most:
+            setattr(look, name, size)
     look.bytes, look.detail = given.get("bytes") is not False, given.get("detail") is not False
     theme = given.get("theme")
     look.theme = theme if isinstance(theme, str) else ""
@@ -91,6 +109,11 @@ def text_of(look: Look) -> str:
         f'time = "{look.time}"   # {", ".join(TIME_FORMS)}',
         f'layout = "{look.layout}"   # {", ".join(LAYOUTS)}',
         f"share = {look.share}   # height of the list in per cent",
+        f"bytes_share = {look.bytes_share}   # height of the bytes below the tree, in per cent of both",
+        f"bytes_width = {look.bytes_width}   # columns of the bytes beside the tree",
+        f"beside_width = {look.beside_width}   # columns of tree and bytes beside the list",
+        f"view_width = {look.view_width}   # details of a view beside its table, in per cent; 0: the view's own",
+        f"view_height = {look.view_height}   # details of a view below its table, in per cent; 0: the view's own",
         f"bytes = {'true' if look.bytes else 'false'}",
         f"detail = {'true' if look.detail else 'false'}",
         f"theme = {json.dumps(look.theme)}",

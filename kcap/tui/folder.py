@@ -1,4 +1,4 @@
-"""The folder that spills live in: made for one process, gone with it.
+"""The folders of the terminal UI; the one that spills live in is made for one process and gone with it.
 
 In: the environment (XDG Base Directory Specification). Out: paths. Law: what a process that is no more has left behind is
 removed by the next one.
@@ -22,6 +22,12 @@ def cache_folder() -> Path:
 def config_folder() -> Path:
     """Where kcap's settings are."""
     base = os.environ.get("XDG_CONFIG_HOME") or os.path.join(os.path.expanduser("~"), ".config")
+    return Path(base) / "kcap"
+
+
+def state_folder() -> Path:
+    """Where kcap keeps what a person may want to look at later, and may throw away."""
+    base = os.environ.get("XDG_STATE_HOME") or os.path.join(os.path.expanduser("~"), ".local", "state")
     return Path(base) / "kcap"
 
 

@@ -17,6 +17,8 @@ from kcap.tui.views import down
 Row = Mapping[str, Any]
 GAP: Final = 1
 """Blanks between columns."""
+NARROWEST: Final = 8
+"""Signs that a column keeps which gives way to others."""
 TIME_FORMS: Final = ("clock", "relative", "delta", "date")
 DAY_NS: Final = 86_400 * 1_000_000_000
 
@@ -136,7 +138,7 @@ COMPOSED: Final = (
          by=lambda row: equals("response_bytes", row["response_bytes"])),
     Head("result", "Result", ("error", "outcome", "reason"), 12, lambda r: clean(result(r["outcome"], r["reason"], r["error"])),
          grows=1, by=_result),
-    Head("about", "Topics, group", ("topics", "topic_ids", "group_id", "transactional_id"), 10, _about, grows=3,
+    Head("about", "Topics, group", ("topics", "topic_ids", "group_id", "transactional_id"), 18, _about, grows=3,
          by=_about_filter),
     Head("packet", "Packet", ("request_first_packet", "response_first_packet"), 7,
          lambda row: str(row["request_first_packet"] or row["response_first_packet"] or ""), right=True, rank=8,
@@ -189,8 +191,13 @@ def fitted(names: Sequence[str], room: int, widths: Mapping[str, int], *, chosen
     left = max(0, room - need())
     shares = sum(head.grows for head in heads if head.name not in widths)
     made = []
+    narrowed = {head.name: head.width for head in heads if head.grows and head.name not in widths and not chosen}
+    over = need() - room
+    while over > 0 and narrowed and max(narrowed.values()) > NARROWEST:
+        narrowed[max(narrowed, key=narrowed.__getitem__)] -= 1
+        over -= 1
     for head in heads:
-        width = widths.get(head.name, head.width)
+        width = narrowed.get(head.name, widths.get(head.name, head.width))
         if head.grows and shares and head.name not in widths:
             more = left * head.grows // shares
             width += min(more, 25) if head.grows == 1 else more

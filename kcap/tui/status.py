@@ -101,8 +101,8 @@ def trouble(book: Book) -> str:
     return ""
 
 
-def position(view: View, item: Item | None, dump: Dump | None, width: int) -> Text:
-    """The status line: where the cursor is."""
+def position(view: View, item: Item | None, dump: Dump | None, width: int, cell: str = "") -> Text:
+    """The status line: where the cursor is, and what the key `a` would filter by. `cell`: the filter of the list's cell."""
     count = len(view)
     where = f"{view.cursor + 1:,}/{count:,}" if count else "0/0"
     if view.marks:
@@ -118,7 +118,7 @@ def position(view: View, item: Item | None, dump: Dump | None, width: int) -> Te
     elif item is not None:
         told = f"a: {item.filter}" if item.filter else ""
     else:
-        told = ""
+        told = f"←→ column   a: {cell}" if cell else ""
     room = max(0, width - len(where) - 4)
     told = clean(told)
     told = told if len(told) <= room else told[: max(0, room - 1)] + "…"

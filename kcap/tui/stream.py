@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
 
 import numpy as np
 from rich.text import Text
-from textual import on
+from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
-from textual.widgets import Footer, RichLog, Static
+from textual.widgets import RichLog, Static
 from textual.worker import Worker, WorkerState
 
 import kcap.records.nodes  # noqa: F401 - the trees of messages open their records fields with it
@@ -23,6 +23,7 @@ from kcap.filter.parse import parse
 from kcap.table.grid import call, clean, duration, endpoint
 from kcap.tui.anatomy import message, why_not
 from kcap.tui.dump import WIDE, Dump
+from kcap.tui.keys import Keys
 from kcap.tui.listing import moment
 from kcap.tui.rereading import SIDES, Frames
 
@@ -104,7 +105,8 @@ class Stream(Screen[None]):
         Binding("x", "way", "Text or bytes"),
         Binding("d", "side", "One side or both"),
         Binding("m", "more", "More"),
-        Binding("escape,q", "app.pop_screen", "Back"),
+        Binding("escape,q", "app.pop_screen", "Back", key_display="Esc"),
+        Binding("f1,question_mark", "app.help", "Help", key_display="F1"),
     ]
 
     def __init__(self, uid: str, number: int) -> None:
@@ -113,6 +115,7 @@ class Stream(Screen[None]):
         self.way, self.side = "text", "both sides"
         self.numbers: list[int] = []
         self.read = 0
+        self._width = 0
 
     @property
     def home(self) -> "KcapApp":
@@ -122,8 +125,8 @@ class Stream(Screen[None]):
     def compose(self) -> ComposeResult:
         """The parts."""
         yield Static(id="head", markup=False)
-        yield RichLog(wrap=True, auto_scroll=False, max_lines=200_000)
-        yield Footer()
+        yield RichLog(wrap=True, auto_scroll=False, max_lines=200_000, min_width=1)
+        yield Keys()
 
     def on_mount(self) -> None:
         """Begins with the exchange that was under the cursor."""
@@ -133,6 +136,12 @@ class Stream(Screen[None]):
         self.first = max(0, at - at % PART)
         self.query_one(RichLog).focus()
         self._again()
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Lines are broken anew where there is another width."""
+        if self._width not in (0, event.size.width):
+            self.call_after_refresh(self._again)
+        self._width = event.size.width
 
     def _again(self) -> None:
         self.read = self.first

@@ -15,8 +15,9 @@ PCAPS = Path(__file__).resolve().parents[2] / "pcaps"
 def folders(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A cache and settings of the tests' own."""
     base = tmp_path_factory.mktemp("xdg")
-    before = {name: os.environ.get(name) for name in ("XDG_CACHE_HOME", "XDG_CONFIG_HOME")}
+    before = {name: os.environ.get(name) for name in ("XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME")}
     os.environ["XDG_CACHE_HOME"], os.environ["XDG_CONFIG_HOME"] = str(base / "cache"), str(base / "config")
+    os.environ["XDG_STATE_HOME"] = str(base / "state")
     yield base
     for name, value in before.items():
         if value is None:

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -22,6 +23,7 @@ class Terminal:
         environment = {
             **os.environ, "PYTHONPATH": str(ROOT), "TERM": "xterm-256color", "LC_ALL": "C.UTF-8",
             "XDG_CACHE_HOME": str(folder / "cache"), "XDG_CONFIG_HOME": str(folder / "config"),
+            "XDG_STATE_HOME": str(folder / "state"),
         }  # fmt: skip
         width, height = size
         line = f"cd {folder} && {command}; echo LEFT $?; exec cat"
@@ -114,11 +116,7 @@ def walk(folder: Path, *, show: bool = False) -> None:
         terminal.close()
     made = folder / "one.pcapng"
     assert made.stat().st_size > 200
-    if shutil.which("tshark"):
-        done = subprocess.run(
-            ["tshark", "-r", made, "-T", "fields", "-e", "tcp.len"], capture_output=True, text=True, check=True
-        )
-        assert any(line.strip() not in ("", "0") for line in done.stdout.splitlines())
+    assert packets(made)
     left = list((folder / "cache" / "kcap").glob("spill-*"))
     assert left == [], "nothing stays in the cache"
 
@@ -145,9 +143,93 @@ def pipe(folder: Path, *, show: bool = False) -> None:
         terminal.close()
 
 
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One key, the words by which the screen offers it, and what comes of it."""
+
+    key: str
+    offered: str
+    then: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A question of somebody who sees kcap for the first time, and the way to its answer."""
+
+    question: str
+    capture: str
+    steps: tuple[Step, ...]
+
+
+TASKS = (
+    Task("the slowest request that is no fetch, and its bytes", "java-transactions.pcap", (
+        Step("v", "v Views", ("S  Statistics",)),
+        Step("S", "S  Statistics", ("3 slowest",)),
+        Step("3", "3 slowest", ("306ms  JoinGroup v9", "⏎ Show")),
+        Step("Enter", "⏎ Show", ("JoinGroup v9  ok", "JoinGroupRequest v9", "00 00 01 21 00 0b 00 09", "42/110")),
+    )),
+    Task("who was throttled, and did they keep quiet", "quota-3.9.pcap", (
+        Step("v", "v Views", ("T  Throttling",)),
+        Step("T", "T  Throttling", ("kept quiet?", "app-quota", "did not obey", "9 requests came before the time was over")),
+    )),
+    Task("which client uses a version that Kafka 4 removed", "old-java-new-broker.pcap", (
+        Step("v", "v Views", ("V  Versions",)),
+        Step("V", "V  Versions", ("breaks", "relic-0.10.2.2", "gone in 4.0", "no longer takes Produce v2")),
+    )),
+    Task("why one produce failed", "too-large.pcap", (
+        Step("v", "v Views", ("E  Errors",)),
+        Step("E", "E  Errors", ("MESSAGE_TOO_LARGE", "Produce", "bulk-tl", "⏎ Show")),
+        Step("Enter", "⏎ Show", ("3 of 19", "Produce v12", "MESSAGE_TOO", "bulk.sm")),
+    )),
+    Task("the packets of one exchange, for Wireshark", "java-transactions.pcap", (
+        Step("e", "e Save", ("p  Packets of this exchange", "pcapng, for Wireshark")),
+        Step("p", "p  Packets of this exchange", ("Packets as pcapng or pcap", "⏎ go")),
+        Step("Enter", "⏎ go", (".pcapng: ", "packets of")),
+    )),
+)  # fmt: skip
+"""Five tasks at 80x24."""
+MOST_KEYS = 6
+"""Of a task; who needs more has lost the way."""
+
+
+def tasks(folder: Path) -> list[str]:
+    """Does the tasks with keys that the screen offers. Out: a line each: keys, seconds, question."""
+    told = []
+    for number, task in enumerate(TASKS):
+        place = folder / str(number)
+        place.mkdir()
+        terminal = Terminal(place, f"{sys.executable} -m kcap {ROOT / 'pcaps' / task.capture}", size=(80, 24))
+        try:
+            screen = terminal.until("v Views", " connections")
+            began = time.monotonic()
+            for step in task.steps:
+                assert step.offered in screen, f"{task.question}: {step.key} is not offered:\n{screen}"
+                terminal.keys(step.key)
+                screen = terminal.until(*step.then)
+            took = time.monotonic() - began
+            assert len(task.steps) <= MOST_KEYS
+            told.append(f"{len(task.steps)} keys {took:5.1f} s  {task.question}")
+        finally:
+            terminal.close()
+        for made in place.glob("*.pcapng"):
+            assert packets(made), "others read what was saved"
+            told[-1] += f": {made.name}"
+    return told
+
+
+def packets(path: Path) -> int:
+    """Packets with data in a capture, as tshark reads it; where there is none, whether there are bytes."""
+    if not shutil.which("tshark"):
+        return path.stat().st_size
+    words = ["tshark", "-r", str(path), "-T", "fields", "-e", "tcp.len"]
+    done = subprocess.run(words, capture_output=True, text=True, check=True)
+    return sum(line.strip() not in ("", "0") for line in done.stdout.splitlines())
+
+
 if __name__ == "__main__":
     import tempfile
 
-    with tempfile.TemporaryDirectory() as one, tempfile.TemporaryDirectory() as two:
+    with tempfile.TemporaryDirectory() as one, tempfile.TemporaryDirectory() as two, tempfile.TemporaryDirectory() as three:
         walk(Path(one), show=True)
         pipe(Path(two), show=True)
+        print("\n".join(tasks(Path(three))))

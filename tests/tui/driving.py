@@ -31,7 +31,7 @@ async def opened(*names: str | Path, size: tuple[int, int] = SMALL, only: str = 
     async with app.run_test(size=size) as pilot:
         await settle(pilot)
         yield pilot
-    assert app.failures == []
+    assert not app.failures
 
 
 async def settle(pilot: Pilot[Any]) -> None:

@@ -108,7 +108,7 @@ def test_a_view_that_fails_leaves_the_session(monkeypatch: pytest.MonkeyPatch) -
     async def test(pilot: Any) -> None:
         await press(pilot, "H")
         assert pilot.app.screen is pilot.app.browser
-        assert any("cannot be opened" in told.message for told in pilot.app._notifications)
+        assert any("cannot be opened" in told.title for told in pilot.app._notifications)
 
     on("node-platformatic.pcap", test)
 
@@ -133,7 +133,12 @@ def test_a_view_that_crashes_leaves_the_session() -> None:
         await pilot.press("x")
         await settle(pilot)
         await pilot.pause(0.2)
-        assert app.failures
+        assert [str(error) for error in app.failures] == ["a fault of a view"]
+        (told,) = app._notifications
+        assert told.title == "Broken failed and was left"
+        where = told.message.rpartition(": ")[2]
+        assert "RuntimeError: a fault of a view" in told.message
+        assert "in action_fail" in Path(where).read_text(encoding="utf-8")
         app.failures.clear()
         assert app.screen is app.browser
         await press(pilot, "j", "j")

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -12,8 +13,8 @@ from kcap.errors import UsageError
 from kcap.filter.parse import parse
 from kcap.reports import errors, latency, slow, stats, throttle, topics
 from kcap.reports.run import run
-from kcap.reports.shape import Asked, Report
-from kcap.reports.source import Given
+from kcap.reports.shape import Asked, Expressions, Report, Tables
+from kcap.reports.source import Given, Interrupted
 from kcap.tui.book import Book, read_whole
 from kcap.tui.child import Order
 from tests.tui.conftest import PCAPS
@@ -125,6 +126,38 @@ def test_one_bad_file_among_good_ones(tmp_path: Path) -> None:
     with read_whole(str(tmp_path / "good.pcap"), str(tmp_path / "bad.pcap")) as book:
         assert book.rows == 110
         assert len(book.heard.failed) == 1
+
+
+def test_a_report_is_given_up_by_who_asked_for_it(java: Book) -> None:
+    """Another's goes on."""
+    here, go, ended = threading.Event(), threading.Event(), dict[str, object]()
+
+    def build(tables: Tables, _asked: Asked) -> Expressions:
+        here.set()
+        assert go.wait(30)
+        return {"rows": tables.kept.aggregate(count=tables.kept.count())}
+
+    slow_report = Report("slow", (), ("api",), build, lambda results, _asked: {"rows": results["rows"]}, groups=False)
+
+    def ask(who: str) -> None:
+        with java.asked_by(who):
+            try:
+                ended[who] = java.report(slow_report, Asked())["rows"][0]["count"]
+            except Interrupted:
+                ended[who] = "given up"
+
+    threads = [threading.Thread(target=ask, args=(who,)) for who in ("left", "stays")]
+    for thread in threads:
+        here.clear()
+        thread.start()
+        assert here.wait(30)
+    java.give_up("left")
+    java.give_up("nobody")
+    go.set()
+    for thread in threads:
+        thread.join(30)
+    assert ended == {"left": "given up", "stays": java.rows}
+    java.give_up("left")
 
 
 def test_a_closed_book_says_nothing_new(java: Book) -> None:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from kcap.columns import EXCHANGES
 from kcap.filter.parse import parse
 from kcap.tui.book import Book
-from kcap.tui.listing import DEFAULTS, GAP, HEADS, TIME_FORMS, cut, fitted, moment
+from kcap.tui.listing import DEFAULTS, GAP, HEADS, NARROWEST, TIME_FORMS, cut, fitted, moment
 
 
 def test_every_column_of_the_table_can_be_shown(book: Book) -> None:
@@ -38,11 +38,13 @@ def test_columns_fit(room: int, widths: dict[str, int]) -> None:
     taken = sum(width + GAP for _, width in made) - GAP
     if any(head.rank for head, _ in made):
         assert taken <= room
+    if taken > room:
+        assert all(width == NARROWEST for head, width in made if head.grows and head.name not in widths)
     assert [head.name for head, _ in made] == [name for name in DEFAULTS if name in {head.name for head, _ in made}]
     if not widths and taken <= room:
         assert taken == room
     for head, width in made:
-        assert width == widths.get(head.name, width)
+        assert width == widths.get(head.name, width) >= (NARROWEST if head.name not in widths and head.grows else 3)
     assert [head.name for head, _ in fitted(DEFAULTS, room, widths, chosen=True)] == list(DEFAULTS)
 
 

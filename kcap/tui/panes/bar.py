@@ -17,6 +17,7 @@ from textual.widgets import Input, Static
 
 from kcap.filter.parse import FilterError
 from kcap.tui.completion import check, offers, put_in
+from kcap.tui.views.told import Said
 
 HISTORY: int = 100
 
@@ -100,7 +101,7 @@ class FilterBar(Vertical):
                 id="text",
                 select_on_focus=False,
             )
-            yield Static("", id="shown")
+            yield Said("", id="shown")
         yield Static(id="help")
 
     @property
@@ -127,7 +128,7 @@ class FilterBar(Vertical):
 
     def tell(self, shown: str) -> None:
         """How many rows pass."""
-        self.query_one("#shown", Static).update(shown)
+        self.query_one("#shown", Said).say(shown)
 
     # -- from the line ------------------------------------------------------------------------------------------------
     def _judge(self) -> None:

@@ -9,14 +9,13 @@ from textual import events
 from textual.binding import Binding, BindingType
 from textual.geometry import Size
 from textual.message import Message
-from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from kcap.tui.dump import OFFSET, Dump
-from kcap.tui.panes.paint import CLASSES, CSS, Painter
+from kcap.tui.panes.paint import CLASSES, CSS, Lines, Painter
 
 
-class Bytes(ScrollView, can_focus=True):
+class Bytes(Lines):
     """The bytes."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = set(CLASSES)
@@ -61,7 +60,7 @@ class Bytes(ScrollView, can_focus=True):
         super().notify_style_update()
         self._painter.clear()
 
-    def render_line(self, y: int) -> Strip:
+    def paint(self, y: int) -> Strip:
         """One line."""
         base, width, at = self.rich_style, self.size.width, self.scroll_offset.y + y
         if not self.dump.data:

@@ -9,15 +9,14 @@ from textual import events
 from textual.binding import Binding, BindingType
 from textual.geometry import Size
 from textual.message import Message
-from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from kcap.tui.outline import Item, Outline
-from kcap.tui.panes.paint import CLASSES, CSS, Painter
+from kcap.tui.panes.paint import CLASSES, CSS, Lines, Painter
 from kcap.tui.views.sheet import Line
 
 
-class Detail(ScrollView, can_focus=True):
+class Detail(Lines):
     """The tree."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = set(CLASSES)
@@ -32,7 +31,7 @@ class Detail(ScrollView, can_focus=True):
         Binding("right,l", "open", "Open"),
         Binding("left,h", "shut", "Close"),
         Binding("enter,space", "flip", "Open or close", show=False),
-        Binding("asterisk", "open_all", "Open all"),
+        Binding("asterisk", "open_all", "Open all", show=False),
         Binding("underscore", "shut_all", "Close all", show=False),
         Binding("backspace", "up", "Parent", show=False),
         Binding("shift+right", "slide(12)", "What is cut at the right", show=False),
@@ -41,6 +40,9 @@ class Detail(ScrollView, can_focus=True):
 
     class Moved(Message):
         """Another line is under the cursor."""
+
+    class Asked(Message):
+        """What can be done with the line is asked for."""
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id)
@@ -70,7 +72,7 @@ class Detail(ScrollView, can_focus=True):
         """Another room."""
         self._keep_in_sight()
 
-    def render_line(self, y: int) -> Strip:
+    def paint(self, y: int) -> Strip:
         """One line."""
         left, top = self.scroll_offset
         width, at = self.size.width, top + y
@@ -151,6 +153,10 @@ class Detail(ScrollView, can_focus=True):
             return
         self.outline.cursor = at
         item = self.outline.lines[at]
+        if event.button == 3:
+            self.renew()
+            self.post_message(self.Asked())
+            return
         if item.make is not None and (event.x + self.scroll_offset.x <= 2 * item.depth + 1 or event.chain > 1):
             self.outline.toggle(at)
         self.renew()

@@ -9,12 +9,12 @@ from typing import Any
 
 from textual import on
 from textual.app import ComposeResult
-from textual.containers import Container, Vertical
 from textual.message import Message
 
 from kcap.decode.secrets import secret_spans
 from kcap.tui.anatomy import anatomy, message
 from kcap.tui.dump import Dump
+from kcap.tui.edges import Frame, Pane
 from kcap.tui.outline import Item
 from kcap.tui.panes.bytes import Bytes
 from kcap.tui.panes.detail import Detail
@@ -31,7 +31,7 @@ class Opened:
     connection: dict[str, Any] | None
 
 
-class ExchangePane(Container):
+class ExchangePane(Pane):
     """Tree and bytes."""
 
     class Moved(Message):
@@ -46,10 +46,10 @@ class ExchangePane(Container):
 
     def compose(self) -> ComposeResult:
         """The parts."""
-        with Vertical(id="tree") as tree:
+        with Frame(id="tree") as tree:
             tree.border_title = "Exchange"
             yield Detail(id="detail")
-        with Vertical(id="dump") as dump:
+        with Frame(id="dump") as dump:
             dump.border_title = "Bytes"
             yield Bytes(id="bytes")
 

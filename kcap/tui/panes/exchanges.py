@@ -11,11 +11,10 @@ from textual import events
 from textual.binding import Binding, BindingType
 from textual.geometry import Region, Size
 from textual.message import Message
-from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from kcap.tui.listing import GAP, Head, cut
-from kcap.tui.panes.paint import CLASSES, CSS, Painter
+from kcap.tui.panes.paint import CLASSES, CSS, Lines, Painter
 from kcap.tui.view import GUTTER, Cells, View
 from kcap.tui.views.sheet import Line
 
@@ -25,7 +24,7 @@ TELLING = frozenset({"call", "result", "latency"})
 """Columns that take the tone of their row's rule."""
 
 
-class ExchangeList(ScrollView, can_focus=True):
+class ExchangeList(Lines):
     """The list."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = set(CLASSES)
@@ -38,7 +37,7 @@ class ExchangeList(ScrollView, can_focus=True):
         Binding("home,g", "edge(-1)", "First", show=False),
         Binding("end,G", "edge(1)", "Last, and follow", show=False),
         Binding("enter", "choose", "Open"),
-        Binding("right,l", "side(1)", "Column", key_display="←→"),
+        Binding("right,l", "side(1)", "Column to the right", show=False),
         Binding("left,h", "side(-1)", "Column to the left", show=False),
         Binding("s", "sort", "Sort"),
         Binding("m", "mark", "Mark", show=False),
@@ -57,6 +56,9 @@ class ExchangeList(ScrollView, can_focus=True):
     class Sorted(Message):
         """Another order is wanted."""
 
+    class Asked(Message):
+        """What can be done with the cell is asked for."""
+
     class Laid(Message):
         """Columns are others than before."""
 
@@ -69,6 +71,9 @@ class ExchangeList(ScrollView, can_focus=True):
         self._known: int | None = None
         self.empty = ""
         """What is said where there is no row."""
+        self._held: int | None = None
+        """The column whose head, or whose edge, is held by the mouse."""
+        self._edge = self._dragged = False
 
     # -- what is shown ------------------------------------------------------------------------------------------------
     def renew(self) -> None:
@@ -128,7 +133,7 @@ class ExchangeList(ScrollView, can_focus=True):
                 self._page.update({missing[0] + at: cells for at, cells in enumerate(made)})
         return self._page.get(place)
 
-    def render_line(self, y: int) -> Strip:
+    def paint(self, y: int) -> Strip:
         """One line of the list."""
         left, top = self.scroll_offset
         width = self.size.width
@@ -259,21 +264,65 @@ class ExchangeList(ScrollView, can_focus=True):
             self.post_message(self.Laid())
 
     # -- the mouse ----------------------------------------------------------------------------------------------------
-    def on_click(self, event: events.Click) -> None:
-        """A row or a head."""
-        x = event.x + self.scroll_offset.x
-        start = GUTTER
-        for at, (head, width) in enumerate(self.heads):
+    def place_of(self, x: int) -> tuple[int, int, int] | None:
+        """The column at a place of the line: its number, where it begins, its width."""
+        start, x = GUTTER, x + self.scroll_offset.x
+        for at, (_, width) in enumerate(self.heads):
             if start <= x < start + width + GAP:
-                self.view.column = at
-                if not event.y:
-                    self.view.order_by(head.name)
-                    self.post_message(self.Sorted())
-                break
+                return at, start - self.scroll_offset.x, width
             start += width + GAP
+        return None
+
+    def on_mouse_down(self, event: events.MouseDown) -> None:
+        """A head is held, or the blank behind it."""
+        found = self.place_of(event.x) if not event.y and event.button == 1 else None
+        self._dragged = False
+        if found is not None:
+            at, start, width = found
+            self._held, self._edge = at, event.x == start + width
+            self.capture_mouse()
+
+    def on_mouse_move(self, event: events.MouseMove) -> None:
+        """The edge of a column goes with the mouse."""
+        if self._held is None or self._held >= len(self.heads):
+            return
+        self._dragged = True
+        if self._edge:
+            start = GUTTER + sum(width + GAP for _, width in self.heads[: self._held]) - self.scroll_offset.x
+            self.view.widths[self.heads[self._held][0].name] = max(3, event.x - start)
+            self.renew()
+
+    def on_mouse_up(self, event: events.MouseUp) -> None:
+        """A column has another width, or another place."""
+        held, self._held = self._held, None
+        if held is None:
+            return
+        self.release_mouse()
+        found = self.place_of(event.x)
+        if self._dragged and not self._edge and found is not None and found[0] != held:
+            names = [head.name for head, _ in self.heads]
+            names.insert(found[0], names.pop(held))
+            self.view.names, self.view.chosen, self.view.column = names, True, found[0]
+            self.renew()
+        if self._dragged:
+            self.post_message(self.Laid())
+
+    def on_click(self, event: events.Click) -> None:
+        """A row or a head; with the other button, what can be filtered by."""
+        found = self.place_of(event.x)
+        moved, self._dragged = self._dragged, False
+        if moved or (not event.y and found is not None and event.x == found[1] + found[2]):
+            return
+        if found is not None:
+            self.view.column = found[0]
+            if not event.y:
+                self.view.order_by(self.heads[found[0]][0].name)
+                self.post_message(self.Sorted())
         place = self.scroll_offset.y + event.y - 1
         if event.y and place < len(self.view):
             self.go(place)
-            if event.chain > 1:
+            if event.button == 3:
+                self.post_message(self.Asked())
+            elif event.chain > 1:
                 self.post_message(self.Chosen())
         self.refresh()

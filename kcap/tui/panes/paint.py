@@ -1,13 +1,14 @@
 """Lines with tones as strips of a pane.
 
 In: lines, a widget of the panes. Out: strips. Law: as `kcap.tui.views.paint`; the chosen span of the bytes has a tone of its
-own, underlined, for terminals without colors.
+own, underlined, for terminals without colors; a line that cannot be painted costs that line.
 """
 
 from typing import TYPE_CHECKING, Final
 
 from rich.segment import Segment
 from rich.style import Style
+from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from kcap.tui.views.paint import CLASSES as VIEW_CLASSES
@@ -60,3 +61,21 @@ class Painter:
         """A line in its width."""
         segments = [Segment(text, base + self.style(tone) if tone else base) for text, tone in line]
         return Strip(segments).adjust_cell_length(width, base)
+
+
+class Lines(ScrollView, can_focus=True):
+    """A pane of lines, of which those in sight are painted."""
+
+    def paint(self, y: int) -> Strip:
+        """One line of the pane; `y` from its top."""
+        raise NotImplementedError
+
+    def render_line(self, y: int) -> Strip:
+        """The same; what cannot be painted is said there."""
+        try:
+            return self.paint(y)
+        except Exception as error:  # noqa: BLE001 - one line that cannot be painted is no reason to lose the others
+            stumbled = getattr(self.app, "stumbled", None)
+            if stumbled is not None:
+                stumbled(error, self)
+            return Strip([Segment(f"  this line cannot be shown: {type(error).__name__}")]).adjust_cell_length(self.size.width)

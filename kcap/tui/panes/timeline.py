@@ -122,6 +122,16 @@ class TimeStrip(Widget, can_focus=True):
             self.refresh()
 
     def render(self) -> Text:
+        """The line; a fault in it costs no more than the line."""
+        try:
+            return self.line()
+        except Exception as error:  # noqa: BLE001 - the list below is worth more than a picture of it
+            stumbled = getattr(self.app, "stumbled", None)
+            if stumbled is not None:
+                stumbled(error, self)
+            return Text(" latency cannot be shown")
+
+    def line(self) -> Text:
         """The line, and the step in words."""
         text = Text(no_wrap=True, overflow="ellipsis")
         text.append(" latency ", self._painter.style("dim"))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from kcap.tui.book import Book
+    from kcap.tui.config import Look
 
 
 def knows_partitions(book: "Book") -> bool:
@@ -26,6 +27,11 @@ class Home(Protocol):
 
     book: "Book"
     selected: tuple[str, int] | None
+    look: "Look"
+    """Settings."""
+
+    def keep(self) -> None:
+        """Remembers the settings."""
 
     def narrow(self, text: str) -> None:
         """Sets the display filter, and shows the list."""

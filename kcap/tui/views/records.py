@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual.binding import Binding, BindingType
 
+from kcap.reports.health import count
 from kcap.table.grid import call
 from kcap.tui.views import records_model as model
 from kcap.tui.views.screen import View
@@ -54,7 +55,7 @@ class Records(View):
         why = f"{what} carries no records." if found.row["api"] in ("Produce", "Fetch", "ShareFetch") else (
             f"{what} is not about records; Produce, Fetch and ShareFetch are."
         )  # fmt: skip
-        title = f"{what}  {self.exchange[0]}.{self.exchange[1]}  {len(rows):,} records"
+        title = f"{what}  {self.exchange[0]}.{self.exchange[1]}  {count(len(rows), 'record')}"
         return Page([model.sheet(rows, self.exchange, why)], title)
 
     def action_other(self, step: int) -> None:

@@ -6,27 +6,29 @@ said to be so, and the rest of the program goes on.
 
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from rich.text import Text
 from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical, VerticalScroll
-from textual.screen import Screen
-from textual.widgets import Footer, Static
+from textual.containers import Vertical
+from textual.widgets import Static
 from textual.worker import Worker, WorkerState
 
 from kcap.table.grid import clean
+from kcap.tui.edges import Side
+from kcap.tui.faults import keep
+from kcap.tui.keys import Keys
 from kcap.tui.views import VIEWS, load
-from kcap.tui.views.home import Home
+from kcap.tui.views.body import Body
 from kcap.tui.views.pace import Pace
 from kcap.tui.views.paint import CLASSES, CSS
 from kcap.tui.views.picture import Picture
 from kcap.tui.views.places import Place, leave, left
 from kcap.tui.views.sheet import Bars, Down, Line, Order, Page, Sheet, as_text
 from kcap.tui.views.table import SheetTable
-from kcap.tui.views.told import Told
+from kcap.tui.views.told import Said, Told
 
 if TYPE_CHECKING:
     from kcap.tui.book import Book
@@ -35,7 +37,7 @@ LOOK_SECONDS = 1.0
 """How often a view asks whether more was read."""
 
 
-class View(Screen[None]):
+class View(Body):
     """A view: `page` makes what it shows."""
 
     NAME: ClassVar[str] = ""
@@ -67,7 +69,8 @@ class View(Screen[None]):
     }}
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,q", "app.pop_screen", "Back"),
+        Binding("escape,q", "app.pop_screen", "Back", key_display="Esc"),
+        Binding("f1,question_mark", "app.help", "Help", key_display="F1"),
         Binding("enter", "choose", "Show", show=False),
         Binding("b", "regroup", "Group"),
         Binding("s", "sort", "Sort"),
@@ -75,7 +78,7 @@ class View(Screen[None]):
         Binding("w", "whole", "Wide"),
         Binding("d", "details", "Details"),
         Binding("tab", "app.focus_next", "Next pane", show=False),
-        Binding("e", "export", "Export"),
+        Binding("e", "export", "Save"),
         Binding("y", "copy", "Copy row", show=False),
         Binding("l", "ladder", "Ladder"),
         *(Binding(str(at), f"section({at - 1})", f"Section {at}", show=False) for at in range(1, 7)),
@@ -99,11 +102,6 @@ class View(Screen[None]):
         self._here = 0, 0
         self._began = 0.0
 
-    @property
-    def home(self) -> Home:
-        """The app."""
-        return cast("Home", self.app)
-
     # -- what a view says ---------------------------------------------------------------------------------------------
     def page(self, book: "Book") -> Page:
         """What there is to see. Runs in a thread: it touches no widget."""
@@ -112,7 +110,7 @@ class View(Screen[None]):
     def settled(self) -> Any:
         """What changes the page at once."""
         book = self.home.book
-        return book.state, book.filter_text, self.grouping, self.at if self.LAZY else 0
+        return book.state, book.filter_text, book.looking, self.grouping, self.at if self.LAZY else 0
 
     @property
     def by(self) -> tuple[str, ...]:
@@ -122,25 +120,30 @@ class View(Screen[None]):
     # -- the screen ---------------------------------------------------------------------------------------------------
     def compose(self) -> ComposeResult:
         """The parts."""
-        yield Static(id="title")
+        yield Said(id="title")
         yield Static(id="sections", classes="hidden")
         yield Told(id="banner", classes="hidden")
         with Vertical(id="body"):
             yield SheetTable(id="main")
-            with VerticalScroll(id="side", can_focus=False):
+            with Side(id="side", can_focus=False):
                 yield Told(id="detail")
-        yield Static(id="where")
-        yield Footer(show_command_palette=False)
+        yield Said(id="where")
+        yield Keys()
 
     def on_mount(self) -> None:
         """Begins to look."""
-        self.table.show(Sheet("", (), [], lambda _row: None, "one moment"), Order(), keep=False)
+        self.table.show(Sheet("", (), [], lambda _row: None, self.moment), Order(), keep=False)
         self.add_class("-alone")
         self.table.focus()
         self._return()
         self._tell_title()
         self.look()
         self.set_interval(LOOK_SECONDS, self.look)
+
+    @property
+    def moment(self) -> str:
+        """What is said until the first page is there."""
+        return f"one moment: {self.home.book.rows:,} exchanges are looked through; Esc leaves"
 
     def _return(self) -> None:
         found = left(self.app, self.NAME) if self.REMEMBERS else None
@@ -149,7 +152,8 @@ class View(Screen[None]):
             self.at, self.grouping = self._came.section, self._came.grouping
 
     def on_unmount(self) -> None:
-        """Remembers where it was left."""
+        """Remembers where it was left; a page that is being made is for nobody any more."""
+        self.home.book.give_up(self)
         row, cell = self._here
         leave(self.app, self.NAME, Place(self.at, self.grouping, row, cell), self._orders)
 
@@ -161,7 +165,11 @@ class View(Screen[None]):
         if self.pace.due(book.rows, settled, now):
             self.pace.begin(book.rows, settled)
             self._began = now
-            self.run_worker(lambda: self.page(book), thread=True, group="page", exit_on_error=False)
+            self.run_worker(lambda: self._made(book), thread=True, group="page", exit_on_error=False)
+
+    def _made(self, book: "Book") -> Page:
+        with book.asked_by(self):
+            return self.page(book)
 
     @on(Worker.StateChanged)
     def looked(self, event: Worker.StateChanged) -> None:
@@ -173,8 +181,12 @@ class View(Screen[None]):
             self.failure = ""
             self.tell(event.worker.result)
         elif event.state == WorkerState.ERROR:
-            self.failure = f"this view cannot be made: {event.worker.error}"
+            error = event.worker.error
+            kept = keep(error, VIEWS[self.NAME][1]) if error is not None else ""
+            self.failure = f"this view cannot be made: {error}" + (f"; traceback in {kept}" if kept else "")
             self._tell_where()
+        if event.state != WorkerState.CANCELLED:
+            self.look()  # what was asked for meanwhile is due at once
 
     def tell(self, page: Page) -> None:
         """Shows a page."""
@@ -198,11 +210,6 @@ class View(Screen[None]):
     def sheet(self) -> Sheet | None:
         """The section that is shown."""
         return self.told.sheets[self.at] if self.told.sheets else None
-
-    @property
-    def table(self) -> SheetTable:
-        """The table."""
-        return self.query_one("#main", SheetTable)
 
     def _order(self, sheet: Sheet) -> Order:
         return self._orders.setdefault(f"{sheet.name} {self.by}", Order())
@@ -248,7 +255,7 @@ class View(Screen[None]):
         gap = " " * max(1, width - len(left) - len(right) - 1)
         title = Text.assemble((left, "bold"), gap, right)
         title.truncate(width, overflow="ellipsis")
-        self.query_one("#title", Static).update(title)
+        self.query_one("#title", Said).say(title)
 
     # -- where Enter leads --------------------------------------------------------------------------------------------
     @property
@@ -273,7 +280,7 @@ class View(Screen[None]):
         if not self.failure and self.sheet is not None and self.sheet.foot and down:
             room = width - line.cell_len - len(self.sheet.foot)
             line = Text.assemble(line, " " * room, (self.sheet.foot, "dim")) if room > 2 else line
-        self.query_one("#where", Static).update(line)
+        self.query_one("#where", Said).say(line)
 
     @on(SheetTable.Moved)
     @on(Picture.Moved)
@@ -289,8 +296,8 @@ class View(Screen[None]):
         sheet, row = self.sheet, self.table.current
         if sheet is None or self.has_class("-alone"):
             return
-        side = self.query_one("#side", VerticalScroll)
-        width = max(20, side.scrollable_content_region.width)
+        side = self.side
+        width = max(20, side.scrollable_content_region.width - (not side.show_vertical_scrollbar))  # its place is kept free
         detail = self.query_one("#detail", Told)
         more, pictures_of = sheet.detail, sheet.charts
         lines: list[Line] = self.careful(lambda: more(row, width), []) if more is not None and row is not None else []
@@ -310,6 +317,7 @@ class View(Screen[None]):
         self.call_after_refresh(self._again)
 
     def _again(self) -> None:
+        self._lay()
         self._tell_title()
         self._tell_detail()
         self._tell_where()

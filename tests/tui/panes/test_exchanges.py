@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.tui.driving import LARGE, lines, opened, press
+from tests.tui.driving import LARGE, lines, opened, press, screen, settle
 
 pytestmark = pytest.mark.usefixtures("fresh_settings")
 
@@ -58,5 +58,53 @@ def test_marks_and_widths() -> None:
             width = app.view.widths["client"]
             await press(pilot, "less_than_sign")
             assert app.view.widths["client"] == width - 2
+
+    asyncio.run(run())
+
+
+def test_a_column_is_dragged_wider_and_elsewhere() -> None:
+    async def run() -> None:
+        async with opened("java-transactions.pcap") as pilot:
+            await test(pilot)
+
+    async def test(pilot: Any) -> None:
+        app: Any = pilot.app
+        listed = app.browser.listed
+        at, start, width = listed.place_of(20)
+        name, x = listed.heads[at][0].name, start + width
+        await pilot.mouse_down("ExchangeList", offset=(x, 0))
+        await pilot.hover("ExchangeList", offset=(x + 5, 0))
+        await pilot.mouse_up("ExchangeList", offset=(x + 5, 0))
+        await settle(pilot)
+        assert {head.name: wide for head, wide in listed.heads}[name] == width + 5
+        assert app.look.widths[name] == width + 5, "remembered"
+        assert app.view.sort == "time", "dragging an edge sorts nothing"
+        names = [head.name for head, _ in listed.heads]
+        target = listed.place_of(60)
+        await pilot.mouse_down("ExchangeList", offset=(start + 1, 0))
+        await pilot.hover("ExchangeList", offset=(target[1] + 1, 0))
+        await pilot.mouse_up("ExchangeList", offset=(target[1] + 1, 0))
+        await settle(pilot)
+        moved = [head.name for head, _ in listed.heads]
+        assert moved.index(name) == target[0]
+        assert sorted(moved) == sorted(names)
+        assert app.look.columns == moved
+        assert app.view.sort == "time"
+
+    asyncio.run(run())
+
+
+def test_the_other_button_offers_filters() -> None:
+    async def run() -> None:
+        async with opened("java-transactions.pcap") as pilot:
+            await test(pilot)
+
+    async def test(pilot: Any) -> None:
+        await pilot.click("ExchangeList", offset=(20, 3), button=3)
+        await pilot.pause()
+        assert "Apply: selected" in screen(pilot.app)
+        await pilot.press("1")
+        await settle(pilot)
+        assert pilot.app.book.filter_text.startswith("client_id == ")
 
     asyncio.run(run())

@@ -1,7 +1,8 @@
 """A book and an app for views on their own: the book reads its captures as the command line does."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from kcap.reports.shape import Asked, Report
 from kcap.reports.source import Given
 from kcap.reports.talks import Talks, gather
 from kcap.tui.book import read_whole
+from kcap.tui.config import Look
 from kcap.tui.views import load
 
 PCAPS = Path(__file__).resolve().parents[3] / "pcaps"
@@ -58,6 +60,7 @@ class StubBook:
         self.paths = [str(PCAPS / name)]
         self.state = "done"
         self.done = True
+        self.looking = False
         self.filter_text = text
         self.only = parse(text)
         self.rows = self.passed = self.exchanges().num_rows
@@ -65,6 +68,13 @@ class StubBook:
     def exchanges(self, columns: Sequence[str] | None = None, *, filtered: bool = True) -> pa.Table:
         table = whole(self.name, "exchanges", self.filter_text if filtered else "")
         return table.select(list(columns)) if columns is not None else table
+
+    @contextmanager
+    def asked_by(self, who: object) -> Iterator[None]:
+        yield
+
+    def give_up(self, who: object) -> None:
+        pass
 
     def table(self, name: str) -> pa.Table | None:
         return whole(self.name, name)
@@ -117,6 +127,11 @@ class StubApp(App[None]):
         self.narrowed: list[str] = []
         self.shown: list[tuple[str, int]] = []
         self.saved: list[tuple[str, str]] = []
+        self.look = Look()
+        self.kept = 0
+
+    def keep(self) -> None:
+        self.kept += 1
 
     def on_mount(self) -> None:
         self.push_screen(load(self.view)() if isinstance(self.view, str) else self.view())

@@ -1,5 +1,6 @@
 """The view of the capture itself in a terminal."""
 
+from kcap.tui.views.health import WHOLE, Health
 from tests.tui.views.stub import EmptyBook, StubBook, drive
 
 
@@ -9,6 +10,14 @@ def test_sections() -> None:
     assert "correlation_reused" in drive(book, "health", "2").text
     assert "raw-frames.pcap" in drive(book, "health", "3").text
     assert "captured = framed + skipped + opaque + pending" in drive(book, "health", "4").text
+
+
+def test_it_is_about_the_whole_capture_and_says_so() -> None:
+    plain, under = (StubBook("raw-frames.pcap", text) for text in ("", "api == Fetch"))
+    assert WHOLE not in drive(plain, "health").text
+    assert WHOLE in drive(under, "health").text
+    pages = [Health().page(book) for book in (plain, under)]
+    assert [sheet.rows for sheet in pages[0].sheets] == [sheet.rows for sheet in pages[1].sheets]
 
 
 def test_no_verdict_before_the_end() -> None:

@@ -8,9 +8,9 @@ NEEDED = {name for name in (*vars(Home), *Home.__annotations__) if not name.star
 
 
 def test_the_app_has_what_views_need() -> None:
-    assert {"book", "selected", "narrow", "show_exchange", "save_text"} == NEEDED
+    assert {"book", "selected", "look", "keep", "narrow", "show_exchange", "save_text"} == NEEDED
     app = StubApp(StubBook("pipelined.pcap"), "health")
-    for name in NEEDED - {"book"}:
+    for name in NEEDED - {"book", "look"}:
         assert hasattr(KcapApp, name)
         assert hasattr(app, name)
 

@@ -1,6 +1,11 @@
 """The view of times in a terminal."""
 
-from tests.tui.views.stub import StubBook, drive
+import asyncio
+import threading
+from typing import Any
+
+from kcap.reports.shape import Asked, Report
+from tests.tui.views.stub import StubApp, StubBook, drive, screen
 
 NAME = "java-transactions.pcap"
 
@@ -28,10 +33,46 @@ def test_groupings() -> None:
 
 def test_long_polls_are_apart_or_not() -> None:
     name = "long-polls.pcap"
-    apart, among = drive(StubBook(name), "statistics"), drive(StubBook(name), "statistics", "p")
+    wide = (160, 50)
+    apart, among = drive(StubBook(name), "statistics", size=wide), drive(StubBook(name), "statistics", "p", size=wide)
     assert "long polls" in apart.text
     assert "p Long polls" in apart.lines[-1]
     assert "by api, long polls among them" in among.lines[0]
     (text,) = drive(StubBook(name), "statistics", "p", "right", "enter").narrowed
     assert "long_poll_ns" not in text
-    assert "p Long polls" not in drive(StubBook(name), "statistics", "2").lines[-1]
+    assert "p Long polls" not in drive(StubBook(name), "statistics", "2", size=wide).lines[-1]
+
+
+class Long(StubBook):
+    """A book whose reports take their time."""
+
+    def __init__(self) -> None:
+        super().__init__(NAME)
+        self.left = threading.Event()
+        self.gone: list[object] = []
+
+    def give_up(self, who: object) -> None:
+        self.gone.append(who)
+        self.left.set()
+
+    def report(self, report: Report, asked: Asked) -> dict[str, Any]:
+        self.left.wait(30)
+        return super().report(report, asked)
+
+
+def test_who_leaves_waits_for_nothing() -> None:
+    """It is said what is done meanwhile, and that one may leave; what was asked for is given up then."""
+
+    async def run() -> None:
+        book = Long()
+        app = StubApp(book, "statistics")
+        async with app.run_test(size=(80, 24)) as pilot:
+            await pilot.pause(0.1)
+            assert f"one moment: {book.rows} exchanges are looked through; Esc leaves" in screen(app)
+            view = app.screen
+            await pilot.press("escape")
+            await pilot.pause(0.1)
+            assert app.screen is not view
+            assert book.gone == [view]
+
+    asyncio.run(run())

@@ -1,10 +1,12 @@
 """Lines on the screen."""
 
 import asyncio
+from typing import Any
 
+from rich.text import Text
 from textual.app import App, ComposeResult
 
-from kcap.tui.views.told import Told
+from kcap.tui.views.told import Said, Told
 from tests.tui.views.stub import lines
 
 
@@ -24,5 +26,38 @@ def test_it_shows_what_it_was_told_last() -> None:
             told.tell([[("[red]all", "bold"), (" of it", "")]])
             await pilot.pause()
             assert (told.size.height, lines(app)[0]) == (1, "[red]all of it")
+
+    asyncio.run(run())
+
+
+def test_what_is_said_again_paints_nothing() -> None:
+    class Counting(Said):
+        painted = 0
+
+        def render(self) -> Any:
+            Counting.painted += 1
+            return super().render()
+
+    class Other(App[None]):
+        def compose(self) -> ComposeResult:
+            yield Counting()
+
+    async def run() -> None:
+        app = Other()
+        async with app.run_test(size=(30, 6)) as pilot:
+            said = app.query_one(Counting)
+            said.say(Text("one", "bold"))
+            await pilot.pause()
+            lines(app)
+            painted = Counting.painted
+            for _ in range(5):
+                said.say(Text("one", "bold"))
+                await pilot.pause()
+                lines(app)
+            assert Counting.painted == painted
+            said.say(Text("one", "dim"))
+            await pilot.pause()
+            lines(app)
+            assert Counting.painted > painted, "another style is another text"
 
     asyncio.run(run())

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from kcap.reports.versions import report, whos
+from kcap.reports.callers import whos
+from kcap.reports.versions import report
 from kcap.schema.facts import releases
 from kcap.tui.views import versions_model as model
 from kcap.tui.views.sheet import Line, Sheet

@@ -1,0 +1,83 @@
+"""What goes wrong in a part of the screen: who it was, and where the traceback is kept for those who can mend it.
+
+In: an exception. Out: the part it came from, the file with its traceback. Law: nothing here raises; no value of the capture
+that is not in the exception's own words is written down.
+"""
+
+import os
+import platform
+import traceback
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final
+
+from textual.screen import Screen
+from textual.widget import Widget
+
+from kcap.table.grid import clean
+from kcap.tui.folder import state_folder
+
+LARGEST: Final = 1 << 20
+"""Bytes of the file; a larger one begins anew, for nobody reads a longer one and it is never cleared by hand."""
+
+
+def told(error: BaseException) -> str:
+    """An exception in one line."""
+    words = clean(str(error)).strip()
+    return f"{type(error).__name__}: {words}" if words else type(error).__name__
+
+
+def place(error: BaseException) -> tuple[object, ...]:
+    """What makes two exceptions the same fault: the kind, and the line that raised it."""
+    frames = list(traceback.walk_tb(error.__traceback__))
+    return (type(error), frames[-1][0].f_code, frames[-1][1]) if frames else (type(error),)
+
+
+def _selves(trace: TracebackType | None) -> Iterator[Any]:
+    """What the methods of a traceback belong to, the innermost first."""
+    for frame, _ in reversed(list(traceback.walk_tb(trace))):
+        yield frame.f_locals.get("self")
+
+
+def screen_of(part: object) -> Screen[Any] | None:
+    """The screen that a part of it is on, also one that is on its way out."""
+    if not isinstance(part, Widget):
+        return None
+    return next((node for node in part.ancestors_with_self if isinstance(node, Screen)), None)
+
+
+def origin(error: BaseException) -> Screen[Any] | None:
+    """The screen that an exception came from, by the methods it went through; None where no part of a screen was in it."""
+    inner = getattr(error, "error", None)
+    traces = [one.__traceback__ for one in (inner, error) if isinstance(one, BaseException)]
+    return next((found for trace in traces for one in _selves(trace) if (found := screen_of(one)) is not None), None)
+
+
+def keep(error: BaseException, what: str) -> str:
+    """Writes a traceback down. Out: the file's name as a person would type it, empty where nothing can be written."""
+    import textual
+
+    from kcap import __version__
+
+    path = state_folder() / "faults.log"
+    head = (
+        f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC  {what}\n"
+        f"kcap {__version__}, textual {textual.__version__}, Python {platform.python_version()}, {platform.system()}\n"
+    )
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        how = "a" if path.exists() and path.stat().st_size < LARGEST else "w"
+        with path.open(how, encoding="utf-8", errors="backslashreplace") as file:
+            file.write(head + "".join(traceback.format_exception(error)) + "\n")
+    except OSError:
+        return ""
+    return short(path)
+
+
+def short(path: Path) -> str:
+    """A path with `~` for the user's own folder."""
+    home = os.path.expanduser("~")
+    text = str(path)
+    return f"~{text[len(home) :]}" if home not in ("", "/") and text.startswith(home + os.sep) else text

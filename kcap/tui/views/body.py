@@ -1,0 +1,71 @@
+"""The body of a view: its table, and the details beside or below it, whose size may be chosen.
+
+In: keys, the mouse at the edge. Out: styles, settings. Law: what was chosen holds for all views and is remembered.
+"""
+
+from typing import ClassVar, cast
+
+from textual import on
+from textual.binding import Binding, BindingType
+from textual.screen import Screen
+
+from kcap.tui.edges import Edges, Side
+from kcap.tui.views.home import Home
+from kcap.tui.views.table import SheetTable
+
+
+class Body(Screen[None]):
+    """Part of a view."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("plus", "share(5)", "Larger details", show=False, key_display="+"),
+        Binding("minus", "share(-5)", "Smaller details", show=False, key_display="-"),
+    ]
+
+    @property
+    def home(self) -> Home:
+        """The app."""
+        return cast("Home", self.app)
+
+    @property
+    def table(self) -> SheetTable:
+        """The table."""
+        return self.query_one("#main", SheetTable)
+
+    @property
+    def side(self) -> Side:
+        """The details."""
+        return self.query_one("#side", Side)
+
+    def _lay(self) -> None:
+        """The details have the size that was chosen."""
+        look, wide, side = self.home.look, self.has_class("-wide"), self.side
+        side.styles.width = f"{look.view_width}%" if wide and look.view_width else None
+        side.styles.height = f"{look.view_height}%" if not wide and look.view_height else None
+        self.table.styles.width = "1fr" if wide and look.view_width else None
+
+    def _sized(self, per_cent: int) -> None:
+        setattr(self.home.look, "view_width" if self.has_class("-wide") else "view_height", max(10, min(80, per_cent)))
+        self._lay()
+
+    def action_share(self, by: int) -> None:
+        """Another size of the details."""
+        side, body = self.side.region, self.query_one("#body").region
+        if side.area:
+            wide = self.has_class("-wide")
+            self._sized(round((side.width / body.width if wide else side.height / body.height) * 100) + by)
+            self.home.keep()
+
+    @on(Edges.Dragged)
+    def dragged(self, event: Edges.Dragged) -> None:
+        """Their edge is wanted elsewhere."""
+        body = self.query_one("#body").region
+        if event.side == "left":
+            self._sized(round((body.right - event.x) * 100 / max(1, body.width)))
+        else:
+            self._sized(round((body.bottom - event.y) * 100 / max(1, body.height)))
+
+    @on(Edges.Dropped)
+    def dropped(self, _event: Edges.Dropped) -> None:
+        """It is let go."""
+        self.home.keep()
