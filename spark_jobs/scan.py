@@ -162,7 +162,7 @@ def scan(
 
 
 def way(spark: "SparkSession", files: Sequence[CaptureFile], ship: str) -> str:
-    """What travels between tasks, where nobody says: as little as can be, but no file is read more often than need be."""
+    """What travels between tasks; where nobody says, what costs least where they run."""
     if ship != "auto":
         return ship
     if all("+" in file.format for file in files):

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from kcap.capture.chunks import AT, COLUMNS, Chunk, columns_of, merged, ranks_of, unpack, with_bytes
 from kcap.errors import CaptureError
+from kcap.limits import CHUNK_GAP_BYTES, CHUNK_SPARSE
 from tests.capture.handmade import batch_of, rows
 
 VALUES = st.integers(-(1 << 62), 1 << 62)
@@ -71,6 +72,29 @@ def test_packets_get_their_bytes_back(packets: list[bytes], carried: bool, data)
     wanted = [row[1:4] for row in rows(batch)[first:last]]
     assert [row[1:4] for row in rows(got)] == wanted
     assert [int(at) for at in got.position] == [int(at) for at in batch.position[first:last]]
+
+
+@given(st.lists(st.tuples(st.integers(1, 300), st.sampled_from([0, 7, 3000, 20_000])), min_size=1, max_size=12))
+def test_packets_that_lie_apart_are_picked_out(packets: list[tuple[int, int]]) -> None:
+    """Law: however much lies between packets in the file, each has its own bytes; what is far apart is read apart."""
+    file, starts, reads = bytearray(), list[int](), list[int]()
+    for at, (size, gap) in enumerate(packets):
+        file += b"\xff" * gap
+        starts.append(len(file))
+        file += bytes([at]) * size
+    columns = np.zeros((len(COLUMNS), len(packets)), np.int64)
+    columns[AT["start"]], columns[AT["captured"]] = starts, [size for size, _ in packets]
+
+    def read_at(_file: int, offset: int, size: int) -> bytes:
+        reads.append(size)
+        return bytes(file[offset : offset + size])
+
+    got = with_bytes(Chunk(0, columns), 0, len(packets), read_at)
+    for at, (size, _) in enumerate(packets):
+        start = int(got.start[at])
+        assert got.buffer[start : start + size] == bytes([at]) * size
+    assert len(reads) == 1 + sum(gap > CHUNK_GAP_BYTES for _, gap in packets[1:])
+    assert len(got.buffer) <= CHUNK_SPARSE * sum(size for size, _ in packets)
 
 
 def test_a_file_that_became_shorter_is_an_error() -> None:
