@@ -24,8 +24,12 @@ JAVA_OPTIONS: Final = (
     "-XX:Tier4MinInvocationThreshold=20000",
     "-XX:Tier4CompileThreshold=200000",
     "-XX:Tier4BackEdgeThreshold=400000",
+    "-Darrow.enable_unsafe_memory_access=true",
+    "-Darrow.enable_null_check_for_get=false",
 )
-"""The JVM's best compiler costs more than a job of some minutes gets back; twenty times as hot must be what it is used for."""
+"""The JVM's best compiler costs more than a job of some minutes gets back: twenty times as hot must be what it is used for. And
+each value of each row would be checked twice more for what Spark itself asks before: whether it is there, and in its buffer.
+"""
 SETTINGS: Final = {
     "spark.driver.extraJavaOptions": " ".join(JAVA_OPTIONS),
     "spark.ui.enabled": "false",
