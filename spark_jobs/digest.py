@@ -17,7 +17,7 @@ from kcap.table.sink import new_file
 from spark_jobs.capture import SparkCapture
 from spark_jobs.files import local
 from spark_jobs.job import Given, job, main, tell
-from spark_jobs.reports import Saved, report_of, run_report
+from spark_jobs.reports import Saved, report_of, run_reports
 from spark_jobs.result import shown
 
 if TYPE_CHECKING:
@@ -29,10 +29,10 @@ REPORTS: Final = ("latency", "throttle", "errors", "topics", "clients", "slow")
 def run(_spark: "SparkSession", source: SparkCapture | Saved, given: Given, top: int) -> int:
     """All reports of captures, the first rows of each."""
     found: dict[str, Row] = {}
-    for name in REPORTS:
-        found[name] = run_report(source, name, Asked((), top), given.only)
+    for name, made in run_reports(source, REPORTS, Asked((), top), given.only):
+        found[name] = made
         tell(name)
-        print(f"== {name}\n{shown(found[name], report_of(name).by)}\n")
+        print(f"== {name}\n{shown(made, report_of(name).by)}\n")
     if isinstance(source, SparkCapture):
         from kcap.cli.report_text import style_of
         from kcap.cli.versions_text import report as told

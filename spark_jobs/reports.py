@@ -4,9 +4,9 @@ In: a scanned capture or the folder that `ingest` wrote, a report's name, what i
 its JSON form. Law: it is what `kcap REPORT --format json` says of the same files.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final
@@ -53,6 +53,10 @@ class Saved:
         frame = self.spark.read.schema(schema).parquet(f"{self.folder.rstrip('/')}/{name}")
         return frame.select(*(column.name for column in chosen))
 
+    def tables(self, columns: Mapping[str, Sequence[str]]) -> "dict[str, DataFrame]":
+        """Columns of several tables."""
+        return {name: self.table(name, some) for name, some in columns.items()}
+
 
 class SparkEngine(Engine):
     """Spark, as reports take an engine."""
@@ -88,29 +92,45 @@ def run_report(source: SparkCapture | Saved, name: str, asked: Asked, only: str 
 
     Raises UsageError for a grouping that cannot be, FilterError for a filter that does not parse.
     """
-    report = report_of(name)
-    if asked.by and not report.groups:
-        raise UsageError(f"{report.name} has no groups: --by goes with other reports")
-    with opened(source, report, asked, only) as (engine, tables):
-        made = result(engine, tables, report, asked)
+    return dict(run_reports(source, [name], asked, only))[name]
+
+
+def run_reports(
+    source: SparkCapture | Saved, names: Sequence[str], asked: Asked, only: str | None = None
+) -> Iterator[tuple[str, Row]]:
+    """Reports of a capture, which is read once for all of them.
+
+    Raises what `run_report` raises.
+    """
+    reports = [report_of(name) for name in names]
+    for report in reports:
+        if asked.by and not report.groups:
+            raise UsageError(f"{report.name} has no groups: --by goes with other reports")
     files = source.captures if isinstance(source, Saved) else [file.name for file in source.scanned.files]
-    return {"report": name, "captures": files} | made
+    with opened(source, reports, asked, only) as (engine, tables):
+        for name, report in zip(names, reports):
+            mine = tables if report.partitions else replace(tables, partitions=None)
+            yield name, {"report": name, "captures": files} | result(engine, mine, report, asked)
 
 
 @contextmanager
 def opened(
-    source: SparkCapture | Saved, report: Report, asked: Asked, only: str | None
+    source: SparkCapture | Saved, reports: Sequence[Report], asked: Asked, only: str | None
 ) -> Iterator[tuple[SparkEngine, Tables]]:
-    """The tables of a report, for as long as the block lasts."""
+    """The tables of reports, for as long as the block lasts."""
     tree = parse(only) if only else None
     deep = tree is not None and is_deep(tree)
     beside = filter_columns(tree) if tree is not None and not deep else ()
-    names = {*columns_of(report, asked), *beside, *(KEY if deep or report.partitions else ())}
-    exchanges = kept(source.table("exchanges", [column.name for column in EXCHANGES if column.name in names]), large=False)
-    kept_frames = [exchanges]
-    engine = SparkEngine(exchanges.sparkSession)
+    of_partitions = [name for report in reports for name in report.partitions]
+    names = {name for report in reports for name in columns_of(report, asked)}
+    names.update(beside, KEY if deep or of_partitions else ())
+    columns = {"exchanges": [column.name for column in EXCHANGES if column.name in names]}
+    if of_partitions:
+        columns["partitions"] = list(dict.fromkeys([*KEY, *of_partitions]))
+    frames = {name: kept(frame, large=False) for name, frame in source.tables(columns).items()}
+    engine = SparkEngine(frames["exchanges"].sparkSession)
     try:
-        every = engine.view(exchanges)
+        every = engine.view(frames["exchanges"])
         passing = every
         if deep:
             passing = every.semi_join(engine.view(source.table("exchanges", KEY, only)), list(KEY))
@@ -119,14 +139,12 @@ def opened(
 
             passing = every.filter(predicate(tree, every))
         partitions = None
-        if report.partitions:
-            frame = kept(source.table("partitions", list(dict.fromkeys([*KEY, *report.partitions]))), large=False)
-            kept_frames.append(frame)
-            partitions = engine.view(frame)
+        if of_partitions:
+            partitions = engine.view(frames["partitions"])
             if tree is not None:
                 partitions = passed(partitions, passing)
         yield engine, Tables(every, passing, partitions)
     finally:
         engine.close()
-        for frame in kept_frames:
+        for frame in frames.values():
             frame.unpersist()

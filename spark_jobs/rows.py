@@ -44,7 +44,7 @@ LEARNING: Final = ("broker_id", "topics", "version_verdict")
 
 
 class Maker(Protocol):
-    """Makes rows of a share, and looks at them again."""
+    """Makes rows of a share."""
 
     def share(self, portion: Portion, learner: Learner, witness: Witness) -> "Iterator[tuple[str, pa.RecordBatch]]":
         """The rows of a share, each batch with the name of its table."""

@@ -20,7 +20,7 @@ from kcap.reports.shape import Asked
 from spark_jobs import ingest
 from spark_jobs.capture import open_capture
 from spark_jobs.job import Given, carried_out, cause, main, size_of
-from spark_jobs.reports import Saved, run_report
+from spark_jobs.reports import Saved, run_report, run_reports
 from spark_jobs.result import bytes_of, form_of
 from spark_jobs.versions import versions
 
@@ -105,6 +105,8 @@ def test_reports_are_those_of_the_command_line(spark: Any, pcaps: Path, tmp_path
     only = "api == Produce or error != NONE"
     grouped = run_report(capture, "latency", Asked(("client_id", "topic")), only)
     assert grouped == told(["latency", *paths, "--by", "client_id,topic", "-Y", only], tmp_path)
+    together = dict(run_reports(capture, REPORTS, Asked(), only))
+    assert together == {name: told([name, *paths, "-Y", only], tmp_path) for name in REPORTS}
     assert versions(capture) == told(["versions", *paths], tmp_path)
     with pytest.raises(UsageError):
         run_report(capture, "slow", Asked(("api",)))
