@@ -7,6 +7,7 @@ applied; what was applied can be had again.
 from collections.abc import Callable, Sequence
 from typing import ClassVar
 
+from rich.style import Style
 from rich.text import Text
 from textual import events, on
 from textual.app import ComposeResult
@@ -20,6 +21,8 @@ from kcap.tui.completion import check, offers, put_in
 from kcap.tui.views.told import Said
 
 HISTORY: int = 100
+OFFER: str = "offer"
+"""What a click on an offer tells: its number."""
 
 
 class Line(Input):
@@ -49,6 +52,17 @@ class Line(Input):
     def action_bar_leave(self) -> None:
         """Back to the list, with the filter that is in force."""
         self.bar.leave()
+
+
+class Help(Static):
+    """The line below; an offer in it can be clicked."""
+
+    def on_mouse_down(self, event: events.MouseDown) -> None:
+        """Puts an offer in; typing goes on."""
+        number = event.style.meta.get(OFFER)
+        if number is not None:
+            event.stop()
+            self.query_ancestor(FilterBar).take(number)
 
 
 class FilterBar(Vertical):
@@ -102,7 +116,7 @@ class FilterBar(Vertical):
                 select_on_focus=False,
             )
             yield Said("", id="shown")
-        yield Static(id="help")
+        yield Help(id="help")
 
     @property
     def line(self) -> Line:
@@ -169,7 +183,8 @@ class FilterBar(Vertical):
     def _list(self, told: Text) -> None:
         first = max(0, self._number - 4)
         for at, offer in enumerate(self._offers[first : first + 20], first):
-            told.append(offer, "reverse bold" if at == self._number else "dim" if self._number >= 0 else "")
+            look = "reverse bold" if at == self._number else "dim" if self._number >= 0 else ""
+            told.append(offer, Style.parse(look) + Style(meta={OFFER: at}))
             told.append("  ")
 
     def _make_offers(self) -> None:
@@ -183,10 +198,15 @@ class FilterBar(Vertical):
             self._make_offers()
         if not self._offers or self._offered is None:
             return
-        self._number = (self._number + step) % len(self._offers) if self._number >= 0 or step > 0 else len(self._offers) - 1
+        self.take((self._number + step) % len(self._offers) if self._number >= 0 or step > 0 else len(self._offers) - 1)
+
+    def take(self, number: int) -> None:
+        """Puts an offer in."""
+        if self._offered is None or not 0 <= number < len(self._offers):
+            return
+        self._number = number
         text, start, caret = self._offered
-        offer = self._offers[self._number]
-        made, place = put_in(text, start, caret, offer)
+        made, place = put_in(text, start, caret, self._offers[number])
         with self.line.prevent(Input.Changed):
             self.line.value = made
             self.line.cursor_position = place

@@ -61,6 +61,20 @@ def test_offers_go_around() -> None:
     on(test)
 
 
+def test_an_offer_is_clicked() -> None:
+    async def test(pilot: Any, bar: FilterBar) -> None:
+        await pilot.press(*"client_id == bill")
+        await pilot.pause()
+        await pilot.click("#help", offset=(len("   billing  ") + 2, 0))
+        await pilot.pause()
+        assert bar.line.value == 'client_id == "bill two" '
+        assert bar.line.has_focus, "typing goes on"
+        await pilot.click("#help", offset=(70, 0))
+        assert bar.line.value == 'client_id == "bill two" ', "there is none"
+
+    on(test)
+
+
 def test_history_has_each_filter_once() -> None:
     async def test(pilot: Any, bar: FilterBar) -> None:
         for text in ("api == Fetch", "error", "api == Fetch"):
