@@ -18,7 +18,7 @@ from kcap.table.merging import Facts, learner_of
 from kcap.table.schema import choose
 from kcap.table.tables import batch_of, capture_rows
 from kcap.weird import WeirdKind
-from spark_jobs.rows import MAKERS, NUMBER, TURN, Maker, NoRows, Together, Wanted
+from spark_jobs.rows import NUMBER, TURN, Maker, Together, Wanted
 from spark_jobs.scan import Scan, finished, scan
 
 if TYPE_CHECKING:
@@ -73,16 +73,15 @@ class SparkCapture:
 
     def _read(self, asked: Sequence[Wanted]) -> "dict[str, DataFrame]":
         """Tables in one reading."""
-        makers = {wanted.table: MAKERS[wanted.table](wanted) for wanted in asked if wanted.table in MAKERS}
-        facts = self.facts() if any(maker.primed for maker in makers.values()) else None
+        together = Together.of(asked)
+        facts = self.facts() if any(maker.primed for maker in together.makers.values()) else None
         made: dict[str, DataFrame] = {}
-        if makers:
-            together = Together(makers)
+        if together.makers:
             packed, told = self.scanned.reduced(together, facts)
             if facts is None and together.learns_all:
                 self._facts = told
             learner = learner_of(facts or told)
-            for name, maker in makers.items():
+            for name, maker in together.makers.items():
                 made[name] = finished(packed, name, maker.finished(learner), maker.schema)
         for wanted in asked:
             whole = WHOLE.get(wanted.table)
@@ -97,7 +96,7 @@ class SparkCapture:
     def facts(self) -> Facts:
         """What the capture told of topics, brokers and versions."""
         if self._facts is None:
-            self._facts = self.scanned.reduced(Together({"": NoRows()}))[1]
+            self._facts = self.scanned.reduced(Together(learns=True))[1]
         return self._facts
 
     def made(self, maker: Maker, table: str, schema: "pa.Schema") -> "DataFrame":

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from kcap.analyzer import Options
-from kcap.cli.options import analyzer_options, filters
+from kcap.cli.options import analyzer_options, filters, ports
 from kcap.errors import CaptureError, KcapError, UsageError
 from spark_jobs.capture import SHIPS, SparkCapture, open_capture
 from spark_jobs.files import is_remote, local
@@ -101,10 +101,7 @@ def job(name: str, forms: Sequence[str], *, by: bool = False) -> Callable[[Calla
             click.option("--partitions", metavar="N", type=click.IntRange(1), help="Shares of the capture's connections."),
             click.option("--split-bytes", metavar="SIZE", callback=size_of, help="Of a file read at once: 64k, 128M."),
             click.option("--strict", is_flag=True, help="A file that cannot be read ends the job."),
-            click.option("--not-kafka", metavar="PORT", multiple=True, type=click.IntRange(1, 65535),
-                         help="Connections of this port are no Kafka."),
-            click.option("-d", "decode_as", metavar="tcp.port==N,kafka", multiple=True,
-                         help="Connections of this port are Kafka, whatever they look like."),
+            ports,
             filters,
             click.option("--format", "form", type=click.Choice(tuple(forms)), help="Of the output."),
             click.option("-o", "--output", metavar="PATH", help="Where the result goes."),

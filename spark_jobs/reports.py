@@ -103,9 +103,6 @@ def run_reports(
     Raises what `run_report` raises.
     """
     reports = [report_of(name) for name in names]
-    for report in reports:
-        if asked.by and not report.groups:
-            raise UsageError(f"{report.name} has no groups: --by goes with other reports")
     files = source.captures if isinstance(source, Saved) else [file.name for file in source.scanned.files]
     with opened(source, reports, asked, only) as (engine, tables):
         for name, report in zip(names, reports):
@@ -118,11 +115,11 @@ def opened(
     source: SparkCapture | Saved, reports: Sequence[Report], asked: Asked, only: str | None
 ) -> Iterator[tuple[SparkEngine, Tables]]:
     """The tables of reports, for as long as the block lasts."""
+    names = {name for report in reports for name in columns_of(report, asked)}
     tree = parse(only) if only else None
     deep = tree is not None and is_deep(tree)
     beside = filter_columns(tree) if tree is not None and not deep else ()
     of_partitions = [name for report in reports for name in report.partitions]
-    names = {name for report in reports for name in columns_of(report, asked)}
     names.update(beside, KEY if deep or of_partitions else ())
     columns = {"exchanges": [column.name for column in EXCHANGES if column.name in names]}
     if of_partitions:

@@ -6,7 +6,7 @@ connections alone; the second step is a matter of each row and the facts.
 
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import pyarrow as pa
@@ -50,68 +50,6 @@ class Maker(Protocol):
         """The rows of a share, each batch with the name of its table."""
 
 
-class Turns(Protocol):
-    """Rows of a table in the making, batch by batch."""
-
-    def take(self, batch: RowBatch, rows: Exchanges) -> Batches:
-        """The rows that a batch gives; `rows` are its exchanges, and what they teach is learned."""
-
-    def rest(self) -> Batches:
-        """The rows that are left at the end."""
-
-
-class TableMaker(Protocol):
-    """Makes the rows of one table."""
-
-    primed: bool
-    """It needs to know beforehand what the whole capture tells."""
-    learns: bool
-    """What exchanges teach must be learned before its rows are made."""
-
-    @property
-    def schema(self) -> pa.Schema:
-        """Of its rows, once they are finished."""
-
-    def begin(self, portion: Portion, learner: Learner) -> Turns:
-        """Rows of a share."""
-
-    def finished(self, learner: Learner) -> Callable[[Iterable[pa.RecordBatch]], Batches]:
-        """What is done to them at last."""
-
-
-@dataclass(frozen=True, slots=True)
-class Together:
-    """Tables that are made in one reading."""
-
-    makers: Mapping[str, TableMaker]
-
-    @property
-    def learns_all(self) -> bool:
-        """All that the capture tells is known when it was read."""
-        return any(maker.learns or (isinstance(maker, ExchangeRows) and maker.whole) for maker in self.makers.values())
-
-    def share(self, portion: Portion, learner: Learner, witness: Witness) -> "Iterator[tuple[str, pa.RecordBatch]]":
-        """The rows of a share, table by table for each batch; `exchanges` come last, for nothing is left of a batch then."""
-        turns = {name: maker.begin(portion, learner) for name, maker in self.makers.items()}
-        own = turns.get("exchanges")
-        table = own.table if isinstance(own, ExchangeTurns) else ExchangeTable((), portion.capture_files, learner)
-        learns = any(maker.learns for maker in self.makers.values())
-        for batch in portion.batches():
-            if not len(batch):
-                continue
-            rows = table.learn(batch) if learns else table.begin(batch)
-            if learns:
-                learner.judge.judged(rows)
-            for name in sorted(turns, key="exchanges".__eq__):
-                for made in turns[name].take(batch, rows):
-                    yield name, made
-            witness.saw(batch)
-            table.let_go(rows)
-        for name, turn in turns.items():
-            for made in turn.rest():
-                yield name, made
-
-
 @dataclass(frozen=True, slots=True)
 class Wanted:
     """What is asked for of a table."""
@@ -136,6 +74,87 @@ class Wanted:
         return lambda batch: pa.RecordBatch.from_arrays([batch.column(name) for name in names], schema=schema)
 
 
+class Turns:
+    """Rows of a table in the making, batch by batch; these are none."""
+
+    __slots__ = ()
+
+    def take(self, batch: RowBatch, rows: Exchanges) -> Batches:
+        """The rows that a batch gives; `rows` are its exchanges, and what they teach is learned."""
+        yield from ()
+
+    def rest(self) -> Batches:
+        """The rows that are left at the end."""
+        yield from ()
+
+
+class TableMaker:
+    """Makes the rows of one table."""
+
+    primed = False
+    """It needs to know beforehand what the whole capture tells."""
+    learns = True
+    """What exchanges teach must be learned before its rows are made."""
+
+    def __init__(self, wanted: Wanted) -> None:
+        self.wanted = wanted
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Of its rows, once they are finished."""
+        return self.wanted.schema
+
+    def begin(self, portion: Portion, learner: Learner) -> Turns:
+        """Rows of a share."""
+        raise NotImplementedError
+
+    def finished(self, learner: Learner) -> Callable[[Iterable[pa.RecordBatch]], Batches]:
+        """What is done to them at last."""
+        return iter
+
+
+@dataclass(frozen=True, slots=True)
+class Together:
+    """Tables that are made in one reading."""
+
+    makers: Mapping[str, TableMaker] = field(default_factory=dict)
+    """`exchanges` last: nothing is left of a batch behind them."""
+    learns: bool = False
+    """What exchanges teach is learned, whether a table needs it or not."""
+
+    @classmethod
+    def of(cls, asked: Iterable[Wanted]) -> "Together":
+        """Those of some tables that the shares make."""
+        makers = {one.table: MAKERS[one.table](one) for one in asked if one.table in MAKERS}
+        names = sorted(makers, key="exchanges".__eq__)
+        return cls({name: makers[name] for name in names}, any(maker.learns for maker in makers.values()))
+
+    @property
+    def learns_all(self) -> bool:
+        """All that the capture tells is known when it was read."""
+        return self.learns or any(isinstance(maker, ExchangeRows) and maker.whole for maker in self.makers.values())
+
+    def share(self, portion: Portion, learner: Learner, witness: Witness) -> "Iterator[tuple[str, pa.RecordBatch]]":
+        """The rows of a share, table by table for each batch."""
+        turns = {name: maker.begin(portion, learner) for name, maker in self.makers.items()}
+        own = turns.get("exchanges")
+        table = own.table if isinstance(own, ExchangeTurns) else ExchangeTable((), portion.capture_files, learner)
+        for batch in portion.batches():
+            if not len(batch):
+                continue
+            rows = table.learn(batch) if self.learns else table.begin(batch)
+            if self.learns:
+                learner.judge.judged(rows)
+            for name, turn in turns.items():
+                for made in turn.take(batch, rows):
+                    yield name, made
+            witness.saw(batch)
+            table.let_go(rows)
+        for name, turn in turns.items():
+            for made in turn.rest():
+                yield name, made
+
+
 class Nobody:
     """A reading that has not begun: what a filter needs can be asked before."""
 
@@ -155,13 +174,13 @@ def sieve_of(tree: "Filter", reading: "Read | None" = None) -> "Sieve":
     return Sieve(tree, reading)
 
 
-class ExchangeRows:
+class ExchangeRows(TableMaker):
     """`exchanges`."""
 
     learns = False
 
     def __init__(self, wanted: Wanted) -> None:
-        self.wanted = wanted
+        super().__init__(wanted)
         sieve = None if wanted.only is None else sieve_of(wanted.only, Nobody())
         asks = sieve is not None and (sieve.deep or sieve.noted is not None)
         self.primed = sieve is not None and asks and sieve.late
@@ -169,10 +188,6 @@ class ExchangeRows:
         beside = wanted.columns if sieve is None else sieve.beside(wanted.columns)
         self.made = companions(beside)
         self.whole = {column.name for column in self.made}.issuperset(LEARNING)
-
-    @property
-    def schema(self) -> pa.Schema:
-        return self.wanted.schema
 
     def begin(self, portion: Portion, learner: Learner) -> Turns:
         return ExchangeTurns(self, portion, learner)
@@ -191,7 +206,7 @@ class ExchangeRows:
         return finish
 
 
-class ExchangeTurns:
+class ExchangeTurns(Turns):
     """Exchanges, and which of them pass as far as a share knows."""
 
     def __init__(self, maker: ExchangeRows, portion: Portion, learner: Learner) -> None:
@@ -205,31 +220,23 @@ class ExchangeTurns:
         made = self.table.made(rows)
         yield made if self._sieve is None else self._sieve.passed(made, batch)
 
-    def rest(self) -> Batches:
-        yield from ()
-
 
 PartTable = partitions.PartitionTable | records.RecordTable
 
 
-class PartRows:
+class PartRows(TableMaker):
     """`partitions` and `records`: parts of exchanges, which may name a topic by an id alone."""
 
-    learns = True
     tables: Final[dict[str, Callable[..., PartTable]]] = {
         "partitions": partitions.PartitionTable, "records": records.RecordTable,
     }  # fmt: skip
 
     def __init__(self, wanted: Wanted) -> None:
-        self.wanted = wanted
+        super().__init__(wanted)
         self.primed = wanted.only is not None and sieve_of(wanted.only).late
         names = wanted.names
         beside = ["topic_id"] if "topic" in names and "topic_id" not in names else []
         self.made = [*wanted.columns, *choose(wanted.table, beside or None)][: len(names) + len(beside)]
-
-    @property
-    def schema(self) -> pa.Schema:
-        return self.wanted.schema
 
     def begin(self, portion: Portion, learner: Learner) -> Turns:
         sieve = None
@@ -259,7 +266,7 @@ class PartRows:
 
 
 @dataclass(slots=True)
-class PartTurns:
+class PartTurns(Turns):
     """Parts of exchanges, as one process makes them."""
 
     table: PartTable
@@ -267,16 +274,12 @@ class PartTurns:
     def take(self, batch: RowBatch, rows: Exchanges) -> Batches:
         yield from self.table.turn(batch)
 
-    def rest(self) -> Batches:
-        yield from ()
 
-
-class ConnectionRows:
+class ConnectionRows(TableMaker):
     """`connections`, with when each began, which gives them their numbers."""
 
-    primed = False
-
     def __init__(self, wanted: Wanted) -> None:
+        super().__init__(wanted)
         self.made = replace(wanted, columns=[column for column in wanted.columns if column.name != NUMBER])
         self.learns = any(name in TOLD for name in wanted.names)
 
@@ -288,12 +291,9 @@ class ConnectionRows:
         portion.keep_connections = True
         return ConnectionTurns(self, portion, learner)
 
-    def finished(self, learner: Learner) -> Callable[[Iterable[pa.RecordBatch]], Batches]:
-        return iter
-
 
 @dataclass(slots=True)
-class ConnectionTurns:
+class ConnectionTurns(Turns):
     """Connections that are over; all exchanges of one were in a batch by then."""
 
     maker: ConnectionRows
@@ -313,52 +313,29 @@ class ConnectionTurns:
         yield pa.RecordBatch.from_arrays([*made.columns, *columns], schema=self.maker.schema)
 
 
-class WeirdRows:
+class WeirdRows(TableMaker):
     """`weirds`."""
 
-    primed = False
-    learns = True
-
     def __init__(self, _: Wanted) -> None:
-        self.made = Wanted("weirds", choose("weirds", None))
-
-    @property
-    def schema(self) -> pa.Schema:
-        return self.made.schema
+        super().__init__(Wanted("weirds", choose("weirds", None)))
 
     def begin(self, portion: Portion, learner: Learner) -> Turns:
-        return WeirdTurns(self.made, portion)
-
-    def finished(self, learner: Learner) -> Callable[[Iterable[pa.RecordBatch]], Batches]:
-        return iter
+        return WeirdTurns(self.wanted, portion)
 
 
 @dataclass(slots=True)
-class WeirdTurns:
+class WeirdTurns(Turns):
     """Oddities, told at the end."""
 
     wanted: Wanted
     portion: Portion
 
-    def take(self, batch: RowBatch, rows: Exchanges) -> Batches:
-        yield from ()
-
     def rest(self) -> Batches:
         yield batch_of("weirds", self.wanted.columns, weird_rows(self.portion.weirds, self.portion.capture_files))
 
 
-class NegotiationRows:
+class NegotiationRows(TableMaker):
     """`negotiations`: what a connection used, until it is known what its broker offers."""
-
-    primed = False
-    learns = True
-
-    def __init__(self, wanted: Wanted) -> None:
-        self.wanted = wanted
-
-    @property
-    def schema(self) -> pa.Schema:
-        return self.wanted.schema
 
     def begin(self, portion: Portion, learner: Learner) -> Turns:
         return NegotiationTurns(learner)
@@ -376,7 +353,7 @@ class NegotiationRows:
         return finish
 
 
-class NegotiationTurns:
+class NegotiationTurns(Turns):
     """What connections used, told at the end."""
 
     def __init__(self, learner: Learner) -> None:
@@ -392,26 +369,6 @@ class NegotiationTurns:
         for at in range(0, len(entries), AT_ONCE):
             packed = pickle.dumps(entries[at : at + AT_ONCE])
             yield pa.RecordBatch.from_arrays([pa.array([packed], pa.binary())], names=["entries"])
-
-
-class NoRows:
-    """Facts alone."""
-
-    primed = False
-    learns = True
-    schema = pa.schema([pa.field("nothing", pa.int8())])
-
-    def begin(self, portion: Portion, learner: Learner) -> Turns:
-        return self
-
-    def take(self, batch: RowBatch, rows: Exchanges) -> Batches:
-        yield from ()
-
-    def rest(self) -> Batches:
-        yield from ()
-
-    def finished(self, learner: Learner) -> Callable[[Iterable[pa.RecordBatch]], Batches]:
-        return iter
 
 
 MAKERS: Final[dict[str, Callable[[Wanted], TableMaker]]] = {

@@ -14,6 +14,7 @@ from kcap.analyzer import endpoints
 from kcap.capture.ranges import Walk
 from kcap.capture.sharing import Task
 from kcap.capture.source import unwrap
+from kcap.capture.window import Read
 from kcap.model import SegmentBatch
 from kcap.net.shares import ShareParser
 from spark_jobs.files import Files
@@ -37,13 +38,24 @@ class Proven:
     packets: int
 
 
+def numbers_of(batches: Iterable[pa.RecordBatch]) -> Iterator[int]:
+    """Numbers of ranges, as Spark hands them to a task."""
+    for batch in batches:
+        numbers: list[Any] = batch.column(0).to_pylist()
+        yield from numbers
+
+
+def bytes_of(files: Files, task: Task) -> tuple[Read, list[tuple[str, int]]]:
+    """What is to be read of a range, inside its compression; and where that turned out to be cut, once it was read."""
+    read, truncated = files.reading(task.part.file, task.part.start, task.file.size or 0), list[tuple[str, int]]()
+    if task.size is None:
+        read = unwrap(read, lambda detail, position: truncated.append((detail, position)))[1]
+    return read, truncated
+
+
 def opened(files: Files, task: Task) -> Walk:
     """A range about to be read."""
-    part = task.part
-    read = files.reading(part.file, part.start, task.file.size or 0)
-    if task.size is None:
-        read = unwrap(read, lambda _detail, _position: None)[1]
-    return Walk(part, read, task.file, task.size, task.jit_after)
+    return Walk(task.part, bytes_of(files, task)[0], task.file, task.size, task.jit_after)
 
 
 def segments_of(files: Files, proven: Proven) -> Iterator[pa.RecordBatch]:
@@ -82,7 +94,5 @@ class Segments:
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Numbers of ranges in, rows out."""
         files = Files(self.paths)
-        for batch in batches:
-            numbers: list[Any] = batch.column(0).to_pylist()
-            for number in numbers:
-                yield from segments_of(files, self.proven[number])
+        for number in numbers_of(batches):
+            yield from segments_of(files, self.proven[number])

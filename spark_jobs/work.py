@@ -14,7 +14,6 @@ import pyarrow as pa
 from kcap.capture.chunks import unpack
 from kcap.capture.folding import Stand
 from kcap.capture.sharing import Dealing, Task
-from kcap.capture.source import unwrap
 from kcap.portion import Portion, Standing, Whole
 from kcap.table.learned import Learner
 from kcap.table.merging import Facts, Witness, learner_of
@@ -22,6 +21,7 @@ from kcap.weird import WeirdKind
 from spark_jobs.files import Files
 from spark_jobs.keeping import REDUCED, Keeper, a_row
 from spark_jobs.rows import Maker
+from spark_jobs.segments import bytes_of, numbers_of
 
 ACCOUNT: Final = -1
 """In place of a share: the row is the account of a range."""
@@ -45,18 +45,8 @@ class Deal:
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Numbers of tasks in, chunks and accounts out."""
         files = Files(self.paths)
-        for batch in batches:
-            numbers: list[Any] = batch.column(0).to_pylist()
-            for number in numbers:
-                yield from deal(files, self.tasks[number])
-
-
-def begun(files: Files, task: Task) -> tuple[Dealing, list[tuple[str, int]]]:
-    """A range that is about to be dealt out, and where a compressed file turned out to be cut."""
-    read, truncated = files.reading(task.part.file, task.part.start, task.file.size or 0), list[tuple[str, int]]()
-    if task.size is None:
-        read = unwrap(read, lambda detail, position: truncated.append((detail, position)))[1]
-    return Dealing(task, read), truncated
+        for number in numbers_of(batches):
+            yield from deal(files, self.tasks[number])
 
 
 def deal(files: Files, task: Task) -> Iterator[pa.RecordBatch]:
@@ -65,7 +55,8 @@ def deal(files: Files, task: Task) -> Iterator[pa.RecordBatch]:
     Raises CaptureError where the file cannot be read.
     """
     part = task.part
-    dealing, truncated = begun(files, task)
+    read, truncated = bytes_of(files, task)
+    dealing = Dealing(task, read)
     for share, chunk in dealing.chunks():
         latest, number = (int(chunk.column(name)[0]) for name in ("latest", "number"))
         yield a_row(DEALT, unit=part.unit, share=share, latest=latest, number=number, chunk=chunk.pack(), data=chunk.data)
@@ -117,12 +108,10 @@ class ReduceHere:
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Numbers of ranges in; out rows, and what was learned in each range."""
         files, whole = Files(self.reduce.paths), replace(self.reduce.whole, shares=1)
-        for batch in batches:
-            numbers: list[Any] = batch.column(0).to_pylist()
-            for number in numbers:
-                task, stand = self.tasks[number]
-                chunks = begun(files, task)[0].chunks()
-                yield from self.reduce.rows(Portion(whole, HERE, ((chunk, stand) for _, chunk in chunks), files.read_at))
+        for number in numbers_of(batches):
+            task, stand = self.tasks[number]
+            chunks = Dealing(task, bytes_of(files, task)[0]).chunks()
+            yield from self.reduce.rows(Portion(whole, HERE, ((chunk, stand) for _, chunk in chunks), files.read_at))
 
 
 def standing(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, Standing]]:

@@ -174,7 +174,7 @@ def _gathered(file: int, starts: "Int64s", sizes: "Int64s", read_at: ReadAt) -> 
     """The bytes of packets and where each begins in them; what lies close together in the file is read at once."""
     ends = starts + sizes
     cuts = [0, *(np.flatnonzero(starts[1:] - ends[:-1] > CHUNK_GAP_BYTES) + 1).tolist(), len(starts)]
-    bases, pieces, before, size = np.zeros(len(starts), np.int64), list[bytes](), np.zeros(len(starts), np.int64), 0
+    places, pieces, size = starts.copy(), list[bytes](), 0
     for low, high in pairwise(cuts):
         base, stop = int(starts[low]), int(ends[low:high].max())
         data = read_at(file, base, stop - base)
@@ -182,9 +182,10 @@ def _gathered(file: int, starts: "Int64s", sizes: "Int64s", read_at: ReadAt) -> 
             raise CaptureError(
                 f"file {file} of the capture ends at byte {base + len(data)}: it was longer when it was read first"
             )
-        bases[low:high], before[low:high], size = base, size, size + len(data)
+        places[low:high] += size - base
         pieces.append(data)
-    buffer, places = pieces[0] if len(pieces) == 1 else b"".join(pieces), starts - bases + before
+        size += len(data)
+    buffer = b"".join(pieces)
     if size <= CHUNK_SPARSE * int(sizes.sum()):
         return buffer, places
     parts = [buffer[start:end] for start, end in zip(places.tolist(), (places + sizes).tolist())]

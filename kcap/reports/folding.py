@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Final
 
-from kcap.kafka.brokers import Server
 from kcap.kafka.negotiation import Offer, Software
-from kcap.reports.talk import Answer, Ask, Step, Talk, Use
+from kcap.reports.talk import Answer, Ask, OfConnection, Step, Talk, Use
 
 if TYPE_CHECKING:
     from kcap.analyzer import Identity
@@ -91,7 +90,7 @@ class Tale:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Folded:
+class Folded(OfConnection):
     """One connection: its tale, and what is its own."""
 
     identity: "Identity"
@@ -100,16 +99,6 @@ class Folded:
     """Client ids, as its uses number them."""
     figures: bytes
     """Numbers of 8 bytes: questions, times of the steps, uses, errors, the line."""
-
-    @property
-    def uid(self) -> str:
-        """The connection."""
-        return self.identity.uid
-
-    @property
-    def server(self) -> Server:
-        """The broker's address."""
-        return self.identity.server_ip, self.identity.server_port
 
     def numbers(self) -> list[int]:
         """The figures."""

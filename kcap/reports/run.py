@@ -12,7 +12,12 @@ from kcap.reports.source import Engine, Given, opened
 
 
 def columns_of(report: Report, asked: Asked) -> list[str]:
-    """Columns of exchanges that the report takes as it is asked for."""
+    """Columns of exchanges that the report takes as it is asked for.
+
+    Raises UsageError for a grouping that cannot be.
+    """
+    if asked.by and not report.groups:
+        raise UsageError(f"{report.name} has no groups: --by goes with other reports")
     keys = keys_of(report, asked) if report.groups else []
     grouping = [name for key in keys if key.name not in report.own for name in key.columns]
     return list(dict.fromkeys([*report.columns, *grouping]))
@@ -30,8 +35,6 @@ def run(report: Report, given: Given, asked: Asked) -> Row:
 
     Raises UsageError for a grouping or a filter that cannot be, CaptureError where nothing can be read.
     """
-    if asked.by and not report.groups:
-        raise UsageError(f"{report.name} has no groups: --by goes with other reports")
     columns = columns_of(report, asked)
     with opened(given, columns, report.partitions) as (engine, tables):
         made: dict[str, Any] = result(engine, tables, report, asked)

@@ -15,6 +15,23 @@ if TYPE_CHECKING:
     from kcap.analyzer import Identity
 
 
+class OfConnection:
+    """What is told of one connection."""
+
+    __slots__ = ()
+    identity: "Identity"
+
+    @property
+    def uid(self) -> str:
+        """The connection."""
+        return self.identity.uid
+
+    @property
+    def server(self) -> Server:
+        """The broker's address."""
+        return self.identity.server_ip, self.identity.server_port
+
+
 @dataclass(frozen=True, slots=True)
 class Step:
     """One of a connection's first requests."""
@@ -70,7 +87,7 @@ class Use:
 
 
 @dataclass(slots=True)
-class Talk:
+class Talk(OfConnection):
     """One connection that spoke Kafka."""
 
     identity: "Identity"
@@ -91,16 +108,6 @@ class Talk:
     """What the broker said it has, where it refused the one that was asked for."""
     line: dict[str, Any] = field(default_factory=dict)
     """Its row of `connections`, as far as `LINE` names it."""
-
-    @property
-    def uid(self) -> str:
-        """The connection."""
-        return self.identity.uid
-
-    @property
-    def server(self) -> Server:
-        """The broker's address."""
-        return self.identity.server_ip, self.identity.server_port
 
     def open(self) -> "Talk":
         """Itself."""

@@ -15,7 +15,7 @@ from kcap.table.learned import Learner
 from kcap.table.negotiations import Negotiations
 from kcap.table.schema import arrow_schema, choose
 from kcap.table.tables import batch_of, capture_rows, connection_rows, weird_rows
-from kcap.table.whole import MAKERS, learned_again
+from kcap.table.whole import MAKERS, Judged, learned_again
 from kcap.tui.spill import Mapped, Mark, Spill, Stream, main_path
 
 if TYPE_CHECKING:
@@ -96,11 +96,11 @@ class Gathering:
 
     def _resolve(self, mark: Mark) -> None:
         """Writes once more what the end of the capture knows better: the same rows, a few columns."""
-        names = list(MAKERS)
+        names, judged = list(MAKERS), Judged()
         mapped = Mapped(main_path(self._folder, "exchanges"))
         stream: Any = None
         for batch in mapped.grow(mark.end):
-            known = learned_again(batch, self.learner).select(names)
+            known = learned_again(batch, self.learner, judged).select(names)
             stream = stream or Stream(main_path(self._folder, f"{RESOLVED}.part"), known.schema)
             stream.write(known)
         if stream is not None:

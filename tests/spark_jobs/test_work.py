@@ -19,7 +19,7 @@ sys.meta_path.insert(0, Forbidden())
 import pickle
 import pyarrow as pa
 from kcap.table.schema import choose
-from spark_jobs.rows import ExchangeRows, Together, Wanted
+from spark_jobs.rows import Together, Wanted
 from spark_jobs.keeping import unpacked
 from spark_jobs.work import Deal, Reduce
 from tests.support.shared import Shared
@@ -38,7 +38,7 @@ chunks = [row | {{"packets": stands[row["unit"]].packets, "before": stands[row["
 names = ["share", "packets", "before", "chunk", "data"]
 kinds = [pa.int32(), pa.int64(), pa.int64(), pa.binary(), pa.binary()]
 batch = pa.RecordBatch.from_arrays([pa.array([c[n] for c in chunks], k) for n, k in zip(names, kinds)], names)
-wanted = Together({{"exchanges": ExchangeRows(Wanted("exchanges", choose("exchanges", None)))}})
+wanted = Together.of([Wanted("exchanges", choose("exchanges", None))])
 reduce = Reduce([path], Whole(shared.files, 1, shared.folded.last_ns, True), wanted)
 made = [out for out in reduce([batch]) if not out.column("facts")[0].is_valid]
 print(sum(rows.num_rows for rows in unpacked(made)))
