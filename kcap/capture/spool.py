@@ -4,8 +4,9 @@ In: a read function. Out: the same reads, and the bytes again by position. Law: 
 kept unless somebody asked for it before the first packet was handed out, and never more than the bound.
 """
 
+import os
 import tempfile
-from typing import IO
+from io import FileIO
 from weakref import finalize
 
 from kcap.capture.window import Read
@@ -19,7 +20,7 @@ class Spool:
         self._limit = limit
         self._early: list[bytes] | None = []
         """What was read before it was said whether to keep it: the beginning of a file."""
-        self._file: IO[bytes] | None = None
+        self._file: FileIO | None = None
         self.kept = 0
         """Bytes from the first on."""
 
@@ -41,7 +42,8 @@ class Spool:
         early, self._early = self._early, None
         if early is None or not keep:
             return
-        self._file = tempfile.TemporaryFile(prefix="kcap-")  # noqa: SIM115 - it lives for as long as the spool
+        # Without a buffer: another process reads what was kept by the file's descriptor.
+        self._file = tempfile.TemporaryFile(prefix="kcap-", buffering=0)  # noqa: SIM115 - it lives for as long as the spool
         finalize(self, self._file.close)
         for data in early:
             self._keep(data)
@@ -54,14 +56,18 @@ class Spool:
     def _keep(self, data: bytes) -> None:
         """Bytes behind the bound are not kept, nor any after them."""
         assert self._file is not None
-        room = min(len(data), self._limit - self.kept)
-        self._file.seek(self.kept)
-        self._file.write(data[:room])
-        self.kept += room
+        room = memoryview(data)[: self._limit - self.kept]
+        while room:
+            try:
+                written = os.pwrite(self._file.fileno(), room, self.kept)
+            except OSError:  # a full disk is a bound too: what is not kept is said where it is asked for
+                self._limit = self.kept
+                return
+            self.kept += written
+            room = room[written:]
 
     def read(self, size: int, at: int) -> bytes:
         """Bytes again, as far as they were kept."""
         if self._file is None or at >= self.kept:
             return b""
-        self._file.seek(at)
-        return self._file.read(min(size, self.kept - at))
+        return os.pread(self._file.fileno(), min(size, self.kept - at), at)

@@ -1,7 +1,9 @@
 """What can be read only once is kept for a second look."""
 
+import errno
 import gzip
 import io
+import os
 from pathlib import Path
 
 import pytest
@@ -27,6 +29,25 @@ def test_what_was_read_is_given_again(data: bytes, sizes: list[int], early: int,
     assert spool.read(1000, 0) == seen[:limit]
     assert spool.read(3, 2) == seen[:limit][2:5]
     assert spool.read(1, len(seen)) == b""
+    if spool.number is not None:
+        assert os.pread(spool.number, 1000, 0) == seen[:limit], "another process sees it at once"
+
+
+def test_a_full_disk_is_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Law: reading goes on; what was kept before can be read again."""
+    spool = Spool()
+    read = spool.reading(io.BytesIO(b"abcdef").read)
+    assert read(3) == b"abc"
+    spool.decide(True)
+
+    def full(*_: object) -> int:
+        raise OSError(errno.ENOSPC, "no space left on device")
+
+    monkeypatch.setattr(os, "pwrite", full)
+    assert read(2) == b"de"
+    monkeypatch.undo()
+    assert read(2) == b"f"
+    assert (spool.kept, spool.read(9, 0)) == (3, b"abc")
 
 
 def test_nothing_is_kept_unasked() -> None:

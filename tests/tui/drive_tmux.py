@@ -21,7 +21,8 @@ class Terminal:
     def __init__(self, folder: Path, command: str, size: tuple[int, int] = (120, 36), show: bool = False) -> None:
         self.socket, self.show = str(folder / "tmux"), show
         environment = {
-            **os.environ, "PYTHONPATH": str(ROOT), "TERM": "xterm-256color", "LC_ALL": "C.UTF-8",
+            **{name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")},
+            "PYTHONPATH": str(ROOT), "TERM": "xterm-256color", "LC_ALL": "C.UTF-8",
             "XDG_CACHE_HOME": str(folder / "cache"), "XDG_CONFIG_HOME": str(folder / "config"),
             "XDG_STATE_HOME": str(folder / "state"),
         }  # fmt: skip
@@ -109,7 +110,7 @@ def walk(folder: Path, *, show: bool = False) -> None:
         terminal.keys("F1")
         terminal.until("Keys", "Next mark")
         terminal.keys("Escape")
-        terminal.gone("Next mark")
+        terminal.gone("─ Keys ─")  # its title: a line of it may be behind the word on what was saved
         terminal.keys("q")
         terminal.until("LEFT 0")
     finally:
