@@ -45,6 +45,8 @@ SETTINGS: Final = {
     "spark.log.level": "ERROR",
 }
 """What a local session is given where nobody says otherwise."""
+DAEMON: Final = "spark.python.daemon.module"
+FOUND: Final = "import importlib.util, sys; sys.exit(importlib.util.find_spec('spark_jobs') is None)"
 WRAPPER: Final = """\
 #!/bin/sh
 # Spark's launcher always asks for a module that this Java does not have, and that only ML's vectors use.
@@ -70,10 +72,15 @@ def session(name: str, **conf: str) -> "SparkSession":
         ensure_java()
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
         builder = builder.master(settings.pop("spark.master", os.environ.get("MASTER") or "local[*]"))
-        settings = SETTINGS | settings
+        settings = SETTINGS | ({DAEMON: "spark_jobs.daemon"} if is_found() else {}) | settings
     for key, value in settings.items():
         builder = builder.config(key, value)
     return builder.getOrCreate()
+
+
+def is_found() -> bool:
+    """Whether a Python of its own finds this package, as the one must that forks workers; a notebook's path is not its."""
+    return subprocess.run([os.environ["PYSPARK_PYTHON"], "-c", FOUND], capture_output=True, check=False).returncode == 0
 
 
 def submitted() -> bool:

@@ -5,6 +5,7 @@
 
 import json
 import os
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,10 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 ROOT = Path(__file__).resolve().parent.parent
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # A shell that starts the tests in the background has interrupts ignored, by whatever they start too.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # No deadline: the first example of a law may compile a kernel or load a schema.
 settings.register_profile("fast", max_examples=50, deadline=None)

@@ -1,0 +1,76 @@
+"""Workers are forked from a process that has loaded what they need."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from spark_jobs.daemon import MODULES, load, plain_first
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+ALONE = """
+import os, sys
+import spark_jobs.daemon as daemon
+missing = daemon.load()
+names = [open(f"/proc/self/task/{task}/comm").read().strip() for task in os.listdir("/proc/self/task")]
+print(missing, sorted(name for name in names if name != "jemalloc_bg_thd"), sep="|")
+"""
+WORKER = """
+import spark_jobs
+
+def loaded(batches):
+    import sys
+    import pyarrow as pa
+    was = [name for name in ("spark_jobs.scan", "kcap.lane.engine", "numba") if name in sys.modules]
+    source = sys.modules["pyspark"].__file__
+    for batch in batches:
+        yield pa.RecordBatch.from_pydict({"was": [",".join(was) + "|" + source]})
+
+spark = spark_jobs.session("forked", **{"spark.master": "local[1]"}, **CONF)
+print(spark.range(1).mapInArrow(loaded, "was string").collect()[0].was)
+"""
+
+
+def test_zips_come_last(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Law: all else stays in its order."""
+    monkeypatch.setattr(sys, "path", ["", "/a/pyspark.zip", "/b", "/a/py4j.zip", "/c"])
+    plain_first()
+    assert sys.path == ["", "/b", "/c", "/a/pyspark.zip", "/a/py4j.zip"]
+
+
+def test_what_is_not_there_is_left_to_the_worker(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("pyspark")
+    monkeypatch.setitem(sys.modules, "kcap.lane.engine", None)
+    assert load() == ["kcap.lane.engine"]
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="no /proc to see threads in")
+def test_it_can_be_forked(tmp_path: Path) -> None:
+    """Law: what was loaded runs no thread but Arrow's allocator's, which knows of forks."""
+    pytest.importorskip("pyspark")
+    environment = {name: value for name, value in os.environ.items() if not name.endswith("_NUM_THREADS")}
+    done = subprocess.run(
+        [sys.executable, "-c", ALONE], cwd=ROOT, env=environment, capture_output=True, text=True, check=True
+    )  # fmt: skip
+    missing, threads = done.stdout.strip().split("|")
+    assert missing == "[]"
+    assert len(eval(threads)) == 1  # noqa: S307 - a list of names
+    assert len(MODULES) > 3
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+@pytest.mark.parametrize("forked", [True, False])
+def test_workers_have_it(tmp_path: Path, *, forked: bool) -> None:
+    """A worker has all in memory as it starts, and pyspark's modules from files; with pyspark's own process it has not."""
+    pytest.importorskip("pyspark")
+    conf = {} if forked else {"spark.python.daemon.module": "pyspark.daemon"}
+    done = subprocess.run(
+        [sys.executable, "-c", WORKER.replace("CONF", repr(conf))], cwd=ROOT, capture_output=True, text=True, timeout=180, check=False
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    was, source = done.stdout.strip().split("|")
+    assert was == ("spark_jobs.scan,kcap.lane.engine,numba" if forked else "")
+    assert (".zip" in source) != forked
