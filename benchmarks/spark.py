@@ -3,7 +3,7 @@
 usage: python benchmarks/spark.py BIG.pcap [--cores 1,2] [--rounds 2] [--partitions N] [--split-bytes N] [--columns A,B]
                                   [--ship references|packets] [--report latency]
 
-Each run is a process group of its own, whose processes are watched while it lasts: CPU is that of all of them, the JVM's start
+What is dealt out goes through files on one machine, through Spark's shuffle on several; `shuffle` is both. Each run is a process group of its own, whose processes are watched while it lasts: CPU is that of all of them, the JVM's start
 among it; the lowest of the rounds counts. `work` is rows without that start. What processes that have nothing to do with each
 other cost more side by side than alone (they share caches, memory and the clock) is the machine's own. The counts are held
 against BIG.pcap.json where `inflate.py` left one, else against the command line's.
@@ -23,12 +23,13 @@ from typing import Any
 TICKS = os.sysconf("SC_CLK_TCK")
 PAGE_KB = os.sysconf("SC_PAGE_SIZE") // 1024
 PROGRAM = """
-import json, sys, time
+import json, pathlib, sys, time
 import spark_jobs
+kept = {}
 job = json.loads(sys.argv[1])
 spark = spark_jobs.session("benchmark", **{"spark.master": f"local[{job['cores']}]", "spark.eventLog.enabled": "true",
                            "spark.eventLog.dir": "file://" + job["log"], "spark.eventLog.compress": "false"})
-spark.range(1).mapInArrow(lambda batches: batches, "id long").count()
+spark.range(1).count()
 print(json.dumps({"ready": time.time()}), flush=True)
 given = {name: job[name] for name in ("split_bytes", "partitions", "ship")}
 if job["report"]:
@@ -39,10 +40,13 @@ if job["report"]:
 else:
     from pyspark.sql import Observation
     from pyspark.sql import functions as sql
-    frame, seen = spark_jobs.read_capture(spark, job["capture"], columns=job["columns"], **given), Observation()
+    capture, seen = spark_jobs.open_capture(spark, job["capture"], **given), Observation()
+    frame = capture.table("exchanges", job["columns"])
     frame.observe(seen, sql.count(sql.lit(1)).alias("rows")).write.format("noop").mode("overwrite").save()
     rows = seen.get["rows"]
-print(json.dumps({"done": time.time(), "rows": rows}), flush=True)
+    for path in pathlib.Path(capture.scanned.folder or "/nowhere").rglob("*"):
+        kept[path.parent.name] = kept.get(path.parent.name, 0) + path.stat().st_size
+print(json.dumps({"done": time.time(), "rows": rows, "kept": kept}), flush=True)
 spark.stop()
 """
 
@@ -122,7 +126,9 @@ def spark_run(capture: str, cores: int, options: argparse.Namespace) -> dict[str
         "wall_s": said["done"] - said["ready"], "start_s": said["ready"] - start, "cpu_s": watch.total(),
         "work_cpu_s": watch.total() - ready_cpu, "rows": said["rows"],
         "java_cpu_s": watch.of("java") - ready_java, "executor_s": sum(task["Executor Run Time"] for task in tasks) / 1000,
-        "shuffled": sum(task["Shuffle Write Metrics"]["Shuffle Bytes Written"] for task in tasks),
+        "shuffled": sum(task["Shuffle Write Metrics"]["Shuffle Bytes Written"] for task in tasks)
+        + said["kept"].get("packets", 0),
+        "rows_bytes": said["kept"].get("rows", 0),
         "python_mb": watch.largest("python"), "java_mb": watch.largest("java"),
     }  # fmt: skip
 
@@ -176,6 +182,7 @@ def main() -> None:
             f"({best['java_cpu_s']:.1f} of the JVM), "
             f"{best['executor_s']:.1f} s in tasks, {size / best['work_cpu_s'] / 1e6:.0f} MB a CPU second "
             f"({cpu / best['work_cpu_s']:.2f} of kcap's), shuffle {best['shuffled'] / size:.1%} of the capture, "
+            f"rows that wait {best['rows_bytes'] / size:.0%}, "
             f"largest Python worker {best['python_mb']:.0f} MB, JVM {best['java_mb']:.0f} MB, {best['rows']:,} rows"
             + ("" if truth is None else f" of {truth:,}" + ("" if truth == best["rows"] else " WRONG"))
         )

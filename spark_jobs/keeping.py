@@ -1,28 +1,28 @@
-"""Rows of shares, kept until all shares were read: what the whole capture tells is put into them then.
+"""What tasks leave for later ones: packets for the shares, rows that wait until all shares were read.
 
-In: record batches. Out: rows that say where they are, and the batches once more. Law: what comes out is what went in, in any
-process of the machine, or anywhere where it went through Spark.
+In: bytes, record batches. Out: rows that hold them or say where they are, and the same once more. Law: what comes out is what
+went in, in any process of the machine, or anywhere where it went through Spark.
 """
 
 import os
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 import pyarrow as pa
 
 PACKED_ROWS: Final = 8192
 """Rows that are kept together: some 1.5 MB of them."""
-REDUCED_KINDS: Final[dict[str, pa.DataType]] = {
-    "table": pa.string(), "rows": pa.binary(), "file": pa.string(), "start": pa.int64(), "size": pa.int64(),
-    "facts": pa.binary(),
+KEPT: Final[dict[str, pa.DataType]] = {
+    "kept": pa.binary(), "file": pa.string(), "start": pa.int64(), "size": pa.int64(),
 }  # fmt: skip
-REDUCED: Final = pa.schema([pa.field(name, kind) for name, kind in REDUCED_KINDS.items()])
-"""Batches of a share's rows, or where in a file they are; and in a row of its own what the share learned."""
+"""Columns for bytes that are kept: they themselves, or where in a file they are."""
+REDUCED: Final = pa.schema({"table": pa.string(), **KEPT, "facts": pa.binary()})
+"""Batches of a share's rows; and in a row of its own what the share learned."""
 
 
 class Keeper:
-    """Keeps packed rows: in a file of its own, or in what it gives."""
+    """Keeps bytes: in a file of its own, or in what it gives."""
 
     def __init__(self, folder: str | None) -> None:
         self._folder = folder
@@ -39,18 +39,29 @@ class Keeper:
         if self._file is not None:
             self._file.close()
 
-    def keep(self, table: str, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    def keep(self, *parts: bytes | pa.Buffer) -> dict[str, Any]:
+        """Values of KEPT for the parts, one behind the other."""
+        if self._file is None:
+            return {"kept": b"".join(parts)}
+        start = self._size
+        for part in parts:
+            self._size += self._file.write(part)
+        self._file.flush()  # whoever reads it is another process
+        return {"file": self._file.name, "start": start, "size": self._size - start}
+
+    def keep_rows(self, table: str, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         """Rows of REDUCED that say where those of the batch are."""
         for at in range(0, batch.num_rows, PACKED_ROWS):
-            yield self._kept(table, packed(batch.slice(at, PACKED_ROWS)))
+            yield a_row(REDUCED, table=table, **self.keep(packed(batch.slice(at, PACKED_ROWS))))
 
-    def _kept(self, table: str, rows: pa.Buffer) -> pa.RecordBatch:
-        if self._file is None:
-            return a_row(REDUCED, table=table, rows=rows.to_pybytes())
-        start, self._size = self._size, self._size + rows.size
-        self._file.write(rows)
-        self._file.flush()  # whoever reads it is another process
-        return a_row(REDUCED, table=table, file=self._file.name, start=start, size=rows.size)
+
+def again(row: Mapping[str, Any]) -> bytes:
+    """What a row with KEPT keeps."""
+    if row["file"] is None:
+        inline: bytes = row["kept"]
+        return inline
+    with open(row["file"], "rb", buffering=0) as file:
+        return os.pread(file.fileno(), row["size"], row["start"])
 
 
 def a_row(schema: pa.Schema, **values: Any) -> pa.RecordBatch:
@@ -69,13 +80,9 @@ def packed(batch: pa.RecordBatch) -> pa.Buffer:
 
 
 def unpacked(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """What `Keeper` kept."""
+    """The rows that `Keeper` kept."""
     ipc: Any = pa.ipc
     for batch in batches:
         every: list[Any] = batch.to_pylist()
-        for kept in every:
-            if kept["file"] is None:
-                yield from ipc.open_stream(kept["rows"])
-            else:
-                with open(kept["file"], "rb") as file:
-                    yield from ipc.open_stream(os.pread(file.fileno(), kept["size"], kept["start"]))
+        for row in every:
+            yield from ipc.open_stream(again(row))

@@ -30,7 +30,7 @@ from spark_jobs.files import Files, found, is_remote
 from spark_jobs.keeping import REDUCED, unpacked
 from spark_jobs.rows import Maker
 from spark_jobs.segments import SEGMENTS, Proven, Segments
-from spark_jobs.work import ACCOUNT, DEALT, Deal, Reduce, ReduceHere
+from spark_jobs.work import ACCOUNT, CHUNK, DEALT, Deal, Reduce, ReduceHere
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -46,6 +46,9 @@ BYTES_AT_ONCE: Final = "spark.sql.execution.arrow.maxBytesPerBatch"
 BATCH_BYTES: Final = 16 << 20
 NO_BOUND: Final = (1 << 31) - 1
 NUMBERS: Final = count()
+PACKETS: Final = "packets"
+ROWS: Final = "rows"
+"""Folders of what tasks keep."""
 COMPRESSED: Final = "spark.sql.inMemoryColumnarStorage.compressed"
 KEPT_AT_ONCE: Final = "spark.sql.inMemoryColumnarStorage.batchSize"
 
@@ -67,7 +70,7 @@ class Scan:
     proven: list[Proven] = field(default_factory=list)
     """The ranges, each as it was proven."""
     folder: str | None = None
-    """Where tasks keep rows, if all of them run on this machine."""
+    """Where tasks keep packets and rows, if all of them run on this machine."""
     here: list[tuple[Task, Stand]] = field(default_factory=list)
     """Ranges whose own connections, which lie in no other, are read where the range is."""
 
@@ -89,7 +92,8 @@ class Scan:
 
     def reduced(self, maker: Maker, known: Facts | None = None) -> "tuple[DataFrame, Facts]":
         """Rows made of the shares, in packed batches with the name of their table, and what these learned."""
-        reduce = Reduce([file.path for file in self.files], self.whole, maker, known, self.folder)
+        folder = None if self.folder is None else os.path.join(self.folder, ROWS)
+        reduce = Reduce([file.path for file in self.files], self.whole, maker, known, folder)
         rows = in_arrow(self.dealt, reduce, REDUCED)
         if self.here:
             numbers = tasks_of(self.spark, [task.part for task, _ in self.here], self.files)
@@ -146,7 +150,8 @@ def scan(
     total = sum(file.size or 0 for file in files)
     parallel = max(1, spark.sparkContext.defaultParallelism)
     shares = shares or max(parallel, -(-total // SHARE_BYTES))
-    dealer = Dealer(spark, files, shares, way(spark, files, ship), JIT_SOON_BYTES if total >= LARGE_BYTES else None)
+    folder = scratch(spark)
+    dealer = Dealer(spark, files, shares, way(spark, files, ship), JIT_SOON_BYTES if total >= LARGE_BYTES else None, folder)
     dealer.deal([part for planned in plans for part in planned.ranges])
     while wrong := [again for planned in plans if (again := to_read_again(planned, dealer.accounts, numbers)) is not None]:
         dealer.deal(wrong)
@@ -156,9 +161,7 @@ def scan(
     proven = [Proven(dealer.task(part), folded.stands[part.unit].packets) for part in parts]
     here = [(task, folded.stands[task.part.unit]) for task in dealer.settled(parts, folded)]
     standing = dealer.standing(folded)
-    return Scan(
-        spark, files, failed, folded, standing, shares, options or Options(), dealer.rounds, proven, scratch(spark), here
-    )
+    return Scan(spark, files, failed, folded, standing, shares, options or Options(), dealer.rounds, proven, folder, here)
 
 
 def way(spark: "SparkSession", files: Sequence[CaptureFile], ship: str) -> str:
@@ -198,7 +201,9 @@ def lay_out(paths: Sequence[str]) -> list[CaptureFile]:
 class Dealer:
     """Deals ranges out, a round after the other."""
 
-    def __init__(self, spark: "SparkSession", files: list[CaptureFile], shares: int, ship: str, jit_after: int | None) -> None:
+    def __init__(
+        self, spark: "SparkSession", files: list[CaptureFile], shares: int, ship: str, jit_after: int | None, folder: str | None
+    ) -> None:
         self.accounts: dict[int, Account] = {}
         self.rounds: list[DataFrame] = []
         self._spark = spark
@@ -207,12 +212,13 @@ class Dealer:
         self._edges = ship == "edges"
         self._carries = ship != "references"
         self._jit_after = jit_after
+        self._folder = None if folder is None else os.path.join(folder, PACKETS)
 
     def deal(self, parts: Sequence[Range]) -> None:
         """One round; accounts alone where it must be seen first which connections lie in several ranges."""
         flows = Flows() if self._edges else None
         dealt = self._dealt([self.task(part, lists=self._edges, flows=flows) for part in parts])
-        for _, packed in dealt.where(dealt.share == ACCOUNT).select("unit", "chunk").collect():
+        for _, packed in dealt.where(dealt.share == ACCOUNT).select("unit", "kept").collect():
             account: Account = pickle.loads(packed)  # noqa: S301 - what this job's own tasks wrote
             self.accounts[account.part.unit] = account
 
@@ -237,7 +243,7 @@ class Dealer:
 
     def _dealt(self, tasks: Sequence[Task]) -> "DataFrame":
         numbers = tasks_of(self._spark, [task.part for task in tasks], self._files)
-        dealt = kept(in_arrow(numbers, Deal([file.path for file in self._files], tasks), DEALT))
+        dealt = kept(in_arrow(numbers, Deal([file.path for file in self._files], tasks, self._folder), DEALT))
         self.rounds.append(dealt)
         return dealt
 
@@ -269,7 +275,7 @@ class Dealer:
         placed = chunks.where(chunks.share != ACCOUNT).join(sql.broadcast(known), "unit")
         placed = placed.withColumn("turn", sql.greatest("latest", "before"))
         shared = placed.repartitionById(self._shares, placed.share)
-        return shared.sortWithinPartitions("turn", "rank", "number").select("share", "packets", "before", "chunk", "data")
+        return shared.sortWithinPartitions("turn", "rank", "number").select("share", "packets", "before", *CHUNK)
 
 
 def finished(

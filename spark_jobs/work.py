@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from kcap.capture.chunks import unpack
+from kcap.capture.chunks import Chunk, unpack
 from kcap.capture.folding import Stand
 from kcap.capture.sharing import Dealing, Task
 from kcap.portion import Portion, Standing, Whole
@@ -19,7 +19,7 @@ from kcap.table.learned import Learner
 from kcap.table.merging import Facts, Witness, learner_of
 from kcap.weird import WeirdKind
 from spark_jobs.files import Files
-from spark_jobs.keeping import REDUCED, Keeper, a_row
+from spark_jobs.keeping import KEPT, REDUCED, Keeper, a_row, again
 from spark_jobs.rows import Maker
 from spark_jobs.segments import bytes_of, numbers_of
 
@@ -27,11 +27,11 @@ ACCOUNT: Final = -1
 """In place of a share: the row is the account of a range."""
 HERE: Final = -2
 """In place of a share: what lies in one range."""
-KINDS: Final[dict[str, pa.DataType]] = {
-    "unit": pa.int32(), "share": pa.int32(), "latest": pa.int64(), "number": pa.int64(),
-    "chunk": pa.binary(), "data": pa.binary(),
-}  # fmt: skip
-DEALT: Final = pa.schema([pa.field(name, kind) for name, kind in KINDS.items()])
+CHUNK: Final[dict[str, pa.DataType]] = {**KEPT, "columns": pa.int64(), "carried": pa.int64()}
+"""Columns for a chunk: its own columns compressed, behind them what its packets carry, and the bytes of both; null where what
+they carry stayed in the files."""
+CODEC: Final = "zstd"
+DEALT: Final = pa.schema({"unit": pa.int32(), "share": pa.int32(), "latest": pa.int64(), "number": pa.int64(), **CHUNK})
 """Chunks on their way to the shares, and the accounts of ranges."""
 
 
@@ -41,15 +41,18 @@ class Deal:
 
     paths: Sequence[str]
     tasks: Sequence[Task]
+    folder: str | None = None
+    """Where chunks are kept, if all tasks run on this machine; else they go through Spark, which takes some copies more."""
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Numbers of tasks in, chunks and accounts out."""
         files = Files(self.paths)
-        for number in numbers_of(batches):
-            yield from deal(files, self.tasks[number])
+        with Keeper(self.folder) as keeper:
+            for number in numbers_of(batches):
+                yield from deal(files, self.tasks[number], keeper)
 
 
-def deal(files: Files, task: Task) -> Iterator[pa.RecordBatch]:
+def deal(files: Files, task: Task, keeper: Keeper) -> Iterator[pa.RecordBatch]:
     """One range.
 
     Raises CaptureError where the file cannot be read.
@@ -59,12 +62,14 @@ def deal(files: Files, task: Task) -> Iterator[pa.RecordBatch]:
     dealing = Dealing(task, read)
     for share, chunk in dealing.chunks():
         latest, number = (int(chunk.column(name)[0]) for name in ("latest", "number"))
-        yield a_row(DEALT, unit=part.unit, share=share, latest=latest, number=number, chunk=chunk.pack(), data=chunk.data)
+        columns, carried = chunk.pack(), None if chunk.data is None else len(chunk.data)
+        kept = keeper.keep(pa.compress(columns, CODEC), chunk.data or b"") | {"columns": len(columns), "carried": carried}
+        yield a_row(DEALT, unit=part.unit, share=share, latest=latest, number=number, **kept)
     account = dealing.account
     for detail, position in truncated:
         account.facts.complete = False
         dealing.walk.report(WeirdKind.COMPRESSED_TRUNCATED, detail, part.file, 0, position)
-    yield a_row(DEALT, unit=part.unit, share=ACCOUNT, latest=0, number=0, chunk=pickle.dumps(account))
+    yield a_row(DEALT, unit=part.unit, share=ACCOUNT, latest=0, number=0, kept=pickle.dumps(account))
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +82,7 @@ class Reduce:
     known: Facts | None = None
     """What the capture told, where that is known before."""
     folder: str | None = None
-    """Where rows are kept, if all tasks run on this machine; else they go through Spark, which takes some copies more."""
+    """Where rows are kept, as `Deal` keeps chunks."""
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Chunks of a share in order, with how their ranges stand; out rows, and at last what was learned."""
@@ -94,7 +99,7 @@ class Reduce:
         witness = Witness(learner)
         with Keeper(self.folder) as keeper:
             for table, made in self.maker.share(portion, learner, witness):
-                yield from keeper.keep(table, made)
+                yield from keeper.keep_rows(table, made)
         yield a_row(REDUCED, facts=pickle.dumps(witness.close()))
 
 
@@ -117,10 +122,17 @@ class ReduceHere:
 def standing(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, Standing]]:
     """Shares and chunks of rows."""
     for batch in batches:
-        columns: list[Any] = [batch.column(name) for name in ("share", "packets", "before", "chunk", "data")]
         for at in range(batch.num_rows):
-            share, packets, before, chunk, data = (column[at].as_py() for column in columns)
-            yield share, (unpack(chunk, data), Stand(packets, before))
+            row: dict[str, Any] = batch.slice(at, 1).to_pylist()[0]
+            yield row["share"], (chunk_of(row), Stand(row["packets"], row["before"]))
+
+
+def chunk_of(row: dict[str, Any]) -> Chunk:
+    """The chunk of a row of DEALT."""
+    kept, carried = again(row), row["carried"]
+    data = None if carried is None else kept[len(kept) - carried :]
+    columns: Any = pa.decompress(kept[: len(kept) - (carried or 0)], row["columns"], CODEC)
+    return unpack(columns, data)
 
 
 def in_front(first: Standing, others: Iterator[tuple[int, Standing]]) -> Iterator[Standing]:

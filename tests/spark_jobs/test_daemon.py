@@ -56,7 +56,7 @@ def test_it_can_be_forked(tmp_path: Path) -> None:
     )  # fmt: skip
     missing, threads = done.stdout.strip().split("|")
     assert missing == "[]"
-    assert len(eval(threads)) == 1  # noqa: S307 - a list of names
+    assert len(eval(threads)) == 1
     assert len(MODULES) > 3
 
 
@@ -68,7 +68,8 @@ def test_workers_have_it(tmp_path: Path, *, forked: bool) -> None:
     pytest.importorskip("pyspark")
     conf = {} if forked else {"spark.python.daemon.module": "pyspark.daemon"}
     done = subprocess.run(
-        [sys.executable, "-c", WORKER.replace("CONF", repr(conf))], cwd=ROOT, capture_output=True, text=True, timeout=180, check=False
+        [sys.executable, "-c", WORKER.replace("CONF", repr(conf))],
+        cwd=ROOT, capture_output=True, text=True, timeout=180, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     was, source = done.stdout.strip().split("|")

@@ -21,7 +21,7 @@ import pyarrow as pa
 from kcap.table.schema import choose
 from spark_jobs.rows import Together, Wanted
 from spark_jobs.keeping import unpacked
-from spark_jobs.work import Deal, Reduce
+from spark_jobs.work import CHUNK, Deal, Reduce
 from tests.support.shared import Shared
 from kcap.capture.sharing import Task
 from kcap.portion import Whole
@@ -35,9 +35,8 @@ dealt = [row for batch in Deal([path], tasks)([numbers]) for row in batch.to_pyl
 stands = shared.folded.stands
 chunks = [row | {{"packets": stands[row["unit"]].packets, "before": stands[row["unit"]].latest_ns}}
           for row in dealt if row["share"] >= 0]
-names = ["share", "packets", "before", "chunk", "data"]
-kinds = [pa.int32(), pa.int64(), pa.int64(), pa.binary(), pa.binary()]
-batch = pa.RecordBatch.from_arrays([pa.array([c[n] for c in chunks], k) for n, k in zip(names, kinds)], names)
+kinds = {{"share": pa.int32(), "packets": pa.int64(), "before": pa.int64(), **CHUNK}}
+batch = pa.RecordBatch.from_pylist(chunks, pa.schema(kinds))
 wanted = Together.of([Wanted("exchanges", choose("exchanges", None))])
 reduce = Reduce([path], Whole(shared.files, 1, shared.folded.last_ns, True), wanted)
 made = [out for out in reduce([batch]) if not out.column("facts")[0].is_valid]
