@@ -3,10 +3,11 @@
 usage: python benchmarks/spark.py BIG.pcap [--cores 1,2] [--rounds 2] [--partitions N] [--split-bytes N] [--columns A,B]
                                   [--ship references|packets] [--report latency]
 
-What is dealt out goes through files on one machine, through Spark's shuffle on several; `shuffle` is both. Each run is a process group of its own, whose processes are watched while it lasts: CPU is that of all of them, the JVM's start
-among it; the lowest of the rounds counts. `work` is rows without that start. What processes that have nothing to do with each
-other cost more side by side than alone (they share caches, memory and the clock) is the machine's own. The counts are held
-against BIG.pcap.json where `inflate.py` left one, else against the command line's.
+Each run is a process group of its own, whose processes are watched while it lasts: CPU is that of all of them, the JVM's start
+left out of `work`; the lowest of the rounds counts. `shuffle` is what is dealt out: through files on one machine, through
+Spark's shuffle on several. What processes that have nothing to do with each other cost more side by side than alone (they share
+caches, memory and the clock) is the machine's own. The counts are held against BIG.pcap.json where `inflate.py` left one, else
+against the command line's. A capture that the page cache gives up on the way costs each reading of it anew: keep it in memory.
 """
 
 import argparse
