@@ -18,6 +18,11 @@ HEADER, RECORD = struct.Struct("<IHHiIII"), struct.Struct("<IIII")
 MAGIC_US = 0xA1B2C3D4
 
 
+def size_of(text: str) -> int:
+    """Bytes of `300M` and its like."""
+    return int(text[:-1]) * {"K": 10**3, "M": 10**6, "G": 10**9}[text[-1]]
+
+
 def packets(data: bytes) -> list[tuple[int, int, bytes]]:
     """(time in microseconds, wire length, bytes) of each IPv4 packet."""
     magic, *_, link = HEADER.unpack_from(data)
@@ -50,7 +55,7 @@ def main() -> None:
     parser.add_argument("--size", default="300M")
     parser.add_argument("--overlap", type=int, default=4)
     options = parser.parse_args()
-    wanted = int(options.size[:-1]) * {"K": 10**3, "M": 10**6, "G": 10**9}[options.size[-1]]
+    wanted = size_of(options.size)
     source = packets(options.source.read_bytes())
     once = sum(RECORD.size + len(p) for _, _, p in source)
     count = max(1, min(65_535, wanted // once))

@@ -14,11 +14,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from grow import HEADER, MAGIC_US, RECORD, size_of
 
 import kcap
 
 SEGMENT = 1448
-HEADERS = 16 + 14 + 20 + 20
+HEADERS = RECORD.size + 14 + 20 + 20
 """A record's, Ethernet's, IPv4's and TCP's."""
 SEQ, ACK, CORRELATION = HEADERS - 16, HEADERS - 12, {True: HEADERS + 8, False: HEADERS + 4}
 CLIENT, SERVER = (b"\x0a\0\0\1", 50_000), (b"\x0a\0\0\2", 9092)
@@ -34,7 +35,7 @@ def packet(up: bool, flags: int, payload: bytes, time_us: int, seq: int = 0, ack
     tcp = struct.pack(">HHIIBBHHH", sport, dport, seq, ack, 5 << 4, flags, 65535, 0, 0) + payload
     ip = struct.pack(">BBHHHBBH4s4s", 0x45, 0, 20 + len(tcp), 0, 0x4000, 64, 6, 0, source, target)
     frame = bytes(12) + b"\x08\0" + ip + tcp
-    return struct.pack("<IIII", *divmod(time_us, 1_000_000), len(frame), len(frame)) + frame
+    return RECORD.pack(*divmod(time_us, 1_000_000), len(frame), len(frame)) + frame
 
 
 def largest(path: str) -> tuple[bytes, bytes]:
@@ -54,7 +55,7 @@ def main() -> None:
     parser.add_argument("--size", default="4G")
     parser.add_argument("--from", dest="source", default="pcaps/java-transactions.pcap")
     options = parser.parse_args()
-    size = int(options.size[:-1]) * {"M": 10**6, "G": 10**9}[options.size[-1]]
+    size = size_of(options.size)
     request, answer = (struct.pack(">I", len(frame)) + frame for frame in largest(options.source))
     parts: list[tuple[bool, int, int, bytes]] = [
         (True, at, 0, request[at : at + SEGMENT]) for at in range(0, len(request), SEGMENT)
@@ -65,7 +66,7 @@ def main() -> None:
     template = np.frombuffer(b"".join(packets), np.uint8)
     count = size // len(template)
     with options.out.open("wb") as out:
-        out.write(struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 1 << 18, 1))
+        out.write(HEADER.pack(MAGIC_US, 2, 4, 0, 0, 1 << 18, 1))
         out.write(packet(True, 2, b"", BEGAN_US, FIRST[True] - 1))
         out.write(packet(False, 0x12, b"", BEGAN_US + 10, FIRST[False] - 1, FIRST[True]))
         step = max(1, AT_ONCE // len(template))

@@ -10,10 +10,9 @@ from importlib import import_module
 from typing import Final
 
 MODULES: Final = (
-    "pyspark.worker", "spark_jobs.reports", "spark_jobs.scan", "spark_jobs.segments", "kcap.table.sieve",
-    "kcap.decode.jit", "kcap.lane.engine", "kcap.net.jit",
+    "pyspark.worker", "spark_jobs.scan", "kcap.table.sieve", "kcap.decode.jit", "kcap.lane.engine", "kcap.net.jit",
 )  # fmt: skip
-"""What workers import for rows and reports, with what that imports. No pandas: reports alone need it."""
+"""What workers import for rows, with all that these import: pandas among it, which pyarrow looks for."""
 UNTHREADED: Final = "OPENBLAS_NUM_THREADS"
 """numpy would start threads for matrices as it is imported; a process that is forked had better have none."""
 

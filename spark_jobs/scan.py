@@ -81,6 +81,11 @@ class Scan:
         return [file for file in self.files if file.path not in failed]
 
     @property
+    def rows_folder(self) -> str | None:
+        """Where rows wait."""
+        return None if self.folder is None else os.path.join(self.folder, ROWS)
+
+    @property
     def whole(self) -> Whole:
         """What each share needs to know."""
         layouts = {
@@ -92,8 +97,7 @@ class Scan:
 
     def reduced(self, maker: Maker, known: Facts | None = None) -> "tuple[DataFrame, Facts]":
         """Rows made of the shares, in packed batches with the name of their table, and what these learned."""
-        folder = None if self.folder is None else os.path.join(self.folder, ROWS)
-        reduce = Reduce([file.path for file in self.files], self.whole, maker, known, folder)
+        reduce = Reduce([file.path for file in self.files], self.whole, maker, known, self.rows_folder)
         rows = in_arrow(self.dealt, reduce, REDUCED)
         if self.here:
             numbers = tasks_of(self.spark, [task.part for task, _ in self.here], self.files)
@@ -105,12 +109,12 @@ class Scan:
         return rows.where(rows.facts.isNull()).drop("facts"), facts
 
     def close(self) -> None:
-        """Lets go of what was kept."""
+        """Lets go of what was kept. References in files stay as long as the session: a shuffle still says where they are."""
         for frame in self.kept:
             frame.unpersist()
         self.kept.clear()
-        if self.folder is not None:
-            shutil.rmtree(self.folder, ignore_errors=True)
+        if self.rows_folder is not None:
+            shutil.rmtree(self.rows_folder, ignore_errors=True)
 
     def segments(self) -> "DataFrame":
         """A row a TCP segment."""

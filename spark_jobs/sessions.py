@@ -80,7 +80,10 @@ def session(name: str, **conf: str) -> "SparkSession":
 
 def is_found() -> bool:
     """Whether a Python of its own finds this package, as the one must that forks workers; a notebook's path is not its."""
-    return subprocess.run([os.environ["PYSPARK_PYTHON"], "-c", FOUND], capture_output=True, check=False).returncode == 0
+    try:
+        return subprocess.run([os.environ["PYSPARK_PYTHON"], "-c", FOUND], capture_output=True, check=False).returncode == 0
+    except OSError:  # Spark says what is wrong with it
+        return False
 
 
 def submitted() -> bool:

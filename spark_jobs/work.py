@@ -42,17 +42,17 @@ class Deal:
     paths: Sequence[str]
     tasks: Sequence[Task]
     folder: str | None = None
-    """Where chunks are kept, if all tasks run on this machine; else they go through Spark, which takes some copies more."""
+    """Where chunks are kept that carry nothing, if all tasks run on this machine; others go through Spark, which takes some
+    copies more, and lets go of them before the session ends."""
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Numbers of tasks in, chunks and accounts out."""
         files = Files(self.paths)
-        with Keeper(self.folder) as keeper:
-            for number in numbers_of(batches):
-                yield from deal(files, self.tasks[number], keeper)
+        for number in numbers_of(batches):
+            yield from deal(files, self.tasks[number], self.folder)
 
 
-def deal(files: Files, task: Task, keeper: Keeper) -> Iterator[pa.RecordBatch]:
+def deal(files: Files, task: Task, folder: str | None = None) -> Iterator[pa.RecordBatch]:
     """One range.
 
     Raises CaptureError where the file cannot be read.
@@ -60,11 +60,12 @@ def deal(files: Files, task: Task, keeper: Keeper) -> Iterator[pa.RecordBatch]:
     part = task.part
     read, truncated = bytes_of(files, task)
     dealing = Dealing(task, read)
-    for share, chunk in dealing.chunks():
-        latest, number = (int(chunk.column(name)[0]) for name in ("latest", "number"))
-        columns, carried = chunk.pack(), None if chunk.data is None else len(chunk.data)
-        kept = keeper.keep(pa.compress(columns, CODEC), chunk.data or b"") | {"columns": len(columns), "carried": carried}
-        yield a_row(DEALT, unit=part.unit, share=share, latest=latest, number=number, **kept)
+    with Keeper(None if task.carries else folder) as keeper:
+        for share, chunk in dealing.chunks():
+            latest, number = (int(chunk.column(name)[0]) for name in ("latest", "number"))
+            columns, carried = chunk.pack(), None if chunk.data is None else len(chunk.data)
+            kept = keeper.keep(pa.compress(columns, CODEC), chunk.data or b"") | {"columns": len(columns), "carried": carried}
+            yield a_row(DEALT, unit=part.unit, share=share, latest=latest, number=number, **kept)
     account = dealing.account
     for detail, position in truncated:
         account.facts.complete = False
@@ -82,7 +83,7 @@ class Reduce:
     known: Facts | None = None
     """What the capture told, where that is known before."""
     folder: str | None = None
-    """Where rows are kept, as `Deal` keeps chunks."""
+    """Where rows are kept, if all tasks run on this machine; else they go through Spark."""
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Chunks of a share in order, with how their ranges stand; out rows, and at last what was learned."""
@@ -130,9 +131,9 @@ def standing(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, Standing]
 def chunk_of(row: dict[str, Any]) -> Chunk:
     """The chunk of a row of DEALT."""
     kept, carried = again(row), row["carried"]
-    data = None if carried is None else kept[len(kept) - carried :]
-    columns: Any = pa.decompress(kept[: len(kept) - (carried or 0)], row["columns"], CODEC)
-    return unpack(columns, data)
+    behind = len(kept) - (carried or 0)
+    columns: Any = pa.decompress(kept[:behind], row["columns"], CODEC)
+    return unpack(columns, None if carried is None else kept[behind:])
 
 
 def in_front(first: Standing, others: Iterator[tuple[int, Standing]]) -> Iterator[Standing]:

@@ -55,6 +55,13 @@ def origin(error: BaseException) -> Screen[Any] | None:
     return next((found for trace in traces for one in _selves(trace) if (found := screen_of(one)) is not None), None)
 
 
+def stumbled(part: Widget, error: Exception) -> None:
+    """Tells the app that a part could not be painted; an app that shows a part alone knows of no faults."""
+    tell = getattr(part.app, "stumbled", None)
+    if tell is not None:
+        tell(error, part)
+
+
 def keep(error: BaseException, what: str) -> str:
     """Writes a traceback down. Out: the file's name as a person would type it, empty where nothing can be written."""
     import textual

@@ -61,6 +61,22 @@ def test_what_travels_changes_no_row(ship: str, spark: Any, pcaps: Path) -> None
         assert told(capture.table(table).toArrow()) == told(kcap.open(path).table(table).to_arrow()), table
 
 
+@pytest.mark.parametrize("ship", ["references", "edges"])
+def test_what_was_let_go_is_made_again(ship: str, spark: Any, pcaps: Path) -> None:
+    """Law: behind `close` nothing is kept of a capture, and its tables, old ones too, have the same rows."""
+    path = str(pcaps / "cluster-startup.pcap")
+    wanted = told(kcap.open(path).exchanges().to_arrow())
+    before = spark.sparkContext._jsc.getPersistentRDDs().size()
+    capture = open_capture(spark, path, 30_000, 2, ship=ship)
+    frame = capture.table("exchanges")
+    assert told(frame.toArrow()) == wanted
+    capture.close()
+    assert spark.sparkContext._jsc.getPersistentRDDs().size() == before
+    assert told(frame.toArrow()) == wanted
+    assert told(capture.table("exchanges").toArrow()) == wanted
+    capture.close()
+
+
 def test_a_compressed_file_is_one_range(spark: Any, pcaps: Path, tmp_path: Path) -> None:
     path = tmp_path / "a.pcap.gz"
     with gzip.open(path, "wb") as file:

@@ -1,5 +1,6 @@
 """Workers are forked from a process that has loaded what they need."""
 
+import json
 import os
 import subprocess
 import sys
@@ -11,11 +12,11 @@ from spark_jobs.daemon import MODULES, load, plain_first
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 ALONE = """
-import os, sys
+import json, os
 import spark_jobs.daemon as daemon
 missing = daemon.load()
 names = [open(f"/proc/self/task/{task}/comm").read().strip() for task in os.listdir("/proc/self/task")]
-print(missing, sorted(name for name in names if name != "jemalloc_bg_thd"), sep="|")
+print(json.dumps([missing, sorted(name for name in names if name != "jemalloc_bg_thd")]))
 """
 WORKER = """
 import spark_jobs
@@ -47,23 +48,23 @@ def test_what_is_not_there_is_left_to_the_worker(monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="no /proc to see threads in")
-def test_it_can_be_forked(tmp_path: Path) -> None:
+def test_it_can_be_forked() -> None:
     """Law: what was loaded runs no thread but Arrow's allocator's, which knows of forks."""
     pytest.importorskip("pyspark")
     environment = {name: value for name, value in os.environ.items() if not name.endswith("_NUM_THREADS")}
     done = subprocess.run(
         [sys.executable, "-c", ALONE], cwd=ROOT, env=environment, capture_output=True, text=True, check=True
     )  # fmt: skip
-    missing, threads = done.stdout.strip().split("|")
-    assert missing == "[]"
-    assert len(eval(threads)) == 1
+    missing, threads = json.loads(done.stdout)
+    assert missing == []
+    assert len(threads) == 1, threads
     assert len(MODULES) > 3
 
 
 @pytest.mark.spark
 @pytest.mark.slow
 @pytest.mark.parametrize("forked", [True, False])
-def test_workers_have_it(tmp_path: Path, *, forked: bool) -> None:
+def test_workers_have_it(*, forked: bool) -> None:
     """A worker has all in memory as it starts, and pyspark's modules from files; with pyspark's own process it has not."""
     pytest.importorskip("pyspark")
     conf = {} if forked else {"spark.python.daemon.module": "pyspark.daemon"}

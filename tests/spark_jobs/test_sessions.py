@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kcap.errors import MissingExtraError
-from spark_jobs.sessions import JAVA_LEAST, ensure_java, java_home, java_version
+from spark_jobs.sessions import JAVA_LEAST, ensure_java, is_found, java_home, java_version
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 
@@ -52,6 +52,14 @@ def test_no_java_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     fake(tmp_path / "bin", "echo 'openjdk version \"21.0.1\"' >&2")
     ensure_java()
     assert os.environ["JAVA_HOME"] == str(tmp_path)
+
+
+@pytest.mark.parametrize(("python", "found"), [(sys.executable, True), ("/nowhere/python", False), ("false", False)])
+def test_whether_workers_find_the_package(python: str, found: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A Python that is not there is for Spark to tell."""
+    monkeypatch.setenv("PYSPARK_PYTHON", python)
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    assert is_found() is found
 
 
 @pytest.mark.spark

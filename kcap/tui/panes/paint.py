@@ -11,6 +11,7 @@ from rich.style import Style
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
+from kcap.tui.faults import stumbled
 from kcap.tui.views.paint import CLASSES as VIEW_CLASSES
 from kcap.tui.views.paint import CSS as VIEW_CSS
 from kcap.tui.views.sheet import Line
@@ -75,7 +76,5 @@ class Lines(ScrollView, can_focus=True):
         try:
             return self.paint(y)
         except Exception as error:  # noqa: BLE001 - one line that cannot be painted is no reason to lose the others
-            stumbled = getattr(self.app, "stumbled", None)
-            if stumbled is not None:
-                stumbled(error, self)
+            stumbled(self, error)
             return Strip([Segment(f"  this line cannot be shown: {type(error).__name__}")]).adjust_cell_length(self.size.width)

@@ -15,6 +15,7 @@ from textual.message import Message
 from textual.widget import Widget
 from textual.worker import Worker, WorkerState
 
+from kcap.tui.faults import stumbled
 from kcap.tui.panes.paint import CLASSES, CSS, Painter
 from kcap.tui.timeline import Timeline, timeline
 from kcap.tui.view import View
@@ -126,9 +127,7 @@ class TimeStrip(Widget, can_focus=True):
         try:
             return self.line()
         except Exception as error:  # noqa: BLE001 - the list below is worth more than a picture of it
-            stumbled = getattr(self.app, "stumbled", None)
-            if stumbled is not None:
-                stumbled(error, self)
+            stumbled(self, error)
             return Text(" latency cannot be shown")
 
     def line(self) -> Text:
