@@ -135,6 +135,8 @@ class Analyzer:
         self.closed_connections: list[ClosedConnection] = []
         self._weirds: dict[tuple[WeirdKind, str | None], tuple[Weird, int]] = {}
         self.kafka_connections = 0
+        self.watch: Callable[[int, Connection], None] | None = None
+        """Is told of packets whose bytes decided more than the fields of a message (`kcap.doubts`)."""
         self.table = ConnectionTable(self)
 
     def __getstate__(self) -> dict[str, object]:
@@ -267,6 +269,11 @@ class Analyzer:
     ) -> None:
         """Counts an oddity and keeps its first sighting."""
         self._count(kind, detail, ref, position, None if connection is None else connection_uid(connection))
+
+    def searched(self, ref: int, connection: Connection) -> None:
+        """A packet's bytes decided something, whatever they are."""
+        if self.watch is not None:
+            self.watch(ref, connection)
 
     def _count(self, kind: WeirdKind, detail: str, ref: int, position: int, uid: str | None) -> None:
         seen = self._weirds.get((kind, uid))

@@ -40,6 +40,24 @@ CHUNK_PACKETS = 1 << 17
 CHUNK_BYTES = 4 << 20
 """Bytes of packets that are sent along with them at once, where those cannot be read a second time at low cost."""
 
+STRIPPED_BYTES = 64 << 20
+STRIPPED_PACKETS = 1 << 18
+"""Payload and packets that are seen at once before they travel as stripped segments: batches over the edge stay whole."""
+
+STRIPPED_CHUNK_BYTES = 16 << 20
+"""Payload of a chunk of them, most of it blank."""
+
+STRIPPED_MIDSTREAM_BYTES = 1 << 20
+"""Bytes of a direction whose SYN was not seen that stay as they are: MIDSTREAM_BYTES may be looked at to tell who asks, and a
+frame boundary is searched for."""
+
+STRIPPED_GAP_BYTES = 128 << 10
+"""Bytes behind a hole that stay as they are: where it took a length prefix, the next boundary is behind one more message.
+Where these are not enough, the connection travels whole after all."""
+
+STRIPPED_KNOWN = 64
+"""Chunks of a share of which it is remembered which segments were blanked; those of older ones count as such."""
+
 CHUNK_RUN_PACKETS = 8192
 CHUNK_RUN_SPAN = 1 << 17
 """Packets of a share that are read again at once, and how far apart their numbers may be: columns have room for each number."""

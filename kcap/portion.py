@@ -20,11 +20,12 @@ from kcap.capture.frames import Frames
 from kcap.capture.reader import Section
 from kcap.capture.reread import PacketSource
 from kcap.capture.window import Window
+from kcap.doubts import Doubts
 from kcap.limits import CHUNK_RUN_PACKETS, CHUNK_RUN_SPAN
-from kcap.model import REF_FILE_SHIFT, CaptureFile
+from kcap.model import REF_FILE_SHIFT, CaptureFile, SegmentBatch
 from kcap.net.columns import SegmentColumns
 from kcap.net.noted import Noted
-from kcap.net.shares import PickedParser
+from kcap.net.shares import PickedParser, spread
 from kcap.session import Exchange, Rows
 from kcap.weird import Weird, WeirdKind
 
@@ -74,6 +75,9 @@ class Portion:
 
     def __init__(self, whole: Whole, share: int, chunks: Iterable[Standing], read_at: ReadAt) -> None:
         self.analyzer = Analyzer(whole.options)
+        self.doubts = Doubts()
+        """Connections whose packets have to come as they are."""
+        self.analyzer.watch = self.doubts.searched
         self.keep_connections = False
         self.connections: list[ClosedConnection] = []
         """Connections that are over, where they are kept; whoever reads them may take them away."""
@@ -166,6 +170,8 @@ class Portion:
             chunk.columns[AT["number"]] += stand.packets
             if stand.latest_ns is not None:
                 np.maximum(chunk.columns[AT["latest"]], stand.latest_ns, out=chunk.columns[AT["latest"]])
+            if chunk.stripped is not None:
+                self.doubts.blanked(chunk.file, chunk.column("number"), chunk.stripped)
             late = np.flatnonzero(chunk.column("latest") != chunk.column("time_ns"))
             if len(late):
                 refs = (chunk.file << REF_FILE_SHIFT) + chunk.column("number")[late]
@@ -183,16 +189,20 @@ class Portion:
             first = end
 
     def _feed(self, chunk: Chunk, first: int, last: int) -> None:
-        batch = with_bytes(chunk, first, last, self._read_at)
-        numbers = chunk.column("number")[first:last]
-        if not self._compiled:
-            batch = as_lists(batch)
-        found = self._parser.picked(batch, numbers)
-        if isinstance(found, SegmentColumns) and not self._whole.options.lane:
+        found = self._segments(chunk, first, last)
+        if isinstance(found, SegmentColumns) and not (self._whole.options.lane and self._compiled):
             found = found.all()
         for noted in self.noted:
             noted.take(found)
         self.analyzer.feed(found)
+
+    def _segments(self, chunk: Chunk, first: int, last: int) -> SegmentBatch | SegmentColumns:
+        numbers = chunk.column("number")[first:last]
+        if chunk.stripped is not None:
+            times, positions = (np.ascontiguousarray(chunk.column(name)[first:last]) for name in ("time_ns", "start"))
+            return spread(chunk.stripped.columns(chunk.file, first, last, times, positions), numbers)
+        batch = with_bytes(chunk, first, last, self._read_at)
+        return self._parser.picked(batch if self._compiled else as_lists(batch), numbers)
 
 
 def has_kernels() -> bool:

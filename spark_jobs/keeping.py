@@ -17,7 +17,8 @@ KEPT: Final[dict[str, pa.DataType]] = {
     "kept": pa.binary(), "file": pa.string(), "start": pa.int64(), "size": pa.int64(),
 }  # fmt: skip
 """Columns for bytes that are kept: they themselves, or where in a file they are."""
-REDUCED: Final = pa.schema({"table": pa.string(), **KEPT, "facts": pa.binary()})
+REDUCED_KINDS: Final[dict[str, pa.DataType]] = {"share": pa.int32(), "table": pa.string(), **KEPT, "facts": pa.binary()}
+REDUCED: Final = pa.schema(REDUCED_KINDS)
 """Batches of a share's rows; and in a row of its own what the share learned."""
 
 
@@ -49,10 +50,10 @@ class Keeper:
         self._file.flush()  # whoever reads it is another process
         return {"file": self._file.name, "start": start, "size": self._size - start}
 
-    def keep_rows(self, table: str, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    def keep_rows(self, share: int, table: str, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         """Rows of REDUCED that say where those of the batch are."""
         for at in range(0, batch.num_rows, PACKED_ROWS):
-            yield a_row(REDUCED, table=table, **self.keep(packed(batch.slice(at, PACKED_ROWS))))
+            yield a_row(REDUCED, share=share, table=table, **self.keep(packed(batch.slice(at, PACKED_ROWS))))
 
 
 def again(row: Mapping[str, Any]) -> bytes:

@@ -46,6 +46,10 @@ LEARNING: Final = ("broker_id", "topics", "version_verdict")
 class Maker(Protocol):
     """Makes rows of a share."""
 
+    @property
+    def looks_inside(self) -> bool:
+        """It takes more of record batches than their headers say."""
+
     def share(self, portion: Portion, learner: Learner, witness: Witness) -> "Iterator[tuple[str, pa.RecordBatch]]":
         """The rows of a share, each batch with the name of its table."""
 
@@ -95,6 +99,8 @@ class TableMaker:
     """It needs to know beforehand what the whole capture tells."""
     learns = True
     """What exchanges teach must be learned before its rows are made."""
+    looks_inside = False
+    """It takes more of record batches than their headers say."""
 
     def __init__(self, wanted: Wanted) -> None:
         self.wanted = wanted
@@ -128,6 +134,11 @@ class Together:
         makers = {one.table: MAKERS[one.table](one) for one in asked if one.table in MAKERS}
         names = sorted(makers, key="exchanges".__eq__)
         return cls({name: makers[name] for name in names}, any(maker.learns for maker in makers.values()))
+
+    @property
+    def looks_inside(self) -> bool:
+        """One of them looks into record batches."""
+        return any(maker.looks_inside for maker in self.makers.values())
 
     @property
     def learns_all(self) -> bool:
@@ -183,6 +194,7 @@ class ExchangeRows(TableMaker):
         super().__init__(wanted)
         sieve = None if wanted.only is None else sieve_of(wanted.only, Nobody())
         asks = sieve is not None and (sieve.deep or sieve.noted is not None)
+        self.looks_inside = sieve is not None and sieve.deep
         self.primed = sieve is not None and asks and sieve.late
         self.early = sieve is not None and (asks or not sieve.late)
         beside = wanted.columns if sieve is None else sieve.beside(wanted.columns)
@@ -226,6 +238,8 @@ PartTable = partitions.PartitionTable | records.RecordTable
 
 class PartRows(TableMaker):
     """`partitions` and `records`: parts of exchanges, which may name a topic by an id alone."""
+
+    looks_inside = True
 
     tables: Final[dict[str, Callable[..., PartTable]]] = {
         "partitions": partitions.PartitionTable, "records": records.RecordTable,

@@ -20,10 +20,11 @@ from kcap.capture.chunks import ranks_of
 from kcap.capture.folding import Folded, Numbers, Planned, Stand, fold, plan, recognise, to_read_again
 from kcap.capture.paths import unique_names
 from kcap.capture.ranges import Account, Range
-from kcap.capture.sharing import Flows, Task, in_several
+from kcap.capture.sharing import NOTHING, PACKETS, STRIPPED, Flows, Task, first_seen, in_several
 from kcap.errors import CaptureError
 from kcap.limits import JIT_SOON_BYTES, LARGE_BYTES
 from kcap.model import CaptureFile
+from kcap.net.shares import shares_of
 from kcap.portion import Whole
 from kcap.table.merging import Facts, merged
 from spark_jobs.files import Files, found, is_remote
@@ -46,11 +47,21 @@ BYTES_AT_ONCE: Final = "spark.sql.execution.arrow.maxBytesPerBatch"
 BATCH_BYTES: Final = 16 << 20
 NO_BOUND: Final = (1 << 31) - 1
 NUMBERS: Final = count()
-PACKETS: Final = "packets"
+CHUNKS: Final = "packets"
 ROWS: Final = "rows"
 """Folders of what tasks keep."""
 COMPRESSED: Final = "spark.sql.inMemoryColumnarStorage.compressed"
 KEPT_AT_ONCE: Final = "spark.sql.inMemoryColumnarStorage.batchSize"
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What a share learned."""
+
+    share: int
+    facts: Facts
+    flows: bytes
+    """Numbers of flows of which blanked bytes were looked at."""
 
 
 @dataclass(slots=True)
@@ -62,11 +73,14 @@ class Scan:
     failed: list[tuple[str, CaptureError]]
     """Files that are no captures, and why."""
     folded: Folded
+    dealer: "Dealer"
     dealt: "DataFrame"
     shares: int
     options: Options = field(default_factory=Options)
     kept: "list[DataFrame]" = field(default_factory=list)
     """What is kept until nobody needs it."""
+    doubted: Flows = field(default_factory=Flows)
+    """Flows of which blanked bytes were looked at: their packets were dealt out as they are."""
     proven: list[Proven] = field(default_factory=list)
     """The ranges, each as it was proven."""
     folder: str | None = None
@@ -96,21 +110,40 @@ class Scan:
         return Whole(self.files, self.shares, self.folded.last_ns, large, layouts, self.options)
 
     def reduced(self, maker: Maker, known: Facts | None = None) -> "tuple[DataFrame, Facts]":
-        """Rows made of the shares, in packed batches with the name of their table, and what these learned."""
-        reduce = Reduce([file.path for file in self.files], self.whole, maker, known, self.rows_folder)
-        rows = in_arrow(self.dealt, reduce, REDUCED)
+        """Rows made of the shares, in packed batches with the name of their table, and what these learned.
+
+        Shares in which blanked bytes were looked at are made again, with the packets of those connections as they are.
+        """
+        dealt = self.dealer.whole(self.folded) if maker.looks_inside and self.dealer.strips else self.dealt
+        reduce = Reduce([file.path for file in self.files], self.whole, maker, known, self.rows_folder, self.doubted)
+        made = in_arrow(dealt, reduce, REDUCED)
         if self.here:
             numbers = tasks_of(self.spark, [task.part for task, _ in self.here], self.files)
-            rows = rows.unionAll(in_arrow(numbers, ReduceHere(reduce, self.here), REDUCED))
+            made = made.unionAll(in_arrow(numbers, ReduceHere(reduce, self.here), REDUCED))
+        rows, told = self._made(made)
+        doubted = np.unique(np.concatenate([np.frombuffer(one.flows, np.int64) for one in told] or [np.empty(0, np.int64)]))
+        if len(doubted):
+            again = np.unique(shares_of(doubted, self.shares)).tolist()
+            known_before = np.frombuffer(self.doubted.keys, np.int64)
+            self.doubted = Flows(np.union1d(known_before, doubted).tobytes())
+            self.dealt = self.dealer.without_doubt(self.folded, doubted.tobytes())
+            some = self.dealt.where(self.dealt.share.isin(again))
+            others, more = self._made(in_arrow(some, replace(reduce, doubted=self.doubted), REDUCED))
+            rows = rows.where(~rows.share.isin(again)).unionAll(others)
+            told = [one for one in told if one.share not in again] + more
+        return rows.drop("share"), merged(one.facts for one in told)
+
+    def _made(self, rows: "DataFrame") -> "tuple[DataFrame, list[Told]]":
+        """Rows that are kept, without what was told beside them, and that."""
         rows = kept(rows)
         self.kept.append(rows)
-        told = rows.where(rows.facts.isNotNull()).select("facts").collect()
-        facts = merged(pickle.loads(one[0]) for one in told)  # noqa: S301 - what this job's own tasks wrote
-        return rows.where(rows.facts.isNull()).drop("facts"), facts
+        said = rows.where(rows.facts.isNotNull()).select("share", "facts").collect()
+        told = [Told(one.share, *pickle.loads(one.facts)) for one in said]  # noqa: S301 - what this job's own tasks wrote
+        return rows.where(rows.facts.isNull()).drop("facts"), told
 
     def close(self) -> None:
         """Lets go of what was kept. References in files stay as long as the session: a shuffle still says where they are."""
-        for frame in self.kept:
+        for frame in (*self.kept, *self.dealer.frames):
             frame.unpersist()
         self.kept.clear()
         if self.rows_folder is not None:
@@ -165,7 +198,9 @@ def scan(
     proven = [Proven(dealer.task(part), folded.stands[part.unit].packets) for part in parts]
     here = [(task, folded.stands[task.part.unit]) for task in dealer.settled(parts, folded)]
     standing = dealer.standing(folded)
-    return Scan(spark, files, failed, folded, standing, shares, options or Options(), dealer.rounds, proven, folder, here)
+    return Scan(
+        spark, files, failed, folded, dealer, standing, shares, options or Options(), proven=proven, folder=folder, here=here
+    )
 
 
 def way(spark: "SparkSession", files: Sequence[CaptureFile], ship: str) -> str:
@@ -209,19 +244,25 @@ class Dealer:
         self, spark: "SparkSession", files: list[CaptureFile], shares: int, ship: str, jit_after: int | None, folder: str | None
     ) -> None:
         self.accounts: dict[int, Account] = {}
-        self.rounds: list[DataFrame] = []
+        self._rounds: list[DataFrame] = []
+        self._whole: list[DataFrame] = []
+        """Packets of all flows in several ranges as they are, once they were asked for."""
         self._spark = spark
         self._files = files
         self._shares = shares
         self._edges = ship == "edges"
-        self._carries = ship != "references"
+        self._carries = NOTHING if ship == "references" else PACKETS
+        self._parts: list[Range] = []
+        """Ranges in which there is something of flows that are in several."""
+        self._several = Flows()
         self._jit_after = jit_after
-        self._folder = None if folder is None else os.path.join(folder, PACKETS)
+        self._folder = None if folder is None else os.path.join(folder, CHUNKS)
 
     def deal(self, parts: Sequence[Range]) -> None:
         """One round; accounts alone where it must be seen first which connections lie in several ranges."""
         flows = Flows() if self._edges else None
         dealt = self._dealt([self.task(part, lists=self._edges, flows=flows) for part in parts])
+        self._rounds.append(dealt)
         for _, packed in dealt.where(dealt.share == ACCOUNT).select("unit", "kept").collect():
             account: Account = pickle.loads(packed)  # noqa: S301 - what this job's own tasks wrote
             self.accounts[account.part.unit] = account
@@ -233,30 +274,58 @@ class Dealer:
         """
         if not self._edges:
             return []
-        for frame in self.rounds:
+        for frame in self._rounds:
             frame.unpersist()
-        self.rounds.clear()
+        self._rounds.clear()
         if folded.fragments:
-            self._dealt([self.task(part) for part in parts])
+            self._rounds.append(self._dealt([self.task(part) for part in parts]))
             return []
+        parts = sorted(parts, key=lambda part: self.accounts[part.unit].first_ns or 0)
         several = in_several([self.accounts[part.unit].flows for part in parts])
-        edges, own = Flows(several), Flows(several, named=False)
-        flows = {part.unit: np.frombuffer(self.accounts[part.unit].flows, np.int64) for part in parts}
-        self._dealt([self.task(part, flows=edges) for part in parts if edges.pick(flows[part.unit]).any()])
-        return [replace(self.task(part, flows=own), shares=1) for part in parts if own.pick(flows[part.unit]).any()]
+        self._several, own = Flows(several), Flows(several, named=False)
+        self._parts = [part for part in parts if self._has(part, self._several)]
+        fresh = first_seen([self.accounts[part.unit].flows for part in self._parts], self._several)
+        tasks = [self.task(part, flows=self._several) for part in self._parts]
+        self._rounds.append(
+            self._dealt([replace(task, carries=STRIPPED, fresh=Flows(some)) for task, some in zip(tasks, fresh)])
+        )
+        return [replace(self.task(part, flows=own), shares=1) for part in parts if self._has(part, own)]
+
+    @property
+    def strips(self) -> bool:
+        """What was dealt out are stripped segments."""
+        return bool(self._parts)
+
+    def whole(self, folded: Folded) -> "DataFrame":
+        """The packets of flows in several ranges as they are; dealt out once."""
+        if not self._whole:
+            self._whole = [self._dealt([self.task(part, flows=self._several) for part in self._parts])]
+        return self._standing(folded, self._whole)
+
+    def without_doubt(self, folded: Folded, flows: bytes) -> "DataFrame":
+        """What was dealt out, and the packets of some flows as they are, whose segments are to be left out then."""
+        some = Flows(flows)
+        self._rounds.append(self._dealt([self.task(part, flows=some) for part in self._parts if self._has(part, some)]))
+        return self.standing(folded)
+
+    def _has(self, part: Range, flows: Flows) -> bool:
+        return bool(flows.pick(np.frombuffer(self.accounts[part.unit].flows, np.int64)).any())
 
     def _dealt(self, tasks: Sequence[Task]) -> "DataFrame":
         numbers = tasks_of(self._spark, [task.part for task in tasks], self._files)
-        dealt = kept(in_arrow(numbers, Deal([file.path for file in self._files], tasks, self._folder), DEALT))
-        self.rounds.append(dealt)
-        return dealt
+        return kept(in_arrow(numbers, Deal([file.path for file in self._files], tasks, self._folder), DEALT))
+
+    @property
+    def frames(self) -> "list[DataFrame]":
+        """What was dealt out."""
+        return [*self._rounds, *self._whole]
 
     def task(self, part: Range, *, lists: bool = False, flows: Flows | None = None) -> Task:
         """A range as it is read."""
         file = self._files[part.file]
         packed = "+" in file.format
         size = None if packed else file.size
-        return Task(part, file, size, self._shares, packed or self._carries, self._jit_after, lists, flows)
+        return Task(part, file, size, self._shares, PACKETS if packed else self._carries, self._jit_after, lists, flows)
 
     def known(self, part: Range) -> Range:
         """A range as it was proven."""
@@ -265,6 +334,9 @@ class Dealer:
 
     def standing(self, folded: Folded) -> "DataFrame":
         """The chunks of the ranges that are proven, in the order in which each share takes them."""
+        return self._standing(folded, self._rounds)
+
+    def _standing(self, folded: Folded, rounds: "Sequence[DataFrame]") -> "DataFrame":
         from pyspark.sql import functions as sql
 
         ranks = ranks_of([file.name for file in self._files])
@@ -273,8 +345,8 @@ class Dealer:
             for unit, stand in folded.stands.items()
         ]
         known = self._spark.createDataFrame(stands, "unit int, rank int, packets long, before long")
-        chunks = self.rounds[0]
-        for more in self.rounds[1:]:
+        chunks = rounds[0]
+        for more in rounds[1:]:
             chunks = chunks.unionAll(more)
         placed = chunks.where(chunks.share != ACCOUNT).join(sql.broadcast(known), "unit")
         placed = placed.withColumn("turn", sql.greatest("latest", "before"))

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from kcap.cli.report_text import style_of
 from kcap.errors import UsageError
-from kcap.filter.nodes import Filter
+from kcap.filter.nodes import Filter, is_deep
 from kcap.filter.parse import parse
 from kcap.portion import Portion
 from kcap.reports.gathering import parted, together
@@ -41,6 +41,7 @@ class TalkRows:
 
     def __init__(self, only: Filter | None) -> None:
         self._only = only
+        self.looks_inside = only is not None and is_deep(only)
 
     def share(self, portion: Portion, learner: Learner, witness: Witness) -> Iterator[tuple[str, pa.RecordBatch]]:
         """A row for all of them."""

@@ -6,14 +6,14 @@ again, anywhere, gives the same.
 
 import pickle
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import pyarrow as pa
 
 from kcap.capture.chunks import Chunk, unpack
 from kcap.capture.folding import Stand
-from kcap.capture.sharing import Dealing, Task
+from kcap.capture.sharing import PACKETS, Dealing, Flows, Task, without
 from kcap.portion import Portion, Standing, Whole
 from kcap.table.learned import Learner
 from kcap.table.merging import Facts, Witness, learner_of
@@ -42,8 +42,8 @@ class Deal:
     paths: Sequence[str]
     tasks: Sequence[Task]
     folder: str | None = None
-    """Where chunks are kept that carry nothing, if all tasks run on this machine; others go through Spark, which takes some
-    copies more, and lets go of them before the session ends."""
+    """Where chunks are kept that are small, if all tasks run on this machine; those with whole packets go through Spark, which
+    takes some copies more, and lets go of them before the session ends."""
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Numbers of tasks in, chunks and accounts out."""
@@ -60,7 +60,7 @@ def deal(files: Files, task: Task, folder: str | None = None) -> Iterator[pa.Rec
     part = task.part
     read, truncated = bytes_of(files, task)
     dealing = Dealing(task, read)
-    with Keeper(None if task.carries else folder) as keeper:
+    with Keeper(None if task.carries == PACKETS else folder) as keeper:
         for share, chunk in dealing.chunks():
             latest, number = (int(chunk.column(name)[0]) for name in ("latest", "number"))
             columns, carried = chunk.pack(), None if chunk.data is None else len(chunk.data)
@@ -84,24 +84,27 @@ class Reduce:
     """What the capture told, where that is known before."""
     folder: str | None = None
     """Where rows are kept, if all tasks run on this machine; else they go through Spark."""
+    doubted: Flows = field(default_factory=Flows)
+    """Flows of which stripped segments are not taken: their packets come as they are."""
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Chunks of a share in order, with how their ranges stand; out rows, and at last what was learned."""
         files = Files(self.paths)
-        rows = standing(batches)
+        rows = standing(batches, self.doubted)
         first = next(rows, None)
         if first is not None:
-            yield from self.rows(Portion(self.whole, first[0], in_front(first[1], rows), files.read_at))
+            yield from self.rows(first[0], Portion(self.whole, first[0], in_front(first[1], rows), files.read_at))
 
-    def rows(self, portion: Portion) -> Iterator[pa.RecordBatch]:
-        """Some connections; out rows, and at last what was learned."""
+    def rows(self, share: int, portion: Portion) -> Iterator[pa.RecordBatch]:
+        """Some connections; out rows, and at last what was learned, and of which flows blanked bytes were looked at."""
         tell = portion.analyzer.report
         learner = Learner(tell) if self.known is None else learner_of(self.known, tell)
         witness = Witness(learner)
         with Keeper(self.folder) as keeper:
             for table, made in self.maker.share(portion, learner, witness):
-                yield from keeper.keep_rows(table, made)
-        yield a_row(REDUCED, facts=pickle.dumps(witness.close()))
+                yield from keeper.keep_rows(share, table, made)
+        portion.doubts.read_logs(learner.logs)
+        yield a_row(REDUCED, share=share, facts=pickle.dumps((witness.close(), portion.doubts.flows)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,22 +120,24 @@ class ReduceHere:
         for number in numbers_of(batches):
             task, stand = self.tasks[number]
             chunks = Dealing(task, bytes_of(files, task)[0]).chunks()
-            yield from self.reduce.rows(Portion(whole, HERE, ((chunk, stand) for _, chunk in chunks), files.read_at))
+            yield from self.reduce.rows(HERE, Portion(whole, HERE, ((chunk, stand) for _, chunk in chunks), files.read_at))
 
 
-def standing(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, Standing]]:
-    """Shares and chunks of rows."""
+def standing(batches: Iterable[pa.RecordBatch], doubted: Flows) -> Iterator[tuple[int, Standing]]:
+    """Shares and chunks of rows, without stripped segments of some flows."""
     for batch in batches:
         for at in range(batch.num_rows):
             row: dict[str, Any] = batch.slice(at, 1).to_pylist()[0]
-            yield row["share"], (chunk_of(row), Stand(row["packets"], row["before"]))
+            chunk = without(chunk_of(row), doubted)
+            if chunk is not None:
+                yield row["share"], (chunk, Stand(row["packets"], row["before"]))
 
 
 def chunk_of(row: dict[str, Any]) -> Chunk:
     """The chunk of a row of DEALT."""
     kept, carried = again(row), row["carried"]
     behind = len(kept) - (carried or 0)
-    columns: Any = pa.decompress(kept[:behind], row["columns"], CODEC)
+    columns: bytes = pa.decompress(kept[:behind], row["columns"], CODEC, asbytes=True)
     return unpack(columns, None if carried is None else kept[behind:])
 
 

@@ -1,22 +1,24 @@
 """Shares of captures tell what one reading of everything tells."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from copy import copy
 from pathlib import Path
 from typing import Any
 
 import dpkt
+import numpy as np
 import pytest
 
 import kcap
-from kcap.capture.sharing import Dealing, Flows
+from kcap.capture.sharing import NOTHING, PACKETS, STRIPPED, Dealing, Flows
+from kcap.portion import Portion
 from kcap.table.exchanges import ExchangeTable
 from kcap.table.learned import Learner
 from kcap.table.merging import Witness, learner_of, merged
 from kcap.table.schema import choose
 from kcap.table.tables import connection_rows
 from kcap.table.whole import learned_again
-from tests.support.messages import began, metadata, metadata_answer, saved
+from tests.support.messages import began, far_from_a_boundary, metadata, metadata_answer, saved
 from tests.support.shared import Shared
 
 SINGLE = (
@@ -33,9 +35,21 @@ def told(rows: list[dict[str, Any]]) -> list[str]:
 
 
 def exchanges(shared: Shared) -> list[dict[str, Any]]:
-    """Rows of all shares, looked at again with what all of them learned."""
-    batches, facts = [], []
-    for portion in shared.portions():
+    """Rows of all shares, looked at again with what all of them learned; what was blanked and looked at is read as it is."""
+    batches, facts, doubted = read(shared.in_shares())
+    if doubted:
+        shared.doubt(doubted)
+        batches, facts, again = read(shared.in_shares())
+        assert again == b""
+    here = read(shared.here())
+    learner = learner_of(merged([*facts, *here[1]]))
+    return [row for batch in [*batches, *here[0]] for row in learned_again(batch, learner).to_pylist()]
+
+
+def read(portions: Iterable[Portion]) -> tuple[list[Any], list[Any], bytes]:
+    """Rows, what was learned, and the flows of which blanked bytes were looked at."""
+    batches, facts, flows = [], [], set[int]()
+    for portion in portions:
         learner = Learner()
         witness, table = Witness(learner), ExchangeTable(COLUMNS, portion.capture_files, learner)
         for batch in portion.batches():
@@ -43,8 +57,9 @@ def exchanges(shared: Shared) -> list[dict[str, Any]]:
                 batches.append(table.turn(batch))
                 witness.saw(batch)
         facts.append(witness.close())
-    learner = learner_of(merged(facts))
-    return [row for batch in batches for row in learned_again(batch, learner).to_pylist()]
+        portion.doubts.read_logs(learner.logs)
+        flows.update(np.frombuffer(portion.doubts.flows, np.int64).tolist())
+    return batches, facts, np.array(sorted(flows), np.int64).tobytes()
 
 
 def wanted(paths: Sequence[Path]) -> list[dict[str, Any]]:
@@ -53,10 +68,10 @@ def wanted(paths: Sequence[Path]) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("name", SINGLE)
 @pytest.mark.parametrize(("split", "shares", "carries", "edges"), [
-    (4096, 5, False, False), (1 << 20, 2, True, False), (30_000, 3, True, True),
+    (4096, 5, NOTHING, False), (1 << 20, 2, PACKETS, False), (30_000, 3, PACKETS, True), (30_000, 3, STRIPPED, True),
 ])  # fmt: skip
 def test_shares_of_a_file_have_the_rows_of_the_file(
-    name: str, split: int, shares: int, carries: bool, edges: bool, pcaps: Path
+    name: str, split: int, shares: int, carries: str, edges: bool, pcaps: Path
 ) -> None:
     """Law: ranges, shares, and what travels, packets or references, of all connections or of some, change no row."""
     shared = Shared([pcaps / name], split, shares, carries=carries, edges=edges)
@@ -124,6 +139,15 @@ def test_fragments_may_be_of_any_connection(pcaps: Path, tmp_path: Path) -> None
     assert not shared.edges
     assert told(exchanges(shared)) == told(wanted([path]))
     assert len(wanted([path])) == len(wanted([pcaps / "quota-3.9.pcap"]))
+
+
+def test_blanked_bytes_that_were_looked_at_come_as_they_are(tmp_path: Path) -> None:
+    """A search for a frame boundary that goes on into blanked records: the connection is read again with its packets."""
+    path = far_from_a_boundary(tmp_path / "far.pcap")
+    shared = Shared([path], 60_000, 2, carries=STRIPPED, edges=True)
+    assert told(exchanges(shared)) == told(wanted([path]))
+    assert len(shared.doubted) == 8
+    assert len(wanted([path])) == 9 + 8
 
 
 @pytest.mark.parametrize("edges", [False, True])

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from kcap.capture.packing import pack_column, unpack_column
+from kcap.capture.stripped import Stripped, unpack_segments
 from kcap.errors import CaptureError
 from kcap.limits import CHUNK_GAP_BYTES, CHUNK_SPARSE
 from kcap.model import PacketBatch
@@ -29,9 +31,7 @@ Order = tuple[int, int, int]
 """Latest time so far, rank of the file, number of the packet."""
 
 HEAD: Final = Struct("<iqq")
-COLUMN: Final = Struct("<bq")
-WIDTHS: "Final[tuple[np.dtype[Any], ...]]" = (np.dtype("<i1"), np.dtype("<i2"), np.dtype("<i4"), np.dtype("<i8"))
-CONSTANT: Final = -1
+"""Index of the file, packets, bytes of their segments."""
 COLUMNS: Final = ("number", "time_ns", "start", "head", "captured", "cut", "link", "latest")
 """What is kept of each packet: number in the file, time, where its bytes begin in the file, how far before that its record
 does, bytes captured, bytes cut off, link type, and the latest time of the file so far."""
@@ -49,6 +49,8 @@ class Chunk:
     """A row each of `COLUMNS`."""
     data: bytes | None = None
     """What the packets carry, one after the other, where that travels with them."""
+    stripped: Stripped | None = None
+    """Of packets that travel as the segments that they are, `start` is where their records begin; nothing more is known."""
 
     def __len__(self) -> int:
         return int(self.columns.shape[1])
@@ -60,35 +62,21 @@ class Chunk:
 
     def pack(self) -> bytes:
         """The chunk without its data."""
-        parts = [HEAD.pack(self.file, len(self), 0)]
+        segments = b"" if self.stripped is None else self.stripped.pack()
+        parts = [HEAD.pack(self.file, len(self), len(segments)), segments]
         for name, values in zip(COLUMNS, self.columns):
-            first = int(values[0])
-            steps = np.diff(values, prepend=first) if name in RISING else values - first
-            low, high = int(steps.min()), int(steps.max())
-            if low == high == 0:
-                parts.append(COLUMN.pack(CONSTANT, first))
-                continue
-            width = next(at for at, kind in enumerate(WIDTHS) if max(~low, high) < 1 << 8 * kind.itemsize - 1)
-            parts += [COLUMN.pack(width, first), steps.astype(WIDTHS[width]).tobytes()]
+            parts += pack_column(values, rising=name in RISING)
         return b"".join(parts)
 
 
 def unpack(packed: bytes, data: bytes | None = None) -> Chunk:
     """What `Chunk.pack` gave."""
-    file, count, _ = HEAD.unpack_from(packed)
-    at = HEAD.size
+    file, count, size = HEAD.unpack_from(packed)
+    at = HEAD.size + size
     columns = np.empty((len(COLUMNS), count), np.int64)
     for name, out in zip(COLUMNS, columns):
-        width, first = COLUMN.unpack_from(packed, at)
-        at += COLUMN.size
-        if width == CONSTANT:
-            out[:] = first
-            continue
-        kind = WIDTHS[width]
-        steps = np.frombuffer(packed, kind, count, at).astype(np.int64)
-        at += count * kind.itemsize
-        out[:] = (np.cumsum(steps) if name in RISING else steps) + first
-    return Chunk(file, columns, data)
+        at = unpack_column(packed, at, out, rising=name in RISING)
+    return Chunk(file, columns, data, unpack_segments(packed[HEAD.size : HEAD.size + size], count) if size else None)
 
 
 def columns_of(batch: PacketBatch, base: int, latest: Any) -> "Int64s":

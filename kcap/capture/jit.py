@@ -94,3 +94,13 @@ def pcapng_packets(data: Any, at: int, big: bool, clocks: Any, columns: Any) -> 
         count += 1
         at = end
     return count, at, 0
+
+
+@njit(cache=True, nogil=True)
+def copy_pieces(source: Any, starts: Any, sizes: Any, out: Any) -> None:
+    """As `kcap.capture.gathering.gather`."""
+    at = 0
+    for place in range(starts.size):
+        start, size = starts[place], sizes[place]
+        out[at : at + size] = source[start : start + size]
+        at += size

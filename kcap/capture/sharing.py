@@ -5,24 +5,32 @@ every packet with TCP is in the share of its flow, every IP fragment in all shar
 ranges changes nothing.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from kcap.capture.chunks import AT, COLUMNS, Chunk, columns_of
 from kcap.capture.ranges import Account, Range, Walk, running_latest
+from kcap.capture.stripping import Stripper
 from kcap.capture.window import Read
 from kcap.limits import CHUNK_BYTES, CHUNK_PACKETS
 from kcap.model import CaptureFile
-from kcap.net.shares import EVERYWHERE, NOWHERE, ShareParser
+from kcap.net.shares import EVERYWHERE, NOWHERE, ShareParser, keys_of_lists
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Bools = NDArray[np.bool_]
     Int64s = NDArray[np.int64]
+
+
+NOTHING: Final = ""
+"""Who needs what packets carry reads it again."""
+PACKETS: Final = "packets"
+STRIPPED: Final = "stripped"
+"""Stripped of what decides no row; fragments of datagrams are left out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +52,33 @@ class Flows:
         return found
 
 
+def without(chunk: Chunk, flows: Flows) -> Chunk | None:
+    """A chunk without those of its segments that are of some flows; None where nothing is left."""
+    if chunk.stripped is None or not flows.keys:
+        return chunk
+    gone = flows.pick(keys_of_lists(chunk.stripped.flows))
+    if not gone.any():
+        return chunk
+    stripped, stay = chunk.stripped.without(gone)
+    return Chunk(chunk.file, chunk.columns[:, stay], None, stripped) if stay.any() else None
+
+
 def in_several(parts: Iterable[bytes]) -> bytes:
     """Flows that are in more than one range, of the flows of each."""
     keys, counts = np.unique(np.concatenate([np.frombuffer(part, np.int64) for part in parts]), return_counts=True)
     found: bytes = keys[counts > 1].tobytes()
     return found
+
+
+def first_seen(parts: Sequence[bytes], among: Flows) -> list[bytes]:
+    """Of the flows of each range those of no range before it, as far as they are among some."""
+    keys = [np.frombuffer(part, np.int64) for part in parts]
+    _, first = np.unique(np.concatenate(keys), return_index=True)
+    is_first = np.zeros(sum(map(len, keys)), np.bool_)
+    is_first[first] = True
+    ends = np.cumsum([len(some) for some in keys]).tolist()
+    found = [some[is_first[end - len(some) : end] & among.pick(some)] for some, end in zip(keys, ends)]
+    return [some.tobytes() for some in found]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,13 +90,15 @@ class Task:
     size: int | None
     """Where the file's bytes end, None where nobody can say."""
     shares: int
-    carries: bool = False
-    """What packets carry goes along."""
+    carries: str = NOTHING
+    """What goes along with the columns of packets: NOTHING, PACKETS or STRIPPED."""
     jit_after: int | None = None
     lists: bool = False
     """The account is to say which flows there are."""
     flows: Flows | None = None
     """The flows that are dealt out; None for all of them."""
+    fresh: Flows = Flows()
+    """With STRIPPED: those of no earlier range."""
 
 
 class Dealing:
@@ -82,6 +114,7 @@ class Dealing:
         self._shares: list[Int64s] = []
         self._data: list[bytes] = []
         self._packets = self._bytes = 0
+        self._stripper = Stripper(task.part.file) if task.carries == STRIPPED else None
 
     @property
     def account(self) -> Account:
@@ -92,7 +125,7 @@ class Dealing:
         """Shares and their packets."""
         latest: int | None = None
         for batch, base in self.walk.batches():
-            shares, _ = self._parser.split(batch)
+            shares, found = self._parser.split(batch)
             self.account.fragments += int((shares == EVERYWHERE).sum())
             so_far = running_latest(batch.time_ns, latest)
             columns = columns_of(batch, base, so_far)
@@ -101,20 +134,28 @@ class Dealing:
                 self._flows.append(np.unique(self._parser.keys))
             if self.task.flows is not None:
                 shares[~self.task.flows.pick(self._parser.keys)] = NOWHERE
+            if self._stripper is not None:
+                here = np.flatnonzero(shares >= 0)
+                if len(here):
+                    fresh = self.task.fresh.pick(self._parser.keys[here])
+                    self._stripper.take(columns[:, here], shares[here], found, fresh)
+                if self._stripper.full:
+                    yield from self._stripper.chunks()
+                continue
             here = np.flatnonzero(shares != NOWHERE)
             if not len(here):
                 continue
             self._columns.append(columns[:, here])
             self._shares.append(shares[here])
             self._packets += len(here)
-            if self.task.carries:
+            if self.task.carries == PACKETS:
                 starts, sizes = (np.asarray(column, np.int64)[here] for column in (batch.start, batch.captured))
                 view = memoryview(batch.buffer)
                 self._data += [bytes(view[start : start + size]) for start, size in zip(starts.tolist(), sizes.tolist())]
                 self._bytes += int(sizes.sum())
             if self._packets >= CHUNK_PACKETS or self._bytes >= CHUNK_BYTES:
                 yield from self._dealt()
-        yield from self._dealt()
+        yield from self._dealt() if self._stripper is None else self._stripper.chunks()
         if self._flows:
             flows = np.unique(np.concatenate(self._flows))
             self.account.flows = flows[flows >= 0].tobytes()
@@ -133,8 +174,8 @@ class Dealing:
             if len(everywhere):
                 places = np.sort(np.concatenate([places, everywhere]))
             if len(places):
-                carried = b"".join([data[at] for at in places.tolist()]) if self.task.carries else None
+                carried = b"".join([data[at] for at in places.tolist()]) if self.task.carries == PACKETS else None
                 yield share, Chunk(self.task.part.file, columns[:, places], carried)
 
 
-__all__ = ["COLUMNS", "Dealing", "Flows", "Task", "in_several"]
+__all__ = ["COLUMNS", "NOTHING", "PACKETS", "STRIPPED", "Dealing", "Flows", "Task", "first_seen", "in_several", "without"]

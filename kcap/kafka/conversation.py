@@ -61,6 +61,7 @@ class Waiting:
     ) -> None:
         """Keeps the bytes and asks whether they are enough."""
         data = bytes(buffer[at : at + captured])
+        self.talk.connection.searched(ref)
         self.talk.kept.append((self.index, (offset, data, 0, captured, length, time_ns, ref, position)))
         self.count += length
         if self.whole:

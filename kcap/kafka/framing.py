@@ -142,6 +142,7 @@ class Framer:
             elif self.hunter is None:
                 again = self._read(offset, data, 0, len(data), length, time_ns, ref, position)
             else:
+                self.stream.connection.searched(ref)
                 again = self._found(self.hunter.data(piece))
             queue.extendleft(reversed(again))
 

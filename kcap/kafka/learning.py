@@ -16,6 +16,8 @@ NO_ID: Final = "A" * 22
 METADATA_TOPIC: Final = "__cluster_metadata"
 METADATA_ID: Final = "A" * 21 + "Q"
 """The topic of KRaft's log and its id, which is the same everywhere (Uuid.METADATA_TOPIC_ID)."""
+LOG_MARKS: Final = (METADATA_TOPIC.encode(), bytes(15) + b"\x01")
+"""What a response that brings KRaft's log holds: the topic's name, or its id."""
 
 _TABLE: Final = """
 MetadataRequest                    10  topics                                                 name

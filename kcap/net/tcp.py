@@ -43,6 +43,9 @@ class Oddities(Protocol):
         self, kind: WeirdKind, detail: str, ref: int = 0, position: int = 0, connection: "Connection | None" = None
     ) -> None: ...
 
+    def searched(self, ref: int, connection: "Connection") -> None:
+        """The bytes of a packet decided something, whatever they are: not the fields of a message alone."""
+
 
 class Held(NamedTuple):
     """Bytes that wait behind a hole."""
@@ -231,6 +234,8 @@ class Stream:
                 mine = buffer[at + low - start : at + min(stop - start, captured)]
                 theirs = other.data[low - other.start : stop - other.start]
                 size = min(len(mine), len(theirs))
+                self.connection.searched(ref)
+                self.connection.searched(other.ref)
                 if mine[:size] != theirs[:size]:
                     self.connection.report(WeirdKind.OVERLAP_DIFFERS, f"at stream offset {low}", ref, position)
                 repeated += stop - low
@@ -367,6 +372,10 @@ class Connection:
     def report(self, kind: WeirdKind, detail: str, ref: int = 0, position: int = 0) -> None:
         """Tells an oddity of this connection."""
         self.oddities.report(kind, detail, ref, position, self)
+
+    def searched(self, ref: int) -> None:
+        """Bytes of a packet of this connection decided more than the fields of a message."""
+        self.oddities.searched(ref, self)
 
     def segment(
         self, stream: Stream, seq: int, ack: int, flags: int, window: int, buffer: bytes, at: int, captured: int, length: int,

@@ -17,7 +17,7 @@ from kcap import limits
 from kcap.kafka.bodies import BodyBatch
 from kcap.kafka.brokers import Brokers, Server
 from kcap.kafka.frames import NO_BODY
-from kcap.kafka.learning import METADATA_ID, METADATA_TOPIC, TopicNames, listed, listing_sides
+from kcap.kafka.learning import LOG_MARKS, METADATA_ID, METADATA_TOPIC, TopicNames, listed, listing_sides
 from kcap.kafka.logins import told_name
 from kcap.kafka.negotiation import Offer, Software, offer_of, software_of
 from kcap.model import CaptureFile
@@ -25,12 +25,13 @@ from kcap.schema import quirks
 from kcap.schema.registry import REQUEST, RESPONSE, api_key
 from kcap.table.arrow import Array, nulls, take
 from kcap.table.judging import Judge
-from kcap.table.records import LOG_MARKS, learn_log
+from kcap.table.records import learn_log
 from kcap.table.teaching import behind_tags, read, read_as_far
 from kcap.table.verdicts import Used, named
 from kcap.weird import WeirdKind
 
 if TYPE_CHECKING:
+    from kcap.analyzer import Identity
     from kcap.table.exchanges import Exchanges
     from kcap.table.vectors import Bools, Int64s
 
@@ -119,6 +120,8 @@ class Learner:
         """What an ApiVersions exchange tells of a connection that told nothing before."""
         self._mechanisms: dict[bytes, str | None] = {}
         self._heads: set[int] = set()
+        self.logs: set[Identity] = set()
+        """Connections on which KRaft's log was read."""
         self._changes: dict[int, list[tuple[int, Known]]] = {}
         self._nameless: set[str] = set()
         """Topic ids that rows have without a name."""
@@ -345,12 +348,15 @@ class Learner:
         self._bodies = rows.batch.bodies
         fetches = (rows.number("api_key").filled(-1) == FETCH) & (rows.response.slot("records_bytes").filled() > 0)
         places = np.flatnonzero(fetches)
-        versions = rows.number("api_version").values[places].tolist()
+        versions, identities = (rows.number(name).values[places].tolist() for name in ("api_version", "identity"))
         low, high = self._spans(rows.number("response_slot").filled(NO_BODY)[places])
         arena = memoryview(self._bodies.arena)
-        for version, first, last in zip(versions, low, high):
+        for version, identity, first, last in zip(versions, identities, low, high):
             data = bytes(arena[first:last]) if first >= 0 else b""
-            if any(mark in data for mark in LOG_MARKS) and (seen := hash(data)) not in self._heads:
+            if not any(mark in data for mark in LOG_MARKS):
+                continue
+            self.logs.add(rows.batch.identities[identity])
+            if (seen := hash(data)) not in self._heads:
                 self._heads.add(seen)
                 learn_log(read(data, FETCH, version, RESPONSE), self.topics)
 

@@ -17,7 +17,7 @@ from kcap.decode.json import read_json
 from kcap.decode.message import decode_data
 from kcap.decode.plan import plan_for
 from kcap.kafka.frames import NO_BODY
-from kcap.kafka.learning import METADATA_TOPIC, NO_ID, TopicNames, telling_keys, tells
+from kcap.kafka.learning import LOG_MARKS, METADATA_TOPIC, NO_ID, TopicNames, telling_keys, tells
 from kcap.limits import FRAME_GATHERED_MAX
 from kcap.records.batch import Batch, Record
 from kcap.records.sets import decode_records
@@ -48,8 +48,6 @@ CARRIERS: Final = frozenset({PRODUCE, FETCH, SHARE_FETCH})
 ROWS_AT_ONCE: Final = 8192
 BYTES_AT_ONCE: Final = 16 << 20
 """Keys and values gathered before a record batch leaves."""
-LOG_MARKS: Final = (METADATA_TOPIC.encode(), bytes(15) + b"\x01")
-"""What a response that brings KRaft's log holds: the topic's name, or its id."""
 TOPIC_RECORD: Final = b"\x01\x02"
 """How a TopicRecord of KRaft's log begins: frame version 1, record type 2 (MetadataRecordSerde)."""
 

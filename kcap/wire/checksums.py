@@ -13,7 +13,8 @@ def crc32(data: Buffer) -> int:
 
 
 @functools.cache
-def _table() -> list[int]:
+def crc32c_table() -> list[int]:
+    """What each byte makes of a CRC-32C (RFC 3720 appendix B.4, reflected)."""
     table = []
     for value in range(256):
         for _ in range(8):
@@ -23,7 +24,7 @@ def _table() -> list[int]:
 
 
 def _crc32c_plain(data: Buffer) -> int:
-    crc, table = 0xFFFFFFFF, _table()
+    crc, table = 0xFFFFFFFF, crc32c_table()
     for byte in bytes(data):
         crc = (crc >> 8) ^ table[(crc ^ byte) & 255]
     return crc ^ 0xFFFFFFFF
@@ -42,3 +43,8 @@ def _crc32c() -> Callable[[Buffer], int]:
 def crc32c(data: Buffer) -> int:
     """CRC-32C as unsigned integer."""
     return _crc32c()(data)
+
+
+def has_fast_crc32c() -> bool:
+    """Whether the library is there."""
+    return _crc32c() is not _crc32c_plain

@@ -2,8 +2,9 @@
 
 from dataclasses import replace
 
+from kcap.analyzer import Analyzer
 from kcap.kafka.frames import FLAG
-from tests.support.wire import Tap, analyze, metadata, metadata_answer, produce, produce_answer
+from tests.support.wire import Tap, analyze, batch, metadata, metadata_answer, produce, produce_answer
 
 
 def pairs(tap: Tap, ids: range, brokers: int = 0) -> Tap:
@@ -40,6 +41,25 @@ def test_a_hole_over_a_boundary_is_searched_out() -> None:
     seen = analyze(tap.segments)
     assert [r[0] for r in seen.brief("outcome")] == ["answered"] * 2 + ["unanswered"] + ["answered"] * 4
     assert seen.brief("reason")[2] == ("lost_in_capture",)
+
+
+def test_packets_whose_bytes_are_searched_are_named() -> None:
+    """All of a search, from the hole to the boundary, and the first ones, by which it is known what the connection is."""
+    tap = Tap().open()
+    for i in range(1, 8):
+        tap.client(produce(i, 1, bytes(100)), 50)
+    requests = [at for at, one in enumerate(tap.segments, 1) if one.payload]
+    lost, analyzer = requests[9], Analyzer()
+    per_request = len(requests) // 7
+    looked: list[int] = []
+    analyzer.watch = lambda ref, _: looked.append(ref)
+    analyzer.feed(batch([one for at, one in enumerate(tap.segments, 1) if at != lost]))
+    analyzer.finish()
+    assert requests[0] in looked
+    searched = [ref for ref in looked if ref >= lost]
+    assert lost % per_request == requests[0] % per_request
+    assert min(searched) == lost
+    assert per_request <= len(set(searched)) < 3 * per_request
 
 
 def test_a_length_that_cannot_be_is_told_and_stepped_over() -> None:

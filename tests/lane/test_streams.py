@@ -20,6 +20,9 @@ class Quiet:
     ) -> None:
         raise AssertionError(kind)
 
+    def searched(self, ref: int, connection: Connection) -> None:
+        raise AssertionError(ref)
+
 
 def pair(**values: int | None) -> tuple[Stream, "np.ndarray[tuple[int, int], np.dtype[np.int64]]"]:
     """A stream and its row."""

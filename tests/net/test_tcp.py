@@ -17,6 +17,7 @@ class Recorder:
 
     events: list[tuple[str, int, bytes | int]] = field(default_factory=list)
     told: list[WeirdKind] = field(default_factory=list)
+    looked: list[int] = field(default_factory=list)
 
     def data(
         self, offset: int, buffer: bytes, at: int, captured: int, length: int, time_ns: int, ref: int, position: int
@@ -30,6 +31,9 @@ class Recorder:
         self, kind: WeirdKind, detail: str, ref: int = 0, position: int = 0, connection: Connection | None = None
     ) -> None:
         self.told.append(kind)
+
+    def searched(self, ref: int, connection: Connection) -> None:
+        self.looked.append(ref)
 
     @property
     def bytes(self) -> bytes:
@@ -83,6 +87,19 @@ def test_the_first_copy_wins_and_a_differing_one_is_told() -> None:
     line.send(0, b"abcdxf")
     assert line.seen.bytes == b"abcDEF"
     assert line.seen.told == [WeirdKind.OVERLAP_DIFFERS]
+
+
+def test_copies_that_are_held_against_each_other_are_named() -> None:
+    """Both packets, since their bytes decide what is told; those that nobody compares are not."""
+    line = Line()
+    line.send(0, b"ab")
+    line.send(0, b"ab")
+    line.send(3, b"DEF")
+    waits = line.now
+    line.send(6, b"ghi")
+    assert line.seen.looked == []
+    line.send(2, b"cDEF")
+    assert line.seen.looked == [line.now, waits]
 
 
 def test_a_retransmission_is_counted_once_and_spoils_the_round_trip() -> None:

@@ -12,6 +12,7 @@ from kcap.columns import TABLES
 from kcap.errors import CaptureError, UsageError
 from kcap.table.schema import choose
 from spark_jobs.capture import OF_EXCHANGES, open_capture, read_capture
+from tests.support.messages import far_from_a_boundary
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
 ROTATED = ("rotated.pcap2", "rotated.pcap", "rotated.pcap1")
@@ -59,6 +60,17 @@ def test_what_travels_changes_no_row(ship: str, spark: Any, pcaps: Path) -> None
     assert bool(capture.scanned.here) == (ship == "edges")
     for table in ("exchanges", "connections", "partitions", "weirds"):
         assert told(capture.table(table).toArrow()) == told(kcap.open(path).table(table).to_arrow()), table
+
+
+def test_blanked_bytes_that_were_looked_at_come_as_they_are(spark: Any, tmp_path: Path) -> None:
+    """Law: where a search went on into blanked records, its share is made again with the connection's packets as they are; a
+    later table takes them from the start."""
+    path = far_from_a_boundary(tmp_path / "far.pcap")
+    capture = open_capture(spark, str(path), 60_000, 3, ship="edges")
+    assert not capture.scanned.doubted.keys
+    for table in ("exchanges", "partitions", "connections", "weirds"):
+        assert told(capture.table(table).toArrow()) == told(kcap.open(path).table(table).to_arrow()), table
+        assert len(capture.scanned.doubted.keys) == 8
 
 
 @pytest.mark.parametrize("ship", ["references", "edges"])

@@ -19,7 +19,7 @@ def test_what_is_kept_comes_back(on_disk: bool, tmp_path: Path) -> None:
     """Law: the same rows in the same order, in batches of a bounded size, wherever they were."""
     folder = tmp_path / "new" if on_disk else None
     with Keeper(str(folder) if folder else None) as keeper:
-        kept = [row for batch in BATCHES for row in keeper.keep_rows("t", batch)]
+        kept = [row for batch in BATCHES for row in keeper.keep_rows(7, "t", batch)]
     assert all(row.schema == REDUCED and row.column("table").to_pylist() == ["t"] for row in kept)
     assert all(row.column("kept")[0].is_valid is not on_disk for row in kept)
     back = list(unpacked(kept))
@@ -41,6 +41,6 @@ def test_bytes_come_back(on_disk: bool, parts: list[list[bytes]]) -> None:
 def test_two_tasks_do_not_write_to_one_file(tmp_path: Path) -> None:
     """A task that is run again leaves what the first one wrote alone."""
     with Keeper(str(tmp_path)) as one, Keeper(str(tmp_path)) as two:
-        first, second = list(one.keep_rows("t", BATCHES[0])), list(two.keep_rows("t", BATCHES[2]))
+        first, second = list(one.keep_rows(7, "t", BATCHES[0])), list(two.keep_rows(7, "t", BATCHES[2]))
     assert pa.Table.from_batches(unpacked(first)) == pa.Table.from_batches(BATCHES[:1])
     assert pa.Table.from_batches(unpacked(second)) == pa.Table.from_batches(BATCHES[2:])

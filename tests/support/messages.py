@@ -7,7 +7,9 @@ from typing import Any
 
 import kcap
 from kcap.capture.writer import PcapngWriter, PcapWriter
-from tests.support.wire import MS, Segment, Tap, request, response
+from tests.records.batches import batch, record
+from tests.support.wire import MS, Segment, Tap, produce, produce_answer, request, response
+from tests.support.wire import metadata as asked
 
 NO_TAGS = b"\0"
 HEARTBEAT, FETCH, METADATA, API_VERSIONS, HANDSHAKE, AUTHENTICATE = 12, 1, 3, 18, 17, 36
@@ -161,6 +163,23 @@ def saved(path: Path, *stories: Tap, cut: Mapping[int, int] | None = None) -> Pa
             data = frame(segment)
             writer.write(segment.time_ns, data[: len(data) - (cut or {}).get(at, 0)], len(data), 1)
     return path
+
+
+def far_from_a_boundary(path: Path) -> Path:
+    """A capture in which a length prefix is lost, and the next boundary is far behind it; on the way there a record looks like
+    eight requests."""
+    tap = Tap().open()
+    values = [bytes([at]) * 3000 for at in range(80)]
+    values[60] = b"".join(asked(correlation) for correlation in range(4, 12))
+    records = b"".join(batch(record(value=value)) for value in values)
+    for correlation in range(3):
+        tap.client(produce(correlation, 1, batch(record(value=b"a" * 3000)))).server(produce_answer(correlation))
+    lost = len(tap.segments)
+    tap.client(produce(3, 1, records)).server(produce_answer(3))
+    for correlation in range(4, 9):
+        tap.client(produce(correlation, 1, batch(record(value=b"b" * 3000)))).server(produce_answer(correlation))
+    del tap.close().segments[lost]
+    return saved(path, tap)
 
 
 def rows_of(path: Path, columns: Sequence[str] | None = None) -> list[dict[str, Any]]:

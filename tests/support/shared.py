@@ -9,7 +9,7 @@ from kcap.capture.chunks import Chunk, ranks_of, unpack
 from kcap.capture.folding import Folded, Numbers, Planned, fold, plan, recognise, to_read_again
 from kcap.capture.paths import unique_names
 from kcap.capture.ranges import Account, Range
-from kcap.capture.sharing import Dealing, Flows, Task, in_several
+from kcap.capture.sharing import NOTHING, PACKETS, Dealing, Flows, Task, first_seen, in_several, without
 from kcap.capture.source import unwrap
 from kcap.capture.window import Read
 from kcap.model import CaptureFile
@@ -20,7 +20,7 @@ class Shared:
     """Files, laid out and dealt out."""
 
     def __init__(
-        self, paths: Sequence[object], split: int, shares: int, *, carries: bool = False, jit_after: int | None = None,
+        self, paths: Sequence[object], split: int, shares: int, *, carries: str = NOTHING, jit_after: int | None = None,
         large: bool = False, edges: bool = False,
     ) -> None:  # fmt: skip
         """`edges`: connections that lie in one range are read there, the others are dealt out."""
@@ -30,6 +30,7 @@ class Shared:
         ]
         self.data = [Path(path).read_bytes() for path in names]
         self.shares, self.carries, self.jit_after, self.large, self.edges = shares, carries, jit_after, large, edges
+        self.doubted = b""
         self.accounts: dict[int, Account] = {}
         self.chunks: dict[int, list[tuple[int, Chunk]]] = {}
         self.rounds = 0
@@ -47,11 +48,24 @@ class Shared:
         self.folded: Folded = fold(self.plans, self.accounts)
         self.edges = edges and not self.folded.fragments
         if self.edges:
-            self.several = in_several([account.flows for account in self.accounts.values()])
+            units = list(self.folded.stands)
+            self.several = in_several([self.accounts[unit].flows for unit in units])
+            fresh = first_seen([self.accounts[unit].flows for unit in units], Flows(self.several))
             self.chunks = {
-                unit: list(Dealing(*self.task(self.known(unit), flows=Flows(self.several))).chunks())
-                for unit in self.folded.stands
+                unit: self.again(unit, Flows(self.several), Flows(some)) for unit, some in zip(units, fresh, strict=True)
             }
+
+    def doubt(self, flows: bytes) -> None:
+        """These flows are dealt out as they are, in place of what was blanked."""
+        carries, self.carries, self.doubted = self.carries, PACKETS, flows
+        for unit in self.folded.stands:
+            self.chunks[unit] += self.again(unit, Flows(flows), Flows())
+        self.carries = carries
+
+    def again(self, unit: int, flows: Flows, fresh: Flows) -> list[tuple[int, Chunk]]:
+        """The packets of some flows of a range."""
+        task, read = self.task(self.known(unit), flows=flows)
+        return list(Dealing(replace(task, fresh=fresh), read).chunks())
 
     def read(self, file: int, offset: int):
         def read(size: int) -> bytes:
@@ -72,7 +86,7 @@ class Shared:
         read = self.read(part.file, part.start)
         if packed:
             read = unwrap(read, lambda _detail, _position: None)[1]
-        shares, carries = (1, True) if here else (self.shares, self.carries or packed)
+        shares, carries = (1, PACKETS) if here else (self.shares, self.carries or (PACKETS if packed else NOTHING))
         return Task(part, file, None if packed else file.size, shares, carries, self.jit_after, lists, flows), read
 
     def deal(self, part: Range) -> None:
@@ -90,23 +104,36 @@ class Shared:
         ranks, found = ranks_of([file.name for file in self.files]), []
         for unit, stand in self.folded.stands.items():
             for number, chunk in self.chunks[unit]:
-                if number == share:
+                chunk = without(unpack(chunk.pack(), chunk.data), Flows(self.doubted)) if number == share else None
+                if chunk is not None:
                     first = int(chunk.column("latest")[0])
                     turn = first if stand.latest_ns is None else max(first, stand.latest_ns)
                     key = turn, ranks[chunk.file], unit, int(chunk.column("number")[0])
-                    found.append((key, (unpack(chunk.pack(), chunk.data), stand)))
+                    found.append((key, (chunk, stand)))
         return [standing for _, standing in sorted(found, key=lambda one: (*one[0][:2], one[1][1].packets, one[0][3]))]
 
-    def portions(self) -> Iterator[Portion]:
-        """Each share, to be read."""
+    @property
+    def whole(self) -> Whole:
+        """What shares know of the capture."""
         layouts = {
             file: [context.section(position) for position, context in contexts]
             for file, contexts in self.folded.contexts.items()
         }
-        whole = Whole(self.files, self.shares, self.folded.last_ns, self.large, layouts)
+        return Whole(self.files, self.shares, self.folded.last_ns, self.large, layouts)
+
+    def portions(self) -> Iterator[Portion]:
+        """All that is to be read."""
+        yield from self.in_shares()
+        yield from self.here()
+
+    def in_shares(self) -> Iterator[Portion]:
+        """Each share, to be read."""
         for share in range(self.shares):
-            yield Portion(whole, share, self.standing(share), self.read_at)
+            yield Portion(self.whole, share, self.standing(share), self.read_at)
+
+    def here(self) -> Iterator[Portion]:
+        """The connections of one range, to be read where that is."""
         for unit, stand in self.folded.stands.items() if self.edges else ():
             dealing = Dealing(*self.task(self.known(unit), flows=Flows(self.several, named=False), here=True))
             own: list[Standing] = [(chunk, stand) for _, chunk in dealing.chunks()]
-            yield Portion(replace(whole, shares=1), -2, own, self.read_at)
+            yield Portion(replace(self.whole, shares=1), -2, own, self.read_at)
