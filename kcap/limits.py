@@ -51,7 +51,7 @@ STRIPPED_MIDSTREAM_BYTES = 1 << 20
 """Bytes of a direction whose SYN was not seen that stay as they are: MIDSTREAM_BYTES may be looked at to tell who asks, and a
 frame boundary is searched for."""
 
-STRIPPED_GAP_BYTES = 128 << 10
+STRIPPED_GAP_BYTES = 64 << 10
 """Bytes behind a hole that stay as they are: where it took a length prefix, the next boundary is behind one more message.
 Where these are not enough, the connection travels whole after all."""
 

@@ -219,9 +219,9 @@ def read_capture(
     `split_bytes`: about so much of a file is read at once (128 MiB). `partitions`: shares that the connections are dealt out to
     (one a core, or one for 8 GiB). `columns`: of the table, else all. `only`: a display filter. `strict`: a file that cannot
     be read is an error, else it is left out, and stands in the tables `captures` and `weirds`. `ship`: what travels between
-    tasks: `references` to packets, which are read a second time; `edges`, the packets of connections in several ranges, while
-    others are decoded where they are; or all `packets`. `auto` is the first on one machine, the second on several and for
-    object stores, the third for compressed files. docs/scale.md has figures.
+    tasks: `references` to packets, which are read a second time; `edges`, the segments of connections in several ranges, most
+    of them without records, while others are decoded where they are; or all `packets`. `auto` is the first on one machine, the
+    second on several and for object stores, the third for compressed files. docs/scale.md has figures.
 
     Raises CaptureError where nothing can be read, UsageError for what the table does not have.
     """
