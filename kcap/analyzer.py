@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from kcap import limits
 from kcap.kafka.bodies import Bodies, BodyBatch
-from kcap.kafka.conversation import Conversation
+from kcap.kafka.conversation import Conversation, PassedOver
 from kcap.kafka.frames import FLAG, Frame
 from kcap.model import REF_FILE_SHIFT, SegmentBatch
 from kcap.net.columns import SegmentColumns, columns_of
@@ -67,6 +67,8 @@ class RowBatch:
     """Rows of the fast lane."""
     orders: list[int] = field(default_factory=list)
     """When the rows of the machines were decided, in the lane's count."""
+    passed_over: list[tuple[int, int, PassedOver]] = field(default_factory=list)
+    """Requests behind which later ones were answered: rows of the machines before that, and the connection's identity."""
     _rows: list[tuple[Any, ...]] | None = None
 
     def __len__(self) -> int:
@@ -127,6 +129,7 @@ class Analyzer:
         self.bodies = Bodies()
         self.rows: list[tuple[Any, ...]] = []
         self.orders: list[int] = []
+        self.passed_over: list[PassedOver] = []
         self.lane: Lane | None = None
         self.packets = 0
         """Packets that came as columns before there was a lane."""
@@ -185,14 +188,19 @@ class Analyzer:
 
         `unwanted` sees the batch without its bodies and says, as an array of slots, which of them need not be decoded.
         """
+        passed_over, self.passed_over = self.passed_over, []
+        if not self.waiting:  # nobody looks at a batch without rows
+            self.passed_over = [one._replace(row=0) for one in passed_over]
+            passed_over = []
+        passed = [(one.row, one.talk.identity(), one) for one in passed_over]
         if self.lane is None:
             if unwanted is not None:
                 self.bodies.leave_out(unwanted(self._bare(None)).tolist())
-            batch = RowBatch(self.rows, self.identities, self.bodies.close())
+            batch = RowBatch(self.rows, self.identities, self.bodies.close(), passed_over=passed)
         else:
             asked = None if unwanted is None else lambda taken: unwanted(self._bare(taken))
             decided, bodies = self.lane.take(asked)
-            batch = RowBatch(self.rows, self.identities, bodies, decided, self.orders)
+            batch = RowBatch(self.rows, self.identities, bodies, decided, self.orders, passed)
         self.rows, self.identities, self.orders = [], [], []
         self.batch += 1
         self._tell_undecoded(batch)

@@ -24,7 +24,6 @@ from kcap.capture.sharing import NOTHING, PACKETS, STRIPPED, Flows, Task, first_
 from kcap.errors import CaptureError
 from kcap.limits import JIT_SOON_BYTES, LARGE_BYTES
 from kcap.model import CaptureFile
-from kcap.net.shares import shares_of
 from kcap.portion import Whole
 from kcap.table.merging import Facts, merged
 from spark_jobs.files import Files, found, is_remote
@@ -121,17 +120,20 @@ class Scan:
             numbers = tasks_of(self.spark, [task.part for task, _ in self.here], self.files)
             made = made.unionAll(in_arrow(numbers, ReduceHere(reduce, self.here), REDUCED))
         rows, told = self._made(made)
-        doubted = np.unique(np.concatenate([np.frombuffer(one.flows, np.int64) for one in told] or [np.empty(0, np.int64)]))
-        if len(doubted):
-            again = np.unique(shares_of(doubted, self.shares)).tolist()
-            known_before = np.frombuffer(self.doubted.keys, np.int64)
-            self.doubted = Flows(np.union1d(known_before, doubted).tobytes())
-            self.dealt = self.dealer.without_doubt(self.folded, doubted.tobytes())
-            some = self.dealt.where(self.dealt.share.isin(again))
-            others, more = self._made(in_arrow(some, replace(reduce, doubted=self.doubted), REDUCED))
+        while any(one.flows for one in told):
+            again = [one.share for one in told if one.flows]
+            self._doubt([one.flows for one in told])
+            some = in_arrow(self.dealt.where(self.dealt.share.isin(again)), replace(reduce, doubted=self.doubted), REDUCED)
+            others, more = self._made(some)
             rows = rows.where(~rows.share.isin(again)).unionAll(others)
-            told = [one for one in told if one.share not in again] + more
+            told = [one for one in told if not one.flows] + more
         return rows.drop("share"), merged(one.facts for one in told)
+
+    def _doubt(self, flows: Sequence[bytes]) -> None:
+        """Deals the packets of some flows out as they are."""
+        keys = np.unique(np.concatenate([np.frombuffer(some, np.int64) for some in flows]))
+        self.doubted = Flows(np.union1d(np.frombuffer(self.doubted.keys, np.int64), keys).tobytes())
+        self.dealt = self.dealer.without_doubt(self.folded, keys.tobytes())
 
     def _made(self, rows: "DataFrame") -> "tuple[DataFrame, list[Told]]":
         """Rows that are kept, without what was told beside them, and that."""

@@ -181,6 +181,13 @@ class Bodies:
             return None
         return values.values[slots.SLOT["max_bytes"]]
 
+    def bytes_of(self, slot: int) -> bytes:
+        """A body that waits; empty where its bytes were not kept."""
+        if slot >= 0:
+            return bytes(self.arena[self.starts[slot] : self.ends[slot]])
+        values = self.carried.get(slot)
+        return b"" if values is None else values.data
+
     def settle(self, exchange: Exchange) -> int:
         """The exchange is decided: its request's slot, which is nobody's from here on."""
         slot = exchange.request_slot

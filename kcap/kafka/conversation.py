@@ -4,7 +4,7 @@ In: the bytes of both streams of a `Connection`. Out: rows to the `Collector`. P
 `Waiting` (not known what it is), framers (Kafka), `Opaque` (something else; counted, named, never guessed at).
 """
 
-from typing import Any, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 from kcap import limits
 from kcap.kafka.bodies import Bodies
@@ -16,9 +16,27 @@ from kcap.kafka.requests import RequestFramer
 from kcap.kafka.responses import ResponseFramer
 from kcap.net.connections import ConnectionTable
 from kcap.net.tcp import Connection
+from kcap.schema.registry import api_key
 from kcap.weird import WeirdKind
 
 MIDSTREAM, RETRANSMITTED, DUPLICATED, ONE_SIDED = (FLAG[n] for n in ("midstream", "retransmitted", "duplicated", "one_sided"))
+
+
+SAYING_WHO: Final = (api_key("ApiVersions"), api_key("SaslHandshake"))
+"""Requests that tell something of who asks, answered or not."""
+
+
+class PassedOver(NamedTuple):
+    """A request that waits while later ones are answered."""
+
+    row: int
+    """The rows of the machines before it in the open batch."""
+    talk: "Conversation"
+    exchange: int
+    api_key: int
+    api_version: int
+    body: bytes
+    """Empty where it was not kept."""
 
 
 class Collector(Protocol):
@@ -30,6 +48,8 @@ class Collector(Protocol):
     rows: list[tuple[Any, ...]]
     orders: list[int]
     """Beside each row its place among those of the lane: the packet that decided it."""
+    passed_over: list[PassedOver]
+    """Requests that tell who asks, behind which later ones were answered."""
     table: ConnectionTable
 
     def identity(self, talk: "Conversation") -> int:
@@ -268,18 +288,34 @@ class Conversation:
         if not first.packets or not second.packets:
             flags |= ONE_SIDED
         self.rows += 1
-        if self.identity_batch != collector.batch:
-            self.identity_index = collector.identity(self)
-            self.identity_batch = collector.batch
+        place = self.identity()
         age_ns = None
         if decided_ns is not None and request.last_ns is not None:
             age_ns = decided_ns - request.last_ns
         facts = (
-            self.identity_index, exchange.number, exchange.api_key, exchange.api_version, exchange.correlation_id,
+            place, exchange.number, exchange.api_key, exchange.api_version, exchange.correlation_id,
             exchange.client_id, outcome, reason, age_ns, rtt_ns, previous_ns, flags, request_slot, response_slot,
         )  # fmt: skip
         collector.orders.append(collector.table.order)
         collector.rows.append(facts + request + response)
+
+    def passed_over(self, exchange: Exchange) -> None:
+        """What a request tells of its connection holds for the rows that come now, though its own may come much later."""
+        key, version = exchange.api_key, exchange.api_version
+        if key is None or version is None or key not in SAYING_WHO:
+            return
+        collector = self.collector
+        body = collector.bodies.bytes_of(exchange.request_slot)
+        found = PassedOver(len(collector.rows), self, exchange.number, key, version, body)
+        collector.passed_over.append(found)
+
+    def identity(self) -> int:
+        """Index of the connection's constants in the open batch."""
+        collector = self.collector
+        if self.identity_batch != collector.batch:
+            self.identity_index = collector.identity(self)
+            self.identity_batch = collector.batch
+        return self.identity_index
 
     def _repeats(self, request: Frame, response: Frame) -> int:
         """Flags of a row whose bytes were seen again before it was decided."""

@@ -25,6 +25,9 @@ class Outlet(Protocol):
         self, exchange: Exchange, answer: Answer | None, outcome: str, reason: str | None, decided_ns: int | None, flags: int
     ) -> None: ...
 
+    def passed_over(self, exchange: Exchange) -> None:
+        """A later request was answered first; whether this one ever is may be seen much later."""
+
 
 class Pairing:
     """The requests of one connection that wait, and the answers that came too early."""
@@ -135,6 +138,7 @@ class Pairing:
                 break
             if waiting.skipped_ns is None:
                 waiting.skipped_ns = answer.seen_ns
+                self.outlet.passed_over(waiting)
                 new, lost = True, lost or self.losses > waiting.lost_before
         if (new and not lost) or exchange.skipped_ns is not None:
             answer.flags |= OUT_OF_ORDER

@@ -6,8 +6,9 @@ changes nothing. Only the few messages that teach are read here, and equal ones 
 """
 
 from binascii import a2b_base64
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from operator import itemgetter
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
@@ -32,6 +33,7 @@ from kcap.weird import WeirdKind
 
 if TYPE_CHECKING:
     from kcap.analyzer import Identity
+    from kcap.kafka.conversation import PassedOver
     from kcap.table.exchanges import Exchanges
     from kcap.table.vectors import Bools, Int64s
 
@@ -123,6 +125,7 @@ class Learner:
         self.logs: set[Identity] = set()
         """Connections on which KRaft's log was read."""
         self._changes: dict[int, list[tuple[int, Known]]] = {}
+        """Connection of the batch -> from which of its rows on it is known to be what."""
         self._nameless: set[str] = set()
         """Topic ids that rows have without a name."""
         self._said: dict[Server, set[tuple[int | None, str | None]]] = {}
@@ -146,11 +149,12 @@ class Learner:
         of_server = [numbers.setdefault((one.server_ip, one.server_port), len(numbers)) for one in identities]
         servers = list(numbers), np.array([*of_server, 0], np.int64)[identity]
         self._changes.clear()
-        self._teach(rows)
+        told_early = [(rows.parts.place_of(row), place, one) for row, place, one in rows.batch.passed_over]
+        self._teach(rows, told_early)
         old = np.array(before, np.int64)
         if not self._changes:
             return Told(known, old[identity], *servers)
-        exchange = rows.number("exchange").values
+        here = np.arange(rows.size)
         since, after, more = np.full(len(before), NEVER, np.int64), old.copy(), []
         for place, changes in self._changes.items():
             for nth, (first, state) in enumerate(changes):
@@ -161,9 +165,9 @@ class Learner:
                     more.append((place, first, number))
                 else:
                     since[place], after[place] = first, number
-        found = np.where(exchange >= since[identity], after[identity], old[identity])
+        found = np.where(here >= since[identity], after[identity], old[identity])
         for place, first, number in more:
-            found[(identity == place) & (exchange >= first)] = number
+            found[(identity == place) & (here >= first)] = number
         return Told(known, found, *servers)
 
     def known(self, uid: str) -> Known:
@@ -183,15 +187,17 @@ class Learner:
         self.muted_until = {uid: until for uid, until in self.muted_until.items() if until > self._begun_ns}
         self._begun_ns = time_ns
 
-    def _teach(self, rows: "Exchanges") -> None:
-        """Reads the messages that teach."""
+    def _teach(self, rows: "Exchanges", early: "list[tuple[int, int, PassedOver]]") -> None:
+        """Reads the messages that teach; `early`: requests that wait, from which row on they hold, and for which connection."""
         self._bodies = rows.batch.bodies
         keys = rows.number("api_key")
         wanted = TEACHES[np.where((keys.values >= 0) & (keys.values < len(TEACHES)), keys.values, 0)]
         if keys.valid is not None:
             wanted = np.where(keys.valid, wanted, rows.number("request_slot").values != NO_BODY)  # raw tokens
         places = np.flatnonzero(wanted)
+        early.sort(key=itemgetter(0))
         if not len(places):
+            self._waiting(rows.batch.identities, early)
             return
         names = ("identity", "exchange", "api_key", "api_version")
         columns = [rows.number(name).take(places).filled(-1).tolist() for name in names]
@@ -203,7 +209,11 @@ class Learner:
         columns.append(answered.tolist())
         identities, view, fresh = rows.batch.identities, memoryview(self._bodies.arena), self._fresh
         connections, older, changes, offers = self.connections, self._older, self._changes, self.offers
-        for place, exchange, key, version, low, high, answer_low, answer_high, done in zip(*columns):
+        for at, place, exchange, key, version, low, high, answer_low, answer_high, done in zip(places.tolist(), *columns):
+            if early and early[0][0] <= at:
+                before = [entry for entry in early if entry[0] <= at]
+                self._waiting(identities, before)
+                del early[: len(before)]
             one = identities[place]
             asked = bytes(view[low:high]) if low >= 0 else self._moved(low)
             told = bytes(view[answer_low:answer_high]) if answer_low >= 0 else self._moved(answer_low)
@@ -213,13 +223,9 @@ class Learner:
                     offers[one.server_ip, one.server_port] = new.offer
                 if one.uid not in connections and one.uid not in older:
                     connections[one.uid] = new
-                    changes.setdefault(place, []).append((exchange, new))
+                    changes.setdefault(place, []).append((at, new))
                     continue
-                known = self.known(one.uid)
-                software, offer, own = new.software or known.software, new.offer or known.offer, new.asked or known.asked
-                if software == known.software and offer is known.offer and own is known.asked:
-                    continue
-                new = replace(known, software=software, offer=offer, asked=own)
+                new = self._also(self.known(one.uid), new)
             else:
                 row = Row(one.uid, (one.server_ip, one.server_port), exchange, key, version, done, (asked, told))
                 if key == HANDSHAKE:
@@ -229,10 +235,33 @@ class Learner:
                 else:
                     self._listing(row)
                     continue
-                if new is self.known(one.uid):
-                    continue
-            connections[one.uid] = new
-            changes.setdefault(place, []).append((exchange, new))
+            self._change(one.uid, place, at, new)
+        self._waiting(identities, early)
+
+    def _waiting(self, identities: "Sequence[Identity]", early: "list[tuple[int, int, PassedOver]]") -> None:
+        """Learns from requests that wait while later ones are answered."""
+        for at, place, asked in early:
+            one = identities[place]
+            if asked.api_key == API_VERSIONS:
+                new = self._also(self.known(one.uid), self._api_versions(asked.api_version, asked.body, b""))
+            else:
+                server, bodies = (one.server_ip, one.server_port), (asked.body, b"")
+                new = self._handshake(Row(one.uid, server, asked.exchange, asked.api_key, asked.api_version, False, bodies))
+            self._change(one.uid, place, at, new)
+
+    @staticmethod
+    def _also(known: Known, new: Known) -> Known:
+        """What was known, and what one more ApiVersions exchange tells."""
+        software, offer, own = new.software or known.software, new.offer or known.offer, new.asked or known.asked
+        if software == known.software and offer is known.offer and own is known.asked:
+            return known
+        return replace(known, software=software, offer=offer, asked=own)
+
+    def _change(self, uid: str, place: int, at: int, new: Known) -> None:
+        """From one row of the batch on a connection is known to be something else."""
+        if new is not self.known(uid):
+            self.connections[uid] = new
+            self._changes.setdefault(place, []).append((at, new))
 
     def _spans(self, slots: "Int64s") -> list[list[int]]:
         """Where bodies start and end in the arena; a slot below that for those that came from an earlier batch."""

@@ -73,6 +73,14 @@ class Parts:
         order: Int64s = self._lane.merged(self._orders)
         return None if (order[1:] > order[:-1]).all() else order
 
+    def place_of(self, row: int) -> int:
+        """Where the row of the machines stands that has so many of them before it; behind all where there is none."""
+        if row >= len(self._tuples):
+            return self.size
+        order = None if self._lane is None else self._order
+        at = row + (0 if self._lane is None else len(self._lane))
+        return at if order is None else int(np.flatnonzero(order == at)[0])
+
     def _number(self, name: str) -> Vector:
         values, valid = self._lane.numbers(name)
         found = Vector(values, valid)

@@ -148,6 +148,20 @@ def test_the_size_of_batches_changes_nothing(pcaps: Path, name: str) -> None:
     assert flat[0] == flat[1]
 
 
+@pytest.mark.parametrize("size", [1, 2, 3, 100])
+def test_requests_whose_answers_were_lost_tell_from_when_later_ones_were_answered(size: int, tmp_path: Path) -> None:
+    """Law: however many packets are looked at together, rows know what the requests before them said."""
+    story = m.began()
+    for correlation, question in ((1, m.api_versions(1, "lib", "2.1")), (2, m.handshake(2, "PLAIN"))):
+        story.ask(question, m.api_versions_answer(correlation, {3: (0, 12)}) if correlation == 1 else m.handshake_answer(2))
+        del story.segments[-1]
+    for correlation in range(3, 200):
+        story.ask(old_metadata(correlation), old_metadata_answer(correlation))
+    rows = [row for batch in stages(m.saved(tmp_path / "a.pcap", story.close()), size) for row in batch]
+    assert {(row["software_name"], row["sasl_mechanism"]) for row in rows if row["api"] == "Metadata"} == {("lib", "PLAIN")}
+    assert len(rows) == 199
+
+
 def test_quiet_connections_are_forgotten() -> None:
     learner = Learner()
     told = Known(software=("lib", "1"))

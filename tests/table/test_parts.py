@@ -34,6 +34,9 @@ def test_parts_of_both_kinds_of_rows(fast: list[int], slow: list[int], whole: bo
 
 def check(made: RowBatch, parts: Parts) -> None:
     assert parts.size == len(made.rows)
+    for at, entry in enumerate(made.tuples):
+        assert made.rows[parts.place_of(at)] is entry
+    assert parts.place_of(len(made.tuples)) == parts.size
     for at, name in enumerate(ROW):
         want = [entry[at] for entry in made.rows]
         assert parts.array(name).to_pylist() == want, name
