@@ -54,7 +54,7 @@ KEPT_AT_ONCE: Final = "spark.sql.inMemoryColumnarStorage.batchSize"
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class Learned:
     """What a share learned."""
 
     share: int
@@ -135,12 +135,12 @@ class Scan:
         self.doubted = Flows(np.union1d(np.frombuffer(self.doubted.keys, np.int64), keys).tobytes())
         self.dealt = self.dealer.without_doubt(self.folded, keys.tobytes())
 
-    def _made(self, rows: "DataFrame") -> "tuple[DataFrame, list[Told]]":
+    def _made(self, rows: "DataFrame") -> "tuple[DataFrame, list[Learned]]":
         """Rows that are kept, without what was told beside them, and that."""
         rows = kept(rows)
         self.kept.append(rows)
         said = rows.where(rows.facts.isNotNull()).select("share", "facts").collect()
-        told = [Told(one.share, *pickle.loads(one.facts)) for one in said]  # noqa: S301 - what this job's own tasks wrote
+        told = [Learned(one.share, *pickle.loads(one.facts)) for one in said]  # noqa: S301 - what this job's own tasks wrote
         return rows.where(rows.facts.isNull()).drop("facts"), told
 
     def close(self) -> None:

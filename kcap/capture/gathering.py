@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kcap.net.shares import FACTORS, MIXING
-
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -17,7 +15,6 @@ if TYPE_CHECKING:
 
     Bytes = NDArray[np.uint8]
     Int64s = NDArray[np.int64]
-    Words = NDArray[np.uint64]
 
 
 def gather(source: "Bytes", starts: "Int64s", sizes: "Int64s", out: "Bytes", *, compiled: bool) -> None:
@@ -32,12 +29,16 @@ def gather(source: "Bytes", starts: "Int64s", sizes: "Int64s", out: "Bytes", *, 
     out[: len(pieces)] = np.frombuffer(pieces, np.uint8)
 
 
-def directions_of(columns: "SegmentColumns", where: "Int64s") -> "tuple[list[bytes], Int64s, Int64s]":
-    """Flow keys of the segments at some places, none of them twice; the first segment of each, and the key of each segment."""
+def directions_of(columns: "SegmentColumns", where: "Int64s", keys: "Int64s") -> "tuple[list[bytes], Int64s, Int64s]":
+    """Flow keys of the segments at some places, none of them twice; the first segment of each, and the key of each segment.
+
+    `keys` are the numbers of their flows (`kcap.net.shares`), which both directions share.
+    """
     sizes = columns.flow_size[where]
     if not columns.flows and sizes.min() == sizes.max():
         rows: Any = columns.data[columns.flow_at[where][:, None] + np.arange(int(sizes[0]))]
-        _, first, own = np.unique(hashed(rows), return_index=True, return_inverse=True)
+        ends = rows[:, -8:].copy().view("<i8")[:, 0]  # the target and the ports, which tell directions apart
+        _, first, own = np.unique(keys ^ ends, return_index=True, return_inverse=True)
         if (rows[first][own] == rows).all():
             return [rows[at].tobytes() for at in first.tolist()], first, own
     places: dict[bytes, int] = {}
@@ -49,14 +50,3 @@ def directions_of(columns: "SegmentColumns", where: "Int64s") -> "tuple[list[byt
             heads.append(at)
         inverse.append(place)
     return list(places), np.array(heads, np.int64), np.array(inverse, np.int64)
-
-
-def hashed(rows: "Bytes") -> "Words":
-    """A number for the bytes of each row; rows that differ may share one."""
-    wide = np.zeros((len(rows), -(-rows.shape[1] // 8) * 8), np.uint8)
-    wide[:, : rows.shape[1]] = rows
-    words, found = wide.view("<u8"), np.zeros(len(rows), np.uint64)
-    for at in range(words.shape[1]):
-        found = (found ^ words[:, at]) * FACTORS[at % len(FACTORS)]
-        found ^= found >> np.uint64(29)
-    return found * MIXING

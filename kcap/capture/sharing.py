@@ -137,8 +137,8 @@ class Dealing:
             if self._stripper is not None:
                 here = np.flatnonzero(shares >= 0)
                 if len(here):
-                    fresh = self.task.fresh.pick(self._parser.keys[here])
-                    self._stripper.take(columns[:, here], shares[here], found, fresh)
+                    keys = self._parser.keys[here]
+                    self._stripper.take(columns[:, here], shares[here], keys, found, self.task.fresh.pick(keys))
                 if self._stripper.full:
                     yield from self._stripper.chunks()
                 continue

@@ -95,9 +95,11 @@ class Stripper:
         self._window = Window()
         self._compiled = False
 
-    def take(self, columns: "Int64s", shares: "Int64s", found: "SegmentBatch | SegmentColumns", fresh: "Bools") -> None:
-        """Packets by their chunk columns; `found` has their segments and may have others, `fresh` says whose flow is of no
-        earlier range."""
+    def take(
+        self, columns: "Int64s", shares: "Int64s", keys: "Int64s", found: "SegmentBatch | SegmentColumns", fresh: "Bools"
+    ) -> None:
+        """Packets by their chunk columns and the numbers of their flows; `found` has their segments and may have others,
+        `fresh` says whose flow is of no earlier range."""
         self._compiled = isinstance(found, SegmentColumns)
         if not isinstance(found, SegmentColumns):
             found = columns_of(found)
@@ -108,7 +110,7 @@ class Stripper:
             starts[where == at] += len(source)
             source = np.concatenate([source, np.frombuffer(other, np.uint8)])
         window.payloads(source, starts, numbers[CAPTURED], compiled=self._compiled)
-        window.flows.append(self._flows(found, where, numbers, fresh))
+        window.flows.append(self._flows(directions_of(found, where, keys), numbers, fresh))
         window.columns.append(columns)
         window.numbers.append(numbers)
         window.shares.append(shares)
@@ -118,8 +120,8 @@ class Stripper:
         """Chunks should be made."""
         return self._window.full
 
-    def _flows(self, found: SegmentColumns, where: "Int64s", numbers: "Int64s", fresh: "Bools") -> "Int64s":
-        keys, first, own = directions_of(found, where)
+    def _flows(self, directions: "tuple[list[bytes], Int64s, Int64s]", numbers: "Int64s", fresh: "Bools") -> "Int64s":
+        keys, first, own = directions
         for key, at in zip(keys, first.tolist()):
             if key not in self._places:
                 self._places[key] = len(self._directions)

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kcap.capture import gathering
-from kcap.capture.gathering import directions_of, gather, hashed
+from kcap.capture.gathering import directions_of, gather
 from kcap.net.columns import columns_of
+from kcap.net.shares import keys_of_lists
 from tests.support.wire import Segment, batch
 
 PORTS = st.sampled_from([b"\x9c\x40\x23\x84", b"\x23\x84\x9c\x40", b"\x9c\x41\x23\x84"])
@@ -30,10 +30,10 @@ def test_pieces_stand_one_behind_the_other(compiled: bool, source: bytes, spans:
 def test_directions_are_told_apart(collide: bool, flows: list[bytes]) -> None:
     """Law: by their keys alone, also where two of these have the same number."""
     columns = columns_of(batch([Segment(0, flow, 0, 0, 16) for flow in flows]))
-    with pytest.MonkeyPatch.context() as patch:
-        if collide:
-            patch.setattr(gathering, "hashed", lambda rows: hashed(rows) & np.uint64(1))
-        keys, first, own = directions_of(columns, np.arange(len(flows)))
+    numbers = keys_of_lists(flows)
+    if collide:
+        numbers = np.array([int.from_bytes(flow[-8:], "little", signed=True) for flow in flows], np.int64)
+    keys, first, own = directions_of(columns, np.arange(len(flows)), numbers)
     assert sorted(keys) == sorted(set(flows))
     assert [keys[at] for at in own.tolist()] == flows
     assert [flows.index(key) for key in keys] == first.tolist()

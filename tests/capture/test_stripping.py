@@ -15,6 +15,7 @@ from kcap.capture.stripped import CAPTURED, PAYLOAD, SEQ
 from kcap.capture.stripping import BLANK, Stripper
 from kcap.limits import STRIPPED_GAP_BYTES, STRIPPED_MIDSTREAM_BYTES
 from kcap.net.columns import columns_of
+from kcap.net.shares import keys_of_lists
 from kcap.wire.formats import BATCH_MIN
 from tests.records.batches import batch as record_batch
 from tests.records.batches import record
@@ -39,7 +40,8 @@ def strip(
         columns[AT["start"]] = np.array(found.position) + 16
         columns[AT["head"]] = 16
         share = np.array([one.flow[-1] ^ one.flow[-3] for one in some], np.int64) % shares
-        stripper.take(columns, share, columns_of(found) if compiled else found, np.full(len(some), fresh))
+        keys = keys_of_lists(found.flow)
+        stripper.take(columns, share, keys, columns_of(found) if compiled else found, np.full(len(some), fresh))
         if stripper.full:
             out += stripper.chunks()
     return [*out, *stripper.chunks()]
