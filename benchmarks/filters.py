@@ -15,8 +15,8 @@ import tempfile
 from pathlib import Path
 
 from kcap.filter.parse import parse
-from kcap.session import Reading
-from kcap.table.frame import Table
+from kcap.session import CapturePass
+from kcap.table.builder import Table
 
 FEW = "time,api,latency_ns,error_code"
 CASES = (
@@ -38,7 +38,7 @@ def cpu(arguments: list[str]) -> float:
 
 def shares(path: str, text: str, columns: str | None) -> tuple[float, float]:
     """Rows that pass, of all; bodies that are decoded, of all."""
-    reading = Reading([path])
+    reading = CapturePass([path])
     bodies = decoded = 0
     take = reading._take
 

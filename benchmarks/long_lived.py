@@ -18,7 +18,7 @@ import numpy as np
 from grow import HEADER, MAGIC_US, RECORD, size_of
 
 import kcap
-from kcap.records.proven import CRC_AT, proven
+from kcap.records.verified import CRC_AT, proven
 from kcap.wire.checksums import crc32c
 from kcap.wire.formats import BATCH_ATTRIBUTES_AT, BATCH_MIN
 

@@ -34,7 +34,7 @@ spark.range(1).count()
 print(json.dumps({"ready": time.time()}), flush=True)
 given = {name: job[name] for name in ("split_bytes", "partitions", "ship")}
 if job["report"]:
-    from kcap.reports.shape import Asked
+    from kcap.reports.definition import Asked
     from spark_jobs.reports import run_report
     made = run_report(spark_jobs.open_capture(spark, job["capture"], **given), job["report"], Asked())
     rows = len(made["rows"])

@@ -2,8 +2,8 @@
 
 usage: python benchmarks/stages.py BIG.pcap [--rounds 3]
 
-Runs the stages of `kcap.session.Reading` and `kcap.cli.output` one by one in this process and reads the clock of its CPU time
-between them, some 20,000 times a GB. Prints the round with the smallest sum. A first round that is not counted loads and
+Runs the stages of `kcap.session.CapturePass` and `kcap.cli.output` one by one in this process and reads the clock of its CPU
+time between them, some 20,000 times a GB. Prints the round with the smallest sum. A first round that is not counted loads and
 compiles kernels. What the whole capture tells at its end is not put in, and start-up is not in: `rows.py` has the whole.
 """
 
@@ -13,8 +13,8 @@ import tempfile
 import time
 from collections import Counter
 
-from kcap.session import Reading
-from kcap.table.lean import collect_rarely, load_arrow
+from kcap.runtime import collect_rarely, load_arrow
+from kcap.session import CapturePass
 
 STAGES = {
     "read": "packets out of the file",
@@ -42,11 +42,11 @@ class Clock:
 
 def measured(path: str, out: str) -> tuple[Clock, int, int]:
     """The stages' times, packets, rows."""
+    from kcap.output.writers import Parquet
     from kcap.table.exchanges import ExchangeTable
     from kcap.table.schema import choose
-    from kcap.table.writers import Parquet
 
-    reading = Reading([path])
+    reading = CapturePass([path])
     analyzer, table = reading.analyzer, ExchangeTable(choose("exchanges", None), reading.capture_files)
     rows = 0
     with open(out, "wb") as file:

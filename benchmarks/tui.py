@@ -24,17 +24,17 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from kcap.table.lean import load_arrow  # noqa: E402
+from kcap.runtime import load_arrow  # noqa: E402
 
 load_arrow()
 
 from kcap.filter.parse import parse  # noqa: E402
 from kcap.tui.app import KcapApp  # noqa: E402
-from kcap.tui.book import SCHEMA, Book, read_whole  # noqa: E402
-from kcap.tui.child import Order  # noqa: E402
-from kcap.tui.rows import Rows  # noqa: E402
+from kcap.tui.capture_model import SCHEMA, CaptureModel, read_whole  # noqa: E402
+from kcap.tui.list_model import ListModel  # noqa: E402
+from kcap.tui.reader_main import ReadRequest  # noqa: E402
+from kcap.tui.row_index import RowIndex  # noqa: E402
 from kcap.tui.spill import Pages, Spill  # noqa: E402
-from kcap.tui.view import View  # noqa: E402
 from kcap.tui.views import VIEWS, load  # noqa: E402
 
 FILTERS = ("api == Fetch && latency > 5ms", "error != NONE", 'client_id contains "a" && topic matches "o"', "tcp.port == 9092")
@@ -65,8 +65,8 @@ def timed(work: Callable[[], Any], times: int = 3) -> tuple[float, float]:
 def first_rows(path: str) -> float:
     """Seconds from the start of the reading process to the first rows that can be shown."""
     began = time.perf_counter()
-    with Book(Order([path])) as book:
-        view = View(book)
+    with CaptureModel(ReadRequest([path])) as book:
+        view = ListModel(book)
         while not book.look() or not book.rows:
             time.sleep(0.005)
         view.install(view.arrange())
@@ -74,10 +74,10 @@ def first_rows(path: str) -> float:
         return time.perf_counter() - began
 
 
-class Repeated(Book):
+class Repeated(CaptureModel):
     """A book whose rows are another's, again and again, as if they had been read."""
 
-    def __init__(self, order: Order, rows: Rows) -> None:
+    def __init__(self, order: ReadRequest, rows: RowIndex) -> None:
         super().__init__(order)
         self._repeated = rows
 
@@ -88,7 +88,7 @@ class Repeated(Book):
         return False
 
 
-def many(source: Book, count: int, folder: str) -> Rows:
+def many(source: CaptureModel, count: int, folder: str) -> RowIndex:
     """So many rows in a spill."""
     spill, pages = Spill(folder, "exchanges", SCHEMA), Pages(folder, "exchanges")
     batches = source.snapshot().batches
@@ -98,10 +98,10 @@ def many(source: Book, count: int, folder: str) -> Rows:
         spill.write(batch.slice(0, min(batch.num_rows, count - spill.rows)))
         at += 1
     pages.follow(spill.close())
-    return Rows(list(pages.main), SCHEMA)
+    return RowIndex(list(pages.main), SCHEMA)
 
 
-async def keys(book: Book) -> list[float]:
+async def keys(book: CaptureModel) -> list[float]:
     """Milliseconds from a key to the painted list, as the app does it."""
     app = KcapApp(book)
     taken: list[float] = []
@@ -135,7 +135,7 @@ class Watch:
                 return time.perf_counter() - self.wall, time.process_time() - self.cpu
 
 
-async def views(book: Book) -> None:
+async def views(book: CaptureModel) -> None:
     """Opens each view over the rows of a book that is read, and prints what that took."""
     app = KcapApp(book)
     async with app.run_test(size=(160, 50)) as pilot:
@@ -187,9 +187,9 @@ def main() -> None:
             assert tree is not None
             wall, cpu = timed(lambda tree=tree: rows.passing(tree))  # type: ignore[misc]
             print(f"filter               {wall:6.2f} s  {cpu:6.2f} s CPU  {text}")
-        book = Repeated(Order([given.capture]), rows)
+        book = Repeated(ReadRequest([given.capture]), rows)
         book.look()
-        view = View(book)
+        view = ListModel(book)
         for name in SORTS:
             view.sort, view.descending = name, True
             wall, cpu = timed(view.arrange, 2)

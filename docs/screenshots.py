@@ -84,7 +84,7 @@ def main() -> None:
     PICTURES.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as scratch, ExitStack() as stack:
         os.environ |= {"XDG_CONFIG_HOME": scratch, "XDG_CACHE_HOME": scratch, "XDG_STATE_HOME": scratch}
-        from kcap.tui.book import read_whole
+        from kcap.tui.capture_model import read_whole
 
         captures = {SCENES[name].capture for name in names}
         books = {capture: stack.enter_context(read_whole(str(ROOT / "pcaps" / capture))) for capture in sorted(captures)}

@@ -6,7 +6,7 @@ if TYPE_CHECKING:
     from kcap.decode.message import decode_data as decode_data
     from kcap.decode.message import decode_request as decode_request
     from kcap.decode.message import decode_response as decode_response
-    from kcap.records.sets import decode_records as decode_records
+    from kcap.records.record_sets import decode_records as decode_records
     from kcap.session import Capture as Capture
     from kcap.session import open_capture as open  # noqa: A004 - `kcap.open` reads as it should
 
@@ -15,7 +15,7 @@ _WHERE = {
     "decode_data": ("kcap.decode.message", "decode_data"),
     "decode_request": ("kcap.decode.message", "decode_request"),
     "decode_response": ("kcap.decode.message", "decode_response"),
-    "decode_records": ("kcap.records.sets", "decode_records"),
+    "decode_records": ("kcap.records.record_sets", "decode_records"),
     "open": ("kcap.session", "open_capture"),
 }
 """Public name -> module and name. Nothing is imported before it is used: a start must not pay for what it does not need."""
@@ -32,5 +32,5 @@ def __getattr__(name: str) -> Any:
     from importlib import import_module
 
     if place[0] == "kcap.decode.message":
-        import_module("kcap.records.nodes")  # the trees of messages open their records fields with it
+        import_module("kcap.records.batch_nodes")  # the trees of messages open their records fields with it
     return getattr(import_module(place[0]), place[1])

@@ -12,19 +12,19 @@ from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any
 
 from kcap import limits
-from kcap.kafka.bodies import Bodies, BodyBatch
+from kcap.kafka.bodies import BodyBatch, BodyCollector
 from kcap.kafka.conversation import Conversation, PassedOver
 from kcap.kafka.frames import FLAG, Frame
 from kcap.model import REF_FILE_SHIFT, SegmentBatch
-from kcap.net.columns import SegmentColumns, columns_of
 from kcap.net.connections import ConnectionTable
+from kcap.net.segment_columns import SegmentColumns, columns_of
 from kcap.net.tcp import Connection
 from kcap.weird import Weird, WeirdKind
 
 if TYPE_CHECKING:
-    from kcap.lane.closed import Kept
-    from kcap.lane.engine import Lane
-    from kcap.lane.rows import LaneRows
+    from kcap.fastpath.closed_connections import ClosedState
+    from kcap.fastpath.engine import FastPath
+    from kcap.fastpath.rows import FastPathRows
 
 ROW = (
     "identity", "exchange", "api_key", "api_version", "correlation_id", "client_id", "outcome", "reason", "age_ns",
@@ -63,7 +63,7 @@ class RowBatch:
     """Rows of the machines."""
     identities: list[Identity]
     bodies: BodyBatch
-    lane: "LaneRows | None" = None
+    lane: "FastPathRows | None" = None
     """Rows of the fast lane."""
     orders: list[int] = field(default_factory=list)
     """When the rows of the machines were decided, in the lane's count."""
@@ -90,8 +90,8 @@ class ClosedConnection:
 
     __slots__ = ("_connection", "_values", "detail", "phase", "ref")
 
-    def __init__(self, connection: "tuple[Connection, Conversation] | Kept", phase: str, detail: str, ref: int) -> None:
-        self._connection: tuple[Connection, Conversation] | Kept | None = connection
+    def __init__(self, connection: "tuple[Connection, Conversation] | ClosedState", phase: str, detail: str, ref: int) -> None:
+        self._connection: tuple[Connection, Conversation] | ClosedState | None = connection
         self._values: dict[str, object] = {}
         self.phase = phase if phase != "waiting" else "opaque"
         self.detail = detail or None
@@ -126,11 +126,11 @@ class Analyzer:
 
     def __init__(self, options: Options | None = None) -> None:
         self.options = options or Options()
-        self.bodies = Bodies()
+        self.bodies = BodyCollector()
         self.rows: list[tuple[Any, ...]] = []
         self.orders: list[int] = []
         self.passed_over: list[PassedOver] = []
-        self.lane: Lane | None = None
+        self.lane: FastPath | None = None
         self.packets = 0
         """Packets that came as columns before there was a lane."""
         self.batch = 0
@@ -139,7 +139,7 @@ class Analyzer:
         self._weirds: dict[tuple[WeirdKind, str | None], tuple[Weird, int]] = {}
         self.kafka_connections = 0
         self.watch: Callable[[int, Connection], None] | None = None
-        """Is told of packets whose bytes decided more than the fields of a message (`kcap.doubts`)."""
+        """Is told of packets whose bytes decided more than the fields of a message (`kcap.distributed.blanked_reads`)."""
         self.table = ConnectionTable(self)
 
     def __getstate__(self) -> dict[str, object]:
@@ -166,11 +166,11 @@ class Analyzer:
         if not self.options.lane or self.packets < limits.LANE_AFTER_PACKETS:
             return
         try:
-            from kcap.lane.engine import Lane
+            from kcap.fastpath.engine import FastPath
         except (ImportError, RuntimeError):  # no numba, or no place for its cache
             self.options = replace(self.options, lane=False)
         else:
-            self.lane = Lane(self)
+            self.lane = FastPath(self)
 
     @property
     def waiting(self) -> int:
@@ -206,9 +206,9 @@ class Analyzer:
         self._tell_undecoded(batch)
         return batch
 
-    def _bare(self, decided: "LaneRows | None") -> RowBatch:
+    def _bare(self, decided: "FastPathRows | None") -> RowBatch:
         """The open batch without its bodies."""
-        return RowBatch(self.rows, self.identities, Bodies().close(), decided, self.orders)
+        return RowBatch(self.rows, self.identities, BodyCollector().close(), decided, self.orders)
 
     def _tell_undecoded(self, batch: RowBatch) -> None:
         """Reports bodies that were captured whole and do not read as their API and version say."""
@@ -267,7 +267,7 @@ class Analyzer:
         if self.lane is not None:
             self.lane.closed(connection)
 
-    def over(self, kept: "Kept") -> None:
+    def over(self, kept: "ClosedState") -> None:
         """The end of a Kafka connection that the lane opened."""
         self.kafka_connections += 1
         self.closed_connections.append(ClosedConnection(kept, "kafka", "", kept.ref))

@@ -16,29 +16,29 @@ from typing import TYPE_CHECKING, Any
 
 from kcap.analyzer import Analyzer, ClosedConnection, Options, RowBatch
 from kcap.capture.fileset import FileSet
-from kcap.capture.frames import PART, Frames, Place
+from kcap.capture.frame_reader import PART, FrameLocation, FrameReader
+from kcap.capture.packet_source import Packet, PacketSource
 from kcap.capture.paths import expand
-from kcap.capture.reread import Packet, PacketSource
 from kcap.capture.source import STANDARD_INPUT
 from kcap.errors import CaptureError, UsageError
 from kcap.limits import FRAME_GATHERED_MAX
 from kcap.model import REF_FILE_SHIFT, CaptureFile
-from kcap.net.noted import Noted
+from kcap.net.packet_index import PacketIndex
 from kcap.net.segments import SegmentParser
 from kcap.weird import Weird, WeirdKind
 
 if TYPE_CHECKING:
     from kcap.decode.message import Message
-    from kcap.filter.nodes import Filter
+    from kcap.filter.ast import Filter
+    from kcap.table.builder import Table
     from kcap.table.exchanges import ExchangeTable
-    from kcap.table.frame import Table
-    from kcap.table.sieve import ExchangeSieve
+    from kcap.table.row_filter import ExchangeFilter
 
 EAGER_SECONDS = 0.25
 """Rows wait no longer than this for a batch to fill; the first ones do not wait at all."""
 
 
-class Reading:
+class CapturePass:
     """One pass over a capture, a step at a time; what has been read so far stands in its attributes."""
 
     def __init__(self, paths: Sequence[str], options: Options | None = None, *, keep_connections: bool = False) -> None:
@@ -61,7 +61,7 @@ class Reading:
         self._positions = [0] * len(self.files.files)
         self._piped = any(file.path == STANDARD_INPUT for file in self.files.files)
         self._emitted = -EAGER_SECONDS
-        self.noted: list[Noted] = []
+        self.noted: list[PacketIndex] = []
         """Packets that somebody looks for."""
         self.unwanted: Callable[[RowBatch], Any] | None = None
         """Says which bodies of a batch nobody will look at (`Analyzer.take`)."""
@@ -69,11 +69,11 @@ class Reading:
     def _report(self, kind: WeirdKind, detail: str, file: int, packet: int, position: int) -> None:
         self.analyzer.report(kind, detail, file << REF_FILE_SHIFT | packet, position)
 
-    def another(self) -> "Reading | None":
+    def another(self) -> "CapturePass | None":
         """Another pass over the same files; None where one of them can be read once only."""
         if not all(os.path.isfile(file.path) for file in self.files.files):
             return None
-        return Reading(*self._again)
+        return CapturePass(*self._again)
 
     def keep_bodies(self) -> None:
         """Bodies will be asked for: batches keep their bytes, and large ones can be read again from what passes but once."""
@@ -81,13 +81,13 @@ class Reading:
         self.files.keeps = True
 
     @cached_property
-    def frames(self) -> "Frames":
+    def frames(self) -> "FrameReader":
         """Frames of the files that this pass reads."""
-        return Frames(source_of(self))
+        return FrameReader(source_of(self))
 
     def message(self, batch: RowBatch, at: int, side: str) -> "Message | None":
         """The request or the response of a decided exchange, read again; None where it was not kept."""
-        exchange = Exchange(Rows(batch, self.capture_files), at, self.frames)
+        exchange = Exchange(ExchangeRows(batch, self.capture_files), at, self.frames)
         found = exchange.request if side == "request" else exchange.response
         self.not_kept += found is None and (batch.rows[at][PART[f"{side}_bytes"]] or 0) > FRAME_GATHERED_MAX
         return found
@@ -165,7 +165,7 @@ class Reading:
         return self.analyzer.sightings()
 
 
-def source_of(reading: Reading) -> PacketSource:
+def source_of(reading: CapturePass) -> PacketSource:
     """The packets of the files that a pass reads, once more."""
     return PacketSource(reading.files.files, reading.files.layouts, reading.files.spools)
 
@@ -175,7 +175,7 @@ class Exchange:
 
     __slots__ = ("__dict__", "_at", "_flow", "_frames", "_raw", "_rows")
 
-    def __init__(self, rows: "Rows", at: int, frames: Frames) -> None:
+    def __init__(self, rows: "ExchangeRows", at: int, frames: FrameReader) -> None:
         self._rows = rows
         self._at = at
         self._frames = frames
@@ -192,11 +192,11 @@ class Exchange:
 
     @cached_property
     def _request(self) -> tuple[list[Packet], bytes]:
-        return self._frames.packets(Place(self._raw, "request", self._flow[0]))
+        return self._frames.packets(FrameLocation(self._raw, "request", self._flow[0]))
 
     @cached_property
     def _response(self) -> tuple[list[Packet], bytes]:
-        return self._frames.packets(Place(self._raw, "response", self._flow[1]))
+        return self._frames.packets(FrameLocation(self._raw, "response", self._flow[1]))
 
     @cached_property
     def request(self) -> "Message | None":
@@ -226,7 +226,7 @@ class Exchange:
         return f"<exchange {row['connection']}.{row['exchange']} {row['api']} v{row['api_version']} {row['outcome']}>"
 
 
-class Rows:
+class ExchangeRows:
     """A batch of rows whose columns are made when the first of them is asked for; a table that saw the batches before knows
     what they told."""
 
@@ -270,7 +270,7 @@ class Capture:
 
         Raises FilterError, a UsageError that points at the fault.
         """
-        from kcap.filter.nodes import And
+        from kcap.filter.ast import And
         from kcap.filter.parse import parse
 
         tree, some = parse(text), copy(self)
@@ -279,7 +279,7 @@ class Capture:
             some.only = self.only
         return some
 
-    def read(self, *, keep_connections: bool = False) -> Reading:
+    def read(self, *, keep_connections: bool = False) -> CapturePass:
         """Starts a pass.
 
         Raises CaptureError when nothing can be read, UsageError when a pipe was read before.
@@ -287,33 +287,33 @@ class Capture:
         if STANDARD_INPUT in self.paths and self._passes:
             raise UsageError("a pipe can be read once")
         self._passes += 1
-        return Reading(self.paths, self.options, keep_connections=keep_connections)
+        return CapturePass(self.paths, self.options, keep_connections=keep_connections)
 
     def __iter__(self) -> Iterator[Exchange]:
         """The exchanges as they are decided, with what is known by then."""
         reading = self.read()
         reading.files.keeps = True
-        frames, table = Frames(source_of(reading)), exchange_table(reading.capture_files)
+        frames, table = FrameReader(source_of(reading)), exchange_table(reading.capture_files)
         sieve = self._sieve(reading)
         for batch in reading.batches():
-            rows = Rows(batch, reading.capture_files, table)
+            rows = ExchangeRows(batch, reading.capture_files, table)
             for at in range(len(batch)) if sieve is None else sieve.rows(batch).tolist():
                 yield Exchange(rows, at, frames)
 
-    def _sieve(self, reading: Reading) -> "ExchangeSieve | None":
+    def _sieve(self, reading: CapturePass) -> "ExchangeFilter | None":
         """What lets exchanges pass."""
         if self.only is None:
             return None
-        from kcap.table.sieve import ExchangeSieve, Sieve
+        from kcap.table.row_filter import ExchangeFilter, RowFilter
 
-        sieve = Sieve(self.only, reading)
+        sieve = RowFilter(self.only, reading)
         if sieve.deep:
             reading.keep_bodies()
-        return ExchangeSieve(sieve, reading.capture_files, None)
+        return ExchangeFilter(sieve, reading.capture_files, None)
 
     def table(self, name: str, columns: Sequence[str] | None = None) -> "Table":
         """A table by name, one of `kcap.columns.TABLES`."""
-        from kcap.table.frame import Table
+        from kcap.table.builder import Table
 
         return Table(lambda: self.read(keep_connections=name == "connections"), name, columns, only=self.only)
 
@@ -362,4 +362,4 @@ def open_capture(*paths: str | os.PathLike[str], keylog: str | None = None, opti
     return Capture(given, options, keylog)
 
 
-__all__ = ["Capture", "CaptureError", "Exchange", "Packet", "Reading", "open_capture"]
+__all__ = ["Capture", "CaptureError", "CapturePass", "Exchange", "Packet", "open_capture"]

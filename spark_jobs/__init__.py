@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from spark_jobs.capture import open_capture, read_capture
-    from spark_jobs.sessions import session
     from spark_jobs.source import register
+    from spark_jobs.spark_session import session
 
 PLACES: Final = {
-    "open_capture": "spark_jobs.capture", "read_capture": "spark_jobs.capture", "session": "spark_jobs.sessions",
+    "open_capture": "spark_jobs.capture", "read_capture": "spark_jobs.capture", "session": "spark_jobs.spark_session",
     "register": "spark_jobs.source",
 }  # fmt: skip
 """Loaded when they are asked for: tasks need none of them, nor what they import."""

@@ -11,21 +11,21 @@ from typing import TYPE_CHECKING, Any, Final
 from kcap.analyzer import Options
 from kcap.columns import TABLES
 from kcap.errors import UsageError
-from kcap.filter.nodes import columns_of
+from kcap.facts.merge import Facts, tracker_of
+from kcap.filter.ast import columns_of
 from kcap.filter.parse import parse
-from kcap.table.facts import broker_rows, topic_rows
-from kcap.table.merging import Facts, learner_of
+from kcap.table.fact_tables import broker_rows, topic_rows
 from kcap.table.schema import choose
-from kcap.table.tables import batch_of, capture_rows
+from kcap.table.side_tables import batch_of, capture_rows
 from kcap.weird import WeirdKind
-from spark_jobs.rows import NUMBER, TURN, Maker, Together, Wanted
 from spark_jobs.scan import Scan, finished, scan
+from spark_jobs.table_rows import NUMBER, TURN, Maker, Together, Wanted
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
-    from kcap.filter.nodes import Filter
+    from kcap.filter.ast import Filter
 
 OF_EXCHANGES: Final = ("exchanges", "partitions", "records")
 """Tables that a filter is about."""
@@ -80,7 +80,7 @@ class SparkCapture:
             packed, told = self.scanned.reduced(together, facts)
             if facts is None and together.learns_all:
                 self._facts = told
-            learner = learner_of(facts or told)
+            learner = tracker_of(facts or told)
             for name, maker in together.makers.items():
                 made[name] = finished(packed, name, maker.finished(learner), maker.schema)
         for wanted in asked:
@@ -111,10 +111,10 @@ class SparkCapture:
         return self.scanned.spark.createDataFrame(table, from_arrow_schema(table.schema))
 
     def _topic_names(self, wanted: Wanted, _: "DataFrame | None") -> "DataFrame":
-        return self._frame(batch_of(wanted.table, wanted.columns, list(topic_rows(learner_of(self.facts())))))
+        return self._frame(batch_of(wanted.table, wanted.columns, list(topic_rows(tracker_of(self.facts())))))
 
     def _brokers(self, wanted: Wanted, _: "DataFrame | None") -> "DataFrame":
-        rows = broker_rows(learner_of(self.facts()), self.facts().servers)
+        rows = broker_rows(tracker_of(self.facts()), self.facts().servers)
         return self._frame(batch_of(wanted.table, wanted.columns, list(rows)))
 
     def _captures(self, wanted: Wanted, _: "DataFrame | None") -> "DataFrame":

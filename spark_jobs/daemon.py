@@ -10,7 +10,8 @@ from importlib import import_module
 from typing import Final
 
 MODULES: Final = (
-    "pyspark.worker", "spark_jobs.scan", "kcap.table.sieve", "kcap.decode.jit", "kcap.lane.engine", "kcap.net.jit",
+    "pyspark.worker", "spark_jobs.scan", "kcap.table.row_filter", "kcap.decode.projection_kernels", "kcap.fastpath.engine",
+    "kcap.net.segment_kernels",
 )  # fmt: skip
 """What workers import for rows, with all that these import: pandas among it, which pyarrow looks for."""
 UNTHREADED: Final = "OPENBLAS_NUM_THREADS"

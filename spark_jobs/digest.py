@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from kcap.reports.shape import Asked, Row
-from kcap.table.sink import new_file
+from kcap.output.sink import new_file
+from kcap.reports.definition import ReportRequest, Row
 from spark_jobs.capture import SparkCapture
 from spark_jobs.files import local
-from spark_jobs.job import Given, job, main, tell
+from spark_jobs.job import JobInput, job, main, tell
 from spark_jobs.reports import Saved, report_of, run_reports
 from spark_jobs.result import shown
 
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 REPORTS: Final = ("latency", "throttle", "errors", "topics", "clients", "slow")
 
 
-def run(_spark: "SparkSession", source: SparkCapture | Saved, given: Given, top: int) -> int:
+def run(_spark: "SparkSession", source: SparkCapture | Saved, given: JobInput, top: int) -> int:
     """All reports of captures, the first rows of each."""
     found: dict[str, Row] = {}
-    for name, made in run_reports(source, REPORTS, Asked((), top), given.only):
+    for name, made in run_reports(source, REPORTS, ReportRequest((), top), given.only):
         found[name] = made
         tell(name)
         print(f"== {name}\n{shown(made, report_of(name).by)}\n")

@@ -20,7 +20,7 @@ from kcap.columns import PAYLOADS, SCHEMA_VERSION, TABLES
 from kcap.errors import OutputError, UsageError
 from spark_jobs.capture import SparkCapture
 from spark_jobs.files import first_line, is_remote, local, place_of
-from spark_jobs.job import DONE, Given, job, main, tell
+from spark_jobs.job import DONE, JobInput, job, main, tell
 from spark_jobs.reports import Saved
 from spark_jobs.scan import kept
 
@@ -100,7 +100,7 @@ def mark(output: str, name: str, facts: dict[str, Any]) -> None:
         raise OutputError(f"{output}: {first_line(error)}") from None
 
 
-def run(spark: "SparkSession", source: SparkCapture | Saved, given: Given, records: bool, name: str | None) -> int:
+def run(spark: "SparkSession", source: SparkCapture | Saved, given: JobInput, records: bool, name: str | None) -> int:
     """All tables of captures as Parquet, in folders by set, date, hour and broker."""
     if given.output is None:
         raise UsageError("no output given; name a folder or a URI with --output")

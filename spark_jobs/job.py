@@ -19,7 +19,7 @@ from kcap.errors import CaptureError, KcapError, UsageError
 from spark_jobs.capture import SHIPS, SparkCapture, open_capture
 from spark_jobs.files import is_remote, local
 from spark_jobs.reports import Saved
-from spark_jobs.sessions import session
+from spark_jobs.spark_session import session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -33,7 +33,7 @@ UNITS: Final = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class JobInput:
     """What every job is told."""
 
     paths: Sequence[str]
@@ -121,7 +121,7 @@ def perform(name: str, run: Callable[..., int], options: dict[str, Any]) -> int:
     if not paths:
         raise UsageError("no input given; name captures, a folder or a URI with --input")
     by = tuple(word.strip() for word in (options.pop("by", None) or "").split(",") if word.strip())
-    given = Given(
+    given = JobInput(
         paths, options.pop("output"), options.pop("form"), options.pop("only") or None, by, options.pop("strict"),
         options.pop("split_bytes"), options.pop("partitions"), options.pop("ship"),
         analyzer_options(options.pop("decode_as"), options.pop("not_kafka")),
@@ -135,7 +135,7 @@ def perform(name: str, run: Callable[..., int], options: dict[str, Any]) -> int:
         spark.stop()
 
 
-def carried_out(spark: "SparkSession", run: Callable[..., int], given: Given, options: dict[str, Any]) -> int:
+def carried_out(spark: "SparkSession", run: Callable[..., int], given: JobInput, options: dict[str, Any]) -> int:
     """Runs a job in a session; the exit code."""
     spark.conf.set("spark.sql.session.timeZone", "UTC")
     start = time.monotonic()

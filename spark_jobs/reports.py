@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kcap.columns import EXCHANGES
 from kcap.errors import UsageError
-from kcap.filter.nodes import columns_of as filter_columns
-from kcap.filter.nodes import is_deep
+from kcap.filter.ast import columns_of as filter_columns
+from kcap.filter.ast import is_deep
 from kcap.filter.parse import parse
+from kcap.reports.definition import KEY, Report, ReportRequest, Row, Tables
 from kcap.reports.run import columns_of, result
-from kcap.reports.shape import KEY, Asked, Report, Row, Tables
 from kcap.reports.source import Engine, passed
 from kcap.table.schema import arrow_schema, choose
 from spark_jobs.capture import SparkCapture
@@ -87,7 +87,7 @@ def report_of(name: str) -> Report:
     return found
 
 
-def run_report(source: SparkCapture | Saved, name: str, asked: Asked, only: str | None = None) -> Row:
+def run_report(source: SparkCapture | Saved, name: str, asked: ReportRequest, only: str | None = None) -> Row:
     """A report of a capture.
 
     Raises UsageError for a grouping that cannot be, FilterError for a filter that does not parse.
@@ -96,7 +96,7 @@ def run_report(source: SparkCapture | Saved, name: str, asked: Asked, only: str 
 
 
 def run_reports(
-    source: SparkCapture | Saved, names: Sequence[str], asked: Asked, only: str | None = None
+    source: SparkCapture | Saved, names: Sequence[str], asked: ReportRequest, only: str | None = None
 ) -> Iterator[tuple[str, Row]]:
     """Reports of a capture, which is read once for all of them.
 
@@ -112,7 +112,7 @@ def run_reports(
 
 @contextmanager
 def opened(
-    source: SparkCapture | Saved, reports: Sequence[Report], asked: Asked, only: str | None
+    source: SparkCapture | Saved, reports: Sequence[Report], asked: ReportRequest, only: str | None
 ) -> Iterator[tuple[SparkEngine, Tables]]:
     """The tables of reports, for as long as the block lasts."""
     names = {name for report in reports for name in columns_of(report, asked)}
@@ -132,7 +132,7 @@ def opened(
         if deep:
             passing = every.semi_join(engine.view(source.table("exchanges", KEY, only)), list(KEY))
         elif tree is not None:
-            from kcap.table.predicate import predicate
+            from kcap.filter.ibis_filter import predicate
 
             passing = every.filter(predicate(tree, every))
         partitions = None

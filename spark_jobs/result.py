@@ -13,8 +13,8 @@ import pyarrow as pa
 
 from kcap.cli.report_text import style_of
 from kcap.errors import MissingExtraError, OutputError
-from kcap.reports.shape import Row
-from kcap.table.sink import new_file
+from kcap.output.sink import new_file
+from kcap.reports.definition import Row
 from spark_jobs.files import first_line, is_remote, local, place_of
 
 if TYPE_CHECKING:

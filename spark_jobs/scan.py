@@ -16,21 +16,30 @@ import numpy as np
 import pyarrow as pa
 
 from kcap.analyzer import Options
-from kcap.capture.chunks import ranks_of
-from kcap.capture.folding import Folded, Numbers, Planned, Stand, fold, plan, recognise, to_read_again
 from kcap.capture.paths import unique_names
-from kcap.capture.ranges import Account, Range
-from kcap.capture.sharing import NOTHING, PACKETS, STRIPPED, Flows, Task, first_seen, in_several
+from kcap.distributed.packet_columns import ranks_of
+from kcap.distributed.partitioner import NOTHING, PACKETS, STRIPPED, FlowSet, PartitionTask, first_seen, in_several
+from kcap.distributed.ranges import ByteRange, RangeSummary
+from kcap.distributed.shard_reader import ShardContext
+from kcap.distributed.stitching import (
+    PlannedFile,
+    RangeNumbers,
+    RangePosition,
+    StitchedCapture,
+    plan,
+    recognise,
+    stitch,
+    to_read_again,
+)
 from kcap.errors import CaptureError
+from kcap.facts.merge import Facts, merged
 from kcap.limits import JIT_SOON_BYTES, LARGE_BYTES
 from kcap.model import CaptureFile
-from kcap.portion import Whole
-from kcap.table.merging import Facts, merged
 from spark_jobs.files import Files, found, is_remote
-from spark_jobs.keeping import REDUCED, unpacked
-from spark_jobs.rows import Maker
 from spark_jobs.segments import SEGMENTS, Proven, Segments
-from spark_jobs.work import ACCOUNT, CHUNK, DEALT, Deal, Reduce, ReduceHere
+from spark_jobs.table_rows import Maker
+from spark_jobs.task_storage import REDUCED, unpacked
+from spark_jobs.tasks import ACCOUNT, CHUNK, DEALT, Deal, Reduce, ReduceHere
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -54,7 +63,7 @@ KEPT_AT_ONCE: Final = "spark.sql.inMemoryColumnarStorage.batchSize"
 
 
 @dataclass(frozen=True, slots=True)
-class Learned:
+class ScanFacts:
     """What a share learned."""
 
     share: int
@@ -71,20 +80,20 @@ class Scan:
     files: list[CaptureFile]
     failed: list[tuple[str, CaptureError]]
     """Files that are no captures, and why."""
-    folded: Folded
+    folded: StitchedCapture
     dealer: "Dealer"
     dealt: "DataFrame"
     shares: int
     options: Options = field(default_factory=Options)
     kept: "list[DataFrame]" = field(default_factory=list)
     """What is kept until nobody needs it."""
-    doubted: Flows = field(default_factory=Flows)
+    doubted: FlowSet = field(default_factory=FlowSet)
     """Flows of which blanked bytes were looked at: their packets were dealt out as they are."""
     proven: list[Proven] = field(default_factory=list)
     """The ranges, each as it was proven."""
     folder: str | None = None
     """Where tasks keep packets and rows, if all of them run on this machine."""
-    here: list[tuple[Task, Stand]] = field(default_factory=list)
+    here: list[tuple[PartitionTask, RangePosition]] = field(default_factory=list)
     """Ranges whose own connections, which lie in no other, are read where the range is."""
 
     @property
@@ -99,14 +108,14 @@ class Scan:
         return None if self.folder is None else os.path.join(self.folder, ROWS)
 
     @property
-    def whole(self) -> Whole:
+    def whole(self) -> ShardContext:
         """What each share needs to know."""
         layouts = {
             file: [context.section(position) for position, context in contexts]
             for file, contexts in self.folded.contexts.items()
         }
         large = sum(file.size or 0 for file in self.files) >= LARGE_BYTES
-        return Whole(self.files, self.shares, self.folded.last_ns, large, layouts, self.options)
+        return ShardContext(self.files, self.shares, self.folded.last_ns, large, layouts, self.options)
 
     def reduced(self, maker: Maker, known: Facts | None = None) -> "tuple[DataFrame, Facts]":
         """Rows made of the shares, in packed batches with the name of their table, and what these learned.
@@ -132,15 +141,15 @@ class Scan:
     def _doubt(self, flows: Sequence[bytes]) -> None:
         """Deals the packets of some flows out as they are."""
         keys = np.unique(np.concatenate([np.frombuffer(some, np.int64) for some in flows]))
-        self.doubted = Flows(np.union1d(np.frombuffer(self.doubted.keys, np.int64), keys).tobytes())
+        self.doubted = FlowSet(np.union1d(np.frombuffer(self.doubted.keys, np.int64), keys).tobytes())
         self.dealt = self.dealer.without_doubt(self.folded, keys.tobytes())
 
-    def _made(self, rows: "DataFrame") -> "tuple[DataFrame, list[Learned]]":
+    def _made(self, rows: "DataFrame") -> "tuple[DataFrame, list[ScanFacts]]":
         """Rows that are kept, without what was told beside them, and that."""
         rows = kept(rows)
         self.kept.append(rows)
         said = rows.where(rows.facts.isNotNull()).select("share", "facts").collect()
-        told = [Learned(one.share, *pickle.loads(one.facts)) for one in said]  # noqa: S301 - what this job's own tasks wrote
+        told = [ScanFacts(one.share, *pickle.loads(one.facts)) for one in said]  # noqa: S301 - what this job's own tasks wrote
         return rows.where(rows.facts.isNull()).drop("facts"), told
 
     def close(self) -> None:
@@ -174,8 +183,8 @@ def scan(
     if int(spark.conf.get(BYTES_AT_ONCE, None) or NO_BOUND) >= NO_BOUND:
         spark.conf.set(BYTES_AT_ONCE, BATCH_BYTES)
     files, failed = lay_out(paths), list[tuple[str, CaptureError]]()
-    source, numbers = Files([file.path for file in files]), Numbers()
-    plans: list[Planned] = []
+    source, numbers = Files([file.path for file in files]), RangeNumbers()
+    plans: list[PlannedFile] = []
     for index, file in enumerate(files):
         try:
             file.size = source.size(index)
@@ -194,7 +203,7 @@ def scan(
     dealer.deal([part for planned in plans for part in planned.ranges])
     while wrong := [again for planned in plans if (again := to_read_again(planned, dealer.accounts, numbers)) is not None]:
         dealer.deal(wrong)
-    folded = fold(plans, dealer.accounts)
+    folded = stitch(plans, dealer.accounts)
     folded.files = files
     parts = [dealer.known(part) for planned in plans for part in planned.ranges]
     proven = [Proven(dealer.task(part), folded.stands[part.unit].packets) for part in parts]
@@ -245,7 +254,7 @@ class Dealer:
     def __init__(
         self, spark: "SparkSession", files: list[CaptureFile], shares: int, ship: str, jit_after: int | None, folder: str | None
     ) -> None:
-        self.accounts: dict[int, Account] = {}
+        self.accounts: dict[int, RangeSummary] = {}
         self._rounds: list[DataFrame] = []
         self._whole: list[DataFrame] = []
         """Packets of all flows in several ranges as they are, once they were asked for."""
@@ -254,22 +263,22 @@ class Dealer:
         self._shares = shares
         self._edges = ship == "edges"
         self._carries = NOTHING if ship == "references" else PACKETS
-        self._parts: list[Range] = []
+        self._parts: list[ByteRange] = []
         """Ranges in which there is something of flows that are in several."""
-        self._several = Flows()
+        self._several = FlowSet()
         self._jit_after = jit_after
         self._folder = None if folder is None else os.path.join(folder, CHUNKS)
 
-    def deal(self, parts: Sequence[Range]) -> None:
+    def deal(self, parts: Sequence[ByteRange]) -> None:
         """One round; accounts alone where it must be seen first which connections lie in several ranges."""
-        flows = Flows() if self._edges else None
+        flows = FlowSet() if self._edges else None
         dealt = self._dealt([self.task(part, lists=self._edges, flows=flows) for part in parts])
         self._rounds.append(dealt)
         for _, packed in dealt.where(dealt.share == ACCOUNT).select("unit", "kept").collect():
-            account: Account = pickle.loads(packed)  # noqa: S301 - what this job's own tasks wrote
+            account: RangeSummary = pickle.loads(packed)  # noqa: S301 - what this job's own tasks wrote
             self.accounts[account.part.unit] = account
 
-    def settled(self, parts: Sequence[Range], folded: Folded) -> list[Task]:
+    def settled(self, parts: Sequence[ByteRange], folded: StitchedCapture) -> list[PartitionTask]:
         """Deals out what lies in several ranges; the tasks that read what does not.
 
         Fragments of a datagram do not say which connection they are of: where there are some, all is dealt out.
@@ -284,12 +293,12 @@ class Dealer:
             return []
         parts = sorted(parts, key=lambda part: self.accounts[part.unit].first_ns or 0)
         several = in_several([self.accounts[part.unit].flows for part in parts])
-        self._several, own = Flows(several), Flows(several, named=False)
+        self._several, own = FlowSet(several), FlowSet(several, named=False)
         self._parts = [part for part in parts if self._has(part, self._several)]
         fresh = first_seen([self.accounts[part.unit].flows for part in self._parts], self._several)
         tasks = [self.task(part, flows=self._several) for part in self._parts]
         self._rounds.append(
-            self._dealt([replace(task, carries=STRIPPED, fresh=Flows(some)) for task, some in zip(tasks, fresh)])
+            self._dealt([replace(task, carries=STRIPPED, fresh=FlowSet(some)) for task, some in zip(tasks, fresh)])
         )
         return [replace(self.task(part, flows=own), shares=1) for part in parts if self._has(part, own)]
 
@@ -298,22 +307,22 @@ class Dealer:
         """What was dealt out are stripped segments."""
         return bool(self._parts)
 
-    def whole(self, folded: Folded) -> "DataFrame":
+    def whole(self, folded: StitchedCapture) -> "DataFrame":
         """The packets of flows in several ranges as they are; dealt out once."""
         if not self._whole:
             self._whole = [self._dealt([self.task(part, flows=self._several) for part in self._parts])]
         return self._standing(folded, self._whole)
 
-    def without_doubt(self, folded: Folded, flows: bytes) -> "DataFrame":
+    def without_doubt(self, folded: StitchedCapture, flows: bytes) -> "DataFrame":
         """What was dealt out, and the packets of some flows as they are, whose segments are to be left out then."""
-        some = Flows(flows)
+        some = FlowSet(flows)
         self._rounds.append(self._dealt([self.task(part, flows=some) for part in self._parts if self._has(part, some)]))
         return self.standing(folded)
 
-    def _has(self, part: Range, flows: Flows) -> bool:
+    def _has(self, part: ByteRange, flows: FlowSet) -> bool:
         return bool(flows.pick(np.frombuffer(self.accounts[part.unit].flows, np.int64)).any())
 
-    def _dealt(self, tasks: Sequence[Task]) -> "DataFrame":
+    def _dealt(self, tasks: Sequence[PartitionTask]) -> "DataFrame":
         numbers = tasks_of(self._spark, [task.part for task in tasks], self._files)
         return kept(in_arrow(numbers, Deal([file.path for file in self._files], tasks, self._folder), DEALT))
 
@@ -322,23 +331,25 @@ class Dealer:
         """What was dealt out."""
         return [*self._rounds, *self._whole]
 
-    def task(self, part: Range, *, lists: bool = False, flows: Flows | None = None) -> Task:
+    def task(self, part: ByteRange, *, lists: bool = False, flows: FlowSet | None = None) -> PartitionTask:
         """A range as it is read."""
         file = self._files[part.file]
         packed = "+" in file.format
         size = None if packed else file.size
-        return Task(part, file, size, self._shares, PACKETS if packed else self._carries, self._jit_after, lists, flows)
+        return PartitionTask(
+            part, file, size, self._shares, PACKETS if packed else self._carries, self._jit_after, lists, flows
+        )
 
-    def known(self, part: Range) -> Range:
+    def known(self, part: ByteRange) -> ByteRange:
         """A range as it was proven."""
         account = self.accounts[part.unit]
         return replace(part, start=account.start or 0, context=account.before, known=True)
 
-    def standing(self, folded: Folded) -> "DataFrame":
+    def standing(self, folded: StitchedCapture) -> "DataFrame":
         """The chunks of the ranges that are proven, in the order in which each share takes them."""
         return self._standing(folded, self._rounds)
 
-    def _standing(self, folded: Folded, rounds: "Sequence[DataFrame]") -> "DataFrame":
+    def _standing(self, folded: StitchedCapture, rounds: "Sequence[DataFrame]") -> "DataFrame":
         from pyspark.sql import functions as sql
 
         ranks = ranks_of([file.name for file in self._files])
@@ -363,7 +374,7 @@ def finished(
     return in_arrow(packed.where(packed.table == table), lambda batches: finish(unpacked(batches)), schema)
 
 
-def tasks_of(spark: "SparkSession", parts: Sequence[Range], files: Sequence[CaptureFile]) -> "DataFrame":
+def tasks_of(spark: "SparkSession", parts: Sequence[ByteRange], files: Sequence[CaptureFile]) -> "DataFrame":
     """Numbers of ranges, some of them for each task."""
     total = sum((part.stop or files[part.file].size or 0) - part.start for part in parts)
     parallel = max(1, spark.sparkContext.defaultParallelism)

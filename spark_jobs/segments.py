@@ -11,12 +11,12 @@ from typing import Any, Final
 import pyarrow as pa
 
 from kcap.analyzer import endpoints
-from kcap.capture.ranges import Walk
-from kcap.capture.sharing import Task
 from kcap.capture.source import unwrap
 from kcap.capture.window import Read
+from kcap.distributed.flow_shards import ShardParser
+from kcap.distributed.partitioner import PartitionTask
+from kcap.distributed.ranges import RangeScan
 from kcap.model import SegmentBatch
-from kcap.net.shares import ShareParser
 from spark_jobs.files import Files
 
 KINDS: Final[dict[str, pa.DataType]] = {
@@ -34,7 +34,7 @@ SEGMENTS: Final = pa.schema([pa.field(name, kind) for name, kind in KINDS.items(
 class Proven:
     """A range that begins where a record does, and the packets of its file before it."""
 
-    task: Task
+    task: PartitionTask
     packets: int
 
 
@@ -45,7 +45,7 @@ def numbers_of(batches: Iterable[pa.RecordBatch]) -> Iterator[int]:
         yield from numbers
 
 
-def bytes_of(files: Files, task: Task) -> tuple[Read, list[tuple[str, int]]]:
+def bytes_of(files: Files, task: PartitionTask) -> tuple[Read, list[tuple[str, int]]]:
     """What is to be read of a range, inside its compression; and where that turned out to be cut, once it was read."""
     read, truncated = files.reading(task.part.file, task.part.start, task.file.size or 0), list[tuple[str, int]]()
     if task.size is None:
@@ -53,15 +53,15 @@ def bytes_of(files: Files, task: Task) -> tuple[Read, list[tuple[str, int]]]:
     return read, truncated
 
 
-def opened(files: Files, task: Task) -> Walk:
+def opened(files: Files, task: PartitionTask) -> RangeScan:
     """A range about to be read."""
-    return Walk(task.part, bytes_of(files, task)[0], task.file, task.size, task.jit_after)
+    return RangeScan(task.part, bytes_of(files, task)[0], task.file, task.size, task.jit_after)
 
 
 def segments_of(files: Files, proven: Proven) -> Iterator[pa.RecordBatch]:
     """The rows of a range."""
     walk = opened(files, proven.task)
-    parser = ShareParser(walk.report, 1)
+    parser = ShardParser(walk.report, 1)
     for batch, _ in walk.batches():
         found = parser.split(batch)[1]
         segments = found if isinstance(found, SegmentBatch) else found.all()

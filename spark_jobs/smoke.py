@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 import kcap
 from kcap.errors import KcapError
+from kcap.reports.definition import ReportRequest
 from kcap.reports.run import run
-from kcap.reports.shape import Asked
-from kcap.reports.source import Given
+from kcap.reports.source import ReportInput
 from spark_jobs.capture import SparkCapture, open_capture
 from spark_jobs.reports import report_of, run_report
-from spark_jobs.sessions import session
+from spark_jobs.spark_session import session
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -52,7 +52,7 @@ def same_rows(capture: SparkCapture, paths: list[str], table: str) -> bool:
 
 def same_report(capture: SparkCapture, paths: list[str], name: str) -> bool:
     """Whether a report says what it says in one process."""
-    wanted, found = run(report_of(name), Given(paths), Asked()), run_report(capture, name, Asked())
+    wanted, found = run(report_of(name), ReportInput(paths), ReportRequest()), run_report(capture, name, ReportRequest())
     found["captures"] = sorted(found["captures"])
     wanted["captures"] = sorted(wanted["captures"])
     print(f"{Path(paths[0]).name}: {name}: {len(found['rows'])} rows{'' if wanted == found else ', and kcap says otherwise'}")

@@ -16,10 +16,10 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
-from kcap.capture.folding import recognise
 from kcap.capture.paths import unique_names
-from kcap.capture.ranges import Range
-from kcap.capture.sharing import Task
+from kcap.distributed.partitioner import PartitionTask
+from kcap.distributed.ranges import ByteRange
+from kcap.distributed.stitching import recognise
 from kcap.errors import UsageError
 from kcap.model import CaptureFile
 from kcap.session import open_capture
@@ -33,11 +33,11 @@ if TYPE_CHECKING:
 SPLIT_BYTES: Final = 128 << 20
 
 
-class Whole(InputPartition):
+class FileSetPartition(InputPartition):
     """A set of files, read in one task."""
 
 
-class Part(InputPartition):
+class RangePartition(InputPartition):
     """A range of a file."""
 
     def __init__(self, proven: Proven) -> None:
@@ -104,18 +104,18 @@ class KcapReader(DataSourceReader):
             remote = [path for path in self.files if is_remote(path)]
             if remote:
                 raise UsageError(f"{remote[0]}: the data source reads local files; spark_jobs.read_capture reads URIs")
-            return [Whole(0)]
+            return [FileSetPartition(0)]
         files, parts = Files(self.files), list[InputPartition]()
         split = int(self.options.get("split_bytes", SPLIT_BYTES))
         for index, name in enumerate(unique_names(self.files)):
             file = CaptureFile(self.files[index], name, files.size(index))
-            parts += [Part(one) for one in proven_ranges(files, index, file, split)]
+            parts += [RangePartition(one) for one in proven_ranges(files, index, file, split)]
         return parts
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows."""
         names = schema_of(self.options).names
-        if isinstance(partition, Part):
+        if isinstance(partition, RangePartition):
             for batch in segments_of(Files(self.files), partition.proven):
                 yield batch.select(names)
             return
@@ -131,8 +131,8 @@ def proven_ranges(files: Files, index: int, file: CaptureFile, split: int) -> It
     start, context, packets, ended = 0, None, 0, False
     while not ended:
         stop = None if packed else (start // split + 1) * split
-        part = Range(0, index, start, stop, context)
-        task = Task(part, replace(file), None if packed else file.size, 1)
+        part = ByteRange(0, index, start, stop, context)
+        task = PartitionTask(part, replace(file), None if packed else file.size, 1)
         yield Proven(task, packets)
         if packed:
             return

@@ -7,7 +7,7 @@ usage: python -m spark_jobs.topics --input PATH... [--output PATH] [--by A,B] [-
 import sys
 
 from spark_jobs.job import main
-from spark_jobs.tell import report_job
+from spark_jobs.report_job import report_job
 
 run = report_job("topics")
 

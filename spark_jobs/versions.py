@@ -13,19 +13,19 @@ import click
 import pyarrow as pa
 
 from kcap.cli.report_text import style_of
+from kcap.distributed.shard_reader import ShardReader
 from kcap.errors import UsageError
-from kcap.filter.nodes import Filter, is_deep
+from kcap.facts.merge import FactsRecorder, tracker_of
+from kcap.facts.tracker import MetadataTracker
+from kcap.filter.ast import Filter, is_deep
 from kcap.filter.parse import parse
-from kcap.portion import Portion
-from kcap.reports.gathering import parted, together
-from kcap.reports.readiness import release_of
-from kcap.reports.shape import Row
-from kcap.reports.talks import Talks, gather
-from kcap.reports.versions import fails, report
-from kcap.table.learned import Learner
-from kcap.table.merging import Witness, learner_of
+from kcap.reports.definition import Row
+from kcap.reports.versions.merge import parted, together
+from kcap.reports.versions.profiles import ConnectionProfiles, gather
+from kcap.reports.versions.readiness import release_of
+from kcap.reports.versions.report import fails, report
 from spark_jobs.capture import SparkCapture
-from spark_jobs.job import FAILED, Given, job, main
+from spark_jobs.job import FAILED, JobInput, job, main
 from spark_jobs.reports import Saved
 from spark_jobs.result import FORMS, write
 
@@ -43,7 +43,9 @@ class TalkRows:
         self._only = only
         self.looks_inside = only is not None and is_deep(only)
 
-    def share(self, portion: Portion, learner: Learner, witness: Witness) -> Iterator[tuple[str, pa.RecordBatch]]:
+    def share(
+        self, portion: ShardReader, learner: MetadataTracker, witness: FactsRecorder
+    ) -> Iterator[tuple[str, pa.RecordBatch]]:
         """A row for all of them."""
         portion.keep_connections = True
         talks = parted(gather(portion, self._only))
@@ -58,12 +60,12 @@ def versions(capture: SparkCapture, target: str = "newest", only: str | None = N
     release, facts = release_of(target), capture.facts()
     maker = TalkRows(parse(only) if only else None)
     packed = capture.made(maker, TALKS, SAID)
-    parts: list[Talks] = [pickle.loads(one.talks) for one in packed.collect()]  # noqa: S301 - what this job's tasks wrote
+    parts: list[ConnectionProfiles] = [pickle.loads(one.talks) for one in packed.collect()]  # noqa: S301 - what this job's tasks wrote
     names = [file.name for file in capture.scanned.files]
-    return report(together(parts, learner_of(facts)), names, release)
+    return report(together(parts, tracker_of(facts)), names, release)
 
 
-def run(spark: "SparkSession", source: SparkCapture | Saved, given: Given, target: str, fail_on: str | None) -> int:
+def run(spark: "SparkSession", source: SparkCapture | Saved, given: JobInput, target: str, fail_on: str | None) -> int:
     """Which client speaks which versions with which broker, and what breaks on another release (--target)."""
     from kcap.cli.versions_text import report as told
 

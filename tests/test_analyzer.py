@@ -1,8 +1,8 @@
 """The composition of tables, conversations and batches."""
 
 from kcap.analyzer import Analyzer, Options, community_id, endpoints
-from kcap.net.columns import columns_of
 from kcap.net.connections import reverse_flow
+from kcap.net.segment_columns import columns_of
 from tests.support.wire import Tap, analyze, batch, flow, metadata, metadata_answer
 
 

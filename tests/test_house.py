@@ -32,7 +32,7 @@ def relative(path: Path) -> str:
 
 def own_text_files() -> Iterator[Path]:
     """The project's own text files; what tools leave behind is not among them."""
-    yield from (p for p in ROOT.iterdir() if p.is_file() and p.suffix in TEXT)
+    yield from (p for p in ROOT.iterdir() if p.is_file() and p.suffix in TEXT and p.name != ".git")
     for folder in OWN:
         yield from (p for p in (ROOT / folder).rglob("*") if p.is_file() and p.suffix in TEXT and "__pycache__" not in p.parts)
 

@@ -9,7 +9,7 @@ import pytest
 
 import kcap
 from kcap.errors import CaptureError, UsageError
-from kcap.session import Reading
+from kcap.session import CapturePass
 
 NAMES = ["java-transactions.pcap", "aiokafka.pcap", "quota-0.10.pcap", "pipelined.pcap", "any-interface.pcap"]
 
@@ -116,7 +116,7 @@ def test_folders_and_globs(pcaps: Path) -> None:
 
 
 def test_a_reading_tells_how_far_it_is(pcaps: Path) -> None:
-    reading = Reading([str(pcaps / "raw-frames.pcap")])
+    reading = CapturePass([str(pcaps / "raw-frames.pcap")])
     steps: list[int] = []
     reading.watch = lambda: steps.append(reading.bytes)
     rows = sum(len(batch) for batch in reading.batches())

@@ -26,7 +26,7 @@ def compression(head: bytes) -> str | None:
     return "zstd" if head[:4] in SKIPPABLE else None
 
 
-class Member(Protocol):
+class CompressedMember(Protocol):
     """One gzip member or frame being read."""
 
     ended: bool

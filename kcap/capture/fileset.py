@@ -12,13 +12,13 @@ from heapq import heappop, heappush
 from typing import Any
 
 from kcap.capture.paths import expand, unique_names
-from kcap.capture.reader import Reader, Section, in_order
+from kcap.capture.reader import CaptureFileReader, Section, in_order
 from kcap.capture.source import Source, open_reader
 from kcap.capture.spool import Spool
 from kcap.errors import CaptureError
 from kcap.limits import FIRST_WINDOW_BYTES, JIT_AFTER_BYTES, JIT_SOON_BYTES, LARGE_BYTES, OPEN_WINDOWS_BYTES, READ_WINDOW_BYTES
 from kcap.model import CaptureFile, PacketBatch
-from kcap.net.cursor import Report
+from kcap.net.packet_cursor import Report
 from kcap.weird import WeirdKind
 
 Order = tuple[int, str, int]
@@ -26,10 +26,10 @@ Order = tuple[int, str, int]
 EARLIEST = -(1 << 63)
 
 
-class Member:
+class FileSetMember:
     """One file of the set, at the place up to which it has been handed on."""
 
-    def __init__(self, index: int, reader: Reader, source: Source) -> None:
+    def __init__(self, index: int, reader: CaptureFileReader, source: Source) -> None:
         self.index = index
         self.reader = reader
         self.source = source
@@ -99,7 +99,7 @@ class FileSet:
         self._jit_after = min(jit_after, JIT_SOON_BYTES) if jit_after is not None and self.large else jit_after
         self._sources: list[Source] = []
         """Open now."""
-        self._begun: dict[int, Member] = {}
+        self._begun: dict[int, FileSetMember] = {}
         """Opened before their turn: the only file of a set, and what can be read only once."""
         self._waiting: list[Order] = []
         for index in range(len(self.files)):
@@ -110,7 +110,7 @@ class FileSet:
 
     def batches(self) -> Iterator[PacketBatch]:
         """The packets of all files, once."""
-        heap: list[tuple[Order, Member]] = []
+        heap: list[tuple[Order, FileSetMember]] = []
         self._decide()
         # Orders differ at least by their index: members are never compared.
         waiting, self._waiting = sorted(self._waiting, reverse=True), []
@@ -165,7 +165,7 @@ class FileSet:
                 return
         self._waiting.append((first, file.name, index))
 
-    def _member(self, index: int, source: Source) -> Member:
+    def _member(self, index: int, source: Source) -> FileSetMember:
         self._sources.append(source)
         window = min(READ_WINDOW_BYTES, max(FIRST_WINDOW_BYTES, OPEN_WINDOWS_BYTES // len(self._sources)))
         try:
@@ -174,16 +174,16 @@ class FileSet:
             self._close(source)
             raise
         self.layouts[index] = reader.sections
-        return Member(index, reader, source)
+        return FileSetMember(index, reader, source)
 
-    def _start(self, index: int) -> Member | None:
+    def _start(self, index: int) -> FileSetMember | None:
         try:
             return self._member(index, Source(self.files[index].path))
         except CaptureError as error:
             self._fail(index, error)
             return None
 
-    def _fill(self, member: Member) -> bool:
+    def _fill(self, member: FileSetMember) -> bool:
         """Whether the member has more packets; it is closed where it has not."""
         try:
             if member.fill():

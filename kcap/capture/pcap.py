@@ -7,12 +7,12 @@ records before it are given.
 from collections.abc import Iterator
 from struct import Struct, unpack_from
 
-from kcap.capture.reader import Interface, Reader, Section
-from kcap.capture.window import Window
+from kcap.capture.reader import CaptureFileReader, Interface, Section
+from kcap.capture.window import FileWindow
 from kcap.errors import CaptureError
 from kcap.limits import BATCH_PACKETS_MAX, JIT_AFTER_BYTES, PACKET_BYTES_MAX, SECOND_NS
 from kcap.model import CaptureFile, PacketBatch
-from kcap.net.cursor import Report
+from kcap.net.packet_cursor import Report
 from kcap.weird import WeirdKind
 
 FILE_HEADER_BYTES = 24
@@ -28,12 +28,12 @@ def byte_order(head: bytes) -> str | None:
     return None
 
 
-class PcapReader(Reader):
+class PcapReader(CaptureFileReader):
     """A pcap file; its one interface stands in its header."""
 
     def __init__(
         self,
-        window: Window,
+        window: FileWindow,
         file: CaptureFile,
         index: int,
         report: Report,
@@ -50,7 +50,7 @@ class PcapReader(Reader):
         self._order = section.order
 
     @staticmethod
-    def _read_header(window: Window, file: CaptureFile) -> Section:
+    def _read_header(window: FileWindow, file: CaptureFile) -> Section:
         if len(window.buffer) < FILE_HEADER_BYTES and not window.advance(0, FILE_HEADER_BYTES):
             raise CaptureError(f"{file.path}: cut before the pcap header ended")
         order = byte_order(window.buffer)

@@ -7,13 +7,13 @@ are stepped over, a block that is cut ends the file, a block that contradicts it
 from collections.abc import Iterator
 from struct import Struct, unpack_from
 
-from kcap.capture import blocks
-from kcap.capture.reader import Interface, Reader, Section
-from kcap.capture.window import Window
+from kcap.capture import pcapng_blocks
+from kcap.capture.reader import CaptureFileReader, Interface, Section
+from kcap.capture.window import FileWindow
 from kcap.errors import CaptureError
 from kcap.limits import BATCH_PACKETS_MAX, JIT_AFTER_BYTES, PACKET_BYTES_MAX
 from kcap.model import CaptureFile, PacketBatch
-from kcap.net.cursor import Report
+from kcap.net.packet_cursor import Report
 from kcap.weird import WeirdKind
 
 MAGIC = b"\x0a\x0d\x0d\x0a"
@@ -26,7 +26,7 @@ KERNEL_RUN_LEAST = 256
 """Packets in a row for which calling the compiled loop again pays."""
 
 
-class Columns:
+class PacketColumns:
     """The packets of a batch in the making."""
 
     __slots__ = ("interfaces", "lengths", "positions", "sizes", "starts", "times")
@@ -40,12 +40,12 @@ class Columns:
         self.interfaces: list[int] = []
 
 
-class PcapngReader(Reader):
+class PcapngReader(CaptureFileReader):
     """A pcapng file."""
 
     def __init__(
         self,
-        window: Window,
+        window: FileWindow,
         file: CaptureFile,
         index: int,
         report: Report,
@@ -76,7 +76,7 @@ class PcapngReader(Reader):
         while not self._stopped:
             kernels = self._compiled() if self._simple() else None
             if kernels is None:
-                columns = Columns()
+                columns = PacketColumns()
                 at, need = self._walk(at, columns)
                 batch = self._batch(columns)
             else:
@@ -84,7 +84,7 @@ class PcapngReader(Reader):
                     window, at, self._order == ">", self._interfaces, self.index, self._packets + 1
                 )
                 if need < 0:  # a block that is none of the kernel's
-                    columns = Columns()
+                    columns = PacketColumns()
                     if len(batch):
                         self._previous_ns = int(batch.time_ns[-1])
                         self._packets += len(batch)
@@ -105,7 +105,7 @@ class PcapngReader(Reader):
             else:
                 return
 
-    def _walk(self, at: int, columns: Columns) -> tuple[int, int]:
+    def _walk(self, at: int, columns: PacketColumns) -> tuple[int, int]:
         """Blocks from `at` on until the batch or the window is full; where they end, and bytes needed to go on."""
         window, buffer = self._window, self._window.buffer
         available, base = len(buffer), window.base
@@ -118,7 +118,7 @@ class PcapngReader(Reader):
             if at <= last:
                 kind, total, interface, high, low, size, length = unpack(buffer, at)
                 end = at + total
-                if kind == blocks.PACKET and end <= available and size <= total - PACKET_LEAST and not total & 3:
+                if kind == pcapng_blocks.PACKET and end <= available and size <= total - PACKET_LEAST and not total & 3:
                     if interface != current and interface < len(self._interfaces):
                         clock = self._interfaces[interface]
                         current, multiplier, divisor, offset = interface, clock.multiplier, clock.divisor, clock.offset_ns
@@ -140,7 +140,7 @@ class PcapngReader(Reader):
                 return at, need
         return at, 0
 
-    def _step(self, at: int, columns: Columns) -> tuple[int, int]:
+    def _step(self, at: int, columns: PacketColumns) -> tuple[int, int]:
         """One block of any kind: where it ends, and the bytes needed if it is not all there."""
         window, buffer = self._window, self._window.buffer
         left = len(buffer) - at
@@ -163,27 +163,27 @@ class PcapngReader(Reader):
         if unpack_from(order + "I", buffer, at + padded - 4)[0] != total:
             self._malformed("the two lengths of a block differ", at)
         body = buffer[at + 8 : at + total - 4]
-        if kind == blocks.SECTION:
+        if kind == pcapng_blocks.SECTION:
             self._order, self._interfaces, self._packet_link = order, [], None
             self.sections.append(Section(window.base + at, order, self._interfaces))
-        elif kind in {blocks.PACKET, blocks.OLD_PACKET, blocks.SIMPLE_PACKET}:
+        elif kind in {pcapng_blocks.PACKET, pcapng_blocks.OLD_PACKET, pcapng_blocks.SIMPLE_PACKET}:
             self._odd_packet(kind, at, total, columns)
         else:
             self._other(kind, body, at)
         return at + padded, 0
 
-    def _odd_packet(self, kind: int, at: int, total: int, columns: Columns) -> None:
+    def _odd_packet(self, kind: int, at: int, total: int, columns: PacketColumns) -> None:
         """A packet block that the fast loop left: an old or simple one, or one that contradicts itself."""
         buffer, order = self._window.buffer, self._order
-        header = 12 if kind == blocks.SIMPLE_PACKET else PACKET_HEADER
+        header = 12 if kind == pcapng_blocks.SIMPLE_PACKET else PACKET_HEADER
         room = total - header - 4
         if room < 0:
             return self._malformed("packet block too short", at)
         interface, high, low = 0, 0, 0
-        if kind == blocks.SIMPLE_PACKET:
+        if kind == pcapng_blocks.SIMPLE_PACKET:
             (length,) = unpack_from(order + "I", buffer, at + 8)
             size = length
-        elif kind == blocks.PACKET:
+        elif kind == pcapng_blocks.PACKET:
             interface, high, low, size, length = unpack_from(order + "IIIII", buffer, at + 8)
         else:
             interface, high, low, size, length = unpack_from(order + "HxxIIII", buffer, at + 8)
@@ -191,7 +191,7 @@ class PcapngReader(Reader):
             return self._malformed(f"packet of interface {interface}, which was not described", at)
         clock = self._interfaces[interface]
         time = columns.times[-1] if columns.times else self._previous_ns
-        if kind == blocks.SIMPLE_PACKET:  # has no time, and its captured length follows from others (section 4.4)
+        if kind == pcapng_blocks.SIMPLE_PACKET:  # has no time, and its captured length follows from others (section 4.4)
             size = min(length, clock.snaplen or length, room)
         elif high >= clock.high_limit():
             self._malformed("packet time beyond 64 bits of nanoseconds", at)
@@ -210,8 +210,8 @@ class PcapngReader(Reader):
 
     def _other(self, kind: int, body: bytes, at: int) -> None:
         file, order = self.file, self._order
-        if kind == blocks.INTERFACE:
-            interface, wrong = blocks.read_interface(body, order)
+        if kind == pcapng_blocks.INTERFACE:
+            interface, wrong = pcapng_blocks.read_interface(body, order)
             if wrong:
                 self._malformed(wrong, at)
             self._interfaces.append(interface)
@@ -219,15 +219,15 @@ class PcapngReader(Reader):
             if interface.link >= 0:
                 file.links.add(interface.link)
             file.snaplen = max(file.snaplen or 0, interface.snaplen) or None
-        elif kind == blocks.STATISTICS:
-            drops = blocks.read_drops(body, order)
+        elif kind == pcapng_blocks.STATISTICS:
+            drops = pcapng_blocks.read_drops(body, order)
             if drops is not None:
                 self._drops[len(self.sections), drops[0]] = drops[1]
                 file.kernel_drops = sum(self._drops.values())
-        elif kind == blocks.NAMES:
-            file.names |= blocks.read_names(body, order) | file.names
-        elif kind == blocks.SECRETS:
-            secrets = blocks.read_secrets(body, order)
+        elif kind == pcapng_blocks.NAMES:
+            file.names |= pcapng_blocks.read_names(body, order) | file.names
+        elif kind == pcapng_blocks.SECRETS:
+            secrets = pcapng_blocks.read_secrets(body, order)
             if secrets is not None:
                 file.secrets.append(secrets)
 
@@ -242,7 +242,7 @@ class PcapngReader(Reader):
         """Whether all clocks are such that 64 bits do for the kernel's arithmetic."""
         return bool(self._interfaces) and all(interface.divisor == 1 for interface in self._interfaces)
 
-    def _batch(self, columns: Columns) -> PacketBatch:
+    def _batch(self, columns: PacketColumns) -> PacketBatch:
         interfaces = self._interfaces
         link = self._packet_link
         return PacketBatch(

@@ -1,7 +1,7 @@
 """What the readers of both formats share: batches are counted on their way out, oddities of the whole file told at its end.
 
-In: a `Window` on a file's decompressed bytes. Out: `PacketBatch` after `PacketBatch`, in file order. Law: nothing raises for
-the bytes of a file whose header was understood; whatever its window size, the same packets come out.
+In: a `FileWindow` on a file's decompressed bytes. Out: `PacketBatch` after `PacketBatch`, in file order. Law: nothing raises
+for the bytes of a file whose header was understood; whatever its window size, the same packets come out.
 """
 
 from abc import ABC, abstractmethod
@@ -9,10 +9,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from kcap.capture.window import Window
+from kcap.capture.window import FileWindow
 from kcap.limits import JIT_AFTER_BYTES
 from kcap.model import CaptureFile, PacketBatch
-from kcap.net.cursor import Report
+from kcap.net.packet_cursor import Report
 from kcap.weird import WeirdKind
 
 if TYPE_CHECKING:
@@ -47,11 +47,11 @@ class Section:
     interfaces: list[Interface] = field(default_factory=list)
 
 
-class Reader(ABC):
+class CaptureFileReader(ABC):
     """One capture file being read."""
 
     def __init__(
-        self, window: Window, file: CaptureFile, index: int, report: Report, jit_after: int | None = JIT_AFTER_BYTES
+        self, window: FileWindow, file: CaptureFile, index: int, report: Report, jit_after: int | None = JIT_AFTER_BYTES
     ) -> None:
         self.file = file
         self.index = index
@@ -88,11 +88,11 @@ class Reader(ABC):
         """The compiled loops, once enough was read for them to pay."""
         if self._kernels is None and self._jit_after is not None and self._window.base >= self._jit_after:
             try:
-                from kcap.capture import jit
+                from kcap.capture import record_kernels
             except (ImportError, RuntimeError):  # no numba, or no place for its cache
                 self._jit_after = None
             else:
-                self._kernels = jit
+                self._kernels = record_kernels
         return self._kernels
 
     def _count(self, batch: PacketBatch) -> None:

@@ -1,8 +1,8 @@
 """Where capture files come from: a path or standard input, plain or compressed, to a reader of their packets.
 
-In: a path, `-` for standard input. Out: a `Reader` whose `CaptureFile` is filled as it reads. Law: a file is what its first
-bytes say, whatever its name; a pipe's bytes are handed on as they come. Raises `CaptureError` in one line for what is no
-capture.
+In: a path, `-` for standard input. Out: a `CaptureFileReader` whose `CaptureFile` is filled as it reads. Law: a file is what
+its first bytes say, whatever its name; a pipe's bytes are handed on as they come. Raises `CaptureError` in one line for what is
+no capture.
 """
 
 import os
@@ -13,13 +13,13 @@ from io import FileIO
 from kcap.capture.compressed import Decompressed, compression
 from kcap.capture.pcap import PcapReader, byte_order
 from kcap.capture.pcapng import MAGIC, PcapngReader
-from kcap.capture.reader import Reader
+from kcap.capture.reader import CaptureFileReader
 from kcap.capture.spool import Spool
-from kcap.capture.window import Read, Window
+from kcap.capture.window import FileWindow, Read
 from kcap.errors import CaptureError
 from kcap.limits import JIT_AFTER_BYTES, READ_WINDOW_BYTES
 from kcap.model import CaptureFile
-from kcap.net.cursor import Report
+from kcap.net.packet_cursor import Report
 from kcap.weird import WeirdKind
 
 STANDARD_INPUT = "-"
@@ -61,7 +61,7 @@ def open_reader(
     window_bytes: int = READ_WINDOW_BYTES,
     jit_after: int | None = JIT_AFTER_BYTES,
     spools: dict[int, Spool] | None = None,
-) -> Reader:
+) -> CaptureFileReader:
     """A reader for whatever format the source turns out to have; of what can be read only once a spool goes to `spools`."""
     file.size = source.size
     read: Read = source.read
@@ -74,7 +74,7 @@ def open_reader(
     if spools is not None and (wrappings or source.size is None):
         spools[index] = Spool()
         read = spools[index].reading(read)
-    window = Window(read, window_bytes)
+    window = FileWindow(read, window_bytes)
     reader: type[PcapReader | PcapngReader]
     if byte_order(head):
         reader = PcapReader

@@ -12,7 +12,7 @@ from kcap.limits import FIRST_WINDOW_BYTES, READ_WINDOW_BYTES
 Read = Callable[[int], bytes]
 
 
-class Window:
+class FileWindow:
     """The bytes of a file from `base` on, as far as they were read."""
 
     __slots__ = ("_largest", "_next", "_read", "base", "buffer", "ended")

@@ -7,7 +7,7 @@ the nanosecond.
 from struct import pack
 from typing import Protocol
 
-from kcap.capture import blocks
+from kcap.capture import pcapng_blocks
 from kcap.errors import OutputError
 from kcap.limits import SECOND_NS
 
@@ -15,7 +15,7 @@ SNAPLEN = 262144
 """What tcpdump writes when it was not told to cut; larger packets are written whole."""
 
 
-class Stream(Protocol):
+class PacketStream(Protocol):
     """Takes bytes."""
 
     def write(self, data: bytes, /) -> object: ...
@@ -24,7 +24,7 @@ class Stream(Protocol):
 class PcapWriter:
     """A pcap file of one link type."""
 
-    def __init__(self, stream: Stream, link: int, snaplen: int = SNAPLEN) -> None:
+    def __init__(self, stream: PacketStream, link: int, snaplen: int = SNAPLEN) -> None:
         self._stream = stream
         self._link = link
         stream.write(pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, snaplen, link))
@@ -36,7 +36,7 @@ class PcapWriter:
         seconds, fraction = divmod(max(time_ns, 0), SECOND_NS)
         self._stream.write(pack("<IIII", seconds & 0xFFFFFFFF, fraction, len(data), max(wire, len(data))) + data)
 
-    def moves_to(self, stream: Stream) -> None:
+    def moves_to(self, stream: PacketStream) -> None:
         """What comes goes to this stream, which goes on where the one before ended."""
         self._stream = stream
 
@@ -44,26 +44,29 @@ class PcapWriter:
 class PcapngWriter:
     """A pcapng file of one section, with an interface for each link type."""
 
-    def __init__(self, stream: Stream, comment: str = "") -> None:
+    def __init__(self, stream: PacketStream, comment: str = "") -> None:
         self._stream = stream
         self._interfaces: dict[int, int] = {}
-        options = option(4, b"kcap") + (option(blocks.OPTION_COMMENT, comment.encode()) if comment else b"")
-        self._block(blocks.SECTION, pack("<IHHq", 0x1A2B3C4D, 1, 0, -1) + options + option(0, b""))
+        options = option(4, b"kcap") + (option(pcapng_blocks.OPTION_COMMENT, comment.encode()) if comment else b"")
+        self._block(pcapng_blocks.SECTION, pack("<IHHq", 0x1A2B3C4D, 1, 0, -1) + options + option(0, b""))
 
     def write(self, time_ns: int, data: bytes, wire: int, link: int, comment: str = "") -> None:
         """One packet."""
         interface = self._interfaces.get(link)
         if interface is None:
             interface = self._interfaces[link] = len(self._interfaces)
-            self._block(blocks.INTERFACE, pack("<HHI", link, 0, 0) + option(blocks.OPTION_TSRESOL, b"\x09") + option(0, b""))
+            self._block(
+                pcapng_blocks.INTERFACE,
+                pack("<HHI", link, 0, 0) + option(pcapng_blocks.OPTION_TSRESOL, b"\x09") + option(0, b""),
+            )
         ticks = max(time_ns, 0)
         head = pack("<IIIII", interface, ticks >> 32, ticks & 0xFFFFFFFF, len(data), max(wire, len(data)))
-        options = option(blocks.OPTION_COMMENT, comment.encode()) + option(0, b"") if comment else b""
-        self._block(blocks.PACKET, head + data + bytes(-len(data) & 3) + options)
+        options = option(pcapng_blocks.OPTION_COMMENT, comment.encode()) + option(0, b"") if comment else b""
+        self._block(pcapng_blocks.PACKET, head + data + bytes(-len(data) & 3) + options)
 
     def secrets(self, key_log: bytes) -> None:
         """A TLS key log, to be written before the packets it decrypts."""
-        self._block(blocks.SECRETS, pack("<II", blocks.TLS_KEY_LOG, len(key_log)) + key_log)
+        self._block(pcapng_blocks.SECRETS, pack("<II", pcapng_blocks.TLS_KEY_LOG, len(key_log)) + key_log)
 
     def _block(self, kind: int, body: bytes) -> None:
         body += bytes(-len(body) & 3)

@@ -12,7 +12,7 @@ class Entry(NamedTuple):
 
 COMMANDS: Final = {
     "browse": Entry(
-        "kcap.cli.browse", "Browse captures on the screen: exchanges, details, bytes, reports. kcap FILE... does too."
+        "kcap.cli.tui", "Browse captures on the screen: exchanges, details, bytes, reports. kcap FILE... does too."
     ),
     "rows": Entry("kcap.cli.rows", "One row an exchange: request, response, latency and its parts, errors, topics."),
     "live": Entry("kcap.cli.live", "Rows of what passes an interface, as it passes; a ring of files beside it."),

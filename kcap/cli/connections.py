@@ -20,8 +20,8 @@ def run(
     limit: int | None,
 ) -> int:
     """One row a TCP connection: what it is, how it began and ended, and where each of its bytes went."""
-    from kcap.cli.output import Order, write_rows
+    from kcap.cli.output import OutputRequest, write_rows
     from kcap.session import Capture
 
     capture = Capture(paths_of(files, more_files), analyzer_options(decode_as, not_kafka), tls_keylog)
-    return write_rows(capture, Order("connections", format_of(form, output), column_names(columns), output, limit))
+    return write_rows(capture, OutputRequest("connections", format_of(form, output), column_names(columns), output, limit))

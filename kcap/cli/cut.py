@@ -4,14 +4,14 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import click
 
+from kcap.cli.capture_output import FORMS, Passes, counted, only_plain, unreadable
 from kcap.cli.options import analyzer_options, filters, inputs, paths_of
-from kcap.cli.passes import FORMS, Passes, counted, only_plain, unreadable
 from kcap.errors import UsageError
 
 if TYPE_CHECKING:
     from kcap.analyzer import Options
-    from kcap.evidence.cutting import Cut
-    from kcap.evidence.rewriting import Rewritten
+    from kcap.export.cut import Cut
+    from kcap.export.rewrite import Rewritten
 
 MADE: Final = "cut"
 
@@ -90,14 +90,14 @@ def cut_out(
     allow_empty: bool,
 ) -> int:
     """Cuts, says what was cut; the exit code."""
-    from kcap.table.lean import load_arrow
+    from kcap.runtime import load_arrow
 
     load_arrow()
     from kcap.cli.output import place
-    from kcap.evidence.cutting import cut
-    from kcap.evidence.naming import Names
-    from kcap.evidence.rewriting import Rewriter
-    from kcap.evidence.scratch import hand_over, kept, scratch
+    from kcap.export.cut import cut
+    from kcap.export.pseudonyms import Pseudonyms
+    from kcap.export.rewrite import Rewriter
+    from kcap.export.scratch import hand_over, kept, scratch
     from kcap.session import Capture
 
     Capture(paths, options).filter(only)  # a fault of the filter is told before anything is read
@@ -111,7 +111,7 @@ def cut_out(
         if done.packets or allow_empty:
             with place(output) as sink:
                 if changes and done.packets:
-                    names = Names(changes.key) if changes.key is not None else None
+                    names = Pseudonyms(changes.key) if changes.key is not None else None
                     rewriter = Rewriter(made, options, redact=changes.redact, names=names)
                     rewritten = rewriter.write(sink, done.form, "" if names else comment)
                 else:

@@ -50,7 +50,7 @@ def run(
 
     With or without its 4-byte length; a FILE holds the bytes or their hexadecimal text.
     """
-    import kcap.records.nodes  # noqa: F401 - the trees of messages open their records fields with it
+    import kcap.records.batch_nodes  # noqa: F401 - the trees of messages open their records fields with it
 
     if as_lines:
         return _lines(read_bytes(as_hex, files), show_secrets)
@@ -147,11 +147,11 @@ def unframed(data: bytes, is_request: bool, key: int | None, version: int | None
 
 def message_lines(message: "Message", shift: int, show_secrets: bool) -> Iterator[str]:
     """The tree of a message, its length before it."""
-    from kcap.cli.trees import Look, length_line, tree_lines
+    from kcap.cli.trees import TreeStyle, length_line, tree_lines
 
     name = message.name or "message"
     title = name if message.version is None else f"{name} v{message.version}"
-    look = Look(message.name, shift, show_secrets)
+    look = TreeStyle(message.name, shift, show_secrets)
     if shift:
         yield length_line(len(message.frame), look)
     yield from tree_lines(message.tree(), look, title)
@@ -195,19 +195,19 @@ def tags_json(tags: Iterable[tuple[int, bytes]]) -> list[dict[str, Any]]:
 
 def _show_records(data: bytes, as_json: bool) -> None:
     if as_json:
-        from kcap.records.sets import decode_records
+        from kcap.records.record_sets import decode_records
 
         print(json.dumps(decode_records(data).to_json(), ensure_ascii=False))
         return
-    from kcap.cli.trees import Look, tree_lines
+    from kcap.cli.trees import TreeStyle, tree_lines
     from kcap.decode.nodes import Buffers, Node
     from kcap.decode.tree import Inside
-    from kcap.records.nodes import record_set_nodes
+    from kcap.records.batch_nodes import record_set_nodes
 
     buffers = Buffers(data)
     place = Inside(buffers, 0, 0, len(data))
     root = Node("records", None, f"{len(data)} bytes", buffers, 0, 0, len(data), lambda: record_set_nodes(place))
-    for line in tree_lines(root, Look()):
+    for line in tree_lines(root, TreeStyle()):
         print(line)
 
 
@@ -228,7 +228,7 @@ def _lines(text: bytes, show_secrets: bool) -> int:
 def decode_line(line: dict[str, Any], show_secrets: bool) -> dict[str, Any]:
     """One line of the vectors' form. Raises what a line that is none makes Python raise."""
     from kcap.decode.message import decode_data
-    from kcap.records.sets import decode_records
+    from kcap.records.record_sets import decode_records
 
     kind = line["kind"]
     if kind == "negotiation":

@@ -24,7 +24,7 @@ def run(
     """How far the capture can be trusted: holes, drops, cuts, oddities. A verdict for each point, and one for all."""
     from kcap.cli.output import report_failed
     from kcap.cli.progress import Progress
-    from kcap.reports.evidence import gather
+    from kcap.reports.capture_quality import gather
     from kcap.reports.health import judge
     from kcap.session import Capture
 

@@ -16,7 +16,7 @@ from typing import NoReturn
 import click
 
 from kcap.cli.commands import COMMANDS
-from kcap.cli.defaults import defaults, settings
+from kcap.cli.configuration import defaults, settings
 from kcap.cli.examples import epilog
 from kcap.errors import KcapError
 
@@ -82,7 +82,7 @@ def not_a_command(word: str) -> str:
 def show_version(ctx: click.Context, _parameter: click.Parameter, value: bool) -> None:
     """Prints the version and ends."""
     if value and not ctx.resilient_parsing:
-        from kcap.cli.about import told
+        from kcap.cli.version_text import told
 
         click.echo(told())
         ctx.exit()

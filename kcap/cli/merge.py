@@ -2,7 +2,7 @@
 
 import click
 
-from kcap.cli.passes import FORMS, counted, only_plain, unreadable
+from kcap.cli.capture_output import FORMS, counted, only_plain, unreadable
 from kcap.errors import UsageError
 
 
@@ -21,7 +21,7 @@ def run(files: tuple[str, ...], more_files: tuple[str, ...], output: str, form: 
     """
     from kcap.cli.main import say
     from kcap.cli.output import place
-    from kcap.evidence.merging import merge
+    from kcap.export.merge import merge
 
     paths = [*files, *more_files]
     if not paths:

@@ -8,7 +8,7 @@ from typing import Final, TypeVar
 import click
 
 from kcap.analyzer import Options
-from kcap.cli.completing import columns_of, filter_words, listed
+from kcap.cli.completion_words import columns_of, filter_words, listed
 from kcap.columns import TABLES
 from kcap.errors import UsageError
 

@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final
 from kcap.cli.main import say
 from kcap.cli.progress import Progress
 from kcap.errors import UsageError
-from kcap.session import Capture, Reading
+from kcap.session import Capture, CapturePass
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from kcap.table.fields import Layout
-    from kcap.table.frame import Table
-    from kcap.table.sink import Sink
-    from kcap.table.sorting import Key
-    from kcap.table.writers import Writer
+    from kcap.output.sink import OutputSink
+    from kcap.output.sorting import Key
+    from kcap.output.tshark_fields import FieldLayout
+    from kcap.output.writers import Writer
+    from kcap.table.builder import Table
 
 BINARY: Final = frozenset({"parquet", "arrow"})
 UNREADABLE: Final = 3
@@ -39,7 +39,7 @@ def colored(output: str | None) -> bool:
 @contextmanager
 def place(output: str | None, *, folder: bool = False) -> Iterator[Any]:
     """Stdout, or a file that appears when it is whole; the path of a folder that does so."""
-    from kcap.table.sink import new_file, new_folder, output_errors
+    from kcap.output.sink import new_file, new_folder, output_errors
 
     if folder and output is not None:
         with new_folder(output) as path:
@@ -56,7 +56,7 @@ def place(output: str | None, *, folder: bool = False) -> Iterator[Any]:
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class OutputRequest:
     """What is to be written, and how."""
 
     table: str
@@ -66,29 +66,29 @@ class Order:
     limit: int | None = None
     resolve: bool = False
     """A stream too waits for what the whole capture tells."""
-    layout: "Layout | None" = None
+    layout: "FieldLayout | None" = None
     """Of the form `fields`."""
     keys: "Sequence[Key]" = ()
     """What rows are sorted by."""
     quiet: bool = False
     """Nothing is said but what went wrong."""
     clock: str = "utc"
-    """How times are told, one of `kcap.table.clock.CLOCKS`."""
+    """How times are told, one of `kcap.output.time_format.CLOCKS`."""
     children: Sequence[str] = ()
     """What stands beside each exchange: `partitions`, `records`."""
     parted: Sequence[str] = ()
     """What Parquet is parted by: `output` is a folder then."""
 
 
-def write_rows(capture: Capture, order: Order) -> int:
+def write_rows(capture: Capture, order: OutputRequest) -> int:
     """Writes a table; the exit code."""
-    from kcap.table.lean import Steps, collect_rarely, load_arrow
+    from kcap.runtime import Steps, collect_rarely, load_arrow
 
     load_arrow()
     collect_rarely()
-    from kcap.table.clock import timed, told
-    from kcap.table.frame import Table
-    from kcap.table.grid import DEFAULTS
+    from kcap.output.grid import DEFAULTS
+    from kcap.output.time_format import timed, told
+    from kcap.table.builder import Table
     from kcap.table.schema import choose
 
     table, form, columns, limit = order.table, order.form, order.columns, order.limit
@@ -113,9 +113,9 @@ def write_rows(capture: Capture, order: Order) -> int:
         schema = shown.schema if names is None else with_children(shown, [column.name for column in choose(table, names)])
         kept = shown.schema if order.parted else schema
         if order.parted:
-            from kcap.table.parted import Parted
+            from kcap.output.partitioned import PartitionedWriter
 
-            writer: Writer = Parted(str(sink), kept, schema, order.parted)
+            writer: Writer = PartitionedWriter(str(sink), kept, schema, order.parted)
         else:
             writer = make_writer(form, sink, told(schema, order.clock), output, composed=composed, layout=order.layout)
         rows = in_order(shown, order.keys, kept)
@@ -147,7 +147,7 @@ def beside(columns: Sequence[str] | None, more: Sequence[str]) -> Sequence[str] 
 
 def sources(parted: Sequence[str]) -> list[str]:
     """The columns that parts come from."""
-    from kcap.table.parted import PARTS
+    from kcap.output.partitioned import PARTS
 
     return [PARTS[name] for name in parted]
 
@@ -160,7 +160,7 @@ def with_children(shown: "Table", names: Sequence[str]) -> "pa.Schema":
     return pa.schema([shown.schema.field(name) for name in wanted]).with_metadata(shown.schema.metadata)
 
 
-def first_time(reading: Reading) -> int | None:
+def first_time(reading: CapturePass) -> int | None:
     """The time of the capture's first packet."""
     return min((file.first_ns for file in reading.capture_files if file.first_ns is not None), default=None)
 
@@ -169,55 +169,61 @@ def in_order(table: "Table", keys: "Sequence[Key]", schema: "pa.Schema") -> "Ite
     """The rows as they come, or sorted; then without what they are sorted by and nobody asked for."""
     if not keys:
         return table.record_batches()
-    from kcap.table.sorting import sort
+    from kcap.output.sorting import sort
 
     return (batch.select(schema.names) for batch in sort(table.record_batches(), keys))
 
 
 def tells_all(table: str, columns: Sequence[str] | None) -> bool:
     """Whether rows say of whom they are, so that what the capture tells later can be put in."""
+    from kcap.table.backfill import companions
     from kcap.table.schema import choose
-    from kcap.table.whole import companions
 
     chosen = choose(table, columns)
     return table == "exchanges" and len(companions(chosen)) == len(chosen)
 
 
-def write_again(form: str, sink: "Sink", table: "Table") -> None:
+def write_again(form: str, sink: "OutputSink", table: "Table") -> None:
     """Rows that are written, once more with what the whole capture told; a device or a pipe keeps what it has."""
-    from kcap.table.whole import Judged, learned_again, read_again, taken_back
+    from kcap.table.backfill import VerdictCache, backfill, read_again, taken_back
 
-    learner, judged = table.learner, Judged()
+    learner, judged = table.learner, VerdictCache()
     with taken_back(sink) as written:
         if written is None or learner is None:
             return
         writer = make_writer(form, sink, table.schema, None, composed=False)
         for batch in read_again(form, written):
-            writer.write(learned_again(batch, learner, judged))
+            writer.write(backfill(batch, learner, judged))
         writer.close()
 
 
 def make_writer(
-    form: str, sink: "Sink", schema: "pa.Schema", output: str | None, *, composed: bool, layout: "Layout | None" = None
+    form: str,
+    sink: "OutputSink",
+    schema: "pa.Schema",
+    output: str | None,
+    *,
+    composed: bool,
+    layout: "FieldLayout | None" = None,
 ) -> "Writer":
     """The writer of a format."""
-    from kcap.table import writers
+    from kcap.output import writers
 
     if layout is not None or form in ("fields", "json", "ek", "tabs"):
-        from kcap.table import fields
+        from kcap.output import tshark_fields
 
         if form == "json":
-            return fields.JsonArray(sink, schema)
+            return tshark_fields.JsonArray(sink, schema)
         if form == "ek":
-            return fields.Bulk(sink, schema)
-        return fields.Fields(sink, schema, layout or fields.tabs(schema.names))
+            return tshark_fields.Bulk(sink, schema)
+        return tshark_fields.Fields(sink, schema, layout or tshark_fields.tabs(schema.names))
 
     if form == "table":
-        from kcap.table.grid import Grid, Look
+        from kcap.output.grid import Grid, GridStyle
 
         width = shutil.get_terminal_size().columns if is_terminal(output) else None
-        return Grid(sink, schema, Look(width, color=colored(output), composed=composed))
-    makers: dict[str, Callable[[Sink, pa.Schema], Writer]] = {
+        return Grid(sink, schema, GridStyle(width, color=colored(output), composed=composed))
+    makers: dict[str, Callable[[OutputSink, pa.Schema], Writer]] = {
         "jsonl": writers.JsonLines,
         "csv": writers.Csv,
         "parquet": writers.Parquet,
@@ -226,7 +232,7 @@ def make_writer(
     return makers[form](sink, schema)
 
 
-def no_kafka(reading: Reading) -> str:
+def no_kafka(reading: CapturePass) -> str:
     """What there is instead of Kafka."""
     packets = sum(file.packets for file in reading.capture_files)
     connections = sum(reading.phases.values())
@@ -236,7 +242,7 @@ def no_kafka(reading: Reading) -> str:
     return f"no Kafka found in {connections:,} connections ({found}); -d tcp.port==N,kafka says which are Kafka all the same"
 
 
-def report_failed(reading: Reading) -> int:
+def report_failed(reading: CapturePass) -> int:
     """Says which files could not be read; the exit code."""
     for _, error in reading.failed:
         say(str(error))

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from kcap.errors import MissingExtraError, UsageError
-from kcap.table.grid import duration
+from kcap.output.grid import duration
 
 Row = dict[str, Any]
 WIDTH, HEIGHT, LEFT, TOP, FOOT = 860, 230, 70, 34, 34
@@ -117,7 +117,7 @@ def over_time(series: Row) -> str:
 
 def write(path: str, data: bytes) -> None:
     """The file appears when it is whole."""
-    from kcap.table.sink import new_file
+    from kcap.output.sink import new_file
 
     with new_file(path) as file:
         file.write(data)
@@ -159,7 +159,7 @@ def draw_png(path: str, result: Row) -> None:
         axes[1][0].set(yscale="log", ylabel="ms", xlabel="s")
         axes[1][0].legend()
     figure.tight_layout()
-    from kcap.table.sink import new_file
+    from kcap.output.sink import new_file
 
     with new_file(path) as file:
         figure.savefig(file, format="png")

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from html import escape
 from typing import Any, Final
 
+from kcap.output.grid import duration
 from kcap.reports.text import left_out, number, size, words
-from kcap.table.grid import duration
 
 Row = dict[str, Any]
 APART: Final = frozenset({"histogram", "with_long_polls", "with_unanswered"})
@@ -60,7 +60,7 @@ def cell(name: str, value: Any) -> str:
     if value is None or value == []:
         return ""
     if name in CLOCKS:
-        from kcap.reports.shape import instant
+        from kcap.reports.definition import instant
 
         return instant(value, 1_000_000)
     if name.endswith(("_ns", "_ns_sum", "_ns_max")):

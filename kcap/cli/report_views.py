@@ -7,10 +7,11 @@ result; nothing is worked out here.
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from kcap.output.grid import duration
 from kcap.reports.text import (
-    Column,
     Row,
     Style,
+    TextColumn,
     clock,
     duration_short,
     folded,
@@ -25,38 +26,37 @@ from kcap.reports.text import (
     words,
     wrapped,
 )
-from kcap.table.grid import duration
 
 SHOWN: Final = 10
 """Rows of what stands beside a report."""
 
 
-def named(name: str, head: str | None = None, rank: int = 0, right: bool = False) -> Column:
+def named(name: str, head: str | None = None, rank: int = 0, right: bool = False) -> TextColumn:
     """A column of values as they are."""
-    return Column(head or name, lambda row: words(row.get(name)), right=right, rank=rank)
+    return TextColumn(head or name, lambda row: words(row.get(name)), right=right, rank=rank)
 
 
-def counted(name: str, head: str | None = None, rank: int = 0) -> Column:
+def counted(name: str, head: str | None = None, rank: int = 0) -> TextColumn:
     """A number."""
-    return Column(head or name, lambda row: number(row.get(name)), rank=rank)
+    return TextColumn(head or name, lambda row: number(row.get(name)), rank=rank)
 
 
-def lasting(name: str, head: str, rank: int = 0) -> Column:
+def lasting(name: str, head: str, rank: int = 0) -> TextColumn:
     """A duration in nanoseconds."""
-    return Column(head, lambda row: duration(row.get(name)), rank=rank)
+    return TextColumn(head, lambda row: duration(row.get(name)), rank=rank)
 
 
-def sized(name: str, head: str, rank: int = 0) -> Column:
+def sized(name: str, head: str, rank: int = 0) -> TextColumn:
     """Bytes."""
-    return Column(head, lambda row: size(row.get(name)), rank=rank)
+    return TextColumn(head, lambda row: size(row.get(name)), rank=rank)
 
 
-def some(name: str, head: str, rank: int = 0) -> Column:
+def some(name: str, head: str, rank: int = 0) -> TextColumn:
     """A number that is left out where it is 0."""
-    return Column(head, lambda row: number(row.get(name) or None), rank=rank)
+    return TextColumn(head, lambda row: number(row.get(name) or None), rank=rank)
 
 
-def parts(name: str, head: str, rank: int) -> Column:
+def parts(name: str, head: str, rank: int) -> TextColumn:
     """A part of the summed latency, as a percentage."""
 
     def text(row: Row) -> str:
@@ -64,21 +64,21 @@ def parts(name: str, head: str, rank: int) -> Column:
         share = 100 * row[name] / whole if whole else 0
         return "" if not row[name] else f"{share:.0f}%" if share >= 1 else "<1%"
 
-    return Column(head, text, rank=rank)
+    return TextColumn(head, text, rank=rank)
 
 
-def shape(result: Row, style: Style, rank: int) -> Column:
+def shape(result: Row, style: Style, rank: int) -> TextColumn:
     """The histogram of each row as bars, over the classes in which any row has something."""
     counts = [sum(column) for column in zip(*(row["histogram"] for row in result["rows"]))]
     there = [at for at, count in enumerate(counts) if count] or [0]
     low, high, edges = there[0], there[-1] + 1, result["histogram_edges_ns"]
     first = "0" if low == 0 else duration_short(edges[low - 1])
     last = duration_short(edges[high - 1]) if high - 1 < len(edges) else "more"
-    return Column(f"{first} to {last}", lambda row: spark(row["histogram"][low:high], style), False, rank, whole=True)
+    return TextColumn(f"{first} to {last}", lambda row: spark(row["histogram"][low:high], style), False, rank, whole=True)
 
 
 def frame(
-    result: Row, columns: Sequence[Column], style: Style, empty: str, red: Callable[[Row], bool] | None = None
+    result: Row, columns: Sequence[TextColumn], style: Style, empty: str, red: Callable[[Row], bool] | None = None
 ) -> list[str]:
     """The table, or what to say where it has no rows."""
     return lines(result["rows"], columns, style, red) if result["rows"] else [empty]
@@ -97,7 +97,7 @@ def latency(result: Row, style: Style, by: Sequence[str], _files: Sequence[str])
         lasting("p999_ns", "p99.9", 5), lasting("max_ns", "max"), lasting("sum_ns", "total", 2),
         parts("queue_ns_sum", "queue", 7), parts("service_ns_sum", "service", 8), parts("rtt_ns_sum", "net", 9),
         shape(result, style, 1),
-        some("long_polls", "polls", 10), Column("p99 with them", lambda row: duration(row["with_long_polls"]["p99_ns"])
+        some("long_polls", "polls", 10), TextColumn("p99 with them", lambda row: duration(row["with_long_polls"]["p99_ns"])
                                                 if row["long_polls"] else "", rank=11),
     ]  # fmt: skip
     out = frame(result, columns, style, "no request was answered")
@@ -163,13 +163,13 @@ def stats(result: Row, style: Style, by: Sequence[str], files: Sequence[str]) ->
     for rank, row in enumerate(result["rows"], 1):
         row["rank"] = rank
     columns = [
-        counted("rank", "#"), Column("share", lambda row: f"{100 * row['share']:.1f}%"), lasting("sum_ns", "time"),
+        counted("rank", "#"), TextColumn("share", lambda row: f"{100 * row['share']:.1f}%"), lasting("sum_ns", "time"),
         *(named(name, {"api_version": "v"}.get(name), right=name == "api_version") for name in by),
         counted("count"), some("errors", "errors", 2), some("unanswered", "unansw.", 6), some("throttled", "throttled", 7),
         sized("request_bytes", "asked", 8), sized("response_bytes", "answered", 9), lasting("p50_ns", "p50", 5),
         lasting("p95_ns", "p95"), lasting("max_ns", "max", 3),
         shape(result, style, 4),
-        Column("worst", lambda row: row["worst"] or "", right=False, rank=10),
+        TextColumn("worst", lambda row: row["worst"] or "", right=False, rank=10),
     ]  # fmt: skip
     out += frame(result, columns, style, "no exchange", lambda row: row["errors"] * 2 > row["count"])
     for row in result["rows"]:
@@ -194,9 +194,9 @@ def shell(files: Sequence[str]) -> str:
 def slow(result: Row, style: Style, _by: Sequence[str], files: Sequence[str]) -> list[str]:
     """The slowest with their reasons."""
     columns = [
-        Column("latency", lambda row: duration(row["latency_ns"])), named("exchange"),
-        Column("time", lambda row: (row["time"] or "")[11:23], right=False, rank=2),
-        Column("api", lambda row: f"{row['api'] or '?'} v{words(row['api_version'])}", right=False),
+        TextColumn("latency", lambda row: duration(row["latency_ns"])), named("exchange"),
+        TextColumn("time", lambda row: (row["time"] or "")[11:23], right=False, rank=2),
+        TextColumn("api", lambda row: f"{row['api'] or '?'} v{words(row['api_version'])}", right=False),
         named("client_id", "client", 3), named("server_ip", "broker", 5), named("topics", "topics", 4),
         lasting("transfer_ns", "transfer", 6), named("why"),
     ]  # fmt: skip
@@ -230,10 +230,10 @@ def throttle(result: Row, style: Style, by: Sequence[str], _files: Sequence[str]
     """Who was throttled, and whether they kept quiet."""
     columns = [
         *(named(name) for name in by), counted("throttled"), counted("responses", "of", 6),
-        Column("time", lambda row: milliseconds(row["throttle_ms_sum"])),
-        Column("longest", lambda row: milliseconds(row["throttle_ms_max"]), rank=4),
+        TextColumn("time", lambda row: milliseconds(row["throttle_ms_sum"])),
+        TextColumn("longest", lambda row: milliseconds(row["throttle_ms_max"]), rank=4),
         named("phase", rank=5), counted("violations", "too early"),
-        Column("worst", lambda row: milliseconds(row["earliest_ms"]), rank=3), lasting("muted_ns_sum", "mute suffered", 2),
+        TextColumn("worst", lambda row: milliseconds(row["earliest_ms"]), rank=3), lasting("muted_ns_sum", "mute suffered", 2),
         lasting("throttle_ns_sum", "late answers", 7), named("quota", rank=8), named("known", rank=9),
     ]  # fmt: skip
     out = frame(result, columns, style, "nobody was throttled", lambda row: row["violations"] > 0)
@@ -255,8 +255,9 @@ def errors(result: Row, style: Style, by: Sequence[str], files: Sequence[str]) -
     """Errors; and what came of them."""
     columns = [
         counted("count"), *(named(name) for name in by),
-        Column("first", lambda row: clock(row["first_ns"]), rank=3), Column("last", lambda row: clock(row["last_ns"]), rank=4),
-        Column("most a second", lambda row: number(row["peak_per_s"]) + (" storm" if row["storm"] else ""), rank=5),
+        TextColumn("first", lambda row: clock(row["first_ns"]), rank=3),
+        TextColumn("last", lambda row: clock(row["last_ns"]), rank=4),
+        TextColumn("most a second", lambda row: number(row["peak_per_s"]) + (" storm" if row["storm"] else ""), rank=5),
         named("example", rank=1),
     ]  # fmt: skip
     out = frame(result, columns, style, "no error")
@@ -282,11 +283,11 @@ def topics(result: Row, style: Style, by: Sequence[str], _files: Sequence[str]) 
     """Who writes and reads what."""
     columns = [
         *(named(name) for name in by), counted("records_in", "written", 0), sized("bytes_in", "bytes", 1),
-        Column("records/batch", lambda row: number(row["records_per_batch_in"]), rank=7),
+        TextColumn("records/batch", lambda row: number(row["records_per_batch_in"]), rank=7),
         sized("bytes_per_batch_in", "batch", 8),
         counted("records_out", "read", 0), sized("bytes_out", "bytes", 2), named("produce_clients", "writers", 4),
         named("fetch_clients", "readers", 5), named("groups", "groups", 6), named("codecs", "codecs", 9),
-        Column("ratio", lambda row: number(row["compression_ratio_in"]), rank=9),
+        TextColumn("ratio", lambda row: number(row["compression_ratio_in"]), rank=9),
         named("magics", "format", 10), named("timestamp_types", "times", 11), counted("lag_max", "lag", 3),
         some("errors", "errors", 3),
     ]  # fmt: skip
@@ -317,7 +318,8 @@ def clients(result: Row, style: Style, by: Sequence[str], _files: Sequence[str])
     """Who the clients are."""
     software: Callable[[Row], str] = lambda row: " ".join(filter(None, (row["software_name"], row["software_version"])))  # noqa: E731
     columns = [
-        *(named(name) for name in by), Column("software", software, right=False, rank=4), counted("connections", "conns", 7),
+        *(named(name) for name in by), TextColumn("software", software, right=False, rank=4),
+        counted("connections", "conns", 7),
         counted("requests"), some("errors", "errors", 1), some("throttled", "throttled", 5), some("unanswered", "unansw.", 6),
         some("records_in", "wrote", 3), some("records_out", "read", 3), named("topics_in", "writes", 9),
         named("topics_out", "reads", 9), named("groups", "groups", 8), named("principals", "users", 10),

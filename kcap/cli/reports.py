@@ -16,9 +16,9 @@ import click
 from kcap.cli.options import analyzer_options, filters, inputs, paths_of
 
 if TYPE_CHECKING:
-    from kcap.reports.shape import Report, Row
-    from kcap.reports.source import Given
-    from kcap.session import Reading
+    from kcap.reports.definition import Report, Row
+    from kcap.reports.source import ReportInput
+    from kcap.session import CapturePass
 
 FORMS: Final = ("table", "json", "csv", "markdown", "html")
 SUFFIXES: Final = {".json": "json", ".csv": "csv", ".md": "markdown", ".markdown": "markdown", ".html": "html", ".htm": "html"}
@@ -62,9 +62,9 @@ def answer(name: str, options: dict[str, Any]) -> int:
     from kcap.cli.main import say
     from kcap.cli.output import no_kafka, place, report_failed
     from kcap.filter.parse import parse
+    from kcap.reports.definition import ReportRequest, keys_of
     from kcap.reports.run import run
-    from kcap.reports.shape import Asked, keys_of
-    from kcap.reports.source import Given
+    from kcap.reports.source import ReportInput
 
     output = None if options["output"] == "-" else options["output"]
     form = options["form"] or (SUFFIXES.get(Path(output).suffix.lower(), "table") if output else "table")
@@ -75,10 +75,10 @@ def answer(name: str, options: dict[str, Any]) -> int:
         drawer(plot)  # what cannot be drawn is said before a long run
     by = tuple(word.strip() for word in (options.get("by") or "").split(",") if word.strip())
     report = report_of(name)
-    asked = Asked(by, options["top"], bool(options.get("with_long_polls")))
+    asked = ReportRequest(by, options["top"], bool(options.get("with_long_polls")))
     keys = [key.name for key in keys_of(report, asked)] if report.groups else []
     paths = paths_of(options["files"], options["more_files"])
-    given = Given(paths, analyzer_options(options["decode_as"], options["not_kafka"]), parse(options["only"]))
+    given = ReportInput(paths, analyzer_options(options["decode_as"], options["not_kafka"]), parse(options["only"]))
     with ExitStack() as stack:
         given.watch = watcher(stack)
         health = witness(given) if name == "stats" else None
@@ -99,27 +99,27 @@ def answer(name: str, options: dict[str, Any]) -> int:
     return report_failed(given.reading)
 
 
-def watcher(stack: ExitStack) -> "Callable[[Reading], Callable[[], None]]":
+def watcher(stack: ExitStack) -> "Callable[[CapturePass], Callable[[], None]]":
     """Shows how far each pass is."""
 
-    def watch(reading: "Reading") -> Callable[[], None]:
+    def watch(reading: "CapturePass") -> Callable[[], None]:
         from kcap.cli.progress import Progress
-        from kcap.table.lean import Steps
+        from kcap.runtime import Steps
 
         return Steps(stack.enter_context(Progress(reading, shown=True)).step)
 
     return watch
 
 
-def witness(given: "Given") -> "Callable[[Reading], tuple[str, str, list[Any]]]":
+def witness(given: "ReportInput") -> "Callable[[CapturePass], tuple[str, str, list[Any]]]":
     """Looks at the capture's health while its rows go by."""
-    from kcap.reports.evidence import Evidence, settle, take
+    from kcap.reports.capture_quality import CaptureQuality, settle, take
     from kcap.reports.health import judge
 
-    evidence = Evidence([], [])
+    evidence = CaptureQuality([], [])
     given.witness = lambda reading, batch: take(evidence, reading, batch)
 
-    def end(reading: "Reading") -> tuple[str, str, list[Any]]:
+    def end(reading: "CapturePass") -> tuple[str, str, list[Any]]:
         settle(evidence, reading)
         return judge(evidence)
 

@@ -5,22 +5,22 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
-from kcap.cli.completing import columns_of, listed
+from kcap.cli.completion_words import columns_of, listed
 from kcap.cli.options import TABLE_NAMES, analyzer_options, column_names, filters, format_of, inputs, outputs, paths_of
 from kcap.columns import PAYLOADS, RECORDS
 from kcap.errors import UsageError
 
 if TYPE_CHECKING:
-    from kcap.cli.output import Order
+    from kcap.cli.output import OutputRequest
+    from kcap.output.tshark_fields import FieldLayout
     from kcap.session import Capture
-    from kcap.table.fields import Layout
 
 TSHARK: Final = {"fields": "fields", "json": "json", "jsonl": "jsonl", "ek": "ek", "tabs": "tabs", "text": "table"}
 """What tshark's -T takes -> the form."""
 CLOCKS: Final = {name: name for name in ("utc", "local", "epoch", "relative", "delta")} | {
     "a": "local", "ad": "local", "u": "utc", "ud": "utc", "e": "epoch", "r": "relative", "d": "delta", "dd": "delta",
 }  # fmt: skip
-"""What is typed, in words or in tshark's letters -> as `kcap.table.clock` has it."""
+"""What is typed, in words or in tshark's letters -> as `kcap.output.time_format` has it."""
 
 
 F = TypeVar("F", bound=Callable[..., object])
@@ -94,19 +94,19 @@ def run(
     return written(capture, order)
 
 
-def written(capture: "Capture", order: "Order") -> int:
+def written(capture: "Capture", order: "OutputRequest") -> int:
     """Writes the rows; the exit code."""
     from kcap.cli.output import write_rows
 
     return write_rows(capture, order)
 
 
-def order_of(asked: dict[str, Any]) -> "Order":
+def order_of(asked: dict[str, Any]) -> "OutputRequest":
     """What `shapes` and `outputs` ask for.
 
     Raises UsageError where options contradict.
     """
-    from kcap.cli.output import BINARY, Order
+    from kcap.cli.output import BINARY, OutputRequest
 
     table, text_form, output = asked["table"], asked["text_form"], asked["output"]
     names = chosen(table, column_names(asked["columns"]), asked["payloads"])
@@ -116,7 +116,7 @@ def order_of(asked: dict[str, Any]) -> "Order":
     children = tuple(name for name in ("partitions", "records") if asked[name])
     parted: list[str] = []
     if asked["parted"]:
-        from kcap.table.parted import parts_of
+        from kcap.output.partitioned import parts_of
 
         parted = parts_of(asked["parted"])
         if output is None or table != "exchanges" or text_form or asked["form"] not in (None, "parquet"):
@@ -130,11 +130,11 @@ def order_of(asked: dict[str, Any]) -> "Order":
         raise UsageError(f"--time-format is for text; {form} holds times as they are")
     keys = []
     if asked["by"] is not None:
-        from kcap.table.sorting import sort_keys
+        from kcap.output.sorting import sort_keys
 
         keys = sort_keys(table, asked["by"])
     count, limit = asked["count"], asked["limit"]
-    return Order(
+    return OutputRequest(
         table, form, names if layout is None else layout.needed, output, count if limit is None else limit, asked["resolve"],
         layout, keys, asked["quiet"], clock, children, parted,
     )  # fmt: skip
@@ -142,7 +142,7 @@ def order_of(asked: dict[str, Any]) -> "Order":
 
 def fields_asked(
     table: str, text_form: str | None, named: tuple[str, ...], settings: tuple[str, ...], columns: list[str] | None
-) -> "Layout | None":
+) -> "FieldLayout | None":
     """What -T fields is to write; None for other forms.
 
     Raises UsageError where options contradict.
@@ -151,7 +151,7 @@ def fields_asked(
         if named or settings:
             raise UsageError("-e and -E go with -T fields")
         return None
-    from kcap.table.fields import layout_of
+    from kcap.output.tshark_fields import layout_of
 
     return layout_of(table, named or tuple(columns or ()), settings)
 

@@ -15,7 +15,7 @@ import click
 from kcap.errors import UsageError
 
 if TYPE_CHECKING:
-    from kcap.schema.facts import Api, Field, Message, Variant
+    from kcap.schema.facts import Api, Field, MessageSpec, Variant
 
 SIDES: Final = ("request", "response")
 BEFORE_REMOVALS: Final = "3.9"
@@ -161,7 +161,7 @@ def changes(before: Shape, after: Shape) -> list[str]:
     return said
 
 
-def messages(api: "Api") -> list["Message | None"]:
+def messages(api: "Api") -> list["MessageSpec | None"]:
     """The request and the response of an API."""
     from kcap.schema import registry
 

@@ -19,7 +19,7 @@ from kcap.errors import UsageError
 
 if TYPE_CHECKING:
     from kcap.decode.message import Message
-    from kcap.session import Exchange, Reading
+    from kcap.session import CapturePass, Exchange
 
 NAME: Final = re.compile(r"(C[0-9a-f]{16})\.(\d{1,18})")
 SIDE_BY_SIDE: Final = 160
@@ -55,8 +55,8 @@ def run(
     """
     from kcap.cli.main import say
     from kcap.cli.output import report_failed
+    from kcap.runtime import load_arrow
     from kcap.session import Capture
-    from kcap.table.lean import load_arrow
 
     *captures, name = files or ("",)
     match = NAME.fullmatch(name)
@@ -79,14 +79,14 @@ def run(
     return report_failed(reading)
 
 
-def find(reading: "Reading", uid: str, number: int) -> "Exchange | None":
+def find(reading: "CapturePass", uid: str, number: int) -> "Exchange | None":
     """The exchange of that name, None where the capture has none."""
-    from kcap.session import Exchange, Rows, exchange_table
+    from kcap.session import Exchange, ExchangeRows, exchange_table
 
     frames, table = reading.frames, exchange_table(reading.capture_files)
     for batch in reading.batches():
         places = {at for at, identity in enumerate(batch.identities) if identity.uid == uid}
-        rows = Rows(batch, reading.capture_files, table)
+        rows = ExchangeRows(batch, reading.capture_files, table)
         if not places:
             continue
         for at, row in enumerate(batch.rows):
@@ -115,7 +115,7 @@ def exchange_lines(
     exchange: "Exchange", width: int | None, *, with_hex: bool, payloads: bool, show_secrets: bool
 ) -> Iterator[str]:
     """All there is to say; `width` is that of the terminal, None where there is none."""
-    import kcap.records.nodes  # noqa: F401 - the trees of messages open their records fields with it
+    import kcap.records.batch_nodes  # noqa: F401 - the trees of messages open their records fields with it
     from kcap.cli.trees import beside, cut
 
     row = exchange.row
@@ -140,7 +140,7 @@ def exchange_lines(
 def summary(row: dict[str, Any]) -> Iterator[str]:
     """What it was, between whom, and where the time went."""
     from kcap.cli.trees import clean
-    from kcap.table.grid import call, endpoint, result
+    from kcap.output.grid import call, endpoint, result
 
     said = result(row["outcome"], row["reason"], row["error"])
     yield f"{row['connection']}.{row['exchange']}  {call(row['api'], row['api_version'])}  {said}".rstrip()
@@ -162,7 +162,7 @@ def summary(row: dict[str, Any]) -> Iterator[str]:
 
 def latency(row: dict[str, Any]) -> str:
     """`1.25ms = rtt 0.1ms + queue 0ns + service 1.15ms (long poll 1ms)`, as far as the parts are known."""
-    from kcap.table.grid import duration
+    from kcap.output.grid import duration
 
     if row["latency_ns"] is None:
         return f"none, waited {duration(row['age_ns'])}" if row["age_ns"] is not None else "none"
@@ -176,7 +176,7 @@ def latency(row: dict[str, Any]) -> str:
 
 def frame_words(row: dict[str, Any], side: str) -> str:
     """Size, packets and file of one side."""
-    from kcap.table.grid import duration
+    from kcap.output.grid import duration
 
     size, first, last = (row[f"{side}_{name}"] for name in ("bytes", "first_packet", "last_packet"))
     text = "size not captured" if size is None else f"{size:,} bytes"
@@ -198,7 +198,7 @@ def side_lines(
     bytes_beside: int,
 ) -> Iterator[str]:
     """One message: its tree, and its bytes where they are asked for. Nothing where there is no such side."""
-    from kcap.cli.trees import Look, hex_lines, length_line, tree_lines
+    from kcap.cli.trees import TreeStyle, hex_lines, length_line, tree_lines
     from kcap.decode.secrets import secret_spans
 
     size = row[f"{side}_bytes"]
@@ -206,7 +206,7 @@ def side_lines(
         if size is not None or row[f"{side}_first_ns"] is not None:
             yield f"{side}: {why_not(row)}"
         return
-    look = Look(message.name, 4, show_secrets, payloads, bytes_beside)
+    look = TreeStyle(message.name, 4, show_secrets, payloads, bytes_beside)
     title = message.name or f"{side} of an unknown API"
     if message.version is not None:
         title += f" v{message.version}"

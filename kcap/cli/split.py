@@ -6,8 +6,8 @@ from typing import Final
 
 import click
 
+from kcap.cli.capture_output import FORMS, Passes, counted, only_plain, unreadable
 from kcap.cli.options import analyzer_options, inputs, paths_of
-from kcap.cli.passes import FORMS, Passes, counted, only_plain, unreadable
 from kcap.errors import OutputError, UsageError
 
 DURATION: Final = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|min|h|d)?")
@@ -45,11 +45,11 @@ def run(
     PREFIX_rest. --by-time cuts at equal distances from the first packet, as editcap -i does: connections then go over from one
     file to the next (kcap reads such a set as one capture again). A PREFIX that ends in .pcap or .pcapng says the format.
     """
-    from kcap.capture.copying import form_of
+    from kcap.capture.packet_copy import form_of
     from kcap.cli.main import say
-    from kcap.evidence.merging import looks
-    from kcap.evidence.scratch import kept, scratch
-    from kcap.evidence.splitting import name_of, split_by_connection, split_by_time
+    from kcap.export.merge import looks
+    from kcap.export.scratch import kept, scratch
+    from kcap.export.split import name_of, split_by_connection, split_by_time
     from kcap.session import Capture
 
     if (size is None) == (every is None):

@@ -10,7 +10,7 @@ from kcap.cli.options import analyzer_options, filters, format_of, inputs, paths
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from kcap.session import Reading
+    from kcap.session import CapturePass
 
 EXAMPLES: Final = """\b
 Examples:
@@ -52,7 +52,7 @@ def run(
     capture = Capture(paths_of(files, more_files), analyzer_options(decode_as, not_kafka), tls_keylog).filter(only)
     with ExitStack() as lines:
 
-        def watch(reading: "Reading") -> "Callable[[], None]":
+        def watch(reading: "CapturePass") -> "Callable[[], None]":
             return lines.enter_context(Progress(reading, shown=True)).step
 
         with answered(query, capture, watch) as (schema, batches), place(output) as sink:

@@ -20,7 +20,7 @@ PAYLOADS: Final = frozenset({"key", "value", "headerValue"})
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class TreeStyle:
     """How a tree is shown."""
 
     message: str | None = None
@@ -41,13 +41,13 @@ def clean(text: str) -> str:
     return text if text.isprintable() else "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 
 
-def length_line(size: int, look: Look) -> str:
+def length_line(size: int, look: TreeStyle) -> str:
     """The four bytes before a frame of `size` bytes."""
     shown = f"{(size & 0xFFFFFFFF).to_bytes(4, 'big').hex(' '):<{3 * look.bytes}}  " if look.bytes else ""
     return f"{0:>6} {4:>6}  {shown}Length: {size}"
 
 
-def tree_lines(root: Node, look: Look, name: str | None = None) -> list[str]:
+def tree_lines(root: Node, look: TreeStyle, name: str | None = None) -> list[str]:
     """The tree, a node a line: offset, size, bytes, and the node with its meaning, indented."""
     title = name or root.name
     lines = [_line(root, title, root.words, 0, look, leaf=False, hidden=True)]
@@ -55,7 +55,7 @@ def tree_lines(root: Node, look: Look, name: str | None = None) -> list[str]:
     return lines
 
 
-def _below(parent: Node, path: Path, depth: int, look: Look, *, in_records: bool) -> Iterator[str]:
+def _below(parent: Node, path: Path, depth: int, look: TreeStyle, *, in_records: bool) -> Iterator[str]:
     for node in parent.children:
         inner = () if depth == 1 else step(path, node)
         secret = not look.show_secrets and is_secret_node(look.message, inner, node, parent.children)
@@ -79,7 +79,7 @@ def _is_payload(node: Node, in_records: bool) -> bool:
     return in_records and node.name in PAYLOADS and isinstance(node.value, bytes) and not node.children
 
 
-def _line(node: Node, name: str, words: str, depth: int, look: Look, *, leaf: bool, hidden: bool) -> str:
+def _line(node: Node, name: str, words: str, depth: int, look: TreeStyle, *, leaf: bool, hidden: bool) -> str:
     where = f"{node.start + look.shift}" if node.buffer == 0 else f"{node.buffers.entries[node.buffer].how}:{node.start}"
     size = node.end - node.start
     text = "  " * depth + name + (f": {clean(words)}" if words else "")

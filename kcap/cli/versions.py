@@ -48,11 +48,11 @@ def run(
     from kcap.cli.progress import Progress
     from kcap.cli.report_text import style_of
     from kcap.errors import UsageError
-    from kcap.reports.callers import whos
-    from kcap.reports.readiness import release_of
-    from kcap.reports.talks import gather
-    from kcap.reports.versions import fails, report
-    from kcap.reports.versions_pages import html, markdown
+    from kcap.reports.versions.clients import whos
+    from kcap.reports.versions.pages import html, markdown
+    from kcap.reports.versions.profiles import gather
+    from kcap.reports.versions.readiness import release_of
+    from kcap.reports.versions.report import fails, report
     from kcap.session import Capture
 
     release = release_of(target)
@@ -70,7 +70,7 @@ def run(
     told: dict[str, Any] = made
     if connection is not None:
         from kcap.cli.versions_text import story as tell
-        from kcap.reports.story import of
+        from kcap.reports.versions.story import of
 
         told = of(talks, connection, whos(talks), made["diagnoses"])
         told = {"report": "versions", "captures": names, "rows": told["apis"], "left_out": {}, "story": told}

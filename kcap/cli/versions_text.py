@@ -6,10 +6,10 @@ In: the report's plain values, or a connection's story. Out: lines. Law: no line
 from collections import Counter
 from typing import Any, Final
 
-from kcap.reports.shape import instant
-from kcap.reports.text import Column, Style, lines, number, words, wrapped
-from kcap.reports.versions_pages import WHAT, features, releases, removed, software, span, summary, verdicts, worst_apis
-from kcap.table.grid import clean, duration
+from kcap.output.grid import clean, duration
+from kcap.reports.definition import instant
+from kcap.reports.text import Style, TextColumn, lines, number, words, wrapped
+from kcap.reports.versions.pages import WHAT, features, releases, removed, software, span, summary, verdicts, worst_apis
 
 Row = dict[str, Any]
 SECOND: Final = 1_000_000_000
@@ -25,41 +25,41 @@ def clock(time_ns: int) -> str:
     return instant(time_ns, SECOND)[5:19].replace("T", " ")
 
 
-def clients_of(target: str) -> list[Column]:
+def clients_of(target: str) -> list[TextColumn]:
     """The client table."""
     return [
-        Column("client", lambda r: words(r["client_ip"]), False),
-        Column("client id", lambda r: words(r["client_id"]), False),
-        Column("software", lambda r: clean(software(r)), False),
-        Column(f"works with {target}", lambda r: r["works_with_target"], False),
-        Column("gone in", removed, False, 1),
-        Column("conns", lambda r: number(r["connections"]), True, 2),
-        Column("requests", lambda r: number(r["count"]), True, 1),
-        Column("verdicts", verdicts, False, 3),
-        Column("APIs (! = gone)", worst_apis, False, 4),
-        Column("first seen", lambda r: clock(r["first_ns"]), False, 6),
-        Column("last seen", lambda r: clock(r["last_ns"]), False, 5),
+        TextColumn("client", lambda r: words(r["client_ip"]), False),
+        TextColumn("client id", lambda r: words(r["client_id"]), False),
+        TextColumn("software", lambda r: clean(software(r)), False),
+        TextColumn(f"works with {target}", lambda r: r["works_with_target"], False),
+        TextColumn("gone in", removed, False, 1),
+        TextColumn("conns", lambda r: number(r["connections"]), True, 2),
+        TextColumn("requests", lambda r: number(r["count"]), True, 1),
+        TextColumn("verdicts", verdicts, False, 3),
+        TextColumn("APIs (! = gone)", worst_apis, False, 4),
+        TextColumn("first seen", lambda r: clock(r["first_ns"]), False, 6),
+        TextColumn("last seen", lambda r: clock(r["last_ns"]), False, 5),
     ]
 
 
 AGAINST: Final = [
-    Column("what", lambda r: WHAT[r["what"]], False),
-    Column("client", lambda r: words(r["client_ip"]), False, 2),
-    Column("client id", lambda r: words(r["client_id"]), False),
-    Column("API", lambda r: f"{r['api']} v{r['version']}", False),
-    Column("requests", lambda r: number(r["count"]), True),
-    Column("example", lambda r: r["example"], True),
-    Column("why", lambda r: clean(r["why"]), False, 1),
+    TextColumn("what", lambda r: WHAT[r["what"]], False),
+    TextColumn("client", lambda r: words(r["client_ip"]), False, 2),
+    TextColumn("client id", lambda r: words(r["client_id"]), False),
+    TextColumn("API", lambda r: f"{r['api']} v{r['version']}", False),
+    TextColumn("requests", lambda r: number(r["count"]), True),
+    TextColumn("example", lambda r: r["example"], True),
+    TextColumn("why", lambda r: clean(r["why"]), False, 1),
 ]
 BROKERS: Final = [
-    Column("broker", lambda r: f"{r['server_ip']}:{r['server_port']}", False),
-    Column("node", lambda r: words(r["broker_id"]), True),
-    Column("role", lambda r: r["role"], False),
-    Column("release", releases, False),
-    Column("mode", lambda r: words(r["mode"]), False, 2),
-    Column("APIs", lambda r: number(len(r["apis"])), True, 2),
-    Column("features", features, False, 3),
-    Column("evidence", lambda r: clean(r["why"]), False, 1),
+    TextColumn("broker", lambda r: f"{r['server_ip']}:{r['server_port']}", False),
+    TextColumn("node", lambda r: words(r["broker_id"]), True),
+    TextColumn("role", lambda r: r["role"], False),
+    TextColumn("release", releases, False),
+    TextColumn("mode", lambda r: words(r["mode"]), False, 2),
+    TextColumn("APIs", lambda r: number(len(r["apis"])), True, 2),
+    TextColumn("features", features, False, 3),
+    TextColumn("evidence", lambda r: clean(r["why"]), False, 1),
 ]
 
 
@@ -133,12 +133,12 @@ def story(told: Row, style: Style) -> list[str]:
         out.append(f"time lost to questions in vain: {duration(told['lost_ns'])}")
     if told["apis"]:
         columns = [
-            Column("API", lambda r: words(r["api"] or r["api_key"]), False),
-            Column("used", lambda r: " ".join(f"{v}({c})" for v, c in r["versions"].items()), False),
-            Column("offered", lambda r: span(*r["offered"]) if r["offered"] else "none", False),
-            Column("verdict", lambda r: words(r["verdict"]), False),
-            Column("gone in", lambda r: r["removed_in"] or "", False, 1),
-            Column("several versions", lambda r: "yes" if r["downgraded"] else "", False, 2),
+            TextColumn("API", lambda r: words(r["api"] or r["api_key"]), False),
+            TextColumn("used", lambda r: " ".join(f"{v}({c})" for v, c in r["versions"].items()), False),
+            TextColumn("offered", lambda r: span(*r["offered"]) if r["offered"] else "none", False),
+            TextColumn("verdict", lambda r: words(r["verdict"]), False),
+            TextColumn("gone in", lambda r: r["removed_in"] or "", False, 1),
+            TextColumn("several versions", lambda r: "yes" if r["downgraded"] else "", False, 2),
         ]
         out += ["", *lines(told["apis"], columns, style, lambda r: r["verdict"] in ("above_broker_max", "below_broker_min"))]
     for row in told["diagnoses"]:

@@ -1,14 +1,15 @@
 """The projection's interpreter in plain Python: rows and bytes in, slots, texts and topics out.
 
 It stops where the bytes end and goes on when there are more: its state is the row, the position and the counters. Law: the same
-slots, spans and status as `kcap.decode.jit`, message by message, and as one call over the whole body however it was cut.
+slots, spans and status as `kcap.decode.projection_kernels`, message by message, and as one call over the whole body however it
+was cut.
 """
 
 from collections.abc import Sequence
 from struct import Struct
 from typing import Final
 
-from kcap.decode.ops import (
+from kcap.decode.opcodes import (
     COMPACT_PARTITIONS,
     COMPACT_RECORDS,
     COMPACT_STRING,

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
-from kcap.decode import ops
+from kcap.decode import opcodes
 from kcap.decode.plan import Label, Plan
 from kcap.model import Buffer
 from kcap.wire.cursor import Cursor
@@ -19,15 +19,20 @@ from kcap.wire.varints import DamageError
 Records = Literal["base64", "size"]
 """What stands for a records field: its bytes, or `recordsSizeInBytes` as in the broker's request log."""
 
-UNPACKED: Final = frozenset({ops.FIXED, ops.INT, ops.ERROR, ops.TOPIC_ID})
-STRINGS: Final = {ops.STRING: False, ops.TOPIC_NAME: False, ops.COMPACT_STRING: True, ops.COMPACT_TOPIC_NAME: True}
-BYTES: Final = {ops.BYTES: False, ops.RECORDS: False, ops.COMPACT_BYTES: True, ops.COMPACT_RECORDS: True}
-RECORDS: Final = frozenset({ops.RECORDS, ops.COMPACT_RECORDS})
-ARRAYS: Final = {ops.ARRAY: False, ops.PARTITIONS: False, ops.COMPACT_ARRAY: True, ops.COMPACT_PARTITIONS: True}
+UNPACKED: Final = frozenset({opcodes.FIXED, opcodes.INT, opcodes.ERROR, opcodes.TOPIC_ID})
+STRINGS: Final = {
+    opcodes.STRING: False,
+    opcodes.TOPIC_NAME: False,
+    opcodes.COMPACT_STRING: True,
+    opcodes.COMPACT_TOPIC_NAME: True,
+}
+BYTES: Final = {opcodes.BYTES: False, opcodes.RECORDS: False, opcodes.COMPACT_BYTES: True, opcodes.COMPACT_RECORDS: True}
+RECORDS: Final = frozenset({opcodes.RECORDS, opcodes.COMPACT_RECORDS})
+ARRAYS: Final = {opcodes.ARRAY: False, opcodes.PARTITIONS: False, opcodes.COMPACT_ARRAY: True, opcodes.COMPACT_PARTITIONS: True}
 
 
 @dataclass(slots=True)
-class Reading:
+class JsonReading:
     """What was read of a body."""
 
     value: dict[str, Any] = field(default_factory=dict)
@@ -60,7 +65,7 @@ _CONVERT: Final[dict[str, Callable[[Any], Any]]] = {"uuid": uuid_text, "float64"
 """Types whose unpacked value is not yet the JSON value."""
 
 
-class Reader:
+class JsonReader:
     """Walks the rows of one plan over one body."""
 
     def __init__(self, plan: Plan, cursor: Cursor, records: Records) -> None:
@@ -68,7 +73,7 @@ class Reader:
         self.labels = plan.labels
         self.cursor = cursor
         self.records = records
-        self.reading = Reading()
+        self.reading = JsonReading()
 
     def fields(self, pc: int, stop: int, out: dict[Any, Any]) -> None:
         """The fields of rows `pc` up to `stop` into `out`."""
@@ -82,7 +87,7 @@ class Reader:
         if op in UNPACKED:
             self.unpacked(label, out)
             return pc + 1
-        if op == ops.TAGS:
+        if op == opcodes.TAGS:
             return self.tags(pc, out)
         key = label.keys[0]
         compact = STRINGS.get(op)
@@ -96,8 +101,8 @@ class Reader:
         compact = ARRAYS.get(op)
         if compact is not None:
             self.array(pc, out, key, compact)
-        elif (op == ops.NULLABLE and self.cursor.read_int8() < 0) or (
-            op == ops.NULLABLE_TAGGED and self.cursor.read_uvarint() == 0
+        elif (op == opcodes.NULLABLE and self.cursor.read_int8() < 0) or (
+            op == opcodes.NULLABLE_TAGGED and self.cursor.read_uvarint() == 0
         ):
             out[key] = None
         else:
@@ -167,7 +172,7 @@ class Reader:
         exit_row = self.rows[pc][1]
         cursor = self.cursor
         count = cursor.read_uvarint()
-        outermost = self.rows[exit_row][0] == ops.END
+        outermost = self.rows[exit_row][0] == opcodes.END
         cases = {self.rows[at][1]: at for at in range(pc + 2, pc + 2 + self.rows[pc + 1][3])}
         for _ in range(count):
             tag = cursor.read_uvarint()
@@ -204,10 +209,10 @@ def single(name: str, key: str, kind: str) -> Label:
     return found
 
 
-def read_json(plan: Plan, buffer: Buffer, start: int = 0, end: int | None = None, records: Records = "base64") -> Reading:
+def read_json(plan: Plan, buffer: Buffer, start: int = 0, end: int | None = None, records: Records = "base64") -> JsonReading:
     """The body at `buffer[start:end]` as JSON values. Bytes behind the message are left; `position` tells where it ended."""
     cursor = Cursor(buffer, start, end)
-    reader = Reader(plan, cursor, records)
+    reader = JsonReader(plan, cursor, records)
     try:
         reader.fields(0, len(plan.rows) - 1, reader.reading.value)
     except DamageError as damage:

@@ -7,7 +7,7 @@ unknown API or version leaves the body alone.
 from dataclasses import dataclass, field
 from typing import Any
 
-from kcap.decode.json import Reading, Records, read_json
+from kcap.decode.json import JsonReading, Records, read_json
 from kcap.decode.nodes import Buffers, Node
 from kcap.decode.plan import Plan, plan_for, plan_of
 from kcap.decode.telemetry import pushed
@@ -52,9 +52,9 @@ class Message:
         """Schema name (`FetchRequest`), None for an unknown API key."""
         self._plan = plan
         self._unknown = unknown
-        self._reading: Reading | None = None
+        self._reading: JsonReading | None = None
 
-    def _read(self) -> Reading:
+    def _read(self) -> JsonReading:
         if self._reading is None:
             assert self._plan is not None
             self._reading = read_json(self._plan, self.frame, self.header.end)
@@ -190,7 +190,7 @@ _PREFIXES = {
 """Kind of message -> what stands before its blob, for others their version (CoordinatorRecordSerde, MetadataRecordSerde)."""
 
 
-def _prefix(message: facts.Message, cursor: Cursor, header: Header) -> int:
+def _prefix(message: facts.MessageSpec, cursor: Cursor, header: Header) -> int:
     """Steps over what stands before a blob's body and returns its schema version."""
     if message.name in UNPREFIXED:
         version = cursor.read_int16()

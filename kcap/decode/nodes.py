@@ -10,7 +10,7 @@ from struct import Struct
 from typing import Any, Final
 
 from kcap.decode.json import uuid_text
-from kcap.decode.words import words
+from kcap.decode.value_words import words
 from kcap.wire.cursor import Cursor
 from kcap.wire.varints import DamageError, read_varint, read_varlong
 

@@ -1,8 +1,8 @@
 """Message facts and a version in, a flat program out: the only place that knows what a version means for the bytes.
 
-A `Plan` is rows of small integers (`kcap.decode.ops`) beside labels for people, row by row. The tree, the canonical JSON and
-the row projection all read by it. Law: the rows alone say how many bytes each field takes; labels never change where a reader
-goes.
+A `Plan` is rows of small integers (`kcap.decode.opcodes`) beside labels for people, row by row. The tree, the canonical JSON
+and the row projection all read by it. Law: the rows alone say how many bytes each field takes; labels never change where a
+reader goes.
 """
 
 import functools
@@ -10,9 +10,9 @@ import struct
 from dataclasses import dataclass
 from typing import Any, Final
 
-from kcap.decode import ops, slots
+from kcap.decode import opcodes, slots
 from kcap.schema import registry
-from kcap.schema.facts import Field, Message, Variant, message, within
+from kcap.schema.facts import Field, MessageSpec, Variant, message, within
 from kcap.schema.quirks import ERROR_SUFFIX
 
 Row = tuple[int, int, int, int]
@@ -75,7 +75,7 @@ def json_key(name: str) -> str:
 class _Compiler:
     """Emits the rows of one (message, version)."""
 
-    def __init__(self, message: Message, variant: Variant, version: int, partitions: bool) -> None:
+    def __init__(self, message: MessageSpec, variant: Variant, version: int, partitions: bool) -> None:
         self.message = message.name
         self.partitions = partitions
         """Partitions go to the side buffer of partitions."""
@@ -132,15 +132,15 @@ class _Compiler:
 
     def tags(self, fields: list[Field], depth: int, path: tuple[str, ...]) -> None:
         counter = self.counter(depth)
-        section = self.emit(ops.TAGS, b=counter)
+        section = self.emit(opcodes.TAGS, b=counter)
         self.here()
-        head = self.emit(ops.TAG, b=counter, c=len(fields))
-        cases = [self.emit(ops.CASE, f.tag, label=self.label(f, default=self.default(f))) for f in fields]
+        head = self.emit(opcodes.TAG, b=counter, c=len(fields))
+        cases = [self.emit(opcodes.CASE, f.tag, label=self.label(f, default=self.default(f))) for f in fields]
         for case, field in zip(cases, fields, strict=True):
             self.rows[case][2] = self.here()
             self.value(field, depth + 1, (*path, field.name), "", tagged=True)
             self.here()
-            self.emit(ops.TAG_END, head, counter)
+            self.emit(opcodes.TAG_END, head, counter)
         self.rows[section][1] = self.rows[head][1] = self.here()
 
     # --- values ------------------------------------------------------------------------------------------------------
@@ -155,7 +155,7 @@ class _Compiler:
         if kind in SIZES or kind in ("string", "bytes", "records"):
             return self.scalar(field, path, topic)
         nullable = within(field.nullable, self.version)
-        op = (ops.NULLABLE_TAGGED if tagged else ops.NULLABLE) if nullable else ops.STRUCT
+        op = (opcodes.NULLABLE_TAGGED if tagged else opcodes.NULLABLE) if nullable else opcodes.STRUCT
         at = self.emit(op, label=self.label(field))
         self.here()
         self.struct(self.inner(kind, field), depth, path)
@@ -167,7 +167,7 @@ class _Compiler:
         joins = bool(before) and before != kind
         if kind in ("bytes", "records"):
             mine = self.partitions and kind == "records" and bool(self.element)
-            self.emit(self.form(ops.RECORDS if kind == "records" else ops.BYTES, field), c=int(mine), label=label)
+            self.emit(self.form(opcodes.RECORDS if kind == "records" else opcodes.BYTES, field), c=int(mine), label=label)
             if kind == "records" and self.captures:
                 self.fill("batch_count", "record_count", "records_bytes", "codecs", "magics")
             return ""
@@ -175,20 +175,20 @@ class _Compiler:
         topic = self.captures and (field.entity == "topicName" if kind == "string" else field.name == "TopicId")
         if kind == "string":
             if topic:
-                self.emit(self.form(ops.TOPIC_NAME, field), c=int(joins), label=label)
+                self.emit(self.form(opcodes.TOPIC_NAME, field), c=int(joins), label=label)
             else:
                 group = int(self.partitions and slot == "group_id" and len(path) > 1)
-                self.emit(self.form(ops.STRING, field), slots.TEXT[slot] if slot else -1, c=group, label=label)
+                self.emit(self.form(opcodes.STRING, field), slots.TEXT[slot] if slot else -1, c=group, label=label)
                 self.fill(slot)
         elif kind == "uuid" and topic:
-            self.emit(ops.TOPIC_ID, c=int(joins), label=label)
+            self.emit(opcodes.TOPIC_ID, c=int(joins), label=label)
         elif (column := self.column(path)) is not None:
-            self.emit(ops.FIELD, SIZES[kind], slots.ELEMENT_AT[column], label=label)
+            self.emit(opcodes.FIELD, SIZES[kind], slots.ELEMENT_AT[column], label=label)
         elif self.errors and kind == "int16" and field.name.endswith(ERROR_SUFFIX):
-            self.emit(ops.ERROR, int(len(path) == 1), label=label)
+            self.emit(opcodes.ERROR, int(len(path) == 1), label=label)
             self.fill("error_code", "error_count", *(["top_error_code"] if len(path) == 1 else []))
         elif slot:
-            self.emit(ops.INT, SIZES[kind], slots.SLOT[slot], label=label)
+            self.emit(opcodes.INT, SIZES[kind], slots.SLOT[slot], label=label)
             self.fill(slot)
         else:
             self.fixed(label)
@@ -203,26 +203,26 @@ class _Compiler:
     def fixed(self, label: Label) -> None:
         """A field nobody captures joins the FIXED row before it."""
         size = SIZES[label.types[0]]
-        if self.rows and self.rows[-1][0] == ops.FIXED and self.barrier < len(self.rows):
+        if self.rows and self.rows[-1][0] == opcodes.FIXED and self.barrier < len(self.rows):
             last = self.labels[-1]
             types = last.types + label.types
             unpack = struct.Struct(">" + "".join(FORMATS[kind] for kind in types))
             self.labels[-1] = Label(last.names + label.names, last.keys + label.keys, types, unpack)
             self.rows[-1][1] += size
         else:
-            self.emit(ops.FIXED, size, label=label)
+            self.emit(opcodes.FIXED, size, label=label)
 
     def array(self, field: Field, depth: int, path: tuple[str, ...]) -> None:
         kind = field.type[2:]
         counted = self.captures and self.counts_partitions(field, kind, path)
         if counted:
             self.fill("partition_count")
-        at = self.emit(self.form(ops.PARTITIONS if counted else ops.ARRAY, field), c=-1, label=self.label(field))
+        at = self.emit(self.form(opcodes.PARTITIONS if counted else opcodes.ARRAY, field), c=-1, label=self.label(field))
         counter = self.rows[at][2] = self.counter(depth)
         body = self.here()
         if counted and self.partitions:
             self.elements(field, kind, depth, path)
-            self.emit(ops.LOOP, body, counter)
+            self.emit(opcodes.LOOP, body, counter)
         elif kind in SIZES:
             self.rows[at][3] = SIZES[kind]
         else:
@@ -231,19 +231,19 @@ class _Compiler:
                 self.scalar(element, (*path, ""), "")
             else:
                 self.struct(self.inner(kind, field), depth + 1, path)
-            if len(self.rows) == body + 1 and self.rows[body][0] == ops.FIXED:
+            if len(self.rows) == body + 1 and self.rows[body][0] == opcodes.FIXED:
                 self.rows[at][3] = self.rows[body][1]
             elif len(self.rows) == body:
                 self.rows[at][3] = 0
             self.here()
-            self.emit(ops.LOOP, body, counter)
+            self.emit(opcodes.LOOP, body, counter)
         self.rows[at][1] = self.here()
 
     def elements(self, field: Field, kind: str, depth: int, path: tuple[str, ...]) -> None:
         """The body of an array of partitions whose facts are wanted one by one."""
-        self.emit(ops.ELEMENT)
+        self.emit(opcodes.ELEMENT)
         if kind in SIZES:
-            self.emit(ops.FIELD, SIZES[kind], slots.PARTITION, label=Label(("",), ("",), (kind,)))
+            self.emit(opcodes.FIELD, SIZES[kind], slots.PARTITION, label=Label(("",), ("",), (kind,)))
         else:
             self.element = path
             self.struct(self.inner(kind, field), depth + 1, path)
@@ -269,9 +269,9 @@ class _Compiler:
 
     def settle_errors(self) -> None:
         """Marks the nested errors behind which no outermost one comes: the first of them decides the message's error."""
-        outermost = [at for at, row in enumerate(self.rows) if row[0] == ops.ERROR and row[1]]
+        outermost = [at for at, row in enumerate(self.rows) if row[0] == opcodes.ERROR and row[1]]
         for row in self.rows[outermost[-1] if outermost else 0 :]:
-            if row[0] == ops.ERROR:
+            if row[0] == opcodes.ERROR:
                 row[2] = 1
 
     # --- defaults ----------------------------------------------------------------------------------------------------
@@ -296,7 +296,7 @@ class _Compiler:
         return {json_key(f.name): self.default(f) for f in fields}
 
 
-def compile_plan(message: Message, version: int, *, partitions: bool = False) -> Plan | None:
+def compile_plan(message: MessageSpec, version: int, *, partitions: bool = False) -> Plan | None:
     """The plan of a message at a version, for its partitions one by one or without; None where no Kafka release has that
     version.
     """
@@ -306,7 +306,7 @@ def compile_plan(message: Message, version: int, *, partitions: bool = False) ->
     compiler = _Compiler(message, variant, version, partitions)
     compiler.struct(variant.fields, 0, ())
     compiler.settle_errors()
-    compiler.emit(ops.END, compiler.slots & slots.WHOLE)
+    compiler.emit(opcodes.END, compiler.slots & slots.WHOLE)
     return Plan(
         message.name,
         version,

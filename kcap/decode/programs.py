@@ -6,7 +6,7 @@ table never change, so an index holds for the life of the process.
 
 from typing import Final
 
-from kcap.decode import ops
+from kcap.decode import opcodes
 from kcap.decode.plan import Row, partitions_plan_for, plan_for
 from kcap.schema import registry
 from kcap.schema.quirks import DOWNGRADES
@@ -20,18 +20,18 @@ Place = tuple[int, int, int, bool]
 _INDEX: Final[dict[Place, int]] = {}
 
 _JUMPS: Final[dict[int, tuple[int, ...]]] = {
-    ops.LOOP: (1,),
-    ops.TAGS: (1,),
-    ops.ARRAY: (1,),
-    ops.COMPACT_ARRAY: (1,),
-    ops.PARTITIONS: (1,),
-    ops.COMPACT_PARTITIONS: (1,),
-    ops.NULLABLE: (1,),
-    ops.NULLABLE_TAGGED: (1,),
-    ops.STRUCT: (1,),
-    ops.TAG: (1,),
-    ops.TAG_END: (1,),
-    ops.CASE: (2,),
+    opcodes.LOOP: (1,),
+    opcodes.TAGS: (1,),
+    opcodes.ARRAY: (1,),
+    opcodes.COMPACT_ARRAY: (1,),
+    opcodes.PARTITIONS: (1,),
+    opcodes.COMPACT_PARTITIONS: (1,),
+    opcodes.NULLABLE: (1,),
+    opcodes.NULLABLE_TAGGED: (1,),
+    opcodes.STRUCT: (1,),
+    opcodes.TAG: (1,),
+    opcodes.TAG_END: (1,),
+    opcodes.CASE: (2,),
 }
 """Op -> columns that hold a row number."""
 
@@ -54,9 +54,9 @@ def _compile(api_key: int, version: int, side: int, partitions: bool) -> int:
     start = len(ROWS)
     header = (registry.response_header_version if response else registry.request_header_version)(api_key, version)
     if header > (0 if response else 1):
-        ROWS.extend([(ops.TAGS, start + 2, 0, 0), (ops.TAG, start + 2, 0, 0)])
+        ROWS.extend([(opcodes.TAGS, start + 2, 0, 0), (opcodes.TAG, start + 2, 0, 0)])
     if downgrade and lower >= 0:
-        ROWS.append((ops.DOWNGRADE, downgrade[0], lower, 0))
+        ROWS.append((opcodes.DOWNGRADE, downgrade[0], lower, 0))
     base = len(ROWS)
     ROWS.extend(_moved(row, base) for row in plan.rows)
     return start

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from kcap.decode import ops, slots
+from kcap.decode import opcodes, slots
 from kcap.decode.interpreter import COMPLETE, MALFORMED, SHORT, TRAILING, UNKNOWN, State, run
 from kcap.decode.plan import Row, plan_for
 from kcap.decode.programs import ROWS, place_of, program_index
@@ -117,13 +117,13 @@ class _Engines:
         if engine == "plain" or (engine == "auto" and (self.missing or self.messages < JIT_AFTER)):
             return False
         try:
-            import kcap.decode.jit
+            import kcap.decode.projection_kernels
         except (ImportError, RuntimeError):  # no numba, no folder for its cache, or a cache of another kcap
             if engine == "jit":
                 raise
             self.missing = True
             return False
-        return kcap.decode.jit is not None
+        return kcap.decode.projection_kernels is not None
 
     def table(self) -> "NDArray[np.int32]":
         """The rows as an array; only those new since last time are converted."""
@@ -137,7 +137,7 @@ class _Engines:
 
     def ready(self) -> bool:
         """Whether numba's interpreter is loaded."""
-        return not self.missing and "kcap.decode.jit" in sys.modules
+        return not self.missing and "kcap.decode.projection_kernels" in sys.modules
 
 
 _engines = _Engines()
@@ -155,7 +155,7 @@ def end_of(buffer: bytes | bytearray, rows: tuple[Row, ...], pc: int, start: int
     """
     if end - start < COMPILED_FROM_BYTES or not _engines.ready():
         return None
-    from kcap.decode.jit import ended
+    from kcap.decode.projection_kernels import ended
 
     status, position = ended(buffer, _array_of(rows), pc, start, end)
     return position if status in (COMPLETE, TRAILING) else None
@@ -193,7 +193,7 @@ def _columns(flat: list[int], width: int) -> list[list[int]]:
 def _jitted(buffer: bytes | bytearray, starts: Sequence[int], ends: Sequence[int], programs: Sequence[int]) -> Projection:
     import numpy as np
 
-    from kcap.decode.jit import project_arrays
+    from kcap.decode.projection_kernels import project_arrays
 
     values, facts, topics, wrapped, elements = project_arrays(
         buffer,
@@ -336,9 +336,9 @@ def acks_steps(version: int) -> tuple[tuple[int, int], ...] | None:
     plan = plan_for(PRODUCE, version, registry.REQUEST)
     if plan is None:
         return None
-    steps = [(ops.TAGS, 0)] if registry.request_header_version(PRODUCE, version) > 1 else []
+    steps = [(opcodes.TAGS, 0)] if registry.request_header_version(PRODUCE, version) > 1 else []
     for op, a, b, _ in plan.rows:
-        if op == ops.INT and b == slots.SLOT["acks"]:
+        if op == opcodes.INT and b == slots.SLOT["acks"]:
             break
         steps.append((op, a))
     return tuple(steps)
@@ -356,14 +356,14 @@ def acks_of_produce(buffer: bytes | bytearray | memoryview, start: int, end: int
     for op, size in steps:
         if at + 2 > end:
             return None
-        if op == ops.FIXED:
+        if op == opcodes.FIXED:
             at += size
-        elif op == ops.STRING:
+        elif op == opcodes.STRING:
             length = buffer[at] << 8 | buffer[at + 1]
             at += 2 + (length if length < 0x8000 else 0)
-        elif op == ops.COMPACT_STRING and buffer[at] < 128:
+        elif op == opcodes.COMPACT_STRING and buffer[at] < 128:
             at += buffer[at] or 1
-        elif op == ops.TAGS and buffer[at] == 0:
+        elif op == opcodes.TAGS and buffer[at] == 0:
             at += 1
         else:
             return _acks_slowly(bytes(buffer[start:end]), version)

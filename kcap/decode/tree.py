@@ -10,14 +10,14 @@ from functools import partial
 from struct import Struct
 from typing import TYPE_CHECKING, Final
 
-from kcap.decode import ops
-from kcap.decode.blobs import blob_plan
+from kcap.decode import opcodes
+from kcap.decode.embedded import blob_plan
 from kcap.decode.interpreter import COMPLETE, TRAILING, State, run
-from kcap.decode.json import ARRAYS, BYTES, RECORDS, STRINGS, UNPACKED, Reader, single
+from kcap.decode.json import ARRAYS, BYTES, RECORDS, STRINGS, UNPACKED, JsonReader, single
 from kcap.decode.nodes import Buffers, Node, Tiler
 from kcap.decode.plan import Label, Plan, Row
 from kcap.decode.projection import end_of
-from kcap.decode.words import words
+from kcap.decode.value_words import words
 from kcap.wire.cursor import Cursor
 from kcap.wire.text import decode_text
 from kcap.wire.varints import DamageError, short_of
@@ -45,9 +45,9 @@ class Inside:
         return self.buffers[self.buffer][self.start : self.end]
 
 
-HOLDERS: Final = frozenset(ARRAYS) | {ops.TAGS, ops.STRUCT, ops.NULLABLE, ops.NULLABLE_TAGGED}
+HOLDERS: Final = frozenset(ARRAYS) | {opcodes.TAGS, opcodes.STRUCT, opcodes.NULLABLE, opcodes.NULLABLE_TAGGED}
 """Ops with others inside; their column `a` is the row behind them."""
-TOPICS: Final = frozenset({ops.TOPIC_NAME, ops.COMPACT_TOPIC_NAME})
+TOPICS: Final = frozenset({opcodes.TOPIC_NAME, opcodes.COMPACT_TOPIC_NAME})
 
 OPENERS: Final[dict[str, Callable[[Inside], Sequence[Node]]]] = {}
 """Field type, or message and field (`EnvelopeRequest.RequestData`) -> what makes the nodes of its bytes. Filled from above:
@@ -68,7 +68,7 @@ class _Body:
         """The program that ends at row `stop`."""
         rows = self._cut.get(stop)
         if rows is None:
-            rows = self._cut[stop] = (*self.plan.rows[:stop], (ops.END, 0, 0, 0))
+            rows = self._cut[stop] = (*self.plan.rows[:stop], (opcodes.END, 0, 0, 0))
         return rows
 
     def stepped(self, pc: int, stop: int, cursor: Cursor) -> int | None:
@@ -104,7 +104,7 @@ class _Body:
             return end, True
         ahead = Cursor(cursor.buffer, cursor.position, cursor.end)
         try:
-            Reader(self.plan, ahead, "size").row(pc, {})
+            JsonReader(self.plan, ahead, "size").row(pc, {})
         except DamageError:
             return cursor.end, False
         return ahead.position, True
@@ -115,7 +115,7 @@ class _Body:
         label = self.plan.labels[pc]
         if op in UNPACKED:
             self.unpacked(label, tiler, name)
-            if op == ops.TOPIC_ID:
+            if op == opcodes.TOPIC_ID:
                 tiler.topic = tiler.topic or str(tiler.nodes[-1].value)
             return pc + 1
         name = name or (label.names[0] if label.names else "tags")
@@ -133,10 +133,10 @@ class _Body:
             raise short_of(name, start)
         if op in ARRAYS:
             self.array(pc, name, start, end, tiler)
-        elif op == ops.TAGS:
+        elif op == opcodes.TAGS:
             tiler.cursor.position = end
             tiler.add(name, start, None, "", lambda: self.tags(pc, start, end))
-        elif op == ops.STRUCT:
+        elif op == opcodes.STRUCT:
             tiler.cursor.position = end
             tiler.add(name, start, None, "", lambda: self.struct(pc + 1, a, start, end, tiler.topic))
         else:
@@ -198,14 +198,14 @@ class _Body:
         if start >= end:
             return False
         byte = self.buffers[self.buffer][start]
-        return byte == 0 if op == ops.NULLABLE_TAGGED else byte > 127
+        return byte == 0 if op == opcodes.NULLABLE_TAGGED else byte > 127
 
     def nullable(self, pc: int, start: int, end: int) -> list[Node]:
         op, a, _, _ = self.plan.rows[pc]
 
         def build(tiler: Tiler) -> None:
             at = tiler.cursor.position
-            marker = tiler.cursor.read_uvarint() if op == ops.NULLABLE_TAGGED else tiler.cursor.read_int8()
+            marker = tiler.cursor.read_uvarint() if op == opcodes.NULLABLE_TAGGED else tiler.cursor.read_int8()
             tiler.add("present", at, marker, "null" if self.is_null(op, start, end) else "present")
             if not self.is_null(op, start, end):
                 self.fields(pc + 1, a, tiler)
@@ -249,7 +249,7 @@ class _Body:
         if stepped is None:
             ahead = Cursor(cursor.buffer, start, cursor.end)
             try:
-                Reader(self.plan, ahead, "size").fields(body, loop, {})
+                JsonReader(self.plan, ahead, "size").fields(body, loop, {})
             except DamageError:
                 if start == cursor.end:
                     raise

@@ -11,11 +11,11 @@ from functools import cache
 from typing import Final
 
 from kcap.columns import EXCHANGES, FLAGS, ON_REQUEST, Column
-from kcap.filter.nodes import Deep, Field, Operand
+from kcap.filter.ast import Deep, FieldRef, Operand
 from kcap.schema import registry
 from kcap.schema.errors import CODES
 from kcap.schema.facts import Field as Fact
-from kcap.schema.facts import Message, Variant
+from kcap.schema.facts import MessageSpec, Variant
 from kcap.wire.codecs import CODECS
 
 KINDS: Final = {"string": "text", "bool": "flag", "timestamp": "time"}
@@ -99,16 +99,16 @@ WORDS: Final[dict[str, tuple[str, ...]]] = {
 """Column -> all that can stand in it."""
 
 
-def _field(name: str, columns: tuple[Column, ...]) -> Field:
+def _field(name: str, columns: tuple[Column, ...]) -> FieldRef:
     first = columns[0]
     many = first.type.startswith("list<")
     inner = first.type.removeprefix("list<").removesuffix(">")
     kind = "address" if first.name in ADDRESSES else KINDS.get(inner, "number")
-    return Field(name, kind, tuple(column.name for column in columns), many)
+    return FieldRef(name, kind, tuple(column.name for column in columns), many)
 
 
 @cache
-def fields() -> dict[str, Field]:
+def fields() -> dict[str, FieldRef]:
     """Every name that stands for columns."""
     declared = {column.name: column for column in (*EXCHANGES, *ON_REQUEST["exchanges"])}
     found = {name: _field(name, (column,)) for name, column in declared.items()}
@@ -152,7 +152,7 @@ def deep_fields() -> dict[str, Deep]:
     return {name: Deep(side, path, kind, frozenset(apis)) for name, (side, path, kind, apis) in found.items()}
 
 
-def _paths(message: Message | None) -> list[tuple[tuple[str, ...], str]]:
+def _paths(message: MessageSpec | None) -> list[tuple[tuple[str, ...], str]]:
     """The JSON keys down to each field of all versions, and the kind of its values."""
     found: dict[tuple[str, ...], str] = {}
 

@@ -11,9 +11,24 @@ from lark import Token, Tree
 from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedToken
 
 from kcap.errors import UsageError
+from kcap.filter.ast import (
+    PACKETS,
+    And,
+    Compare,
+    Deep,
+    FieldRef,
+    Filter,
+    FunctionCall,
+    Membership,
+    Not,
+    Operand,
+    Or,
+    Present,
+    Value,
+    Xor,
+)
 from kcap.filter.fields import lookup, named_values, names_like, nearest
 from kcap.filter.grammar import NAMES, parser
-from kcap.filter.nodes import PACKETS, And, Call, Compare, Deep, Field, Filter, Member, Not, Operand, Or, Present, Value, Xor
 from kcap.filter.values import value_of
 
 OPERATORS: Final = {
@@ -127,7 +142,7 @@ class _Builder:
             return Present(of)
         if kind == "compare":
             made = self.compare(of, parts[0], parts[1], parts[2], quantifier)
-            if isinstance(made.value, Field | Deep | Call) and PACKETS in (said(of), said(made.value)):
+            if isinstance(made.value, FieldRef | Deep | FunctionCall) and PACKETS in (said(of), said(made.value)):
                 raise self.fault(tree, f"{PACKETS} is compared with numbers alone")
             return made
         found: Filter = self.member(of, parts, quantifier)
@@ -154,7 +169,7 @@ class _Builder:
                 return Compare(of, operator, other, every)
         return Compare(of, operator, self.value(of, inner, operator), every)
 
-    def member(self, of: Operand, parts: Sequence[Any], quantifier: str) -> Member:
+    def member(self, of: Operand, parts: Sequence[Any], quantifier: str) -> Membership:
         """A set of values and ranges."""
         values: list[Value] = []
         ranges: list[tuple[Value, Value]] = []
@@ -168,7 +183,7 @@ class _Builder:
                 ranges.append((ends[0], ends[1]))
             else:
                 values.append(ends[0])
-        return Member(of, tuple(values), tuple(ranges), quantifier == "all")
+        return Membership(of, tuple(values), tuple(ranges), quantifier == "all")
 
     # -- operands -----------------------------------------------------------------------------------------------------
     def operand(self, tree: Any) -> Operand:
@@ -181,18 +196,18 @@ class _Builder:
             raise self.fault(name, f"no field is called {str(name)!r}{nearest(str(name), names_like(str(name)))}")
         return found
 
-    def call(self, tree: Any) -> Call:
+    def call(self, tree: Any) -> FunctionCall:
         """A function."""
         name, inner = tree.children
         takes = FUNCTIONS.get(str(name))
         if takes is None:
             raise self.fault(name, f"no function is called {str(name)!r}; there are {', '.join(FUNCTIONS)}")
         of = self.operand(inner)
-        if isinstance(of, Field) and of.name == PACKETS:
+        if isinstance(of, FieldRef) and of.name == PACKETS:
             raise self.fault(inner, f"{PACKETS} goes into no function")
         if takes and kind_of(of) != takes:
             raise self.fault(inner, f"{name} is for {takes}; {said(of)} is no {takes}")
-        return Call(str(name), of)
+        return FunctionCall(str(name), of)
 
     def other(self, of: Operand, tree: Any, kind: str, operator: str) -> Operand:
         """The other side of a comparison, where it is no plain value."""
@@ -204,7 +219,7 @@ class _Builder:
     @staticmethod
     def as_field(of: Operand, word: str, kind: str) -> Operand | None:
         """A word that names another column of numbers or times; words that are values of the left side come first."""
-        if kind not in ("number", "time") or (isinstance(of, Field) and word.lower() in named_values(of.columns[0])):
+        if kind not in ("number", "time") or (isinstance(of, FieldRef) and word.lower() in named_values(of.columns[0])):
             return None
         found = lookup(word)
         return found if found is not None and kind_of(found) == kind else None
@@ -229,14 +244,14 @@ class _Builder:
             raise self.fault(token, str(error)) from None
 
     @staticmethod
-    def stand_in(of: Operand) -> Field:
+    def stand_in(of: Operand) -> FieldRef:
         """A field whose values are those of the operand."""
-        if isinstance(of, Field):
+        if isinstance(of, FieldRef):
             return of
         if isinstance(of, Deep):
             code = "error_code" if of.path[-1].lower().endswith("errorcode") else f"{of.side}.{'.'.join(of.path)}"
-            return Field(said(of), of.kind, (code,))
-        return Field(said(of), kind_of(of), (said(of),))
+            return FieldRef(said(of), of.kind, (code,))
+        return FieldRef(said(of), kind_of(of), (said(of),))
 
 
 def pattern(text: str) -> Any:
@@ -248,16 +263,16 @@ def pattern(text: str) -> Any:
 
 def kind_of(operand: Operand) -> str:
     """The kind of an operand's values."""
-    if isinstance(operand, Call):
+    if isinstance(operand, FunctionCall):
         return "number" if operand.function in ("len", "count", "abs") else "text"
     return operand.kind
 
 
 def said(operand: Operand) -> str:
     """An operand as it is written."""
-    if isinstance(operand, Call):
+    if isinstance(operand, FunctionCall):
         return f"{operand.function}({said(operand.of)})"
-    return operand.name if isinstance(operand, Field) else ".".join([operand.side, *operand.path])
+    return operand.name if isinstance(operand, FieldRef) else ".".join([operand.side, *operand.path])
 
 
 def unquoted(text: str) -> str:

@@ -10,8 +10,8 @@ from fractions import Fraction
 from ipaddress import ip_address, ip_network
 from typing import Final
 
+from kcap.filter.ast import FieldRef, Network, Value
 from kcap.filter.fields import named_values, nearest
-from kcap.filter.nodes import Field, Network, Value
 
 DURATIONS: Final = {
     "ns": 1, "us": 1_000, "µs": 1_000, "ms": 1_000_000, "s": 1_000_000_000, "sec": 1_000_000_000, "m": 60_000_000_000,
@@ -28,7 +28,7 @@ TIME_FORMS: Final = ("%b %d, %Y %H:%M:%S.%f", "%b %d, %Y %H:%M:%S", "%Y/%m/%d %H
 """Beside ISO 8601: what Wireshark shows, and times without seconds."""
 
 
-def value_of(text: str, field: Field) -> Value:
+def value_of(text: str, field: FieldRef) -> Value:
     """What was typed as a value of the field. Raises ValueError with the reason where it is none."""
     if field.kind == "time":
         return time_of(text)

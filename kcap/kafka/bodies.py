@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 
 from kcap.decode import slots
 from kcap.decode.projection import MALFORMED, SHORT, Projection, Resumable, program_index, project
-from kcap.kafka.frames import NO_BODY, Answer, Exchange
+from kcap.kafka.frames import NO_BODY, PendingExchange, PendingResponse
 from kcap.limits import TEACHING_BODY_BYTES
-from kcap.records.sets import count_wrapped
+from kcap.records.record_sets import count_wrapped
 from kcap.schema.quirks import response_version
 
 REQUEST, RESPONSE = 0, 1
@@ -133,7 +133,7 @@ def values_of(reader: Resumable) -> BodyValues:
     return BodyValues(int(found.status[0]), mask, tuple(row), texts, topics)
 
 
-class Bodies:
+class BodyCollector:
     """The open batch."""
 
     def __init__(self) -> None:
@@ -141,7 +141,7 @@ class Bodies:
         self.starts: list[int] = []
         self.ends: list[int] = []
         self.programs: list[int] = []
-        self.owners: list[Exchange | Answer] = []
+        self.owners: list[PendingExchange | PendingResponse] = []
         """Who keeps the slot for as long as it names it."""
         self.carried: dict[int, BodyValues] = {}
         self.keep = False
@@ -149,7 +149,7 @@ class Bodies:
         self._settled: set[int] = set()
         self._next_carried = NO_BODY - 1
 
-    def add(self, buffer: bytes | bytearray, low: int, high: int, index: int, owner: Exchange | Answer) -> int:
+    def add(self, buffer: bytes | bytearray, low: int, high: int, index: int, owner: PendingExchange | PendingResponse) -> int:
         """Keeps a body for the projection; its slot."""
         arena = self.arena
         self.starts.append(len(arena))
@@ -159,7 +159,7 @@ class Bodies:
         self.owners.append(owner)
         return len(self.starts) - 1
 
-    def answered(self, answer: Answer, api_key: int, api_version: int) -> int:
+    def answered(self, answer: PendingResponse, api_key: int, api_version: int) -> int:
         """The answer's exchange is decided, and with it the program: its slot, which is nobody's from here on."""
         slot, answer.slot = answer.slot, NO_BODY
         if slot >= 0:
@@ -188,7 +188,7 @@ class Bodies:
         values = self.carried.get(slot)
         return b"" if values is None else values.data
 
-    def settle(self, exchange: Exchange) -> int:
+    def settle(self, exchange: PendingExchange) -> int:
         """The exchange is decided: its request's slot, which is nobody's from here on."""
         slot = exchange.request_slot
         if slot != NO_BODY:
@@ -238,12 +238,12 @@ class Bodies:
         self.carried = {number: values for number, values in batch.carried.items() if number not in settled}
         self._settled = set()
         for slot, owner in enumerate(owners):
-            if type(owner) is Exchange:
+            if type(owner) is PendingExchange:
                 if owner.request_slot == slot:
                     owner.request_slot = NO_BODY
                     values = batch.token(slot) if owner.token else batch.values(slot)
                     if values is not None:
                         owner.request_slot = self.carry(values)
-            elif type(owner) is Answer and owner.slot == slot:
+            elif type(owner) is PendingResponse and owner.slot == slot:
                 owner.slot = self.add(batch.arena, batch.starts[slot], batch.ends[slot], UNKNOWN, owner)
         return batch

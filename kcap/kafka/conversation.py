@@ -7,11 +7,11 @@ In: the bytes of both streams of a `Connection`. Out: rows to the `Collector`. P
 from typing import Any, Final, NamedTuple, Protocol
 
 from kcap import limits
-from kcap.kafka.bodies import Bodies
-from kcap.kafka.frames import FLAG, NO_BODY, NO_FRAME, Answer, Exchange, Frame
+from kcap.kafka.bodies import BodyCollector
+from kcap.kafka.frames import FLAG, NO_BODY, NO_FRAME, Frame, PendingExchange, PendingResponse
 from kcap.kafka.headers import other_protocol
 from kcap.kafka.pairing import Pairing
-from kcap.kafka.recognition import NO_REQUEST, Verdict, from_content, from_first_request, from_pieces, why_not
+from kcap.kafka.recognition import NO_REQUEST, Recognition, from_content, from_first_request, from_pieces, why_not
 from kcap.kafka.requests import RequestFramer
 from kcap.kafka.responses import ResponseFramer
 from kcap.net.connections import ConnectionTable
@@ -42,7 +42,7 @@ class PassedOver(NamedTuple):
 class Collector(Protocol):
     """What the conversations of a capture share."""
 
-    bodies: Bodies
+    bodies: BodyCollector
     batch: int
     """Number of the batch of rows that is open."""
     rows: list[tuple[Any, ...]]
@@ -156,14 +156,14 @@ class Conversation:
         else:
             self.begin(verdict.client)
 
-    def _verdict(self, first: Waiting, second: Waiting, final: bool) -> Verdict | None:
+    def _verdict(self, first: Waiting, second: Waiting, final: bool) -> Recognition | None:
         connection = self.connection
         said = self.collector.decode_as(connection)
         client = None if connection.client is None else connection.streams.index(connection.client)
         if said is False:
-            return Verdict(None, "set to be no Kafka")
+            return Recognition(None, "set to be no Kafka")
         if said and client is not None:
-            return Verdict(client)
+            return Recognition(client)
         up, down = (second, first) if client == 1 else (first, second)
         if client is not None and connection.streams[client].anchored and not up.holed:
             full = final or up.count > limits.RECOGNISE_BYTES or down.count > limits.MIDSTREAM_BYTES or not up.whole
@@ -171,10 +171,10 @@ class Conversation:
                 return None
             kafka = from_first_request(up.bytes, full)
             if kafka:
-                return Verdict(client)
+                return Recognition(client)
             if kafka is None:
                 return None
-            return Verdict(None, other_protocol(up.bytes) or other_protocol(down.bytes) or why_not(up.bytes))
+            return Recognition(None, other_protocol(up.bytes) or other_protocol(down.bytes) or why_not(up.bytes))
         full = final or first.count + second.count > limits.MIDSTREAM_BYTES
         looks = len(self.kept)
         if not full and looks < 2 * self.looked_at:
@@ -184,9 +184,9 @@ class Conversation:
         if verdict is not None and verdict.client is None:
             verdict = from_pieces(self._pieces(0), self._pieces(1)) or verdict
         if verdict is not None and client is not None and verdict.client not in (None, client):
-            return Verdict(None, "requests from the side that was called")
+            return Recognition(None, "requests from the side that was called")
         if verdict is not None and verdict.client is None and said:
-            return Verdict(client if client is not None else 0)
+            return Recognition(client if client is not None else 0)
         return verdict
 
     def _pieces(self, index: int) -> list[bytearray]:
@@ -264,7 +264,13 @@ class Conversation:
 
     # -- rows ---------------------------------------------------------------------------------------------------------
     def emit(
-        self, exchange: Exchange, answer: Answer | None, outcome: str, reason: str | None, decided_ns: int | None, flags: int
+        self,
+        exchange: PendingExchange,
+        answer: PendingResponse | None,
+        outcome: str,
+        reason: str | None,
+        decided_ns: int | None,
+        flags: int,
     ) -> None:
         """A decided exchange becomes a row; its parts are `ROW`."""
         connection, collector = self.connection, self.collector
@@ -299,7 +305,7 @@ class Conversation:
         collector.orders.append(collector.table.order)
         collector.rows.append(facts + request + response)
 
-    def passed_over(self, exchange: Exchange) -> None:
+    def passed_over(self, exchange: PendingExchange) -> None:
         """What a request tells of its connection holds for the rows that come now, though its own may come much later."""
         key, version = exchange.api_key, exchange.api_version
         if key is None or version is None or key not in SAYING_WHO:

@@ -33,7 +33,7 @@ class Frame(NamedTuple):
 NO_FRAME = Frame(None, None, None, None, None, None, None, None, 0)
 
 
-class Exchange:
+class PendingExchange:
     """A request on its way to being a row. Decided once."""
 
     __slots__ = (
@@ -63,7 +63,7 @@ class Exchange:
         """None until the request's last byte has passed."""
         self.request_slot = NO_BODY
         """The body's place, kept up to date by `Bodies` when it makes room."""
-        self.response: Answer | None = None
+        self.response: PendingResponse | None = None
         self.one_way = False
         """Produce with acks=0: no answer is wanted."""
         self.skipped_ns: int | None = None
@@ -75,14 +75,14 @@ class Exchange:
         return self.api_key is None
 
 
-class Answer:
+class PendingResponse:
     """A response on its way to its request."""
 
     __slots__ = ("correlation_id", "exchange", "flags", "frame", "mark", "number", "previous_ns", "seen_ns", "slot")
 
     def __init__(self, correlation_id: int | None, mark: int, seen_ns: int) -> None:
         self.correlation_id = correlation_id
-        self.exchange: Exchange | None = None
+        self.exchange: PendingExchange | None = None
         self.frame: Frame | None = None
         """None until the response's last byte has passed."""
         self.slot = NO_BODY

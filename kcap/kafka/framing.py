@@ -4,7 +4,7 @@ In: `data` and `gap` of a stream. Out: `begun` when a frame's header is known, `
 Laws: any chunking of the same bytes gives the same frames; every unique stream byte is counted as framed, skipped or pending.
 
 A hole inside a frame does no harm: the length says where the next one starts. A hole over a length prefix, or bytes that
-cannot start a frame, begin a search (`hunting.Hunter`).
+cannot start a frame, begin a search (`hunting.BoundarySearch`).
 """
 
 from collections import deque
@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from kcap import limits
 from kcap.decode.projection import Resumable
 from kcap.kafka.frames import FLAG, Frame
-from kcap.kafka.hunting import NO_PACKET, Hunter, Piece, Region
+from kcap.kafka.resync import NO_PACKET, BoundarySearch, Piece, Region
 from kcap.model import REF_FILE_SHIFT
 from kcap.net.tcp import Stream
 from kcap.weird import WeirdKind
@@ -79,7 +79,7 @@ class Framer:
     def __init__(self, stream: Stream) -> None:
         self.stream = stream
         self.open: OpenFrame | None = None
-        self.hunter: Hunter | None = None
+        self.hunter: BoundarySearch | None = None
         self.boundary_flags = 0
         """Flags for the next frame: it was found by a search."""
         self.losses = 0
@@ -230,7 +230,7 @@ class Framer:
                 return self._found(self.hunter.hole(offset, length))
             frame = self.open
             if frame is None:
-                self.hunter = Hunter(self)
+                self.hunter = BoundarySearch(self)
                 return []
             lost = not frame.size
             if frame.size:
@@ -290,13 +290,13 @@ class Framer:
     # -- searching ----------------------------------------------------------------------------------------------------
     def start_midstream(self) -> None:
         """The first byte of this stream need not be the first of a frame."""
-        self.hunter = Hunter(self, first=True)
+        self.hunter = BoundarySearch(self, first=True)
 
     def _lose(self, frame: OpenFrame, kind: WeirdKind) -> list[Piece]:
         """No frame starts where one was thought to: what was read of it is to be searched."""
         self.open = None
         self.losses += 1
-        self.hunter = Hunter(self, refuse=True)
+        self.hunter = BoundarySearch(self, refuse=True)
         self.stream.connection.report(kind, f"{self.stream.side} offset {frame.start}", frame.first_ref or 0, frame.low or 0)
         return frame.pieces or []
 

@@ -11,7 +11,7 @@ from collections import deque
 from typing import Protocol
 
 from kcap import limits
-from kcap.kafka.frames import FLAG, Answer, Exchange, Frame
+from kcap.kafka.frames import FLAG, Frame, PendingExchange, PendingResponse
 from kcap.net.tcp import Connection
 from kcap.weird import WeirdKind
 
@@ -22,10 +22,16 @@ class Outlet(Protocol):
     """Takes decided exchanges."""
 
     def emit(
-        self, exchange: Exchange, answer: Answer | None, outcome: str, reason: str | None, decided_ns: int | None, flags: int
+        self,
+        exchange: PendingExchange,
+        answer: PendingResponse | None,
+        outcome: str,
+        reason: str | None,
+        decided_ns: int | None,
+        flags: int,
     ) -> None: ...
 
-    def passed_over(self, exchange: Exchange) -> None:
+    def passed_over(self, exchange: PendingExchange) -> None:
         """A later request was answered first; whether this one ever is may be seen much later."""
 
 
@@ -35,9 +41,9 @@ class Pairing:
     def __init__(self, connection: Connection, outlet: Outlet) -> None:
         self.connection = connection
         self.outlet = outlet
-        self.outstanding: deque[Exchange] = deque()
-        self.one_way: deque[Exchange] = deque()
-        self.early: list[Answer] = []
+        self.outstanding: deque[PendingExchange] = deque()
+        self.one_way: deque[PendingExchange] = deque()
+        self.early: list[PendingResponse] = []
         self.exchanges = 0
         self.losses = 0
         """Holes and searches of the response stream so far."""
@@ -56,7 +62,7 @@ class Pairing:
         self.exchanges += 1
         return self.exchanges
 
-    def request(self, exchange: Exchange) -> None:
+    def request(self, exchange: PendingExchange) -> None:
         """A request's header is complete. Its number is 0 until given here."""
         answer = self._early_answer(exchange) if self.early else None
         if answer is not None:
@@ -73,7 +79,7 @@ class Pairing:
                 self._report(WeirdKind.CORRELATION_REUSED, f"correlation id {exchange.correlation_id}", exchange.request)
         self.outstanding.append(exchange)
 
-    def request_done(self, exchange: Exchange) -> None:
+    def request_done(self, exchange: PendingExchange) -> None:
         """The request's last byte has passed and `exchange.request` is set."""
         answer = exchange.response
         if answer is not None:
@@ -85,7 +91,7 @@ class Pairing:
             if len(self.one_way) > limits.ONE_WAY_KEPT:
                 self._emit_one_way(self.one_way.popleft())
 
-    def _early_answer(self, exchange: Exchange) -> Answer | None:
+    def _early_answer(self, exchange: PendingExchange) -> PendingResponse | None:
         if exchange.token:
             return self.early[0]
         for answer in self.early:
@@ -94,7 +100,7 @@ class Pairing:
         return None
 
     # -- answers ------------------------------------------------------------------------------------------------------
-    def answer(self, answer: Answer) -> None:
+    def answer(self, answer: PendingResponse) -> None:
         """A response's correlation id is known: finds its request, or keeps it for a request captured later."""
         exchange = self._match(answer.correlation_id)
         if exchange is None:
@@ -116,7 +122,7 @@ class Pairing:
         while self.one_way and self.one_way[0].number < exchange.number:
             self._emit_one_way(self.one_way.popleft())
 
-    def _match(self, correlation_id: int | None) -> Exchange | None:
+    def _match(self, correlation_id: int | None) -> PendingExchange | None:
         outstanding = self.outstanding
         match = None
         if correlation_id is not None:
@@ -127,7 +133,7 @@ class Pairing:
             match = next((x for x in self.one_way if x.correlation_id == correlation_id), None)
         return match
 
-    def _skip_to(self, exchange: Exchange, answer: Answer) -> None:
+    def _skip_to(self, exchange: PendingExchange, answer: PendingResponse) -> None:
         """Those in front stay outstanding: their answers may be lost, or come out of order."""
         lost = new = False
         while self.outstanding[0].token:
@@ -145,13 +151,13 @@ class Pairing:
             self._report(WeirdKind.OUT_OF_ORDER_RESPONSE, f"correlation id {exchange.correlation_id}", answer.frame)
         self.outstanding.remove(exchange)
 
-    def answer_done(self, answer: Answer) -> None:
+    def answer_done(self, answer: PendingResponse) -> None:
         """The response's last byte has passed and `answer.frame` is set."""
         exchange = answer.exchange
         if exchange is not None and exchange.request is not None:
             self.answered(exchange, answer)
 
-    def answered(self, exchange: Exchange, answer: Answer) -> None:
+    def answered(self, exchange: PendingExchange, answer: PendingResponse) -> None:
         """Both the request's and the response's last byte have passed."""
         flags = answer.flags
         client = self.connection.client
@@ -174,19 +180,19 @@ class Pairing:
             kept -= first.frame.size or 0
             self._orphan(self.early.pop(0))
 
-    def _orphan(self, answer: Answer) -> None:
+    def _orphan(self, answer: PendingResponse) -> None:
         lost = self.connection.began == "syn" or self.request_losses
         reason = "lost_in_capture" if lost else "midstream"
         self._report(WeirdKind.ORPHAN, f"correlation id {answer.correlation_id}", answer.frame)
         if answer.correlation_id is None:
             return  # the broker's half of a token exchange says nothing on its own
-        orphan = Exchange(answer.number, None, None, answer.correlation_id, None, 0)
+        orphan = PendingExchange(answer.number, None, None, answer.correlation_id, None, 0)
         self.outlet.emit(orphan, answer, "orphan", reason, None, answer.flags)
 
-    def _emit_one_way(self, exchange: Exchange) -> None:
+    def _emit_one_way(self, exchange: PendingExchange) -> None:
         self.outlet.emit(exchange, None, "one_way", None, None, 0)
 
-    def _unanswered(self, exchange: Exchange, reason: str, decided_ns: int) -> None:
+    def _unanswered(self, exchange: PendingExchange, reason: str, decided_ns: int) -> None:
         if not exchange.token:
             self._report(WeirdKind.UNANSWERED, f"correlation id {exchange.correlation_id}: {reason}", exchange.request)
         self.outlet.emit(exchange, None, "unanswered", reason, decided_ns, 0)
@@ -212,5 +218,5 @@ class Pairing:
                 self._unanswered(exchange, reason, decided_ns)
 
 
-def _number(exchange: Exchange) -> int:
+def _number(exchange: PendingExchange) -> int:
     return exchange.number

@@ -1,6 +1,6 @@
 """Is this connection Kafka, and which side is the client? Told by the SYN and the shape of the bytes, never by the port.
 
-In: the bytes of both streams so far. Out: a `Verdict`, or None while more bytes are needed. Nothing raises.
+In: the bytes of both streams so far. Out: a `Recognition`, or None while more bytes are needed. Nothing raises.
 """
 
 from typing import NamedTuple
@@ -32,7 +32,7 @@ def why_not(data: bytearray) -> str:
     return "no request header"
 
 
-class Verdict(NamedTuple):
+class Recognition(NamedTuple):
     """`client` is the index of the client's stream, None where this is no Kafka; `detail` names what else it looks like."""
 
     client: int | None
@@ -145,18 +145,18 @@ def requests_anywhere(data: bytearray) -> bool:
     return False
 
 
-def from_content(first: bytearray, second: bytearray, final: bool) -> Verdict | None:
+def from_content(first: bytearray, second: bytearray, final: bool) -> Recognition | None:
     """Client and server of a connection without a SYN. None: not to be told yet."""
     scores = score(first, second), score(second, first)
     best = max(scores)
     if scores[0] != scores[1] and (best.certain or (final and best != NOTHING)):
-        return Verdict(scores.index(best))
+        return Recognition(scores.index(best))
     if not final:
         return None
-    return Verdict(None, other_protocol(first) or other_protocol(second) or NO_REQUEST)
+    return Recognition(None, other_protocol(first) or other_protocol(second) or NO_REQUEST)
 
 
-def from_pieces(first: list[bytearray], second: list[bytearray]) -> Verdict | None:
+def from_pieces(first: list[bytearray], second: list[bytearray]) -> Recognition | None:
     """The last look at a connection whose first bytes tell nothing: requests in any piece of one side, and of one alone."""
     found = [side for side, pieces in enumerate((first, second)) if any(map(requests_anywhere, pieces))]
-    return Verdict(found[0]) if len(found) == 1 else None
+    return Recognition(found[0]) if len(found) == 1 else None

@@ -1,14 +1,14 @@
 """A client's stream as requests: headers, Produce's acks, raw SASL tokens.
 
-In: stream bytes. Out: exchanges to the `Pairing`, bodies to `Bodies`. Laws as in `framing`.
+In: stream bytes. Out: exchanges to the `Pairing`, bodies to `BodyCollector`. Laws as in `framing`.
 """
 
 from collections.abc import Iterable
 
 from kcap import limits
 from kcap.decode.projection import Resumable, acks_of_produce, program_index
-from kcap.kafka.bodies import REQUEST, UNKNOWN, Bodies, resumed, values_of
-from kcap.kafka.frames import Exchange, Frame
+from kcap.kafka.bodies import REQUEST, UNKNOWN, BodyCollector, resumed, values_of
+from kcap.kafka.frames import Frame, PendingExchange
 from kcap.kafka.framing import Framer, OpenFrame
 from kcap.kafka.headers import (
     HEADER_BYTES_MAX,
@@ -24,8 +24,8 @@ from kcap.kafka.headers import (
     read_header,
     says_who,
 )
-from kcap.kafka.hunting import Region
 from kcap.kafka.pairing import Pairing
+from kcap.kafka.resync import Region
 from kcap.net.tcp import Stream
 from kcap.weird import WeirdKind
 
@@ -38,7 +38,7 @@ SHORTEST_ID = 3
 class RequestFramer(Framer):
     """Frames of a client."""
 
-    def __init__(self, stream: Stream, pairing: Pairing, bodies: Bodies) -> None:
+    def __init__(self, stream: Stream, pairing: Pairing, bodies: BodyCollector) -> None:
         super().__init__(stream)
         self.pairing = pairing
         self.bodies = bodies
@@ -76,7 +76,7 @@ class RequestFramer(Framer):
                 if raw != self.raw_id or self.last_correlation is None:
                     break
                 frame = Frame(offset, size + 4, time_ns, ref, time_ns, ref, position, position, 0)
-                exchange = Exchange(0, key, version, correlation, self.client_id, pairing.losses, frame)
+                exchange = PendingExchange(0, key, version, correlation, self.client_id, pairing.losses, frame)
                 exchange.request_slot = bodies.add(buffer, body, stop, program_index(key, version, REQUEST), exchange)
                 self.last_correlation = correlation
                 self.frames += 1
@@ -116,7 +116,7 @@ class RequestFramer(Framer):
             if not final and len(frame.head) < frame.size and len(data) < HEADER_BYTES_MAX:
                 return None
             if self._is_token(header):
-                exchange = Exchange(0, None, None, None, None, self.pairing.losses)
+                exchange = PendingExchange(0, None, None, None, None, self.pairing.losses)
                 self.pairing.request(exchange)
                 frame.subject = exchange
                 return True
@@ -130,7 +130,9 @@ class RequestFramer(Framer):
             return None
         if not (header.known if header.body is None else self._accept(header)):
             return False
-        exchange = Exchange(0, header.api_key, header.api_version, header.correlation_id, header.client_id, self.pairing.losses)
+        exchange = PendingExchange(
+            0, header.api_key, header.api_version, header.correlation_id, header.client_id, self.pairing.losses
+        )
         frame.subject = exchange
         if not header.known:
             self.stream.connection.report(
@@ -167,14 +169,14 @@ class RequestFramer(Framer):
 
     def resumed(self, frame: OpenFrame) -> Resumable | None:
         exchange, header = frame.subject, read_header(frame.head[4 : 4 + HEADER_BYTES_MAX], frame.size - 4)
-        if not isinstance(exchange, Exchange) or header is None or header.body is None:
+        if not isinstance(exchange, PendingExchange) or header is None or header.body is None:
             return None
         index = program_index(header.api_key, header.api_version, REQUEST)
         return resumed(index, frame.head, 4 + header.body)
 
     def completed(self, frame: OpenFrame, whole: bool) -> None:
         exchange = frame.subject
-        if not isinstance(exchange, Exchange):
+        if not isinstance(exchange, PendingExchange):
             return
         exchange.request = frame.frame()
         key, version = exchange.api_key, exchange.api_version

@@ -1,6 +1,6 @@
 """A broker's stream as responses: the correlation id, and what to believe when there is none that waits.
 
-In: stream bytes. Out: answers to the `Pairing`, bodies to `Bodies`. Laws as in `framing`.
+In: stream bytes. Out: answers to the `Pairing`, bodies to `BodyCollector`. Laws as in `framing`.
 """
 
 from collections.abc import Iterable
@@ -9,13 +9,13 @@ from struct import Struct
 
 from kcap import limits
 from kcap.decode.projection import COMPLETE, SHORT, Resumable, program_index, project
-from kcap.kafka.bodies import RESPONSE, UNKNOWN, Bodies, resumed, values_of
-from kcap.kafka.frames import Answer, Frame
+from kcap.kafka.bodies import RESPONSE, UNKNOWN, BodyCollector, resumed, values_of
+from kcap.kafka.frames import Frame, PendingResponse
 from kcap.kafka.framing import Framer, OpenFrame
 from kcap.kafka.headers import PREFIX
-from kcap.kafka.hunting import Region
 from kcap.kafka.pairing import Pairing
 from kcap.kafka.requests import RequestFramer
+from kcap.kafka.resync import Region
 from kcap.net.tcp import Stream
 
 HEAD = 8
@@ -32,7 +32,7 @@ FETCHES = frozenset({1, 59, 78})
 class ResponseFramer(Framer):
     """Frames of a broker."""
 
-    def __init__(self, stream: Stream, pairing: Pairing, bodies: Bodies, requests: RequestFramer) -> None:
+    def __init__(self, stream: Stream, pairing: Pairing, bodies: BodyCollector, requests: RequestFramer) -> None:
         super().__init__(stream)
         self.pairing = pairing
         self.bodies = bodies
@@ -64,7 +64,7 @@ class ResponseFramer(Framer):
                     or pairing.one_way
                 ):
                     break
-                answer = Answer(correlation, 0, time_ns)
+                answer = PendingResponse(correlation, 0, time_ns)
                 answer.frame = Frame(offset, size + 4, time_ns, ref, time_ns, ref, position, position, 0)
                 answer.slot = self.bodies.add(buffer, at + HEAD, stop, UNKNOWN, answer)
                 answer.previous_ns, self.last_ns = self.last_ns, time_ns
@@ -100,21 +100,21 @@ class ResponseFramer(Framer):
                 return False
         elif not self.requests.raw_tokens or len(head) < frame.size:
             return True  # cut before its correlation id: no row, but the boundary holds
-        answer = Answer(correlation, self.requests.stream.data_segments, frame.first_ns or 0)
+        answer = PendingResponse(correlation, self.requests.stream.data_segments, frame.first_ns or 0)
         frame.subject = answer
         self.pairing.answer(answer)
         return True
 
     def resumed(self, frame: OpenFrame) -> Resumable | None:
         answer = frame.subject
-        exchange = answer.exchange if isinstance(answer, Answer) else None
+        exchange = answer.exchange if isinstance(answer, PendingResponse) else None
         if exchange is None or exchange.api_key is None or exchange.api_version is None:
             return None
         return resumed(program_index(exchange.api_key, exchange.api_version, RESPONSE), frame.head, HEAD)
 
     def completed(self, frame: OpenFrame, whole: bool) -> None:
         answer = frame.subject
-        if not isinstance(answer, Answer):
+        if not isinstance(answer, PendingResponse):
             return
         answer.frame = frame.frame()
         answer.previous_ns = self.last_ns

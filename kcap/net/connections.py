@@ -11,14 +11,14 @@ from typing import Protocol
 
 from kcap import limits
 from kcap.model import REF_FILE_SHIFT, SegmentBatch
-from kcap.net.tcp import ACK, FIN, MASK, PSH, RST, SYN, Connection, Oddities, Stream, signed32
+from kcap.net.tcp import ACK, FIN, MASK, PSH, RST, SYN, Connection, Stream, WeirdReporter, signed32
 from kcap.weird import WeirdKind
 
 PLAIN_FLAGS = (ACK, PSH | ACK)
 """Segments of an open connection that ask for nothing special."""
 
 
-class Owner(Oddities, Protocol):
+class Owner(WeirdReporter, Protocol):
     """Who is told of connections; gives each stream its sink."""
 
     def opened(self, connection: Connection) -> None: ...

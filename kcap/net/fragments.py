@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from kcap.limits import FRAGMENT_BYTES_MAX, FRAGMENT_DATAGRAMS_MAX, FRAGMENT_WAIT_NS
-from kcap.net.cursor import Report
+from kcap.net.packet_cursor import Report
 from kcap.weird import WeirdKind
 
 
-class Place(NamedTuple):
+class FragmentPlace(NamedTuple):
     """Where a packet was seen."""
 
     file: int
@@ -27,7 +27,7 @@ class Place(NamedTuple):
 class Datagram:
     """What has come of one datagram: pieces by offset as (captured bytes, length on the wire)."""
 
-    first: Place
+    first: FragmentPlace
     pieces: dict[int, tuple[bytes, int]] = field(default_factory=dict)
     length: int | None = None
     received: int = 0
@@ -61,7 +61,7 @@ class FragmentTable:
     """When the latest datagrams were put together."""
 
     def add(
-        self, key: Hashable, offset: int, more: bool, data: bytes, size: int, place: Place, report: Report
+        self, key: Hashable, offset: int, more: bool, data: bytes, size: int, place: FragmentPlace, report: Report
     ) -> tuple[bytes, int] | None:
         """One fragment of `size` bytes, of which `data` were captured; the datagram's payload when this completes it."""
         self._expire(place.time_ns, report)

@@ -1,16 +1,16 @@
 """IP headers: from the header to what the datagram carries, fragments put together.
 
-In: a `Cursor` on an IPv4 or IPv6 header. Out: the protocol number with the cursor on its first byte, `addresses` set and `stop`
-at the datagram's end, so that padding behind it is out of sight; 0 (no protocol that matters) where it says nothing. Law:
-raises for no bytes. Checksums are not looked at: offload leaves them wrong at the sender.
+In: a `PacketCursor` on an IPv4 or IPv6 header. Out: the protocol number with the cursor on its first byte, `addresses` set and
+`stop` at the datagram's end, so that padding behind it is out of sight; 0 (no protocol that matters) where it says nothing.
+Law: raises for no bytes. Checksums are not looked at: offload leaves them wrong at the sender.
 """
 
 from collections.abc import Hashable
 from struct import Struct
 
-from kcap.net.cursor import Cursor, Report
-from kcap.net.fragments import FragmentTable, Place
+from kcap.net.fragments import FragmentPlace, FragmentTable
 from kcap.net.link import IPV4
+from kcap.net.packet_cursor import PacketCursor, Report
 from kcap.weird import WeirdKind
 
 HOP, TCP, UDP, ROUTING, FRAGMENT, GRE, AUTHENTICATION, NO_NEXT, DESTINATION = 0, 6, 17, 43, 44, 47, 51, 59, 60
@@ -24,14 +24,14 @@ FRAGMENT_V6 = Struct(">BxHI").unpack_from
 JUMBO = 0xC2
 
 
-def read_ip(kind: int, cursor: Cursor, table: FragmentTable, place: Place, report: Report) -> int:
+def read_ip(kind: int, cursor: PacketCursor, table: FragmentTable, place: FragmentPlace, report: Report) -> int:
     """Protocol number of what the datagram carries, NONE where there is nothing to read (yet)."""
     if kind == IPV4:
         return read_v4(cursor, table, place, report)
     return read_v6(cursor, table, place, report)
 
 
-def read_v4(cursor: Cursor, table: FragmentTable, place: Place, report: Report) -> int:
+def read_v4(cursor: PacketCursor, table: FragmentTable, place: FragmentPlace, report: Report) -> int:
     """RFC 791."""
     if not cursor.have(20, "IPv4"):
         return NONE
@@ -55,7 +55,7 @@ def read_v4(cursor: Cursor, table: FragmentTable, place: Place, report: Report) 
     return int(protocol)
 
 
-def read_v6(cursor: Cursor, table: FragmentTable, place: Place, report: Report) -> int:
+def read_v6(cursor: PacketCursor, table: FragmentTable, place: FragmentPlace, report: Report) -> int:
     """RFC 8200."""
     if not cursor.have(40, "IPv6"):
         return NONE
@@ -75,7 +75,7 @@ def read_v6(cursor: Cursor, table: FragmentTable, place: Place, report: Report) 
     return read_extensions(protocol, cursor, table, place, report) if protocol in EXTENSIONS else int(protocol)
 
 
-def read_extensions(protocol: int, cursor: Cursor, table: FragmentTable, place: Place, report: Report) -> int:
+def read_extensions(protocol: int, cursor: PacketCursor, table: FragmentTable, place: FragmentPlace, report: Report) -> int:
     """Extension headers (RFC 8200 section 4) up to the first protocol that is none."""
     while protocol in EXTENSIONS:
         if not cursor.have(8, "IPv6 extension"):
@@ -96,13 +96,13 @@ def read_extensions(protocol: int, cursor: Cursor, table: FragmentTable, place: 
     return int(protocol)
 
 
-def narrow(cursor: Cursor, stop: int) -> None:
+def narrow(cursor: PacketCursor, stop: int) -> None:
     """Takes the datagram's own word for its end: what comes after is padding, what is missing was not captured."""
     cursor.stop = stop
     cursor.end = min(cursor.end, stop)
 
 
-def jumbo_length(cursor: Cursor) -> int:
+def jumbo_length(cursor: PacketCursor) -> int:
     """Jumbo payload option (RFC 2675) where it stands first, as Linux writes it; 0 where there is none."""
     at, buffer = cursor.at, cursor.buffer
     if cursor.end - at < 8 or buffer[at + 2] != JUMBO or buffer[at + 3] != 4:
@@ -110,7 +110,9 @@ def jumbo_length(cursor: Cursor) -> int:
     return int.from_bytes(buffer[at + 4 : at + 8], "big")
 
 
-def gather(cursor: Cursor, key: Hashable, offset: int, more: bool, table: FragmentTable, place: Place, report: Report) -> bool:
+def gather(
+    cursor: PacketCursor, key: Hashable, offset: int, more: bool, table: FragmentTable, place: FragmentPlace, report: Report
+) -> bool:
     """Adds a fragment; True when the cursor stands on the whole datagram."""
     size = cursor.stop - cursor.at
     if size <= 0:

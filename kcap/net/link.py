@@ -1,10 +1,10 @@
 """Link layers: from the first byte of a packet to its IP header.
 
-In: a `Cursor` and the link type, or an ethertype met inside a tunnel. Out: IPV4, IPV6 with the cursor on the header, or 0 where
-the packet carries no IP. Law: raises for no bytes; a header that ends early becomes the cursor's fault.
+In: a `PacketCursor` and the link type, or an ethertype met inside a tunnel. Out: IPV4, IPV6 with the cursor on the header, or 0
+where the packet carries no IP. Law: raises for no bytes; a header that ends early becomes the cursor's fault.
 """
 
-from kcap.net.cursor import Cursor
+from kcap.net.packet_cursor import PacketCursor
 from kcap.weird import WeirdKind
 
 # Ethertypes (IEEE 802 numbers, IANA). ETHERNET is the one of transparent Ethernet bridging, PPP that of RFC 7799's table.
@@ -26,7 +26,7 @@ LINK_PPPOE, LINK_HDLC, LINK_PPP_DIRECTED = 51, 104, 204
 PPP_PROTOCOLS = {0x0021: IPV4, 0x0057: IPV6, 0x0281: 0x8847, 0x0283: 0x8848}
 
 
-def read_link(link: int, cursor: Cursor) -> int:
+def read_link(link: int, cursor: PacketCursor) -> int:
     """The network protocol of a packet of link type `link`."""
     if link == LINK_ETHERNET:
         return read_ethertype(ETHERNET, cursor)
@@ -52,7 +52,7 @@ def read_link(link: int, cursor: Cursor) -> int:
     return read_other(link, cursor)
 
 
-def read_ethertype(kind: int, cursor: Cursor) -> int:
+def read_ethertype(kind: int, cursor: PacketCursor) -> int:
     """Steps over all that stands between an ethertype and the IP header."""
     while kind not in IP:
         if kind in VLANS:
@@ -81,7 +81,7 @@ def read_ethertype(kind: int, cursor: Cursor) -> int:
     return kind
 
 
-def read_cooked(cursor: Cursor, size: int, kind_at: int) -> int:
+def read_cooked(cursor: PacketCursor, size: int, kind_at: int) -> int:
     """Linux cooked headers: LINUX_SLL and LINUX_SLL2."""
     if not cursor.have(size, "cooked"):
         return 0
@@ -90,14 +90,14 @@ def read_cooked(cursor: Cursor, size: int, kind_at: int) -> int:
     return read_ethertype(kind, cursor)
 
 
-def read_version(cursor: Cursor) -> int:
+def read_version(cursor: PacketCursor) -> int:
     """The protocol that the IP header itself names."""
     if not cursor.have(1, "IP"):
         return 0
     return {4: IPV4, 6: IPV6}.get(cursor.buffer[cursor.at] >> 4, 0)
 
 
-def read_mpls(cursor: Cursor) -> int:
+def read_mpls(cursor: PacketCursor) -> int:
     """Label stack (RFC 3032); what it carries is told by its first bits (RFC 4928), 0 being a pseudowire's control word."""
     bottom = 0
     while not bottom:
@@ -113,7 +113,7 @@ def read_mpls(cursor: Cursor) -> int:
     return read_version(cursor)
 
 
-def read_ppp(cursor: Cursor) -> int:
+def read_ppp(cursor: PacketCursor) -> int:
     """PPP with or without HDLC framing (RFC 1662), protocol field in one or two bytes (RFC 1661 section 6.5)."""
     if not cursor.have(2, "PPP"):
         return 0
@@ -128,7 +128,7 @@ def read_ppp(cursor: Cursor) -> int:
     return PPP_PROTOCOLS.get(protocol, 0)
 
 
-def read_snap(cursor: Cursor) -> int:
+def read_snap(cursor: PacketCursor) -> int:
     """IEEE 802.3 length instead of an ethertype: IP then is in a SNAP header (RFC 1042)."""
     if cursor.end - cursor.at < 8 or cursor.buffer[cursor.at : cursor.at + 6] != b"\xaa\xaa\x03\0\0\0":
         return 0
@@ -137,7 +137,7 @@ def read_snap(cursor: Cursor) -> int:
     return kind if kind > LENGTH_MAX else 0
 
 
-def read_other(link: int, cursor: Cursor) -> int:
+def read_other(link: int, cursor: PacketCursor) -> int:
     """Link types left to dpkt's decoders, where they are installed."""
     from kcap.adapters.dpkt import network_layer
 

@@ -10,11 +10,11 @@ from itertools import compress, groupby
 from struct import Struct
 
 from kcap.model import PacketBatch, SegmentBatch
-from kcap.net.columns import SegmentColumns
-from kcap.net.cursor import Cursor, Report
-from kcap.net.fragments import FragmentTable, Place
+from kcap.net.fragments import FragmentPlace, FragmentTable
 from kcap.net.ip import TCP, read_ip
 from kcap.net.link import LINK_ETHERNET, LINK_LOOP, LINK_NULL, LINK_RAW, LINK_SLL, LINK_SLL2, VLANS, read_link
+from kcap.net.packet_cursor import PacketCursor, Report
+from kcap.net.segment_columns import SegmentColumns
 from kcap.net.tunnels import read_tunnel
 from kcap.weird import WeirdKind
 
@@ -28,7 +28,7 @@ V4_AFTER_GUARD = "HxxIxx12sIIBBH"
 V6 = Struct(">4xHBx36sIIBBH").unpack_from
 
 
-class Layout:
+class LinkLayout:
     """Where a link type has its IP header, and what the four (or two) bytes up to the type of service say of it."""
 
     __slots__ = ("header", "kind_at", "mask4", "mask6", "tagged", "unpack", "want4", "want6")
@@ -43,9 +43,9 @@ class Layout:
 
 
 LAYOUTS = (
-    {LINK_ETHERNET: Layout(14, 12), LINK_SLL: Layout(16, 14), LINK_SLL2: Layout(20, 0)}
-    | dict.fromkeys((LINK_NULL, LINK_LOOP), Layout(4, None))
-    | dict.fromkeys(LINK_RAW, Layout(0, None))
+    {LINK_ETHERNET: LinkLayout(14, 12), LINK_SLL: LinkLayout(16, 14), LINK_SLL2: LinkLayout(20, 0)}
+    | dict.fromkeys((LINK_NULL, LINK_LOOP), LinkLayout(4, None))
+    | dict.fromkeys(LINK_RAW, LinkLayout(0, None))
 )
 UNMISTAKABLE = frozenset((b"\x08\x00", b"\x86\xdd", b"\x08\x06"))
 """Ethertypes whose payload's first byte tells them apart: IPv4, IPv6, ARP (which starts with 0)."""
@@ -67,14 +67,14 @@ class SegmentParser:
         """The segments of a batch, left in columns where the compiled loop reads them."""
         if isinstance(batch.time_ns, list):
             return self.parse(batch)
-        from kcap.net.jit import parse_columns
+        from kcap.net.segment_kernels import parse_columns
 
         return parse_columns(batch, self)
 
     def parse(self, batch: PacketBatch) -> SegmentBatch:
         """The segments of a batch, in its order."""
         if not isinstance(batch.time_ns, list):
-            from kcap.net.jit import parse_arrays
+            from kcap.net.segment_kernels import parse_arrays
 
             return parse_arrays(batch, self)
         out = SegmentBatch(batch.file, batch.buffer)
@@ -163,7 +163,7 @@ class SegmentParser:
                             add_captured(length if length <= room else room if room > 0 else 0)
                             add_length(length)
                             continue
-            place = Place(batch.file, batch.first_packet + index, batch.position[index], batch.time_ns[index])
+            place = FragmentPlace(batch.file, batch.first_packet + index, batch.position[index], batch.time_ns[index])
             found = self.read_packet(place, buffer, start, size, batch.wire[index], link)
             if found is None:
                 absent.append(index)
@@ -180,9 +180,11 @@ class SegmentParser:
             add_captured(room)
             add_length(length)
 
-    def read_packet(self, place: Place, buffer: bytes, start: int, captured: int, wire: int, link: int) -> Segment | None:
+    def read_packet(
+        self, place: FragmentPlace, buffer: bytes, start: int, captured: int, wire: int, link: int
+    ) -> Segment | None:
         """The slow path, for one packet."""
-        cursor = Cursor(buffer, start, start + captured, start + wire)
+        cursor = PacketCursor(buffer, start, start + captured, start + wire)
         kind = read_link(link, cursor)
         while kind:
             protocol = read_ip(kind, cursor, self.fragments, place, self.report)
@@ -198,7 +200,7 @@ class SegmentParser:
         return None
 
 
-def choose_layout(batch: PacketBatch, link: int, first: int, last: int) -> tuple[Layout, int, int]:
+def choose_layout(batch: PacketBatch, link: int, first: int, last: int) -> tuple[LinkLayout, int, int]:
     """Layout of a link type, and the sizes from which on it can be applied to IPv4 and IPv6."""
     layout = LAYOUTS.get(link)
     if layout is None:
@@ -211,7 +213,7 @@ def choose_layout(batch: PacketBatch, link: int, first: int, last: int) -> tuple
     return layout, layout.header + 40, layout.header + 60
 
 
-def read_tcp(cursor: Cursor) -> tuple[bytes, int, int, int, int, int, int, int] | None:
+def read_tcp(cursor: PacketCursor) -> tuple[bytes, int, int, int, int, int, int, int] | None:
     """RFC 9293 section 3.1. A header cut behind its flags still tells the segment's place and length."""
     if not cursor.have(HEADER_LEAST, "TCP"):
         return None

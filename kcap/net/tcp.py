@@ -24,7 +24,7 @@ def signed32(distance: int) -> int:
     return distance - (1 << 32) if distance & 0x80000000 else distance
 
 
-class Sink(Protocol):
+class StreamSink(Protocol):
     """What takes a stream's bytes in order."""
 
     def data(
@@ -36,7 +36,7 @@ class Sink(Protocol):
         """`length` stream bytes from `offset` are not in the capture; known at `time_ns`."""
 
 
-class Oddities(Protocol):
+class WeirdReporter(Protocol):
     """Where oddities are told."""
 
     def report(
@@ -74,7 +74,7 @@ class Stream:
     def __init__(self, connection: "Connection") -> None:
         self.connection = connection
         self.peer: Stream = self
-        self.sink: Sink
+        self.sink: StreamSink
         self.isn: int | None = None
         self.anchored = False
         """Offset 0 is known to be the first byte of the stream."""
@@ -343,7 +343,7 @@ class Connection:
     )  # fmt: skip
 
     def __init__(
-        self, flow: bytes, reverse: bytes, number: int, time_ns: int, ref: int, position: int, oddities: Oddities
+        self, flow: bytes, reverse: bytes, number: int, time_ns: int, ref: int, position: int, oddities: WeirdReporter
     ) -> None:
         self.flows = (flow, reverse)
         """Flow keys (source, destination, ports) of `streams[0]` and `streams[1]`."""

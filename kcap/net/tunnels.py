@@ -1,12 +1,12 @@
 """Tunnels: packets inside packets.
 
-In: a `Cursor` behind an IP header and the protocol number. Out: the IP protocol inside (IPV4 or IPV6) with the cursor on its
-header, or 0 where the packet is no tunnel that is known. Law: raises for no bytes; an unfamiliar tunnel is no oddity.
+In: a `PacketCursor` behind an IP header and the protocol number. Out: the IP protocol inside (IPV4 or IPV6) with the cursor on
+its header, or 0 where the packet is no tunnel that is known. Law: raises for no bytes; an unfamiliar tunnel is no oddity.
 """
 
-from kcap.net.cursor import Cursor
 from kcap.net.ip import GRE, UDP
 from kcap.net.link import ETHERNET, IPV4, IPV6, MPLS, PPP, VLANS, read_ethertype
+from kcap.net.packet_cursor import PacketCursor
 
 IP_IN_IP, IPV6_IN_IP, ETHERNET_IN_IP, MPLS_IN_IP = 4, 41, 143, 137
 ERSPAN, ERSPAN_III = 0x88BE, 0x22EB
@@ -17,7 +17,7 @@ GPE_PROTOCOLS = {1: IPV4, 2: IPV6, 3: ETHERNET, 5: 0x8847}
 CARRIED = frozenset((IPV4, IPV6, ETHERNET, PPP)) | VLANS | MPLS
 
 
-def read_tunnel(protocol: int, cursor: Cursor) -> int:
+def read_tunnel(protocol: int, cursor: PacketCursor) -> int:
     """The IP protocol that is carried inside."""
     kind = 0
     if protocol == IP_IN_IP:
@@ -36,7 +36,7 @@ def read_tunnel(protocol: int, cursor: Cursor) -> int:
     return read_ethertype(kind, cursor) if kind in CARRIED else 0
 
 
-def read_gre(cursor: Cursor) -> int:
+def read_gre(cursor: PacketCursor) -> int:
     """RFC 2784, 2890; version 1 (RFC 2637) with PPP inside; ERSPAN by its two protocol types."""
     if not cursor.have(4, "GRE"):
         return 0
@@ -61,7 +61,7 @@ def read_gre(cursor: Cursor) -> int:
     return kind
 
 
-def read_udp(cursor: Cursor) -> int:
+def read_udp(cursor: PacketCursor) -> int:
     """VXLAN (RFC 7348), VXLAN-GPE and GENEVE (RFC 8926), known by their destination port; anything else is not looked at."""
     if cursor.end - cursor.at < 16:
         return 0

@@ -10,9 +10,9 @@ from typing import Final
 from kcap.decode.message import Message, decode_data
 from kcap.decode.nodes import Node, Tiler
 from kcap.decode.tree import Inside
-from kcap.decode.words import words
+from kcap.decode.value_words import words
 from kcap.records.control import TYPES, type_of
-from kcap.schema.facts import Message as Schema
+from kcap.schema.facts import MessageSpec as Schema
 from kcap.schema.registry import record_message
 from kcap.wire.cursor import Cursor
 from kcap.wire.varints import DamageError

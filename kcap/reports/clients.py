@@ -5,12 +5,12 @@ In: exchanges. Out: a row a client. Law: every request counts for one client; li
 
 from typing import Any, Final
 
-from kcap.reports.shape import (
+from kcap.reports.definition import (
     KEY,
     TIMES,
-    Asked,
     Expressions,
     Report,
+    ReportRequest,
     Results,
     Row,
     Tables,
@@ -51,7 +51,7 @@ def topics_of(rows: Any, by: list[str]) -> Any:
     return each.group_by(by).aggregate(entries=each.entry.collect(distinct=True))
 
 
-def build(tables: Tables, asked: Asked) -> Expressions:
+def build(tables: Tables, asked: ReportRequest) -> Expressions:
     """The clients; what they write and read."""
     keys = keys_of(REPORT, asked)
     asked_for = tables.kept.filter(tables.kept.outcome != "orphan")
@@ -100,7 +100,7 @@ FIRST: Final = (
 )  # fmt: skip
 
 
-def finish(results: Results, asked: Asked) -> Row:
+def finish(results: Results, asked: ReportRequest) -> Row:
     """Most requests first."""
     keys = keys_of(REPORT, asked)
     by = names_by(keys)

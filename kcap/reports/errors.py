@@ -7,12 +7,12 @@ each partition counts by its own.
 
 from typing import Any, Final
 
-from kcap.reports.shape import (
+from kcap.reports.definition import (
     KEY,
     TIMES,
-    Asked,
     Expressions,
     Report,
+    ReportRequest,
     Results,
     Row,
     Tables,
@@ -29,9 +29,9 @@ from kcap.reports.shape import (
     uid,
     without_zeros,
 )
-from kcap.reports.stories import COLUMNS as STORIES
-from kcap.reports.stories import retries, stories
-from kcap.reports.worst import first_of
+from kcap.reports.extremes import first_of
+from kcap.reports.retries import COLUMNS as STORIES
+from kcap.reports.retries import retries, stories
 
 SECOND: Final = 1_000_000_000
 STORM: Final = 10
@@ -53,7 +53,7 @@ def of_partitions(tables: Tables) -> Any:
     return own.join(tables.kept.select(*names), list(KEY)).drop("error_code")
 
 
-def build(tables: Tables, asked: Asked) -> Expressions:
+def build(tables: Tables, asked: ReportRequest) -> Expressions:
     """The groups; what is beside them."""
     keys = keys_of(REPORT, asked)
     deep = any(key.name in OWN for key in keys) and tables.partitions is not None
@@ -91,7 +91,7 @@ def build(tables: Tables, asked: Asked) -> Expressions:
     return out
 
 
-def finish(results: Results, asked: Asked) -> Row:
+def finish(results: Results, asked: ReportRequest) -> Row:
     """Most frequent first."""
     keys = keys_of(REPORT, asked)
     by = names_by(keys)

@@ -1,6 +1,7 @@
 """How far a capture can be trusted: a sentence a point, and one for all.
 
-In: `Evidence`. Out: points in the order in which one would ask. Law: a sentence follows from its numbers, which stand with it.
+In: `CaptureQuality`. Out: points in the order in which one would ask. Law: a sentence follows from its numbers, which stand
+with it.
 """
 
 from collections.abc import Callable
@@ -8,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Final
 
-from kcap.reports.evidence import SIDES, Evidence
+from kcap.reports.capture_quality import SIDES, CaptureQuality
 from kcap.weird import WeirdKind
 
 GOOD, CARE, BAD = "good", "care", "bad"
@@ -42,7 +43,7 @@ def share(part: int, whole: int) -> str:
     return f"{percent:.1f}%" if percent >= 0.1 or not part else "less than 0.1%"
 
 
-def files(evidence: Evidence) -> Point:
+def files(evidence: CaptureQuality) -> Point:
     """Could the files be read to their end?"""
     cut = [file.name for file in evidence.files if not file.complete and file.packets]
     bad = [path for path, _ in evidence.failed]
@@ -56,7 +57,7 @@ def files(evidence: Evidence) -> Point:
     return Point("files", GOOD, f"{text}, read to the end", numbers)
 
 
-def packets(evidence: Evidence) -> Point:
+def packets(evidence: CaptureQuality) -> Point:
     """Is there anything, and over what time?"""
     number = evidence.packets
     starts = [file.first_ns for file in evidence.files if file.first_ns is not None]
@@ -76,7 +77,7 @@ def packets(evidence: Evidence) -> Point:
     )
 
 
-def cuts(evidence: Evidence) -> Point:
+def cuts(evidence: CaptureQuality) -> Point:
     """Were packets captured whole?"""
     cut, number = sum(file.cut_packets for file in evidence.files), evidence.packets
     lengths = sorted({file.snaplen for file in evidence.files if file.snaplen is not None})
@@ -87,7 +88,7 @@ def cuts(evidence: Evidence) -> Point:
     return Point("snapshot length", CARE, text, numbers)
 
 
-def drops(evidence: Evidence) -> Point:
+def drops(evidence: CaptureQuality) -> Point:
     """Did the capturing machine keep up?"""
     known = [file.kernel_drops for file in evidence.files if file.kernel_drops is not None]
     if not known:
@@ -99,7 +100,7 @@ def drops(evidence: Evidence) -> Point:
     return Point("kernel drops", verdict, f"the capturing machine dropped {count(lost, 'packet')}", dict(numbers))
 
 
-def clock(evidence: Evidence) -> Point:
+def clock(evidence: CaptureQuality) -> Point:
     """Does time go forward?"""
     steps = evidence.weirds[str(WeirdKind.TIME_WENT_BACK)]
     if not steps:
@@ -109,7 +110,7 @@ def clock(evidence: Evidence) -> Point:
     return Point("clock", CARE, text, {"steps_back": steps})
 
 
-def protocols(evidence: Evidence) -> Point:
+def protocols(evidence: CaptureQuality) -> Point:
     """Is there Kafka in it?"""
     kafka, phases = evidence.phases["kafka"], evidence.phases
     others = ", ".join(f"{number:,} {name}" for name, number in phases.most_common() if name != "kafka")
@@ -125,7 +126,7 @@ def protocols(evidence: Evidence) -> Point:
     return Point("connections", GOOD, text, numbers)
 
 
-def midstream(evidence: Evidence) -> Point:
+def midstream(evidence: CaptureQuality) -> Point:
     """Were connections there before the capture?"""
     number, kafka = evidence.connections["midstream"], evidence.connections["all"]
     if not number:
@@ -134,7 +135,7 @@ def midstream(evidence: Evidence) -> Point:
     return Point("beginnings", CARE, text, {"midstream": number})
 
 
-def sides(evidence: Evidence) -> Point:
+def sides(evidence: CaptureQuality) -> Point:
     """Are both directions there?"""
     number, kafka = evidence.connections["one_sided"], evidence.connections["all"]
     if not number:
@@ -143,7 +144,7 @@ def sides(evidence: Evidence) -> Point:
     return Point("directions", BAD if number * 2 > kafka else CARE, text, {"one_sided": number})
 
 
-def copies(evidence: Evidence) -> Point:
+def copies(evidence: CaptureQuality) -> Point:
     """Was anything captured twice, or sent twice?"""
     twice, again = evidence.connections["duplicated"], evidence.connections["retransmitted"]
     numbers: dict[str, object] = {
@@ -158,7 +159,7 @@ def copies(evidence: Evidence) -> Point:
     return Point("copies", GOOD, f"no segment was captured twice; {told}", numbers)
 
 
-def holes(evidence: Evidence) -> Point:
+def holes(evidence: CaptureQuality) -> Point:
     """Are bytes missing?"""
     missing, captured = evidence.total("missing"), evidence.total("captured")
     numbers: dict[str, object] = {"missing": missing, "captured": captured}
@@ -171,7 +172,7 @@ def holes(evidence: Evidence) -> Point:
     return Point("missing bytes", BAD if missing > MISSING_BAD * whole else CARE, text, numbers)
 
 
-def ledger(evidence: Evidence) -> Point:
+def ledger(evidence: CaptureQuality) -> Point:
     """Is every captured byte accounted for?"""
     numbers: dict[str, object] = {side: dict(evidence.ledger[side]) for side in SIDES} | {"unbalanced": evidence.unbalanced}
     skipped, captured = evidence.total("skipped"), evidence.total("captured")
@@ -185,7 +186,7 @@ def ledger(evidence: Evidence) -> Point:
     return Point("ledger", GOOD, told, numbers)
 
 
-def exchanges(evidence: Evidence) -> Point:
+def exchanges(evidence: CaptureQuality) -> Point:
     """Do requests have their answers?"""
     outcomes, rows = evidence.outcomes, sum(evidence.outcomes.values())
     lost = evidence.reasons["lost_in_capture"] + evidence.reasons["midstream"]
@@ -200,7 +201,7 @@ def exchanges(evidence: Evidence) -> Point:
     return Point("exchanges", GOOD, f"{count(rows, 'exchange')}: {parts}", numbers)
 
 
-POINTS: Final[tuple[Callable[[Evidence], Point], ...]] = (
+POINTS: Final[tuple[Callable[[CaptureQuality], Point], ...]] = (
     files, packets, cuts, drops, clock, protocols, midstream, sides, copies, holes, ledger, exchanges,
 )  # fmt: skip
 SENTENCES: Final = {
@@ -210,7 +211,7 @@ SENTENCES: Final = {
 }
 
 
-def judge(evidence: Evidence) -> tuple[str, str, list[Point]]:
+def judge(evidence: CaptureQuality) -> tuple[str, str, list[Point]]:
     """The verdict, its sentence, and the points."""
     points = [point(evidence) for point in POINTS]
     verdict = max((point.verdict for point in points), key=ORDER.index)

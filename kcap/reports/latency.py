@@ -6,13 +6,13 @@ and rounded to the nearest nanosecond; what is not among them is counted: long p
 
 from typing import Any, Final
 
-from kcap.reports.shape import (
+from kcap.reports.definition import (
     EDGES_NS,
     PARTS,
     TIMES,
-    Asked,
     Expressions,
     Report,
+    ReportRequest,
     Results,
     Row,
     Tables,
@@ -52,12 +52,12 @@ def is_poll(rows: Any) -> Any:
     return rows.long_poll_ns.fill_null(0) > 0
 
 
-def is_timed(rows: Any, asked: Asked) -> Any:
+def is_timed(rows: Any, asked: ReportRequest) -> Any:
     """Rows whose latency counts."""
     return is_answered(rows) if asked.long_polls else is_answered(rows) & ~is_poll(rows)
 
 
-def with_times(rows: Any, asked: Asked) -> Any:
+def with_times(rows: Any, asked: ReportRequest) -> Any:
     """The rows with the latencies that count, those of all answers, and those beside the ages of the unanswered: null where a
     row has none. An engine takes a null column faster than a condition on each figure."""
     import ibis
@@ -72,7 +72,7 @@ def with_times(rows: Any, asked: Asked) -> Any:
     return rows.mutate(at_least_ns=ibis.ifelse(rows.outcome == "unanswered", rows.age_ns, rows.timed_ns))
 
 
-def build(tables: Tables, asked: Asked) -> Expressions:
+def build(tables: Tables, asked: ReportRequest) -> Expressions:
     """The groups, the figures over time, what is left out."""
     keys = keys_of(REPORT, asked)
     rows, by = grouped(with_times(tables.kept, asked), keys), names_by(keys)
@@ -110,7 +110,7 @@ def build(tables: Tables, asked: Asked) -> Expressions:
     }
 
 
-def over_time(tables: Tables, asked: Asked) -> Any:
+def over_time(tables: Tables, asked: ReportRequest) -> Any:
     """Figures of each sixtieth of the time that the rows take."""
     rows = tables.kept.filter(is_timed(tables.kept, asked))
     rows = rows.mutate(at_ns=time_of(rows)).filter(lambda some: some.at_ns.notnull())
@@ -125,7 +125,7 @@ def over_time(tables: Tables, asked: Asked) -> Any:
     )
 
 
-def finish(results: Results, asked: Asked) -> Row:
+def finish(results: Results, asked: ReportRequest) -> Row:
     """Names for the percentiles; most time first."""
     keys = keys_of(REPORT, asked)
     by = names_by(keys)

@@ -7,11 +7,11 @@ result depends on the rows alone, not on how they came.
 from typing import Any
 
 from kcap.errors import UsageError
-from kcap.reports.shape import Asked, Report, Row, Rows, Tables, keys_of
-from kcap.reports.source import Engine, Given, opened
+from kcap.reports.definition import Report, ReportRequest, Row, Rows, Tables, keys_of
+from kcap.reports.source import Engine, ReportInput, opened
 
 
-def columns_of(report: Report, asked: Asked) -> list[str]:
+def columns_of(report: Report, asked: ReportRequest) -> list[str]:
     """Columns of exchanges that the report takes as it is asked for.
 
     Raises UsageError for a grouping that cannot be.
@@ -23,14 +23,14 @@ def columns_of(report: Report, asked: Asked) -> list[str]:
     return list(dict.fromkeys([*report.columns, *grouping]))
 
 
-def result(engine: Engine, tables: Tables, report: Report, asked: Asked) -> Row:
+def result(engine: Engine, tables: Tables, report: Report, asked: ReportRequest) -> Row:
     """Runs the expressions, and puts their rows together."""
     expressions = report.build(tables, asked)
     results: dict[str, Rows] = {name: engine.rows(expression) for name, expression in expressions.items()}
     return report.finish(results, asked)
 
 
-def run(report: Report, given: Given, asked: Asked) -> Row:
+def run(report: Report, given: ReportInput, asked: ReportRequest) -> Row:
     """The report.
 
     Raises UsageError for a grouping or a filter that cannot be, CaptureError where nothing can be read.

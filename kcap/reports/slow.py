@@ -6,14 +6,13 @@ reason is the largest part; the parts are those of design, each 0 or more, toget
 
 from typing import Any, Final
 
-from kcap.reports.latency import is_answered
-from kcap.reports.shape import (
+from kcap.reports.definition import (
     KEY,
     PARTS,
     TIMES,
-    Asked,
     Expressions,
     Report,
+    ReportRequest,
     Results,
     Row,
     Tables,
@@ -23,6 +22,7 @@ from kcap.reports.shape import (
     uid,
     without_zeros,
 )
+from kcap.reports.latency import is_answered
 
 DEFAULT: Final = 20
 """Rows where no number is asked for: one screen."""
@@ -40,7 +40,7 @@ def is_only_poll(rows: Any) -> Any:
     return rows.long_poll_ns.fill_null(0) * 2 > rows.latency_ns
 
 
-def build(tables: Tables, asked: Asked) -> Expressions:
+def build(tables: Tables, asked: ReportRequest) -> Expressions:
     """The slowest, who stood before each of them, and the oldest requests without an answer."""
     import ibis
 
@@ -85,7 +85,7 @@ def headed(row: Row) -> Row:
     return {"exchange": name, "time": None if at is None else instant(at), "time_ns": at} | row
 
 
-def finish(results: Results, asked: Asked) -> Row:
+def finish(results: Results, asked: ReportRequest) -> Row:
     """The reasons."""
     blockers = {(row["his_connection"], row["his_exchange"]): row for row in results["blockers"]}
     muting = {(row["his_connection"], row["his_exchange"]): row for row in results["muting"]}
@@ -104,7 +104,7 @@ def finish(results: Results, asked: Asked) -> Row:
 
 def why(row: Row, blocker: Row | None, muting: Row | None) -> tuple[str, str]:
     """The largest part of the latency: its name, and a sentence."""
-    from kcap.table.grid import duration
+    from kcap.output.grid import duration
 
     inner = {name: row[f"{name}_ns"] or 0 for name in ("long_poll", "throttle", "muted")}
     parts = {"queue": row["queue_ns"] or 0, "network": row["rtt_ns"] or 0, **inner}

@@ -19,29 +19,29 @@ from kcap.analyzer import Options, RowBatch
 from kcap.capture.source import STANDARD_INPUT
 from kcap.columns import EXCHANGES, ON_REQUEST
 from kcap.errors import CaptureError, UsageError
-from kcap.filter.nodes import Filter, columns_of, is_deep
-from kcap.reports.shape import KEY, Tables
-from kcap.session import Capture, Reading
+from kcap.filter.ast import Filter, columns_of, is_deep
+from kcap.reports.definition import KEY, Tables
+from kcap.session import Capture, CapturePass
 
 if TYPE_CHECKING:
-    from kcap.table.sink import Sink
+    from kcap.output.sink import OutputSink
 
 PARQUET: Final = b"PAR1"
 """How a Parquet file begins."""
 
 
 @dataclass(slots=True)
-class Given:
+class ReportInput:
     """What a report is made of."""
 
     paths: Sequence[str]
     options: Options | None = None
     only: Filter | None = None
-    watch: Callable[[Reading], Callable[[], None]] | None = None
+    watch: Callable[[CapturePass], Callable[[], None]] | None = None
     """Makes what is called now and then while a capture is read."""
-    witness: Callable[[Reading, RowBatch], None] | None = None
+    witness: Callable[[CapturePass, RowBatch], None] | None = None
     """Sees each batch of exchanges go by."""
-    reading: Reading | None = None
+    reading: CapturePass | None = None
     """The pass over the captures, once it began."""
     captures: list[str] = field(default_factory=list)
     """Names of the files, once they were read."""
@@ -135,7 +135,7 @@ class Engine:
 
 
 @contextmanager
-def opened(given: Given, columns: Sequence[str], partitions: Sequence[str]) -> Iterator[tuple[Engine, Tables]]:
+def opened(given: ReportInput, columns: Sequence[str], partitions: Sequence[str]) -> Iterator[tuple[Engine, Tables]]:
     """The tables of a report.
 
     Raises UsageError for what the input does not have, CaptureError where nothing can be read.
@@ -153,7 +153,7 @@ def opened(given: Given, columns: Sequence[str], partitions: Sequence[str]) -> I
             engine.close()
 
 
-def tables_of(engine: Engine, places: dict[str, list[str]], given: Given) -> Tables:
+def tables_of(engine: Engine, places: dict[str, list[str]], given: ReportInput) -> Tables:
     """The tables, those of the filter among them."""
     every = engine.table(places["exchanges"])
     partitions = engine.table(places["partitions"]) if "partitions" in places else None
@@ -161,7 +161,7 @@ def tables_of(engine: Engine, places: dict[str, list[str]], given: Given) -> Tab
     if "passed" in places:
         kept = every.semi_join(engine.table(places["passed"]), list(KEY))
     elif given.only is not None:
-        from kcap.table.predicate import predicate
+        from kcap.filter.ibis_filter import predicate
 
         kept = every.filter(predicate(given.only, every))
     if partitions is not None and given.only is not None:
@@ -182,7 +182,7 @@ LEADER: Final = "leader_id"
 ON_REQUEST_NAMES: Final = frozenset(column.name for columns in ON_REQUEST.values() for column in columns)
 
 
-def found(given: Given, files: Sequence[str], columns: Sequence[str], partitions: Sequence[str]) -> dict[str, list[str]]:
+def found(given: ReportInput, files: Sequence[str], columns: Sequence[str], partitions: Sequence[str]) -> dict[str, list[str]]:
     """Saved tables by name."""
     if given.only is not None and is_deep(given.only):
         raise UsageError("a saved table has no decoded bodies: request.* and response.* fields work while a capture is read")
@@ -200,7 +200,7 @@ def found(given: Given, files: Sequence[str], columns: Sequence[str], partitions
     return places
 
 
-def read(given: Given, folder: str, columns: Sequence[str], partitions: Sequence[str]) -> dict[str, list[str]]:
+def read(given: ReportInput, folder: str, columns: Sequence[str], partitions: Sequence[str]) -> dict[str, list[str]]:
     """Reads captures into Parquet files, a pass a table."""
     deep = given.only is not None and is_deep(given.only)
     beside = () if given.only is None or deep else columns_of(given.only)
@@ -235,7 +235,7 @@ def kept_input(folder: str) -> str:
 class Seen:
     """A pass that somebody else watches too."""
 
-    def __init__(self, reading: Reading, witness: Callable[[Reading, RowBatch], None]) -> None:
+    def __init__(self, reading: CapturePass, witness: Callable[[CapturePass, RowBatch], None]) -> None:
         self._reading = reading
         self._witness = witness
 
@@ -249,10 +249,12 @@ class Seen:
             yield batch
 
 
-def write(given: Given, reading: Reading, table: str, columns: Sequence[str], path: str, only: Filter | None = None) -> None:
+def write(
+    given: ReportInput, reading: CapturePass, table: str, columns: Sequence[str], path: str, only: Filter | None = None
+) -> None:
     """One pass into one file."""
-    from kcap.table.frame import Table
-    from kcap.table.writers import Parquet
+    from kcap.output.writers import Parquet
+    from kcap.table.builder import Table
 
     if given.watch is not None:
         reading.watch = given.watch(reading)
@@ -260,7 +262,7 @@ def write(given: Given, reading: Reading, table: str, columns: Sequence[str], pa
     seen: Any = Seen(reading, given.witness) if first and given.witness is not None else reading
     rows = Table(lambda: seen, table, columns, only=only)
     with open(path, "wb") as file:
-        sink: Sink = file
+        sink: OutputSink = file
         writer = Parquet(sink, rows.schema)
         for batch in rows.record_batches():
             writer.write(batch)

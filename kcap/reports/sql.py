@@ -87,8 +87,8 @@ def _files(
 
 def _written(name: str, capture: Capture, folder: str, watch: Callable[[Any], Callable[[], None]] | None) -> str:
     """A table of the captures as a Parquet file."""
-    from kcap.table.frame import Table
-    from kcap.table.writers import Parquet
+    from kcap.output.writers import Parquet
+    from kcap.table.builder import Table
 
     of_exchanges = name in ("exchanges", "partitions", "records")
     reading = capture.read(keep_connections=name == "connections")

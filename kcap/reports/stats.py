@@ -7,14 +7,13 @@ not in the times.
 
 from typing import Any, Final
 
-from kcap.reports.latency import is_poll, with_times
-from kcap.reports.shape import (
+from kcap.reports.definition import (
     EDGES_NS,
     KEY,
     TIMES,
-    Asked,
     Expressions,
     Report,
+    ReportRequest,
     Results,
     Row,
     Tables,
@@ -35,7 +34,8 @@ from kcap.reports.shape import (
     uid,
     without_zeros,
 )
-from kcap.reports.worst import worst_of
+from kcap.reports.extremes import worst_of
+from kcap.reports.latency import is_poll, with_times
 
 DIGITS: Final = 6
 """Of a share."""
@@ -65,7 +65,7 @@ def figures(rows: Any) -> dict[str, Any]:
     }
 
 
-def build(tables: Tables, asked: Asked) -> Expressions:
+def build(tables: Tables, asked: ReportRequest) -> Expressions:
     """The classes, the totals, the worst of each class."""
     keys = keys_of(REPORT, asked)
     kept = with_times(tables.kept, asked)
@@ -99,7 +99,7 @@ def told(row: Row) -> Row:
     return dict(items[:at]) | {"p50_ns": nearest_ns(quantiles[0]), "p95_ns": nearest_ns(quantiles[1])} | dict(items[at + 1 :])
 
 
-def finish(results: Results, asked: Asked) -> Row:
+def finish(results: Results, asked: ReportRequest) -> Row:
     """Most time first."""
     keys = keys_of(REPORT, asked)
     by = names_by(keys)

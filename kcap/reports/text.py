@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Final
 
-from kcap.table.grid import BOLD, CUT_LEAST, DIM, ELLIPSIS, GAP, PLAIN, RED, clean, duration, taken
+from kcap.output.grid import BOLD, CUT_LEAST, DIM, ELLIPSIS, GAP, PLAIN, RED, clean, duration, taken
 
 Row = dict[str, Any]
 BARS: Final = " ▁▂▃▄▅▆▇█"
@@ -20,7 +20,7 @@ SIZES: Final = ("B", "kB", "MB", "GB", "TB")
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class TextColumn:
     """A column of a table for people."""
 
     head: str
@@ -105,7 +105,9 @@ def spark_log(values: Sequence[int | None], style: Style) -> str:
     return spark([None if value is None or value <= 0 else 1 + 7 * (log10(value) - low) / span for value in values], style)
 
 
-def lines(rows: Sequence[Row], columns: Sequence[Column], style: Style, red: Callable[[Row], bool] | None = None) -> list[str]:
+def lines(
+    rows: Sequence[Row], columns: Sequence[TextColumn], style: Style, red: Callable[[Row], bool] | None = None
+) -> list[str]:
     """The table."""
     texts = [[column.text(row) for column in columns] for row in rows]
     widths = fitted(columns, texts, style.width)
@@ -116,7 +118,7 @@ def lines(rows: Sequence[Row], columns: Sequence[Column], style: Style, red: Cal
     return out
 
 
-def fitted(columns: Sequence[Column], texts: Sequence[Sequence[str]], room: int) -> list[int]:
+def fitted(columns: Sequence[TextColumn], texts: Sequence[Sequence[str]], room: int) -> list[int]:
     """Widths of the columns, 0 for those that are left out."""
     widths = [max([len(column.head), *(len(row[at]) for row in texts)]) for at, column in enumerate(columns)]
     fixed = [column.right or column.whole for column in columns]
@@ -140,7 +142,7 @@ def fitted(columns: Sequence[Column], texts: Sequence[Sequence[str]], room: int)
     return widths
 
 
-def line(cells: Sequence[str], columns: Sequence[Column], widths: Sequence[int]) -> str:
+def line(cells: Sequence[str], columns: Sequence[TextColumn], widths: Sequence[int]) -> str:
     """One line of it."""
     parts = []
     for text, column, width in zip(cells, columns, widths):
@@ -191,7 +193,7 @@ def duration_short(edge: int) -> str:
 
 def clock(time_ns: int | None) -> str:
     """Time of day."""
-    from kcap.reports.shape import instant
+    from kcap.reports.definition import instant
 
     return "" if time_ns is None else instant(time_ns, 1_000_000)[11:-1]
 

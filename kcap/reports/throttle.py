@@ -6,14 +6,12 @@ where it was told, a mute where it was suffered, disobedience with the answer th
 
 from typing import Final
 
-from kcap.reports.obedience import COLUMNS as OBEDIENCE
-from kcap.reports.obedience import MS, asks_for_silence, broken
-from kcap.reports.shape import (
+from kcap.reports.definition import (
     KEY,
     TIMES,
-    Asked,
     Expressions,
     Report,
+    ReportRequest,
     Results,
     Row,
     Tables,
@@ -29,6 +27,8 @@ from kcap.reports.shape import (
     total,
     without_zeros,
 )
+from kcap.reports.throttle_compliance import COLUMNS as OBEDIENCE
+from kcap.reports.throttle_compliance import MS, asks_for_silence, broken
 
 QUOTAS: Final = {
     "Produce": "produced bytes, or request time", "Fetch": "fetched bytes, or request time",
@@ -47,7 +47,7 @@ DEAF: Final = {
 influxdata/rskafka 182)."""
 
 
-def build(tables: Tables, asked: Asked) -> Expressions:
+def build(tables: Tables, asked: ReportRequest) -> Expressions:
     """The groups, what is left out."""
     keys = keys_of(REPORT, asked)
     kept = tables.kept.left_join(broken(tables.every), list(KEY))
@@ -88,7 +88,7 @@ def build(tables: Tables, asked: Asked) -> Expressions:
     }
 
 
-def finish(results: Results, asked: Asked) -> Row:
+def finish(results: Results, asked: ReportRequest) -> Row:
     """Most throttled first."""
     keys = keys_of(REPORT, asked)
     out = []

@@ -7,12 +7,12 @@ are those of the topic's own partitions; sums of Produce count what was sent, al
 from typing import Any, Final
 
 from kcap.errors import UsageError
-from kcap.reports.shape import (
+from kcap.reports.definition import (
     KEY,
     TIMES,
-    Asked,
     Expressions,
     Report,
+    ReportRequest,
     Results,
     Row,
     Tables,
@@ -68,7 +68,7 @@ def joined(tables: Tables) -> Any:
     return rows.filter(rows.topic.notnull())
 
 
-def build(tables: Tables, asked: Asked) -> Expressions:
+def build(tables: Tables, asked: ReportRequest) -> Expressions:
     """The topics; the busiest partitions; the groups' places."""
     keys = keys_of(REPORT, asked)
     rows = grouped(joined(tables), keys)
@@ -177,7 +177,7 @@ def mean(whole: int, parts: int) -> float | None:
     return round(whole / parts, 1) if parts else None
 
 
-def finish(results: Results, asked: Asked) -> Row:
+def finish(results: Results, asked: ReportRequest) -> Row:
     """Most bytes first."""
     keys = keys_of(REPORT, asked)
     out = []

@@ -82,7 +82,7 @@ class Variant:
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class MessageSpec:
     """A request, response, header, or one of the blobs inside bytes fields and records."""
 
     name: str
@@ -208,10 +208,12 @@ def message_names() -> list[str]:
 
 
 @functools.cache
-def message(name: str) -> Message | None:
+def message(name: str) -> MessageSpec | None:
     """The message of that schema name (`FetchRequest`, `OffsetCommitKey`), None where there is none."""
     at = _places().get(name)
     if at is None:
         return None
     fact = json.loads(_lines()[at])
-    return Message(fact["name"], fact["kind"], fact.get("key"), fact.get("family", ""), tuple(map(_variant, fact["variants"])))
+    return MessageSpec(
+        fact["name"], fact["kind"], fact.get("key"), fact.get("family", ""), tuple(map(_variant, fact["variants"]))
+    )

@@ -7,7 +7,7 @@ number comes from the facts or from `kcap.schema.quirks`, none from a formula.
 import functools
 from bisect import bisect_right
 
-from kcap.schema.facts import Api, Message, apis, message, message_names
+from kcap.schema.facts import Api, MessageSpec, apis, message, message_names
 from kcap.schema.quirks import REQUEST_HEADERS, RESPONSE_HEADERS, response_version
 
 __all__ = [
@@ -92,7 +92,7 @@ def response_header_version(key: int, version: int) -> int:
     return _step(found.response_headers, version) if found else _RESPONSE_HEADER_UNKNOWN
 
 
-def body(key: int, side: int) -> Message | None:
+def body(key: int, side: int) -> MessageSpec | None:
     """The message of an API's request (side 0) or response (side 1), None for an unknown key."""
     found = apis().get(key)
     return message(found.name + ("Request", "Response")[side]) if found else None
@@ -104,7 +104,7 @@ def _records(family: str, kind: str) -> dict[int, str]:
     return {m.key: m.name for m in found if m and m.key is not None and (m.family, m.kind) == (family, kind)}
 
 
-def record_message(family: str, kind: str, record_type: int) -> Message | None:
+def record_message(family: str, kind: str, record_type: int) -> MessageSpec | None:
     """The schema of a record in an internal topic: `("group-coordinator", "coordinator-value", 1)` is OffsetCommitValue."""
     name = _records(family, kind).get(record_type)
     return message(name) if name else None

@@ -1,1 +1,1 @@
-"""Tables: what the analyzer decided, as Arrow record batches and as files of every format that kcap writes."""
+"""Tables: decided exchanges as Arrow record batches, a column at a time, with the tables that stand beside them."""

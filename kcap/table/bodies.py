@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pyarrow as pa
 
+from kcap.arrays.arrow import Array, binary, coded, take
+from kcap.arrays.vectors import Vector, nothing
 from kcap.decode import slots
 from kcap.kafka.bodies import BodyBatch, BodyValues
 from kcap.kafka.frames import NO_BODY
-from kcap.table.arrow import Array, binary, coded, take
-from kcap.table.vectors import Vector, nothing
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from kcap.table.vectors import Bools, Int64s
+    from kcap.arrays.vectors import Bools, Int64s
 
     Bytes = NDArray[np.uint8]
     Matrix = NDArray[np.int64]
@@ -121,7 +121,7 @@ class Messages:
 
     def _wrapped_records(self) -> "Int64s":
         """Records inside of compressed messages of magic 0 and 1, which have no header that counts them."""
-        from kcap.records.sets import count_wrapped
+        from kcap.records.record_sets import count_wrapped
 
         counts = np.zeros(self.count, np.int64)
         for message, start, end in zip(*self.projection.wrapped):
@@ -152,7 +152,7 @@ class Messages:
         return found
 
 
-class Side:
+class SideColumns:
     """The requests, or the responses, of a batch of rows."""
 
     def __init__(self, messages: Messages, wanted: "Int64s") -> None:

@@ -12,16 +12,16 @@ import numpy as np
 import pyarrow as pa
 
 from kcap.analyzer import RowBatch
+from kcap.arrays.arrow import lists
 from kcap.columns import PAYLOADS, TABLES, Column
-from kcap.kafka.positions import Positions
-from kcap.table.arrow import lists
+from kcap.facts.fetch_positions import Positions
 from kcap.table.partitions import Partitions
 from kcap.table.records import RecordRows, names_of, records_of
 from kcap.table.schema import arrow_schema
 
 if TYPE_CHECKING:
-    from kcap.table.frame import Pass
-    from kcap.table.vectors import Int64s
+    from kcap.arrays.vectors import Int64s
+    from kcap.table.builder import Pass
 
 CHILDREN: Final = ("partitions", "records")
 OF_EXCHANGE: Final = frozenset({"connection", "exchange", "time", "api_key", "api"})

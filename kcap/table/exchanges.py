@@ -13,25 +13,25 @@ import pyarrow as pa
 
 from kcap import limits
 from kcap.analyzer import RowBatch
+from kcap.arrays.arrow import Array, nulls, picked, take
+from kcap.arrays.vectors import Vector
 from kcap.columns import EXCHANGES, FLAGS, Column
 from kcap.decode.projection import MALFORMED, SHORT
+from kcap.facts.tracker import MetadataTracker, RowContext
+from kcap.facts.version_verdicts import KEYS, VERSIONS
 from kcap.kafka.frames import FLAG
 from kcap.model import REF_FILE_SHIFT, CaptureFile
+from kcap.row_columns import WHOLE_FROM, RowColumns
 from kcap.schema import registry
 from kcap.schema.errors import ERRORS
 from kcap.schema.releases import deprecated_in, removed_in
-from kcap.table.arrow import Array, nulls, picked, take
-from kcap.table.bodies import Messages, Side, encoded
-from kcap.table.learned import Learner, Told
-from kcap.table.parts import WHOLE_FROM, Parts
+from kcap.table.bodies import Messages, SideColumns, encoded
 from kcap.table.schema import TYPES, arrow_schema
-from kcap.table.topics import Topics
-from kcap.table.vectors import Vector
-from kcap.table.verdicts import KEYS, VERSIONS
-from kcap.table.waits import Waits
+from kcap.table.service_parts import ServiceParts
+from kcap.table.topics import TopicColumns
 
 if TYPE_CHECKING:
-    from kcap.table.vectors import Bools, Int64s
+    from kcap.arrays.vectors import Bools, Int64s
 
 REF_PACKET: Final = (1 << REF_FILE_SHIFT) - 1
 TOKEN: Final = "SaslToken"  # noqa: S105 - the name of a row, no secret
@@ -74,7 +74,7 @@ def choices(members: Sequence[object], masks: "Int64s", kind: pa.DataType, none:
     return take(pa.array(lists, kind), place[masks])
 
 
-class Names:
+class NameColumn:
     """Names by number as an Arrow array to take from; the last entry is null."""
 
     def __init__(self, names: Sequence[str | None]) -> None:
@@ -87,20 +87,20 @@ class Names:
         return picked(self.array, np.where(known, numbers, self.null))
 
 
-API_NAMES: Final = Names([*(registry.api_name(key) for key in range(max(registry.api_keys()) + 1)), TOKEN])
+API_NAMES: Final = NameColumn([*(registry.api_name(key) for key in range(max(registry.api_keys()) + 1)), TOKEN])
 ERROR_BASE: Final = -1
-ERROR_NAMES: Final = Names([ERRORS.get(code) for code in range(ERROR_BASE, max(ERRORS) + 1)])
+ERROR_NAMES: Final = NameColumn([ERRORS.get(code) for code in range(ERROR_BASE, max(ERRORS) + 1)])
 
 
 class Exchanges:
     """A batch being turned; what several columns need is made once."""
 
-    def __init__(self, batch: RowBatch, files: Names, learner: Learner, *, whole: bool = False) -> None:
+    def __init__(self, batch: RowBatch, files: NameColumn, learner: MetadataTracker, *, whole: bool = False) -> None:
         self.batch = batch
         self.learner = learner
         self.size = len(batch)
         self.files = files
-        self.parts = Parts(batch, whole=whole)
+        self.parts = RowColumns(batch, whole=whole)
         self.array, self.number = self.parts.array, self.parts.number
 
     # -- parts of the row ---------------------------------------------------------------------------------------------
@@ -189,24 +189,24 @@ class Exchanges:
         return Messages(self.batch.bodies, [self.number(f"{side}_slot").values for side in ("request", "response")])
 
     @cached_property
-    def request(self) -> Side:
-        return Side(self.messages, self.number("request_slot").values)
+    def request(self) -> SideColumns:
+        return SideColumns(self.messages, self.number("request_slot").values)
 
     @cached_property
-    def response(self) -> Side:
-        return Side(self.messages, self.number("response_slot").values)
+    def response(self) -> SideColumns:
+        return SideColumns(self.messages, self.number("response_slot").values)
 
     @cached_property
-    def told(self) -> Told:
+    def told(self) -> RowContext:
         return self.learner.take(self)
 
     @cached_property
-    def waits(self) -> Waits:
-        return Waits(self, self.learner.muted_until)
+    def waits(self) -> ServiceParts:
+        return ServiceParts(self, self.learner.muted_until)
 
     @cached_property
-    def topics(self) -> Topics:
-        return Topics(self.messages, self.request, self.response, self.size)
+    def topics(self) -> TopicColumns:
+        return TopicColumns(self.messages, self.request, self.response, self.size)
 
     @cached_property
     def error_code(self) -> Vector:
@@ -256,7 +256,7 @@ class Exchanges:
         some, texts = encoded(self.messages.pool, np.concatenate([starts, spans[0]]), np.concatenate([ends, spans[1]]))
         numbers = np.full(self.size, -1, np.int64)
         numbers[rows] = some
-        return Names([text.decode(errors="replace") for text in texts]).take(numbers)
+        return NameColumn([text.decode(errors="replace") for text in texts]).take(numbers)
 
     def bits(self, name: str, members: Sequence[object]) -> Array:
         """A slot that is a bit mask, as the list of what its bits stand for."""
@@ -399,15 +399,15 @@ def maker(column: Column) -> Callable[[Exchanges], Array]:
 class ExchangeTable:
     """Turns batches of one capture; what they tell is learned on the way, so it takes all of them, in order."""
 
-    def __init__(self, columns: Sequence[Column], files: Sequence[CaptureFile], learner: Learner | None = None) -> None:
+    def __init__(self, columns: Sequence[Column], files: Sequence[CaptureFile], learner: MetadataTracker | None = None) -> None:
         self.schema = arrow_schema("exchanges", columns)
-        self.learner = learner or Learner()
+        self.learner = learner or MetadataTracker()
         self._captures = files
         self._learns = not LEARNED.isdisjoint(column.name for column in columns)
         self._makers = [maker(column) for column in columns]
         self.places: Int64s | None = None
         """Rows of the batch turned last that were made, None for all of them."""
-        self._files = Names([file.name for file in files])
+        self._files = NameColumn([file.name for file in files])
 
     def turn(self, batch: RowBatch) -> pa.RecordBatch:
         """One batch as Arrow."""

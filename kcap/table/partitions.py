@@ -14,26 +14,26 @@ import numpy as np
 import pyarrow as pa
 
 from kcap.analyzer import RowBatch
+from kcap.arrays.arrow import Array, take
+from kcap.arrays.vectors import Vector
 from kcap.columns import Column
 from kcap.decode import slots
-from kcap.kafka.learning import TopicNames
-from kcap.kafka.positions import Positions
-from kcap.records.sets import decode_records, plain_size
+from kcap.facts.fetch_positions import Positions
+from kcap.facts.topic_names import TopicNames
+from kcap.records.record_sets import decode_records, plain_size
+from kcap.row_columns import RowColumns
 from kcap.schema.registry import REQUEST, RESPONSE, api_key
-from kcap.table.arrow import Array, take
-from kcap.table.batchfacts import COLUMNS as FACTS
-from kcap.table.batchfacts import BatchFacts, batch_facts
+from kcap.table.batch_headers import COLUMNS as FACTS
+from kcap.table.batch_headers import BatchFacts, batch_facts
 from kcap.table.exchanges import ERROR_BASE, ERROR_NAMES
-from kcap.table.pairs import Pairs
-from kcap.table.parts import Parts
+from kcap.table.partition_pairs import Pairs
 from kcap.table.records import Reread, learn, names_of
 from kcap.table.schema import TYPES, arrow_schema, columns_of
-from kcap.table.vectors import Vector
 
 if TYPE_CHECKING:
-    from kcap.table.frame import Pass
-    from kcap.table.sieve import ExchangeSieve
-    from kcap.table.vectors import Int64s
+    from kcap.arrays.vectors import Int64s
+    from kcap.table.builder import Pass
+    from kcap.table.row_filter import ExchangeFilter
 
 PRODUCE, FETCH = api_key("Produce"), api_key("Fetch")
 LEADER: Final = "leader_id"
@@ -44,7 +44,7 @@ EITHER: Final = ("partition", "committed_offset", "timestamp_ms", "leader_epoch"
 
 
 def record_batches(
-    reading: "Pass", columns: Sequence[Column], sieve: "ExchangeSieve | None" = None
+    reading: "Pass", columns: Sequence[Column], sieve: "ExchangeFilter | None" = None
 ) -> Iterator[pa.RecordBatch]:
     """The rows of a pass, as they are decided; those of the exchanges that a filter lets pass."""
     table = PartitionTable(reading, columns, sieve)
@@ -55,7 +55,7 @@ def record_batches(
 class PartitionTable:
     """Turns the batches of a pass, all of them, in order."""
 
-    def __init__(self, reading: "Pass", columns: Sequence[Column], sieve: "ExchangeSieve | None" = None) -> None:
+    def __init__(self, reading: "Pass", columns: Sequence[Column], sieve: "ExchangeFilter | None" = None) -> None:
         self._names, self._learns = names_of(reading, asked=any(column.name == "topic" for column in columns))
         reading.keep_bodies()
         self._reading, self._columns, self._sieve = reading, columns, sieve
@@ -85,7 +85,7 @@ class Partitions:
     ) -> None:
         """`listed`: the partitions that Metadata lists too."""
         self._batch = batch
-        self._parts = Parts(batch)
+        self._parts = RowColumns(batch)
         self._names = names
         self.pairs = Pairs(batch, self._parts, message, listed=listed)
         # Sessions go on from batch to batch, whether the column is asked for or not.

@@ -16,11 +16,11 @@ from kcap.columns import Column
 from kcap.decode.json import read_json
 from kcap.decode.message import decode_data
 from kcap.decode.plan import plan_for
+from kcap.facts.topic_names import LOG_MARKS, METADATA_TOPIC, NO_ID, TopicNames, telling_keys, tells
 from kcap.kafka.frames import NO_BODY
-from kcap.kafka.learning import LOG_MARKS, METADATA_TOPIC, NO_ID, TopicNames, telling_keys, tells
 from kcap.limits import FRAME_GATHERED_MAX
 from kcap.records.batch import Batch, Record
-from kcap.records.sets import decode_records
+from kcap.records.record_sets import decode_records
 from kcap.schema.registry import (
     REQUEST,
     RESPONSE,
@@ -35,8 +35,8 @@ from kcap.wire.varints import DamageError
 
 if TYPE_CHECKING:
     from kcap.decode.message import Message
-    from kcap.table.frame import Pass
-    from kcap.table.sieve import ExchangeSieve
+    from kcap.table.builder import Pass
+    from kcap.table.row_filter import ExchangeFilter
 
 Json = dict[str, Any]
 PART: Final = {name: at for at, name in enumerate(ROW)}
@@ -53,7 +53,7 @@ TOPIC_RECORD: Final = b"\x01\x02"
 
 
 def record_batches(
-    reading: "Pass", columns: Sequence[Column], sieve: "ExchangeSieve | None" = None
+    reading: "Pass", columns: Sequence[Column], sieve: "ExchangeFilter | None" = None
 ) -> Iterator[pa.RecordBatch]:
     """The rows of a pass, as they are decided; those of the exchanges that a filter lets pass."""
     table = RecordTable(reading, columns, sieve)
@@ -64,7 +64,7 @@ def record_batches(
 class RecordTable:
     """Turns the batches of a pass, all of them, in order."""
 
-    def __init__(self, reading: "Pass", columns: Sequence[Column], sieve: "ExchangeSieve | None" = None) -> None:
+    def __init__(self, reading: "Pass", columns: Sequence[Column], sieve: "ExchangeFilter | None" = None) -> None:
         self._names, self._learns = names_of(reading, asked=any(column.name == "topic" for column in columns))
         reading.keep_bodies()
         self._reading, self._sieve, self._rows = reading, sieve, RecordRows(columns)

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from kcap.table.arrow import Array, lists, nulls, take
-from kcap.table.bodies import Messages, Side, encoded, encoded_ids
+from kcap.arrays.arrow import Array, lists, nulls, take
+from kcap.table.bodies import Messages, SideColumns, encoded, encoded_ids
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from kcap.table.vectors import Int64s
+    from kcap.arrays.vectors import Int64s
 
     Columns = NDArray[np.int64]
     """Row, name and id of topics, a row each."""
@@ -30,10 +30,10 @@ Pair = tuple[int, int]
 """Index of the name and of the id, -1 for none."""
 
 
-class Topics:
+class TopicColumns:
     """The topics of all rows, numbered as they come."""
 
-    def __init__(self, messages: Messages, request: Side, response: Side, rows: int) -> None:
+    def __init__(self, messages: Messages, request: SideColumns, response: SideColumns, rows: int) -> None:
         row_of = np.full(messages.count + len(messages.carried), -1, np.int64)
         order = np.zeros(len(row_of), np.int64)
         for at, side in enumerate((response, request)):

@@ -18,16 +18,16 @@ from textual.message import Message
 from textual.widget import Widget
 
 from kcap.errors import UsageError
-from kcap.table.grid import clean
-from kcap.tui.book import Book
+from kcap.output.grid import clean
 from kcap.tui.browser import Browser
-from kcap.tui.child import Order
+from kcap.tui.capture_model import CaptureModel
+from kcap.tui.color_rules import rules_of
 from kcap.tui.config import read_config, write_config
 from kcap.tui.faults import keep, origin, place, screen_of, told
+from kcap.tui.list_model import ListModel
 from kcap.tui.menu import Prompt
-from kcap.tui.rules import rules_of
+from kcap.tui.reader_main import ReadRequest
 from kcap.tui.status import Pulse
-from kcap.tui.view import View
 from kcap.tui.views import VIEWS, load
 
 SAMPLE_BATCHES: Final = 4
@@ -45,16 +45,18 @@ class KcapApp(App[None]):
         Binding("ctrl+q", "quit", "Quit", show=False, priority=True),
     ]
 
-    def __init__(self, given: Order | Book, stdin: int | None = None, *, only: str = "", show_secrets: bool = False) -> None:
+    def __init__(
+        self, given: ReadRequest | CaptureModel, stdin: int | None = None, *, only: str = "", show_secrets: bool = False
+    ) -> None:
         super().__init__()
         self.look, self.wrong = read_config()
         self.show_secrets = show_secrets
-        self.book = given if isinstance(given, Book) else Book(given, stdin)
-        self._own = not isinstance(given, Book)
+        self.book = given if isinstance(given, CaptureModel) else CaptureModel(given, stdin)
+        self._own = not isinstance(given, CaptureModel)
         self.book.narrow(only)
         rules, wrong = rules_of(self.look.rules)
         self.wrong += wrong
-        self.view = View(self.book, rules=rules)
+        self.view = ListModel(self.book, rules=rules)
         self.look.give(self.view)
         self.pulse = Pulse()
         self.failures: deque[Exception] = deque(maxlen=FAILURES)
@@ -257,9 +259,9 @@ class KcapApp(App[None]):
     def action_help(self) -> None:
         """The keys that work here."""
         from kcap.tui.help import help_of
-        from kcap.tui.menu import Reader
+        from kcap.tui.menu import TextWindow
 
-        self.push_screen(Reader("Keys", help_of(self.screen, self.focused)))
+        self.push_screen(TextWindow("Keys", help_of(self.screen, self.focused)))
 
 
 def _inside(text: str) -> str:

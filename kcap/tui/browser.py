@@ -13,21 +13,21 @@ from textual.binding import Binding, BindingType
 from textual.containers import Container
 from textual.worker import Worker, WorkerState
 
-from kcap.table.grid import clean
+from kcap.output.grid import clean
 from kcap.tui.completion import joined
 from kcap.tui.keys import Keys
-from kcap.tui.laying import Laying
-from kcap.tui.listing import TIME_FORMS
+from kcap.tui.layout import PaneLayout
+from kcap.tui.list_columns import TIME_FORMS
+from kcap.tui.list_model import Arranged, ListModel
 from kcap.tui.menu import Choice, Menu
-from kcap.tui.panes.bar import FilterBar
 from kcap.tui.panes.detail import Detail
 from kcap.tui.panes.exchange import ExchangePane, Opened
 from kcap.tui.panes.exchanges import ExchangeList
+from kcap.tui.panes.filter_bar import FilterBar
 from kcap.tui.panes.timeline import TimeStrip
 from kcap.tui.status import position, progress, trouble
-from kcap.tui.view import Arranged, View
 from kcap.tui.views import VIEWS
-from kcap.tui.views.told import Said
+from kcap.tui.views.styled_lines import TextLine
 
 if TYPE_CHECKING:
     from kcap.tui.app import KcapApp
@@ -39,7 +39,7 @@ PATIENCE: Final = 6
 """Putting rows in order takes at most one part in so many of the time while reading goes on."""
 
 
-class Browser(Laying):
+class Browser(PaneLayout):
     """The main screen."""
 
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (130, "-wide")]  # noqa: RUF012
@@ -57,7 +57,7 @@ class Browser(Laying):
         *(Binding(str(at), f"view('{name}')", VIEWS[name][1], show=False) for at, name in enumerate(VIEWS, 1)),
     ]
 
-    def __init__(self, view: View) -> None:
+    def __init__(self, view: ListModel) -> None:
         super().__init__()
         self.view = view
         self.begun = False
@@ -75,13 +75,13 @@ class Browser(Laying):
 
     def compose(self) -> ComposeResult:
         """The parts."""
-        yield Said(id="title")
+        yield TextLine(id="title")
         yield FilterBar(self.home.values, id="bar")
         yield TimeStrip(self.view, id="timeline")
         with Container(id="panes"):
             yield ExchangeList(self.view, id="list")
             yield ExchangePane(id="lower")
-        yield Said(id="status")
+        yield TextLine(id="status")
         yield Keys()
 
     def on_mount(self) -> None:
@@ -184,7 +184,7 @@ class Browser(Laying):
     def tell(self) -> None:
         """Title and status line."""
         book, width = self.view.book, self.size.width
-        self.query_one("#title", Said).say(progress(self.home.pulse, book, width))
+        self.query_one("#title", TextLine).say(progress(self.home.pulse, book, width))
         self.bar.tell(
             f"{'…' if self.view.due else f'{book.passed:,}'} of {book.rows:,}" if book.only is not None else f"{book.rows:,}"
         )
@@ -194,7 +194,7 @@ class Browser(Laying):
         item = self.detail.outline.current if focused is self.detail else None
         dump = self.hexes.dump if focused is self.hexes else None
         cell = (self.target() or "") if focused is self.listed else ""
-        self.query_one("#status", Said).say(position(self.view, item, dump, width, cell))
+        self.query_one("#status", TextLine).say(position(self.view, item, dump, width, cell))
 
     # -- filters ------------------------------------------------------------------------------------------------------
     @on(FilterBar.Applied)

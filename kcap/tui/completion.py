@@ -9,10 +9,10 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from kcap.errors import UsageError
+from kcap.filter.ast import Filter
 from kcap.filter.fields import deep_fields, fields, named_values
-from kcap.filter.nodes import Filter
 from kcap.filter.parse import FilterError, parse
-from kcap.tui.views.down import quoted
+from kcap.tui.views.drill_down import quoted
 
 WORD: Final = re.compile(r'"[^"]*$|[A-Za-z0-9_.:/+-]*$')
 BEFORE: Final = re.compile(

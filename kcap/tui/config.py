@@ -1,7 +1,7 @@
 """What is remembered from one session to the next: layout, columns, order, theme, rules. Plain TOML that a person may edit.
 
-In: `tui.toml` in kcap's configuration folder. Out: a `Look`, and back. Law: what cannot be read is told and left as it is; a
-setting that makes no sense is as if it were not there.
+In: `tui.toml` in kcap's configuration folder. Out: a `UiSettings`, and back. Law: what cannot be read is told and left as it
+is; a setting that makes no sense is as if it were not there.
 """
 
 import json
@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from kcap.tui.folder import config_folder
-from kcap.tui.listing import DEFAULTS, HEADS, TIME_FORMS
-from kcap.tui.view import View
+from kcap.tui.folders import config_folder
+from kcap.tui.list_columns import DEFAULTS, HEADS, TIME_FORMS
+from kcap.tui.list_model import ListModel
 
 LAYOUTS: Final = ("rows", "columns")
 SIZES: Final = {
@@ -23,7 +23,7 @@ SIZES: Final = {
 
 
 @dataclass(slots=True)
-class Look:
+class UiSettings:
     """The settings."""
 
     columns: list[str] = field(default_factory=list)
@@ -51,13 +51,13 @@ class Look:
     readable: bool = True
     """The file could be read; it is not written over where it could not."""
 
-    def give(self, view: View) -> None:
+    def give(self, view: ListModel) -> None:
         """Puts the settings into a view."""
         if self.columns:
             view.names, view.chosen = list(self.columns), True
         view.widths, view.form = dict(self.widths), self.time
 
-    def take(self, view: View) -> None:
+    def take(self, view: ListModel) -> None:
         """Takes the settings of a view."""
         self.columns = list(view.names) if view.chosen else []
         self.widths, self.time = dict(view.widths), view.form
@@ -68,16 +68,16 @@ def config_path() -> Path:
     return config_folder() / "tui.toml"
 
 
-def read_config() -> tuple[Look, list[str]]:
+def read_config() -> tuple[UiSettings, list[str]]:
     """The settings, and what is wrong with them."""
     path = config_path()
     try:
         given = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        return Look(), []
+        return UiSettings(), []
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        return Look(readable=False), [f"{path}: {error}"]
-    look = Look()
+        return UiSettings(readable=False), [f"{path}: {error}"]
+    look = UiSettings()
     columns = given.get("columns")
     if isinstance(columns, list):
         look.columns = [name for name in columns if name in HEADS]
@@ -100,7 +100,7 @@ def read_config() -> tuple[Look, list[str]]:
     return look, []
 
 
-def text_of(look: Look) -> str:
+def text_of(look: UiSettings) -> str:
     """The settings as TOML; JSON's strings and lists of strings are TOML's too."""
     lines = [
         "# Settings of kcap's terminal UI. It writes them; edits are taken at the next start.",
@@ -129,7 +129,7 @@ def text_of(look: Look) -> str:
     return "\n".join(lines) + "\n"
 
 
-def write_config(look: Look) -> None:
+def write_config(look: UiSettings) -> None:
     """Remembers the settings, where they can be written; nobody waits for it."""
     if not look.readable:
         return

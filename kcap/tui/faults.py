@@ -16,8 +16,8 @@ from typing import Any, Final
 from textual.screen import Screen
 from textual.widget import Widget
 
-from kcap.table.grid import clean
-from kcap.tui.folder import state_folder
+from kcap.output.grid import clean
+from kcap.tui.folders import state_folder
 
 LARGEST: Final = 1 << 20
 """Bytes of the file; a larger one begins anew, for nobody reads a longer one and it is never cleared by hand."""

@@ -122,10 +122,10 @@ class Prompt(ModalScreen[str | None]):
         self.dismiss(event.value.strip() or None)
 
 
-class Reader(ModalScreen[None]):
+class TextWindow(ModalScreen[None]):
     """A text to read."""
 
-    DEFAULT_CSS = f"Reader {{ {FRAME} #box {{ width: 62; height: 90%; }} }}"
+    DEFAULT_CSS = f"TextWindow {{ {FRAME} #box {{ width: 62; height: 90%; }} }}"
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,f1,question_mark", "dismiss(None)", "Back")]
 
     def __init__(self, title: str, text: Text) -> None:

@@ -9,11 +9,11 @@ from typing import Final
 
 import numpy as np
 
+from kcap.filter.ast import Compare, Filter, Or
 from kcap.filter.fields import fields
-from kcap.filter.nodes import Compare, Filter, Or
-from kcap.tui.listing import HEADS
-from kcap.tui.outline import Outline
-from kcap.tui.view import View
+from kcap.tui.list_columns import HEADS
+from kcap.tui.list_model import ListModel
+from kcap.tui.tree_lines import Outline
 
 STEP: Final = 4096
 """Rows looked at together."""
@@ -42,7 +42,7 @@ class Needle:
         return self.text.lower() in text.lower()
 
 
-def find_in_list(view: View, needle: Needle, step: int) -> int | None:
+def find_in_list(view: ListModel, needle: Needle, step: int) -> int | None:
     """The next row whose shown cells have it."""
     made = view.arranged
     if made is None or not len(made) or not needle.text:
@@ -58,7 +58,7 @@ def find_in_list(view: View, needle: Needle, step: int) -> int | None:
     return int(ahead[0]) if len(ahead) else int(places[0]) if len(places) else None
 
 
-def _texts(view: View, needle: Needle) -> Filter:
+def _texts(view: ListModel, needle: Needle) -> Filter:
     """Any shown column of texts has it."""
     names = [name for head in (HEADS[name] for name in view.names) for name in head.columns]
     known = fields()

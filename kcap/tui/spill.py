@@ -35,7 +35,7 @@ class Mark:
     """Bytes of the tail."""
 
 
-class Stream:
+class SpillStream:
     """One Arrow IPC stream being written."""
 
     def __init__(self, path: str, schema: pa.Schema) -> None:
@@ -66,11 +66,11 @@ class Spill:
     def __init__(self, folder: str, name: str, schema: pa.Schema, whole: int = HELD_ROWS) -> None:
         """`whole`: rows of a large batch."""
         self._folder, self._name, self._schema, self._whole = folder, name, schema, whole
-        self._main = Stream(main_path(folder, name), schema)
+        self._main = SpillStream(main_path(folder, name), schema)
         self._pending: list[pa.RecordBatch] = []
         self._waiting = 0
         self._tail = 0
-        self._tail_stream: Stream | None = None
+        self._tail_stream: SpillStream | None = None
         self.rows = 0
 
     def write(self, batch: pa.RecordBatch) -> Mark:
@@ -82,7 +82,7 @@ class Spill:
             self._flush()
         elif batch.num_rows:
             if self._tail_stream is None:
-                self._tail_stream = Stream(tail_path(self._folder, self._name, self._tail), self._schema)
+                self._tail_stream = SpillStream(tail_path(self._folder, self._name, self._tail), self._schema)
             self._tail_stream.write(batch)
         return self.mark
 

@@ -11,11 +11,11 @@ from typing import Final
 
 from rich.text import Text
 
-from kcap.table.grid import clean, duration
-from kcap.tui.book import Book
-from kcap.tui.dump import Dump
-from kcap.tui.outline import Item
-from kcap.tui.view import View
+from kcap.output.grid import clean, duration
+from kcap.tui.capture_model import CaptureModel
+from kcap.tui.hex_dump import Dump
+from kcap.tui.list_model import ListModel
+from kcap.tui.tree_lines import Item
 from kcap.tui.views.bars import EIGHTHS
 
 BAR: Final = 14
@@ -48,7 +48,7 @@ def names(paths: list[str], room: int) -> str:
     return clean(text if len(text) <= room else text[: max(1, room - 1)] + "…")
 
 
-def progress(pulse: Pulse, book: Book, width: int) -> Text:
+def progress(pulse: Pulse, book: CaptureModel, width: int) -> Text:
     """The title line."""
     heard = book.heard
     right = ""
@@ -81,7 +81,7 @@ def progress(pulse: Pulse, book: Book, width: int) -> Text:
     return line
 
 
-def trouble(book: Book) -> str:
+def trouble(book: CaptureModel) -> str:
     """What is said where there is no row to show."""
     heard = book.heard
     if not book.done:
@@ -101,7 +101,7 @@ def trouble(book: Book) -> str:
     return ""
 
 
-def position(view: View, item: Item | None, dump: Dump | None, width: int, cell: str = "") -> Text:
+def position(view: ListModel, item: Item | None, dump: Dump | None, width: int, cell: str = "") -> Text:
     """The status line: where the cursor is, and what the key `a` would filter by. `cell`: the filter of the list's cell."""
     count = len(view)
     where = f"{view.cursor + 1:,}/{count:,}" if count else "0/0"

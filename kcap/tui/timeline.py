@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from kcap.filter.parse import parse
-from kcap.table.grid import duration
-from kcap.tui.listing import moment
-from kcap.tui.rules import ERROR, UNANSWERED
-from kcap.tui.views import down
+from kcap.output.grid import duration
+from kcap.tui.color_rules import ERROR, UNANSWERED
+from kcap.tui.list_columns import moment
+from kcap.tui.views import drill_down
 from kcap.tui.views.bars import EIGHTHS, shares
 from kcap.tui.views.sheet import Line
 
 if TYPE_CHECKING:
-    from kcap.tui.rows import Numbers, Rows
+    from kcap.tui.row_index import Numbers, RowIndex
 
 LEAST_US: Final = 1
 """A step is no shorter: times of rows are no finer."""
@@ -42,7 +42,7 @@ class Timeline:
     def within(self, first: int, last: int) -> str:
         """The filter for some steps."""
         start = self.first_us + min(first, last) * self.step_us
-        return down.between(start * 1000, (self.first_us + (max(first, last) + 1) * self.step_us) * 1000)
+        return drill_down.between(start * 1000, (self.first_us + (max(first, last) + 1) * self.step_us) * 1000)
 
     def line(self, shown: tuple[int, int] | None, chosen: tuple[int, int] | None) -> Line:
         """The picture. `shown`: first and last step of the rows in sight; `chosen`: those that are selected."""
@@ -65,7 +65,7 @@ class Timeline:
         return text + (f", slowest {duration(int(slowest))}" if slowest is not None else "")
 
 
-def timeline(rows: "Rows", passing: "Numbers | None", steps: int) -> Timeline | None:
+def timeline(rows: "RowIndex", passing: "Numbers | None", steps: int) -> Timeline | None:
     """The steps; None where there is no row. Takes its time: call it in a thread."""
     if not len(rows) or steps < 1 or (passing is not None and not len(passing)):
         return None

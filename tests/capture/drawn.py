@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from kcap.capture.pcap import PcapReader
 from kcap.capture.pcapng import PcapngReader
-from kcap.capture.window import Window
+from kcap.capture.window import FileWindow
 from kcap.model import CaptureFile
 from tests.capture.handmade import START_NS, Weirds, block, enhanced, interface, old_packet, pcap, rows, section, simple
 
@@ -58,5 +58,5 @@ def read(form, data, window=1 << 16, chunk=1 << 20, jit_after=None):
         return part
 
     weirds, file = Weirds(), CaptureFile("a", "a")
-    reader = READERS[form](Window(some, window, first=window), file, 0, weirds, jit_after)
+    reader = READERS[form](FileWindow(some, window, first=window), file, 0, weirds, jit_after)
     return [row for batch in reader.batches() for row in rows(batch)], weirds, file

@@ -1,6 +1,6 @@
 """A window forgets what was read and holds nothing back."""
 
-from kcap.capture.window import Window
+from kcap.capture.window import FileWindow
 
 
 def test_a_window_moves_on_and_keeps_the_place():
@@ -11,7 +11,7 @@ def test_a_window_moves_on_and_keeps_the_place():
         at = sum(asked[:-1])
         return data[at : at + size]
 
-    window = Window(read, largest=16, first=4)
+    window = FileWindow(read, largest=16, first=4)
     assert window.advance(0, 1)
     assert (window.base, window.buffer) == (0, data[:4])
     assert window.advance(3, 2)
@@ -27,7 +27,7 @@ def test_a_window_moves_on_and_keeps_the_place():
 
 def test_what_a_pipe_gives_is_handed_on():
     parts = [b"ab", b"c", b""]
-    window = Window(lambda _size: parts.pop(0))
+    window = FileWindow(lambda _size: parts.pop(0))
     assert window.advance(0, 1)
     assert window.buffer == b"ab"
     assert not window.advance(2, 2)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.running import PCAPS, kcap, start
-from tests.evidence.parts import packets
+from tests.export.parts import packets
 
 JAVA = PCAPS / "java-transactions.pcap"
 

@@ -3,7 +3,7 @@
 import json
 
 from tests.cli.running import PCAPS, kcap
-from tests.evidence.parts import packets
+from tests.export.parts import packets
 
 SET = [PCAPS / f"rotated.pcap{n}" for n in ("", "1", "2")]
 

@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 import pytest
 
 from kcap.cli.report_pages import cell, csv_text, html, markdown
-from kcap.reports.shape import Row
+from kcap.reports.definition import Row
 from tests.cli.reporting import COLUMNS, json_of
 
 TOLD: Row = {

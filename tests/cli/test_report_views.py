@@ -3,7 +3,7 @@
 import pytest
 
 from kcap.cli.report_views import VIEWS, bars
-from kcap.reports.shape import EDGES_NS
+from kcap.reports.definition import EDGES_NS
 from kcap.reports.text import Style
 from tests.cli.reporting import COLUMNS, json_of
 

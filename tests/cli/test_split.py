@@ -5,7 +5,7 @@ import pytest
 from kcap.cli.split import duration
 from kcap.errors import UsageError
 from tests.cli.running import PCAPS, kcap
-from tests.evidence.parts import packets, rows
+from tests.export.parts import packets, rows
 
 JAVA = PCAPS / "java-transactions.pcap"
 

@@ -1,7 +1,7 @@
 """Laws of trees as text: every byte has its line, secrets and payloads only where they are asked for."""
 
 import kcap
-from kcap.cli.trees import Look, beside, clean, cut, hex_lines, tree_lines
+from kcap.cli.trees import TreeStyle, beside, clean, cut, hex_lines, tree_lines
 from kcap.decode.nodes import Node
 from tests.decode.test_secrets import SASL
 from tests.records.batches import batch, record
@@ -15,7 +15,7 @@ def leaves(node: Node) -> list[Node]:
 
 def test_every_byte_is_in_a_line() -> None:
     message = kcap.decode_request(bytes.fromhex("0003 0001 00000001 0004 74657374 00000001 0005 7465737431"))
-    lines = tree_lines(message.tree(), Look(message.name))
+    lines = tree_lines(message.tree(), TreeStyle(message.name))
     assert lines[-1] == "    18      7  00 05 74 65 73 74 31              Name: test1"
     assert sum(leaf.end - leaf.start for leaf in leaves(message.tree())) == 25
     assert len(lines) == len(message.frame) - 14
@@ -23,8 +23,8 @@ def test_every_byte_is_in_a_line() -> None:
 
 def test_secrets_are_masked_unless_asked_for() -> None:
     message = kcap.decode_request(SASL)
-    assert tree_lines(message.tree(), Look(message.name))[-1].endswith("password: (masked), 11 bytes")
-    shown = tree_lines(message.tree(), Look(message.name, show_secrets=True))[-1]
+    assert tree_lines(message.tree(), TreeStyle(message.name))[-1].endswith("password: (masked), 11 bytes")
+    shown = tree_lines(message.tree(), TreeStyle(message.name, show_secrets=True))[-1]
     assert "masked" not in shown
     assert shown.partition("password: ")[2].encode().hex(" ")[:20] in shown
 
@@ -34,7 +34,7 @@ def test_payloads_are_sizes_where_they_are_not_asked_for() -> None:
     frame = FETCH + len(blob).to_bytes(4, "big") + blob
     message = kcap.decode_response(frame, 1, 4)
     assert message.undecoded is None
-    told, kept = (tree_lines(message.tree(), Look(message.name, payloads=given)) for given in (True, False))
+    told, kept = (tree_lines(message.tree(), TreeStyle(message.name, payloads=given)) for given in (True, False))
     assert any(line.endswith("value: the value") for line in told)
     assert any(line.endswith("value: 9 bytes") for line in kept)
     assert not any(b"the".hex(" ") in line or "the value" in line for line in kept)

@@ -4,10 +4,10 @@ import pytest
 
 from kcap.cli.versions_text import report as text_of
 from kcap.cli.versions_text import story as story_of
-from kcap.reports.callers import whos
-from kcap.reports.story import of as story
 from kcap.reports.text import Style
-from kcap.reports.versions import report
+from kcap.reports.versions.clients import whos
+from kcap.reports.versions.report import report
+from kcap.reports.versions.story import of as story
 from tests.reports.talking import of
 
 NAMES = ("raw-frames.pcap", "java-transactions.pcap", "fallback-0.9.pcap", "old-java-new-broker.pcap", "sasl-raw-tokens.pcap")

@@ -6,7 +6,7 @@ from typing import Any
 from kcap.decode import slots
 from kcap.decode.nodes import Node
 from kcap.decode.plan import plan_for
-from kcap.records.sets import decode_records
+from kcap.records.record_sets import decode_records
 from kcap.schema import registry
 from kcap.schema.facts import Field, within
 

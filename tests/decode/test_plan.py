@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from kcap.decode import ops, slots
+from kcap.decode import opcodes, slots
 from kcap.decode.plan import Plan, compile_plan, json_key, plan_for, plan_of
 from kcap.schema import registry
 from kcap.schema.facts import message, message_names
@@ -21,21 +21,30 @@ def plans() -> Iterator[Plan]:
 
 def test_every_plan_is_sound() -> None:
     """Targets lie inside, counters suffice, no element takes no bytes, one label a row, one END."""
-    known = set(ops.OPS.values())
-    jumps = {ops.LOOP, ops.TAGS, ops.ARRAY, ops.COMPACT_ARRAY, ops.PARTITIONS, ops.COMPACT_PARTITIONS, ops.TAG, ops.TAG_END}
+    known = set(opcodes.OPS.values())
+    jumps = {
+        opcodes.LOOP,
+        opcodes.TAGS,
+        opcodes.ARRAY,
+        opcodes.COMPACT_ARRAY,
+        opcodes.PARTITIONS,
+        opcodes.COMPACT_PARTITIONS,
+        opcodes.TAG,
+        opcodes.TAG_END,
+    }
     count = 0
     for plan in plans():
         count += 1
         assert len(plan.rows) == len(plan.labels)
-        assert plan.counters <= ops.COUNTERS
-        assert [row[0] for row in plan.rows].count(ops.END) == 1
-        assert plan.rows[-1][0] == ops.END
+        assert plan.counters <= opcodes.COUNTERS
+        assert [row[0] for row in plan.rows].count(opcodes.END) == 1
+        assert plan.rows[-1][0] == opcodes.END
         for op, a, b, c in plan.rows:
             assert op in known
             if op in jumps:
                 assert 0 <= a < len(plan.rows)
-                assert b < ops.COUNTERS
-            if ops.ARRAY <= op <= ops.COMPACT_PARTITIONS:
+                assert b < opcodes.COUNTERS
+            if opcodes.ARRAY <= op <= opcodes.COMPACT_PARTITIONS:
                 assert c != 0, plan.message
     assert count > 800
 
@@ -44,7 +53,7 @@ def test_adjacent_fixed_fields_are_fused() -> None:
     """Three integers in a row are one step; a jump target parts them."""
     plan = plan_for(1, 4, 0)
     assert plan is not None
-    fused = [label.names for row, label in zip(plan.rows, plan.labels, strict=True) if row[0] == ops.FIXED]
+    fused = [label.names for row, label in zip(plan.rows, plan.labels, strict=True) if row[0] == opcodes.FIXED]
     assert ("Partition", "FetchOffset", "PartitionMaxBytes") in fused
 
 

@@ -1,6 +1,6 @@
 """The table of programs."""
 
-from kcap.decode import ops
+from kcap.decode import opcodes
 from kcap.decode.programs import ROWS, place_of, program_index
 from kcap.schema import registry
 
@@ -29,10 +29,10 @@ def test_an_index_holds() -> None:
 
 def test_headers_with_tags_come_first() -> None:
     """A flexible header's tag section is part of the program; ApiVersions responses never have one."""
-    assert ROWS[program_index(1, 12, 0)][0] == ops.TAGS
-    assert ROWS[program_index(1, 12, 1)][0] == ops.TAGS
-    assert ROWS[program_index(1, 11, 1)][0] != ops.TAGS
-    assert ROWS[program_index(18, 3, 1)][0] == ops.DOWNGRADE
+    assert ROWS[program_index(1, 12, 0)][0] == opcodes.TAGS
+    assert ROWS[program_index(1, 12, 1)][0] == opcodes.TAGS
+    assert ROWS[program_index(1, 11, 1)][0] != opcodes.TAGS
+    assert ROWS[program_index(18, 3, 1)][0] == opcodes.DOWNGRADE
 
 
 def test_a_row_tells_its_program() -> None:

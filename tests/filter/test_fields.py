@@ -1,8 +1,8 @@
 """Names of filters."""
 
 from kcap.columns import EXCHANGES, ON_REQUEST
+from kcap.filter.ast import Deep
 from kcap.filter.fields import ALIASES, WORDS, deep_fields, fields, lookup, named_values, nearest, snake
-from kcap.filter.nodes import Deep
 from kcap.schema import registry
 
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kcap.filter.nodes import And, Call, Compare, Deep, Field, Member, Network, Not, Or, Present, Xor
+from kcap.filter.ast import And, Compare, Deep, FieldRef, FunctionCall, Membership, Network, Not, Or, Present, Xor
 from kcap.filter.parse import FILTER_MAX, FilterError, parse, unquoted
 from tests.filter.samples import TERMS, filters
 
@@ -60,7 +60,7 @@ TYPED = {
 def test_what_people_type(text: str) -> None:
     tree = parse(text)
     assert isinstance(tree, Compare)
-    assert isinstance(tree.of, Field)
+    assert isinstance(tree.of, FieldRef)
     assert (tree.of.columns, tree.operator, tree.value) == TYPED[text]
 
 
@@ -79,13 +79,13 @@ def test_joins_and_precedence() -> None:
 
 def test_sets_ranges_functions_and_quantifiers() -> None:
     member = parse("api_version in {0 3, 5..7}")
-    assert isinstance(member, Member)
+    assert isinstance(member, Membership)
     assert (member.values, member.ranges) == ((0, 3), ((5, 7),))
     assert isinstance(parse("api not in {Fetch}"), Not)
     called = parse("len(lower(client_id)) > 3")
     assert isinstance(called, Compare)
-    assert isinstance(called.of, Call)
-    assert isinstance(called.of.of, Call)
+    assert isinstance(called.of, FunctionCall)
+    assert isinstance(called.of.of, FunctionCall)
     for text, every in (("topics == a", False), ("topics != a", True), ("all topics == a", True), ("any topics != a", False)):
         compared = parse(text)
         assert isinstance(compared, Compare)
@@ -93,7 +93,7 @@ def test_sets_ranges_functions_and_quantifiers() -> None:
     assert isinstance(parse("topics"), Present)
     other = parse("response_bytes > request_bytes")
     assert isinstance(other, Compare)
-    assert isinstance(other.value, Field)
+    assert isinstance(other.value, FieldRef)
 
 
 def test_fields_of_bodies() -> None:

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kcap.filter.ast import Network
 from kcap.filter.fields import fields
-from kcap.filter.nodes import Network
 from kcap.filter.values import DURATIONS, address_of, time_of, value_of
 
 

@@ -16,7 +16,7 @@ with atheris.instrument_imports(include=["kcap"]):
     from kcap.columns import TABLES
     from kcap.decode.nodes import Node
     from kcap.errors import CaptureError
-    from kcap.session import Reading
+    from kcap.session import CapturePass
     from tests.support.messages import saved
     from tests.support.wire import Segment, Tap, analyze, metadata, metadata_answer, request, response
 
@@ -36,7 +36,7 @@ def whole_file(data: bytes) -> None:
     """The input is a capture file."""
     SCRATCH.write_bytes(data)
     try:
-        reading = Reading([str(SCRATCH)])
+        reading = CapturePass([str(SCRATCH)])
     except CaptureError:
         return
     for _ in reading.batches():

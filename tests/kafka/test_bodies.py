@@ -4,8 +4,8 @@ import numpy as np
 
 from kcap.decode import slots
 from kcap.decode.projection import program_index
-from kcap.kafka.bodies import REQUEST, RESPONSE, UNKNOWN, Bodies, positions
-from kcap.kafka.frames import NO_BODY, Answer, Exchange
+from kcap.kafka.bodies import REQUEST, RESPONSE, UNKNOWN, BodyCollector, positions
+from kcap.kafka.frames import NO_BODY, PendingExchange, PendingResponse
 from tests.support.wire import produce, produce_answer
 
 
@@ -19,7 +19,7 @@ def test_a_version_no_release_has_is_not_read() -> None:
 
 
 def test_a_request_decided_later_leaves_its_values_behind() -> None:
-    bodies, exchange = Bodies(), Exchange(1, 0, 2, 1, "app", 0)
+    bodies, exchange = BodyCollector(), PendingExchange(1, 0, 2, 1, "app", 0)
     data = body(produce(1, -1), 17)
     exchange.request_slot = bodies.add(data, 0, len(data), program_index(0, 2, REQUEST), exchange)
     first = bodies.close()
@@ -35,7 +35,7 @@ def test_a_request_decided_later_leaves_its_values_behind() -> None:
 
 
 def test_an_answer_that_waits_moves_on() -> None:
-    bodies, answer = Bodies(), Answer(1, 0, 0)
+    bodies, answer = BodyCollector(), PendingResponse(1, 0, 0)
     data = body(produce_answer(1, throttle=9), 8)
     answer.slot = bodies.add(data, 0, len(data), UNKNOWN, answer)
     assert bodies.close().values(0) is None
@@ -48,7 +48,7 @@ def test_an_answer_that_waits_moves_on() -> None:
 
 def test_an_api_versions_refusal_is_read_as_version_0() -> None:
     """KIP-511: error 35 comes in the form of version 0, whatever was asked."""
-    bodies, answer = Bodies(), Answer(1, 0, 0)
+    bodies, answer = BodyCollector(), PendingResponse(1, 0, 0)
     data = b"\0\x23\0\0\0\1\0\x12\0\0\0\4"
     answer.slot = bodies.add(data, 0, len(data), UNKNOWN, answer)
     values = (slot := bodies.answered(answer, 18, 99), bodies.close().values(slot))[1]

@@ -11,9 +11,9 @@ import pytest
 from pyarrow import parquet
 
 import kcap
+from kcap.reports.definition import ReportRequest, Tables
 from kcap.reports.run import run
-from kcap.reports.shape import Asked, Tables
-from kcap.reports.source import Given
+from kcap.reports.source import ReportInput
 
 REPORTS = ("latency", "stats", "throttle", "errors", "slow", "clients", "topics")
 
@@ -60,10 +60,10 @@ def test_spark_tells_what_duckdb_tells(name: str, spark: Any, saved: Path) -> No
     report = import_module(f"kcap.reports.{name}").REPORT
     exchanges = connection.table("exchanges")
     tables = Tables(exchanges, exchanges, connection.table("partitions"))
-    expressions = report.build(tables, Asked())
+    expressions = report.build(tables, ReportRequest())
     rows = {part: connection.to_pyarrow(expression).to_pylist() for part, expression in expressions.items()}
-    wanted = run(report, Given([str(saved)]), Asked())
-    assert report.finish(rows, Asked()) == {key: wanted[key] for key in wanted if key not in ("report", "captures")}
+    wanted = run(report, ReportInput([str(saved)]), ReportRequest())
+    assert report.finish(rows, ReportRequest()) == {key: wanted[key] for key in wanted if key not in ("report", "captures")}
 
 
 def test_spark_passes_what_the_closure_passes(spark: Any) -> None:
@@ -72,10 +72,10 @@ def test_spark_passes_what_the_closure_passes(spark: Any) -> None:
     from hypothesis import HealthCheck, Phase, given, seed, settings
     from hypothesis import strategies as st
 
+    from kcap.filter.ibis_filter import predicate
     from kcap.filter.parse import parse
-    from kcap.table.predicate import predicate
     from tests.filter.samples import TERMS, filters, rows
-    from tests.table.test_predicate import by_closure, table_of
+    from tests.filter.test_ibis_filter import by_closure, table_of
 
     connection = ibis.pyspark.connect(spark)
     compared = []
@@ -123,9 +123,9 @@ def test_any_rows_give_the_same_report_on_both_engines(name: str, spark: Any) ->
         parts = data.draw(made.partitions(rows))
         every = view(rows, made.EXCHANGES, "generated_exchanges")
         tables = Tables(every, every, view(parts, made.PARTITIONS, "generated_partitions"))
-        expressions = report.build(tables, Asked())
+        expressions = report.build(tables, ReportRequest())
         found = {part: connection.to_pyarrow(expression).to_pylist() for part, expression in expressions.items()}
-        assert report.finish(found, Asked()) == result(made.engine(), made.tables(rows, parts), report, Asked())
+        assert report.finish(found, ReportRequest()) == result(made.engine(), made.tables(rows, parts), report, ReportRequest())
         seen.append(len(rows))
 
     hold()

@@ -15,24 +15,24 @@ from typing import Any
 
 import pytest
 
+from kcap.tui.actions import Actions
 from kcap.tui.browser import Browser
-from kcap.tui.choosing import Columns
-from kcap.tui.errands import Errands
-from kcap.tui.menu import Menu, Prompt, Reader
-from kcap.tui.panes.bar import FilterBar, Line
+from kcap.tui.column_chooser import ColumnChooser
+from kcap.tui.followed_stream import FollowedStream
+from kcap.tui.menu import Menu, Prompt, TextWindow
 from kcap.tui.panes.bytes import Bytes
 from kcap.tui.panes.detail import Detail
 from kcap.tui.panes.exchange import ExchangePane
 from kcap.tui.panes.exchanges import ExchangeList
+from kcap.tui.panes.filter_bar import FilterBar, Line
 from kcap.tui.panes.timeline import TimeStrip
-from kcap.tui.stream import Stream
 from kcap.tui.views import VIEWS, load
 from kcap.tui.views.body import Body
 from kcap.tui.views.ladder import Ladder
 from kcap.tui.views.picture import Picture
 from kcap.tui.views.screen import View
+from kcap.tui.views.styled_lines import StyledText
 from kcap.tui.views.table import SheetTable
-from kcap.tui.views.told import Told
 from tests.tui.driving import opened, settle
 
 pytestmark = pytest.mark.slow
@@ -40,16 +40,16 @@ DEEP = os.environ.get("KCAP_LAWS") == "deep"
 WORDS = "a fault on purpose"
 IN_VIEW = ("2", "down", "s", "d", "d", "tab", "y") + DEEP * ("right", "z", "w", "b", "l", "escape", "right_square_bracket")
 IN_LIST = ("j", "enter", "right", "tab", "l", "x", "slash", "a", "escape") + DEEP * ("m", "s", "asterisk", "tab", "escape")
-WINDOWS = {Reader: "f1", Menu: "f", Prompt: "colon", Columns: "c", Stream: "w"}
+WINDOWS = {TextWindow: "f1", Menu: "f", Prompt: "colon", ColumnChooser: "c", FollowedStream: "w"}
 IN_WINDOW = ("down", "space", "x")
 CASES: dict[str, tuple[tuple[type, ...], tuple[str, ...], tuple[str, ...]]] = {
     **{name: ((load(name),), (key,), IN_VIEW) for name, (key, _, _) in VIEWS.items()},
-    "a view": ((View, Body, SheetTable, Picture, Told), (VIEWS["statistics"][0],), IN_VIEW),
+    "a view": ((View, Body, SheetTable, Picture, StyledText), (VIEWS["statistics"][0],), IN_VIEW),
     **{kind.__name__: ((kind,), (key,), IN_WINDOW) for kind, key in WINDOWS.items()},
     "list": ((ExchangeList, TimeStrip), (), IN_LIST),
     "panes": ((ExchangePane, Detail, Bytes), (), IN_LIST),
     "bar": ((FilterBar, Line), (), IN_LIST),
-    "main": ((Browser, Errands), (), IN_LIST),
+    "main": ((Browser, Actions), (), IN_LIST),
 }
 """Name -> classes whose methods fail, keys that lead there, keys that are pressed there."""
 FIRST = {

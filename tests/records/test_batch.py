@@ -1,7 +1,7 @@
 """The walk over a blob, and the records as JSON."""
 
 from kcap.records.batch import Control, Record, spans
-from kcap.records.sets import decode_records
+from kcap.records.record_sets import decode_records
 from tests.records.batches import batch, message, record
 
 

@@ -6,8 +6,8 @@ import pytest
 
 from kcap.decode.nodes import Buffers, Node
 from kcap.decode.tree import Inside
+from kcap.records.batch_nodes import record_set_nodes
 from kcap.records.internal import COORDINATORS, LOGS
-from kcap.records.nodes import record_set_nodes
 from tests.decode.samples import sample, vectors
 from tests.decode.trees import check, walk
 from tests.records.batches import batch, record

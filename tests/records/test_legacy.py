@@ -2,7 +2,7 @@
 
 import gzip
 
-from kcap.records.sets import decode_records
+from kcap.records.record_sets import decode_records
 from tests.records.batches import message
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from kcap.limits import INFLATED_BYTES_MAX
 from kcap.records.magic2 import inflated_limit
-from kcap.records.sets import decode_records
+from kcap.records.record_sets import decode_records
 from tests.records.batches import batch, record, varint
 
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from kcap.columns import EXCHANGES, ON_REQUEST
 from kcap.columns import PARTITIONS as DECLARED
+from kcap.reports.definition import Report, ReportRequest, Row, Tables
 from kcap.reports.run import result
-from kcap.reports.shape import Asked, Report, Row, Tables
 from kcap.reports.source import Engine
 from kcap.table.schema import TYPES
 
@@ -70,9 +70,9 @@ def tables(exchanges: list[Row], partitions: list[Row] | None = None) -> Tables:
     return Tables(every, every, None if partitions is None else table(partitions, PARTITIONS))
 
 
-def report(what: Report, exchanges: list[Row], asked: Asked | None = None, partitions: list[Row] | None = None) -> Row:
+def report(what: Report, exchanges: list[Row], asked: ReportRequest | None = None, partitions: list[Row] | None = None) -> Row:
     """A report over them."""
-    return result(engine(), tables(exchanges, partitions), what, asked or Asked())
+    return result(engine(), tables(exchanges, partitions), what, asked or ReportRequest())
 
 
 SOME: dict[str, st.SearchStrategy[Any]] = {

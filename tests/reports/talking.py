@@ -5,13 +5,13 @@ from functools import cache
 from pathlib import Path
 
 from kcap.analyzer import Identity
-from kcap.kafka.negotiation import Offer
-from kcap.reports.talk import Answer, Ask, Step, Talk, Use
-from kcap.reports.talks import Talks, gather
+from kcap.facts.api_versions import Offer
+from kcap.facts.tracker import MetadataTracker
+from kcap.facts.version_verdicts import ABOVE, BELOW, OK
+from kcap.reports.versions.profile import ApiVersionsRequest, ApiVersionsResponse, ConnectionProfile, Step, Use
+from kcap.reports.versions.profiles import ConnectionProfiles, gather
 from kcap.schema.quirks import API_VERSIONS
 from kcap.session import Capture
-from kcap.table.learned import Learner
-from kcap.table.verdicts import ABOVE, BELOW, OK
 
 ROOT = Path(__file__).resolve().parents[2]
 PCAPS = ROOT / "pcaps"
@@ -20,12 +20,12 @@ SERVER = "10.0.0.2", 9092
 
 
 @cache
-def gathered(path: Path) -> Talks:
+def gathered(path: Path) -> ConnectionProfiles:
     """A capture's connections."""
     return gather(Capture([str(path)]).read(keep_connections=True))
 
 
-def of(name: str) -> Talks:
+def of(name: str) -> ConnectionProfiles:
     """One of the small captures."""
     return gathered(PCAPS / name)
 
@@ -40,9 +40,9 @@ def step(exchange: int, key: int, version: int, *, outcome: str = "answered", er
 def talk(
     calls: list[tuple[int, int]], *, ask: int | None = None, offer: dict[int, tuple[int, int]] | None = None, uid: str = "C1",
     client: str | None = "app", ends: str = "fin", died: bool = False,
-) -> Talk:  # fmt: skip
+) -> ConnectionProfile:  # fmt: skip
     """A connection that asks (or not) and then sends these; with `died`, the last costs the connection."""
-    made = Talk(Identity(uid, "10.0.0.1", 40000, *SERVER))
+    made = ConnectionProfile(Identity(uid, "10.0.0.1", 40000, *SERVER))
     steps = [(API_VERSIONS, ask), *calls] if ask is not None else list(calls)
     for number, (key, version) in enumerate(steps, 1):
         lost = died and number == len(steps)
@@ -56,8 +56,8 @@ def talk(
     if offer is not None:
         made.offer = Offer(offer)
     if ask is not None:
-        answer = Answer(0, ask, len(offer or ()), {}, made.offer)
-        made.asks.append(Ask(made.opening[0], answer))
+        answer = ApiVersionsResponse(0, ask, len(offer or ()), {}, made.offer)
+        made.asks.append(ApiVersionsRequest(made.opening[0], answer))
         made.asked = 1
     made.line = {
         "connection": uid, "client_ip": "10.0.0.1", "server_ip": SERVER[0], "server_port": SERVER[1], "began": "syn",
@@ -67,9 +67,9 @@ def talk(
     return made
 
 
-def whole(*talks: Talk) -> Talks:
+def whole(*talks: ConnectionProfile) -> ConnectionProfiles:
     """A capture of these."""
-    made = Talks(Learner())
+    made = ConnectionProfiles(MetadataTracker())
     for one in talks:
         made.talks[one.uid] = one
         if one.offer is not None:

@@ -1,7 +1,7 @@
 """Clients: what each of them did."""
 
 from kcap.reports.clients import REPORT
-from kcap.reports.shape import Asked
+from kcap.reports.definition import ReportRequest
 from tests.reports.made import exchange, report
 
 
@@ -35,6 +35,6 @@ def test_a_client_of_a_topic() -> None:
         exchange(exchange=2, took_ms=1),
         exchange(exchange=3, outcome="orphan"),
     ]
-    told = report(REPORT, rows, Asked(by=("topic", "client_id")))
+    told = report(REPORT, rows, ReportRequest(by=("topic", "client_id")))
     assert [(row["topic"], row["client_id"], row["requests"]) for row in told["rows"]] == [("a", "app", 1), ("b", "app", 1)]
     assert told["left_out"] == {"orphan": 1, "no_topic": 1}

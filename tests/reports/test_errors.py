@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 
 from kcap.errors import UsageError
+from kcap.reports.definition import ReportRequest, Row
 from kcap.reports.errors import REPORT, STORM
 from kcap.reports.run import run
-from kcap.reports.shape import Asked, Row
-from kcap.reports.source import Given
+from kcap.reports.source import ReportInput
 from tests.reports.made import exchange, exchanges, partition, report
 
 
@@ -39,7 +39,7 @@ def test_partitions_that_the_first_error_hides() -> None:
         partition(topic="a", partition=0, error="NOT_LEADER_OR_FOLLOWER"), partition(topic="a", partition=1, error="NONE"),
         partition(topic="a", partition=2, error="INVALID_TIMESTAMP"), partition(topic_id="id", error="INVALID_TIMESTAMP"),
     ]  # fmt: skip
-    told = report(REPORT, rows, Asked(by=("topic", "partition", "error")), parts)["rows"]
+    told = report(REPORT, rows, ReportRequest(by=("topic", "partition", "error")), parts)["rows"]
     assert [(r["topic"], r["partition"], r["error"]) for r in told] == [
         ("a", 0, "NOT_LEADER_OR_FOLLOWER"), ("a", 2, "INVALID_TIMESTAMP"), ("id", 0, "INVALID_TIMESTAMP"),
     ]  # fmt: skip
@@ -48,9 +48,9 @@ def test_partitions_that_the_first_error_hides() -> None:
 
 def test_without_partitions_topics_are_those_of_the_exchange() -> None:
     rows = [exchange(took_ms=1, error="X", topics=["a"], topic_ids=[None])]
-    assert report(REPORT, rows, Asked(by=("topic",)))["rows"][0]["topic"] == "a"
+    assert report(REPORT, rows, ReportRequest(by=("topic",)))["rows"][0]["topic"] == "a"
     with pytest.raises(UsageError, match="partition"):
-        report(REPORT, rows, Asked(by=("partition",)))
+        report(REPORT, rows, ReportRequest(by=("partition",)))
 
 
 def test_a_storm() -> None:
@@ -62,6 +62,6 @@ def test_a_storm() -> None:
 
 def test_a_broker_that_was_stopped(pcaps: Path) -> None:
     """Requests without an answer stand beside the errors, with their age."""
-    told = run(REPORT, Given([str(pcaps / "broker-paused.pcap")]), Asked())
+    told = run(REPORT, ReportInput([str(pcaps / "broker-paused.pcap")]), ReportRequest())
     assert {row["reason"] for row in told["unanswered"]} <= {"capture_end", "fin", "rst", "lost_in_capture", "skipped"}
     assert max(row["age_ns_max"] for row in told["unanswered"]) > 2_000_000_000

@@ -7,13 +7,13 @@ import pytest
 
 from kcap.model import CaptureFile
 from kcap.reports import health
-from kcap.reports.evidence import Evidence
+from kcap.reports.capture_quality import CaptureQuality
 from kcap.reports.health import BAD, CARE, GOOD, count, judge, share
 
 
-def good() -> Evidence:
+def good() -> CaptureQuality:
     file = CaptureFile("a.pcap", "a.pcap", 99, "pcap", {1}, 65535, 10**18, 10**18 + 10**9, 1000, 90000)
-    evidence = Evidence([file], [], Counter(kafka=2), Counter(), Counter(all=2, packets=1000))
+    evidence = CaptureQuality([file], [], Counter(kafka=2), Counter(), Counter(all=2, packets=1000))
     evidence.outcomes = Counter(answered=50)
     for side in ("client", "server"):
         evidence.ledger[side] = Counter(captured=100, framed=100)
@@ -28,43 +28,43 @@ def test_a_whole_capture_is_good() -> None:
     assert len({point.name for point in points}) == len(health.POINTS) == 12
 
 
-def setting(**parts: object) -> Callable[[Evidence], None]:
-    def change(evidence: Evidence) -> None:
+def setting(**parts: object) -> Callable[[CaptureQuality], None]:
+    def change(evidence: CaptureQuality) -> None:
         for name, value in parts.items():
             setattr(evidence.files[0], name, value)
 
     return change
 
 
-def counting(where: str, **parts: int) -> Callable[[Evidence], None]:
-    def change(evidence: Evidence) -> None:
+def counting(where: str, **parts: int) -> Callable[[CaptureQuality], None]:
+    def change(evidence: CaptureQuality) -> None:
         getattr(evidence, where).update(parts)
 
     return change
 
 
-def holes(missing: int) -> Callable[[Evidence], None]:
+def holes(missing: int) -> Callable[[CaptureQuality], None]:
     return lambda evidence: evidence.ledger["server"].update(missing=missing)
 
 
-def failed(evidence: Evidence) -> None:
+def failed(evidence: CaptureQuality) -> None:
     evidence.failed = [("b.pcap", "b.pcap: no capture")]
 
 
-def clock(evidence: Evidence) -> None:
+def clock(evidence: CaptureQuality) -> None:
     evidence.weirds["time_went_back"] = 2
     evidence.sightings["time_went_back"] = "5 ns (packet 7 of a.pcap)"
 
 
-def unbalanced(evidence: Evidence) -> None:
+def unbalanced(evidence: CaptureQuality) -> None:
     evidence.unbalanced = 1
 
 
-def no_kafka(evidence: Evidence) -> None:
+def no_kafka(evidence: CaptureQuality) -> None:
     evidence.phases = Counter(tls=3)
 
 
-def skipping(evidence: Evidence) -> None:
+def skipping(evidence: CaptureQuality) -> None:
     evidence.ledger["client"] = Counter(captured=100, framed=90, skipped=10)
 
 
@@ -96,7 +96,7 @@ def skipping(evidence: Evidence) -> None:
         (counting("reasons", lost_in_capture=3), "exchanges", CARE, "3 without partner"),
     ],
 )
-def test_what_is_wrong_is_said(change: Callable[[Evidence], None], point: str, verdict: str, words: str) -> None:
+def test_what_is_wrong_is_said(change: Callable[[CaptureQuality], None], point: str, verdict: str, words: str) -> None:
     evidence = good()
     change(evidence)
     overall, sentence, points = judge(evidence)

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
+from kcap.reports.definition import EDGES_NS, ReportRequest, Row
 from kcap.reports.latency import PERCENTILES, REPORT
-from kcap.reports.shape import EDGES_NS, Asked, Row
 from tests.reports.made import MS, exchange, exchanges, report
 
 
@@ -32,7 +32,7 @@ def is_nearest(whole: int, exact: float) -> bool:
 @settings(max_examples=12, deadline=None)
 def test_the_report_is_plain_python_over_the_rows(polls: bool, rows: list[Row]) -> None:
     """Law: counts, sums, extremes, percentiles (linear interpolation, to the nearest) and histogram of every group."""
-    told = report(REPORT, rows, Asked(long_polls=polls))
+    told = report(REPORT, rows, ReportRequest(long_polls=polls))
     wanted = plain(rows, polls)
     assert {row["api"] for row in told["rows"]} == {row["api"] for row in rows}
     for row in told["rows"]:
@@ -71,7 +71,7 @@ def test_most_time_first_and_along_the_time() -> None:
     rows = [exchange(exchange=n, at_ms=at, took_ms=took, api=api)
             for n, (at, took, api) in enumerate([(0, 1, "A"), (1500, 7, "B"), (1600, 9, "A"), (0, 2, None)])]  # fmt: skip
     assert [row["api"] for row in report(REPORT, rows)["rows"]] == ["A", "B", None]
-    timed = report(REPORT, rows, Asked(by=("time:1s", "api")))["rows"]
+    timed = report(REPORT, rows, ReportRequest(by=("time:1s", "api")))["rows"]
     assert [(row["time"][17:], row["api"], row["count"]) for row in timed] == [
         ("20Z", "A", 1), ("20Z", None, 1), ("21Z", "A", 1), ("21Z", "B", 1)
     ] or [row["time"] for row in timed] == sorted(row["time"] for row in timed)  # fmt: skip

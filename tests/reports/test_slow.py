@@ -4,13 +4,13 @@ from typing import Any
 
 import pytest
 
-from kcap.reports.shape import Asked, Row
+from kcap.reports.definition import ReportRequest, Row
 from kcap.reports.slow import LARGE_BYTES, REPORT, why
 from tests.reports.made import MS, exchange, report
 
 
 def slowest(rows: list[Row], **asked: Any) -> list[Row]:
-    told: list[Row] = report(REPORT, rows, Asked(**asked))["rows"]
+    told: list[Row] = report(REPORT, rows, ReportRequest(**asked))["rows"]
     return told
 
 

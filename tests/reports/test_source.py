@@ -13,9 +13,9 @@ import kcap
 from kcap.errors import CaptureError, UsageError
 from kcap.filter.parse import parse
 from kcap.reports import errors, latency, stats, throttle
+from kcap.reports.definition import Report, ReportRequest
 from kcap.reports.run import run
-from kcap.reports.shape import Asked, Report
-from kcap.reports.source import Engine, Given, Interrupted, saved_files, table_of
+from kcap.reports.source import Engine, Interrupted, ReportInput, saved_files, table_of
 
 
 @pytest.fixture(scope="module")
@@ -30,25 +30,25 @@ def saved(tmp_path_factory: pytest.TempPathFactory, pcaps: Path) -> Path:
 @pytest.mark.parametrize("report", [latency.REPORT, stats.REPORT, throttle.REPORT, errors.REPORT], ids=lambda r: r.name)
 @pytest.mark.parametrize("text", ["", "api == Produce and latency > 3ms"])
 def test_a_capture_and_its_saved_rows_tell_the_same(report: Report, text: str, saved: Path, pcaps: Path) -> None:
-    told = run(report, Given([str(pcaps / "quota-3.9.pcap")], only=parse(text)), Asked())
-    again = run(report, Given([str(saved)], only=parse(text)), Asked())
+    told = run(report, ReportInput([str(pcaps / "quota-3.9.pcap")], only=parse(text)), ReportRequest())
+    again = run(report, ReportInput([str(saved)], only=parse(text)), ReportRequest())
     assert told["rows"] or (report.name == "errors" and text)
     assert told | {"captures": []} == again | {"captures": []}
 
 
 def test_filters_that_look_inside_work_while_a_capture_is_read(saved: Path, pcaps: Path) -> None:
     tree = parse("request.acks == 1")
-    told = run(latency.REPORT, Given([str(pcaps / "quota-3.9.pcap")], only=tree), Asked())
+    told = run(latency.REPORT, ReportInput([str(pcaps / "quota-3.9.pcap")], only=tree), ReportRequest())
     assert [row["api"] for row in told["rows"]] == ["Produce"]
     with pytest.raises(UsageError, match="no decoded bodies"):
-        run(latency.REPORT, Given([str(saved)], only=tree), Asked())
+        run(latency.REPORT, ReportInput([str(saved)], only=tree), ReportRequest())
 
 
 def test_obedience_is_not_a_matter_of_the_filter(pcaps: Path) -> None:
     """Law: what else a client sent is looked up among all rows, whichever are shown."""
     path = str(pcaps / "quota-3.9.pcap")
-    every = run(throttle.REPORT, Given([path]), Asked())["rows"]
-    some = run(throttle.REPORT, Given([path], only=parse("throttle > 0")), Asked())["rows"]
+    every = run(throttle.REPORT, ReportInput([path]), ReportRequest())["rows"]
+    some = run(throttle.REPORT, ReportInput([path], only=parse("throttle > 0")), ReportRequest())["rows"]
     assert [row["violations"] for row in every] == [row["violations"] for row in some]
 
 
@@ -57,20 +57,20 @@ def test_inputs_that_do_not_go_together(saved: Path, pcaps: Path) -> None:
         saved_files([str(saved), str(pcaps / "aiokafka.pcap")])
     assert saved_files([str(pcaps)]) is None
     with pytest.raises(UsageError, match="made of exchanges"):
-        run(latency.REPORT, Given([str(saved / "partitions.parquet")]), Asked())
+        run(latency.REPORT, ReportInput([str(saved / "partitions.parquet")]), ReportRequest())
 
 
 def test_columns_that_were_not_saved(tmp_path: Path) -> None:
     parquet.write_table(pa.table({"api": ["Fetch"]}), tmp_path / "some.parquet")
     assert table_of(str(tmp_path / "some.parquet"))[0] == "exchanges"
     with pytest.raises(UsageError, match="no column"):
-        run(latency.REPORT, Given([str(tmp_path / "some.parquet")]), Asked())
+        run(latency.REPORT, ReportInput([str(tmp_path / "some.parquet")]), ReportRequest())
 
 
 def test_a_damaged_file(tmp_path: Path) -> None:
     (tmp_path / "bad.parquet").write_bytes(b"PAR1 and nothing else")
     with pytest.raises(CaptureError, match=r"bad\.parquet"):
-        run(latency.REPORT, Given([str(tmp_path / "bad.parquet")]), Asked())
+        run(latency.REPORT, ReportInput([str(tmp_path / "bad.parquet")]), ReportRequest())
 
 
 def test_what_nobody_waits_for_ends(tmp_path: Path) -> None:

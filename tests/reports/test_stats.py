@@ -5,7 +5,7 @@ from collections import defaultdict
 import pytest
 from hypothesis import given, settings
 
-from kcap.reports.shape import Asked, Row
+from kcap.reports.definition import ReportRequest, Row
 from kcap.reports.stats import REPORT
 from tests.reports.made import exchange, exchanges, report
 
@@ -47,7 +47,7 @@ def test_the_report_is_plain_python_over_the_rows(rows: list[Row]) -> None:
 
 def test_totals_count_a_row_of_two_topics_once() -> None:
     rows = [exchange(exchange=1, took_ms=2, topics=["a", "b"], topic_ids=[None, None]), exchange(exchange=2, took_ms=1)]
-    told = report(REPORT, rows, Asked(by=("topic",)))
+    told = report(REPORT, rows, ReportRequest(by=("topic",)))
     assert [row["topic"] for row in told["rows"]] == ["a", "b"]
     assert told["totals"]["count"] == 2
     assert told["left_out"] == {"no_topic": 1}

@@ -3,10 +3,10 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kcap.reports.shape import EDGES_NS, Row
+from kcap.reports.definition import EDGES_NS, Row
 from kcap.reports.text import (
-    Column,
     Style,
+    TextColumn,
     duration_short,
     folded,
     left_out,
@@ -28,8 +28,8 @@ LOST: Row = {
 }  # fmt: skip
 
 
-def column(name: str, rank: int = 0, right: bool = False) -> Column:
-    return Column(name, lambda row: str(row[name]), right=right, rank=rank)
+def column(name: str, rank: int = 0, right: bool = False) -> TextColumn:
+    return TextColumn(name, lambda row: str(row[name]), right=right, rank=rank)
 
 
 @given(st.lists(st.tuples(st.text("abc", max_size=60), st.integers(0, 10**12)), max_size=5), st.integers(45, 200))

@@ -5,9 +5,9 @@ from pathlib import Path
 
 from hypothesis import given, settings
 
+from kcap.reports.definition import ReportRequest, Row
 from kcap.reports.run import run
-from kcap.reports.shape import Asked, Row
-from kcap.reports.source import Given
+from kcap.reports.source import ReportInput
 from kcap.reports.throttle import REPORT, phase
 from tests.reports.made import exchange, exchanges, report
 
@@ -42,7 +42,7 @@ def test_software_that_is_known_not_to_wait() -> None:
 
 def test_a_quota_before_kip_219(pcaps: Path) -> None:
     """5,500 bytes a second each way on 0.10.2.2: the broker held nine answers of the producer and two of the reader."""
-    told = run(REPORT, Given([str(pcaps / "quota-0.10.pcap")]), Asked())
+    told = run(REPORT, ReportInput([str(pcaps / "quota-0.10.pcap")]), ReportRequest())
     found = {row["api"]: row for row in told["rows"]}
     assert set(found) == {"Produce", "Fetch"}
     for api, throttled, longest in (("Produce", 9, 4402), ("Fetch", 2, 3584)):
@@ -55,7 +55,7 @@ def test_a_quota_before_kip_219(pcaps: Path) -> None:
 def test_the_same_quota_after_it(pcaps: Path) -> None:
     """On 3.9.2 the answers come at once. The Java client keeps quiet on the connection that was throttled, and goes on with its
     others to the same broker."""
-    told = run(REPORT, Given([str(pcaps / "quota-3.9.pcap")]), Asked())
+    told = run(REPORT, ReportInput([str(pcaps / "quota-3.9.pcap")]), ReportRequest())
     found = {row["api"]: row for row in told["rows"]}
     assert set(found) == {"Produce", "Fetch"}
     for row in found.values():

@@ -7,16 +7,16 @@ import pytest
 
 from kcap.errors import UsageError
 from kcap.filter.parse import parse
+from kcap.reports.definition import ReportRequest
 from kcap.reports.run import run
-from kcap.reports.shape import Asked
-from kcap.reports.source import Given
+from kcap.reports.source import ReportInput
 from kcap.reports.topics import REPORT
 from tests.reports.made import BASE_NS, MS, exchange, partition, report
 
 
 def test_what_the_programs_logged(pcaps: Path) -> None:
     """117 records written and read twice, by clients of 0.8 in format 0: 26 bytes of overhead a message."""
-    told = run(REPORT, Given([str(pcaps / "kafka-0.8-clients.pcap")]), Asked())
+    told = run(REPORT, ReportInput([str(pcaps / "kafka-0.8-clients.pcap")]), ReportRequest())
     (row,) = told["rows"]
     assert (row["topic"], row["records_in"], row["records_out"]) == ("orders-10", 117, 234)
     assert row["produce_clients"] == ["app-k8-np", "app-k8-op"]
@@ -86,8 +86,8 @@ def test_a_table_saved_without_plain_sizes_will_do(pcaps: Path, tmp_path: Path) 
     capture = kcap.open(str(pcaps / "librdkafka-zstd.pcap"))
     pq.write_table(capture.exchanges().to_arrow(), tmp_path / "exchanges.parquet")
     pq.write_table(capture.partitions().to_arrow(), tmp_path / "partitions.parquet")
-    saved = run(REPORT, Given([str(tmp_path)]), Asked())["rows"]
-    fresh = run(REPORT, Given([str(pcaps / "librdkafka-zstd.pcap")]), Asked())["rows"]
+    saved = run(REPORT, ReportInput([str(tmp_path)]), ReportRequest())["rows"]
+    fresh = run(REPORT, ReportInput([str(pcaps / "librdkafka-zstd.pcap")]), ReportRequest())["rows"]
     assert [row.pop("compression_ratio_in") for row in saved] == [None] * len(saved)
     assert fresh[0].pop("compression_ratio_in") == 8.25
     assert [row | {"compression_ratio_in": 0} for row in saved] == [row | {"compression_ratio_in": 0} for row in fresh]
@@ -127,6 +127,6 @@ def test_requests_that_went_astray() -> None:
 def test_leaders_are_told_whatever_the_filter(pcaps: Path) -> None:
     """Metadata does not pass this filter; its word on leaders counts all the same."""
     path = [str(pcaps / "java-transactions.pcap")]
-    whole, some = (run(REPORT, Given(path, only=only), Asked()) for only in (None, parse("api == Produce")))
+    whole, some = (run(REPORT, ReportInput(path, only=only), ReportRequest()) for only in (None, parse("api == Produce")))
     assert whole["routing"] == some["routing"] == []
     assert some["left_out"] == {}

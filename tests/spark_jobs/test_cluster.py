@@ -18,7 +18,7 @@ import pytest
 
 import kcap
 from spark_jobs.pack import pack
-from spark_jobs.sessions import ensure_java
+from spark_jobs.spark_session import ensure_java
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
 ROOT = Path(__file__).resolve().parent.parent.parent

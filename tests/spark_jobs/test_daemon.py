@@ -24,7 +24,7 @@ import spark_jobs
 def loaded(batches):
     import sys
     import pyarrow as pa
-    was = [name for name in ("spark_jobs.scan", "kcap.lane.engine", "numba") if name in sys.modules]
+    was = [name for name in ("spark_jobs.scan", "kcap.fastpath.engine", "numba") if name in sys.modules]
     source = sys.modules["pyspark"].__file__
     for batch in batches:
         yield pa.RecordBatch.from_pydict({"was": [",".join(was) + "|" + source]})
@@ -43,8 +43,8 @@ def test_zips_come_last(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_what_is_not_there_is_left_to_the_worker(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("pyspark")
-    monkeypatch.setitem(sys.modules, "kcap.lane.engine", None)
-    assert load() == ["kcap.lane.engine"]
+    monkeypatch.setitem(sys.modules, "kcap.fastpath.engine", None)
+    assert load() == ["kcap.fastpath.engine"]
 
 
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="no /proc to see threads in")
@@ -74,5 +74,5 @@ def test_workers_have_it(*, forked: bool) -> None:
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     was, source = done.stdout.strip().split("|")
-    assert was == ("spark_jobs.scan,kcap.lane.engine,numba" if forked else "")
+    assert was == ("spark_jobs.scan,kcap.fastpath.engine,numba" if forked else "")
     assert (".zip" in source) != forked

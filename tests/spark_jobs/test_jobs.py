@@ -16,10 +16,10 @@ import kcap
 from kcap.analyzer import Options
 from kcap.cli.main import main as command_line
 from kcap.errors import UsageError
-from kcap.reports.shape import Asked
+from kcap.reports.definition import ReportRequest
 from spark_jobs import ingest
 from spark_jobs.capture import open_capture
-from spark_jobs.job import Given, carried_out, cause, main, size_of
+from spark_jobs.job import JobInput, carried_out, cause, main, size_of
 from spark_jobs.reports import Saved, run_report, run_reports
 from spark_jobs.result import bytes_of, form_of
 from spark_jobs.versions import versions
@@ -101,15 +101,15 @@ def test_reports_are_those_of_the_command_line(spark: Any, pcaps: Path, tmp_path
     paths = [str(pcaps / "quota-3.9.pcap"), str(pcaps / "broker-paused.pcap")]
     capture = open_capture(spark, paths, 30_000, 3)
     for name in REPORTS:
-        assert run_report(capture, name, Asked()) == told([name, *paths], tmp_path), name
+        assert run_report(capture, name, ReportRequest()) == told([name, *paths], tmp_path), name
     only = "api == Produce or error != NONE"
-    grouped = run_report(capture, "latency", Asked(("client_id", "topic")), only)
+    grouped = run_report(capture, "latency", ReportRequest(("client_id", "topic")), only)
     assert grouped == told(["latency", *paths, "--by", "client_id,topic", "-Y", only], tmp_path)
-    together = dict(run_reports(capture, REPORTS, Asked(), only))
+    together = dict(run_reports(capture, REPORTS, ReportRequest(), only))
     assert together == {name: told([name, *paths, "-Y", only], tmp_path) for name in REPORTS}
     assert versions(capture) == told(["versions", *paths], tmp_path)
     with pytest.raises(UsageError):
-        run_report(capture, "slow", Asked(("api",)))
+        run_report(capture, "slow", ReportRequest(("api",)))
 
 
 @on_spark
@@ -123,7 +123,7 @@ def test_ingest_and_what_comes_after_it(spark: Any, tmp_path: Path, pcaps: Path,
     bad = tmp_path / "bad.pcap"
     bad.write_bytes(b"not a capture")
     for _ in range(2):
-        given = Given([path, str(bad)], **plain)
+        given = JobInput([path, str(bad)], **plain)
         assert carried_out(spark, ingest.run, given, {"records": True, "name": "one"}) == 3
         assert f"left out: {bad}: no capture" in capsys.readouterr().err
     facts = json.loads((out / "_sets" / "one.json").read_text())
@@ -139,9 +139,9 @@ def test_ingest_and_what_comes_after_it(spark: Any, tmp_path: Path, pcaps: Path,
     assert found.schema.field("time").type.unit == "us"
     assert len(list((out / "exchanges").rglob("*.parquet"))) <= 4
     saved = Saved(spark, str(out))
-    assert run_report(saved, "latency", Asked())["rows"] == told(["latency", path], tmp_path)["rows"]
+    assert run_report(saved, "latency", ReportRequest())["rows"] == told(["latency", path], tmp_path)["rows"]
     with pytest.raises(UsageError, match="is what ingest wrote"):
-        carried_out(spark, ingest.run, Given([str(out)], **plain), {"records": False, "name": None})
+        carried_out(spark, ingest.run, JobInput([str(out)], **plain), {"records": False, "name": None})
 
 
 @on_spark

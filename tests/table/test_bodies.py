@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from kcap.analyzer import ROW
 from kcap.decode import slots
-from kcap.session import Reading
-from kcap.table.bodies import Messages, Pool, Side, encoded, encoded_ids
+from kcap.session import CapturePass
+from kcap.table.bodies import Messages, Pool, SideColumns, encoded, encoded_ids
 
 REQUEST, RESPONSE = ROW.index("request_slot"), ROW.index("response_slot")
 
@@ -19,12 +19,12 @@ REQUEST, RESPONSE = ROW.index("request_slot"), ROW.index("response_slot")
 def test_columns_say_what_each_body_says(pcaps: Path, name: str) -> None:
     """Wrapped messages add their records to `record_count`; everything else is the projection's."""
     carried = 0
-    for batch in Reading([str(pcaps / name)]).batches():
+    for batch in CapturePass([str(pcaps / name)]).batches():
         wanted = [np.array([row[at] for row in batch.rows], np.int64) for at in (REQUEST, RESPONSE)]
         messages = Messages(batch.bodies, wanted)
         carried += len(messages.carried)
         for numbers in wanted:
-            side = Side(messages, numbers)
+            side = SideColumns(messages, numbers)
             bodies = [batch.bodies.values(int(number)) for number in numbers]
             for at, slot in enumerate(slots.SLOTS):
                 want = [None if body is None or not body.mask >> at & 1 else body.values[at] for body in bodies]

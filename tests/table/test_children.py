@@ -8,8 +8,8 @@ import pytest
 
 import kcap
 from kcap.filter.parse import parse
+from kcap.table.builder import Table
 from kcap.table.children import CHILDREN, columns_of_child
-from kcap.table.frame import Table
 
 
 def beside(path: Path, text: str, columns: list[str], whole: bool | None) -> dict[tuple[str, int], dict[str, Any]]:

@@ -17,9 +17,9 @@ from kcap.capture import spool
 from kcap.capture.writer import PcapWriter
 from kcap.columns import RECORDS
 from kcap.decode.projection import project
+from kcap.facts.topic_names import METADATA_ID, TopicNames
 from kcap.kafka.bodies import BodyBatch
-from kcap.kafka.learning import METADATA_ID, TopicNames
-from kcap.session import Reading
+from kcap.session import CapturePass
 from kcap.table import records
 from kcap.table.records import learn, record_batches, records_of
 from kcap.table.schema import choose
@@ -121,7 +121,7 @@ def test_a_small_batch_changes_nothing(pcaps: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr("kcap.limits.ROWS_PER_BATCH", 1)
     monkeypatch.setattr("kcap.session.EAGER_SECONDS", 0)
     monkeypatch.setattr(records, "ROWS_AT_ONCE", 3)
-    monkeypatch.setattr(Reading, "message", not_read)
+    monkeypatch.setattr(CapturePass, "message", not_read)
     reading = kcap.open(path).read()
     rows = [entry for made in record_batches(reading, choose("records", None)) for entry in made.to_pylist()]
     order = lambda entry: (entry["connection"], entry["exchange"])  # noqa: E731
@@ -218,7 +218,7 @@ def test_what_was_not_kept_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     blob = magic2(record(0, b"k", bytes(1 << 20)))
     data = pcap(Tap().open().client(metadata(1)).client(produce(2, 1, blob), 60_000).server(metadata_answer(1)).segments)
     (tmp_path / "packed.pcap.gz").write_bytes(gzip.compress(data))
-    reading = Reading([str(tmp_path / "packed.pcap.gz")])
+    reading = CapturePass([str(tmp_path / "packed.pcap.gz")])
     assert sum(batch.num_rows for batch in record_batches(reading, choose("records", ["offset"]))) == 0
     assert reading.not_kept
 

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from kcap.analyzer import ROW
-from kcap.session import Reading
-from kcap.table.bodies import Messages, Side
-from kcap.table.topics import NO_ID, Topics, join, whole
+from kcap.session import CapturePass
+from kcap.table.bodies import Messages, SideColumns
+from kcap.table.topics import NO_ID, TopicColumns, join, whole
 
 REQUEST, RESPONSE = ROW.index("request_slot"), ROW.index("response_slot")
 Topic = tuple[bytes | None, bytes | None]
@@ -36,10 +36,10 @@ def slowly(topics: list[Topic]) -> list[Topic]:
 @pytest.mark.parametrize("name", ["java-transactions.pcap", "librdkafka-zstd.pcap", "pipelined.pcap", "cluster-startup.pcap"])
 def test_topics_are_those_of_both_bodies(pcaps: Path, name: str) -> None:
     seen = 0
-    for batch in Reading([str(pcaps / name)]).batches():
+    for batch in CapturePass([str(pcaps / name)]).batches():
         slots = [np.array([row[at] for row in batch.rows], np.int64) for at in (REQUEST, RESPONSE)]
         messages = Messages(batch.bodies, slots)
-        made = Topics(messages, Side(messages, slots[0]), Side(messages, slots[1]), len(batch.rows))
+        made = TopicColumns(messages, SideColumns(messages, slots[0]), SideColumns(messages, slots[1]), len(batch.rows))
         names, ids = made.names().to_pylist(), made.ids().to_pylist()
         for at, row in enumerate(batch.rows):
             bodies = [batch.bodies.values(int(row[side])) for side in (RESPONSE, REQUEST)]

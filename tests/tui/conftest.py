@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kcap.tui.book import Book, read_whole
+from kcap.tui.capture_model import CaptureModel, read_whole
 
 PCAPS = Path(__file__).resolve().parents[2] / "pcaps"
 
@@ -27,14 +27,14 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 @pytest.fixture(scope="session")
-def java(folders: Path) -> Iterator[Book]:
+def java(folders: Path) -> Iterator[CaptureModel]:
     """A book of transactions by Kafka's own clients."""
     with read_whole(str(PCAPS / "java-transactions.pcap")) as book:
         yield book
 
 
 @pytest.fixture
-def book(java: Book) -> Iterator[Book]:
+def book(java: CaptureModel) -> Iterator[CaptureModel]:
     """The same, without a filter when it comes and when it goes."""
     java.narrow("")
     yield java

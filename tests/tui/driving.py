@@ -10,14 +10,14 @@ from typing import Any
 from textual.pilot import Pilot
 
 from kcap.tui.app import KcapApp
-from kcap.tui.book import Book, read_whole
+from kcap.tui.capture_model import CaptureModel, read_whole
 
 PCAPS = Path(__file__).resolve().parents[2] / "pcaps"
 SMALL, LARGE = (80, 24), (160, 50)
 
 
 @cache
-def book_of(*names: str | Path) -> Book:
+def book_of(*names: str | Path) -> CaptureModel:
     """A book that several tests look at."""
     book = read_whole(*(str(PCAPS / name) for name in names))
     atexit.register(book.close)

@@ -7,7 +7,7 @@ import pytest
 from rich.text import Text
 from textual.app import App
 
-from kcap.tui.menu import Choice, Menu, Prompt, Reader
+from kcap.tui.menu import Choice, Menu, Prompt, TextWindow
 
 CHOICES = (Choice("one", "o", "One"), Choice("two", "t", "Two", "a note"), Choice("no", "n", "No", able=False))
 
@@ -56,4 +56,4 @@ def test_a_prompt() -> None:
 
 
 def test_a_text_to_read() -> None:
-    assert asked(Reader("Words", Text("a\n" * 100)), "escape") == [None]
+    assert asked(TextWindow("Words", Text("a\n" * 100)), "escape") == [None]

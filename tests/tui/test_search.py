@@ -2,11 +2,11 @@
 
 import pytest
 
-from kcap.tui.anatomy import anatomy
-from kcap.tui.book import Book
-from kcap.tui.outline import Outline
+from kcap.tui.capture_model import CaptureModel
+from kcap.tui.exchange_tree import anatomy
+from kcap.tui.list_model import ListModel
 from kcap.tui.search import Needle, find_in_list, find_in_tree
-from kcap.tui.view import View
+from kcap.tui.tree_lines import Outline
 
 
 @pytest.mark.parametrize(("text", "wanted"), [("0x0aff", b"\x0a\xff"), ("0x0", b"0x0"), ("0xzz", b"0xzz"), ("ab", b"ab")])
@@ -14,9 +14,9 @@ def test_bytes_of_a_needle(text: str, wanted: bytes) -> None:
     assert Needle(text).bytes == wanted
 
 
-def test_every_row_that_has_it_is_found_in_turn(book: Book) -> None:
+def test_every_row_that_has_it_is_found_in_turn(book: CaptureModel) -> None:
     """Law: going on finds all of them, in order, and then the first again."""
-    view = View(book)
+    view = ListModel(book)
     view.install(view.arrange())
     heads = [head for head, _ in view.heads(400)]
     texts = [" ".join(cells.texts).lower() for cells in view.page(0, 110, heads)]
@@ -34,7 +34,7 @@ def test_every_row_that_has_it_is_found_in_turn(book: Book) -> None:
     assert find_in_list(view, Needle(""), 1) is None
 
 
-def test_closed_lines_are_opened_for_what_is_inside(book: Book) -> None:
+def test_closed_lines_are_opened_for_what_is_inside(book: CaptureModel) -> None:
     outline = Outline()
     outline.show(anatomy(book.frames(0)))
     count = len(outline.lines)

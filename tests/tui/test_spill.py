@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kcap.tui.spill import MAPS_MAX, Mapped, Pages, Spill, Stream, main_path, read_file
+from kcap.tui.spill import MAPS_MAX, Mapped, Pages, Spill, SpillStream, main_path, read_file
 
 SCHEMA = pa.schema([("n", pa.int64()), ("t", pa.string())])
 
@@ -54,7 +54,7 @@ def test_what_was_mapped_stays_when_the_tail_goes(tmp_path: Path) -> None:
 
 def test_many_looks_make_few_mappings(tmp_path: Path) -> None:
     path = str(tmp_path / "y.arrow")
-    stream, mapped = Stream(path, SCHEMA), Mapped(path)
+    stream, mapped = SpillStream(path, SCHEMA), Mapped(path)
     for at in range(2 * MAPS_MAX + 5):
         assert len(mapped.grow(stream.write(batch(at, 1)))) == 1
     assert mapped._maps <= MAPS_MAX

@@ -4,18 +4,18 @@ from pathlib import Path
 
 import pytest
 
-from kcap.tui.book import Book, read_whole
-from kcap.tui.dump import Dump
-from kcap.tui.outline import Item
+from kcap.tui.capture_model import CaptureModel, read_whole
+from kcap.tui.hex_dump import Dump
+from kcap.tui.list_model import ListModel
 from kcap.tui.status import Pulse, names, position, progress, spark, trouble
-from kcap.tui.view import View
+from kcap.tui.tree_lines import Item
 from tests.tui.conftest import PCAPS
 
 
 @pytest.mark.parametrize("width", [20, 40, 80, 200])
-def test_lines_fit(book: Book, width: int) -> None:
+def test_lines_fit(book: CaptureModel, width: int) -> None:
     """Law: no line is wider than the screen."""
-    view = View(book)
+    view = ListModel(book)
     view.install(view.arrange())
     view.go(109)
     view.mark()
@@ -25,15 +25,15 @@ def test_lines_fit(book: Book, width: int) -> None:
             assert position(view, item, dump, width).cell_len <= max(width - 2, 20)
 
 
-def test_what_is_told_of_a_capture(book: Book) -> None:
+def test_what_is_told_of_a_capture(book: CaptureModel) -> None:
     assert "java-transactions.pcap" in progress(Pulse(), book, 100).plain
     assert progress(Pulse(), book, 100).plain.rstrip().endswith("481 packets, 17 connections")
-    view = View(book)
+    view = ListModel(book)
     view.install(view.arrange())
     assert position(view, None, None, 80).plain.endswith("1/110")
 
 
-def test_troubles_are_told_calmly(tmp_path: Path, book: Book) -> None:
+def test_troubles_are_told_calmly(tmp_path: Path, book: CaptureModel) -> None:
     assert trouble(book) == ""
     book.narrow("api == Fetch && api == Produce")
     book.sift()

@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from kcap.tui.book import Book
-from kcap.tui.rows import Rows
+from kcap.tui.capture_model import CaptureModel
+from kcap.tui.row_index import RowIndex
 from kcap.tui.timeline import Timeline, timeline
 
 
 @pytest.mark.parametrize("steps", [1, 7, 60, 5000])
 @pytest.mark.parametrize("text", ["", "api == Fetch"])
-def test_each_exchange_counts_once(book: Book, steps: int, text: str) -> None:
+def test_each_exchange_counts_once(book: CaptureModel, steps: int, text: str) -> None:
     """Law: counts, the slowest and the failures of a step are those of the exchanges that its filter lets pass."""
     book.narrow(text)
     made = timeline(book.snapshot(), book.sift(), steps)
@@ -42,6 +42,6 @@ def test_the_picture() -> None:
     assert (made.place(0), made.place(1_795_246_900_500_000), made.place(1 << 60)) == (0, 2, 3)
 
 
-def test_no_rows(book: Book) -> None:
-    assert timeline(Rows((), book.snapshot().schema), None, 10) is None
+def test_no_rows(book: CaptureModel) -> None:
+    assert timeline(RowIndex((), book.snapshot().schema), None, 10) is None
     assert timeline(book.snapshot(), np.zeros(0, np.int64), 10) is None

@@ -11,7 +11,7 @@ from textual.geometry import Size
 from textual.message import Message
 from textual.strip import Strip
 
-from kcap.tui.dump import OFFSET, Dump
+from kcap.tui.hex_dump import OFFSET, Dump
 from kcap.tui.panes.paint import CLASSES, CSS, Lines, Painter
 
 

@@ -11,8 +11,8 @@ from textual.geometry import Size
 from textual.message import Message
 from textual.strip import Strip
 
-from kcap.tui.outline import Item, Outline
 from kcap.tui.panes.paint import CLASSES, CSS, Lines, Painter
+from kcap.tui.tree_lines import Item, Outline
 from kcap.tui.views.sheet import Line
 
 

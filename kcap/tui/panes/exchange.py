@@ -12,13 +12,13 @@ from textual.app import ComposeResult
 from textual.message import Message
 
 from kcap.decode.secrets import secret_spans
-from kcap.tui.anatomy import anatomy, message
-from kcap.tui.dump import Dump
-from kcap.tui.edges import Frame, Pane
-from kcap.tui.outline import Item
+from kcap.tui.exchange_tree import anatomy, message
+from kcap.tui.frame_bytes import FrameBytes
+from kcap.tui.hex_dump import Dump
 from kcap.tui.panes.bytes import Bytes
 from kcap.tui.panes.detail import Detail
-from kcap.tui.rereading import Frames
+from kcap.tui.splitters import Pane, SplitFrame
+from kcap.tui.tree_lines import Item
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class Opened:
 
     number: int
     """Of its row."""
-    found: Frames
+    found: FrameBytes
     connection: dict[str, Any] | None
 
 
@@ -46,10 +46,10 @@ class ExchangePane(Pane):
 
     def compose(self) -> ComposeResult:
         """The parts."""
-        with Frame(id="tree") as tree:
+        with SplitFrame(id="tree") as tree:
             tree.border_title = "Exchange"
             yield Detail(id="detail")
-        with Frame(id="dump") as dump:
+        with SplitFrame(id="dump") as dump:
             dump.border_title = "Bytes"
             yield Bytes(id="bytes")
 

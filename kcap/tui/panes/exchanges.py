@@ -1,7 +1,7 @@
 """The list of exchanges: one line each, however many there are.
 
-In: a `View`. Out: messages: another exchange is under the cursor, one was opened, a head was clicked. Law: only the rows in
-sight are made, and each once for as long as nothing changes.
+In: a `ListModel`. Out: messages: another exchange is under the cursor, one was opened, a head was clicked. Law: only the rows
+in sight are made, and each once for as long as nothing changes.
 """
 
 from typing import ClassVar
@@ -13,9 +13,9 @@ from textual.geometry import Region, Size
 from textual.message import Message
 from textual.strip import Strip
 
-from kcap.tui.listing import GAP, Head, cut
+from kcap.tui.list_columns import GAP, Head, cut
+from kcap.tui.list_model import GUTTER, Cells, ListModel
 from kcap.tui.panes.paint import CLASSES, CSS, Lines, Painter
-from kcap.tui.view import GUTTER, Cells, View
 from kcap.tui.views.sheet import Line
 
 KEPT = 4
@@ -62,7 +62,7 @@ class ExchangeList(Lines):
     class Laid(Message):
         """Columns are others than before."""
 
-    def __init__(self, view: View, *, id: str | None = None) -> None:  # noqa: A002
+    def __init__(self, view: ListModel, *, id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id)
         self.view = view
         self.heads: list[tuple[Head, int]] = []

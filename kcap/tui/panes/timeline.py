@@ -16,9 +16,9 @@ from textual.widget import Widget
 from textual.worker import Worker, WorkerState
 
 from kcap.tui.faults import stumbled
+from kcap.tui.list_model import ListModel
 from kcap.tui.panes.paint import CLASSES, CSS, Painter
 from kcap.tui.timeline import Timeline, timeline
-from kcap.tui.view import View
 
 LOOK_SECONDS = 0.5
 PATIENCE = 6
@@ -55,7 +55,7 @@ class TimeStrip(Widget, can_focus=True):
             super().__init__()
             self.time_us = time_us
 
-    def __init__(self, view: View, *, id: str | None = None) -> None:  # noqa: A002
+    def __init__(self, view: ListModel, *, id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id)
         self.view = view
         self._of: tuple[int, object] = (0, None)

@@ -9,7 +9,7 @@ from textual import on
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
 
-from kcap.tui.edges import Edges, Side
+from kcap.tui.splitters import Edges, SplitSide
 from kcap.tui.views.home import Home
 from kcap.tui.views.table import SheetTable
 
@@ -33,9 +33,9 @@ class Body(Screen[None]):
         return self.query_one("#main", SheetTable)
 
     @property
-    def side(self) -> Side:
+    def side(self) -> SplitSide:
         """The details."""
-        return self.query_one("#side", Side)
+        return self.query_one("#side", SplitSide)
 
     def _lay(self) -> None:
         """The details have the size that was chosen."""

@@ -10,7 +10,7 @@ from kcap.tui.views.screen import View
 from kcap.tui.views.sheet import Page
 
 if TYPE_CHECKING:
-    from kcap.tui.book import Book
+    from kcap.tui.capture_model import CaptureModel
 
 
 class Conversations(View):
@@ -19,7 +19,7 @@ class Conversations(View):
     NAME = "conversations"
     GROUPINGS: ClassVar[tuple[tuple[str, ...], ...]] = model.BY
 
-    def page(self, book: "Book") -> Page:
+    def page(self, book: "CaptureModel") -> Page:
         """The only section."""
         connections = book.table("connections") if book.done else None
         sheet = model.conversations(book.exchanges(model.COLUMNS), self.by, connections, every=not book.filter_text)

@@ -12,12 +12,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kcap.reports.shape import Row
+from kcap.output.grid import duration, endpoint
+from kcap.reports.definition import Row
 from kcap.reports.text import clock, number, words
-from kcap.table.grid import duration, endpoint
-from kcap.tui.views import down
+from kcap.tui.views import drill_down
 from kcap.tui.views.grouping import bold
-from kcap.tui.views.sheet import Bars, Field, Line, Sheet, counted, lasting, named, sized
+from kcap.tui.views.sheet import Bars, Line, Sheet, SheetField, counted, lasting, named, sized
 
 COLUMNS: Final = (
     "connection", "client_ip", "client_port", "client_id", "server_ip", "server_port", "api", "outcome", "error_code",
@@ -157,42 +157,42 @@ def conversations(table: pa.Table, by: Sequence[str], connections: pa.Table | No
         rows += silent(connections, table, SHOWN - len(rows)) if every else []
 
     def group(row: Row) -> str:
-        return down.every(*(down.equals(name, row[name]) for name in by)) if row["count"] else ""
+        return drill_down.every(*(drill_down.equals(name, row[name]) for name in by)) if row["count"] else ""
 
-    def some(name: str, head: str, rank: int, leads: str, tone: str) -> Field:
+    def some(name: str, head: str, rank: int, leads: str, tone: str) -> SheetField:
         return counted(name, head, rank, zero=False, tone=lambda _row: tone, counts=lambda row: row[name],
-                       down=lambda row: down.every(group(row), leads) if row["count"] else None)  # fmt: skip
+                       down=lambda row: drill_down.every(group(row), leads) if row["count"] else None)  # fmt: skip
 
     def charts(row: Row) -> list[Bars]:
         found = apis.get(tuple(row.get(name) for name in by), [])[:APIS]
-        leads = [down.every(group(row), down.equals("api", api)) for api, _ in found]
+        leads = [drill_down.every(group(row), drill_down.equals("api", api)) for api, _ in found]
         names, counts = [words(api) for api, _ in found], [count for _, count in found]
         return [Bars("exchanges by API", names, counts, [number(count) for count in counts], leads)] if found else []
 
     if one:
         heads = [
-            Field("client", lambda row: endpoint(row["client_ip"], row["client_port"]), right=False, tone=bold),
+            SheetField("client", lambda row: endpoint(row["client_ip"], row["client_port"]), right=False, tone=bold),
             named("client_id", "client id", 2),
-            Field("broker", lambda row: endpoint(row["server_ip"], row["server_port"]), right=False, rank=1),
+            SheetField("broker", lambda row: endpoint(row["server_ip"], row["server_port"]), right=False, rank=1),
         ]  # fmt: skip
     else:
         heads = [named(by[0], tone=bold), *(named(name, right=name == "server_port") for name in by[1:])]
         heads.append(counted("connections", "conns", 2))
     fields = [
         *heads, counted("count", "exchanges", counts=lambda row: row["count"]),
-        some("errors", "errors", 3, down.FAILED, "bad"), some("unanswered", "unansw.", 5, down.UNANSWERED, "care"),
-        some("throttled", "throttled", 6, down.THROTTLED, "care"),
+        some("errors", "errors", 3, drill_down.FAILED, "bad"), some("unanswered", "unansw.", 5, drill_down.UNANSWERED, "care"),
+        some("throttled", "throttled", 6, drill_down.THROTTLED, "care"),
         sized("request_bytes", "asked", 8), sized("response_bytes", "answered", 7),
         lasting("mean_ns", "mean", 9), lasting("max_ns", "max", 2, down=lambda row: slowest(group(row), row)),
-        Field("first", lambda row: clock(row["first_ns"]), right=False, rank=10, key=lambda row: row["first_ns"]),
-        Field("lasted", lasted, rank=4, key=lambda row: (row["last_ns"] or 0) - (row["first_ns"] or 0)),
+        SheetField("first", lambda row: clock(row["first_ns"]), right=False, rank=10, key=lambda row: row["first_ns"]),
+        SheetField("lasted", lasted, rank=4, key=lambda row: (row["last_ns"] or 0) - (row["first_ns"] or 0)),
     ]  # fmt: skip
     if one and known:
         fields += [
             named("ended", rank=11, tone=lambda row: "care" if row.get("ended") == "rst" else ""),
             lasting("rtt_min_ns", "rtt", 12), counted("retransmitted", "sent again", 13, zero=False),
-            Field("missing", lambda row: number(missing(row) or None), rank=3, key=missing, tone=lambda _row: "care"),
-            Field("protocol", protocol, right=False, rank=5, tone=lambda row: "dim" if row["count"] else "care"),
+            SheetField("missing", lambda row: number(missing(row) or None), rank=3, key=missing, tone=lambda _row: "care"),
+            SheetField("protocol", protocol, right=False, rank=5, tone=lambda row: "dim" if row["count"] else "care"),
         ]  # fmt: skip
     return Sheet(
         "conversations", fields, rows, group, "no exchange", foot=foot, detail=detail if one and known else None, charts=charts,
@@ -202,7 +202,7 @@ def conversations(table: pa.Table, by: Sequence[str], connections: pa.Table | No
 
 def slowest(group: str, row: Row) -> str:
     """The exchanges as slow as the slowest."""
-    return down.every(group, f"latency_ns >= {row['max_ns']}") if row["max_ns"] is not None else group
+    return drill_down.every(group, f"latency_ns >= {row['max_ns']}") if row["max_ns"] is not None else group
 
 
 def lasted(row: Row) -> str:

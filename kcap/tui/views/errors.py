@@ -5,7 +5,7 @@ In: the book. Out: a screen of four sections. Law: while partitions are not know
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from kcap.reports.shape import Asked, keys_of
+from kcap.reports.definition import ReportRequest, keys_of
 from kcap.tui.views import errors_model as model
 from kcap.tui.views.grouping import report_of
 from kcap.tui.views.home import knows_partitions
@@ -13,7 +13,7 @@ from kcap.tui.views.screen import View
 from kcap.tui.views.sheet import Page
 
 if TYPE_CHECKING:
-    from kcap.tui.book import Book
+    from kcap.tui.capture_model import CaptureModel
 
 
 class Errors(View):
@@ -29,12 +29,12 @@ class Errors(View):
         """Partitions come later."""
         return super().settled(), knows_partitions(self.home.book)
 
-    def page(self, book: "Book") -> Page:
+    def page(self, book: "CaptureModel") -> Page:
         """All sections."""
         report, by = report_of("errors"), self.by
         if not knows_partitions(book):
             by = tuple(name for name in by if name != "partition")
-        asked = Asked(by)
+        asked = ReportRequest(by)
         result = book.report(report, asked)
         sheets = [
             model.errors(result, keys_of(report, asked)),

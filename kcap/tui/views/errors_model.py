@@ -7,13 +7,13 @@ that moved. Law: each count leads to as many exchanges, but for counts of partit
 from collections.abc import Sequence
 from typing import Final
 
+from kcap.reports.definition import Key, Row
 from kcap.reports.errors import OWN
-from kcap.reports.shape import Key, Row
 from kcap.reports.text import clock, left_out, number, story, words, wrapped
 from kcap.schema.errors import CODES
-from kcap.tui.views import down
+from kcap.tui.views import drill_down
 from kcap.tui.views.grouping import bold, keyed, over_time
-from kcap.tui.views.sheet import Field, Line, Sheet, counted, lasting, named
+from kcap.tui.views.sheet import Line, Sheet, SheetField, counted, lasting, named
 
 ANY_ERROR: Final = "error_count > 0"
 
@@ -24,19 +24,19 @@ def errors(result: Row, keys: Sequence[Key]) -> Sheet:
 
     def group(row: Row) -> str:
         if not deep:
-            return down.every(down.FAILED, down.group(keys, row))
+            return drill_down.every(drill_down.FAILED, drill_down.group(keys, row))
         own = [key for key in keys if key.name not in ("error", "partition")]
-        return down.every(ANY_ERROR, down.group(own, row))  # the error may be another's than the exchange's first
+        return drill_down.every(ANY_ERROR, drill_down.group(own, row))  # the error may be another's than the exchange's first
 
-    course = over_time(result["rows"], keys, "count", "errors over time", number, ANY_ERROR if deep else down.FAILED)
+    course = over_time(result["rows"], keys, "count", "errors over time", number, ANY_ERROR if deep else drill_down.FAILED)
     count = counted("count") if deep else counted("count", counts=lambda row: row["count"])
     fields = [
         count, *keyed(keys),
-        Field("first", lambda row: clock(row["first_ns"]), right=False, rank=3, key=lambda row: row["first_ns"]),
-        Field("last", lambda row: clock(row["last_ns"]), right=False, rank=4, key=lambda row: row["last_ns"]),
-        Field("most a second", lambda row: number(row["peak_per_s"]) + (" storm" if row["storm"] else ""), rank=5,
+        SheetField("first", lambda row: clock(row["first_ns"]), right=False, rank=3, key=lambda row: row["first_ns"]),
+        SheetField("last", lambda row: clock(row["last_ns"]), right=False, rank=4, key=lambda row: row["last_ns"]),
+        SheetField("most a second", lambda row: number(row["peak_per_s"]) + (" storm" if row["storm"] else ""), rank=5,
               key=lambda row: row["peak_per_s"], tone=lambda row: "bad" if row["storm"] else ""),
-        named("example", rank=2, down=lambda row: down.exchange(row["example"])),
+        named("example", rank=2, down=lambda row: drill_down.exchange(row["example"])),
     ]  # fmt: skip
     return Sheet(
         "errors", fields, result["rows"], group, "no error", foot=left_out(result["left_out"]), detail=detail,
@@ -64,13 +64,13 @@ def unanswered(result: Row) -> Sheet:
 
     def group(row: Row) -> str:
         names = ("api", "client_id", "reason")
-        return down.every(down.UNANSWERED, *(down.equals(name, row[name]) for name in names))
+        return drill_down.every(drill_down.UNANSWERED, *(drill_down.equals(name, row[name]) for name in names))
 
     fields = [
         counted("count", counts=lambda row: row["count"]),
         named("reason", "until", tone=lambda row: "" if row["reason"] == "capture_end" else "care"), named("api", tone=bold),
         named("client_id", "client"), lasting("age_ns_max", "waited at most"),
-        named("example", rank=2, down=lambda row: down.exchange(row["example"])),
+        named("example", rank=2, down=lambda row: drill_down.exchange(row["example"])),
     ]  # fmt: skip
     return Sheet(
         "unanswered", fields, result["unanswered"], group, "every request was answered, or wanted no answer",
@@ -83,7 +83,7 @@ def retries(result: Row) -> Sheet:
 
     def group(row: Row) -> str:
         names = ("api", "client_ip", "client_id")
-        return down.every(*(down.equals(name, row[name]) for name in names), down.topic(row["topic"]))
+        return drill_down.every(*(drill_down.equals(name, row[name]) for name in names), drill_down.topic(row["topic"]))
 
     fields = [
         counted("retries"), named("api", tone=bold), named("client_ip", "address", 2), named("client_id", "client"),
@@ -98,13 +98,13 @@ def retries(result: Row) -> Sheet:
 def stories(result: Row) -> Sheet:
     """How errors of leadership ended."""
     fields = [
-        Field("at", lambda row: clock(row["at_ns"]), right=False, key=lambda row: row["at_ns"]),
+        SheetField("at", lambda row: clock(row["at_ns"]), right=False, key=lambda row: row["at_ns"]),
         named("error", tone=lambda _row: "bad"), named("client_id", "client"), named("api", rank=3),
-        Field("partition", lambda row: f"{words(row['topic'])}-{row['partition']}", right=False, rank=2),
+        SheetField("partition", lambda row: f"{words(row['topic'])}-{row['partition']}", right=False, rank=2),
         lasting("metadata_after_ns", "asked Metadata", 4), lasting("good_after_ns", "well after"), counted("tries", rank=5),
     ]  # fmt: skip
     return Sheet(
-        "leaders that moved", fields, result["stories"], lambda row: down.exchange(row["example"]),
+        "leaders that moved", fields, result["stories"], lambda row: drill_down.exchange(row["example"]),
         "no error of leadership was seen", detail=lambda row, width: [[(line, "")] for line in wrapped(story(row), width)],
         connection=lambda row: row["example"].rpartition(".")[0],
     )  # fmt: skip

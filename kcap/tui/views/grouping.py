@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any, Final
 
-from kcap.reports.shape import Key, Report, Row, instant
-from kcap.tui.views import down
-from kcap.tui.views.sheet import Bars, Field, Sheet, named
+from kcap.reports.definition import Key, Report, Row, instant
+from kcap.tui.views import drill_down
+from kcap.tui.views.sheet import Bars, Sheet, SheetField, named
 
 NUMBERS: Final = frozenset({"api_version", "partition"})
 """Groupings by a number."""
@@ -17,7 +17,7 @@ STEPS: Final = 1000
 """Steps of time that are drawn with those between in which nothing was; of more, those in which there was something."""
 
 
-def keyed(keys: Sequence[Key], heads: dict[str, str] | None = None) -> list[Field]:
+def keyed(keys: Sequence[Key], heads: dict[str, str] | None = None) -> list[SheetField]:
     """Columns of the grouping, the first one bold."""
     first, *rest = [(key.name, (heads or {}).get(key.name), key.name in NUMBERS) for key in keys]
     found = [named(first[0], first[1], right=first[2], tone=bold)]
@@ -49,14 +49,14 @@ def over_time(
     totals: dict[int, Any] = {}
     for row in rows if step else ():
         if row["time"] is not None:
-            start = down.nanoseconds(row["time"])
+            start = drill_down.nanoseconds(row["time"])
             totals[start] = totals.get(start, 0) + (row[name] or 0)
     if len(totals) < 2:
         return []
     first, last = min(totals), max(totals)
     starts = range(first, last + step, step) if (last - first) // step < STEPS else sorted(totals)
     values = [totals.get(start, 0) for start in starts]
-    downs = [down.every(extra, down.between(start, start + step)) for start in starts]
+    downs = [drill_down.every(extra, drill_down.between(start, start + step)) for start in starts]
     return [
         Bars(title, [instant(start, step)[11:-1] for start in starts], values, list(map(text, values)), downs, upright=True)
     ]

@@ -13,7 +13,7 @@ from kcap.tui.views.screen import View
 from kcap.tui.views.sheet import Line, Page
 
 if TYPE_CHECKING:
-    from kcap.tui.book import Book
+    from kcap.tui.capture_model import CaptureModel
 
 WHOLE: Final = "the whole capture: the display filter changes nothing here"
 
@@ -23,7 +23,7 @@ class Health(View):
 
     NAME = "health"
 
-    def page(self, book: "Book") -> Page:
+    def page(self, book: "CaptureModel") -> Page:
         """All sections."""
         connections, captures, weirds = (
             book.table(name) if book.done else None for name in ("connections", "captures", "weirds")

@@ -1,7 +1,7 @@
 """How far a capture can be trusted: the points, oddities, files, bytes. Free of widgets.
 
 In: the tables connections, captures, weirds, and how many exchanges ended how. Out: sheets. Law: the evidence is that of a pass
-over the capture (`kcap.reports.evidence`), taken from the tables of the same pass; verdicts are those of `kcap health`.
+over the capture (`kcap.reports.capture_quality`), taken from the tables of the same pass; verdicts are those of `kcap health`.
 """
 
 from collections import Counter
@@ -12,14 +12,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kcap.model import CaptureFile
-from kcap.reports.evidence import SIDES, Evidence
+from kcap.output.grid import duration, endpoint
+from kcap.reports.capture_quality import SIDES, CaptureQuality
+from kcap.reports.definition import Row
 from kcap.reports.health import Point, judge
-from kcap.reports.shape import Row
 from kcap.reports.text import clock, number, words, wrapped
-from kcap.table.grid import duration, endpoint
-from kcap.tui.views import down
+from kcap.tui.views import drill_down
 from kcap.tui.views.grouping import bold
-from kcap.tui.views.sheet import Field, Line, Sheet, counted, named, sized
+from kcap.tui.views.sheet import Line, Sheet, SheetField, counted, named, sized
 
 MARKS: Final = {"good": "✓ ok", "care": "! care", "bad": "✗ BAD"}
 COLUMNS: Final = ("outcome", "reason")
@@ -52,9 +52,9 @@ def tally(table: pa.Table, name: str) -> Counter[str]:
     return Counter({row["values"]: row["counts"] for row in counted_up.to_pylist() if row["values"] is not None})
 
 
-def evidence_of(captures: pa.Table, connections: pa.Table, weirds: pa.Table, exchanges: pa.Table) -> Evidence:
+def evidence_of(captures: pa.Table, connections: pa.Table, weirds: pa.Table, exchanges: pa.Table) -> CaptureQuality:
     """The evidence as the tables have it."""
-    found = Evidence([file_of(row) for row in captures.to_pylist()], [])
+    found = CaptureQuality([file_of(row) for row in captures.to_pylist()], [])
     for batch in connections.to_batches(max_chunksize=AT_ONCE):
         for row in batch.to_pylist():
             found.count(row)
@@ -72,11 +72,12 @@ def sighting(row: Mapping[str, Any]) -> str:
     return f"{row['detail']}{place}"
 
 
-def points(evidence: Evidence) -> Sheet:
+def points(evidence: CaptureQuality) -> Sheet:
     """A line a point."""
     _, sentence, found = judge(evidence)
     fields = [
-        Field("", lambda row: MARKS[row["verdict"]], right=False, whole=True, key=lambda row: list(MARKS).index(row["verdict"]),
+        SheetField("", lambda row: MARKS[row["verdict"]], right=False, whole=True,
+            key=lambda row: list(MARKS).index(row["verdict"]),
               tone=lambda row: str(row["verdict"])),
         named("name", "point", tone=bold), named("sentence", "what was found"),
     ]  # fmt: skip
@@ -128,7 +129,7 @@ def oddities(weirds: pa.Table, connections: pa.Table) -> Sheet:
         named("connection", rank=1), named("capture", "file", 4), counted("packet", rank=2), counted("position", "offset", 5),
     ]  # fmt: skip
     return Sheet(
-        "oddities", fields, rows, lambda row: down.equals("connection", uid) if (uid := connection(row)) else None,
+        "oddities", fields, rows, lambda row: drill_down.equals("connection", uid) if (uid := connection(row)) else None,
         "nothing was odd", connection=connection, detail=odd_detail,
     )  # fmt: skip
 
@@ -143,15 +144,18 @@ def files(captures: pa.Table) -> Sheet:
     """The files."""
     fields = [
         named("capture", "file", tone=bold), named("format"), sized("size", "size", 3), counted("packets"),
-        Field("from", lambda row: clock(row["first_ns"]), right=False, rank=1, key=lambda row: row["first_ns"]),
-        Field("time", lambda row: duration((row["last_ns"] or 0) - (row["first_ns"] or 0)) if row["packets"] else "", rank=2,
+        SheetField("from", lambda row: clock(row["first_ns"]), right=False, rank=1, key=lambda row: row["first_ns"]),
+        SheetField("time", lambda row: duration((row["last_ns"] or 0) - (row["first_ns"] or 0)) if row["packets"] else "",
+            rank=2,
               key=lambda row: (row["last_ns"] or 0) - (row["first_ns"] or 0)),
         counted("snaplen", "snaplen", 6), counted("cut_packets", "cut", 4, zero=False, tone=lambda _row: "care"),
         counted("kernel_drops", "dropped", 5, tone=lambda row: "bad" if row["kernel_drops"] else ""),
-        Field("whole", lambda row: "yes" if row["complete"] else "ends early", right=False,
+        SheetField("whole", lambda row: "yes" if row["complete"] else "ends early", right=False,
               tone=lambda row: "good" if row["complete"] else "care"),
     ]  # fmt: skip
-    return Sheet("files", fields, captures.to_pylist(), lambda row: down.equals("capture", row["capture"]), "no file was read")
+    return Sheet(
+        "files", fields, captures.to_pylist(), lambda row: drill_down.equals("capture", row["capture"]), "no file was read"
+    )
 
 
 def ledger(connections: pa.Table) -> Sheet:
@@ -165,8 +169,8 @@ def ledger(connections: pa.Table) -> Sheet:
     keys = [("doubt", "descending"), ("captured", "descending"), ("connection", "ascending")]
     rows = summed.take(calc.sort_indices(summed, sort_keys=keys).slice(0, SHOWN)).to_pylist()
     fields = [
-        Field("client", lambda row: endpoint(row["client_ip"], row["client_port"]), right=False, tone=bold),
-        Field("server", lambda row: endpoint(row["server_ip"], row["server_port"]), right=False, rank=1),
+        SheetField("client", lambda row: endpoint(row["client_ip"], row["client_port"]), right=False, tone=bold),
+        SheetField("server", lambda row: endpoint(row["server_ip"], row["server_port"]), right=False, rank=1),
         named("phase", "speaks"), counted("exchanges", zero=False), counted("captured"), counted("framed", rank=2),
         *(counted(name, rank=3, zero=False, tone=lambda _row: "care") for name in ("skipped", "pending", "missing")),
         counted("opaque", rank=4, zero=False), counted("retransmitted", "sent again", 6, zero=False),
@@ -174,7 +178,7 @@ def ledger(connections: pa.Table) -> Sheet:
     ]  # fmt: skip
     foot = f"{len(rows):,} of {connections.num_rows:,} connections" if len(rows) < connections.num_rows else ""
     return Sheet(
-        "bytes", fields, rows, lambda row: down.equals("connection", row["connection"]) if row["exchanges"] else None,
+        "bytes", fields, rows, lambda row: drill_down.equals("connection", row["connection"]) if row["exchanges"] else None,
         "no connection", note="captured = framed + skipped + opaque + pending; missing was never captured", foot=foot,
         connection=lambda row: row["connection"] if row["exchanges"] else None,
     )  # fmt: skip

@@ -6,16 +6,16 @@ In: an app. Out: its book, ways to the list. Law: a view asks for nothing else, 
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from kcap.tui.book import Book
-    from kcap.tui.config import Look
+    from kcap.tui.capture_model import CaptureModel
+    from kcap.tui.config import UiSettings
 
 
-def knows_partitions(book: "Book") -> bool:
+def knows_partitions(book: "CaptureModel") -> bool:
     """Whether partitions are there. They are asked for when reading is over: they take another pass over the files."""
     return book.done and book.table("partitions") is not None
 
 
-def later(book: "Book", what: str) -> str:
+def later(book: "CaptureModel", what: str) -> str:
     """Why something is not there that the end of reading tells."""
     if book.state == "failed":
         return f"the capture was not read to its end: {what} are not known"
@@ -25,9 +25,9 @@ def later(book: "Book", what: str) -> str:
 class Home(Protocol):
     """What a view needs of the app."""
 
-    book: "Book"
+    book: "CaptureModel"
     selected: tuple[str, int] | None
-    look: "Look"
+    look: "UiSettings"
     """Settings."""
 
     def keep(self) -> None:

@@ -15,7 +15,7 @@ from kcap.tui.views.sheet import Page
 from kcap.tui.views.table import SheetTable
 
 if TYPE_CHECKING:
-    from kcap.tui.book import Book
+    from kcap.tui.capture_model import CaptureModel
 
 NOT_HERE = frozenset({"sort", "turn", "whole", "ladder"})
 """Keys of other views: arrows stand in the order of time."""
@@ -47,7 +47,7 @@ class Ladder(View):
         self.by_windows = 0
         self.more = False, False
         """Whether there are exchanges before and behind those that are drawn."""
-        self.ladder = model.Ladder()
+        self.ladder = model.LadderModel()
         self.room = 0
         self._around = False
 
@@ -69,12 +69,12 @@ class Ladder(View):
         super().on_resize(event)
         self.call_after_refresh(self.look)
 
-    def page(self, book: "Book") -> Page:
+    def page(self, book: "CaptureModel") -> Page:
         """The ladder."""
         table = book.exchanges(model.COLUMNS, filtered=self.filtered)
         uid = self.connection if self.connection is not None else model.busiest(table)
         if uid is None:
-            return Page([model.sheet(model.Ladder(), self.room, relative=False)])
+            return Page([model.sheet(model.LadderModel(), self.room, relative=False)])
         self.connection = uid
         whole = (model.of_client if self.by == ("client",) else model.of_connection)(table, uid)
         around = (uid, self.exchange) if self.exchange is not None else None

@@ -14,13 +14,13 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kcap.output.grid import ELLIPSIS, call, clean, duration, endpoint, result
+from kcap.output.grid import topics as topic_names
+from kcap.reports.definition import Row, instant
 from kcap.reports.health import count
-from kcap.reports.shape import Row, instant
 from kcap.reports.text import number, size, words, wrapped
-from kcap.table.grid import ELLIPSIS, call, clean, duration, endpoint, result
-from kcap.table.grid import topics as topic_names
-from kcap.tui.views import down
-from kcap.tui.views.sheet import Bars, Field, Line, Sheet
+from kcap.tui.views import drill_down
+from kcap.tui.views.sheet import Bars, Line, Sheet, SheetField
 from kcap.tui.views.statistics_model import spent
 
 COLUMNS: Final = (
@@ -47,7 +47,7 @@ calc: Any = pc
 
 
 @dataclass(slots=True)
-class Ladder:
+class LadderModel:
     """What is drawn."""
 
     events: list[Row] = field(default_factory=list)
@@ -164,7 +164,7 @@ def draw_lanes(events: Sequence[Row]) -> int:
     return most
 
 
-def made(rows: Sequence[Row]) -> Ladder:
+def made(rows: Sequence[Row]) -> LadderModel:
     """The ladder of some exchanges."""
     events = events_of(rows)
     lanes = draw_lanes(events)
@@ -174,7 +174,7 @@ def made(rows: Sequence[Row]) -> Ladder:
     if ends:
         (ip, port), name = next(iter(ends.items()))
         client = endpoint(ip, port) if len(ends) == 1 else clean(name or ip)
-    return Ladder(events, list(ids), names_of(ids), client, lanes=max(1, lanes))
+    return LadderModel(events, list(ids), names_of(ids), client, lanes=max(1, lanes))
 
 
 def names_of(brokers: Mapping[tuple[str, int], int | None]) -> list[str]:
@@ -260,7 +260,7 @@ def arrow(event: Row, host: int, lines: Sequence[int], *, heavy: bool) -> str:
     return "".join(cells)
 
 
-def heads(ladder: Ladder, lines: Sequence[int]) -> str:
+def heads(ladder: LadderModel, lines: Sequence[int]) -> str:
     """The names over the lifelines: the client's begins at its line, the brokers' end at theirs."""
     names, shown = ladder.names, len(lines) - 1
     if len(names) > shown:
@@ -272,7 +272,7 @@ def heads(ladder: Ladder, lines: Sequence[int]) -> str:
     return text
 
 
-def sheet(ladder: Ladder, room: int, *, relative: bool, note: str = "") -> Sheet:
+def sheet(ladder: LadderModel, room: int, *, relative: bool, note: str = "") -> Sheet:
     """The ladder as a table that fits the room."""
     lanes = max(5, min(ladder.lanes, 6 if room < 100 else 14))
     width = max(ARROW_LEAST, room - TIME_WIDTH - DELTA_WIDTH - lanes - 9)
@@ -288,17 +288,18 @@ def sheet(ladder: Ladder, room: int, *, relative: bool, note: str = "") -> Sheet
         return arrow(event, host, lines, heavy=event["exchange_name"] == ladder.chosen)
 
     fields = [
-        Field(f"{'seconds' if relative else 'time':>{TIME_WIDTH - 1}}", lambda event: f"{at(event):>{TIME_WIDTH}}", right=False,
+        SheetField(f"{'seconds' if relative else 'time':>{TIME_WIDTH - 1}}", lambda event: f"{at(event):>{TIME_WIDTH}}",
+            right=False,
               whole=True, tone=lambda _event: "dim"),
-        Field("since", lambda event: f"{duration(event['delta_ns']):>{DELTA_WIDTH}}", whole=True,
+        SheetField("since", lambda event: f"{duration(event['delta_ns']):>{DELTA_WIDTH}}", whole=True,
               tone=lambda event: "care" if (event["delta_ns"] or 0) >= LONG_NS else "dim"),
-        Field("open", lambda event: lanes_text(event, lanes), right=False, whole=True,
+        SheetField("open", lambda event: lanes_text(event, lanes), right=False, whole=True,
               tone=lambda _event: "two"),
-        Field(heads(ladder, lines), drawn, right=False, whole=True,
+        SheetField(heads(ladder, lines), drawn, right=False, whole=True,
               tone=lambda event: "key" if event["exchange_name"] == ladder.chosen else tone_of(event)),
     ]  # fmt: skip
     return Sheet(
-        "ladder", fields, ladder.events, lambda event: down.exchange(event["exchange_name"]), "no exchange", note=note,
+        "ladder", fields, ladder.events, lambda event: drill_down.exchange(event["exchange_name"]), "no exchange", note=note,
         detail=detail, charts=charts,
     )  # fmt: skip
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any, Final
 from weakref import WeakKeyDictionary
 
-from kcap.tui.views.sheet import Order
+from kcap.tui.views.sheet import SortOrder
 
 
 @dataclass(slots=True)
-class Place:
+class ViewPlace:
     """A place in a view."""
 
     section: int = 0
@@ -20,15 +20,15 @@ class Place:
     cell: int = 0
 
 
-Orders = dict[str, Order]
-_LEFT: Final[WeakKeyDictionary[Any, dict[str, tuple[Place, Orders]]]] = WeakKeyDictionary()
+Orders = dict[str, SortOrder]
+_LEFT: Final[WeakKeyDictionary[Any, dict[str, tuple[ViewPlace, Orders]]]] = WeakKeyDictionary()
 
 
-def leave(app: Any, view: str, place: Place, orders: Orders) -> None:
+def leave(app: Any, view: str, place: ViewPlace, orders: Orders) -> None:
     """Remembers a view's place."""
     _LEFT.setdefault(app, {})[view] = place, orders
 
 
-def left(app: Any, view: str) -> tuple[Place, Orders] | None:
+def left(app: Any, view: str) -> tuple[ViewPlace, Orders] | None:
     """Where a view was left, None for one that was not open yet."""
     return _LEFT.get(app, {}).get(view)

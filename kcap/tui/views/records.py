@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual.binding import Binding, BindingType
 
+from kcap.output.grid import call
 from kcap.reports.health import count
-from kcap.table.grid import call
 from kcap.tui.views import records_model as model
 from kcap.tui.views.screen import View
 from kcap.tui.views.sheet import Page
 
 if TYPE_CHECKING:
-    from kcap.tui.book import Book
+    from kcap.tui.capture_model import CaptureModel
 
 
 class Records(View):
@@ -41,7 +41,7 @@ class Records(View):
         """Another exchange."""
         return super().settled(), self.exchange
 
-    def page(self, book: "Book") -> Page:
+    def page(self, book: "CaptureModel") -> Page:
         """The records."""
         if self.exchange is None:
             return Page([model.sheet([], None, "No exchange is selected.")])

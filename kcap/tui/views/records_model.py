@@ -10,13 +10,13 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from kcap.decode.message import decode_request, decode_response
+from kcap.output.grid import clean
 from kcap.records.batch import Batch, Record
-from kcap.records.sets import decode_records
-from kcap.reports.shape import Row
+from kcap.records.record_sets import decode_records
+from kcap.reports.definition import Row
 from kcap.schema.registry import REQUEST
-from kcap.table.grid import clean
 from kcap.table.records import fetched, produced
-from kcap.tui.rereading import Frames
+from kcap.tui.frame_bytes import FrameBytes
 from kcap.tui.views.sheet import Line, Sheet, counted, named
 
 MOST: Final = 20_000
@@ -31,10 +31,10 @@ LATEST_MS: Final = 253_402_300_799_000
 """End of the year 9999."""
 
 
-class Bodies:
+class RecordBodies:
     """The bodies of an exchange, as the table of records asks for them."""
 
-    def __init__(self, found: Frames) -> None:
+    def __init__(self, found: FrameBytes) -> None:
         self.found = found
 
     def body(self, side: int) -> dict[str, Any]:
@@ -48,9 +48,9 @@ class Bodies:
         return decode_response(data[4:], found.row["api_key"], found.row["api_version"]).to_json() or {}
 
 
-def records(found: Frames, names: dict[str, str] | None = None) -> Iterator[Row]:
+def records(found: FrameBytes, names: dict[str, str] | None = None) -> Iterator[Row]:
     """The records, as far as `MOST`. `names`: topic ids whose names were told."""
-    bodies: Any = Bodies(found)
+    bodies: Any = RecordBodies(found)
     parts: list[tuple[Any, int | None]] = []
     if found.row["api"] == "Produce":
         parts = list(produced(bodies))

@@ -16,22 +16,22 @@ from textual.containers import Vertical
 from textual.widgets import Static
 from textual.worker import Worker, WorkerState
 
-from kcap.table.grid import clean
-from kcap.tui.edges import Side
+from kcap.output.grid import clean
 from kcap.tui.faults import keep
 from kcap.tui.keys import Keys
+from kcap.tui.splitters import SplitSide
 from kcap.tui.views import VIEWS, load
 from kcap.tui.views.body import Body
-from kcap.tui.views.pace import Pace
 from kcap.tui.views.paint import CLASSES, CSS
 from kcap.tui.views.picture import Picture
-from kcap.tui.views.places import Place, leave, left
-from kcap.tui.views.sheet import Bars, Down, Line, Order, Page, Sheet, as_text
+from kcap.tui.views.places import ViewPlace, leave, left
+from kcap.tui.views.refresh import Pace
+from kcap.tui.views.sheet import Bars, Down, Line, Page, Sheet, SortOrder, as_text
+from kcap.tui.views.styled_lines import StyledText, TextLine
 from kcap.tui.views.table import SheetTable
-from kcap.tui.views.told import Said, Told
 
 if TYPE_CHECKING:
-    from kcap.tui.book import Book
+    from kcap.tui.capture_model import CaptureModel
 
 LOOK_SECONDS = 1.0
 """How often a view asks whether more was read."""
@@ -96,14 +96,14 @@ class View(Body):
         """Why there is no page."""
         self.stumble = ""
         """What could not be shown of it."""
-        self._orders: dict[str, Order] = {}
-        self._came: Place | None = None
+        self._orders: dict[str, SortOrder] = {}
+        self._came: ViewPlace | None = None
         """Where to go when there are rows."""
         self._here = 0, 0
         self._began = 0.0
 
     # -- what a view says ---------------------------------------------------------------------------------------------
-    def page(self, book: "Book") -> Page:
+    def page(self, book: "CaptureModel") -> Page:
         """What there is to see. Runs in a thread: it touches no widget."""
         raise NotImplementedError
 
@@ -120,19 +120,19 @@ class View(Body):
     # -- the screen ---------------------------------------------------------------------------------------------------
     def compose(self) -> ComposeResult:
         """The parts."""
-        yield Said(id="title")
+        yield TextLine(id="title")
         yield Static(id="sections", classes="hidden")
-        yield Told(id="banner", classes="hidden")
+        yield StyledText(id="banner", classes="hidden")
         with Vertical(id="body"):
             yield SheetTable(id="main")
-            with Side(id="side", can_focus=False):
-                yield Told(id="detail")
-        yield Said(id="where")
+            with SplitSide(id="side", can_focus=False):
+                yield StyledText(id="detail")
+        yield TextLine(id="where")
         yield Keys()
 
     def on_mount(self) -> None:
         """Begins to look."""
-        self.table.show(Sheet("", (), [], lambda _row: None, self.moment), Order(), keep=False)
+        self.table.show(Sheet("", (), [], lambda _row: None, self.moment), SortOrder(), keep=False)
         self.add_class("-alone")
         self.table.focus()
         self._return()
@@ -155,7 +155,7 @@ class View(Body):
         """Remembers where it was left; a page that is being made is for nobody any more."""
         self.home.book.give_up(self)
         row, cell = self._here
-        leave(self.app, self.NAME, Place(self.at, self.grouping, row, cell), self._orders)
+        leave(self.app, self.NAME, ViewPlace(self.at, self.grouping, row, cell), self._orders)
 
     def look(self) -> None:
         """Makes a new page where it is due."""
@@ -167,7 +167,7 @@ class View(Body):
             self._began = now
             self.run_worker(lambda: self._made(book), thread=True, group="page", exit_on_error=False)
 
-    def _made(self, book: "Book") -> Page:
+    def _made(self, book: "CaptureModel") -> Page:
         with book.asked_by(self):
             return self.page(book)
 
@@ -211,8 +211,8 @@ class View(Body):
         """The section that is shown."""
         return self.told.sheets[self.at] if self.told.sheets else None
 
-    def _order(self, sheet: Sheet) -> Order:
-        return self._orders.setdefault(f"{sheet.name} {self.by}", Order())
+    def _order(self, sheet: Sheet) -> SortOrder:
+        return self._orders.setdefault(f"{sheet.name} {self.by}", SortOrder())
 
     def _tell_sheet(self, *, keep: bool) -> None:
         sheet = self.sheet
@@ -223,7 +223,7 @@ class View(Body):
             for at, one in enumerate(self.told.sheets)
         ]
         sections.update("".join(names))
-        banner = self.query_one("#banner", Told)
+        banner = self.query_one("#banner", StyledText)
         lines: list[Line] = [self.told.banner] if self.told.banner else []
         lines += [[(sheet.note, "")]] if sheet is not None and sheet.note else []
         banner.set_class(not lines, "hidden")
@@ -242,7 +242,7 @@ class View(Body):
             return True
 
         if not self.careful(show, otherwise=False):
-            self.table.show(Sheet(sheet.name, (), [], lambda _row: None, clean(self.stumble)), Order(), keep=False)
+            self.table.show(Sheet(sheet.name, (), [], lambda _row: None, clean(self.stumble)), SortOrder(), keep=False)
 
     def _tell_title(self) -> None:
         book, width = self.home.book, self.size.width
@@ -255,7 +255,7 @@ class View(Body):
         gap = " " * max(1, width - len(left) - len(right) - 1)
         title = Text.assemble((left, "bold"), gap, right)
         title.truncate(width, overflow="ellipsis")
-        self.query_one("#title", Said).say(title)
+        self.query_one("#title", TextLine).say(title)
 
     # -- where Enter leads --------------------------------------------------------------------------------------------
     @property
@@ -280,7 +280,7 @@ class View(Body):
         if not self.failure and self.sheet is not None and self.sheet.foot and down:
             room = width - line.cell_len - len(self.sheet.foot)
             line = Text.assemble(line, " " * room, (self.sheet.foot, "dim")) if room > 2 else line
-        self.query_one("#where", Said).say(line)
+        self.query_one("#where", TextLine).say(line)
 
     @on(SheetTable.Moved)
     @on(Picture.Moved)
@@ -298,7 +298,7 @@ class View(Body):
             return
         side = self.side
         width = max(20, side.scrollable_content_region.width - (not side.show_vertical_scrollbar))  # its place is kept free
-        detail = self.query_one("#detail", Told)
+        detail = self.query_one("#detail", StyledText)
         more, pictures_of = sheet.detail, sheet.charts
         lines: list[Line] = self.careful(lambda: more(row, width), []) if more is not None and row is not None else []
         detail.set_class(not lines, "hidden")

@@ -8,9 +8,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from kcap.reports.shape import Row
-from kcap.reports.text import Column, fitted, line, number, size, words
-from kcap.table.grid import duration
+from kcap.output.grid import duration
+from kcap.reports.definition import Row
+from kcap.reports.text import TextColumn, fitted, line, number, size, words
 
 Down = str | tuple[str, int] | None
 """A filter, an exchange, or nothing."""
@@ -25,7 +25,7 @@ WIDEST: Final = 40
 
 
 @dataclass(frozen=True, slots=True)
-class Field(Column):
+class SheetField(TextColumn):
     """A column of a sheet."""
 
     key: Callable[[Row], Any] | None = None
@@ -42,7 +42,7 @@ class Sheet:
     """A table of a view."""
 
     name: str
-    fields: Sequence[Field]
+    fields: Sequence[SheetField]
     rows: list[Row]
     down: Callable[[Row], Down]
     """Where a row leads."""
@@ -87,7 +87,7 @@ class Page:
 
 
 @dataclass(slots=True)
-class Order:
+class SortOrder:
     """How a sheet's rows are sorted."""
 
     at: int | None = None
@@ -120,7 +120,7 @@ def widths_of(sheet: Sheet, rows: Sequence[Row], room: int, *, whole: bool) -> l
     """Widths of the columns, 0 for those that are left out for want of room; none is left out of a whole sheet."""
     step = max(1, len(rows) // SAMPLED)
     texts = [[column.text(row) for column in sheet.fields] for row in rows[::step]]
-    heads = [Column(f"{column.head} ", column.text, column.right, column.rank, column.whole) for column in sheet.fields]
+    heads = [TextColumn(f"{column.head} ", column.text, column.right, column.rank, column.whole) for column in sheet.fields]
     if whole:
         longest = [max([len(head.head), *(len(row[at]) for row in texts)]) for at, head in enumerate(heads)]
         return [width if head.right or head.whole else min(width, WIDEST) for head, width in zip(heads, longest)]
@@ -133,7 +133,7 @@ def down_of(sheet: Sheet, row: Row, at: int) -> Down:
     return found(row) if found is not None else sheet.down(row)
 
 
-def as_text(page: Page, sheet: Sheet, order: Order) -> str:
+def as_text(page: Page, sheet: Sheet, order: SortOrder) -> str:
     """A sheet as a file of text."""
     rows = order.rows(sheet)
     widths = widths_of(sheet, rows, 0, whole=True)
@@ -149,27 +149,29 @@ def as_text(page: Page, sheet: Sheet, order: Order) -> str:
 
 
 # -- columns that many sheets have ------------------------------------------------------------------------------------
-def named(name: str, head: str | None = None, rank: int = 0, *, right: bool = False, **more: Any) -> Field:
+def named(name: str, head: str | None = None, rank: int = 0, *, right: bool = False, **more: Any) -> SheetField:
     """A column of values as they are."""
-    return Field(head or name, lambda row: words(row.get(name)), right, rank, key=lambda row: value_key(row.get(name)), **more)
+    return SheetField(
+        head or name, lambda row: words(row.get(name)), right, rank, key=lambda row: value_key(row.get(name)), **more
+    )
 
 
-def counted(name: str, head: str | None = None, rank: int = 0, *, zero: bool = True, **more: Any) -> Field:
+def counted(name: str, head: str | None = None, rank: int = 0, *, zero: bool = True, **more: Any) -> SheetField:
     """A number; nothing for 0 where 0 is nothing to tell."""
-    return Field(
+    return SheetField(
         head or name, lambda row: number(row.get(name) if zero else row.get(name) or None), True, rank,
         key=lambda row: row.get(name), **more,
     )  # fmt: skip
 
 
-def lasting(name: str, head: str, rank: int = 0, **more: Any) -> Field:
+def lasting(name: str, head: str, rank: int = 0, **more: Any) -> SheetField:
     """A duration in nanoseconds."""
-    return Field(head, lambda row: duration(row.get(name)), True, rank, key=lambda row: row.get(name), **more)
+    return SheetField(head, lambda row: duration(row.get(name)), True, rank, key=lambda row: row.get(name), **more)
 
 
-def sized(name: str, head: str, rank: int = 0, **more: Any) -> Field:
+def sized(name: str, head: str, rank: int = 0, **more: Any) -> SheetField:
     """Bytes."""
-    return Field(head, lambda row: size(row.get(name)), True, rank, key=lambda row: row.get(name), **more)
+    return SheetField(head, lambda row: size(row.get(name)), True, rank, key=lambda row: row.get(name), **more)
 
 
 def value_key(value: Any) -> Any:

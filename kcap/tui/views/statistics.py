@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual.binding import Binding, BindingType
 
-from kcap.reports.shape import Asked, keys_of
-from kcap.tui.views import down
+from kcap.reports.definition import ReportRequest, keys_of
+from kcap.tui.views import drill_down
 from kcap.tui.views import statistics_model as model
 from kcap.tui.views.grouping import report_of, waiting
 from kcap.tui.views.screen import View
 from kcap.tui.views.sheet import Page
 
 if TYPE_CHECKING:
-    from kcap.tui.book import Book
+    from kcap.tui.capture_model import CaptureModel
 
 TOP = 100
 """The slowest that are shown."""
@@ -40,18 +40,18 @@ class Statistics(View):
         """Long polls or none."""
         return super().settled(), self.polls
 
-    def page(self, book: "Book") -> Page:
+    def page(self, book: "CaptureModel") -> Page:
         """The section that is shown; the others wait."""
         at, by, polls = self.at, self.by, self.polls
         sheets = [waiting(name) for name in ("latency", "digest", "slowest")]
         if at < 2:
             report = report_of(("latency", "stats")[at])
-            asked = Asked(by, long_polls=polls and at == 0)
+            asked = ReportRequest(by, long_polls=polls and at == 0)
             result, keys = book.report(report, asked), keys_of(report, asked)
-            timed = down.ANSWERED if polls else down.TIMED
+            timed = drill_down.ANSWERED if polls else drill_down.TIMED
             sheets[at] = model.latency(result, keys, timed) if at == 0 else model.digest(result, keys)
         else:
-            sheets[at] = model.slow(book.report(report_of("slow"), Asked(top=TOP, long_polls=polls)))
+            sheets[at] = model.slow(book.report(report_of("slow"), ReportRequest(top=TOP, long_polls=polls)))
         title = f"by {', '.join(by)}" if at < 2 else "the slowest exchanges"
         return Page(sheets, f"{title}, long polls among them" if polls and at != 1 else title)
 

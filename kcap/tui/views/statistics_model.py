@@ -7,12 +7,12 @@ many exchanges.
 from collections.abc import Sequence
 from typing import Final
 
-from kcap.reports.shape import EDGES_NS, Key, Row, instant
+from kcap.output.grid import duration
+from kcap.reports.definition import EDGES_NS, Key, Row, instant
 from kcap.reports.text import BARS, duration_short, left_out, number, words
-from kcap.table.grid import duration
-from kcap.tui.views import down
+from kcap.tui.views import drill_down
 from kcap.tui.views.grouping import keyed
-from kcap.tui.views.sheet import Bars, Field, Line, Sheet, counted, lasting, named, sized
+from kcap.tui.views.sheet import Bars, Line, Sheet, SheetField, counted, lasting, named, sized
 
 PARTS: Final = {
     "queue_ns": "queue", "service_ns": "broker", "rtt_ns": "network", "long_poll_ns": "long poll", "throttle_ns": "throttle",
@@ -33,11 +33,13 @@ def shown(rows: Sequence[Row]) -> tuple[int, int]:
     return there[0], there[-1] + 1
 
 
-def shape(rows: Sequence[Row], rank: int) -> Field:
+def shape(rows: Sequence[Row], rank: int) -> SheetField:
     """The histogram of each row."""
     low, high = shown(rows)
     head = f"{'0' if not low else duration_short(EDGES_NS[low - 1])}…{duration_short(EDGES_NS[min(high, len(EDGES_NS)) - 1])}"
-    return Field(head, lambda row: spark(row["histogram"][low:high]), rank=rank, whole=True, key=lambda row: row.get("max_ns"))
+    return SheetField(
+        head, lambda row: spark(row["histogram"][low:high]), rank=rank, whole=True, key=lambda row: row.get("max_ns")
+    )
 
 
 def histogram(row: Row, group: str, timed: str) -> Bars:
@@ -49,7 +51,7 @@ def histogram(row: Row, group: str, timed: str) -> Bars:
         first = EDGES_NS[at - 1] if at else None
         end = EDGES_NS[at] if at < len(EDGES_NS) else None
         labels.append(f"{duration_short(first) if first else '0'} - {duration_short(end) if end else 'more'}")
-        downs.append(down.every(group, timed, down.within(first, end)))
+        downs.append(drill_down.every(group, timed, drill_down.within(first, end)))
     values = counts[low:high]
     return Bars("how long answers took", labels, values, [number(count) for count in values], downs)
 
@@ -61,7 +63,7 @@ def over_time(series: Row | None, timed: str) -> list[Bars]:
     first, step = series["first_ns"], max(1, series["step_ns"])
     starts = [first + at * step for at in range(len(series["count"]))]
     ends = [*starts[1:], None]  # the last step ends with the last exchange, which its rounded width may leave out
-    downs = [down.every(timed, down.between(start, end)) for start, end in zip(starts, ends)]
+    downs = [drill_down.every(timed, drill_down.between(start, end)) for start, end in zip(starts, ends)]
     labels = [instant(start, 1_000_000)[11:-1] for start in starts]
     return [
         Bars(f"p99 over time, {duration(step)} a step, by orders of magnitude", labels, series["p99_ns"],
@@ -70,43 +72,45 @@ def over_time(series: Row | None, timed: str) -> list[Bars]:
     ]  # fmt: skip
 
 
-def percent(name: str, head: str, rank: int) -> Field:
+def percent(name: str, head: str, rank: int) -> SheetField:
     """A part of the summed latency."""
 
     def share(row: Row) -> float:
         return 100 * row[name] / row["sum_ns"] if row["sum_ns"] else 0.0
 
-    return Field(
+    return SheetField(
         head, lambda row: "" if not row[name] else f"{share(row):.0f}%" if share(row) >= 1 else "<1%", rank=rank, key=share
     )
 
 
-def latency(result: Row, keys: Sequence[Key], timed: str = down.TIMED) -> Sheet:
+def latency(result: Row, keys: Sequence[Key], timed: str = drill_down.TIMED) -> Sheet:
     """Percentiles by group."""
     series = over_time(result.get("over_time"), timed)
 
     def group(row: Row) -> str:
-        return down.group(keys, row)
+        return drill_down.group(keys, row)
 
-    def at_least(name: str, head: str, rank: int = 0) -> Field:
+    def at_least(name: str, head: str, rank: int = 0) -> SheetField:
         def leads(row: Row) -> str:
-            return down.every(group(row), timed, f"latency_ns >= {row[name]}" if row[name] is not None else None)
+            return drill_down.every(group(row), timed, f"latency_ns >= {row[name]}" if row[name] is not None else None)
 
         return lasting(name, head, rank, down=leads)
 
     fields = [
         *keyed(keys),
-        counted("count", down=lambda row: down.every(group(row), timed), counts=lambda row: row["count"]),
-        counted("unanswered", "unansw.", 3, zero=False, down=lambda row: down.every(group(row), down.UNANSWERED),
+        counted("count", down=lambda row: drill_down.every(group(row), timed), counts=lambda row: row["count"]),
+        counted("unanswered", "unansw.", 3, zero=False, down=lambda row: drill_down.every(group(row), drill_down.UNANSWERED),
                 counts=lambda row: row["unanswered"], tone=lambda _row: "care"),
         at_least("p50_ns", "p50"), at_least("p90_ns", "p90", 5), at_least("p95_ns", "p95", 6), at_least("p99_ns", "p99"),
         at_least("p999_ns", "p99.9", 7), at_least("max_ns", "max", 1), lasting("sum_ns", "total", 2),
         percent("queue_ns_sum", "queue", 8), percent("service_ns_sum", "broker", 9), percent("rtt_ns_sum", "net", 10),
         shape(result["rows"], 4),
         counted("long_polls", "polls", 11, zero=False, counts=lambda row: row["long_polls"],
-                down=lambda row: down.every(group(row), down.ANSWERED, "long_poll_ns > 0")),
-        Field("p99 with them", lambda row: duration(row["with_long_polls"]["p99_ns"]) if row["long_polls"] else "", rank=12,
-              key=lambda row: row["with_long_polls"]["p99_ns"], down=lambda row: down.every(group(row), down.ANSWERED)),
+                down=lambda row: drill_down.every(group(row), drill_down.ANSWERED, "long_poll_ns > 0")),
+        SheetField("p99 with them", lambda row: duration(row["with_long_polls"]["p99_ns"]) if row["long_polls"] else "",
+            rank=12,
+              key=lambda row: row["with_long_polls"]["p99_ns"], down=lambda row: drill_down.every(group(row),
+              drill_down.ANSWERED)),
     ]  # fmt: skip
 
     def charts(row: Row) -> list[Bars]:
@@ -133,22 +137,22 @@ def digest(result: Row, keys: Sequence[Key]) -> Sheet:
     totals = result["totals"]
 
     def group(row: Row) -> str:
-        return down.group(keys, row)
+        return drill_down.group(keys, row)
 
     fields = [
-        Field("share", lambda row: f"{100 * row['share']:.1f}%", key=lambda row: row["share"]),
+        SheetField("share", lambda row: f"{100 * row['share']:.1f}%", key=lambda row: row["share"]),
         lasting("sum_ns", "time"),
         *keyed(keys, {"api_version": "v"}),
         counted("count", counts=lambda row: row["count"]),
-        counted("errors", rank=2, zero=False, down=lambda row: down.every(group(row), down.FAILED),
+        counted("errors", rank=2, zero=False, down=lambda row: drill_down.every(group(row), drill_down.FAILED),
                 counts=lambda row: row["errors"], tone=lambda _row: "bad"),
-        counted("unanswered", "unansw.", 6, zero=False, down=lambda row: down.every(group(row), down.UNANSWERED),
+        counted("unanswered", "unansw.", 6, zero=False, down=lambda row: drill_down.every(group(row), drill_down.UNANSWERED),
                 counts=lambda row: row["unanswered"], tone=lambda _row: "care"),
-        counted("throttled", rank=7, zero=False, down=lambda row: down.every(group(row), down.THROTTLED),
+        counted("throttled", rank=7, zero=False, down=lambda row: drill_down.every(group(row), drill_down.THROTTLED),
                 counts=lambda row: row["throttled"], tone=lambda _row: "care"),
         sized("request_bytes", "asked", 8), sized("response_bytes", "answered", 9), lasting("p50_ns", "p50", 5),
         lasting("p95_ns", "p95"),
-        lasting("max_ns", "max", 3, down=lambda row: down.exchange(row["worst"])),
+        lasting("max_ns", "max", 3, down=lambda row: drill_down.exchange(row["worst"])),
         shape(result["rows"], 4),
     ]  # fmt: skip
     seconds = ((totals["last_ns"] or 0) - (totals["first_ns"] or 0)) / 1e9
@@ -159,7 +163,7 @@ def digest(result: Row, keys: Sequence[Key]) -> Sheet:
     )
     return Sheet(
         "digest", fields, result["rows"], group, "no exchange", note=note, foot=left_out(result["left_out"]),
-        charts=lambda row: [histogram(row, group(row), down.TIMED)] if any(row["histogram"]) else [],
+        charts=lambda row: [histogram(row, group(row), drill_down.TIMED)] if any(row["histogram"]) else [],
     )  # fmt: skip
 
 
@@ -167,17 +171,17 @@ def slow(result: Row) -> Sheet:
     """The slowest, each with its reason."""
     fields = [
         lasting("latency_ns", "latency", tone=lambda _row: "bold"),
-        Field("api", lambda row: f"{row['api'] or '?'} v{words(row['api_version'])}", right=False),
+        SheetField("api", lambda row: f"{row['api'] or '?'} v{words(row['api_version'])}", right=False),
         named("client_id", "client", 1),
         named("why"),
-        Field("time", lambda row: (row["time"] or "")[11:23], right=False, rank=3),
+        SheetField("time", lambda row: (row["time"] or "")[11:23], right=False, rank=3),
         named("server_ip", "broker", 5),
         named("topics", "topics", 4),
         named("error", "error", 6),
         named("exchange", rank=2),
     ]  # fmt: skip
     return Sheet(
-        "slowest", fields, result["rows"], lambda row: down.exchange(row["exchange"]), "no request was answered",
+        "slowest", fields, result["rows"], lambda row: drill_down.exchange(row["exchange"]), "no request was answered",
         foot=left_out(result["left_out"]), detail=slow_detail, charts=lambda row: [spent(row)],
         connection=lambda row: row["exchange"].rpartition(".")[0],
     )  # fmt: skip
@@ -203,5 +207,5 @@ def spent(row: Row) -> Bars:
     names = list(there)
     return Bars(
         "where the time went", [PARTS[name] for name in names], list(there.values()),
-        [duration(value) for value in there.values()], [down.exchange(row["exchange"])] * len(names),
+        [duration(value) for value in there.values()], [drill_down.exchange(row["exchange"])] * len(names),
     )  # fmt: skip

@@ -1,30 +1,30 @@
 """How each connection agreed on versions: a line for each, and its story. Free of widgets.
 
 In: what was gathered of the connections. Out: rows, a sheet, a story in lines. Law: sentences and verdicts are those of
-`kcap.reports.story`; of many connections those with trouble are shown before others.
+`kcap.reports.versions.story`; of many connections those with trouble are shown before others.
 """
 
 from collections.abc import Sequence
 from heapq import nsmallest
 from typing import Final
 
-from kcap.kafka.negotiation import Offer
-from kcap.reports.fingerprints import Who
-from kcap.reports.folding import Folded, Tale
-from kcap.reports.shape import Row
-from kcap.reports.story import of as story_of
-from kcap.reports.talk import Talk
-from kcap.reports.talks import Talks
+from kcap.facts.api_versions import Offer
+from kcap.facts.version_verdicts import VERDICTS
+from kcap.output.grid import ELLIPSIS, clean, duration, endpoint
+from kcap.reports.definition import Row
 from kcap.reports.text import words, wrapped
-from kcap.reports.versions_pages import span
+from kcap.reports.versions.fingerprints import Software
+from kcap.reports.versions.pages import span
+from kcap.reports.versions.profile import ConnectionProfile
+from kcap.reports.versions.profile_store import ProfileTemplate, StoredProfile
+from kcap.reports.versions.profiles import ConnectionProfiles
+from kcap.reports.versions.story import of as story_of
 from kcap.schema.quirks import API_VERSIONS, UNSUPPORTED_VERSION
 from kcap.schema.registry import api_name
 from kcap.schema.releases import removed_in
-from kcap.table.grid import ELLIPSIS, clean, duration, endpoint
-from kcap.table.verdicts import VERDICTS
-from kcap.tui.views import down
+from kcap.tui.views import drill_down
 from kcap.tui.views.grouping import bold
-from kcap.tui.views.sheet import Field, Line, Sheet, counted, lasting, named
+from kcap.tui.views.sheet import Line, Sheet, SheetField, counted, lasting, named
 
 LEVEL_TONES: Final = {"error": "bad", "warning": "care", "note": "dim"}
 VERDICT_TONES: Final = {"ok": "good", "not_highest": "care", "unnegotiated": "care", "": "dim"}
@@ -34,7 +34,7 @@ LAST_LEAST: Final = 17
 """Columns for `ok  gone in 4.0`."""
 TROUBLE: Final = {"bad": 0, "care": 1}
 WRONG: Final = ("above_broker_max", "below_broker_min")
-Known = dict[tuple[str, str | None], Who]
+Known = dict[tuple[str, str | None], Software]
 """Address and client id -> library."""
 
 
@@ -43,7 +43,7 @@ def para(text: str, width: int, tone: str = "", indent: str = "") -> list[Line]:
     return [[(line, tone)] for line in wrapped(clean(text), width, indent)]
 
 
-def question(talk: Talk) -> tuple[str, str]:
+def question(talk: ConnectionProfile) -> tuple[str, str]:
     """How the negotiation went, in a few words, and its tone."""
     if not talk.asks:
         return ("began before the capture", "dim") if talk.midstream else ("never asked", "care")
@@ -59,7 +59,7 @@ def question(talk: Talk) -> tuple[str, str]:
     return ", ".join(dict.fromkeys(told)), "bad" if not good else "care" if len(set(told)) > 1 else "good"
 
 
-def talk_row(talk: Talk, whole: Talks, known: Known) -> Row:
+def talk_row(talk: ConnectionProfile, whole: ConnectionProfiles, known: Known) -> Row:
     """One connection that spoke Kafka."""
     client_id = next(iter(talk.uses), (None, 0, 0))[0]
     found: set[str] = set()
@@ -92,21 +92,21 @@ def other_row(line: Row) -> Row:
     }  # fmt: skip
 
 
-def rows_of(whole: Talks, known: Known) -> list[Row]:
+def rows_of(whole: ConnectionProfiles, known: Known) -> list[Row]:
     """A row a connection, in the order of time."""
-    alike: dict[tuple[Tale, Offer | None], int] = {}
+    alike: dict[tuple[ProfileTemplate, Offer | None], int] = {}
 
-    def rank(one: Folded | Row) -> int:
-        if not isinstance(one, Folded):
+    def rank(one: StoredProfile | Row) -> int:
+        if not isinstance(one, StoredProfile):
             return weight(other_row(one))
         kind = one.tale, whole.offer_for(one)
         if kind not in alike:
             alike[kind] = weight(talk_row(one.open(), whole, known))
         return alike[kind]
 
-    every: list[Folded | Row] = [*whole.talks.folded(), *whole.others]
+    every: list[StoredProfile | Row] = [*whole.talks.folded(), *whole.others]
     chosen = nsmallest(SHOWN, every, key=rank)
-    rows = [talk_row(one.open(), whole, known) if isinstance(one, Folded) else other_row(one) for one in chosen]
+    rows = [talk_row(one.open(), whole, known) if isinstance(one, StoredProfile) else other_row(one) for one in chosen]
     return sorted(rows, key=lambda row: (row["first_ns"] or 0, row["connection"]))
 
 
@@ -115,18 +115,18 @@ def weight(row: Row) -> int:
     return TROUBLE.get(row["asked_tone"], 2) - 3 * bool(row["verdict"] in WRONG)
 
 
-def connections(rows: list[Row], whole: Talks, known: Known, diagnoses: Sequence[Row]) -> Sheet:
+def connections(rows: list[Row], whole: ConnectionProfiles, known: Known, diagnoses: Sequence[Row]) -> Sheet:
     """Each connection, with its story beside it."""
 
     def group(row: Row) -> str | None:
-        return down.equals("connection", row["connection"]) if row["count"] else None
+        return drill_down.equals("connection", row["connection"]) if row["count"] else None
 
     fields = [
         named("client_id", "client", tone=bold), named("client_ip", "address", 5), named("server", "broker", 1),
-        Field("ApiVersions", lambda row: row["asked"], right=False, tone=lambda row: row["asked_tone"],
-              down=lambda row: down.every(group(row), "api == ApiVersions") if row["count"] else None),
+        SheetField("ApiVersions", lambda row: row["asked"], right=False, tone=lambda row: row["asked_tone"],
+              down=lambda row: drill_down.every(group(row), "api == ApiVersions") if row["count"] else None),
         named("verdict", "worst verdict", tone=lambda row: VERDICT_TONES.get(row["verdict"], "bad"),
-              down=lambda row: down.every(group(row), down.equals("version_verdict", row["verdict"]))
+              down=lambda row: drill_down.every(group(row), drill_down.equals("version_verdict", row["verdict"]))
               if row["verdict"] else group(row)),
         named("removed_in", "gone in", 2, tone=lambda _row: "bad"), named("software", rank=3),
         counted("count", "requests", 4), lasting("lost_ns", "lost to it", 6), named("ended", rank=7),

@@ -15,10 +15,10 @@ from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from kcap.reports.shape import Row
-from kcap.table.grid import ELLIPSIS, GAP
+from kcap.output.grid import ELLIPSIS, GAP
+from kcap.reports.definition import Row
 from kcap.tui.views.paint import CLASSES, CSS, style_of
-from kcap.tui.views.sheet import Down, Order, Sheet, down_of, widths_of
+from kcap.tui.views.sheet import Down, Sheet, SortOrder, down_of, widths_of
 
 
 class SheetTable(ScrollView, can_focus=True):
@@ -54,7 +54,7 @@ class SheetTable(ScrollView, can_focus=True):
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id)
         self.sheet: Sheet | None = None
-        self.order = Order()
+        self.order = SortOrder()
         self.rows: list[Row] = []
         self.row, self.at = 0, 0
         self.whole = False
@@ -62,7 +62,7 @@ class SheetTable(ScrollView, can_focus=True):
         self._widths: list[int] = []
 
     # -- what is shown ------------------------------------------------------------------------------------------------
-    def show(self, sheet: Sheet, order: Order, *, keep: bool) -> None:
+    def show(self, sheet: Sheet, order: SortOrder, *, keep: bool) -> None:
         """Shows a sheet; the cursor stays with its row where that is asked for."""
         here = self.current if keep else None
         same = keep and self.sheet is not None and self.sheet.name == sheet.name

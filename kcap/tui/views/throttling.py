@@ -5,14 +5,14 @@ In: the book. Out: a screen of two sections. Law: only the section that is shown
 
 from typing import TYPE_CHECKING, ClassVar
 
-from kcap.reports.shape import Asked, keys_of
+from kcap.reports.definition import ReportRequest, keys_of
 from kcap.tui.views import throttling_model as model
 from kcap.tui.views.grouping import report_of, waiting
 from kcap.tui.views.screen import View
 from kcap.tui.views.sheet import Page
 
 if TYPE_CHECKING:
-    from kcap.tui.book import Book
+    from kcap.tui.capture_model import CaptureModel
 
 
 class Throttling(View):
@@ -24,10 +24,12 @@ class Throttling(View):
         ("client_ip", "client_id", "api"), ("client_id",), ("api",), ("server_ip",), ("principal",), ("time:1s",),
     )  # fmt: skip
 
-    def page(self, book: "Book") -> Page:
+    def page(self, book: "CaptureModel") -> Page:
         """The section that is shown; the other waits."""
         if self.at:
-            return Page([waiting("who"), model.each(book.report(report_of("throttled"), Asked()))], "each throttled answer")
-        report, asked = report_of("throttle"), Asked(self.by)
+            return Page(
+                [waiting("who"), model.each(book.report(report_of("throttled"), ReportRequest()))], "each throttled answer"
+            )
+        report, asked = report_of("throttle"), ReportRequest(self.by)
         sheet = model.who(book.report(report, asked), keys_of(report, asked))
         return Page([sheet, waiting("each throttle")], f"by {', '.join(self.by)}")

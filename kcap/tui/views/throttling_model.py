@@ -6,18 +6,18 @@ obeyed is what the reports say.
 
 from collections.abc import Sequence
 
-from kcap.reports.shape import Key, Row
+from kcap.reports.definition import Key, Row
 from kcap.reports.text import left_out, milliseconds, words, wrapped
-from kcap.tui.views import down
+from kcap.tui.views import drill_down
 from kcap.tui.views.grouping import bold, keyed, over_time
-from kcap.tui.views.sheet import Bars, Field, Line, Sheet, counted, lasting, named
+from kcap.tui.views.sheet import Bars, Line, Sheet, SheetField, counted, lasting, named
 
 TOLD = "throttle_time_ms"
 
 
-def milli(name: str, head: str, rank: int = 0, tone: str = "") -> Field:
+def milli(name: str, head: str, rank: int = 0, tone: str = "") -> SheetField:
     """Kafka's milliseconds."""
-    return Field(head, lambda row: milliseconds(row.get(name)) if row.get(name) else "", rank=rank,
+    return SheetField(head, lambda row: milliseconds(row.get(name)) if row.get(name) else "", rank=rank,
                  key=lambda row: row.get(name), tone=lambda _row: tone)  # fmt: skip
 
 
@@ -32,15 +32,15 @@ def who(result: Row, keys: Sequence[Key]) -> Sheet:
     """Throttles by group."""
 
     def group(row: Row) -> str:
-        return down.every(down.group(keys, row), down.THROTTLED)
+        return drill_down.every(drill_down.group(keys, row), drill_down.THROTTLED)
 
     fields = [
         *keyed(keys),
         counted("throttled", counts=lambda row: row["throttled"]),
-        counted("responses", "of", 6, down=lambda row: down.every(down.group(keys, row), TOLD),
+        counted("responses", "of", 6, down=lambda row: drill_down.every(drill_down.group(keys, row), TOLD),
                 counts=lambda row: row["responses"]),
         milli("throttle_ms_sum", "time"), milli("throttle_ms_max", "longest", 4),
-        Field("kept quiet?", verdict, right=False, whole=True,
+        SheetField("kept quiet?", verdict, right=False, whole=True,
               tone=lambda row: "bad" if row["violations"] else "good" if row["muting"] else "dim"),
         counted("violations", "too early", 2, zero=False, tone=lambda _row: "bad"),
         milli("earliest_ms", "by up to", 3, "bad"),
@@ -48,13 +48,13 @@ def who(result: Row, keys: Sequence[Key]) -> Sheet:
         named("phase", rank=8), named("quota", rank=9),
     ]  # fmt: skip
     rows = result["rows"]
-    course = over_time(rows, keys, "throttle_ms_sum", "throttle over time", milliseconds, down.THROTTLED)
+    course = over_time(rows, keys, "throttle_ms_sum", "throttle over time", milliseconds, drill_down.THROTTLED)
     times = sum(row["throttled"] for row in rows)
     bad = sum(bool(row["violations"]) for row in rows)
     note = f"{times:,} throttled answers in {len(rows):,} groups; {bad:,} of the groups did not keep quiet" if rows else ""
     return Sheet(
         "who", fields, rows, group, "nobody was throttled", note=note, foot=left_out(result["left_out"]), detail=detail,
-        charts=lambda row: [times_of(row, down.every(down.group(keys, row))), *course],
+        charts=lambda row: [times_of(row, drill_down.every(drill_down.group(keys, row))), *course],
     )  # fmt: skip
 
 
@@ -84,11 +84,11 @@ def detail(row: Row, width: int) -> list[Line]:
 def times_of(row: Row, group: str) -> Bars:
     """Where the time of throttles was spent."""
     late, mute = row["throttle_ns_sum"] / 1e6, row["muted_ns_sum"] / 1e6
-    leads = down.every(group, down.THROTTLED)
+    leads = drill_down.every(group, drill_down.THROTTLED)
     told = {
         "asked for": (row["throttle_ms_sum"], leads),
-        "late answers": (late, down.every(group, "throttle_ns > 0")),
-        "mute suffered": (mute, down.every(group, "muted_ns > 0")),
+        "late answers": (late, drill_down.every(group, "throttle_ns > 0")),
+        "mute suffered": (mute, drill_down.every(group, "muted_ns > 0")),
     }
     return Bars(
         "where the time was spent", list(told), [value for value, _ in told.values()],
@@ -103,16 +103,16 @@ def each(result: Row) -> Sheet:
         return "broker waited" if row["kept"] is None else "kept" if row["kept"] else "not kept"
 
     fields = [
-        Field("time", lambda row: (row["time"] or "")[11:23], right=False, key=lambda row: row["at_ns"]),
+        SheetField("time", lambda row: (row["time"] or "")[11:23], right=False, key=lambda row: row["at_ns"]),
         named("client_id", "client", tone=bold), named("client_ip", "address", 4),
-        Field("api", lambda row: f"{row['api'] or '?'} v{words(row['api_version'])}", right=False),
+        SheetField("api", lambda row: f"{row['api'] or '?'} v{words(row['api_version'])}", right=False),
         named("server_ip", "broker", 5), milli("throttle_time_ms", "throttle"),
-        Field("kept quiet?", obeyed, right=False, whole=True,
+        SheetField("kept quiet?", obeyed, right=False, whole=True,
               tone=lambda row: {None: "dim", True: "good", False: "bad"}[row["kept"]]),
         counted("violations", "too early", 2, zero=False, tone=lambda _row: "bad"),
         milli("earliest_ms", "by up to", 1, "bad"), named("exchange", rank=3),
     ]  # fmt: skip
     return Sheet(
-        "each throttle", fields, result["rows"], lambda row: down.exchange(row["exchange"]), "nobody was throttled",
+        "each throttle", fields, result["rows"], lambda row: drill_down.exchange(row["exchange"]), "nobody was throttled",
         connection=lambda row: row["exchange"].rpartition(".")[0],
     )  # fmt: skip

@@ -5,7 +5,7 @@ In: the book. Out: a screen of four sections. Law: records of topics wait until 
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from kcap.reports.shape import Asked, keys_of
+from kcap.reports.definition import ReportRequest, keys_of
 from kcap.tui.views import topics_model as model
 from kcap.tui.views.grouping import report_of, waiting
 from kcap.tui.views.home import knows_partitions, later
@@ -13,7 +13,7 @@ from kcap.tui.views.screen import View
 from kcap.tui.views.sheet import Page
 
 if TYPE_CHECKING:
-    from kcap.tui.book import Book
+    from kcap.tui.capture_model import CaptureModel
 
 CLIENTS = 3
 """Number of their section."""
@@ -42,11 +42,11 @@ class Topics(View):
         """Partitions come later."""
         return super().settled(), knows_partitions(self.home.book)
 
-    def page(self, book: "Book") -> Page:
+    def page(self, book: "CaptureModel") -> Page:
         """The section that is shown; the others wait."""
         at, by = self.at, self.by
         sheets = [waiting(name) for name in self.NAMES]
-        report, asked = report_of("clients" if at == CLIENTS else "topics"), Asked(by)
+        report, asked = report_of("clients" if at == CLIENTS else "topics"), ReportRequest(by)
         if at == CLIENTS:
             sheets[at] = model.clients(book.report(report, asked), keys_of(report, asked))
         elif not knows_partitions(book):

@@ -7,11 +7,11 @@ bytes lead to the exchanges that carried them.
 from collections.abc import Sequence
 from typing import Final
 
-from kcap.reports.shape import Key, Row
+from kcap.reports.definition import Key, Row
 from kcap.reports.text import left_out, number, size, words, wrapped
-from kcap.tui.views import down
+from kcap.tui.views import drill_down
 from kcap.tui.views.grouping import bold, keyed, over_time
-from kcap.tui.views.sheet import Bars, Field, Line, Sheet, counted, named, sized
+from kcap.tui.views.sheet import Bars, Line, Sheet, SheetField, counted, named, sized
 
 PRODUCE: Final = "api == Produce"
 FETCH: Final = "(api == Fetch || api == ShareFetch)"
@@ -23,13 +23,13 @@ def topics(result: Row, keys: Sequence[Key]) -> Sheet:
     deep = len(own) < len(keys)
 
     def group(row: Row) -> str:
-        return down.group(own, row)
+        return drill_down.group(own, row)
 
     def writes(row: Row) -> str:
-        return down.every(PRODUCE, group(row))
+        return drill_down.every(PRODUCE, group(row))
 
     def reads(row: Row) -> str:
-        return down.every(FETCH, group(row))
+        return drill_down.every(FETCH, group(row))
 
     course = [
         *over_time(result["rows"], keys, "bytes_in", "bytes written over time", size, PRODUCE),
@@ -42,8 +42,8 @@ def topics(result: Row, keys: Sequence[Key]) -> Sheet:
         counted("lag_max", "lag", 1, tone=lambda row: "care" if row["lag_max"] else "", down=reads),
         named("produce_clients", "writers", 4, down=writes), named("fetch_clients", "readers", 5, down=reads),
         named("groups", rank=6), counted("errors", rank=3, zero=False, tone=lambda _row: "bad",
-                                         down=lambda row: down.every("error_count > 0", group(row))),
-        Field("records/batch", lambda row: number(row["records_per_batch_in"]), rank=8, key=lambda row:
+                                         down=lambda row: drill_down.every("error_count > 0", group(row))),
+        SheetField("records/batch", lambda row: number(row["records_per_batch_in"]), rank=8, key=lambda row:
               row["records_per_batch_in"]),
         sized("bytes_per_batch_in", "batch", 9), named("codecs", "codec", 7), named("magics", "format", 10),
         named("timestamp_types", "times", 11),
@@ -97,7 +97,7 @@ def hot(result: Row) -> Sheet:
     """The busiest partitions."""
 
     def group(row: Row) -> str:
-        return down.topic(row["topic"])
+        return drill_down.topic(row["topic"])
 
     rows = result["partitions"]
     fields = [
@@ -118,7 +118,7 @@ def lags(result: Row) -> Sheet:
     """Groups, by what they committed."""
 
     def group(row: Row) -> str:
-        return down.every(down.equals("group_id", row["group_id"]), down.topic(row["topic"]))
+        return drill_down.every(drill_down.equals("group_id", row["group_id"]), drill_down.topic(row["topic"]))
 
     fields = [
         named("group_id", "group", tone=bold), named("topic"), named("partition", right=True),
@@ -133,23 +133,23 @@ def clients(result: Row, keys: Sequence[Key]) -> Sheet:
     """What each client does."""
 
     def group(row: Row) -> str:
-        return down.group(keys, row)
+        return drill_down.group(keys, row)
 
-    def some(name: str, head: str, rank: int, leads: str, tone: str = "") -> Field:
+    def some(name: str, head: str, rank: int, leads: str, tone: str = "") -> SheetField:
         return counted(name, head, rank, zero=False, tone=lambda _row: tone, counts=lambda row: row[name],
-                       down=lambda row: down.every(group(row), leads))  # fmt: skip
+                       down=lambda row: drill_down.every(group(row), leads))  # fmt: skip
 
     fields = [
         *keyed(keys),
-        Field("software", lambda row: " ".join(words(row[name]) for name in ("software_name", "software_version")
+        SheetField("software", lambda row: " ".join(words(row[name]) for name in ("software_name", "software_version")
                                                if row[name] is not None), right=False, rank=4),
         counted("connections", "conns", 7),
         counted("requests", counts=lambda row: row["requests"],
-                down=lambda row: down.every(group(row), "outcome != orphan")),
-        some("errors", "errors", 1, down.FAILED, "bad"), some("throttled", "throttled", 5, down.THROTTLED, "care"),
-        some("unanswered", "unansw.", 6, down.UNANSWERED, "care"),
-        counted("records_in", "wrote", 3, zero=False, down=lambda row: down.every(group(row), PRODUCE)),
-        counted("records_out", "read", 3, zero=False, down=lambda row: down.every(group(row), FETCH)),
+                down=lambda row: drill_down.every(group(row), "outcome != orphan")),
+        some("errors", "errors", 1, drill_down.FAILED, "bad"), some("throttled", "throttled", 5, drill_down.THROTTLED, "care"),
+        some("unanswered", "unansw.", 6, drill_down.UNANSWERED, "care"),
+        counted("records_in", "wrote", 3, zero=False, down=lambda row: drill_down.every(group(row), PRODUCE)),
+        counted("records_out", "read", 3, zero=False, down=lambda row: drill_down.every(group(row), FETCH)),
         named("topics_in", "writes", 9), named("topics_out", "reads", 9), named("groups", rank=8),
         named("principals", "users", 10), named("brokers", rank=11),
     ]  # fmt: skip

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from textual.binding import Binding, BindingType
 
-from kcap.reports.shape import Row
+from kcap.reports.definition import Row
 from kcap.schema.facts import releases
 from kcap.tui.views import versions_model as model
 from kcap.tui.views.grouping import waiting
@@ -18,13 +18,13 @@ from kcap.tui.views.sheet import Page
 from kcap.tui.views.stories_model import Known, rows_of
 
 if TYPE_CHECKING:
-    from kcap.reports.talks import Talks
-    from kcap.tui.book import Book
+    from kcap.reports.versions.profiles import ConnectionProfiles
+    from kcap.tui.capture_model import CaptureModel
 
 UNDER: Final = "connections with an exchange that passes the filter, and all that they said"
 
 
-def passing(book: "Book") -> set[str | None]:
+def passing(book: "CaptureModel") -> set[str | None]:
     """Connections with an exchange that passes the filter."""
     return set(book.exchanges(["connection"])["connection"].unique().to_pylist())
 
@@ -42,19 +42,19 @@ class Versions(View):
         super().__init__()
         self.target = len(releases()) - 1
         """Number of the release."""
-        self._known: tuple[str, Talks, Known, list[Row]] | None = None
+        self._known: tuple[str, ConnectionProfiles, Known, list[Row]] | None = None
         """What does not depend on it: the filter in force, what its connections said, their clients, their rows."""
 
     def settled(self) -> Any:
         """Another release is another page."""
         return super().settled(), self.target
 
-    def page(self, book: "Book") -> Page:
+    def page(self, book: "CaptureModel") -> Page:
         """All sections."""
         from pathlib import PurePath
 
-        from kcap.reports.callers import whos
-        from kcap.reports.versions import report
+        from kcap.reports.versions.clients import whos
+        from kcap.reports.versions.report import report
 
         text, talks = book.filter_text, book.talks() if book.done else None
         if talks is None:

@@ -8,11 +8,10 @@ as many exchanges where no filter is in force.
 from collections.abc import Container, Sequence
 from typing import Any, Final
 
-from kcap.reports.readiness import NO, YES
-from kcap.reports.shape import Row
-from kcap.reports.talks import Talks
+from kcap.output.grid import clean, endpoint
+from kcap.reports.definition import Row
 from kcap.reports.text import clock, number, words
-from kcap.reports.versions_pages import (
+from kcap.reports.versions.pages import (
     VERDICT_WORDS,
     WHAT,
     features,
@@ -25,10 +24,11 @@ from kcap.reports.versions_pages import (
     verdicts,
     worst_apis,
 )
-from kcap.table.grid import clean, endpoint
-from kcap.tui.views import down
+from kcap.reports.versions.profiles import ConnectionProfiles
+from kcap.reports.versions.readiness import NO, YES
+from kcap.tui.views import drill_down
 from kcap.tui.views.grouping import bold
-from kcap.tui.views.sheet import Down, Field, Line, Sheet, counted, named
+from kcap.tui.views.sheet import Down, Line, Sheet, SheetField, counted, named
 from kcap.tui.views.stories_model import LEVEL_TONES, Known, apis, connections, para
 
 WORKS_TONES: Final = {NO: "bad", YES: "good"}
@@ -41,7 +41,7 @@ JUDGED: Final = "api && api_key"
 
 def who(row: Row) -> str:
     """Exchanges of a client."""
-    return down.every(down.equals("client_ip", row["client_ip"]), down.equals("client_id", row["client_id"]))
+    return drill_down.every(drill_down.equals("client_ip", row["client_ip"]), drill_down.equals("client_id", row["client_id"]))
 
 
 def clients(made: Row) -> Sheet:
@@ -50,19 +50,19 @@ def clients(made: Row) -> Sheet:
     rows = [row for row in made["clients"] if not row["is_broker"]]
     brokers = len(made["clients"]) - len(rows)
     fields = [
-        Field(f"with {target}", lambda row: VERDICT_WORDS[row["works_with_target"]], right=False, whole=True,
+        SheetField(f"with {target}", lambda row: VERDICT_WORDS[row["works_with_target"]], right=False, whole=True,
               tone=lambda row: WORKS_TONES.get(row["works_with_target"], "care")),
         named("client_id", "client", tone=bold), named("client_ip", "address", 3),
-        Field("software", lambda row: clean(software(row)), right=False, rank=1),
-        Field("gone in", removed, right=False, rank=2, tone=lambda _row: "bad",
-              down=lambda row: down.every(who(row), "removed_in") if removed(row) else who(row)),
+        SheetField("software", lambda row: clean(software(row)), right=False, rank=1),
+        SheetField("gone in", removed, right=False, rank=2, tone=lambda _row: "bad",
+              down=lambda row: drill_down.every(who(row), "removed_in") if removed(row) else who(row)),
         counted("connections", "conns", 6), counted("count", "requests", 4, counts=lambda row: row["count"],
-                                                 down=lambda row: down.every(who(row), JUDGED)),
-        Field("verdicts", verdicts, right=False, rank=5, tone=lambda row: "good" if verdicts(row) == "ok" else "care",
-              down=lambda row: down.every(who(row), OTHER_VERDICTS) if verdicts(row) not in ("ok", "-") else who(row)),
-        Field("APIs (! = gone)", worst_apis, right=False, rank=7),
-        Field("first", lambda row: clock(row["first_ns"]), right=False, rank=9, key=lambda row: row["first_ns"]),
-        Field("last", lambda row: clock(row["last_ns"]), right=False, rank=8, key=lambda row: row["last_ns"]),
+                                                 down=lambda row: drill_down.every(who(row), JUDGED)),
+        SheetField("verdicts", verdicts, right=False, rank=5, tone=lambda row: "good" if verdicts(row) == "ok" else "care",
+              down=lambda row: drill_down.every(who(row), OTHER_VERDICTS) if verdicts(row) not in ("ok", "-") else who(row)),
+        SheetField("APIs (! = gone)", worst_apis, right=False, rank=7),
+        SheetField("first", lambda row: clock(row["first_ns"]), right=False, rank=9, key=lambda row: row["first_ns"]),
+        SheetField("last", lambda row: clock(row["last_ns"]), right=False, rank=8, key=lambda row: row["last_ns"]),
     ]  # fmt: skip
     foot = f"{brokers} more are brokers themselves" if brokers else ""
     return Sheet("clients", fields, rows, who, "no client", note=summary(made), foot=foot, detail=client_detail)
@@ -87,7 +87,9 @@ def against(made: Row) -> Sheet:
     """What the release does not take, or calls deprecated."""
 
     def group(row: Row) -> str:
-        return down.every(who(row), down.equals("api", row["api"]), down.equals("api_version", row["version"]))
+        return drill_down.every(
+            who(row), drill_down.equals("api", row["api"]), drill_down.equals("api_version", row["version"])
+        )
 
     def changes(row: Row) -> str:
         return {True: "steps by itself", False: "would go on", None: "nobody can tell"}[row["would_change"]]
@@ -102,15 +104,15 @@ def against(made: Row) -> Sheet:
         )
 
     fields = [
-        Field("what", lambda row: WHAT[row["what"]], right=False,
+        SheetField("what", lambda row: WHAT[row["what"]], right=False,
               tone=lambda row: "care" if row["what"] == "deprecated" else "bad"),
         named("client_id", "client", tone=bold), named("client_ip", "address", 3),
-        Field("API", lambda row: f"{row['api']} v{row['version']}", right=False),
+        SheetField("API", lambda row: f"{row['api']} v{row['version']}", right=False),
         counted("count", "requests", counts=lambda row: row["count"]),
-        Field("the client", changes, right=False, rank=1,
+        SheetField("the client", changes, right=False, rank=1,
               tone=lambda row: {True: "good", False: "bad", None: "care"}[row["would_change"]]),
         named("software", rank=2), named("why", rank=4),
-        named("example", rank=5, down=lambda row: down.exchange(row["example"])),
+        named("example", rank=5, down=lambda row: drill_down.exchange(row["example"])),
     ]  # fmt: skip
     return Sheet(
         f"against {made['target']}", fields, made["readiness"], group,
@@ -122,9 +124,9 @@ def against(made: Row) -> Sheet:
 def connections_in(uids: Sequence[str]) -> str:
     """Exchanges of some connections."""
     return (
-        f"connection in {{{', '.join(map(down.quoted, uids[:NAMED]))}}}"
+        f"connection in {{{', '.join(map(drill_down.quoted, uids[:NAMED]))}}}"
         if len(uids) > 1
-        else down.equals("connection", uids[0])
+        else drill_down.equals("connection", uids[0])
     )
 
 
@@ -144,8 +146,9 @@ def diagnoses(made: Row, spoke: Container[str]) -> Sheet:
 
     fields = [
         named("level", tone=lambda row: LEVEL_TONES.get(row["level"], "")), named("kind", "trouble", tone=bold),
-        Field("what happens", lambda row: clean(row["sentence"]), right=False),
-        counted("count", "conns", 1), named("example", rank=3, down=lambda row: down.exchange(row["example"]) or group(row)),
+        SheetField("what happens", lambda row: clean(row["sentence"]), right=False),
+        counted("count", "conns", 1), named("example", rank=3,
+            down=lambda row: drill_down.exchange(row["example"]) or group(row)),
     ]  # fmt: skip
     return Sheet(
         "diagnoses", fields, made["diagnoses"], group, "nothing is wrong with versions, listeners or protocols", detail=detail,
@@ -156,7 +159,9 @@ def diagnoses(made: Row, spoke: Container[str]) -> Sheet:
 # -- brokers ----------------------------------------------------------------------------------------------------------
 def at_broker(row: Row) -> str:
     """Exchanges with a broker's address."""
-    return down.every(down.equals("server_ip", row["server_ip"]), down.equals("server_port", row["server_port"]))
+    return drill_down.every(
+        drill_down.equals("server_ip", row["server_ip"]), drill_down.equals("server_port", row["server_port"])
+    )
 
 
 def brokers(made: Row) -> Sheet:
@@ -164,11 +169,11 @@ def brokers(made: Row) -> Sheet:
     rows = made["brokers"]
     names = {row["release_min"] for row in rows}
     fields = [
-        Field("broker", lambda row: endpoint(row["server_ip"], row["server_port"]), right=False, tone=bold),
+        SheetField("broker", lambda row: endpoint(row["server_ip"], row["server_port"]), right=False, tone=bold),
         named("broker_id", "node", right=True), named("role", rank=2), named("mode", rank=3),
-        Field("release", releases, right=False, tone=lambda row: "care" if row["vendor_suspected"] else "good"),
-        Field("APIs", lambda row: number(len(row["apis"])), rank=4, key=lambda row: len(row["apis"])),
-        Field("features", features, right=False, rank=5), named("why", "evidence", 1), named("cluster_id", "cluster", 6),
+        SheetField("release", releases, right=False, tone=lambda row: "care" if row["vendor_suspected"] else "good"),
+        SheetField("APIs", lambda row: number(len(row["apis"])), rank=4, key=lambda row: len(row["apis"])),
+        SheetField("features", features, right=False, rank=5), named("why", "evidence", 1), named("cluster_id", "cluster", 6),
     ]  # fmt: skip
     note = "brokers of different releases: a rolling upgrade, or several clusters" if len(names) > 1 else ""
     return Sheet("brokers", fields, rows, at_broker, "no broker was seen to tell its versions", note=note, detail=broker_detail)
@@ -192,23 +197,28 @@ def offers(made: Row) -> Sheet:
     heads, texts = matrix(made["brokers"])
     rows = [{"api": row[0], "ranges": row[1:], "same": len(set(row[1:])) <= 1} for row in texts]
 
-    def column(at: int, broker: Row) -> Field:
+    def column(at: int, broker: Row) -> SheetField:
         def leads(row: Row) -> str:
-            return down.every(down.equals("api", row["api"]), at_broker(broker))
+            return drill_down.every(drill_down.equals("api", row["api"]), at_broker(broker))
 
-        return Field(heads[at + 1], lambda row: row["ranges"][at], right=False, down=leads,
+        return SheetField(heads[at + 1], lambda row: row["ranges"][at], right=False, down=leads,
                      tone=lambda row: "" if row["same"] else "care", whole=True)  # fmt: skip
 
-    fields: list[Field] = [named("api", "API", tone=bold)]
+    fields: list[SheetField] = [named("api", "API", tone=bold)]
     fields += [column(at, broker) for at, broker in enumerate(made["brokers"])]
     differ = sum(not row["same"] for row in rows)
     note = f"{differ} APIs differ between these brokers" if differ else ""
     return Sheet(
-        "ranges", fields, rows, lambda row: down.equals("api", row["api"]), "no broker was seen to tell its versions", note=note
+        "ranges",
+        fields,
+        rows,
+        lambda row: drill_down.equals("api", row["api"]),
+        "no broker was seen to tell its versions",
+        note=note,
     )
 
 
-def sheets(made: Row, whole: Talks, known: Known, talked: list[Row]) -> list[Sheet]:
+def sheets(made: Row, whole: ConnectionProfiles, known: Known, talked: list[Row]) -> list[Sheet]:
     """All sections. `talked`: the rows of connections, which do not depend on the release."""
     every: list[Any] = [
         clients(made),

@@ -5,8 +5,8 @@ from typing import Any
 
 from rich.style import Style
 
+from kcap.tui.color_rules import TONES
 from kcap.tui.panes.paint import CLASSES, Painter
-from kcap.tui.rules import TONES
 from tests.tui.driving import opened
 
 

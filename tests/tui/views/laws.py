@@ -5,8 +5,8 @@ from functools import cache
 from typing import Any
 
 from kcap.filter.parse import parse
-from kcap.filter.select import Selection, micros
-from kcap.reports.shape import Row
+from kcap.filter.row_test import Selection, micros
+from kcap.reports.definition import Row
 from kcap.tui.views.sheet import TONES, Bars, Line, Sheet, down_of
 from tests.tui.views.stub import whole
 

@@ -12,12 +12,12 @@ from textual.app import App
 
 import kcap
 from kcap.filter.parse import parse
+from kcap.reports.definition import Report, ReportRequest
 from kcap.reports.run import run
-from kcap.reports.shape import Asked, Report
-from kcap.reports.source import Given
-from kcap.reports.talks import Talks, gather
-from kcap.tui.book import read_whole
-from kcap.tui.config import Look
+from kcap.reports.source import ReportInput
+from kcap.reports.versions.profiles import ConnectionProfiles, gather
+from kcap.tui.capture_model import read_whole
+from kcap.tui.config import UiSettings
 from kcap.tui.views import load
 
 PCAPS = Path(__file__).resolve().parents[3] / "pcaps"
@@ -31,13 +31,13 @@ def whole(name: str, table: str, text: str = "") -> pa.Table:
 
 
 @cache
-def talks_of(name: str) -> Talks:
+def talks_of(name: str) -> ConnectionProfiles:
     return gather(kcap.open(str(PCAPS / name)).read(keep_connections=True))
 
 
 @cache
-def result_of(name: str, report: Report, asked: Asked, text: str) -> dict[str, Any]:
-    return run(report, Given([str(PCAPS / name)], only=parse(text)), asked)
+def result_of(name: str, report: Report, asked: ReportRequest, text: str) -> dict[str, Any]:
+    return run(report, ReportInput([str(PCAPS / name)], only=parse(text)), asked)
 
 
 @cache
@@ -53,7 +53,7 @@ def with_records(name: str) -> tuple[str, int]:
 
 
 class StubBook:
-    """As kcap.tui.book.Book, read to its end."""
+    """As kcap.tui.capture_model.Book, read to its end."""
 
     def __init__(self, name: str, text: str = "") -> None:
         self.name = name
@@ -79,10 +79,10 @@ class StubBook:
     def table(self, name: str) -> pa.Table | None:
         return whole(self.name, name)
 
-    def talks(self) -> Talks | None:
+    def talks(self) -> ConnectionProfiles | None:
         return talks_of(self.name)
 
-    def report(self, report: Report, asked: Asked) -> dict[str, Any]:
+    def report(self, report: Report, asked: ReportRequest) -> dict[str, Any]:
         return result_of(self.name, report, asked, self.filter_text)
 
     def exchange(self, uid: str, number: int) -> Any:
@@ -109,10 +109,10 @@ class EmptyBook(StubBook):
     def table(self, name: str) -> pa.Table | None:
         return None
 
-    def talks(self) -> Talks | None:
+    def talks(self) -> ConnectionProfiles | None:
         return None
 
-    def report(self, report: Report, asked: Asked) -> dict[str, Any]:
+    def report(self, report: Report, asked: ReportRequest) -> dict[str, Any]:
         return result_of(self.name, report, asked, "api == LeaveGroup && api == Fetch")
 
 
@@ -127,7 +127,7 @@ class StubApp(App[None]):
         self.narrowed: list[str] = []
         self.shown: list[tuple[str, int]] = []
         self.saved: list[tuple[str, str]] = []
-        self.look = Look()
+        self.look = UiSettings()
         self.kept = 0
 
     def keep(self) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kcap.reports.shape import Asked, keys_of
+from kcap.reports.definition import ReportRequest, keys_of
 from kcap.tui.views import errors_model as model
 from kcap.tui.views.errors import Errors
 from kcap.tui.views.grouping import report_of
@@ -14,7 +14,7 @@ CAPTURES = ("java-transactions.pcap", "raw-frames.pcap", "librdkafka-zstd.pcap")
 
 @pytest.mark.parametrize(("name", "by"), cases(CAPTURES, Errors.GROUPINGS))
 def test_every_count_leads_to_as_many_exchanges(name: str, by: tuple[str, ...]) -> None:
-    report, asked = report_of("errors"), Asked(by)
+    report, asked = report_of("errors"), ReportRequest(by)
     result = StubBook(name).report(report, asked)
     for sheet in (
         model.errors(result, keys_of(report, asked)),
@@ -30,7 +30,7 @@ def test_every_count_leads_to_as_many_exchanges(name: str, by: tuple[str, ...]) 
 
 
 def test_errors_of_partitions_lead_to_the_exchanges_they_stand_in() -> None:
-    name, asked = "librdkafka-zstd.pcap", Asked(("error", "topic", "partition"))
+    name, asked = "librdkafka-zstd.pcap", ReportRequest(("error", "topic", "partition"))
     report = report_of("errors")
     sheet = model.errors(StubBook(name).report(report, asked), keys_of(report, asked))
     assert sheet.rows

@@ -2,8 +2,8 @@
 
 import pytest
 
+from kcap.reports.definition import key_of
 from kcap.reports.latency import REPORT
-from kcap.reports.shape import key_of
 from kcap.tui.views.grouping import STEPS, keyed, over_time, report_of, waiting
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 import kcap
-from kcap.reports.evidence import Evidence, gather
+from kcap.reports.capture_quality import CaptureQuality, gather
 from kcap.reports.health import judge
 from kcap.tui.views import health_model as model
 from tests.tui.views.laws import leads_somewhere, lines_hold, sheet_holds
@@ -12,7 +12,7 @@ from tests.tui.views.stub import PCAPS, StubBook
 CAPTURES = sorted(path.name for path in PCAPS.iterdir() if path.suffix in (".pcap", ".pcapng"))
 
 
-def tables_of(name: str) -> Evidence:
+def tables_of(name: str) -> CaptureQuality:
     book = StubBook(name)
     captures, connections, weirds = (book.table(table) for table in ("captures", "connections", "weirds"))
     assert captures is not None

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kcap.reports.shape import Row
+from kcap.reports.definition import Row
 from kcap.tui.views import ladder_model as model
 from tests.tui.views.laws import lines_hold, sheet_holds
 from tests.tui.views.stub import StubBook
@@ -114,7 +114,7 @@ def test_arrows_fit(hosts: int, width: int, host: int, heavy: bool, kind: str, t
     assert drawn[end] == "│"
     assert {model.ASKED: drawn[end - 1] == "▶", model.TOLD: drawn[1] == "◀", model.LOST: drawn[end - 1] == "✗"}[kind]
     assert (model.HEAVY in drawn) == (heavy and kind != model.LOST)
-    ladder = model.Ladder(names=[f"10.0.0.{at}" for at in range(hosts)], client="10.1.1.1:50000")
+    ladder = model.LadderModel(names=[f"10.0.0.{at}" for at in range(hosts)], client="10.1.1.1:50000")
     assert len(model.heads(ladder, lines)) == width
 
 

@@ -7,14 +7,14 @@ from textual.app import App, ComposeResult
 
 from kcap.tui.views.paint import segments, strip, style_of, text
 from kcap.tui.views.sheet import TONES, Line
-from kcap.tui.views.told import Told
+from kcap.tui.views.styled_lines import StyledText
 
 LINE: Line = [("all well", "good"), (" and ", ""), ("bad", "bad")]
 
 
 class One(App[None]):
     def compose(self) -> ComposeResult:
-        yield Told()
+        yield StyledText()
 
 
 def test_every_tone_has_a_style_of_its_own_and_no_background() -> None:
@@ -22,7 +22,7 @@ def test_every_tone_has_a_style_of_its_own_and_no_background() -> None:
         app = One()
         async with app.run_test() as pilot:
             await pilot.pause()
-            told = app.query_one(Told)
+            told = app.query_one(StyledText)
             styles = [style_of(told, tone) for tone in TONES]
             assert styles[0] == Style()
             assert all(style.bgcolor is None for style in styles)

@@ -5,7 +5,7 @@ import json
 import pytest
 
 import kcap
-from kcap.tui.book import read_whole
+from kcap.tui.capture_model import read_whole
 from kcap.tui.views.records_model import detail, preview, readable, records, sheet, stamp, whole
 from tests.tui.views.stub import PCAPS
 

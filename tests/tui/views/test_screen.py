@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from kcap.reports.shape import Row
+from kcap.reports.definition import Row
 from kcap.tui.views import VIEWS, load
 from kcap.tui.views.screen import View
-from kcap.tui.views.sheet import Bars, Field, Page, Sheet, counted, named
+from kcap.tui.views.sheet import Bars, Page, Sheet, SheetField, counted, named
 from tests.tui.views.stub import EmptyBook, StubApp, StubBook, drive, lines, screen, settle, with_records
 
 NAME = "quota-3.9.pcap"
@@ -188,7 +188,7 @@ def test_a_fault_of_a_sheet_costs_no_session(where: str) -> None:
         rows = made(3).rows
 
         def page(self, book: Any) -> Page:
-            field = Field("name", fault if where == "text" else lambda row: f"r{row['n']}",
+            field = SheetField("name", fault if where == "text" else lambda row: f"r{row['n']}",
                           down=fault if where == "down" else None, tone=fault if where == "tone" else None)  # fmt: skip
             sheet = Sheet("own", [field, counted("n")], list(self.rows), lambda _row: "api == Fetch", "empty",
                           detail=fault if where == "detail" else None, charts=fault if where == "charts" else None)  # fmt: skip

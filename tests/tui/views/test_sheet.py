@@ -5,14 +5,14 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kcap.reports.shape import Row
-from kcap.table.grid import GAP
+from kcap.output.grid import GAP
+from kcap.reports.definition import Row
 from kcap.tui.views.sheet import (
     WIDEST,
-    Field,
-    Order,
     Page,
     Sheet,
+    SheetField,
+    SortOrder,
     as_text,
     counted,
     down_of,
@@ -41,7 +41,7 @@ def sheet(rows: list[Row]) -> Sheet:
 @given(rows=ROWS, at=st.integers(0, 3), twice=st.booleans())
 def test_order(rows: list[Row], at: int, twice: bool) -> None:
     """Law: the same rows; by value, without a value last; equal ones as they came; numbers begin with the largest."""
-    made, order = sheet(rows), Order()
+    made, order = sheet(rows), SortOrder()
     assert order.rows(made) is rows
     order.choose(at, made)
     if twice:
@@ -78,14 +78,14 @@ def test_ways_down() -> None:
     made = sheet([{"name": "a", "count": 1, "took": 1}])
     assert down_of(made, made.rows[0], 0) == "a"
     assert down_of(made, made.rows[0], 99) == "a"
-    own = Sheet("s", [Field("x", lambda _row: "x", down=lambda _row: ("C", 1))], [{}], lambda _row: "row", "nothing")
+    own = Sheet("s", [SheetField("x", lambda _row: "x", down=lambda _row: ("C", 1))], [{}], lambda _row: "row", "nothing")
     assert down_of(own, {}, 0) == ("C", 1)
 
 
 @given(rows=ROWS)
 def test_text_has_every_cell(rows: list[Row]) -> None:
     made = sheet(rows)
-    text = as_text(Page([made], "title", [("banner", "")]), made, Order())
+    text = as_text(Page([made], "title", [("banner", "")]), made, SortOrder())
     assert text.startswith("title\nbanner\n\n")
     for row in rows:
         assert all(field.text(row).rstrip() in text for field in made.fields)

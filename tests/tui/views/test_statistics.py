@@ -4,7 +4,7 @@ import asyncio
 import threading
 from typing import Any
 
-from kcap.reports.shape import Asked, Report
+from kcap.reports.definition import Report, ReportRequest
 from tests.tui.views.stub import StubApp, StubBook, drive, screen
 
 NAME = "java-transactions.pcap"
@@ -55,7 +55,7 @@ class Long(StubBook):
         self.gone.append(who)
         self.left.set()
 
-    def report(self, report: Report, asked: Asked) -> dict[str, Any]:
+    def report(self, report: Report, asked: ReportRequest) -> dict[str, Any]:
         self.left.wait(30)
         return super().report(report, asked)
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kcap.reports.shape import Asked, keys_of
+from kcap.reports.definition import ReportRequest, keys_of
 from kcap.tui.views import statistics_model as model
 from kcap.tui.views.grouping import report_of
 from kcap.tui.views.sheet import Bars
@@ -15,7 +15,7 @@ CAPTURES = ("java-transactions.pcap", "long-polls.pcap", "quota-0.10.pcap")
 
 @pytest.mark.parametrize(("name", "by"), cases(CAPTURES, Statistics.GROUPINGS))
 def test_every_count_leads_to_as_many_exchanges(name: str, by: tuple[str, ...]) -> None:
-    book, asked = StubBook(name), Asked(by)
+    book, asked = StubBook(name), ReportRequest(by)
     for report, make in ((report_of("latency"), model.latency), (report_of("stats"), model.digest)):
         sheet = make(book.report(report, asked), keys_of(report, asked))
         assert sheet_holds(sheet, name) >= len(sheet.rows) > 0
@@ -23,7 +23,7 @@ def test_every_count_leads_to_as_many_exchanges(name: str, by: tuple[str, ...]) 
 
 @pytest.mark.parametrize("name", CAPTURES)
 def test_the_slowest(name: str) -> None:
-    sheet = model.slow(StubBook(name).report(report_of("slow"), Asked(top=20)))
+    sheet = model.slow(StubBook(name).report(report_of("slow"), ReportRequest(top=20)))
     sheet_holds(sheet, name)
     latencies = [row["latency_ns"] for row in sheet.rows]
     assert latencies == sorted(latencies, reverse=True)
@@ -34,7 +34,7 @@ def test_the_slowest(name: str) -> None:
 
 def test_each_class_of_a_histogram_leads_to_its_exchanges() -> None:
     """Law: the bars of a histogram add up to the row's count, and each leads to as many exchanges as it is long."""
-    name, asked = "java-transactions.pcap", Asked()
+    name, asked = "java-transactions.pcap", ReportRequest()
     report = report_of("latency")
     sheet = model.latency(StubBook(name).report(report, asked), keys_of(report, asked))
     assert sheet.charts is not None
@@ -48,7 +48,7 @@ def test_each_class_of_a_histogram_leads_to_its_exchanges() -> None:
 
 def test_steps_of_time_hold_all_answers() -> None:
     name, report = "java-transactions.pcap", report_of("latency")
-    result = StubBook(name).report(report, Asked())
+    result = StubBook(name).report(report, ReportRequest())
     p99, answers = model.over_time(result["over_time"], model.down.TIMED)
     assert sum(value or 0 for value in answers.values) == sum(row["count"] for row in result["rows"])
     found = [passing(name, str(down)) for down in answers.downs]

@@ -2,8 +2,8 @@
 
 import pytest
 
-from kcap.reports.diagnoses import diagnose
-from kcap.reports.versions import whos
+from kcap.reports.versions.diagnoses import diagnose
+from kcap.reports.versions.report import whos
 from kcap.tui.views import stories_model as model
 from kcap.tui.views.sheet import Line, Sheet
 from tests.tui.views.laws import lines_hold, sheet_holds

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kcap.reports.shape import Asked, keys_of
+from kcap.reports.definition import ReportRequest, keys_of
 from kcap.tui.views import throttling_model as model
 from kcap.tui.views.grouping import report_of
 from kcap.tui.views.throttling import Throttling
@@ -14,7 +14,7 @@ CAPTURES = ("quota-3.9.pcap", "quota-0.10.pcap", "java-transactions.pcap")
 
 @pytest.mark.parametrize(("name", "by"), cases(CAPTURES, Throttling.GROUPINGS))
 def test_every_count_leads_to_as_many_exchanges(name: str, by: tuple[str, ...]) -> None:
-    report, asked = report_of("throttle"), Asked(by)
+    report, asked = report_of("throttle"), ReportRequest(by)
     sheet = model.who(StubBook(name).report(report, asked), keys_of(report, asked))
     assert sheet_holds(sheet, name) >= len(sheet.rows)
     assert bool(sheet.rows) == name.startswith("quota")
@@ -26,7 +26,7 @@ def test_every_count_leads_to_as_many_exchanges(name: str, by: tuple[str, ...]) 
 
 @pytest.mark.parametrize(("name", "words"), [("quota-0.10.pcap", {"broker waited"}), ("quota-3.9.pcap", {"kept", "not kept"})])
 def test_each_throttle_says_whether_it_was_kept(name: str, words: set[str]) -> None:
-    sheet = model.each(StubBook(name).report(report_of("throttled"), Asked()))
+    sheet = model.each(StubBook(name).report(report_of("throttled"), ReportRequest()))
     sheet_holds(sheet, name)
     quiet = next(field for field in sheet.fields if field.head == "kept quiet?")
     assert {quiet.text(row) for row in sheet.rows} == words
@@ -34,7 +34,7 @@ def test_each_throttle_says_whether_it_was_kept(name: str, words: set[str]) -> N
 
 @pytest.mark.parametrize(("name", "word"), [("quota-0.10.pcap", "broker waited"), ("quota-3.9.pcap", "did not obey")])
 def test_the_verdict_on_a_group(name: str, word: str) -> None:
-    report, asked = report_of("throttle"), Asked(("client_id",))
+    report, asked = report_of("throttle"), ReportRequest(("client_id",))
     sheet = model.who(StubBook(name).report(report, asked), keys_of(report, asked))
     assert {model.verdict(row) for row in sheet.rows} == {word}
     assert model.verdict({"violations": 0, "muting": 2}) == "kept quiet"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kcap.reports.shape import Asked, keys_of
+from kcap.reports.definition import ReportRequest, keys_of
 from kcap.tui.views import topics_model as model
 from kcap.tui.views.grouping import report_of
 from kcap.tui.views.topics import Topics
@@ -14,7 +14,7 @@ CAPTURES = ("java-transactions.pcap", "librdkafka-zstd.pcap", "kafka-0.8-clients
 
 @pytest.mark.parametrize(("name", "by"), cases(CAPTURES, Topics.GROUPINGS))
 def test_topics(name: str, by: tuple[str, ...]) -> None:
-    report, asked = report_of("topics"), Asked(by)
+    report, asked = report_of("topics"), ReportRequest(by)
     result = StubBook(name).report(report, asked)
     sheet = model.topics(result, keys_of(report, asked))
     counts = sheet_holds(sheet, name)
@@ -30,7 +30,7 @@ def test_topics(name: str, by: tuple[str, ...]) -> None:
 
 @pytest.mark.parametrize(("name", "by"), cases(CAPTURES, Topics.CLIENTS_BY))
 def test_clients(name: str, by: tuple[str, ...]) -> None:
-    report, asked = report_of("clients"), Asked(by)
+    report, asked = report_of("clients"), ReportRequest(by)
     sheet = model.clients(StubBook(name).report(report, asked), keys_of(report, asked))
     assert sheet_holds(sheet, name) >= len(sheet.rows) > 0
     assert sheet.detail is not None

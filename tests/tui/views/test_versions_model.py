@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from kcap.reports.callers import whos
-from kcap.reports.versions import report
+from kcap.reports.versions.clients import whos
+from kcap.reports.versions.report import report
 from kcap.schema.facts import releases
 from kcap.tui.views import versions_model as model
 from kcap.tui.views.sheet import Line, Sheet

@@ -1,0 +1,97 @@
+"""Integer columns with nulls: Python values in, numpy arithmetic between, Arrow arrays out.
+
+Law: what stands in `values` where `valid` is False means nothing and never reaches an Arrow array.
+"""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from kcap.arrays.arrow import Array, nulls, numbers, raw, validity
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Int64s = NDArray[np.int64]
+    Bools = NDArray[np.bool_]
+
+
+NUMPY: Final[dict[pa.DataType, Any]] = {pa.int8(): np.int8, pa.int16(): np.int16, pa.int32(): np.int32}
+
+
+@dataclass(frozen=True, slots=True)
+class Vector:
+    """64-bit integers, some of them null."""
+
+    values: "Int64s"
+    valid: "Bools | None"
+    """None where no entry is null."""
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @property
+    def nothing(self) -> bool:
+        """Every entry is null."""
+        return self.valid is not None and not self.valid.any()
+
+    def mask(self) -> "Bools":
+        """`valid` as an array in any case."""
+        return np.ones(len(self.values), np.bool_) if self.valid is None else self.valid
+
+    def where(self, condition: "Bools") -> "Vector":
+        """The same entries, null where the condition does not hold."""
+        return Vector(self.values, condition if self.valid is None else self.valid & condition)
+
+    def filled(self, value: int = 0) -> "Int64s":
+        """The values, `value` for null."""
+        return self.values if self.valid is None else np.where(self.valid, self.values, value)
+
+    def otherwise(self, other: "Vector") -> "Vector":
+        """These entries, those of `other` where they are null."""
+        if self.valid is None or other.nothing:
+            return self
+        valid = None if other.valid is None else self.valid | other.valid
+        return Vector(np.where(self.valid, self.values, other.values), valid)
+
+    def minus(self, other: "Vector") -> "Vector":
+        """Differences, null where either is."""
+        return Vector(self.values - other.values, both(self.valid, other.valid))
+
+    def followed_by(self, other: "Vector") -> "Vector":
+        """These entries, then those."""
+        valid = None if self.valid is None and other.valid is None else np.concatenate([self.mask(), other.mask()])
+        return Vector(np.concatenate([self.values, other.values]), valid)
+
+    def take(self, places: "Int64s") -> "Vector":
+        """Entries by their places."""
+        return Vector(self.values[places], None if self.valid is None else self.valid[places])
+
+    def to_arrow(self, kind: pa.DataType) -> Array:
+        """As an array of an integer type that holds the values."""
+        if self.nothing:
+            return nulls(len(self.values), kind)
+        values = np.ascontiguousarray(self.values) if kind == pa.int64() else self.values.astype(NUMPY[kind])
+        return numbers(kind, values, self.valid)
+
+
+def both(first: "Bools | None", second: "Bools | None") -> "Bools | None":
+    """Valid where both are."""
+    if first is None or second is None:
+        return second if first is None else first
+    return first & second
+
+
+def vector(made: Array) -> Vector:
+    """A fresh array of int64 as a vector."""
+    size = len(made)
+    if made.null_count == size:
+        return nothing(size)
+    return Vector(raw(made, np.int64), validity(made))
+
+
+def nothing(size: int) -> Vector:
+    """Nulls."""
+    return Vector(np.zeros(size, np.int64), np.zeros(size, np.bool_))

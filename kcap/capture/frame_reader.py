@@ -1,0 +1,119 @@
+"""Frames again: from the packets that carried them.
+
+In: where a frame is, as its row tells. Out: its packets and its bytes. Law: what is given is what the first reading gave;
+nothing where the file cannot be read twice or the frame goes over from one file to the next.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from kcap.analyzer import ROW
+from kcap.capture.fileset import ignore
+from kcap.capture.packet_source import Packet, PacketSource
+from kcap.model import REF_FILE_SHIFT, PacketBatch
+from kcap.net.segments import SegmentParser
+
+PART = {name: at for at, name in enumerate(ROW)}
+Piece = tuple[int, bytes, Packet]
+"""Place in the stream, counted from the first piece, payload, and the packet that carries it."""
+
+
+class FrameReader:
+    """Frames of a capture read again from its files."""
+
+    def __init__(self, source: PacketSource) -> None:
+        self._source = source
+        self._parser = SegmentParser(ignore)
+
+    def packets(self, place: "FrameLocation") -> tuple[list[Packet], bytes]:
+        """The packets that gave a frame its bytes, and the bytes as far as they were captured without a break.
+
+        Nothing where the file cannot be read twice, or the frame goes over from one file to the next.
+        """
+        return cut_out(self.pieces(place), place)
+
+    def pieces(self, place: "FrameLocation") -> list["Piece"]:
+        """What the packets of a frame's direction carry, in the order of the file."""
+        pieces: list[Piece] = []
+        base: int | None = None
+        if place.file is None:
+            return []
+        for batch in self._source.batches(place.file, place.low, place.high):
+            segments = self._parser.parse(batch)
+            for at in range(len(segments)):
+                if segments.flow[at] != place.flow or not segments.length[at]:
+                    continue
+                if base is None:
+                    base = int(segments.seq[at])
+                offset = (int(segments.seq[at]) - base + (1 << 31) & 0xFFFFFFFF) - (1 << 31)
+                start, buffer = int(segments.payload[at]), segments.buffers.get(at, segments.buffer)
+                data = bytes(buffer[start : start + int(segments.captured[at])])
+                pieces.append((offset, data, packet_of(batch, int(segments.packet[at]) - batch.first_packet)))
+        return pieces
+
+
+class FrameLocation:
+    """Where a frame is: its file and packets, its direction, and how it begins."""
+
+    def __init__(self, row: Sequence[Any], side: str, flow: bytes) -> None:
+        first, last = row[PART[f"{side}_first_ref"]], row[PART[f"{side}_last_ref"]]
+        self.low, self.high = row[PART[f"{side}_pos"]], row[PART[f"{side}_end_pos"]]
+        size, correlation = row[PART[f"{side}_bytes"]], row[PART["correlation_id"]]
+        self.size = size or 0
+        self.first_ns: int | None = row[PART[f"{side}_first_ns"]]
+        self.flow = flow
+        whole = None not in (first, size, self.low, self.high)
+        one_file = whole and (last is None or last >> REF_FILE_SHIFT == first >> REF_FILE_SHIFT)
+        self.file: int | None = first >> REF_FILE_SHIFT if one_file else None
+        self.head = b""
+        """The bytes the frame begins with, as far as its row tells them."""
+        if size is not None:
+            self.head = (self.size - 4 & 0xFFFFFFFF).to_bytes(4, "big")
+            if side == "request" and row[PART["api_key"]] is not None:
+                self.head += row[PART["api_key"]].to_bytes(2, "big", signed=True)
+                self.head += row[PART["api_version"]].to_bytes(2, "big", signed=True)
+            if correlation is not None:
+                self.head += correlation.to_bytes(4, "big", signed=True)
+
+
+def packet_of(batch: PacketBatch, at: int) -> Packet:
+    """Entry `at` of a batch."""
+    start = batch.start[at]
+    link = batch.link if isinstance(batch.link, int) else batch.link[at]
+    return Packet(
+        int(batch.time_ns[at]), bytes(batch.buffer[start : start + batch.captured[at]]), int(batch.wire[at]), int(link)
+    )
+
+
+def cut_out(pieces: Sequence[Piece], place: FrameLocation) -> tuple[list[Packet], bytes]:
+    """The packets of a frame and its bytes."""
+    start, data = laid(pieces, place)
+    stop = start + place.size
+    return [p for offset, part, p in pieces if data and offset < stop and offset + len(part) > start], data
+
+
+def laid(pieces: Sequence[Piece], place: FrameLocation) -> tuple[int, bytes]:
+    """Lays pieces of a stream by their offsets, first copies first, and finds the frame in them by its first bytes.
+
+    Where it begins, and its bytes; none where it is not there.
+    """
+    if not pieces:
+        return 0, b""
+    low = min(offset for offset, _, _ in pieces)
+    size = max(offset + len(data) for offset, data, _ in pieces) - low
+    stream, seen = bytearray(size), bytearray(size)
+    for offset, data, _ in reversed(pieces):
+        at = offset - low
+        stream[at : at + len(data)] = data
+        seen[at : at + len(data)] = b"\x01" * len(data)
+    start = stream.find(place.head)
+    while start >= 0:
+        first = next((p for offset, data, p in pieces if offset - low <= start < offset - low + len(data)), None)
+        if first is not None and first.time_ns == place.first_ns:
+            break
+        start = stream.find(place.head, start + 1)
+    if start < 0:
+        return 0, b""
+    stop = min(start + place.size, size)
+    hole = seen.find(0, start, stop)
+    return start + low, bytes(stream[start : stop if hole < 0 else hole])

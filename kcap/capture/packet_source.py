@@ -1,0 +1,134 @@
+"""Packets again: by file and position, from files that can be read twice.
+
+In: the place of a packet. Out: the packet, or None where it is not kept (a pipe or compressed file whose spool lacks it, a file
+that has changed since). Law: what is given is what the first reading gave, but for the time of packets that have none of their
+own.
+"""
+
+import os
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+from weakref import finalize
+
+from kcap.capture.fileset import cut, ignore
+from kcap.capture.pcap import PcapReader
+from kcap.capture.pcapng import PcapngReader
+from kcap.capture.reader import CaptureFileReader, Section
+from kcap.capture.spool import Spool
+from kcap.capture.window import FileWindow
+from kcap.limits import READ_WINDOW_BYTES
+from kcap.model import CaptureFile, PacketBatch
+
+OPEN_FILES_MAX = 16
+"""Files kept open: bodies of one exchange come from two at most."""
+ONE_PACKET_BYTES = 4096
+"""Read for one packet: more than a packet without offload has."""
+READERS: dict[str, type[PcapReader | PcapngReader]] = {"pcap": PcapReader, "pcapng": PcapngReader}
+
+
+class Packet(NamedTuple):
+    """One packet as it was captured."""
+
+    time_ns: int
+    data: bytes
+    wire: int
+    link: int
+
+
+class PacketSource:
+    """The packets of a capture's files on demand."""
+
+    def __init__(
+        self,
+        files: Sequence[CaptureFile],
+        layouts: Mapping[int, list[Section]] | None = None,
+        spools: Mapping[int, Spool] | None = None,
+    ) -> None:
+        self._files = files
+        self._spools = {} if spools is None else spools
+        self._layouts = dict(layouts or {})
+        self._open: dict[int, int] = {}
+        finalize(self, close_all, self._open)
+
+    def read(self, file: int, position: int) -> bytes | None:
+        """The captured bytes of the packet whose record or block starts at `position`."""
+        packet = self.packet(file, position)
+        return None if packet is None else packet.data
+
+    def packet(self, file: int, position: int) -> Packet | None:
+        """The packet whose record or block starts at `position`."""
+        reader = self._reader(file, position, ONE_PACKET_BYTES)
+        batch = None if reader is None else next(reader.batches(), None)
+        if batch is None or batch.position[0] != position:
+            return None
+        start = batch.start[0]
+        link = batch.link if isinstance(batch.link, int) else batch.link[0]
+        return Packet(batch.time_ns[0], batch.buffer[start : start + batch.captured[0]], batch.wire[0], link)
+
+    def batches(self, file: int, first: int, last: int) -> Iterator[PacketBatch]:
+        """The packets from position `first` to position `last`, both included; they are numbered from 1."""
+        reader = self._reader(file, first, READ_WINDOW_BYTES)
+        for batch in reader.batches() if reader is not None else ():
+            if batch.position[-1] >= last:
+                yield cut(batch, 0, bisect_right(batch.position, last))
+                return
+            yield batch
+
+    def close(self) -> None:
+        """Lets the files go."""
+        close_all(self._open)
+
+    def _reader(self, file: int, position: int, window_bytes: int) -> CaptureFileReader | None:
+        known = self._files[file]
+        spool = self._spools.get(file)
+        kind = READERS.get(known.format if spool is None else known.format.partition("+")[0])
+        if kind is None or (known.size is None and spool is None) or (spool is not None and not spool.kept):
+            return None
+        section = self._section(file, kind, position)
+        if section is None:
+            return None
+        window = self._window(file, position, window_bytes)
+        return kind(window, CaptureFile(known.path, known.name), file, ignore, None, section)
+
+    def _section(self, file: int, kind: type[PcapReader | PcapngReader], position: int) -> Section | None:
+        """The section that `position` is in; of a file that was not read here, what its beginning says."""
+        sections = self._layouts.get(file)
+        if sections is None:
+            known = self._files[file]
+            reader = kind(self._window(file, 0, READ_WINDOW_BYTES), CaptureFile(known.path, known.name), file, ignore, None)
+            next(reader.batches(), None)
+            sections = self._layouts[file] = reader.sections
+        place = bisect_right([section.position for section in sections], position)
+        return sections[place - 1] if place else None
+
+    def _window(self, file: int, position: int, window_bytes: int) -> FileWindow:
+        at, spool = position, self._spools.get(file)
+
+        def read(size: int) -> bytes:
+            nonlocal at
+            try:
+                data = os.pread(self._number(file), size, at) if spool is None else spool.read(size, at)
+            except OSError:
+                return b""
+            at += len(data)
+            return data
+
+        return FileWindow(read, window_bytes, position, min(window_bytes, 1 << 16))
+
+    def _number(self, file: int) -> int:
+        """File descriptor of a file, opened where it is not."""
+        number = self._open.pop(file, None)
+        if number is None:
+            if len(self._open) >= OPEN_FILES_MAX:
+                os.close(self._open.pop(next(iter(self._open))))
+            number = os.open(self._files[file].path, os.O_RDONLY)
+        self._open[file] = number
+        return number
+
+
+def close_all(files: dict[int, int]) -> None:
+    """Closes file descriptors, also those of a source that nobody holds any more."""
+    for number in files.values():
+        os.close(number)
+    files.clear()

@@ -1,0 +1,103 @@
+"""Defaults that the user has set once: a configuration file and the environment.
+
+In: `config.toml` in the folder kcap of XDG_CONFIG_HOME (XDG Base Directory Specification), or the file that KCAP_CONFIG names,
+with a table for each command and its options by their long names; variables KCAP_COMMAND_OPTION. Out: defaults by parameter.
+Law: what is typed wins over the environment, the environment over the file. Raises UsageError for what no option is called.
+"""
+
+import os
+import re
+import tomllib
+from collections.abc import Mapping
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from kcap.errors import UsageError
+
+FILE: Final = "config.toml"
+VARIABLE: Final = "KCAP_CONFIG"
+ELSEWHERE: Final = {"tui": "tui.toml"}
+"""What people look for in this file -> the file beside it that has it."""
+
+
+def config_file() -> Path:
+    """Where the file is, whether there is one or not."""
+    named = os.environ.get(VARIABLE)
+    if named:
+        return Path(named)
+    from kcap.tui.folders import config_folder
+
+    return config_folder() / FILE
+
+
+def settings() -> dict[str, Any]:
+    """What the file says; nothing where there is none, or the environment names an empty one.
+
+    Raises UsageError for a file that cannot be read.
+    """
+    path = config_file()
+    try:
+        with path.open("rb") as file:
+            return tomllib.load(file)
+    except FileNotFoundError:
+        if os.environ.get(VARIABLE):
+            raise UsageError(f"{path}: {VARIABLE} names no file") from None
+        return {}
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise UsageError(f"{path}: {error.strerror if isinstance(error, OSError) else error}") from None
+
+
+def defaults(command: click.Command, name: str, file: Mapping[str, Any], commands: Mapping[str, object]) -> dict[str, Any]:
+    """Defaults of one command, by the names of its parameters.
+
+    Raises UsageError for a command or an option that there is not.
+    """
+    for table in file:
+        if table in ELSEWHERE:
+            from kcap.tui.folders import config_folder
+
+            there = config_folder() / ELSEWHERE[table]
+            raise UsageError(f"{config_file()}: [{table}] is no command; the terminal UI keeps its settings in {there}")
+        if table not in commands:
+            raise UsageError(f"{config_file()}: [{table}] is no command{_nearest(table, list(commands))}")
+    options = long_names(command)
+    found: dict[str, Any] = {}
+    said = file.get(name, {})
+    if not isinstance(said, dict):
+        raise UsageError(f"{config_file()}: {name} is a command; its options stand below [{name}]")
+    for option, value in said.items():
+        key = option.replace("_", "-")
+        if key not in options:
+            raise UsageError(f"{config_file()}: [{name}] {option} is no option of kcap {name}{_nearest(key, list(options))}")
+        found[options[key]] = value
+    for option, parameter in options.items():
+        text = os.environ.get(f"KCAP_{name}_{option}".upper().replace("-", "_"))
+        if text is not None:
+            found[parameter] = text
+    return {parameter: _several(command, parameter, value) for parameter, value in found.items()}
+
+
+def long_names(command: click.Command) -> dict[str, str]:
+    """Long name of each option, without its dashes -> parameter."""
+    found: dict[str, str] = {}
+    for parameter in command.params:
+        if isinstance(parameter, click.Option) and parameter.name is not None:
+            names = [*parameter.opts, *parameter.secondary_opts]
+            found |= {word.removeprefix("--"): parameter.name for word in names if word.startswith("--")}
+    return found
+
+
+def _several(command: click.Command, parameter: str, value: Any) -> Any:
+    """A value of an option that may be given several times as a list; commas part what stands in one text."""
+    option = next(one for one in command.params if one.name == parameter)
+    if option.multiple and isinstance(value, str):
+        return [word for word in re.split(r",\s*", value) if word] if parameter == "not_kafka" else [value]
+    return value
+
+
+def _nearest(word: str, known: list[str]) -> str:
+    close = get_close_matches(word, known, 1, 0.6)
+    return f"; did you mean {close[0]}?" if close else ""

@@ -1,0 +1,450 @@
+"""The projection's interpreter compiled by numba: a batch as arrays in, the columns of `kcap.decode.interpreter` out.
+
+Imported only when a batch is large enough to pay for numba. Law: slots, spans, topics and status equal the plain interpreter's,
+whatever the bytes; a side buffer that runs full stops the kernel before that message, to go on with a larger one.
+"""
+
+import os
+from zlib import crc32
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from kcap.decode import opcodes, slots
+from kcap.wire.cursor import STRING_BYTES_MAX
+from kcap.wire.formats import (
+    BATCH_ATTRIBUTES_AT,
+    BATCH_COUNT_AT,
+    BATCH_MIN,
+    CODEC_MASK,
+    MAGIC_AT,
+    MESSAGE0_MIN,
+    MESSAGE_ATTRIBUTES_AT,
+    MINIMA,
+    OVERHEAD,
+    SIZE_AT,
+)
+
+_FIXED, _LOOP, _TAGS = opcodes.FIXED, opcodes.LOOP, opcodes.TAGS
+_COMPACT_STRING, _COMPACT_TOPIC_NAME = opcodes.COMPACT_STRING, opcodes.COMPACT_TOPIC_NAME
+_ERROR, _INT, _PARTITIONS, _COMPACT_PARTITIONS = opcodes.ERROR, opcodes.INT, opcodes.PARTITIONS, opcodes.COMPACT_PARTITIONS
+_TOPIC_ID, _NULLABLE, _RECORDS, _COMPACT_RECORDS = opcodes.TOPIC_ID, opcodes.NULLABLE, opcodes.RECORDS, opcodes.COMPACT_RECORDS
+_END, _ELEMENT = opcodes.END, opcodes.ELEMENT
+_WIDE, _NOTHING, _PARTITION = len(slots.ELEMENTS), slots.NOTHING, slots.PARTITION
+_RECORDS_START, _RECORDS_END = slots.RECORDS_START, slots.RECORDS_END
+_NULLABLE_TAGGED, _STRUCT, _TAG, _TAG_END = opcodes.NULLABLE_TAGGED, opcodes.STRUCT, opcodes.TAG, opcodes.TAG_END
+_DOWNGRADE = opcodes.DOWNGRADE
+_COUNTERS = opcodes.COUNTERS
+_TEXTS = len(slots.SLOTS)
+_STRING_MAX = STRING_BYTES_MAX
+_ERROR_CODE, _TOP_ERROR, _ERROR_COUNT = slots.ERROR_CODE, slots.TOP_ERROR, slots.ERROR_COUNT
+_PARTITION_COUNT, _BATCH_COUNT, _RECORD_COUNT = slots.PARTITION_COUNT, slots.BATCH_COUNT, slots.RECORD_COUNT
+_RECORDS_BYTES, _CODECS, _MAGICS = slots.RECORDS_BYTES, slots.CODECS, slots.MAGICS
+
+_HEADER = MAGIC_AT + 1
+_MESSAGE_HEADER = MESSAGE_ATTRIBUTES_AT + 1
+
+UNKNOWN, COMPLETE, SHORT, MALFORMED, TRAILING = range(-1, 4)
+_FULL = 4
+"""A side buffer has no room for the message."""
+
+Int64s = NDArray[np.int64]
+
+_NUMBERS = (opcodes.OPS, slots.SLOTS, slots.TEXTS, slots.ELEMENTS, slots.NOTHING, MINIMA, BATCH_ATTRIBUTES_AT, BATCH_COUNT_AT)
+_BUILT_FOR = crc32(repr(_NUMBERS).encode())
+"""The numbers that are compiled in and stand in other files, whose changes numba's cache does not see."""
+
+
+@njit(cache=True)
+def _built_for():  # type: ignore[no-untyped-def]
+    return _BUILT_FOR
+
+
+if _built_for() != _BUILT_FOR:
+    if os.access(__file__, os.W_OK):
+        os.utime(__file__)  # numba looks at the time of this file alone: the next process compiles anew
+    raise RuntimeError("numba's cache is of another kcap")
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _int16(b, p):  # type: ignore[no-untyped-def]
+    return np.int64(np.int16((np.uint16(b[p]) << 8) | np.uint16(b[p + 1])))
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _int32(b, p):  # type: ignore[no-untyped-def]
+    return np.int64(
+        np.int32(
+            (np.uint32(b[p]) << np.uint32(24))
+            | (np.uint32(b[p + 1]) << np.uint32(16))
+            | (np.uint32(b[p + 2]) << np.uint32(8))
+            | np.uint32(b[p + 3])
+        )
+    )
+
+
+@njit(cache=True, nogil=True)
+def _integer(b, p, size):  # type: ignore[no-untyped-def]
+    value = np.int64(np.int8(b[p]))
+    for k in range(1, size):
+        value = (value << 8) | np.int64(b[p + k])
+    return value
+
+
+@njit(cache=True, nogil=True)
+def _uvarint(b, p, end):  # type: ignore[no-untyped-def]
+    value = np.int64(0)
+    shift = 0
+    while p < end:
+        byte = np.int64(b[p])
+        p += 1
+        value |= (byte & 127) << shift
+        if byte < 128:
+            return value, p
+        shift += 7
+        if shift > 28:
+            return np.int64(-2), p
+    return np.int64(-1), p
+
+
+@njit(cache=True, nogil=True)
+def _walk(b, p, end, stop, i, out, wrapped, count):  # type: ignore[no-untyped-def]
+    while p < stop:
+        left = stop - p
+        if left < MESSAGE0_MIN:
+            return stop, count
+        if p + _HEADER > end:
+            return p, count
+        total = OVERHEAD + _int32(b, p + SIZE_AT)
+        magic = b[p + MAGIC_AT]
+        if magic > 2 or total > left:
+            return stop, count
+        if total < MINIMA[magic]:
+            return stop, count
+        if magic == 2:
+            if p + BATCH_MIN > end:
+                return p, count
+            codec = np.int64(b[p + BATCH_ATTRIBUTES_AT + 1] & CODEC_MASK)
+            out[_RECORD_COUNT, i] += max(np.int64(0), _int32(b, p + BATCH_COUNT_AT))
+        else:
+            if p + _MESSAGE_HEADER > end:
+                return p, count
+            codec = np.int64(b[p + MESSAGE_ATTRIBUTES_AT] & CODEC_MASK)
+            if codec:
+                if count == len(wrapped):
+                    return np.int64(-1), count
+                wrapped[count, 0] = i
+                wrapped[count, 1] = p
+                wrapped[count, 2] = p + total
+                count += 1
+            else:
+                out[_RECORD_COUNT, i] += 1
+        out[_BATCH_COUNT, i] += 1
+        out[_CODECS, i] |= np.int64(1) << codec
+        out[_MAGICS, i] |= np.int64(1) << np.int64(magic)
+        p += total
+    return stop, count
+
+
+@njit(cache=True, nogil=True)
+def _message(b, p, end, rows, pc, i, out, topics, t, wrapped, w, elements, part, counters, ends):  # type: ignore[no-untyped-def]  # noqa: C901
+    """One message: (status, mask, position, topics so far, wrapped so far); `part` has the partitions so far and the group of
+    those at hand.
+    """
+    part[1] = part[2] = -1
+    mask = np.int64(0)
+    one = np.int64(1)
+    while p <= end:
+        op = rows[pc, 0]
+        a = np.int64(rows[pc, 1])
+        v = np.int64(rows[pc, 2])
+        c = np.int64(rows[pc, 3])
+        if op == _FIXED:
+            p += a
+            pc += 1
+        elif op == _LOOP:
+            counters[v] -= 1
+            pc = a if counters[v] > 0 else pc + 1
+        elif op == _TAGS:
+            n, at = _uvarint(b, p, end)
+            if n < 0:
+                return MALFORMED if n == -2 else SHORT, mask, p, t, w
+            p = at
+            if n == 0:
+                pc = a
+            else:
+                counters[v] = n
+                pc += 1
+        elif op <= _COMPACT_TOPIC_NAME:
+            if op & 1:
+                if p + 2 > end:
+                    return SHORT, mask, p, t, w
+                n = _int16(b, p)
+                at = p + 2
+            else:
+                n, at = _uvarint(b, p, end)
+                if n == -1:
+                    return SHORT, mask, p, t, w
+                n -= 1
+            if n < -1 or n > _STRING_MAX:
+                return MALFORMED, mask, p, t, w
+            captured = op > _COMPACT_STRING or (a >= 0 and (c or not (mask >> (_TEXTS + a)) & 1))
+            if captured and n > 0 and at + n > end:
+                return SHORT, mask, p, t, w
+            start = at if n >= 0 else np.int64(-1)
+            stop = at + n if n >= 0 else np.int64(-1)
+            if op > _COMPACT_STRING:
+                if c:
+                    topics[t - 1, 1] = start
+                    topics[t - 1, 2] = stop
+                else:
+                    if t == len(topics):
+                        return _FULL, mask, p, t, w
+                    topics[t, 0] = i
+                    topics[t, 1] = start
+                    topics[t, 2] = stop
+                    topics[t, 3] = -1
+                    t += 1
+            elif captured:
+                if c:
+                    part[1] = start
+                    part[2] = stop
+                    if (mask >> (_TEXTS + a)) & 1:
+                        p = at + max(n, np.int64(0))
+                        pc += 1
+                        continue
+                mask |= one << (_TEXTS + a)
+                out[_TEXTS + 2 * a, i] = start
+                out[_TEXTS + 2 * a + 1, i] = stop
+            p = at + n if n > 0 else at
+            pc += 1
+        elif op == _ERROR:
+            if p + 2 > end:
+                return SHORT, mask, p, t, w
+            n = _int16(b, p)
+            p += 2
+            pc += 1
+            if a:
+                if out[_TOP_ERROR, i] == 0:
+                    if n != 0:
+                        out[_ERROR_CODE, i] = n
+                        mask |= one << _ERROR_CODE
+                    out[_TOP_ERROR, i] = n
+                mask |= one << _TOP_ERROR
+            if n != 0:
+                out[_ERROR_COUNT, i] += 1
+                if out[_ERROR_CODE, i] == 0:
+                    out[_ERROR_CODE, i] = n
+                    mask |= v << _ERROR_CODE
+        elif op == _INT:
+            if p + a > end:
+                return SHORT, mask, p, t, w
+            if not (mask >> v) & 1:
+                out[v, i] = _integer(b, p, a)
+                mask |= one << v
+            p += a
+            pc += 1
+        elif op <= _COMPACT_PARTITIONS:
+            if op & 1:
+                if p + 4 > end:
+                    return SHORT, mask, p, t, w
+                n = _int32(b, p)
+                at = p + 4
+            else:
+                n, at = _uvarint(b, p, end)
+                if n == -1:
+                    return SHORT, mask, p, t, w
+                n -= 1
+            if n < -1:
+                return MALFORMED, mask, p, t, w
+            p = at
+            if n <= 0:
+                pc = a
+                continue
+            if op >= _PARTITIONS:
+                out[_PARTITION_COUNT, i] += n
+            if c > 0:
+                p += n * c
+                pc = a
+            elif c == 0:
+                if n > end - p:
+                    return MALFORMED, mask, p, t, w
+                pc = a
+            else:
+                counters[v] = n
+                pc += 1
+        elif op == _TOPIC_ID:
+            if p + 16 > end:
+                return SHORT, mask, p, t, w
+            if c:
+                topics[t - 1, 3] = p
+            else:
+                if t == len(topics):
+                    return _FULL, mask, p, t, w
+                topics[t, 0] = i
+                topics[t, 1] = -1
+                topics[t, 2] = -1
+                topics[t, 3] = p
+                t += 1
+            p += 16
+            pc += 1
+        elif op == _NULLABLE:
+            if p >= end:
+                return SHORT, mask, p, t, w
+            pc = a if b[p] > 127 else pc + 1
+            p += 1
+        elif op <= _COMPACT_RECORDS:
+            if op & 1:
+                if p + 4 > end:
+                    return SHORT, mask, p, t, w
+                n = _int32(b, p)
+                at = p + 4
+            else:
+                n, at = _uvarint(b, p, end)
+                if n == -1:
+                    return SHORT, mask, p, t, w
+                n -= 1
+            if n < -1:
+                return MALFORMED, mask, p, t, w
+            p = at
+            if op >= _RECORDS and n > 0:
+                out[_RECORDS_BYTES, i] += n
+                stop = p + n
+                if c:
+                    elements[part[0] - 1, _RECORDS_START] = p
+                    elements[part[0] - 1, _RECORDS_END] = stop
+                p, w = _walk(b, p, end, stop, i, out, wrapped, w)
+                if p < 0:
+                    return _FULL, mask, at, t, w
+                if p < stop:
+                    return SHORT, mask, p, t, w
+            else:
+                p += max(n, np.int64(0))
+            pc += 1
+        elif op == _TAG:
+            if counters[v] == 0:
+                pc = a
+                continue
+            tag, at = _uvarint(b, p, end)
+            n = np.int64(-1)
+            if tag >= 0:
+                n, at = _uvarint(b, at, end)
+            if n < 0:
+                return MALFORMED if tag == -2 or n == -2 else SHORT, mask, p, t, w
+            counters[v] -= 1
+            ends[v] = at + n
+            found = False
+            for case in range(pc + 1, pc + 1 + c):
+                if rows[case, 1] == tag:
+                    p = at
+                    pc = np.int64(rows[case, 2])
+                    found = True
+                    break
+            if not found:
+                p = at + n
+        elif op == _TAG_END:
+            if p != ends[v]:
+                return MALFORMED, mask, p, t, w
+            pc = a
+        elif op == _NULLABLE_TAGGED:
+            n, at = _uvarint(b, p, end)
+            if n < 0:
+                return MALFORMED if n == -2 else SHORT, mask, p, t, w
+            pc = a if n == 0 else pc + 1
+            p = at
+        elif op == _STRUCT:
+            pc += 1
+        elif op == _DOWNGRADE:
+            if p + 2 > end:
+                return SHORT, mask, p, t, w
+            pc = v if _int16(b, p) == a else pc + 1
+        elif op == _END:
+            return COMPLETE if p == end else TRAILING, mask | a, p, t, w
+        elif op == _ELEMENT:
+            e = part[0]
+            if e == len(elements):
+                return _FULL, mask, p, t, w
+            elements[e, 0] = i
+            elements[e, 1] = t - 1
+            elements[e, 2] = part[1]
+            elements[e, 3] = part[2]
+            elements[e, _RECORDS_START] = elements[e, _RECORDS_END] = -1
+            for k in range(_PARTITION, _WIDE):
+                elements[e, k] = _NOTHING
+            part[0] = e + 1
+            pc += 1
+        else:
+            if p + a > end:
+                return SHORT, mask, p, t, w
+            elements[part[0] - 1, v] = _integer(b, p, a)
+            p += a
+            pc += 1
+    return SHORT, mask, p, t, w
+
+
+@njit(cache=True, nogil=True)
+def _batch(b, rows, starts, ends, programs, first, out, facts, topics, t, wrapped, w, elements, part):  # type: ignore[no-untyped-def]
+    """Messages `first` and later: (message to go on with, topics, wrapped)."""
+    counters = np.zeros(_COUNTERS, np.int64)
+    tag_ends = np.zeros(_COUNTERS, np.int64)
+    for i in range(first, len(starts)):
+        if programs[i] < 0:
+            facts[0, i] = UNKNOWN
+            facts[2, i] = starts[i]
+            continue
+        before = part[0]
+        status, mask, p, topic, wrap = _message(
+            b, starts[i], ends[i], rows, programs[i], i, out, topics, t, wrapped, w, elements, part, counters, tag_ends
+        )
+        if status == _FULL:
+            out[:, i] = 0
+            part[0] = before
+            return i, t, w
+        t, w = topic, wrap
+        facts[0, i] = status
+        facts[1, i] = mask
+        facts[2, i] = p
+    return len(starts), t, w
+
+
+def project_arrays(
+    buffer: bytes | bytearray, rows: NDArray[np.int32], starts: Int64s, ends: Int64s, programs: Int64s, room: int
+) -> tuple[Int64s, Int64s, Int64s, Int64s, Int64s]:
+    """The whole batch: values and (status, mask, position), one column a message, topics
+    (message, name start, name end, uuid start), wrapped (message, start, end), elements (`slots.ELEMENTS`), of which `room` are
+    expected.
+    """
+    data = np.frombuffer(buffer, np.uint8)
+    data.flags.writeable = False  # one array type, so that numba compiles once
+    n = len(starts)
+    values = np.zeros((slots.WIDTH, n), np.int64)  # what no message has stays untouched memory
+    facts = np.zeros((3, n), np.int64)
+    topics = np.empty((2 * n + 16, 4), np.int64)
+    wrapped = np.empty((n // 4 + 16, 3), np.int64)
+    elements = np.empty((room, _WIDE), np.int64)
+    part = np.zeros(3, np.int64)
+    at = t = w = 0
+    while at < n:
+        at, t, w = _batch(data, rows, starts, ends, programs, at, values, facts, topics, t, wrapped, w, elements, part)
+        if at < n:
+            topics = np.concatenate([topics[:t], np.empty((2 * len(topics), 4), np.int64)])
+            wrapped = np.concatenate([wrapped[:w], np.empty((2 * len(wrapped), 3), np.int64)])
+            elements = np.concatenate([elements[: part[0]], np.empty((2 * len(elements), _WIDE), np.int64)])
+    return values, facts, topics[:t], wrapped[:w], elements[: part[0]]
+
+
+def ended(buffer: bytes | bytearray, rows: NDArray[np.int32], pc: int, start: int, end: int) -> tuple[int, int]:
+    """(status, position) of one run over `buffer[start:end]` from row `pc` on, of which nothing else is wanted.
+
+    Status SHORT where there are more names in the bytes than names have sense.
+    """
+    room = (end - start) // 4 + 16  # memory that is not written costs nothing
+    data = np.frombuffer(buffer, np.uint8)
+    data.flags.writeable = False
+    values, facts = np.zeros((slots.WIDTH, 1), np.int64), np.zeros((3, 1), np.int64)
+    topics, wrapped = np.empty((room, 4), np.int64), np.empty((room, 3), np.int64)
+    elements, part = np.empty((1, _WIDE), np.int64), np.zeros(3, np.int64)
+    one = np.array([[start], [end], [pc]], np.int64)
+    done = _batch(data, rows, one[0], one[1], one[2], 0, values, facts, topics, 0, wrapped, 0, elements, part)[0]
+    return (int(facts[0, 0]), int(facts[2, 0])) if done else (SHORT, start)

@@ -1,0 +1,182 @@
+"""Shares of a capture: which packets belong together, and the segments of a share in the places they have in the whole.
+
+In: segments of a batch. Out: a number of a share for each packet; or, of packets picked from a file, columns as they would be
+had the others been no TCP. Law: both directions of a flow are of one share, whatever tunnel or link they came through; how
+many packets are looked at together changes nothing.
+"""
+
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from kcap.model import PacketBatch, SegmentBatch
+from kcap.net.fragments import FragmentPlace, FragmentTable
+from kcap.net.segment_columns import ABSENT, NAMES, SegmentColumns
+from kcap.net.segments import Segment, SegmentParser
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Sequence
+
+    from numpy.typing import NDArray
+
+    from kcap.net.packet_cursor import Report
+
+    Int64s = NDArray[np.int64]
+    Bytes = NDArray[np.uint8]
+    Words = NDArray[np.uint64]
+
+NOWHERE: Final = -1
+"""No TCP: of no share."""
+EVERYWHERE: Final = -2
+"""An IP fragment: of the share of its datagram, which only those find who see all fragments."""
+FACTORS: Final = np.array([0x9E3779B97F4A7C15, 0xD1B54A32D192ED03, 0x8CB92BA72F3D8DD7], np.uint64)
+"""Odd numbers for the 8-byte words of an endpoint: an address and a port."""
+MIXING: Final = np.uint64(0xBF58476D1CE4E5B9)
+
+
+def keys_of_flows(flows: "Bytes") -> "Int64s":
+    """A number of 63 bits for each flow key, a row each (12 or 36 bytes); that of the other direction is the same."""
+    size = (flows.shape[1] - 4) // 2
+    ends = []
+    for address, port in ((0, 2 * size), (size, 2 * size + 2)):
+        end = np.zeros((len(flows), -(-(size + 2) // 8) * 8), np.uint8)
+        end[:, :size], end[:, size : size + 2] = flows[:, address : address + size], flows[:, port : port + 2]
+        words = end.view("<u8")
+        mixed: Words = (words * FACTORS[: words.shape[1]]).sum(axis=1, dtype=np.uint64)
+        mixed ^= mixed >> np.uint64(31)
+        mixed *= MIXING
+        ends.append(mixed ^ mixed >> np.uint64(29))
+    both = ends[0] + ends[1]
+    both ^= both >> np.uint64(32)
+    found: Int64s = ((both * MIXING) >> np.uint64(1)).astype(np.int64)
+    return found
+
+
+def shards_of(keys: "Int64s", shares: int) -> "Int64s":
+    """The share of each flow by its number; NOWHERE and EVERYWHERE stay."""
+    return np.where(keys < 0, keys, (keys >> 32) % shares)
+
+
+def keys_of_lists(flows: "Sequence[bytes]") -> "Int64s":
+    """Numbers of flow keys as bytes."""
+    out = np.full(len(flows), NOWHERE, np.int64)
+    sizes = np.array([len(flow) for flow in flows], np.int64)
+    for size in np.unique(sizes).tolist():
+        where = np.flatnonzero(sizes == size)
+        some = np.frombuffer(b"".join(flows[at] for at in where.tolist()), np.uint8)
+        out[where] = keys_of_flows(some.reshape(len(where), size))
+    return out
+
+
+def shard_of(flow: bytes, shares: int) -> int:
+    """The share of one flow key."""
+    return int(shards_of(keys_of_lists([flow]), shares)[0])
+
+
+class FragmentsSeen(FragmentTable):
+    """Takes note of fragments and puts none together."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.packets: list[int] = []
+
+    def add(
+        self, key: "Hashable", offset: int, more: bool, data: bytes, size: int, place: FragmentPlace, report: "Report"
+    ) -> tuple[bytes, int] | None:
+        """The packet's number is kept."""
+        self.packets.append(place.packet)
+        return None
+
+
+class ShardParser(SegmentParser):
+    """Says of which share each packet is."""
+
+    def __init__(self, report: "Report", shares: int, *, keyed: bool = False) -> None:
+        """`keyed`: flows are told apart where there is but one share, too."""
+        super().__init__(report)
+        self.shares = shares
+        self.keys: Int64s = np.zeros(0, np.int64)
+        """Number of the flow of each packet of the batch at hand; NOWHERE or EVERYWHERE where it has none."""
+        self._keyed = keyed or shares > 1
+        self.seen = self.fragments = FragmentsSeen()
+
+    def split(self, batch: PacketBatch) -> "tuple[Int64s, SegmentBatch | SegmentColumns]":
+        """The share of each packet of a batch, NOWHERE or EVERYWHERE for those of none; and the segments."""
+        self.seen.packets.clear()
+        self.keys = np.full(len(batch), NOWHERE, np.int64)
+        found = self.columns(batch)
+        if isinstance(found, SegmentColumns):
+            self._of_columns(found)
+        elif len(found):
+            self.keys[np.array(found.packet, np.int64) - batch.first_packet] = keys_of_lists(found.flow)
+        if self.seen.packets:
+            self.keys[np.array(self.seen.packets, np.int64) - batch.first_packet] = EVERYWHERE
+        return shards_of(self.keys, self.shares), found
+
+    def _of_columns(self, found: SegmentColumns) -> None:
+        sizes = np.where(found.state == ABSENT, 0, found.flow_size)
+        for size in (12, 36):
+            where = np.flatnonzero(sizes == size)
+            if not self._keyed:
+                self.keys[where] = 0
+            elif len(where):
+                self.keys[where] = keys_of_flows(found.data[found.flow_at[where][:, None] + np.arange(size)])
+        for at, flow in found.flows.items():
+            if found.state[at] != ABSENT:
+                self.keys[at] = keys_of_lists([flow])[0]
+
+
+class PickedParser(SegmentParser):
+    """The segments of packets that were picked from a file, with their numbers."""
+
+    def __init__(self, report: "Report", share: frozenset[int], shares: int) -> None:
+        """`share`: which are looked for; fragments are put together whosever they are."""
+        super().__init__(report)
+        self._share = share
+        self._shares = shares
+        self._numbers: Int64s = np.zeros(0, np.int64)
+        self._first = 0
+
+    def read_packet(
+        self, place: FragmentPlace, buffer: bytes, start: int, captured: int, wire: int, link: int
+    ) -> Segment | None:
+        """The slow path: oddities are told with the packet's number, and what fragments gave is of one share only."""
+        place = place._replace(packet=int(self._numbers[place.packet - self._first]))
+        found = super().read_packet(place, buffer, start, captured, wire, link)
+        if found is None or found[8] is None or self._shares == 1:
+            return found
+        return found if shard_of(found[0], self._shares) in self._share else None
+
+    def picked(self, batch: PacketBatch, numbers: "Int64s") -> SegmentBatch | SegmentColumns:
+        """The segments of a batch whose packets have these numbers, in rising order."""
+        self._numbers, self._first = numbers, batch.first_packet
+        found = self.columns(batch)
+        if isinstance(found, SegmentColumns):
+            return spread(found, numbers)
+        found.packet = numbers[np.array(found.packet, np.int64) - batch.first_packet].tolist()
+        return found
+
+
+def spread(columns: SegmentColumns, numbers: "Int64s") -> SegmentColumns:
+    """Columns with an entry for each packet from the first number to the last; those between are absent."""
+    first = int(numbers[0])
+    where = numbers - first
+    span = int(where[-1]) + 1
+    if span == len(numbers):
+        columns.first_packet = first
+        return columns
+
+    def wide(values: Any) -> Any:
+        out = np.zeros((*values.shape[:-1], span), values.dtype)
+        out[..., where] = values
+        return out
+
+    state = np.full(span, ABSENT, np.uint8)
+    state[where] = columns.state
+    assert columns.numbers.shape[0] == len(NAMES)
+    return SegmentColumns(
+        columns.file, first, columns.buffer, columns.data, wide(columns.time_ns), wide(columns.position),
+        wide(columns.numbers), wide(columns.flow_at), wide(columns.flow_size), state,
+        {int(where[at]): flow for at, flow in columns.flows.items()},
+        {int(where[at]): other for at, other in columns.others.items()},
+    )  # fmt: skip

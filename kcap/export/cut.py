@@ -1,0 +1,131 @@
+"""Cutting: the packets of the exchanges that a filter selects, as a capture of their own.
+
+In: a capture with its filter, a path to write to. Out: `Cut`, what was written. Law: the rows of the part contain those that
+were picked, equal in all that is theirs; where the packets of the frames alone do not give them, what they rest on is added:
+the exchange that told a topic's name, then the whole connection. Each packet once, in the captures' order; memory grows
+with what was picked.
+"""
+
+from array import array
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from kcap.capture.packet_copy import PCAP, PCAPNG, PcapCopy, PcapngCopy, form_of, notes_of
+from kcap.export.mark_packets import mark
+from kcap.export.merge import Packets
+from kcap.export.selection import Selection, counted_columns
+from kcap.export.verify import CutCheck, check
+from kcap.model import CaptureFile
+from kcap.session import Capture, CapturePass
+
+LEAD = 1
+"""Packets with data of each side that a connection begins with: they tell that it is Kafka, and whose ids to look for."""
+ROUNDS = 7
+"""Times that something is added: names, then connections, then connections of those who told the names."""
+Watch = Callable[[CapturePass], None]
+
+
+@dataclass(slots=True)
+class Cut:
+    """What was written."""
+
+    picked: Selection
+    verdict: CutCheck
+    form: str
+    packets: int
+    widened: int = 0
+    """Connections that are kept whole because their rows did not come out the same otherwise."""
+    lost: str = ""
+    """What the input has and the format has no room for."""
+
+
+def cut(
+    capture: Capture,
+    path: str,
+    form: str | None,
+    *,
+    named: str | None,
+    whole: bool,
+    comment: str = "",
+    watch: Watch | None = None,
+    empty: bool = False,
+) -> Cut:
+    """Writes the packets of the capture's exchanges to `path`; where there are none, nothing, or a file without packets.
+
+    `form` is pcap or pcapng, or what the name `named` and the input say; `whole`: the connections instead of the exchanges.
+    """
+    picked = Selection(counted_columns(capture), whole=whole)
+    picked.read(capture, watch)
+    chosen_form = form_of(named, form, picked.files)
+    if not picked.rows:
+        if empty:
+            write(capture.paths, mark(capture.paths, picked), path, chosen_form, comment)
+        return Cut(picked, CutCheck(), chosen_form, 0)
+    taught = False
+    widened: set[str] = set()
+    packets = write(capture.paths, mark(capture.paths, picked), path, chosen_form, comment)
+    verdict = check(path, picked, capture.options)
+    for _ in range(ROUNDS):
+        if verdict.holds:
+            break
+        more = {uid for uid in verdict.broken if not picked.chosen[uid].whole}
+        told = bool(verdict.nameless) and not taught and teach(capture, picked)
+        if not more and not told:
+            # with the names told, those who told them may not read as they did
+            more = {uid for uid, chosen in picked.chosen.items() if not chosen.whole and chosen.teaches}
+            more = more or {uid for uid in verdict.nameless if not picked.chosen[uid].whole}
+        if not more and not told:
+            break
+        taught = taught or told
+        for uid in more:
+            chosen = picked.chosen[uid]
+            if not chosen.lead:
+                chosen.lead = LEAD
+            else:
+                chosen.whole = True
+                widened.add(uid)
+        packets = write(capture.paths, mark(capture.paths, picked), path, chosen_form, comment)
+        verdict = check(path, picked, capture.options, verdict)
+    return Cut(picked, verdict, chosen_form, packets, len(widened), lost(picked.files) if chosen_form == PCAP else "")
+
+
+def teach(capture: Capture, picked: Selection) -> bool:
+    """Adds the exchanges that told the names of the topics; whether there are any."""
+    everything = Capture(capture.paths, capture.options)
+    told: dict[str, set[int]] = {}
+    for uid, number in picked.tellers.values():
+        told.setdefault(uid, set()).add(number)
+    if not told:
+        return False
+    words = [
+        f'(connection == "{uid}" and exchange in {{{", ".join(map(str, sorted(numbers)))}}})' for uid, numbers in told.items()
+    ]
+    picked.read(everything.filter(" or ".join(words)), context=True)
+    return True
+
+
+def write(paths: Sequence[str], marks: "Sequence[array[int]]", path: str, form: str, comment: str) -> int:
+    """Copies the marked packets; how many."""
+    packets = Packets(paths, form)
+    with open(path, "wb") as stream:
+        copy: PcapCopy | PcapngCopy | None = None
+        for batch in packets.batches():
+            copy = copy or packets.open(stream, comment)
+            numbers, first = marks[batch.file], batch.first_packet
+            for at in range(bisect_left(numbers, first), bisect_left(numbers, first + len(batch))):
+                copy.write(batch, numbers[at] - first)
+        copy = copy or packets.open(stream, comment)
+        copy.close()
+    return copy.packets
+
+
+def lost(files: Sequence[CaptureFile]) -> str:
+    """What pcapng input says beside its packets, in words."""
+    notes = notes_of(files, PCAPNG)
+    things = {
+        "comments and interfaces": any(options for note in notes for section in note.sections for options in section),
+        "names": any(note.names for note in notes),
+        "TLS secrets": any(note.secrets for note in notes),
+    }
+    return " and ".join(name for name, there in things.items() if there)

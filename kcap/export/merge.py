@@ -1,0 +1,74 @@
+"""Merging: all packets of some files in one, in time order, ties by file name.
+
+In: paths, a stream. Out: the packets on the stream. Law: every packet once, a file's own order kept; memory is flat. What
+pcapng says beside its packets comes along where the output is pcapng.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from kcap.capture.fileset import FileSet, ignore
+from kcap.capture.packet_copy import Origin, PcapCopy, PcapngCopy, form_of, notes_of, open_copy
+from kcap.capture.paths import expand
+from kcap.capture.source import Source, open_reader
+from kcap.capture.writer import PacketStream
+from kcap.errors import CaptureError
+from kcap.model import CaptureFile, PacketBatch
+
+
+def looks(paths: Sequence[str]) -> list[CaptureFile]:
+    """What the beginnings of the files say; files that cannot be read are left out."""
+    found = []
+    for path in expand(paths):
+        file = CaptureFile(path, path)
+        try:
+            source = Source(path)
+            try:
+                open_reader(source, file, 0, ignore, jit_after=None)
+            finally:
+                source.close()
+        except CaptureError:
+            continue
+        found.append(file)
+    return found
+
+
+class Packets:
+    """All packets of some files in time order, and what is needed to write them again."""
+
+    def __init__(self, paths: Sequence[str], form: str) -> None:
+        """Raises CaptureError where no file can be read."""
+        self.files = FileSet(paths, ignore)
+        self.form = form
+        self.origins: list[Origin] = []
+
+    def batches(self) -> Iterator[PacketBatch]:
+        """The packets; `origins` is filled before the first one comes, and knows the sections of those at hand."""
+        for batch in self.files.batches():
+            if not self.origins:
+                notes = notes_of(self.files.files, self.form)
+                self.origins.extend(Origin(file, (), notes[at]) for at, file in enumerate(self.files.files))
+            self.origins[batch.file].sections = self.files.layouts[batch.file]
+            yield batch
+
+    def open(self, stream: PacketStream, comment: str = "") -> PcapCopy | PcapngCopy:
+        """A file for them."""
+        return open_copy(stream, self.form, self.origins, comment)
+
+
+def merge(paths: Sequence[str], output: str, form: str | None, stream: PacketStream) -> tuple[int, list[str]]:
+    """Writes them; how many, and which files could not be read and why.
+
+    Raises OutputError for a second link type in pcap.
+    """
+    packets = Packets(paths, form or form_of(output, None, looks(paths)))
+    copy: PcapCopy | PcapngCopy | None = None
+    for batch in packets.batches():
+        if copy is None:
+            copy = packets.open(stream)
+            copy.tells_drops = True
+        for at in range(len(batch)):
+            copy.write(batch, at)
+    if copy is None:
+        copy = packets.open(stream)
+    copy.close()
+    return copy.packets, [str(error) for _, error in packets.files.failed]

@@ -1,0 +1,101 @@
+"""TCP, IP and link headers of a packet whose payload or addresses change: checksums, addresses.
+
+In: a packet's bytes and where its payload is. Out: the packet's bytes, of the same length. Law: a checksum is that of the new
+bytes (RFC 1071) where all of them were captured, else it is changed as the bytes were (RFC 1624).
+"""
+
+from dataclasses import dataclass
+from struct import pack_into, unpack_from
+from typing import Final
+
+from kcap.export.pseudonyms import Pseudonyms
+from kcap.net.link import LINK_ETHERNET, LINK_SLL, LINK_SLL2
+
+TCP: Final = 6
+LINK_HEADER_MAX: Final = 22
+"""Bytes before the IP header of a packet in no tunnel: Ethernet with two VLAN tags, or SLL2."""
+EXTENSIONS_MAX: Final = 256
+HARDWARE: Final = {LINK_ETHERNET: ((0, 6), (6, 12)), LINK_SLL: ((6, 12),), LINK_SLL2: ((12, 18),)}
+"""Where link headers have addresses."""
+
+
+@dataclass(frozen=True, slots=True)
+class EditablePacket:
+    """A TCP packet: its bytes, where its payload starts and how long that was on the wire, its flow, its link type."""
+
+    data: bytes
+    payload: int
+    length: int
+    flow: bytes
+    link: int
+
+
+def ones_sum(data: bytes | bytearray | memoryview) -> int:
+    """Ones' complement sum of 16-bit words, an odd byte padded with zero (RFC 1071)."""
+    padded = bytes(data) + b"\0" * (len(data) & 1)
+    total: int = sum(unpack_from(f">{len(padded) // 2}H", padded))
+    while total >> 16:
+        total = (total & 0xFFFF) + (total >> 16)
+    return total
+
+
+def tcp_start(packet: EditablePacket) -> int | None:
+    """Where the TCP header starts."""
+    ports = packet.flow[-4:]
+    for size in range(20, 64, 4):
+        at = packet.payload - size
+        if at >= 0 and packet.data[at : at + 4] == ports and (packet.data[at + 12] >> 4) * 4 == size:
+            return at
+    return None
+
+
+def ip_start(packet: EditablePacket, tcp: int) -> int | None:
+    """Where the IP header starts that has the flow's addresses."""
+    addresses, data = packet.flow[:-4], packet.data
+    four = len(addresses) == 8
+    last = tcp - (20 if four else 40)
+    for at in range(last, max(last - EXTENSIONS_MAX, -1), -1):
+        behind = at + (12 if four else 8)
+        if data[at] >> 4 == (4 if four else 6) and data[behind : behind + len(addresses)] == addresses:
+            return at
+    return None
+
+
+def renew(packet: EditablePacket, payload: bytes, names: Pseudonyms | None) -> bytes | None:
+    """The packet with another payload of the same length and, with names, other addresses; None where it cannot be done."""
+    if names is None and payload == packet.data[packet.payload : packet.payload + len(payload)]:
+        return packet.data
+    tcp = tcp_start(packet)
+    if tcp is None:
+        return None
+    out = bytearray(packet.data)
+    out[packet.payload : packet.payload + len(payload)] = payload
+    size = (len(packet.flow) - 4) // 2
+    addresses = packet.flow[:-4]
+    if names is not None:
+        ip = ip_start(packet, tcp)
+        if ip is None or ip > LINK_HEADER_MAX:
+            return None
+        addresses = names.address(addresses[:size]) + names.address(addresses[size:])
+        at = ip + (12 if size == 4 else 8)
+        out[at : at + 2 * size] = addresses
+        if size == 4:
+            pack_into(">H", out, ip + 10, 0)
+            pack_into(">H", out, ip + 10, ones_sum(out[ip : ip + (out[ip] & 15) * 4]) ^ 0xFFFF)
+        for first, last in HARDWARE.get(packet.link, ()):
+            if last <= ip:
+                out[first:last] = names.hardware(bytes(out[first:last]))
+    header = packet.payload - tcp
+    if len(payload) == packet.length:
+        pseudo = addresses + bytes((0, TCP)) + (header + packet.length).to_bytes(4, "big")
+        pack_into(">H", out, tcp + 16, 0)
+        checksum = ones_sum(pseudo + out[tcp : packet.payload + packet.length]) ^ 0xFFFF
+    else:
+        (old,) = unpack_from(">H", packet.data, tcp + 16)
+        before, after = packet.flow[:-4] + packet.data[tcp + 18 :], addresses + bytes(out[tcp + 18 :])
+        total = (old ^ 0xFFFF) + (ones_sum(before) ^ 0xFFFF) + ones_sum(after)
+        while total >> 16:
+            total = (total & 0xFFFF) + (total >> 16)
+        checksum = total ^ 0xFFFF
+    pack_into(">H", out, tcp + 16, checksum)
+    return bytes(out)

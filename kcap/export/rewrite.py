@@ -1,0 +1,240 @@
+"""A capture with other bytes in it: what is hidden is zero, names are others, everything has its old length.
+
+In: a capture file. Out: the same packets at the same times, changed across segment borders and in every retransmission alike.
+Laws: checksums of TCP and IP are those of the new bytes (of a packet that was not captured whole: as right as they were
+before); with `redact` no stream byte is shown that was not read as part of a message; packets that cannot be changed safely
+stay out.
+"""
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from kcap.analyzer import Options
+from kcap.capture.fileset import ignore
+from kcap.capture.frame_reader import PART, FrameLocation
+from kcap.capture.packet_copy import Origin, notes_of, open_copy
+from kcap.capture.packet_source import PacketSource
+from kcap.capture.pcapng_annotations import Annotations
+from kcap.capture.writer import PacketStream
+from kcap.export.mark_packets import PacketWalk
+from kcap.export.packet_headers import EditablePacket, renew
+from kcap.export.pseudonyms import Pseudonyms
+from kcap.export.redaction import plan
+from kcap.export.selection import SIDES, flow_of
+from kcap.model import REF_FILE_SHIFT
+from kcap.net.connections import reverse_flow
+from kcap.net.segments import SegmentParser
+from kcap.session import Capture
+
+WRAP: Final = 1 << 32
+HALF: Final = 1 << 31
+
+
+@dataclass(slots=True)
+class Rewritten:
+    """What was done."""
+
+    packets: int = 0
+    left_out: int = 0
+    """Packets that cannot be changed safely: IP fragments, tunnels under other addresses, what is no TCP."""
+    compressed: int = 0
+    """Batches whose records no longer inflate."""
+
+
+@dataclass(slots=True)
+class Half:
+    """One direction of a connection: what is shown of it and what is put, by unwrapped sequence number."""
+
+    base: int | None = None
+    last: int = 0
+    shown: list[tuple[int, int]] = field(default_factory=list)
+    put: list[tuple[int, bytes]] = field(default_factory=list)
+
+    def unwrap(self, seq: int) -> int:
+        """The number nearest to the one before."""
+        if self.base is None:
+            self.base = self.last = seq
+            return seq
+        self.last += (seq - self.last + HALF & WRAP - 1) - HALF
+        return self.last
+
+    def restart(self) -> None:
+        """A new pass."""
+        if self.base is not None:
+            self.last = self.base
+
+    def settle(self) -> None:
+        """All is known."""
+        self.shown = merged(self.shown)
+        self.put.sort()
+
+    def changed(self, start: int, data: bytes, *, redact: bool) -> bytes:
+        """Stream bytes from `start` on as they are to be."""
+        end = start + len(data)
+        out = bytearray(len(data) if redact else data)
+        if redact:
+            at = max(bisect_right(self.shown, (start, WRAP * WRAP)) - 1, 0)
+            while at < len(self.shown) and self.shown[at][0] < end:
+                low, high = max(self.shown[at][0], start), min(self.shown[at][1], end)
+                if low < high:
+                    out[low - start : high - start] = data[low - start : high - start]
+                at += 1
+        at = max(bisect_right(self.put, (start, b"")) - 1, 0)
+        while at < len(self.put) and self.put[at][0] < end:
+            where, value = self.put[at]
+            low, high = max(where, start), min(where + len(value), end)
+            if low < high:
+                out[low - start : high - start] = value[low - where : high - where]
+            at += 1
+        return bytes(out)
+
+
+def merged(spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Spans in order, those that touch as one."""
+    out: list[tuple[int, int]] = []
+    for low, high in sorted(spans):
+        if out and low <= out[-1][1]:
+            out[-1] = out[-1][0], max(out[-1][1], high)
+        elif low < high:
+            out.append((low, high))
+    return out
+
+
+class Rewriter:
+    """Changes one file."""
+
+    def __init__(self, path: str, options: Options | None, *, redact: bool, names: Pseudonyms | None) -> None:
+        self.path = path
+        self.options = options
+        self.redact = redact
+        self.names = names
+        self.done = Rewritten()
+        self._halves: dict[tuple[str, bytes], Half] = {}
+        self._starts: dict[int, str] = {}
+
+    def write(self, stream: PacketStream, form: str, comment: str) -> Rewritten:
+        """Two passes: what the messages say, then the packets."""
+        self._plan()
+        walk = PacketWalk([self.path])
+        notes: list[Annotations] = []
+        origins: list[Origin] = []
+        owners: dict[bytes, str] = {}
+        copy = None
+        for batch, segments in walk:
+            if copy is None:
+                notes = notes_of(walk.files.files, form)
+                if self.names is not None:
+                    notes = [Annotations([[type(i)(i.link, i.snaplen, b"") for i in s] for s in n.sections]) for n in notes]
+                origins = [Origin(file, (), note) for file, note in zip(walk.files.files, notes)]
+                copy = open_copy(stream, form, origins, comment, secrets=not self.redact)
+            origins[batch.file].sections = walk.files.layouts[batch.file]
+            entries = {packet: at for at, packet in enumerate(segments.packet)}
+            for at in range(len(batch)):
+                entry = entries.get(batch.first_packet + at)
+                start = int(batch.start[at])
+                data = batch.buffer[start : start + int(batch.captured[at])]
+                if entry is None or entry in segments.buffers:
+                    self.done.left_out += 1
+                    continue
+                flow = segments.flow[entry]
+                uid = self._starts.get(batch.file << REF_FILE_SHIFT | segments.packet[entry])
+                if uid is not None:
+                    owners[flow] = owners[reverse_flow(flow)] = uid
+                half = self._halves.get((owners.get(flow, ""), flow))
+                first = segments.payload[entry] - start
+                payload = data[first : first + segments.captured[entry]]
+                other = payload
+                if payload:
+                    if half is not None:
+                        other = half.changed(half.unwrap(segments.seq[entry]), payload, redact=self.redact)
+                    elif self.redact:
+                        other = bytes(len(payload))
+                packet = EditablePacket(
+                    data,
+                    first,
+                    segments.length[entry],
+                    flow,
+                    int(batch.link if isinstance(batch.link, int) else batch.link[at]),
+                )
+                made = renew(packet, other, self.names)
+                if made is None:
+                    self.done.left_out += 1
+                    continue
+                copy.write(batch, at, made)
+        assert copy is not None
+        copy.close()
+        self.done.packets = copy.packets
+        return self.done
+
+    def _plan(self) -> None:
+        reading = Capture([self.path], self.options).read(keep_connections=True)
+
+        def step() -> None:
+            closed, reading.connections = reading.connections, []
+            for connection in closed:
+                self._starts[connection.ref] = str(connection.values["connection"])
+
+        reading.watch = step
+        source = PacketSource(reading.files.files, reading.files.layouts)
+        parser = SegmentParser(ignore)
+        rename = self.names.text if self.names is not None else None
+        for batch in reading.batches():
+            for row in batch.rows:
+                identity = batch.identities[row[0]]
+                up = flow_of(identity.client_ip, identity.client_port, identity.server_ip, identity.server_port)
+                for side, flow in zip(SIDES, (up, reverse_flow(up))):
+                    found = locate(source, parser, FrameLocation(row, side, flow))
+                    if found is None:
+                        continue
+                    seq, frame = found
+                    half = self._halves.setdefault((identity.uid, flow), Half())
+                    base = half.unwrap(seq)
+                    made = plan(frame, side, row[PART["api_key"]], row[PART["api_version"]], redact=self.redact, rename=rename)
+                    self.done.compressed += made.compressed
+                    at = 0
+                    for low, high in [*made.hidden, (made.shown, made.shown)]:
+                        half.shown.append((base + at, base + min(low, made.shown)))
+                        at = max(at, high)
+                    half.put += [(base + where, value) for where, value in made.put]
+        step()
+        for half in self._halves.values():
+            half.settle()
+            half.restart()
+
+
+def locate(source: PacketSource, parser: SegmentParser, place: FrameLocation) -> tuple[int, bytes] | None:
+    """The sequence number at which a frame starts, and its bytes as far as they were captured without a break."""
+    if place.file is None:
+        return None
+    pieces: list[tuple[int, bytes, int]] = []
+    base: int | None = None
+    for batch in source.batches(place.file, place.low, place.high):
+        segments = parser.parse(batch)
+        for at in range(len(segments)):
+            if segments.flow[at] != place.flow or not segments.captured[at]:
+                continue
+            base = int(segments.seq[at]) if base is None else base
+            offset = (int(segments.seq[at]) - base + HALF & WRAP - 1) - HALF
+            start, buffer = int(segments.payload[at]), segments.buffers.get(at, segments.buffer)
+            pieces.append((offset, bytes(buffer[start : start + int(segments.captured[at])]), int(segments.time_ns[at])))
+    if base is None:
+        return None
+    low = min(offset for offset, _, _ in pieces)
+    size = max(offset + len(data) for offset, data, _ in pieces) - low
+    stream, seen = bytearray(size), bytearray(size)
+    for offset, data, _ in reversed(pieces):
+        stream[offset - low : offset - low + len(data)] = data
+        seen[offset - low : offset - low + len(data)] = b"\x01" * len(data)
+    start = stream.find(place.head)
+    while start >= 0:
+        first = next((time for offset, data, time in pieces if offset - low <= start < offset - low + len(data)), None)
+        if first == place.first_ns:
+            break
+        start = stream.find(place.head, start + 1)
+    if start < 0:
+        return None
+    stop = min(start + place.size, size)
+    hole = seen.find(0, start, stop)
+    return (base + low + start) % WRAP, bytes(stream[start : stop if hole < 0 else hole])

@@ -1,0 +1,64 @@
+"""A place for what is being made: beside the output, or among temporary files; gone when the block ends.
+
+In: the output's path, input paths. Out: a path to write to, and paths that can be read more than once. Law: nothing stays
+behind by any way out of the block.
+"""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Final
+
+from kcap.capture.source import STANDARD_INPUT, Source
+from kcap.capture.writer import PacketStream
+from kcap.errors import OutputError
+from kcap.limits import READ_WINDOW_BYTES
+
+PREFIX: Final = ".kcap-"
+
+
+@contextmanager
+def scratch(output: str | None) -> Iterator[str]:
+    """A folder, on the output's own file system where that is a file.
+
+    Raises OutputError where it cannot be made.
+    """
+    near = None
+    if output is not None and (os.path.isfile(output) or not os.path.exists(output)):
+        near = os.path.dirname(os.path.realpath(output))
+    try:
+        folder = tempfile.mkdtemp(prefix=PREFIX, dir=near)
+    except OSError as error:
+        raise OutputError(f"{output}: {(error.strerror or str(error)).lower()}") from None
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def kept(paths: Sequence[str], folder: str) -> list[str]:
+    """The same paths, with standard input and other pipes written into the folder first, for they are read more than once."""
+    found = []
+    for number, path in enumerate(paths):
+        if path != STANDARD_INPUT and (os.path.isfile(path) or os.path.isdir(path) or not os.path.exists(path)):
+            found.append(path)
+            continue
+        held = os.path.join(folder, f"input-{number}")
+        source = Source(path)
+        try:
+            with open(held, "wb") as stream:
+                while data := source.read(READ_WINDOW_BYTES):
+                    stream.write(data)
+        finally:
+            source.close()
+        found.append(held)
+    return found
+
+
+def hand_over(path: str, stream: PacketStream) -> None:
+    """Writes what was made to where it belongs."""
+    with open(path, "rb") as made:
+        while data := made.read(READ_WINDOW_BYTES):
+            stream.write(data)

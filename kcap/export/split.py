@@ -1,0 +1,165 @@
+"""Splitting: one capture as several files, by connections or by time.
+
+In: paths, how to split, a folder to write to. Out: the files, numbered from 1. Law: every packet is in exactly one file, in the
+capture's order; by connection no connection is in two, and what belongs to none has a file of its own. Memory is flat but for a
+number a connection; few files are open at once.
+"""
+
+import os
+from array import array
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import BinaryIO, Final
+
+from kcap.capture.fileset import ignore
+from kcap.capture.packet_copy import PcapCopy, PcapngCopy
+from kcap.export.mark_packets import FragmentPackets
+from kcap.export.merge import Packets
+from kcap.limits import SECOND_NS
+from kcap.model import REF_FILE_SHIFT, PacketBatch, SegmentBatch
+from kcap.net.connections import reverse_flow
+from kcap.net.segments import SegmentParser
+from kcap.session import Capture, CapturePass
+
+OPEN_MAX: Final = 64
+"""Files written at once; others wait for their next packet closed. Systems allow 256 or more."""
+REST: Final = 0
+"""Number of the file for packets of no connection."""
+
+
+@dataclass(slots=True)
+class SplitFile:
+    """A file that was written: its number, its path, its first packet's time, its packets."""
+
+    number: int
+    path: str
+    first_ns: int
+    packets: int = 0
+
+
+class SplitFiles:
+    """Files by number, of which some are open."""
+
+    def __init__(self, packets: Packets, folder: str) -> None:
+        self.made: dict[int, SplitFile] = {}
+        self._packets = packets
+        self._folder = folder
+        self._copies: dict[int, PcapCopy | PcapngCopy] = {}
+        self._open: OrderedDict[int, BinaryIO] = OrderedDict()
+
+    def write(self, number: int, batch: PacketBatch, at: int) -> None:
+        """Entry `at` of a batch into a file."""
+        stream = self._open.get(number)
+        if stream is None:
+            if len(self._open) >= OPEN_MAX:
+                self._open.popitem(last=False)[1].close()
+            part = self.made.get(number)
+            if part is None:
+                part = self.made[number] = SplitFile(number, os.path.join(self._folder, str(number)), int(batch.time_ns[at]))
+            stream = self._open[number] = open(part.path, "ab")  # noqa: SIM115
+            copy = self._copies.get(number)
+            if copy is None:
+                copy = self._copies[number] = self._packets.open(stream)
+            copy.moves_to(stream)
+        else:
+            self._open.move_to_end(number)
+        self._copies[number].write(batch, at)
+        self.made[number].packets += 1
+
+    def close(self) -> None:
+        """Lets them go."""
+        for stream in self._open.values():
+            stream.close()
+        self._open.clear()
+
+
+def split_by_time(paths: Sequence[str], form: str, folder: str, every_ns: int) -> tuple[list[SplitFile], list[str]]:
+    """A new file whenever `every_ns` have passed since the capture's first packet; intervals without packets give none."""
+    packets = Packets(paths, form)
+    parts = SplitFiles(packets, folder)
+    begin: int | None = None
+    try:
+        for batch in packets.batches():
+            times: Sequence[int] = [int(time) for time in batch.time_ns]
+            if begin is None:
+                begin = times[0]
+            for at, time in enumerate(times):
+                parts.write(max(time - begin, 0) // every_ns + 1, batch, at)
+    finally:
+        parts.close()
+    return list(parts.made.values()), failures(packets)
+
+
+def split_by_connection(
+    capture: Capture, form: str, folder: str, size: int, watch: Callable[[CapturePass], None] | None = None
+) -> tuple[list[SplitFile], list[str]]:
+    """`size` connections a file, in the order of their first packets; what belongs to none in file 0."""
+    starts = begun(capture, watch)
+    packets = Packets(capture.paths, form)
+    parts = SplitFiles(packets, folder)
+    try:
+        for batch, numbers in assigned(packets, starts, size):
+            for at, number in enumerate(numbers):
+                parts.write(number, batch, at)
+    finally:
+        parts.close()
+    return list(parts.made.values()), failures(packets)
+
+
+def begun(capture: Capture, watch: Callable[[CapturePass], None] | None) -> dict[int, int]:
+    """Reference of each connection's first packet -> the connection's number."""
+    reading = capture.read(keep_connections=True)
+    starts: dict[int, int] = {}
+
+    def step() -> None:
+        closed, reading.connections = reading.connections, []
+        starts.update((connection.ref, int(str(connection.values["number"]))) for connection in closed)
+        if watch is not None:
+            watch(reading)
+
+    reading.watch = step
+    for _ in reading.batches():
+        pass
+    step()
+    return starts
+
+
+def assigned(packets: Packets, starts: dict[int, int], size: int) -> Iterator[tuple[PacketBatch, "array[int]"]]:
+    """Each batch with the number of the file that each of its packets belongs to.
+
+    Packets before the first one of a connection with data, and fragments whose datagram is not complete yet, go to the rest.
+    """
+    parser = SegmentParser(ignore)
+    parser.fragments = FragmentPackets()
+    flows: dict[bytes, int] = {}
+    for batch in packets.batches():
+        segments: SegmentBatch = parser.parse(batch)
+        numbers = array("q", bytes(8 * len(batch)))
+        base, first = batch.file << REF_FILE_SHIFT, batch.first_packet
+        for packet, flow in zip(segments.packet, segments.flow):
+            number = starts.get(base | packet)
+            if number is not None:
+                flows[flow] = flows[reverse_flow(flow)] = number
+            else:
+                number = flows.get(flow)
+            if number is not None:
+                numbers[packet - first] = (number - 1) // size + 1
+        yield batch, numbers
+
+
+def failures(packets: Packets) -> list[str]:
+    """Files that could not be read, and why."""
+    return [str(error) for _, error in packets.files.failed]
+
+
+def name_of(prefix: str, part: SplitFile, form: str, *, timed: bool) -> str:
+    """The name a file gets: PREFIX_00001.pcap, with the time of its first packet (UTC) where it was split by time."""
+    stem, suffix = os.path.splitext(prefix)
+    if suffix not in {".pcap", ".pcapng", ".cap", ".dmp", ".ntar"}:
+        stem, suffix = prefix, f".{form}"
+    if part.number == REST:
+        return f"{stem}_rest{suffix}"
+    when = datetime.fromtimestamp(part.first_ns // SECOND_NS, UTC).strftime("_%Y%m%d%H%M%S") if timed else ""
+    return f"{stem}_{part.number:05}{when}{suffix}"

@@ -1,0 +1,178 @@
+"""What topic ids are called, and which brokers there are: decoded messages in, names and lists of brokers out.
+
+In: schema names and Kafka's JSON of messages, in any order. Out: the name of an id (KIP-516), the brokers that a message lists.
+Law: a name is learned only from a struct that holds both; an id keeps the first name it was told, since Kafka never gives an id
+to another topic; the state is a picklable value.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, NamedTuple
+
+from kcap.facts.brokers import Broker
+from kcap.schema.registry import REQUEST, RESPONSE, api_key
+
+NO_ID: Final = "A" * 22
+"""Kafka's zero uuid in text: no topic."""
+METADATA_TOPIC: Final = "__cluster_metadata"
+METADATA_ID: Final = "A" * 21 + "Q"
+"""The topic of KRaft's log and its id, which is the same everywhere (Uuid.METADATA_TOPIC_ID)."""
+LOG_MARKS: Final = (METADATA_TOPIC.encode(), bytes(15) + b"\x01")
+"""What a response that brings KRaft's log holds: the topic's name, or its id."""
+
+_TABLE: Final = """
+MetadataRequest                    10  topics                                                 name
+MetadataResponse                   10  topics                                                 name
+CreateTopicsResponse               7   topics                                                 name
+DeleteTopicsRequest                6   topics                                                 name
+DeleteTopicsResponse               6   responses                                              name
+DescribeTopicPartitionsResponse    0   topics                                                 name
+LeaderAndIsrRequest                5   topicStates                                            topicName
+UpdateMetadataRequest              7   topicStates                                            topicName
+ConsumerGroupDescribeResponse      0   groups.members.assignment.topicPartitions              topicName
+ConsumerGroupDescribeResponse      0   groups.members.targetAssignment.topicPartitions        topicName
+ShareGroupDescribeResponse         0   groups.members.assignment.topicPartitions              topicName
+DescribeShareGroupOffsetsResponse  0   groups.topics                                          topicName
+AlterShareGroupOffsetsResponse     0   responses                                              topicName
+DeleteShareGroupOffsetsResponse    0   responses                                              topicName
+TopicRecord                        0                                                          name
+"""
+"""Message, first version that has both, structs that hold them, the field of the name beside `topicId`. A test holds it
+against every schema."""
+
+
+def _read() -> dict[str, list[tuple[int, tuple[str, ...], str]]]:
+    found: dict[str, list[tuple[int, tuple[str, ...], str]]] = {}
+    for line in _TABLE.strip().splitlines():
+        message, version, *path, name = line.split()
+        found.setdefault(message, []).append((int(version), tuple(path[0].split(".")) if path else (), name))
+    return found
+
+
+TELLING: Final = _read()
+"""Message -> where it has names beside ids."""
+
+
+def naming_apis() -> frozenset[int]:
+    """API keys of which some version tells names beside ids."""
+    names = {message.removesuffix("Request").removesuffix("Response") for message in TELLING}
+    return frozenset(key for name in names if (key := api_key(name)) is not None)
+
+
+def tells(api: str | None, version: int | None) -> list[int]:
+    """The sides of an exchange that may tell names: REQUEST, RESPONSE."""
+    if api is None or version is None:
+        return []
+    return [
+        side
+        for side, suffix in ((REQUEST, "Request"), (RESPONSE, "Response"))
+        if any(version >= first for first, _, _ in TELLING.get(api + suffix, ()))
+    ]
+
+
+def telling_keys() -> dict[int, int]:
+    """API key -> first version of either side that may tell names."""
+    found: dict[int, int] = {}
+    for message, places in TELLING.items():
+        key = api_key(message.removesuffix("Request").removesuffix("Response"))
+        if key is not None:
+            found[key] = min(first for first, _, _ in places)
+    return found
+
+
+class Listing(NamedTuple):
+    """Where a message has brokers."""
+
+    key: int
+    side: int
+    itself: bool
+    """Whoever answers stands on the list."""
+    path: tuple[str, ...]
+    """Structs of brokers."""
+    node: str
+    inner: str = ""
+    """Where a broker has several addresses, the array that holds them."""
+
+
+def _listings() -> tuple[Listing, ...]:
+    found = []
+    for line in _BROKERS.strip().splitlines():
+        name, side, itself, path, node, *inner = line.split()
+        key = api_key(name)
+        assert key is not None
+        parts = () if path == "-" else tuple(path.split("."))
+        found.append(Listing(key, REQUEST if side == "request" else RESPONSE, itself == "itself", parts, node, *inner))
+    return tuple(found)
+
+
+_BROKERS: Final = """
+Metadata                response  itself  brokers       nodeId
+DescribeCluster         response  itself  brokers       brokerId
+DescribeQuorum          response  others  nodes         nodeId        listeners
+FindCoordinator         response  others  -             nodeId
+FindCoordinator         response  others  coordinators  nodeId
+BrokerRegistration      request   others  -             brokerId      listeners
+ControllerRegistration  request   others  -             controllerId  listeners
+UpdateMetadata          request   others  liveBrokers   id            endpoints
+"""
+"""API, side, whether the server stands on the list itself, structs of brokers, the field of the node id, and where a broker has
+several addresses the array of them."""
+LISTINGS: Final = _listings()
+
+
+def listing_sides() -> dict[int, set[int]]:
+    """API key -> sides that list brokers."""
+    found: dict[int, set[int]] = {}
+    for listing in LISTINGS:
+        found.setdefault(listing.key, set()).add(listing.side)
+    return found
+
+
+def listed(key: int, side: int, body: Mapping[str, Any]) -> tuple[list[Broker], bool]:
+    """The brokers that a message lists, and whether the server that answers is one of them."""
+    found: list[Broker] = []
+    itself = False
+    for listing in LISTINGS:
+        if (listing.key, listing.side) != (key, side):
+            continue
+        itself = listing.itself
+        for struct in _structs(body, listing.path):
+            node = struct.get(listing.node)
+            for place in _structs(struct, (listing.inner,)) if listing.inner in struct else (struct,):
+                host, port, rack = place.get("host"), place.get("port"), struct.get("rack")
+                if isinstance(node, int) and isinstance(host, str) and isinstance(port, int):
+                    found.append(Broker(node, host, port, rack if isinstance(rack, str) else None))
+    return found, itself
+
+
+class TopicNames:
+    """The names learned so far."""
+
+    def __init__(self) -> None:
+        self.names: dict[str, str] = {METADATA_ID: METADATA_TOPIC}
+        """Topic id, as Kafka prints its uuids, -> name."""
+
+    def learn(self, message: str | None, body: Mapping[str, Any] | None) -> int:
+        """Takes a message; how many ids it told that were not known."""
+        before = len(self.names)
+        for _, path, field in TELLING.get(message or "", ()) if body else ():
+            for struct in _structs(body, path):
+                name, uuid = struct.get(field), struct.get("topicId")
+                if isinstance(name, str) and name and isinstance(uuid, str) and uuid != NO_ID:
+                    self.names.setdefault(uuid, name)
+        return len(self.names) - before
+
+    def name(self, uuid: str | None) -> str | None:
+        """The name of an id, None while nothing told it."""
+        return None if uuid is None else self.names.get(uuid)
+
+
+def _structs(node: Any, path: tuple[str, ...]) -> Iterator[Mapping[str, Any]]:
+    """The structs down a path, through arrays and past nulls."""
+    if isinstance(node, list):
+        for entry in node:
+            yield from _structs(entry, path)
+    elif isinstance(node, Mapping):
+        if path:
+            yield from _structs(node.get(path[0]), path[1:])
+        else:
+            yield node

@@ -1,0 +1,171 @@
+"""Frames and their bodies in the lane's arena, compiled.
+
+In: bytes of a frame as packets bring them. Out: bodies with room for all of it, and frames as they stand in rows. Law: a
+frame is what
+the framers make of the same bytes; a body that is still wanted when a batch closes stands in the next. Importing this module
+imports numba.
+"""
+
+from typing import Any
+
+from kcap import limits
+from kcap.fastpath.layout import (
+    CLIENT,
+    COUNT,
+    F_FIRST_NS,
+    F_FIRST_REF,
+    F_HIGH,
+    F_LAST_NS,
+    F_LAST_REF,
+    F_LOW,
+    F_SIZE,
+    F_START,
+    HEAD,
+    LIVE,
+    M_BODIES,
+    M_TOP,
+    OPEN_AT,
+    OPEN_HIGH,
+    OPEN_LEFT,
+    OPEN_LOW,
+    OPEN_NS,
+    OPEN_REF,
+    OPEN_SIZE,
+    OPEN_SLOT,
+    OPEN_START,
+    Q_DONE,
+    Q_NEXT,
+    Q_SLOT,
+    SLOT_BASE,
+)
+from kcap.kernels import compiled, inner
+
+MOVED_BODY = limits.LANE_MOVED_BODY
+MOVED_BYTES = limits.LANE_MOVED_BYTES
+UNKNOWN = -1
+
+
+@inner
+def copied(data: Any, low: int, high: int, arena: Any, top: int) -> None:
+    """Bytes into the arena; a function of its own, since compiling a slice takes half a second."""
+    arena[top : top + high - low] = data[low:high]
+
+
+@inner
+def add_body(data: Any, low: int, high: int, stop: int, program: int, arena: Any, bodies: Any, meta: Any) -> Any:
+    """Keeps `data[low:high]` and room up to `stop` in the arena; its slot in the lane."""
+    slot, top = meta[M_BODIES], meta[M_TOP]
+    copied(data, low, high, arena, top)
+    bodies[0, slot] = top
+    bodies[1, slot] = meta[M_TOP] = top + stop - low
+    bodies[2, slot] = program
+    meta[M_BODIES] = slot + 1
+    return slot
+
+
+@inner
+def open_frame(
+    streams: Any, place: int, start: int, size: int, time_ns: int, ref: int, position: int, left: int, slot: int, at: int
+) -> None:
+    """A frame of which bytes are still to come."""
+    streams[place, OPEN_START] = start
+    streams[place, OPEN_SIZE] = size
+    streams[place, OPEN_NS] = time_ns
+    streams[place, OPEN_REF] = ref
+    streams[place, OPEN_LOW] = streams[place, OPEN_HIGH] = position
+    streams[place, OPEN_LEFT] = left
+    streams[place, OPEN_SLOT] = slot
+    streams[place, OPEN_AT] = at
+
+
+@inner
+def go_on(streams: Any, place: int, data: Any, at: int, end: int, position: int, arena: Any) -> Any:
+    """More bytes of the open frame; where they end."""
+    size = min(streams[place, OPEN_LEFT], end - at)
+    top = streams[place, OPEN_AT]
+    copied(data, at, at + size, arena, top)
+    streams[place, OPEN_AT] = top + size
+    streams[place, OPEN_LEFT] -= size
+    if position < streams[place, OPEN_LOW]:
+        streams[place, OPEN_LOW] = position
+    elif position > streams[place, OPEN_HIGH]:
+        streams[place, OPEN_HIGH] = position
+    return at + size
+
+
+@inner
+def close_frame(streams: Any, place: int, table: Any, row: int, base: int, time_ns: int, ref: int) -> None:
+    """The open frame's last byte has passed: it stands in a row of a table from column `base` on."""
+    table[row, base + F_START] = streams[place, OPEN_START]
+    table[row, base + F_SIZE] = streams[place, OPEN_SIZE]
+    table[row, base + F_FIRST_NS] = streams[place, OPEN_NS]
+    table[row, base + F_FIRST_REF] = streams[place, OPEN_REF]
+    table[row, base + F_LAST_NS] = time_ns
+    table[row, base + F_LAST_REF] = ref
+    table[row, base + F_LOW] = streams[place, OPEN_LOW]
+    table[row, base + F_HIGH] = streams[place, OPEN_HIGH]
+    streams[place, OPEN_START] = -1
+
+
+@inner
+def whole_frame(table: Any, row: int, base: int, start: int, size: int, time_ns: int, ref: int, position: int) -> None:
+    """A frame that one packet brought, as `close_frame`."""
+    table[row, base + F_START] = start
+    table[row, base + F_SIZE] = size
+    table[row, base + F_FIRST_NS] = table[row, base + F_LAST_NS] = time_ns
+    table[row, base + F_FIRST_REF] = table[row, base + F_LAST_REF] = ref
+    table[row, base + F_LOW] = table[row, base + F_HIGH] = position
+
+
+@compiled
+def carry_over(
+    connections: Any, streams: Any, queues: Any, bodies: Any, arena: Any, new_bodies: Any, new_arena: Any, meta: Any, heavy: Any
+) -> Any:
+    """Moves the bodies of requests that wait and of open frames to a new batch; which entries are too heavy for that."""
+    count, room, meta[M_BODIES], meta[M_TOP] = 0, MOVED_BYTES, 0, 0
+    for slot in range(connections.shape[0]):
+        connection = connections[slot]
+        if not connection[LIVE]:
+            continue
+        place = connection[HEAD]
+        for _ in range(connection[COUNT]):
+            entry = queues[place]
+            old = entry[Q_SLOT] - SLOT_BASE
+            if old >= 0:
+                size = bodies[1, old] - bodies[0, old]
+                if entry[Q_DONE] and (size > MOVED_BODY or size > room):
+                    heavy[count] = place
+                    count += 1
+                else:
+                    if entry[Q_DONE]:
+                        room -= size
+                    new = moved(old, bodies, arena, new_bodies, new_arena, meta)
+                    entry[Q_SLOT] = SLOT_BASE + new
+                    if not entry[Q_DONE]:
+                        reopened(streams[2 * slot + connection[CLIENT]], old, new, bodies, new_bodies)
+            place = entry[Q_NEXT]
+        server = streams[2 * slot + 1 - connection[CLIENT]]
+        if server[OPEN_START] >= 0:
+            old = server[OPEN_SLOT]
+            reopened(server, old, moved(old, bodies, arena, new_bodies, new_arena, meta), bodies, new_bodies)
+    return count
+
+
+@inner
+def moved(old: int, bodies: Any, arena: Any, new_bodies: Any, new_arena: Any, meta: Any) -> Any:
+    """A body's place in the new batch; in the old one nobody reads it."""
+    low, high, slot, top = bodies[0, old], bodies[1, old], meta[M_BODIES], meta[M_TOP]
+    new_arena[top : top + high - low] = arena[low:high]
+    new_bodies[0, slot] = top
+    new_bodies[1, slot] = meta[M_TOP] = top + high - low
+    new_bodies[2, slot] = bodies[2, old]
+    bodies[2, old] = UNKNOWN
+    meta[M_BODIES] = slot + 1
+    return slot
+
+
+@inner
+def reopened(stream: Any, old: int, new: int, bodies: Any, new_bodies: Any) -> None:
+    """The open frame goes on in the new batch."""
+    stream[OPEN_SLOT] = new
+    stream[OPEN_AT] += new_bodies[0, new] - bodies[0, old]

@@ -1,0 +1,128 @@
+"""How a connection ends, compiled: FIN and RST of connections that owe nothing.
+
+In: a packet that is no plain one. Out: the connection's rows as `Connection.segment` would leave them. Law: a connection with
+requests that wait or a frame that is open leaves the lane before its end, as does one whose end is not in order. Importing this
+module imports numba.
+"""
+
+from typing import Any
+
+from kcap import limits
+from kcap.fastpath.flow_table import drop
+from kcap.fastpath.layout import (
+    ACKED,
+    ACKED_RAW,
+    CALLED,
+    CLOSING,
+    CLOSING_NS,
+    COUNT,
+    DONE,
+    ENDED,
+    ENDS,
+    FIN_AT,
+    FIN_NS,
+    FREE,
+    HALF,
+    LAST,
+    LEAVE,
+    LIVE,
+    M_ENDED,
+    M_SLOTS,
+    NEXT,
+    NEXT_RAW,
+    NONE,
+    OPEN,
+    OPEN_START,
+    OWN,
+    PACKETS,
+    RST_NS,
+    SHUT,
+    TALKING,
+)
+from kcap.fastpath.stream_kernels import acknowledged, distance
+from kcap.kernels import compiled, inner
+from kcap.net.tcp import ACK, FIN, PSH, RST
+
+LAST_WORD = FIN | ACK
+LAST_PUSH = FIN | PSH | ACK
+REFUSAL = RST | ACK
+FAR = limits.SEQUENCE_FAR
+LINGER = limits.CONNECTION_LINGER_NS
+BY_FIN, BY_RST = ENDS.index("fin"), ENDS.index("rst")
+
+
+@inner
+def ending(
+    seq: int, ack: int, flags: int, window: int, length: int, time_ns: int, order: int, place: int, connections: Any,
+    streams: Any, ended: Any, meta: Any,
+) -> int:  # fmt: skip
+    """A packet that is no plain one, of a connection that has talked: DONE where it ends a connection in order."""
+    slot, other = place >> 1, place ^ 1
+    live = connections[slot, LIVE]
+    if not connections[slot, OWN] or length or (live != TALKING and live != HALF and live != CLOSING):
+        return LEAVE
+    if connections[slot, COUNT] or streams[place, OPEN_START] >= 0 or streams[other, OPEN_START] >= 0:
+        return LEAVE
+    if live == CLOSING and time_ns - connections[slot, CLOSING_NS] >= LINGER:
+        return LEAVE
+    by = 0
+    if flags in (LAST_WORD, LAST_PUSH):
+        if seq != streams[place, NEXT_RAW] or not window or streams[place, FIN_NS] != NONE:
+            return LEAVE
+        streams[place, FIN_AT] = streams[place, NEXT]
+        streams[place, FIN_NS] = time_ns
+        if live == TALKING:
+            connections[slot, LIVE] = HALF
+        if streams[other, FIN_NS] != NONE:
+            by = BY_FIN
+    elif flags in (RST, REFUSAL):
+        if abs(distance(seq, streams[place, NEXT_RAW])) >= FAR:
+            return LEAVE
+        if connections[slot, RST_NS] == NONE:
+            connections[slot, RST_NS] = time_ns
+        by = BY_RST
+    else:
+        return LEAVE
+    if by and connections[slot, CLOSING_NS] == NONE:
+        connections[slot, CLOSING_NS] = time_ns
+        connections[slot, ENDED] = by
+        connections[slot, LIVE] = CLOSING
+        ended[meta[M_ENDED], 0] = slot
+        ended[meta[M_ENDED], 1] = order
+        meta[M_ENDED] += 1
+    connections[slot, LAST] = time_ns
+    streams[place, PACKETS] += 1
+    if window:
+        streams[place, SHUT] = 0
+    if flags & ACK and ack != streams[other, ACKED_RAW]:
+        acknowledged(streams, other, ack, time_ns)
+    return DONE
+
+
+@compiled
+def settled(slot: int, connections: Any, streams: Any) -> bool:
+    """Whether nothing of an own connection is left to be decided at its end: no request waits, no frame is open, and all that
+    was acknowledged was captured (as `Stream.finish` sees it)."""
+    first, second, live = 2 * slot, 2 * slot + 1, connections[slot, LIVE]
+    if not connections[slot, OWN] or connections[slot, COUNT] or live in (CALLED, OPEN):
+        return False
+    fin = streams[first, FIN_NS] != NONE or streams[second, FIN_NS] != NONE
+    for place in range(first, second + 1):
+        if streams[place, OPEN_START] >= 0:
+            return False
+        tail = streams[place, ACKED] - streams[place, NEXT] if streams[place, ACKED] != NONE else 0
+        if tail == 1 or fin:
+            tail -= 1
+        if 0 < tail < FAR:
+            return False
+    return True
+
+
+@compiled
+def release(slot: int, table: Any, keys: Any, connections: Any, streams: Any, free: Any, meta: Any) -> None:
+    """The slot is nobody's from here on."""
+    connections[slot, LIVE] = FREE
+    drop(2 * slot, table, keys, streams)
+    drop(2 * slot + 1, table, keys, streams)
+    free[meta[M_SLOTS]] = slot
+    meta[M_SLOTS] += 1

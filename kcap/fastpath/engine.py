@@ -1,0 +1,397 @@
+"""The lane beside the table of connections: who walks which packet, who enters and who leaves.
+
+In: `SegmentColumns` in capture order. Out: rows and closed connections of the lane, and calls on the `ConnectionTable` for all
+other packets, in order. Law: rows, connections, weirds and ledgers are those of the table alone.
+
+A connection is *own* (the lane opened it, there are no objects), a guest (it came from the machines), or outside.
+"""
+
+from bisect import bisect_left
+from collections import deque
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import Any, Protocol
+
+import numpy as np
+
+from kcap import limits
+from kcap.fastpath import layout as at
+from kcap.fastpath.body_kernels import carry_over
+from kcap.fastpath.close_kernels import settled
+from kcap.fastpath.closed_connections import ClosedState, OwnEnding, keep
+from kcap.fastpath.export_state import ConnectionOwner, export_connection
+from kcap.fastpath.flow_table import find, pair_hash
+from kcap.fastpath.import_state import fits, import_connection
+from kcap.fastpath.packet_kernels import walk
+from kcap.fastpath.projected import both_projected
+from kcap.fastpath.rows import FastPathRows
+from kcap.fastpath.state import FastPathState, header_tables
+from kcap.kafka.bodies import UNKNOWN, BodyBatch
+from kcap.kafka.conversation import Conversation
+from kcap.model import REF_FILE_SHIFT
+from kcap.net.connections import Ending
+from kcap.net.segment_columns import ABSENT, SegmentColumns
+from kcap.net.tcp import Connection
+
+STEP = limits.LANE_PACKETS
+SEEN = 4096
+"""Counters of packets left to the machines, by endpoints; two connections that share one only make the kernel stop early or
+leave a new one to the machines."""
+OUTSIDE = 1 << 16
+"""Counters of connections outside, by endpoints; a new connection that shares one is left to the machines."""
+
+
+class Host(ConnectionOwner, Protocol):
+    """The analyzer, as the lane sees it."""
+
+    identities: list[Any]
+    batch: int
+
+    def name(self, flow: bytes, client: bytes, first_ns: int, isn: int | None, number: int) -> Any:
+        """The constants of a connection with this flow key of its lower endpoint, this of its client, and this number."""
+
+    def over(self, kept: ClosedState) -> None:
+        """One of the lane's own connections is closed."""
+
+    def takes_all(self) -> bool:
+        """Whether every connection that looks like Kafka is taken for it: the user has said nothing on ports."""
+
+
+class FastPath:
+    """The fast lane of one analyzer."""
+
+    def __init__(self, analyzer: Host) -> None:
+        self.analyzer = analyzer
+        self.state = FastPathState()
+        self.state.meta[at.M_OPENS] = analyzer.takes_all()
+        self.passed = 0
+        """Packets so far, for the order of rows."""
+        analyzer.orders[:] = [-1] * len(analyzer.orders)
+        self.other: Any = None
+        """The table and the arena of the batch before, to be used again."""
+        self.kept = 0
+        """Bytes of the arena that came over from the batch before."""
+        self.outside: Any = np.zeros(OUTSIDE, np.int32)
+        self.entered: list[int] = []
+        """Orders of the packets of this look that opened connections outside."""
+        self.endings: dict[int, OwnEnding] = {}
+        """Own connections that are over, by slot, as they stand in the table's queue."""
+        self.identities: dict[int, Any] = {}
+        """Constants of own connections, by slot."""
+        self._know_outside()
+
+    def _know_outside(self) -> None:
+        table = self.analyzer.table
+        for ended in table.closing:
+            ended.closing_order = -1
+        for connection in {stream.connection for stream in table.streams.values()}:
+            older: Connection | None = connection
+            while older is not None:
+                self.opened(older)
+                older = older.older
+        self.entered.clear()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"other": None}
+
+    # -- who is outside -----------------------------------------------------------------------------------------------
+    def opened(self, connection: Connection) -> None:
+        """The machines have one more connection."""
+        self.outside[self._place(connection)] += 1
+        self.entered.append(self.analyzer.table.order)
+
+    def closed(self, connection: Connection) -> None:
+        """The machines have one less."""
+        self.outside[self._place(connection)] -= 1
+
+    @staticmethod
+    def _place(connection: Connection) -> int:
+        flow = connection.flows[0]
+        return int(pair_hash(np.frombuffer(flow, np.uint8), 0, len(flow))) & (OUTSIDE - 1)
+
+    @property
+    def decided(self) -> int:
+        """Rows that wait to be taken."""
+        return int(self.state.meta[at.M_ROWS])
+
+    @property
+    def gathered(self) -> int:
+        """Bytes of bodies since the last batch."""
+        return int(self.state.meta[at.M_TOP]) - self.kept
+
+    # -- packets ------------------------------------------------------------------------------------------------------
+    def feed(self, columns: SegmentColumns) -> None:
+        """Takes segments."""
+        table = self.analyzer.table
+        count = len(columns)
+        present = columns.state != ABSENT
+        if not count or not present.any():
+            self.passed += count
+            return
+        table.order_base = self.passed - columns.first_packet
+        first, patience = 0, limits.LANE_PATIENCE
+        while first < count:
+            last = min(first + STEP, count)
+            stopped = self._look(columns, first, last, patience)
+            patience = limits.LANE_PATIENCE if stopped == last else 2 * patience
+            first = stopped
+        self.passed += count
+        table.order = self.passed - 1
+        times = columns.time_ns if present.all() else columns.time_ns[present]
+        self.advance(int(times.max()))
+
+    def _look(self, columns: SegmentColumns, first: int, last: int, patience: int) -> int:
+        state, plain_steps = self.state, header_tables()
+        if columns.flows:
+            self._slow_flows(columns, first, last)
+        meta, span = state.meta, last - first
+        meta[at.M_ORDER] = self.passed
+        meta[at.M_REF] = (columns.file << REF_FILE_SHIFT) + columns.first_packet
+        meta[[at.M_LEFT, at.M_GONE, at.M_FRESH, at.M_FULL, at.M_OPENED, at.M_ENDED, at.M_BLIND]] = 0
+        meta[at.M_IDENTITIES] = len(self.analyzer.identities)
+        left, opened, ended = np.empty((3, span, 2), np.int64)
+        gone = np.empty(span, np.int64)
+        fresh = np.empty(state.slots, np.int64)
+        seen = np.zeros(SEEN, np.int32)
+        place: int = walk(
+            columns.data, columns.numbers, columns.time_ns, columns.position, columns.flow_at, columns.flow_size,
+            columns.state, first, last, state.table, state.keys, state.connections, state.streams, state.queues, state.ids,
+            state.rows, state.bodies, state.arena, meta, left, gone, fresh, *plain_steps, seen, patience, self.outside,
+            state.free, opened, ended, state.name_table, state.name_blobs, state.name_sizes,
+        )  # fmt: skip
+        if meta[at.M_FULL]:
+            state.more_room(int(columns.numbers[6, place]))
+        named = self._identify(fresh[: meta[at.M_FRESH]]) if meta[at.M_FRESH] else {}
+        opened, ended = opened[: meta[at.M_OPENED]], ended[: meta[at.M_ENDED]].tolist()
+        self._settle(columns, self.passed + first, left[: meta[at.M_LEFT]], gone, opened, ended, named)
+        return place
+
+    def _identify(self, fresh: Any) -> dict[int, int]:
+        """Connections with their first rows in the open batch; places of the constants of own ones that have no number yet."""
+        analyzer, state, known = self.analyzer, self.state, self.identities
+        named: dict[int, int] = {}
+        places = state.connections[fresh, at.PLACE].tolist()
+        clients = state.connections[fresh, at.CLIENT]
+        first_ns = state.connections[fresh, at.FIRST_NS].tolist()
+        isns = state.streams[2 * fresh + clients, at.ISN].tolist()
+        for slot, client, time_ns, isn, number in zip(fresh.tolist(), clients.tolist(), first_ns, isns, places):
+            talk = state.talks[slot]
+            if talk is not None:
+                analyzer.identity(talk)
+                continue
+            if slot not in known:
+                known[slot] = analyzer.name(state.flow(2 * slot), state.flow(2 * slot + client), time_ns, isn, number)
+                named[slot] = len(analyzer.identities)
+            analyzer.identities.append(known[slot])
+        return named
+
+    def _settle(
+        self,
+        columns: SegmentColumns,
+        first: int,
+        left: Any,
+        gone: Any,
+        opened: Any,
+        ended: list[list[int]],
+        named: dict[int, int],
+    ) -> None:
+        """After a walk: those who leave do, the machines take what was left, and all is told in the order of the packets."""
+        table, state = self.analyzer.table, self.state
+        for slot, order in ended:
+            closing_ns = int(state.connections[slot, at.CLOSING_NS])
+            self.endings[slot] = OwnEnding(int(state.connections[slot, at.PLACE]), closing_ns, order, slot, self)
+            table.closing.append(self.endings[slot])
+        orders: list[int] = opened[:, 1].tolist()
+        before = table.count
+        back: dict[int, Connection] = {}
+        if state.meta[at.M_GONE]:
+            slots = gone[: state.meta[at.M_GONE]].tolist()
+            for slot, talk in zip(slots, self._back(slots)):
+                talk.lane_left += 1
+                talk.lane_again = self.passed + min(limits.LANE_WAIT << talk.lane_left, limits.LANE_WAIT_MAX)
+                back[slot] = talk.connection
+        if len(left):
+            self.entered.clear()
+            table.taken.extend(orders)
+            self._rest(columns, left)
+            table.count += len(table.taken)
+            table.taken.clear()
+            if ended:
+                self._in_order(first)
+        else:
+            table.count += len(orders)
+        for place, (slot, order) in enumerate(opened.tolist()):
+            number = before + place + 1 + (bisect_left(self.entered, order) if len(left) else 0)
+            if slot in back:
+                back[slot].number = number
+                gone_with = back[slot].talk
+                if isinstance(gone_with, Conversation) and gone_with.identity_batch == self.analyzer.batch:
+                    named.setdefault(slot, gone_with.identity_index)
+            if slot in named:
+                identities = self.analyzer.identities
+                identities[named[slot]] = replace(identities[named[slot]], number=number)
+                if slot in self.identities:
+                    self.identities[slot] = identities[named[slot]]
+            if slot not in back:
+                state.connections[slot, at.PLACE] = number
+                if slot in self.endings:
+                    self.endings[slot].number = number
+
+    def _in_order(self, order: int) -> None:
+        """Sorts what ended at this packet or later."""
+        closing, tail = self.analyzer.table.closing, []
+        while closing and closing[-1].closing_order >= order:
+            tail.append(closing.pop())
+        closing.extend(sorted(tail, key=lambda ended: ended.closing_order))
+
+    def _back(self, slots: Iterable[int]) -> list[Conversation]:
+        """These connections go to the machines."""
+        table, talks, ended = self.analyzer.table, [], {}
+        for slot in slots:
+            guest = self.state.talks[slot] is not None
+            talk = export_connection(self.state, slot, self.analyzer)
+            talks.append(talk)
+            if guest:
+                continue
+            connection = talk.connection
+            table.adopt(connection)
+            self.outside[self._place(connection)] += 1
+            self.identities.pop(slot, None)
+            ending = self.endings.pop(slot, None)
+            if ending is not None:
+                connection.closing_order = ending.closing_order
+                ended[ending] = connection
+        if ended:
+            table.closing = deque(ended.get(each, each) if isinstance(each, OwnEnding) else each for each in table.closing)
+        return talks
+
+    def _slow_flows(self, columns: SegmentColumns, first: int, last: int) -> None:
+        """Packets that the kernel cannot look up make their connections leave."""
+        state, slots = self.state, set()
+        for index, flow in columns.flows.items():
+            if first <= index < last:
+                found = find(np.frombuffer(flow, np.uint8), 0, len(flow), state.table, state.keys, state.streams)
+                if found >= 0:
+                    slots.add(found >> 1)
+        if slots:
+            self._back(sorted(slots))
+
+    def _rest(self, columns: SegmentColumns, left: Any) -> None:
+        """Packets for the machines, in order; then those of their connections enter that are in good order."""
+        table = self.analyzer.table
+        where, taken = left[:, 0], left[:, 1]
+        batch = columns.lists(where)
+        cuts = np.flatnonzero(taken >= 0).tolist()
+        if not cuts:
+            table.segments(batch)
+        before = 0
+        for cut in [*cuts, len(where)] if cuts else []:
+            if cut > before:
+                table.segments(columns.lists(where[before:cut]))
+            if cut < len(where):
+                self._remainder(columns, int(where[cut]), int(taken[cut]))
+            before = cut + 1
+        streams, passed, number = table.streams, self.passed, self.analyzer.batch
+        for flow in set(batch.flow):
+            stream = streams.get(flow)
+            if stream is None:
+                continue
+            connection = stream.connection
+            talk = connection.talk
+            if not isinstance(talk, Conversation) or talk.phase != "kafka" or talk.lane >= 0 or talk.lane_again > passed:
+                continue
+            if fits(connection, talk) and not import_connection(self.state, talk, number):
+                return
+
+    def _remainder(self, columns: SegmentColumns, index: int, taken: int) -> None:
+        """The rest of a packet's payload, of which the lane took the beginning."""
+        table = self.analyzer.table
+        one = columns.lists(np.array([index]))
+        stream = table.streams[one.flow[0]]
+        packet, length = one.packet[0], one.length[0] - taken
+        table.order = table.order_base + packet
+        stream.sink.data(
+            stream.next - length, one.buffer, one.payload[0] + taken, length, length, one.time_ns[0],
+            (one.file << REF_FILE_SHIFT) + packet, one.position[0],
+        )  # fmt: skip
+
+    # -- time ---------------------------------------------------------------------------------------------------------
+    def advance(self, time_ns: int) -> None:
+        """Capture time moves on."""
+        table, connections = self.analyzer.table, self.state.connections
+        time_ns = max(time_ns, table.time_ns)
+        if table.sweeps(time_ns):
+            live = connections[:, at.LIVE]
+            if len(table.streams) + 2 * np.count_nonzero(live) > 2 * limits.CONNECTIONS_MAX:
+                self.leave()
+            last = connections[:, at.LAST]
+            idle = (live != at.FREE) & (live != at.CLOSING) & (time_ns - last >= limits.CONNECTION_IDLE_NS)
+            self._back(np.flatnonzero(idle).tolist())
+            for slot in np.flatnonzero((live != at.FREE) & (connections[:, at.OWN] == 0)).tolist():
+                talk = self.state.talks[slot]
+                assert talk is not None
+                talk.connection.last_ns = int(last[slot])
+        table.advance(time_ns)
+
+    def close(self, slot: int) -> Connection | None:
+        """Closes an own connection, or gives it back where more is to be decided at its end than the lane knows."""
+        if not settled(slot, self.state.connections, self.state.streams):
+            return self._back([slot])[0].connection
+        self.analyzer.over(keep(self.state, slot, self.analyzer))
+        self.endings.pop(slot, None)
+        self.identities.pop(slot, None)
+        self.state.release(slot)
+        return None
+
+    def leave(self) -> None:
+        """Everybody leaves."""
+        self._back(self.state.live())
+
+    def finish(self) -> None:
+        """The capture is over: own connections are closed where they stand, in the table's order."""
+        state = self.state
+        own: list[Ending] = []
+        others = []
+        for slot in state.live():
+            if settled(slot, state.connections, state.streams):
+                own.append(OwnEnding(int(state.connections[slot, at.PLACE]), 0, 0, slot, self))
+            else:
+                others.append(slot)
+        self._back(others)
+        self.analyzer.table.finish(own)
+
+    # -- rows ---------------------------------------------------------------------------------------------------------
+    def take(self, unwanted: Callable[[FastPathRows], Any] | None = None) -> tuple[FastPathRows, BodyBatch]:
+        """Rows since the last call, and the bodies of these and of the machines' rows; those `unwanted` names are not read."""
+        state, bodies, meta = self.state, self.analyzer.bodies, self.state.meta
+        rows = np.ascontiguousarray(state.rows[: meta[at.M_ROWS]].T)
+        slots = rows[at.R_REQUEST_SLOT]
+        for slot in slots[slots < UNKNOWN].tolist():
+            bodies.settle_carried(slot)
+        shift = len(bodies.starts) - at.SLOT_BASE
+        for place in (at.R_REQUEST_SLOT, at.R_RESPONSE_SLOT):
+            rows[place] += np.where(rows[place] >= at.SLOT_BASE, shift, 0)
+        old = state.bodies, state.arena, int(meta[at.M_BODIES]), int(meta[at.M_TOP])
+        state.bodies, state.arena = self.other or (np.empty_like(state.bodies), np.empty_like(state.arena))
+        if state.bodies.shape[1] < old[0].shape[1] or state.arena.size < old[1].size:
+            state.bodies, state.arena = np.empty_like(old[0]), np.empty_like(old[1])
+        heavy = np.empty(len(state.queues), np.int64)
+        count = carry_over(
+            state.connections, state.streams, state.queues, old[0], old[1], state.bodies, state.arena, meta, heavy
+        )
+        taken = FastPathRows(rows, state.all_names())
+        if unwanted is not None:
+            slots, first = unwanted(taken), len(bodies.starts)
+            bodies.leave_out(slots[slots < first].tolist())
+            old[0][2, slots[slots >= first] - first] = UNKNOWN
+        batch = bodies.close(both_projected(bodies, *old))
+        for place in heavy[:count].tolist():
+            values = batch.values(int(state.queues[place, at.Q_SLOT]) + shift)
+            state.queues[place, at.Q_SLOT] = UNKNOWN if values is None else bodies.carry(values)
+        self.other = old[0], old[1]
+        self.kept = int(meta[at.M_TOP])
+        meta[at.M_ROWS] = 0
+        state.connections[:, at.IDENTITY] = -1
+        if len(state.names) > limits.LANE_NAMES:
+            state.forget_names()
+        return taken, batch

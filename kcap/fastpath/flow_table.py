@@ -1,0 +1,79 @@
+"""Which stream a packet belongs to: a table of flow keys with open addressing, compiled.
+
+In: the bytes of a flow key. Out: the stream's row, or none. Law: what was entered and not dropped is found, and nothing else;
+both directions of a connection have the same `pair_hash`. Importing this module imports numba.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from kcap.fastpath.layout import FLOW_SIZE
+from kcap.kernels import compiled
+
+
+@compiled
+def key_hash(data: Any, at: int, size: int) -> Any:
+    """A number for a flow key."""
+    value = np.uint64(0xCBF29CE484222325)
+    for place in range(at, at + size):
+        value = (value ^ np.uint64(data[place])) * np.uint64(0x100000001B3)
+    return np.int64((value ^ (value >> np.uint64(29))) & np.uint64(0x7FFFFFFF))
+
+
+@compiled
+def pair_hash(data: Any, at: int, size: int) -> Any:
+    """A number for the two endpoints of a flow key, whichever is the source."""
+    half = (size - 4) // 2
+    total = np.uint64(0)
+    for side in range(2):
+        value = np.uint64(0xCBF29CE484222325)
+        for place in range(at + side * half, at + (side + 1) * half):
+            value = (value ^ np.uint64(data[place])) * np.uint64(0x100000001B3)
+        port = at + 2 * half + 2 * side
+        value = (value ^ np.uint64(data[port])) * np.uint64(0x100000001B3)
+        value = (value ^ np.uint64(data[port + 1])) * np.uint64(0x100000001B3)
+        total += value ^ (value >> np.uint64(31))
+    total *= np.uint64(0x9E3779B97F4A7C15)
+    return np.int64((total >> np.uint64(32)) & np.uint64(0x7FFFFFFF))
+
+
+@compiled
+def find(data: Any, at: int, size: int, table: Any, keys: Any, streams: Any) -> int:
+    """The stream with this flow key, -1 for none in the lane."""
+    room = table.size - 1
+    place = key_hash(data, at, size) & room
+    while table[place] != 0:
+        found = table[place] - 1
+        if found >= 0 and streams[found, FLOW_SIZE] == size:
+            same = True
+            for k in range(size):
+                if keys[found, k] != data[at + k]:
+                    same = False
+                    break
+            if same:
+                return int(found)
+        place = (place + 1) & room
+    return -1
+
+
+@compiled
+def enter(stream: int, table: Any, keys: Any, streams: Any) -> None:
+    """Puts a stream's flow key into the table."""
+    room = table.size - 1
+    place = key_hash(keys[stream], 0, streams[stream, FLOW_SIZE]) & room
+    while table[place] > 0:
+        place = (place + 1) & room
+    table[place] = stream + 1
+
+
+@compiled
+def drop(stream: int, table: Any, keys: Any, streams: Any) -> None:
+    """Takes it out; its place stays marked (-1) for those behind it."""
+    room = table.size - 1
+    place = key_hash(keys[stream], 0, streams[stream, FLOW_SIZE]) & room
+    while table[place] != 0:
+        if table[place] == stream + 1:
+            table[place] = -1
+            return
+        place = (place + 1) & room

@@ -1,0 +1,159 @@
+"""The way of a connection from the machines into the lane.
+
+In: a `Conversation` in good order. Out: its numbers in the lane's arrays. Law: entering and leaving at once changes nothing.
+"""
+
+import numpy as np
+
+from kcap import limits
+from kcap.fastpath import layout as at
+from kcap.fastpath.flow_table import enter
+from kcap.fastpath.frame_kernels import chain
+from kcap.fastpath.state import FastPathState
+from kcap.kafka.bodies import UNKNOWN
+from kcap.kafka.conversation import Conversation
+from kcap.kafka.frames import FLAG
+from kcap.kafka.requests import RequestFramer
+from kcap.kafka.responses import ResponseFramer
+from kcap.net.tcp import Connection, Stream
+
+MIDSTREAM = FLAG["midstream"]
+MOVED = (
+    (at.NEXT, "next"), (at.NEXT_RAW, "next_raw"), (at.ACKED, "acked"), (at.ACKED_RAW, "acked_raw"), (at.PACKETS, "packets"),
+    (at.SEGMENTS, "data_segments"), (at.CAPTURED, "captured"), (at.LAST_START, "last_start"), (at.LAST_NS, "last_ns"),
+    (at.TIMED_END, "timed_end"), (at.TIMED_NS, "timed_ns"), (at.RTT_MIN, "rtt_min"), (at.RTT_SUM, "rtt_sum"),
+    (at.RTT_COUNT, "rtt_count"), (at.RETRANSMITTED, "retransmitted"), (at.DUPLICATED, "duplicated"),
+    (at.SHUT, "zero_window"), (at.STALLS, "zero_stalls"),
+)  # fmt: skip
+"""Numbers of a stream by their place."""
+assert [place for place, _ in MOVED] == list(range(at.OPEN_START))
+UNMOVED = (-1, 0, 0, 0, 0, 0, 0, 0, 0, at.NONE, at.NONE, at.NONE)
+"""From OPEN_START to FIN_NS: no open frame, and what only the lane's own connections have there."""
+
+
+def fits(connection: Connection, talk: Conversation) -> bool:
+    """Whether the lane can go on from here."""
+    requests, responses, client, pairing = talk.requests, talk.responses, connection.client, talk.pairing
+    if not connection.calm or requests is None or responses is None or client is None or connection.closing_ns is not None:
+        return False
+    server = client.peer
+    if (
+        connection.rst_ns is not None
+        or client.held
+        or server.held
+        or not client.packets
+        or not server.packets
+        or client.fin_at is not None
+        or server.fin_at is not None
+        or client.fin_ns is not None
+        or server.fin_ns is not None
+        or client.next_raw is None
+        or server.next_raw is None
+        or pairing.early
+        or pairing.one_way
+        or pairing.losses != responses.losses
+        or len(pairing.outstanding) > limits.LANE_OUTSTANDING_MAX
+    ):
+        return False
+    return framers_fit(requests, responses) and waiting_fit(client, talk, requests)
+
+
+def framers_fit(requests: RequestFramer, responses: ResponseFramer) -> bool:
+    """Both stand at a boundary, and requests look like the last one."""
+    raw = requests.raw_id
+    return (
+        requests.open is None
+        and responses.open is None
+        and requests.hunter is None
+        and responses.hunter is None
+        and not requests.boundary_flags
+        and not responses.boundary_flags
+        and requests.handshake is None
+        and not requests.raw_tokens
+        and requests.last_correlation is not None
+        and (raw is None or len(raw) <= at.ID_BYTES)
+    )
+
+
+def waiting_fit(client: Stream, talk: Conversation, requests: RequestFramer) -> bool:
+    """The requests that wait are whole and ordinary; nothing of them was seen twice."""
+    outstanding, losses = talk.pairing.outstanding, talk.pairing.losses
+    for exchange in outstanding:
+        frame = exchange.request
+        if (
+            frame is None
+            or frame.flags
+            or None in frame
+            or exchange.api_key is None
+            or exchange.correlation_id is None
+            or exchange.response is not None
+            or exchange.skipped_ns is not None
+            or exchange.one_way
+            or exchange.lost_before != losses
+            or exchange.client_id != requests.client_id
+        ):
+            return False
+    if client.repeats and outstanding:
+        start = outstanding[0].request.start if outstanding[0].request is not None else None
+        return start is not None and all(high <= start for _, high, _ in client.repeats)
+    return True
+
+
+def import_connection(state: FastPathState, talk: Conversation, batch: int) -> bool:
+    """Takes over a connection that `fits`; False where there is no room for more."""
+    requests, responses, connection, pairing = talk.requests, talk.responses, talk.connection, talk.pairing
+    assert requests is not None
+    assert responses is not None
+    raw = requests.raw_id
+    number = state.name(raw)
+    slot = state.slot() if number >= 0 else -1
+    if slot < 0:
+        return False
+    state.talks[slot] = talk
+    talk.lane = slot
+    identity = talk.identity_index if talk.identity_batch == batch else -1
+    holed = any(stream.lost for stream in connection.streams)
+    client = 0 if connection.client is connection.streams[0] else 1
+    answered = at.NONE if responses.last_ns is None else responses.last_ns
+    state.connections[slot] = (
+        connection.last_ns, 0 if connection.began == "syn" else MIDSTREAM, client, identity, number, pairing.exchanges,
+        talk.rows, requests.last_correlation, answered, -1 if raw is None else len(raw), 0, 0, 0, 0,
+        requests.frames, requests.framed, responses.frames, responses.framed,
+        0, holed, connection.number, 0, 0, 0, at.NONE, at.NONE, at.NONE, 0, at.TALKING,
+    )  # fmt: skip
+    if raw:
+        state.ids[slot, : len(raw)] = list(raw)
+    for place, (stream, flow) in enumerate(zip(connection.streams, connection.flows), 2 * slot):
+        numbers = [at.NONE if (value := getattr(stream, attribute)) is None else value for _, attribute in MOVED]
+        state.streams[place] = (*numbers, *UNMOVED, len(flow))
+        state.keys[place, : len(flow)] = np.frombuffer(flow, np.uint8)
+        enter(place, state.table, state.keys, state.streams)
+    if talk.pairing.outstanding:
+        _waiting(state, slot, talk)
+    return True
+
+
+def _waiting(state: FastPathState, slot: int, talk: Conversation) -> None:
+    """Takes the requests that wait, with the bodies that were gathered since the last batch."""
+    outstanding, bodies, meta = talk.pairing.outstanding, talk.collector.bodies, state.meta
+    while meta[at.M_SPARE] < len(outstanding):
+        state.more_entries(len(state.queues))
+    for exchange in outstanding:
+        frame, body = exchange.request, exchange.request_slot
+        assert frame is not None
+        if body >= 0:
+            start, end = bodies.starts[body], bodies.ends[body]
+            if meta[at.M_BODIES] == state.bodies.shape[1] or meta[at.M_TOP] + end - start > state.arena.size:
+                meta[at.M_FULL] = at.FULL_ROOM
+                state.more_room(end - start)
+            number, top = int(meta[at.M_BODIES]), int(meta[at.M_TOP])
+            state.arena[top : top + end - start] = np.frombuffer(bodies.arena[start:end], np.uint8)
+            state.bodies[:, number] = top, top + end - start, bodies.programs[body]
+            meta[at.M_BODIES], meta[at.M_TOP] = number + 1, top + end - start
+            bodies.programs[body], body = UNKNOWN, at.SLOT_BASE + number
+        exchange.request_slot = UNKNOWN  # `Bodies` has no more to look after
+        place = chain(state.connections, slot, state.queues, meta)
+        state.queues[place, at.Q_NUMBER :] = (
+            exchange.number, exchange.api_key, exchange.api_version, exchange.correlation_id, body, 1, *frame[:8]
+        )  # fmt: skip
+    outstanding.clear()

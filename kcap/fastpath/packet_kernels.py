@@ -1,0 +1,288 @@
+"""The compiled walk over packets: streams and acknowledgements of connections in good order.
+
+In: segment columns and the lane's arrays. Out: rows, bodies, and the packets that are not for the lane. Law: what is done
+here is what `ConnectionTable.feed` does for the same packets; a connection whose next packet (or the rest of it) needs more
+thought leaves the lane before that. Importing this module imports numba.
+"""
+
+from typing import Any
+
+from kcap import limits
+from kcap.fastpath.close_kernels import ending
+from kcap.fastpath.flow_table import drop, find, pair_hash
+from kcap.fastpath.frame_kernels import requests, responses
+from kcap.fastpath.layout import (
+    ACKED_RAW,
+    CALLED,
+    CAPTURED,
+    CLIENT,
+    CLOSING,
+    COUNT,
+    DONE,
+    F_START,
+    FULL_ROOM,
+    FULL_SLOTS,
+    HEAD,
+    HOLED,
+    LAST,
+    LAST_NS,
+    LAST_START,
+    LEAVE,
+    LIVE,
+    M_BLIND,
+    M_BODIES,
+    M_FULL,
+    M_GONE,
+    M_GROWS,
+    M_LEFT,
+    M_OPENED,
+    M_OPENS,
+    M_ORDER,
+    M_REF,
+    M_ROWS,
+    M_SLOTS,
+    M_SPARE,
+    M_TOP,
+    NEXT,
+    NEXT_RAW,
+    NONE,
+    OPEN,
+    OPEN_REF,
+    OPEN_START,
+    PACKETS,
+    Q_DONE,
+    Q_FRAME,
+    SEGMENTS,
+    SHUT,
+    TALKING,
+    TIMED_END,
+    TIMED_NS,
+)
+from kcap.fastpath.open_kernels import KNOWN_FLAGS, call, called_back, first_request
+from kcap.fastpath.stream_kernels import acknowledged, distance, heard, repeated, shut
+from kcap.kernels import compiled, inner
+from kcap.net.segment_columns import ABSENT, CLEAN
+from kcap.net.tcp import ACK, MASK, PSH, RST, SYN
+
+PUSH = PSH | ACK
+IDLE = limits.CONNECTION_IDLE_NS
+FAR = limits.SEQUENCE_FAR
+FRAME_MAX = limits.LANE_FRAME_MAX
+RESPONSE_HEAD = 8
+FILE_SHIFT = 40
+
+
+@inner
+def again(seq: int, ack: int, length: int, time_ns: int, place: int, connections: Any, streams: Any, queues: Any) -> int:
+    """Bytes that are not the next: DONE where all were seen before, and of no frame whose row is undecided."""
+    slot, other = place >> 1, place ^ 1
+    ahead = distance(seq, streams[place, NEXT_RAW])
+    start = streams[place, NEXT] + ahead
+    end = start + length
+    if (
+        ahead <= -FAR
+        or start < 0
+        or end > streams[place, NEXT]
+        or connections[slot, HOLED]
+        or connections[slot, LIVE] != TALKING
+    ):
+        return LEAVE
+    if length <= 1 and end == streams[place, NEXT]:
+        pass  # a keep-alive probe, which nobody counts
+    elif place & 1 != connections[slot, CLIENT]:
+        if streams[place, OPEN_START] >= 0 and end > streams[place, OPEN_START]:
+            return LEAVE
+    elif connections[slot, COUNT]:
+        oldest = connections[slot, HEAD]
+        if end > (queues[oldest, Q_FRAME + F_START] if queues[oldest, Q_DONE] else streams[place, OPEN_START]):
+            return LEAVE
+    connections[slot, LAST] = time_ns
+    streams[place, PACKETS] += 1
+    streams[place, SEGMENTS] += 1
+    if ack != streams[other, ACKED_RAW]:
+        acknowledged(streams, other, ack, time_ns)
+    repeated(streams, place, start, end, time_ns)
+    return DONE
+
+
+@inner
+def shut_out(seq: int, ack: int, length: int, time_ns: int, place: int, connections: Any, streams: Any) -> int:
+    """An acknowledgement of a side that has no room."""
+    slot, other = place >> 1, place ^ 1
+    if length or connections[slot, LIVE] == CLOSING or abs(distance(seq, streams[place, NEXT_RAW])) >= FAR:
+        return LEAVE
+    connections[slot, LAST] = time_ns
+    streams[place, PACKETS] += 1
+    if ack != streams[other, ACKED_RAW]:
+        acknowledged(streams, other, ack, time_ns)
+    shut(streams, place)
+    return DONE
+
+
+@inner
+def segment(
+    data: Any, numbers: Any, index: int, time_ns: int, position: int, place: int, connections: Any, streams: Any, queues: Any,
+    ids: Any, rows: Any, bodies: Any, arena: Any, meta: Any, fresh: Any, plain: Any, steps: Any, ended: Any, names: Any,
+    blobs: Any, sizes: Any,
+) -> Any:  # fmt: skip
+    """One packet of a connection in the lane: DONE, LEAVE, or how many bytes of its payload were taken."""
+    slot, other = place >> 1, place ^ 1
+    seq, ack, flags, length = numbers[0, index], numbers[1, index], numbers[2, index], numbers[6, index]
+    silent_ns = time_ns - connections[slot, LAST]
+    if silent_ns < 0 or silent_ns >= IDLE:
+        return LEAVE
+    live = connections[slot, LIVE]
+    if live == CALLED:
+        return called_back(place, seq, ack, flags, numbers[3, index], length, time_ns, connections, streams)
+    if flags != ACK and flags != PUSH:
+        return ending(
+            seq, ack, flags, numbers[3, index], length, time_ns, meta[M_ORDER] + index, place, connections, streams, ended,
+            meta,
+        )  # fmt: skip
+    if not numbers[3, index]:
+        return shut_out(seq, ack, length, time_ns, place, connections, streams)
+    streams[place, SHUT] = 0
+    ref = meta[M_REF] + index
+    if length:
+        if seq != streams[place, NEXT_RAW]:
+            return again(seq, ack, length, time_ns, place, connections, streams, queues)
+        if numbers[5, index] != length:
+            return LEAVE
+        if live == TALKING:
+            if streams[place, OPEN_START] >= 0 and streams[place, OPEN_REF] >> FILE_SHIFT != ref >> FILE_SHIFT:
+                return LEAVE
+        elif (
+            live != OPEN
+            or place & 1 != connections[slot, CLIENT]
+            or not first_request(
+                data,
+                numbers[4, index],
+                numbers[4, index] + length,
+                slot,
+                connections,
+                ids,
+                plain,
+                names,
+                blobs,
+                sizes,
+                meta,
+            )
+        ):
+            return LEAVE
+    if not heard(streams, other, ack, length, time_ns):
+        return LEAVE
+    connections[slot, LAST] = time_ns
+    streams[place, PACKETS] += 1
+    if not length:
+        return DONE
+    streams[place, SEGMENTS] += 1
+    offset = streams[place, NEXT]
+    streams[place, NEXT] = offset + length
+    streams[place, NEXT_RAW] = (seq + length) & MASK
+    streams[place, CAPTURED] += length
+    streams[place, LAST_START] = offset
+    streams[place, LAST_NS] = time_ns
+    if streams[place, TIMED_END] == NONE:
+        streams[place, TIMED_END] = offset + length
+        streams[place, TIMED_NS] = time_ns
+    at = numbers[4, index]
+    end = at + length
+    if place & 1 == connections[slot, CLIENT]:
+        stopped = requests(
+            data, at, end, offset, time_ns, ref, position, place, connections, streams, queues, ids, plain, steps, arena,
+            bodies, meta,
+        )  # fmt: skip
+    else:
+        stopped = responses(
+            data, at, end, offset, time_ns, ref, position, meta[M_ORDER] + index, place, connections, streams, queues,
+            rows, arena, bodies, fresh, meta,
+        )  # fmt: skip
+    return DONE if stopped == end else stopped - at
+
+
+@inner
+def opens(
+    data: Any, at: int, size: int, numbers: Any, index: int, time_ns: int, position: int, free: Any, table: Any,
+    keys: Any, connections: Any, streams: Any, opened: Any, meta: Any,
+) -> int:  # fmt: skip
+    """A packet of endpoints that nobody has: DONE where it opens nothing or the lane's own connection; FULL_SLOTS."""
+    flags = numbers[2, index]
+    if not flags & SYN and (not numbers[6, index] or flags & RST):
+        return DONE
+    if flags & KNOWN_FLAGS != SYN or numbers[6, index] or not numbers[3, index] or not meta[M_OPENS]:
+        return LEAVE
+    if not meta[M_SLOTS]:
+        return FULL_SLOTS if meta[M_GROWS] else LEAVE
+    made = call(
+        data, at, size, numbers[0, index], time_ns, meta[M_REF] + index, position, meta[M_ORDER] + index, free, table, keys,
+        connections, streams, opened, meta,
+    )  # fmt: skip
+    return DONE if made else LEAVE
+
+
+@compiled
+def walk(
+    data: Any, numbers: Any, times: Any, positions: Any, flow_at: Any, flow_size: Any, state: Any, first: int, last: int,
+    table: Any, keys: Any, connections: Any, streams: Any, queues: Any, ids: Any, rows: Any, bodies: Any, arena: Any, meta: Any,
+    left: Any, gone: Any, fresh: Any, plain: Any, steps: Any, seen: Any, patience: int, outside: Any, free: Any, opened: Any,
+    ended: Any, names: Any, blobs: Any, sizes: Any,
+) -> int:  # fmt: skip
+    """Packets `first` to `last`; where it stopped: for want of room, since a connection outside shows much of itself, or since
+    the machines have to take what was left before it can be told who has a packet's connection."""
+    for index in range(first, last):
+        if state[index] == ABSENT:
+            continue
+        taken = LEAVE
+        if state[index] == CLEAN:
+            at, size = flow_at[index], flow_size[index]
+            found = find(data, at, size, table, keys, streams)
+            if found >= 0:
+                length = numbers[6, index]
+                frames = length // RESPONSE_HEAD + 2
+                if (
+                    meta[M_ROWS] + frames > rows.shape[0]
+                    or meta[M_BODIES] + frames > bodies.shape[1]
+                    or meta[M_SPARE] < frames
+                    or meta[M_TOP] + length + FRAME_MAX > arena.size
+                ):
+                    meta[M_FULL] = FULL_ROOM
+                    return index
+                taken = segment(
+                    data, numbers, index, times[index], positions[index], found, connections, streams, queues, ids, rows,
+                    bodies, arena, meta, fresh, plain, steps, ended, names, blobs, sizes,
+                )  # fmt: skip
+                if taken == DONE:
+                    continue
+                drop(found, table, keys, streams)
+                drop(found ^ 1, table, keys, streams)
+                gone[meta[M_GONE]] = found >> 1
+                meta[M_GONE] += 1
+            pair = pair_hash(data, at, size)
+            place = pair & (seen.size - 1)
+            if found < 0:
+                if not seen[place] and not outside[pair & (outside.size - 1)]:
+                    syn = numbers[2, index] & SYN
+                    if meta[M_BLIND]:
+                        if syn:
+                            return index
+                    else:
+                        did = opens(
+                            data, at, size, numbers, index, times[index], positions[index], free, table, keys,
+                            connections, streams, opened, meta,
+                        )  # fmt: skip
+                        if did == DONE:
+                            continue
+                        if did == FULL_SLOTS:
+                            meta[M_FULL] = FULL_SLOTS
+                            return index
+                if seen[place] >= patience:
+                    return index
+            seen[place] += 1
+        elif meta[M_OPENED]:
+            return index
+        else:
+            meta[M_BLIND] = 1
+        left[meta[M_LEFT], 0] = index
+        left[meta[M_LEFT], 1] = taken
+        meta[M_LEFT] += 1
+    return last

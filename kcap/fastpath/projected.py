@@ -1,0 +1,44 @@
+"""The bodies of the machines and of the lane as one batch.
+
+In: the machines' open batch and the lane's table of bodies. Out: both in one buffer, projected. Law: the slots of the lane's
+bodies follow those of the machines in the order of its table.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from kcap.decode import projection_kernels  # noqa: F401 - where this cannot be had, neither can the lane
+from kcap.decode.projection import program_index, project
+from kcap.fastpath.layout import KEYS, VERSIONS
+from kcap.kafka.bodies import REQUEST, RESPONSE, BodyBatch, BodyCollector
+
+
+def both_projected(bodies: BodyCollector, table: Any, lane_arena: Any, count: int, top: int) -> BodyBatch:
+    """The machines' bodies and the first `count` of the lane's, which stand in the first `top` bytes of its arena."""
+    size = len(bodies.arena)
+    arena = bytearray(bodies.arena)
+    arena += memoryview(lane_arena[:top])
+    starts = np.concatenate([np.array(bodies.starts, np.int64), table[0, :count] + size])
+    ends = np.concatenate([np.array(bodies.ends, np.int64), table[1, :count] + size])
+    every = np.concatenate([np.array(bodies.programs, np.int64), programs(table[2, :count])])
+    read = every >= 0
+    dense = np.where(read, np.cumsum(read) - 1, -1)
+    spans: tuple[Any, Any, Any] = (starts[read], ends[read], every[read])
+    projection = project(arena, *spans, engine="jit")
+    slots: tuple[Any, Any, Any] = (starts, ends, dense)
+    return BodyBatch(arena, *slots, projection=projection, carried=bodies.carried)
+
+
+def programs(codes: Any) -> Any:
+    """The programs for what the kernel noted: key, version and side in one number from -2 down; a program stays."""
+    noted = codes <= -2
+    numbers = np.where(noted, -2 - codes, 0)
+    keys, versions, sides = numbers >> 17, numbers >> 1 & 0xFFFF, numbers & 1
+    places = (keys * VERSIONS + versions) * 2 + sides
+    found = np.zeros(2 * KEYS * VERSIONS, np.int64)
+    found[places] = 1
+    for place in np.flatnonzero(found).tolist():
+        key, version = divmod(place >> 1, VERSIONS)
+        found[place] = program_index(key, version, RESPONSE if place & 1 else REQUEST)
+    return np.where(noted, found[places], codes)

@@ -1,0 +1,82 @@
+"""Rows that the lane decided, as columns; and how they stand among the rows of the machines.
+
+In: the kernel's table of rows. Out: the parts of `analyzer.ROW`, as columns or as tuples. Law: `tuples` is what
+`Conversation.emit` would have
+made of the same exchanges.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from kcap.fastpath import layout as at
+
+FRAME_PARTS = ("start", "bytes", "first_ns", "first_ref", "last_ns", "last_ref", "pos", "end_pos")
+COLUMN: Final[dict[str, int]] = {
+    "identity": at.R_IDENTITY, "exchange": at.R_NUMBER, "api_key": at.R_KEY, "api_version": at.R_VERSION,
+    "correlation_id": at.R_CORRELATION, "rtt_min_ns": at.R_RTT, "previous_ns": at.R_PREVIOUS, "flags": at.R_FLAGS,
+    "request_slot": at.R_REQUEST_SLOT, "response_slot": at.R_RESPONSE_SLOT,
+} | {f"request_{part}": at.R_REQUEST + place for place, part in enumerate(FRAME_PARTS)} | {
+    f"response_{part}": at.R_RESPONSE + place for place, part in enumerate(FRAME_PARTS)
+}  # fmt: skip
+"""Part of a row -> its place in the kernel's table."""
+SOMETIMES: Final = frozenset({"rtt_min_ns", "previous_ns"})
+"""Parts that may be missing."""
+ZERO: Final = frozenset({"request_flags", "response_flags"})
+OUTCOME: Final = "answered"
+
+
+@dataclass(frozen=True, slots=True)
+class FastPathRows:
+    """Some rows, in the order in which they were decided."""
+
+    columns: Any
+    """An array of int64 for each `layout.R_*`."""
+    names: list[str | None]
+    """Client ids."""
+
+    def __len__(self) -> int:
+        return int(self.columns.shape[1])
+
+    def numbers(self, name: str) -> tuple[Any, Any]:
+        """A part that is a number: values, and which of them are there (None: all)."""
+        if name in ZERO:
+            return np.zeros(len(self), np.int64), None
+        place = COLUMN.get(name)
+        if place is None:
+            return np.zeros(len(self), np.int64), np.zeros(len(self), np.bool_)
+        values = self.columns[place]
+        if name in SOMETIMES:
+            valid = values != at.NONE
+            return values, None if valid.all() else valid
+        return values, None
+
+    def part(self, name: str) -> list[object]:
+        """A part as Python values."""
+        if name == "client_id":
+            return [self.names[number] for number in self.columns[at.R_NAME].tolist()]
+        if name == "outcome":
+            return [OUTCOME] * len(self)
+        values, valid = self.numbers(name)
+        if valid is None:
+            return list(values.tolist())
+        return [value if here else None for value, here in zip(values.tolist(), valid.tolist())]
+
+    def tuples(self, names: tuple[str, ...]) -> list[tuple[object, ...]]:
+        """The rows as tuples of these parts."""
+        return list(zip(*(self.part(name) for name in names)))
+
+    def among(
+        self, names: tuple[str, ...], slots: dict[int, str], tuples: list[tuple[object, ...]], orders: list[int]
+    ) -> list[tuple[object, ...]]:
+        """These rows as far as their bodies have these slots, and some rows of the machines, in order."""
+        wanted = np.array(sorted(slots), np.int64)
+        where = np.isin(self.columns[at.R_REQUEST_SLOT], wanted) | np.isin(self.columns[at.R_RESPONSE_SLOT], wanted)
+        some = FastPathRows(np.ascontiguousarray(self.columns[:, where]), self.names)
+        both = some.tuples(names) + tuples
+        return [both[place] for place in some.merged(orders).tolist()]
+
+    def merged(self, orders: list[int]) -> Any:
+        """The order of all rows: places in these followed by those of the machines, which were decided at `orders`."""
+        return np.argsort(np.concatenate([self.columns[at.R_ORDER], np.array(orders, np.int64)]), kind="stable")

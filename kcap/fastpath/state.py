@@ -1,0 +1,213 @@
+"""The lane's arrays: room for connections, requests that wait, rows, bodies and client ids.
+
+In: how much is needed. Out: that much room, with what was there before. Law: growing changes no number. Who enters and leaves
+is said in `entering` and `leaving`.
+"""
+
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from kcap import limits
+from kcap.decode import opcodes
+from kcap.decode.projection import acks_steps
+from kcap.fastpath import layout as at
+from kcap.fastpath.client_ids import NO_NAME, name_number
+from kcap.fastpath.close_kernels import release
+from kcap.fastpath.flow_table import enter
+from kcap.kafka.conversation import Conversation
+from kcap.kafka.headers import PLAIN_HEADERS
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+ROWS_ROOM, BODIES_ROOM = 2 * limits.ROWS_PER_BATCH, 4 * limits.ROWS_PER_BATCH
+ARENA_ROOM = limits.BODIES_BYTES + 4 * limits.LANE_FRAME_MAX
+NAMES_ROOM = 2 * limits.LANE_NAMES
+NAMES_TABLE = 1 << (2 * NAMES_ROOM).bit_length()
+FIRST_SLOTS, FIRST_ENTRIES = 128, 1024
+STEP_OF = {
+    opcodes.FIXED: at.STEP_FIXED,
+    opcodes.STRING: at.STEP_STRING,
+    opcodes.COMPACT_STRING: at.STEP_COMPACT_STRING,
+    opcodes.TAGS: at.STEP_TAGS,
+}
+
+
+@cache
+def header_tables() -> "tuple[NDArray[np.bool_], NDArray[np.int64]]":
+    """Which (key, version) take the short way, and the steps to a Produce request's acks by version."""
+    plain = np.zeros((at.KEYS, at.VERSIONS), np.bool_)
+    for code in PLAIN_HEADERS:
+        if code >> 16 < at.KEYS and code & 0xFFFF < at.VERSIONS:
+            plain[code >> 16, code & 0xFFFF] = True
+    steps = np.full((at.VERSIONS, at.STEPS, 2), at.STEP_OTHER, np.int64)
+    for version in range(at.VERSIONS):
+        known = acks_steps(version)
+        if known is not None and len(known) < at.STEPS:
+            for place, (op, size) in enumerate(known):
+                steps[version, place] = STEP_OF.get(op, at.STEP_OTHER), size
+            steps[version, len(known)] = at.STEP_NONE, 0
+    return plain, steps
+
+
+class FastPathState:
+    """The arrays."""
+
+    def __init__(self) -> None:
+        self.slots = 0
+        self.talks: list[Conversation | None] = []
+        """Of connections that came from the machines."""
+        self.free: Any = np.zeros(0, np.int64)
+        """Slots that are nobody's, M_SLOTS of them."""
+        self.names: list[str | None] = []
+        """Client ids, by the number rows give."""
+        self.name_table: Any = np.zeros(NAMES_TABLE, np.int64)
+        self.name_blobs: Any = np.zeros((NAMES_ROOM, at.ID_BYTES), np.uint8)
+        self.name_sizes: Any = np.zeros(NAMES_ROOM, np.int64)
+        self.rows: Any = np.empty((ROWS_ROOM, at.ROW_WIDTH), np.int64)
+        self.bodies: Any = np.empty((3, BODIES_ROOM), np.int64)
+        self.arena: Any = np.empty(ARENA_ROOM, np.uint8)
+        self.meta: Any = np.zeros(at.META_WIDTH, np.int64)
+        self.meta[at.M_FREE] = -1
+        self.connections: Any = np.zeros((0, at.CONNECTION_WIDTH), np.int64)
+        self.streams: Any = np.zeros((0, at.STREAM_WIDTH), np.int64)
+        self.queues: Any = np.zeros((0, at.REQUEST_WIDTH), np.int64)
+        self.ids: Any = np.zeros((0, at.ID_BYTES), np.uint8)
+        self.keys: Any = np.zeros((0, at.FLOW_BYTES), np.uint8)
+        self.table: Any = np.zeros(8 * FIRST_SLOTS, np.int64)
+        self.dropped = 0
+        """Places of the table that are marked as left."""
+        self._no_names()
+        self._more_slots(FIRST_SLOTS)
+        self.more_entries(FIRST_ENTRIES)
+
+    def __getstate__(self) -> dict[str, Any]:
+        rows, bodies, top = (int(self.meta[place]) for place in (at.M_ROWS, at.M_BODIES, at.M_TOP))
+        used = {"rows": self.rows[:rows].copy(), "bodies": self.bodies[:, :bodies].copy(), "arena": self.arena[:top].copy()}
+        known = len(self.all_names())
+        names = {
+            "name_table": known,
+            "name_blobs": self.name_blobs[:known].copy(),
+            "name_sizes": self.name_sizes[:known].copy(),
+        }
+        return self.__dict__ | used | names
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        known, blobs, sizes = state["name_table"], state["name_blobs"], state["name_sizes"]
+        self.name_table = np.zeros(NAMES_TABLE, np.int64)
+        self.name_blobs, self.name_sizes = np.zeros((NAMES_ROOM, at.ID_BYTES), np.uint8), np.zeros(NAMES_ROOM, np.int64)
+        self.meta[at.M_NAMES] = NO_NAME + 1
+        self.name_sizes[NO_NAME] = -1
+        for number in range(NO_NAME + 1, known):
+            self.name(blobs[number, : sizes[number]].tobytes())
+
+    # -- slots --------------------------------------------------------------------------------------------------------
+    def _more_slots(self, count: int) -> None:
+        first, self.slots = self.slots, count
+        self.talks += [None] * (count - first)
+        free = int(self.meta[at.M_SLOTS])
+        self.free = np.concatenate([np.arange(count - 1, first - 1, -1), self.free[:free], np.zeros(first - free, np.int64)])
+        self.meta[at.M_SLOTS] += count - first
+        self.meta[at.M_GROWS] = count < limits.LANE_CONNECTIONS
+        for name, size in (("connections", count), ("streams", 2 * count), ("ids", count), ("keys", 2 * count)):
+            old = getattr(self, name)
+            new = np.zeros((size, *old.shape[1:]), old.dtype)
+            new[: len(old)] = old
+            setattr(self, name, new)
+        self._fill_table()
+
+    def _fill_table(self) -> None:
+        self.table = np.zeros(8 * self.slots, np.int64)
+        self.dropped = 0
+        for slot in np.flatnonzero(self.connections[:, at.LIVE]).tolist():
+            enter(2 * slot, self.table, self.keys, self.streams)
+            enter(2 * slot + 1, self.table, self.keys, self.streams)
+
+    def slot(self) -> int:
+        """A slot that was nobody's, -1 where there is no room for more."""
+        if not self.meta[at.M_SLOTS]:
+            if not self.meta[at.M_GROWS]:
+                return -1
+            self._more_slots(2 * self.slots)
+        self.meta[at.M_SLOTS] -= 1
+        return int(self.free[self.meta[at.M_SLOTS]])
+
+    def release(self, slot: int) -> None:
+        """The slot is nobody's from here on."""
+        release(slot, self.table, self.keys, self.connections, self.streams, self.free, self.meta)
+        self.talks[slot] = None
+        self.dropped += 2
+        if 2 * self.dropped > len(self.table):
+            self._fill_table()
+
+    def live(self) -> list[int]:
+        """Slots that are somebody's."""
+        found: list[int] = np.flatnonzero(self.connections[:, at.LIVE]).tolist()
+        return found
+
+    def flow(self, place: int) -> bytes:
+        """The flow key of a stream."""
+        key: bytes = self.keys[place, : self.streams[place, at.FLOW_SIZE]].tobytes()
+        return key
+
+    # -- room ---------------------------------------------------------------------------------------------------------
+    def more_entries(self, count: int) -> None:
+        """Room for more requests that wait."""
+        old, free = len(self.queues), int(self.meta[at.M_FREE])
+        more = np.zeros((count, at.REQUEST_WIDTH), np.int64)
+        more[:, at.Q_NEXT] = [*range(old + 1, old + count), free]
+        self.queues = np.concatenate([self.queues, more])
+        self.meta[at.M_FREE] = old
+        self.meta[at.M_SPARE] += count
+
+    def more_room(self, length: int) -> None:
+        """The kernel stopped before a packet of this payload: slots, rows, bodies or the arena have no room for it."""
+        frames, meta = length + 2, self.meta
+        if meta[at.M_FULL] == at.FULL_SLOTS:
+            self._more_slots(2 * self.slots)
+            return
+        if meta[at.M_ROWS] + frames > len(self.rows):
+            self.rows = np.concatenate([self.rows, np.empty((max(len(self.rows), ROWS_ROOM) + frames, at.ROW_WIDTH), np.int64)])
+        if meta[at.M_SPARE] < frames:
+            self.more_entries(len(self.queues) + frames)
+        if meta[at.M_BODIES] + frames > self.bodies.shape[1]:
+            more = max(self.bodies.shape[1], BODIES_ROOM) + frames
+            self.bodies = np.concatenate([self.bodies, np.empty((3, more), np.int64)], axis=1)
+        if meta[at.M_TOP] + length + limits.LANE_FRAME_MAX > self.arena.size:
+            self.arena = np.concatenate([self.arena, np.empty(max(self.arena.size, ARENA_ROOM) + length, np.uint8)])
+
+    # -- client ids ---------------------------------------------------------------------------------------------------
+    def name(self, raw: bytes | None) -> int:
+        """The number of a client id, -1 where there is no room for more."""
+        if raw is None:
+            return NO_NAME
+        data = np.frombuffer(raw or b"\0", np.uint8)
+        return int(name_number(data, 0, len(raw), self.name_table, self.name_blobs, self.name_sizes, self.meta))
+
+    def all_names(self) -> list[str | None]:
+        """Client ids by number, with those the kernel has met."""
+        names = self.names
+        for number in range(len(names), int(self.meta[at.M_NAMES])):
+            names.append(self.name_blobs[number, : self.name_sizes[number]].tobytes().decode())
+        return names
+
+    def _no_names(self) -> None:
+        self.names = [None]
+        self.name_table[:] = 0
+        self.name_sizes[NO_NAME] = -1
+        self.meta[at.M_NAMES] = NO_NAME + 1
+
+    def forget_names(self) -> None:
+        """Keeps the client ids of those who are in the lane; rows that were taken have the list as it was."""
+        self._no_names()
+        for slot in self.live():
+            size = self.connections[slot, at.ID_LENGTH]
+            self.connections[slot, at.NAME] = self.name(None if size < 0 else self.ids[slot, :size].tobytes())
+
+
+def none(value: int) -> int | None:
+    """The number, or what it stands for."""
+    return None if value == at.NONE else value

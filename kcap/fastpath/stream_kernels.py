@@ -1,0 +1,101 @@
+"""Sequence numbers, acknowledgements and round trips of streams in order, compiled.
+
+In: numbers of a packet and the place of a stream. Out: its row as `net.tcp.Stream` would have it. Importing this module imports
+numba.
+"""
+
+from typing import Any
+
+from kcap import limits
+from kcap.fastpath.layout import (
+    ACKED,
+    ACKED_RAW,
+    DUPLICATED,
+    LAST_NS,
+    LAST_START,
+    NEXT,
+    NEXT_RAW,
+    NONE,
+    RETRANSMITTED,
+    RTT_COUNT,
+    RTT_MIN,
+    RTT_SUM,
+    SHUT,
+    STALLS,
+    TIMED_END,
+    TIMED_NS,
+)
+from kcap.kernels import compiled
+from kcap.net.tcp import MASK
+
+TWICE_NS = limits.DUPLICATE_NS
+FAR = limits.SEQUENCE_FAR
+
+
+@compiled
+def distance(ahead: int, behind: int) -> Any:
+    """`signed32` of the difference of two sequence numbers."""
+    value = (ahead - behind) & MASK
+    return value - (1 << 32) if value & 0x80000000 else value
+
+
+@compiled
+def round_trip(streams: Any, place: int, sample: int) -> None:
+    """As `Stream.round_trip`."""
+    if sample >= 0:
+        if streams[place, RTT_MIN] == NONE or sample < streams[place, RTT_MIN]:
+            streams[place, RTT_MIN] = sample
+        streams[place, RTT_SUM] += sample
+        streams[place, RTT_COUNT] += 1
+
+
+@compiled
+def acknowledged(streams: Any, place: int, ack: int, time_ns: int) -> None:
+    """As `Stream.acknowledged`, of a stream whose next number is known."""
+    streams[place, ACKED_RAW] = ack
+    offset = streams[place, NEXT] + distance(ack, streams[place, NEXT_RAW])
+    if streams[place, ACKED] != NONE and offset <= streams[place, ACKED]:
+        return
+    streams[place, ACKED] = offset
+    if streams[place, TIMED_END] != NONE and offset >= streams[place, TIMED_END]:
+        streams[place, TIMED_END] = NONE
+        round_trip(streams, place, time_ns - streams[place, TIMED_NS])
+
+
+@compiled
+def heard(streams: Any, place: int, ack: int, length: int, time_ns: int) -> bool:
+    """A plain segment's acknowledgement, as `ConnectionTable.segments` takes it; False for one too far away to belong here."""
+    if ack == streams[place, ACKED_RAW]:
+        return True
+    if streams[place, NEXT_RAW] == ack and streams[place, ACKED] != NONE:
+        streams[place, ACKED_RAW] = ack
+        streams[place, ACKED] = streams[place, NEXT]
+        if streams[place, TIMED_END] != NONE:
+            streams[place, TIMED_END] = NONE
+            round_trip(streams, place, time_ns - streams[place, TIMED_NS])
+    elif not length and abs(distance(ack, streams[place, NEXT_RAW])) >= FAR:
+        return False
+    else:
+        acknowledged(streams, place, ack, time_ns)
+    return True
+
+
+@compiled
+def shut(streams: Any, place: int) -> None:
+    """The sender of this stream says that it has no room, as `Connection.segment` takes it."""
+    if not streams[place, SHUT]:
+        streams[place, SHUT] = 1
+        streams[place, STALLS] += 1
+
+
+@compiled
+def repeated(streams: Any, place: int, start: int, end: int, time_ns: int) -> None:
+    """As `Stream._repeated`, of a stream without holes; the range is not kept, since no undecided row has bytes of it."""
+    if end - start <= 1 and end == streams[place, NEXT]:
+        return
+    if start == streams[place, LAST_START] and end == streams[place, NEXT] and time_ns - streams[place, LAST_NS] <= TWICE_NS:
+        streams[place, DUPLICATED] += 1
+        return
+    streams[place, RETRANSMITTED] += 1
+    if streams[place, TIMED_END] != NONE and start < streams[place, TIMED_END]:
+        streams[place, TIMED_END] = NONE

@@ -1,0 +1,161 @@
+"""A filter as a tree: what `kcap.filter.parse` makes and every evaluator walks. Pure data.
+
+Law: a tree is checked: names exist, values fit the kind of their field, patterns compile. Evaluators raise nothing.
+"""
+
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    """Addresses with a common beginning."""
+
+    version: int
+    """4 or 6."""
+    first: int
+    last: int
+
+
+Value: TypeAlias = int | float | str | bool | Network
+
+
+@dataclass(frozen=True, slots=True)
+class FieldRef:
+    """What a row has, or what is worked out from columns of it."""
+
+    name: str
+    """As in `fields.FIELDS`: a column, or a name that stands for several."""
+    kind: str
+    """`number`, `text`, `flag` (true or false), `time`, `address`."""
+    columns: tuple[str, ...]
+    """The columns it comes from; several are alternatives, as both ports of `tcp.port`."""
+    many: bool = False
+    """The columns are lists."""
+
+
+@dataclass(frozen=True, slots=True)
+class Deep:
+    """A field inside the decoded request or response."""
+
+    side: str
+    """`request` or `response`."""
+    path: tuple[str, ...]
+    """JSON keys from the body down."""
+    kind: str
+    apis: frozenset[int]
+    """API keys whose schema has the path in some version."""
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionCall:
+    """A function of a value: `len`, `lower`, `upper`, `count`, `abs`."""
+
+    function: str
+    of: "Operand"
+
+
+Operand: TypeAlias = FieldRef | Deep | FunctionCall
+
+PACKETS: Final = "frame.number"
+"""The field that any packet of an exchange has, not those in its columns alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Present:
+    """There is a value; of a flag that it is true."""
+
+    of: Operand
+
+
+@dataclass(frozen=True, slots=True)
+class Compare:
+    """`==`, `!=`, `<`, `<=`, `>`, `>=` with a value or with another operand; `contains` and `matches` with text."""
+
+    of: Operand
+    operator: str
+    value: "Value | Operand"
+    every: bool = False
+    """All entries must hold, not any."""
+
+
+@dataclass(frozen=True, slots=True)
+class Membership:
+    """The value is one of some, or lies in one of some ranges (both ends included)."""
+
+    of: Operand
+    values: tuple[Value, ...]
+    ranges: tuple[tuple[Value, Value], ...]
+    every: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    """The opposite."""
+
+    of: "Filter"
+
+
+@dataclass(frozen=True, slots=True)
+class And:
+    """Both."""
+
+    left: "Filter"
+    right: "Filter"
+
+
+@dataclass(frozen=True, slots=True)
+class Or:
+    """At least one."""
+
+    left: "Filter"
+    right: "Filter"
+
+
+@dataclass(frozen=True, slots=True)
+class Xor:
+    """Exactly one."""
+
+    left: "Filter"
+    right: "Filter"
+
+
+Filter: TypeAlias = Present | Compare | Membership | Not | And | Or | Xor
+
+
+def operands(tree: Filter) -> list[Operand]:
+    """Every operand of a filter, those inside functions included."""
+    if isinstance(tree, Not):
+        return operands(tree.of)
+    if isinstance(tree, And | Or | Xor):
+        return operands(tree.left) + operands(tree.right)
+    found: list[Operand] = [tree.of]
+    if isinstance(tree, Compare) and isinstance(tree.value, FieldRef | Deep | FunctionCall):
+        found.append(tree.value)
+    return [inner for operand in found for inner in _inside(operand)]
+
+
+def _inside(operand: Operand) -> list[Operand]:
+    return [operand, *_inside(operand.of)] if isinstance(operand, FunctionCall) else [operand]
+
+
+def columns_of(tree: Filter) -> tuple[str, ...]:
+    """The columns that a filter looks at, in the order in which it names them."""
+    names = (name for operand in operands(tree) if isinstance(operand, FieldRef) for name in operand.columns)
+    return tuple(dict.fromkeys(names))
+
+
+def packets_of(tree: Filter) -> list[Compare | Membership]:
+    """The conditions on the number of a packet that other packets than an exchange's first and last ones can fulfil."""
+    if isinstance(tree, Not):
+        return packets_of(tree.of)
+    if isinstance(tree, And | Or | Xor):
+        return packets_of(tree.left) + packets_of(tree.right)
+    if isinstance(tree, Present) or not isinstance(tree.of, FieldRef) or tree.of.name != PACKETS:
+        return []
+    return [] if isinstance(tree, Compare) and tree.operator not in ("==", "!=") else [tree]
+
+
+def is_deep(tree: Filter) -> bool:
+    """Whether a filter looks into decoded bodies."""
+    return any(isinstance(operand, Deep) for operand in operands(tree))

@@ -1,0 +1,198 @@
+"""The search for a frame boundary in bytes of which the alignment is lost.
+
+In: pieces of one direction's stream, and holes. Out: the pieces from the boundary on, to be read again as frames.
+Law: nothing is lost: a byte that comes in is handed back, kept, or counted in `skipped`.
+"""
+
+from collections.abc import Iterable
+from typing import NamedTuple, Protocol
+
+from kcap import limits
+
+SHORTEST = 14
+"""Bytes a place must have behind it before it can be told from noise: a request's head."""
+
+
+NO_PACKET = -1
+"""The packet reference of a piece that is a hole."""
+
+
+class Piece(NamedTuple):
+    """Stream bytes with the packet that brought them; `data` is shorter than `length` where the snapshot length cut."""
+
+    offset: int
+    data: bytes
+    length: int
+    time_ns: int
+    ref: int
+    position: int
+
+
+class Region:
+    """Stream bytes from one offset on; what was not captured stands there as zeros and is known as a hole."""
+
+    def __init__(self) -> None:
+        self.data = bytearray()
+        self.holes: list[tuple[int, int]] = []
+        self.starts: set[int] = set()
+        """Where segments begin."""
+
+    def __len__(self) -> int:
+        return len(self.data)
+
+    def have(self, at: int) -> int:
+        """Captured bytes from `at` on without a break."""
+        for start, end in self.holes:
+            if at < start:
+                return start - at
+            if at < end:
+                return 0
+        return max(0, len(self.data) - at)
+
+    def comes(self, at: int, size: int) -> bool:
+        """Whether more bytes of the stream could still make `size` captured bytes at `at`."""
+        return at + self.have(at) >= len(self.data) and at + size > len(self.data)
+
+    def captured(self, start: int) -> Iterable[tuple[int, int]]:
+        """The captured stretches from `start` on."""
+        for low, high in self.holes:
+            if start < low:
+                yield start, low
+            start = max(start, high)
+        if start < len(self.data):
+            yield start, len(self.data)
+
+    def add(self, piece: Piece) -> None:
+        """The next bytes."""
+        self.starts.add(len(self.data))
+        self.data += piece.data
+        self.hole(piece.length - len(piece.data))
+
+    def hole(self, length: int) -> None:
+        """Bytes that were not captured come next."""
+        if length > 0:
+            start = len(self.data)
+            self.data += bytes(length)
+            if self.holes and self.holes[-1][1] == start:
+                start = self.holes.pop()[0]
+            self.holes.append((start, len(self.data)))
+
+    def drop(self, size: int) -> None:
+        """Forgets the first bytes."""
+        del self.data[:size]
+        self.holes = [(max(0, start - size), end - size) for start, end in self.holes if end > size]
+        self.starts = {start - size for start in self.starts if start >= size}
+
+
+class BoundaryTest(Protocol):
+    """The direction's own knowledge of what can start a frame."""
+
+    def candidates(self, region: Region, start: int) -> Iterable[int]: ...
+
+    def judge(self, region: Region, at: int, final: bool, first: bool) -> bool | None: ...
+
+
+class BoundarySearch:
+    """One search. `first`: it starts where the capture of the stream starts; `refuse`: not at its first byte."""
+
+    def __init__(self, judge: BoundaryTest, first: bool = False, refuse: bool = False) -> None:
+        self.judge = judge
+        self.first = first
+        self.region = Region()
+        self.pieces: list[Piece] = []
+        """What came, holes as pieces without data."""
+        self.waiting: list[int] = []
+        self.scanned = 1 if refuse else 0
+        self.skipped = 0
+        self.limited = False
+        self.at_start = False
+        """The boundary that was found is where the search began: nothing was passed over."""
+
+    @property
+    def kept(self) -> int:
+        """Stream bytes held."""
+        return sum(p.length for p in self.pieces if p.ref != NO_PACKET)
+
+    def data(self, piece: Piece) -> list[Piece] | None:
+        """More bytes; the pieces from the boundary on when it is found."""
+        self.pieces.append(piece)
+        self.region.add(piece)
+        found = self._look(final=False)
+        if found is None and len(self.region) > limits.HUNT_BYTES:
+            self.limited = True
+            if self.waiting:
+                return self._take(self.waiting[0])
+            self._drop(len(self.region) // 2)
+        return found
+
+    def hole(self, offset: int, length: int) -> list[Piece] | None:
+        """Bytes that no packet carries come next."""
+        if len(self.region) + length > limits.HUNT_BYTES:
+            found = self.finish()
+            if found is None:
+                return None
+            return [*found, Piece(offset, b"", length, 0, NO_PACKET, 0)]
+        self.pieces.append(Piece(offset, b"", length, 0, NO_PACKET, 0))
+        self.region.hole(length)
+        return self._look(final=False)
+
+    def finish(self) -> list[Piece] | None:
+        """Nothing more will come that could prove a boundary."""
+        found = self._look(final=True)
+        if found is None:
+            self._drop(len(self.region))
+            self.scanned = 0
+        return found
+
+    def _look(self, final: bool) -> list[Piece] | None:
+        region, first = self.region, self.first
+        waiting, self.waiting = self.waiting, []
+        places = sorted({*waiting, *self.judge.candidates(region, self.scanned)})
+        if first and not self.scanned and not (places and places[0] == 0):
+            places.insert(0, 0)
+        for at in places:
+            verdict = self.judge.judge(region, at, final, first and at == 0)
+            if verdict and not region.starts.intersection(self.waiting):
+                return self._take(at)
+            if verdict:  # it may lie inside of what a segment began with, of which more is to be seen
+                self.waiting.append(at)
+                continue
+            if verdict is None and not final:
+                self.waiting.append(at)
+        self.scanned = max(self.scanned, len(region) - SHORTEST + 1)
+        return None
+
+    def _take(self, at: int) -> list[Piece]:
+        """The pieces from `region[at]` on; what stands before is skipped."""
+        self.at_start = at == 0 and not self.skipped
+        out = []
+        for piece in self.pieces:
+            if at >= piece.length:
+                self._skip(piece, piece.length)
+                at -= piece.length
+            elif at:
+                self._skip(piece, at)
+                out.append(piece._replace(offset=piece.offset + at, data=piece.data[at:], length=piece.length - at))
+                at = 0
+            else:
+                out.append(piece)
+        return out
+
+    def _skip(self, piece: Piece, length: int) -> None:
+        if piece.ref != NO_PACKET:
+            self.skipped += length
+
+    def _drop(self, size: int) -> None:
+        """Gives up whole pieces from the front, up to `size` bytes."""
+        done = dropped = 0
+        for piece in self.pieces:
+            if done + piece.length > size:
+                break
+            self._skip(piece, piece.length)
+            done += piece.length
+            dropped += 1
+        del self.pieces[:dropped]
+        self.region.drop(done)
+        self.scanned = max(0, self.scanned - done)
+        self.waiting = [at - done for at in self.waiting if at >= done]
+        self.first = False

@@ -1,0 +1,53 @@
+"""A place inside one packet, told apart by what was captured and what was on the wire; and how a layer tells of an oddity.
+
+In: buffer and offsets. Out: the same, moved inward by the layers. Law: `at` only grows within one buffer, so that every walk
+through nested headers ends; a look behind what was captured never reads the neighbouring packet.
+"""
+
+from collections.abc import Callable
+from struct import Struct
+
+from kcap.weird import WeirdKind
+
+Report = Callable[[WeirdKind, str, int, int, int], None]
+"""Kind, detail, file, packet, position: the fields of `Weird` that a file's oddity has, in its order. A call, so that counting
+stays with the caller."""
+
+SHORT = Struct(">H").unpack_from
+
+
+class PacketCursor:
+    """Bytes `at` to `end` of `buffer` were captured; on the wire there were more, up to `stop`."""
+
+    __slots__ = ("addresses", "at", "buffer", "end", "fault", "fault_detail", "stop")
+
+    def __init__(self, buffer: bytes, at: int, end: int, stop: int) -> None:
+        self.buffer = buffer
+        self.at = at
+        self.end = end
+        self.stop = stop
+        self.addresses = b""
+        """Source and destination of the innermost IP header read so far."""
+        self.fault: WeirdKind | None = None
+        self.fault_detail = ""
+
+    def have(self, size: int, what: str) -> bool:
+        """Whether `size` bytes of header `what` were captured; if not, the fault says whose it is."""
+        need = self.at + size
+        if need <= self.end:
+            return True
+        self.fail(WeirdKind.PACKET_CUT if need <= self.stop else WeirdKind.PACKET_MALFORMED, f"{what} header ends early")
+        return False
+
+    def fail(self, kind: WeirdKind, detail: str) -> int:
+        """Notes why the packet says nothing; gives 0, the protocol that is none."""
+        self.fault, self.fault_detail = kind, detail
+        return 0
+
+    def short(self, offset: int) -> int:
+        """The 16 bit number `offset` bytes on."""
+        return int(SHORT(self.buffer, self.at + offset)[0])
+
+    def enter(self, buffer: bytes, stop: int) -> None:
+        """Goes on in bytes that were put together elsewhere."""
+        self.buffer, self.at, self.end, self.stop = buffer, 0, len(buffer), stop

@@ -1,0 +1,254 @@
+"""Tables for people: aligned columns of text in a terminal, a pipe or a page.
+
+In: record batches. Out: lines. Law: a column's width is settled by the header and the first rows, so that rows can leave as
+they come; what does not fit is cut with an ellipsis where there is a width to keep to, and stands out where there is none.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import pyarrow as pa
+
+from kcap.output.sink import OutputSink
+from kcap.output.text_columns import is_nested, readable_column
+
+ELLIPSIS: Final = "…"
+GAP: Final = "  "
+UNITS: Final = (("ns", 1), ("us", 1_000), ("ms", 1_000_000), ("s", 1_000_000_000))
+RED, DIM, BOLD, PLAIN = "\x1b[31m", "\x1b[2m", "\x1b[1m", "\x1b[0m"
+CUT_LEAST: Final = 8
+"""Columns are not cut below this."""
+
+DEFAULTS: Final = {
+    "exchanges": (
+        "time", "client_ip", "client_port", "server_ip", "server_port", "client_id", "api", "api_version", "request_bytes",
+        "response_bytes", "latency_ns", "outcome", "reason", "error", "topics", "topic_ids", "flags",
+    ),
+    "connections": (
+        "connection", "client_ip", "client_port", "server_ip", "server_port", "phase", "detail", "began", "ended", "packets",
+        "exchanges", "rtt_min_ns", "retransmitted", "client_captured", "client_missing", "server_captured", "server_missing",
+        "client_id",
+    ),
+}  # fmt: skip
+"""Columns that are shown where none were asked for; the other tables are shown whole."""
+
+
+@dataclass(frozen=True, slots=True)
+class GridStyle:
+    """What the output is like."""
+
+    width: int | None = None
+    """Columns of the terminal, None where lines may be as long as they are."""
+    color: bool = False
+    composed: bool = False
+    """Columns that belong together are put together: the choice was not the user's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A column of the grid."""
+
+    name: str
+    right: bool = False
+    least: int = 0
+    """Width that later rows are likely to need."""
+    rank: int = 0
+    """On a narrow terminal the highest goes first; 0 stays."""
+
+
+RANKS: Final = {
+    "flags": 3, "request_bytes": 5, "response_bytes": 5, "packets": 5, "detail": 3, "began": 4, "retransmitted": 2,
+    "client_captured": 5, "server_captured": 5,
+}  # fmt: skip
+
+
+def duration(nanoseconds: int | None) -> str:
+    """Three digits and a unit: `1.25ms`."""
+    if nanoseconds is None:
+        return ""
+    size = abs(nanoseconds)
+    unit, scale = next(((unit, scale) for unit, scale in reversed(UNITS) if size >= scale), UNITS[0])
+    value = size / scale
+    text = f"{value:.0f}" if scale == 1 or value >= 99.95 else f"{value:.1f}" if value >= 9.995 else f"{value:.2f}"
+    return f"{'-' if nanoseconds < 0 else ''}{text}{unit}"
+
+
+def clean(text: str) -> str:
+    """What a terminal must not obey becomes visible: names on the wire may hold anything."""
+    return text if text.isprintable() else "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+
+
+def endpoint(ip: str, port: int) -> str:
+    """`10.0.0.1:9092`, `[::1]:9092`."""
+    return f"[{ip}]:{port}" if ":" in ip else f"{ip}:{port}"
+
+
+def call(api: str | None, version: int | None) -> str:
+    """`Fetch v17`; a question mark for an API that no Kafka release has."""
+    return (api or "") if version is None else f"{api or '?'} v{version}"
+
+
+def result(outcome: str, reason: str | None, error: str | None) -> str:
+    """`ok`, Kafka's name of the error, or how it ended otherwise."""
+    if outcome == "answered":
+        return "ok" if error == "NONE" else error or ""
+    return outcome if reason is None else f"{outcome}: {reason}"
+
+
+def topics(names: list[str | None] | None, ids: list[str | None] | None) -> str:
+    """Names, an id where there is no name."""
+    return ",".join(name or uuid or "" for name, uuid in zip(names or (), ids or ()))
+
+
+COMPOSED: Final[dict[str, tuple[Cell, int, Callable[..., str]]]] = {
+    "client_ip": (Cell("client", least=15, rank=2), 2, endpoint),
+    "server_ip": (Cell("server", least=15, rank=4), 2, endpoint),
+    "api": (Cell("api", least=16), 2, call),
+    "outcome": (Cell("result", least=12), 3, result),
+    "topics": (Cell("topics", rank=1), 2, topics),
+}
+"""First of some columns -> what they become together, how many they are, and how."""
+
+
+def cells(batch: pa.RecordBatch, composed: bool) -> tuple[list[Cell], list[list[str]]]:
+    """The columns of a batch as text."""
+    heads: list[Cell] = []
+    texts: list[list[str]] = []
+    at = 0
+    while at < batch.num_columns:
+        field, column = batch.schema.field(at), batch.column(at)
+        if composed and field.name in COMPOSED:
+            head, count, join = COMPOSED[field.name]
+            parts: list[list[Any]] = [other.to_pylist() for other in batch.columns[at : at + count]]
+            heads.append(head)
+            texts.append([clean(join(*values)) for values in zip(*parts)])
+            at += count
+            continue
+        at += 1
+        name, rank = field.name, RANKS.get(field.name, 0)
+        if name.endswith("_ns") and not name.endswith(("first_ns", "last_ns")):
+            heads.append(Cell(name.removesuffix("_ns"), right=True, least=8))
+            texts.append([duration(value) for value in column.to_pylist()])
+        elif composed and pa.types.is_timestamp(field.type):
+            heads.append(Cell(name, least=15))
+            texts.append([f"{value:%H:%M:%S.%f}" for value in column.to_pylist()])
+        else:
+            heads.append(Cell(name, pa.types.is_integer(field.type), rank=rank))
+            texts.append([clean(str(text)) for text in readable_column(column).to_pylist()])
+    return heads, texts
+
+
+class Grid:
+    """Writes aligned lines."""
+
+    def __init__(self, sink: OutputSink, schema: pa.Schema, look: GridStyle) -> None:
+        self._sink = sink
+        self._nested = [field.name for field in schema if is_nested(field.type)]
+        self._schema = pa.schema([field for field in schema if field.name not in self._nested])
+        self._look = look
+        self._widths: list[int] | None = None
+        """0 for a column that is left out."""
+        self._day: str | None = None
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Takes rows."""
+        if not batch.num_rows:
+            return
+        children = [(name, batch.column(name).to_pylist()) for name in self._nested]
+        batch = batch.drop_columns(self._nested) if self._nested else batch
+        heads, texts = cells(batch, self._look.composed)
+        days = self._days(batch)
+        out = []
+        if self._widths is None:
+            self._widths = self._settle(heads, texts)
+            if days is None:
+                out.append(self._head(heads))
+        shade = self._shade(batch)
+        for at, row in enumerate(zip(*texts)):
+            if days is not None and days[at] != self._day:
+                self._day = days[at]
+                out.append(self._head(heads))
+            line = self._line(heads, row)
+            out.append(f"{shade[at]}{line}{PLAIN}" if shade and shade[at] else line)
+            out += [self._child(name, child) for name, lists in children for child in lists[at] or ()]
+        self._sink.write(("\n".join(out) + "\n").encode(errors="replace"))
+        self._sink.flush()
+
+    def close(self) -> None:
+        """A table without rows has its header all the same."""
+        if self._widths is None:
+            heads, texts = cells(pa.RecordBatch.from_pylist([], self._schema), self._look.composed)
+            self._widths = self._settle(heads, texts)
+            self._sink.write((self._head(heads) + "\n").encode())
+
+    def _child(self, name: str, child: dict[str, Any]) -> str:
+        """What belongs to a row, on a line below it: all that there is to say."""
+        said = [f"{key}={clean(str(value))}" for key, value in child.items() if value not in (None, [], "")]
+        line = GAP.join([f"    {name.removesuffix('s')}", *said])
+        width = self._look.width
+        return line if width is None or len(line) <= width else line[: width - 1] + ELLIPSIS
+
+    def _days(self, batch: pa.RecordBatch) -> list[str] | None:
+        """The day of each row, where only the time of day is shown: it stands in the header."""
+        shown = "time" in batch.schema.names and pa.types.is_timestamp(batch.schema.field("time").type)
+        if not self._look.composed or not shown:
+            return None
+        return [f"{value:%Y-%m-%d}" for value in batch.column("time").to_pylist()]
+
+    def _settle(self, heads: Sequence[Cell], texts: Sequence[Sequence[str]]) -> list[int]:
+        """Widths of all columns; on a narrow terminal some are left out, and the widest texts give way."""
+        longest = (max(map(len, column), default=0) for column in texts)
+        widths = [max(len(cell.name), cell.least, size) for cell, size in zip(heads, longest)]
+        if self._look.width is None:
+            return widths
+        room = self._look.width
+        least = [
+            width if cell.right else min(width, max(CUT_LEAST, cell.least, len(cell.name)))
+            for cell, width in zip(heads, widths)
+        ]
+        for at in sorted((at for at, cell in enumerate(heads) if cell.rank), key=lambda at: -heads[at].rank):
+            if taken(least) <= room:
+                break
+            widths[at] = least[at] = 0
+        while taken(widths) > room:
+            able = [at for at, width in enumerate(widths) if width > least[at]]
+            if not able:
+                break
+            widths[max(able, key=lambda at: widths[at])] -= 1
+        return widths
+
+    def _head(self, heads: Sequence[Cell]) -> str:
+        names = [f"time {self._day}" if self._day and cell.name == "time" else cell.name for cell in heads]
+        line = self._line(heads, names)
+        return f"{BOLD}{line}{PLAIN}" if self._look.color else line
+
+    def _line(self, heads: Sequence[Cell], row: Sequence[str]) -> str:
+        assert self._widths is not None
+        parts = []
+        for cell, width, text in zip(heads, self._widths, row):
+            if not width:
+                continue
+            if self._look.width is not None and len(text) > width:
+                text = text[: width - 1] + ELLIPSIS
+            parts.append(text.rjust(width) if cell.right else text.ljust(width))
+        line = GAP.join(parts).rstrip()
+        return line if self._look.width is None else line[: self._look.width]
+
+    def _shade(self, batch: pa.RecordBatch) -> list[str] | None:
+        """Color of each row: red where the broker refused, dim where there is no answer to speak of."""
+        names = batch.schema.names
+        if not self._look.color or "outcome" not in names:
+            return None
+        outcomes = batch.column("outcome").to_pylist()
+        errors = batch.column("error").to_pylist() if "error" in names else [None] * batch.num_rows
+        return [
+            RED if error not in (None, "NONE") else DIM if outcome in ("unanswered", "orphan") else ""
+            for outcome, error in zip(outcomes, errors)
+        ]
+
+
+def taken(widths: Sequence[int]) -> int:
+    """Columns of the terminal that a line takes."""
+    shown = [width for width in widths if width]
+    return sum(shown) + len(GAP) * (len(shown) - 1)

@@ -1,0 +1,145 @@
+"""Where output goes: a stream that is open already, or a file that appears under its name only when it is whole.
+
+In: bytes. Out: the same bytes. Law: nothing is left under the final name, or beside it, by a writer that did not come to its
+end. Raises `OutputError` in one line for what cannot be written; a reader that went away stays a `BrokenPipeError`.
+"""
+
+import os
+import shutil
+import signal
+import stat
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import BinaryIO, Final, Protocol, TypeVar
+
+from kcap.errors import OutputError
+
+Made = TypeVar("Made")
+ENDING: Final = (signal.SIGINT, signal.SIGTERM)
+
+
+class OutputSink(Protocol):
+    """Takes bytes."""
+
+    def write(self, data: bytes | memoryview, /) -> object: ...
+
+    def flush(self) -> object: ...
+
+
+class Counted:
+    """A stream that knows how much it took, which Parquet wants of pipes too."""
+
+    closed = False
+
+    def __init__(self, sink: OutputSink) -> None:
+        self._sink = sink
+        self._written = 0
+
+    def write(self, data: bytes | memoryview) -> int:
+        """Hands on; what a writer that was given up says at its end goes nowhere."""
+        size = len(data)
+        if not getattr(self._sink, "closed", False):
+            self._sink.write(data)
+        self._written += size
+        return size
+
+    def tell(self) -> int:
+        """Bytes so far."""
+        return self._written
+
+    def flush(self) -> None:
+        """Hands on."""
+        if not getattr(self._sink, "closed", False):
+            self._sink.flush()
+
+    def close(self) -> None:
+        """The stream is its owner's to close."""
+
+    def writable(self) -> bool:
+        """It is."""
+        return True
+
+    def readable(self) -> bool:
+        """It is not."""
+        return False
+
+    def seekable(self) -> bool:
+        """It is not."""
+        return False
+
+
+@contextmanager
+def output_errors(name: str) -> Iterator[None]:
+    """Names the place in what goes wrong with writing."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise OutputError(f"{name}: {(error.strerror or str(error)).lower()}") from None
+
+
+@contextmanager
+def new_file(path: str) -> Iterator[BinaryIO]:
+    """A file that takes its place when the block ends without an exception; devices and pipes are written as they are."""
+    if os.path.exists(path) and not stat.S_ISREG(os.stat(path).st_mode):
+        with output_errors(path), open(path, "wb") as file:
+            yield file
+        return
+    target = os.path.realpath(path)  # a link keeps pointing at what it names
+    with beside(target, tempfile.mkstemp, lambda made: os.unlink(made[1]), path) as (number, temporary):
+        with os.fdopen(number, "wb") as file:
+            yield file
+        os.chmod(temporary, _mode(target))
+        os.replace(temporary, target)
+
+
+@contextmanager
+def new_folder(path: str) -> Iterator[str]:
+    """A folder that takes its place when the block ends without an exception. Raises OutputError where there is one with
+    something in it: parts of two captures would be taken for one."""
+    target = os.path.realpath(path)
+    if os.path.isdir(target) and os.listdir(target):
+        raise OutputError(f"{path}: there is something in it already")
+    with beside(target, tempfile.mkdtemp, remove, path) as temporary:
+        yield temporary
+        mask = os.umask(0o077)
+        os.umask(mask)
+        os.chmod(temporary, 0o777 & ~mask)
+        os.replace(temporary, target)
+
+
+@contextmanager
+def beside(target: str, make: Callable[[str, str, str], Made], undo: Callable[[Made], None], name: str) -> Iterator[Made]:
+    """A file or folder beside its place, undone where the block fails; an interrupt that comes while it is made waits until it
+    can be undone. Raises OutputError that says `name`.
+    """
+    with output_errors(name):
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
+        try:
+            made = make(".part", f".{os.path.basename(target)[:200]}.", os.path.dirname(target))
+        except BaseException:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+            raise
+        try:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+            yield made
+        except BaseException:
+            undo(made)
+            raise
+
+
+def remove(folder: str) -> None:
+    """A folder with all that is in it."""
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def _mode(path: str) -> int:
+    """Permissions of the file that is replaced, or of any new one."""
+    try:
+        return stat.S_IMODE(os.stat(path).st_mode)
+    except FileNotFoundError:
+        mask = os.umask(0o077)
+        os.umask(mask)
+        return 0o666 & ~mask

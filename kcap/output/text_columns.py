@@ -1,0 +1,131 @@
+"""Columns as text, whole columns at a time: what JSON, CSV and the terminal's tables are made of.
+
+In: Arrow arrays. Out: Arrow arrays of strings, null where the value is null. Law: only distinct strings pass through Python.
+"""
+
+import json
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute
+
+from kcap.arrays.arrow import Array, nulls
+
+pc: Any = pyarrow.compute
+Quote = Callable[[str], str]
+
+
+def plain(text: str) -> str:
+    """The text itself."""
+    return text
+
+
+def json_text(text: str) -> str:
+    """A JSON string."""
+    return json.dumps(text, ensure_ascii=False)
+
+
+def csv_text(text: str) -> str:
+    """A CSV field (RFC 4180)."""
+    if text == "" or any(mark in text for mark in ',"\r\n'):
+        return '"' + text.replace('"', '""') + '"'
+    return text
+
+
+def distinct(column: Array, quote: Quote) -> Array:
+    """Strings, each different one quoted once."""
+    if quote is plain:
+        return column
+    coded: Any = column.dictionary_encode()
+    words = pa.array([quote(word) for word in coded.dictionary.to_pylist()], pa.string())
+    made: Array = words.take(coded.indices)
+    return made
+
+
+def times(column: Array) -> Array:
+    """RFC 3339 in UTC with microseconds."""
+    naive = column.view(pa.int64()).view(pa.timestamp("us"))
+    made: Array = pc.replace_substring(pc.cast(naive, pa.string()), " ", "T", max_replacements=1)
+    return made
+
+
+def scalar(column: Array, quote: Quote, quoted: bool) -> Array:
+    """A column without lists as strings."""
+    kind = column.type
+    if pa.types.is_null(kind) or column.null_count == len(column):
+        return nulls(len(column), pa.string())
+    if pa.types.is_timestamp(kind):
+        mark = '"' if quoted else ""
+        return glued(mark, times(column), f"Z{mark}")
+    if pa.types.is_binary(kind):
+        from base64 import b64encode
+
+        blobs: Any = column.to_pylist()
+        return pa.array([None if blob is None else quote(b64encode(blob).decode()) for blob in blobs], pa.string())
+    if pa.types.is_string(kind):
+        return distinct(column, quote)
+    made: Array = pc.cast(column, pa.string())
+    return made
+
+
+def glued(*parts: str | Array) -> Array:
+    """Each row's parts in one string; null where one is."""
+    made: Array = pc.binary_join_element_wise(*parts, "")
+    return made
+
+
+def joined(column: Array, quote: Quote, quoted: bool, separator: str, null: str) -> Array:
+    """A list column as strings, entries joined, `null` for an entry that is null."""
+    if column.null_count == len(column):
+        return nulls(len(column), pa.string())
+    if column.offset:
+        column = pa.concat_arrays([column])  # of a slice, Arrow rebuilds no list
+    whole: Any = column
+    flat: Any = scalar(whole.values, quote, quoted)
+    arrow: Any = pa.ListArray
+    absent = whole.is_null() if whole.null_count else None
+    made: Array = pc.binary_join(arrow.from_arrays(whole.offsets, flat.fill_null(null), mask=absent), separator)
+    return made
+
+
+def is_nested(kind: pa.DataType) -> bool:
+    """Entries are lists of rows of another table."""
+    return pa.types.is_list(kind) and pa.types.is_struct(kind.value_type)
+
+
+def json_column(column: Array) -> Array:
+    """Every entry as JSON."""
+    if is_nested(column.type):
+        entries: list[Any] = column.to_pylist()
+        return pa.array([json.dumps(entry, ensure_ascii=False, separators=(",", ":")) for entry in entries], pa.string())
+    if pa.types.is_list(column.type):
+        texts = glued("[", joined(column, json_text, True, ",", "null"), "]")
+    else:
+        texts = scalar(column, json_text, True)
+    return texts.fill_null("null") if texts.null_count else texts
+
+
+def csv_column(column: Array) -> Array:
+    """Every entry as a CSV field: nothing for null, an empty string in quotes; entries of lists are joined by semicolons."""
+    if pa.types.is_list(column.type):
+        texts = distinct(joined(column, plain, False, ";", ""), lambda text: csv_text(text) if text else text)
+    else:
+        texts = scalar(column, csv_text, False)
+    return texts.fill_null("") if texts.null_count else texts
+
+
+def readable_column(column: Array) -> Array:
+    """Every entry for people: nothing for null."""
+    texts = joined(column, plain, False, ",", "-") if pa.types.is_list(column.type) else scalar(column, plain, False)
+    return texts.fill_null("") if texts.null_count else texts
+
+
+def lines(parts: Sequence[str | Array], size: int) -> memoryview:
+    """Rows of text from their parts, constants and columns in turn; the last part ends the line."""
+    if all(isinstance(part, str) for part in parts):
+        return memoryview(("".join(map(str, parts)) * size).encode())
+    _, offsets, data = glued(*parts).buffers()
+    assert offsets is not None
+    assert data is not None
+    return memoryview(data)[: memoryview(offsets).cast("i")[size]]

@@ -1,0 +1,221 @@
+"""Rows as tshark writes them: chosen fields with separators, one JSON array, Elasticsearch's bulk form.
+
+In: record batches, and the names that were asked for. Out: text to a `OutputSink`. Law: a field is a name that filters know
+too; several values of one stand side by side with the aggregator between them, as tshark's do.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, Final
+
+import pyarrow as pa
+
+from kcap.errors import UsageError
+from kcap.filter.fields import fields, nearest
+from kcap.output.sink import OutputSink
+from kcap.table.schema import columns_of
+
+SPECIAL: Final = {"/t": "\t", "/s": " ", "\\t": "\t"}
+QUOTES: Final = {"d": '"', "s": "'", "n": ""}
+ONE_OF: Final = {"header": "yn", "occurrence": "fla", "quote": "dsn", "bom": "yn"}
+INDEX: Final = "kcap"
+EPOCH_NAME: Final = "frame.time_epoch"
+"""Shown as tshark shows it: seconds since the epoch."""
+
+
+@dataclass(frozen=True, slots=True)
+class FieldLayout:
+    """How fields are written, as tshark's -E says."""
+
+    names: tuple[str, ...] = ()
+    header: bool = False
+    separator: str = "\t"
+    aggregator: str = ","
+    quote: str = ""
+    occurrence: str = "a"
+    """`a` all values, `f` the first, `l` the last."""
+    bom: bool = False
+    columns: tuple[tuple[str, ...], ...] = field(default=())
+    """The columns of each name."""
+
+    @property
+    def needed(self) -> list[str]:
+        """Every column that some name stands for."""
+        return list(dict.fromkeys(column for columns in self.columns for column in columns))
+
+
+def tabs(columns: Sequence[str]) -> FieldLayout:
+    """All columns with a header line and tabs between."""
+    return FieldLayout(tuple(columns), header=True, columns=tuple((name,) for name in columns))
+
+
+def layout_of(table: str, names: Sequence[str], settings: Sequence[str]) -> FieldLayout:
+    """What -e and -E ask for. Raises UsageError for a name or a setting that nobody knows."""
+    if not names:
+        raise UsageError("-T fields needs -e FIELD, once for each field")
+    found: dict[str, Any] = {}
+    for text in (part for setting in settings for part in _parts(setting)):
+        key, _, value = text.partition("=")
+        if key in ONE_OF and value in ONE_OF[key] and value:
+            found[key] = value == "y" if ONE_OF[key] == "yn" else QUOTES[value] if key == "quote" else value
+        elif key in ("separator", "aggregator") and value:
+            found[key] = SPECIAL.get(value, value)
+        else:
+            raise UsageError(
+                f"-E {text!r} is not understood; header=y|n separator=/t|/s|CHAR aggregator=CHAR quote=d|s|n occurrence=f|l|a"
+            )
+    return FieldLayout(tuple(names), columns=tuple(_columns(table, name) for name in names), **found)
+
+
+def _parts(setting: str) -> list[str]:
+    """`header=y,separator=,,quote=d` as three settings: a comma that is a value stands before another comma or the end."""
+    parts: list[str] = []
+    for piece in setting.split(","):
+        if "=" in piece or not parts:
+            parts.append(piece)
+        elif parts[-1].endswith("="):
+            parts[-1] += ","
+    return parts
+
+
+def _columns(table: str, name: str) -> tuple[str, ...]:
+    if table == "exchanges":
+        known = fields()
+        if name in known:
+            return known[name].columns
+        raise UsageError(f"no field is called {name!r}{nearest(name, list(known))}")
+    declared = columns_of(table)
+    if name not in declared:
+        raise UsageError(f"{table} has no column {name!r}{nearest(name, list(declared))}")
+    return (name,)
+
+
+class Fields:
+    """One line a row."""
+
+    def __init__(self, sink: OutputSink, schema: pa.Schema, layout: FieldLayout) -> None:
+        self._sink = sink
+        self._layout = layout
+        self._started = False
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Takes rows."""
+        self._start()
+        layout = self._layout
+        columns = {name: batch.column(name).to_pylist() for name in layout.needed}
+        lines = []
+        for row in range(batch.num_rows):
+            cells = []
+            for asked, columns_of_name in zip(layout.names, layout.columns):
+                values = [text for name in columns_of_name for text in texts(columns[name][row])]
+                if asked == EPOCH_NAME:
+                    values = [epoch(time) for name in columns_of_name if (time := columns[name][row]) is not None]
+                if layout.occurrence != "a":
+                    values = values[:1] if layout.occurrence == "f" else values[-1:]
+                text = layout.aggregator.join(dict.fromkeys(values) if len(columns_of_name) > 1 else values)
+                if layout.quote:
+                    text = layout.quote + text.replace(layout.quote, layout.quote * 2) + layout.quote
+                cells.append(text)
+            lines.append(layout.separator.join(cells) + "\n")
+        self._sink.write("".join(lines).encode())
+        self._sink.flush()
+
+    def _start(self) -> None:
+        if self._started:
+            return
+        self._started = True
+        layout = self._layout
+        head = "\ufeff" if layout.bom else ""
+        if layout.header:
+            head += layout.separator.join(layout.quote + name + layout.quote for name in layout.names) + "\n"
+        self._sink.write(head.encode())
+
+    def close(self) -> None:
+        """The header stands above nothing too."""
+        self._start()
+
+
+def texts(value: Any) -> list[str]:
+    """A value as tshark prints it; none for null, one for each entry of a list."""
+    if value is None:
+        return []
+    if isinstance(value, list):
+        return [text for entry in value for text in texts(entry)]
+    if isinstance(value, bool):
+        return ["1" if value else "0"]
+    if isinstance(value, datetime):
+        return [f"{value:%Y-%m-%dT%H:%M:%S.%f}Z"]
+    return [value.hex() if isinstance(value, bytes) else str(value)]
+
+
+def epoch(time: datetime) -> str:
+    """Seconds since the epoch with nine digits behind the point."""
+    since = time - datetime(1970, 1, 1, tzinfo=UTC)
+    return f"{since.days * 86_400 + since.seconds}.{since.microseconds:06}000"
+
+
+class JsonArray:
+    """One array of objects: what `jq` and scripts take at once."""
+
+    def __init__(self, sink: OutputSink, schema: pa.Schema) -> None:
+        self._sink = sink
+        self._first = True
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Takes rows."""
+        from kcap.output.writers import JsonLines
+
+        if not batch.num_rows:
+            return
+        kept = BufferSink()
+        JsonLines(kept, batch.schema).write(batch)
+        lines = kept.data.decode().rstrip("\n").split("\n")
+        self._sink.write((("[\n" if self._first else ",\n") + ",\n".join(lines)).encode())
+        self._first = False
+
+    def close(self) -> None:
+        """Ends the array."""
+        self._sink.write(b"[]\n" if self._first else b"\n]\n")
+        self._sink.flush()
+
+
+class Bulk:
+    """Elasticsearch's bulk form: a line that says where to, a line with the document."""
+
+    def __init__(self, sink: OutputSink, schema: pa.Schema) -> None:
+        self._sink = sink
+        self._timed = "time" in schema.names
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Takes rows."""
+        from kcap.output.writers import JsonLines
+
+        if not batch.num_rows:
+            return
+        kept = BufferSink()
+        JsonLines(kept, batch.schema).write(batch)
+        days = [f"{time:%Y-%m-%d}" for time in batch.column("time").to_pylist()] if self._timed else [None] * batch.num_rows
+        lines = kept.data.decode().rstrip("\n").split("\n")
+        heads = (json.dumps({"index": {"_index": INDEX if day is None else f"{INDEX}-{day}"}}) for day in days)
+        self._sink.write("".join(f"{head}\n{line}\n" for head, line in zip(heads, lines)).encode())
+        self._sink.flush()
+
+    def close(self) -> None:
+        """Every line is out already."""
+
+
+class BufferSink:
+    """A sink that keeps what it is given."""
+
+    def __init__(self) -> None:
+        self.data = b""
+
+    def write(self, data: Any) -> int:
+        """Keeps."""
+        self.data += bytes(data)
+        return len(data)
+
+    def flush(self) -> None:
+        """Nothing waits."""

@@ -1,0 +1,165 @@
+"""Record batches as files: JSON lines, CSV, Parquet, Arrow IPC.
+
+In: record batches of one schema. Out: bytes to a `OutputSink`. Law: rows leave in the order in which they came; what a text
+format has taken is out when `write` returns, Parquet gathers row groups.
+"""
+
+import json
+from typing import Any, Final, Protocol
+
+import pyarrow as pa
+
+from kcap.arrays.arrow import Array
+from kcap.output.sink import Counted, OutputSink
+
+ROW_GROUP: Final = 1 << 15
+"""Rows gathered for a row group: some 500 bytes a row wait in memory."""
+FILTERED: Final = frozenset((
+    "time", "capture", "connection", "client_ip", "server_ip", "client_id", "api_key", "api", "error_code", "error", "outcome",
+    "latency_ns", "throttle_time_ms", "request_first_ns", "first_ns", "group_id", "topic", "partition", "offset",
+    "timestamp_ms", "kind",
+))  # fmt: skip
+"""Columns whose smallest and largest value stand in the file, for engines that pass over row groups by them."""
+
+
+class Writer(Protocol):
+    """One format."""
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Takes rows."""
+
+    def close(self) -> None:
+        """No more rows come."""
+
+
+class JsonLines:
+    """One JSON object a line; every column is there, null as null."""
+
+    def __init__(self, sink: OutputSink, schema: pa.Schema) -> None:
+        self._sink = sink
+        self._keys = [json.dumps(name) + ":" for name in schema.names]
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Takes rows."""
+        from kcap.output.text_columns import json_column, lines
+
+        if not batch.num_rows:
+            return
+        parts: list[str | Array] = []
+        text = "{"
+        for key, column in zip(self._keys, batch.columns):
+            text += key
+            if column.null_count == len(column):
+                text += "null,"
+                continue
+            parts += [text, json_column(column)]
+            text = ","
+        parts.append(text.removesuffix(",") + "}\n")
+        self._sink.write(lines(parts, batch.num_rows))
+        self._sink.flush()
+
+    def close(self) -> None:
+        """Every line is out already."""
+
+
+class Csv:
+    """RFC 4180 with a header line; entries of lists are joined by semicolons."""
+
+    def __init__(self, sink: OutputSink, schema: pa.Schema) -> None:
+        from kcap.output.text_columns import csv_text
+
+        self._sink = sink
+        self._header = ",".join(map(csv_text, schema.names)) + "\n"
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Takes rows."""
+        from kcap.output.text_columns import csv_column, lines
+
+        self._head()
+        if not batch.num_rows:
+            return
+        parts: list[str | Array] = []
+        text = ""
+        for column in batch.columns:
+            if column.null_count != len(column):
+                parts += [text, csv_column(column)]
+                text = ""
+            text += ","
+        parts.append(text[:-1] + "\n")
+        self._sink.write(lines(parts, batch.num_rows))
+        self._sink.flush()
+
+    def _head(self) -> None:
+        if self._header:
+            self._sink.write(self._header.encode())
+            self._header = ""
+
+    def close(self) -> None:
+        """A table without rows has its header all the same."""
+        self._head()
+
+
+class Arrow:
+    """The Arrow IPC stream format."""
+
+    def __init__(self, sink: OutputSink, schema: pa.Schema) -> None:
+        self._sink = sink
+        ipc: Any = pa.ipc
+        self._stream = ipc.new_stream(Counted(sink), schema)
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Takes rows."""
+        if batch.num_rows:
+            self._stream.write_batch(batch)
+            self._sink.flush()
+
+    def close(self) -> None:
+        """Writes the end mark."""
+        self._stream.close()
+
+
+class Parquet:
+    """Parquet in row groups.
+
+    Numbers of rows that follow each other are near each other, so that their differences are small: told as those they take a
+    third of the time of zstd over plain ones and hardly more room, and lz4 does for the rest (measured on 370,459 exchanges:
+    0.75 instead of 1.16 us a row, 52 instead of 47 bytes).
+    """
+
+    def __init__(self, sink: OutputSink, schema: pa.Schema) -> None:
+        from pyarrow.parquet import ParquetWriter
+
+        texts = [field.name for field in schema if pa.types.is_string(field.type)]
+        lists = [f"{field.name}.list.element" for field in schema if pa.types.is_list(field.type)]
+        numbers = [f.name for f in schema if pa.types.is_integer(f.type) or pa.types.is_timestamp(f.type)]
+        make: Any = ParquetWriter
+        self._file = make(
+            Counted(sink),
+            schema,
+            compression="lz4",
+            use_dictionary=[*texts, *lists],
+            column_encoding=dict.fromkeys(numbers, "DELTA_BINARY_PACKED"),
+            write_statistics=[name for name in schema.names if name in FILTERED],
+        )
+        self._waiting: list[pa.RecordBatch] = []
+        self._rows = 0
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Takes rows."""
+        if batch.num_rows:
+            self._waiting.append(batch)
+            self._rows += batch.num_rows
+        if self._rows >= ROW_GROUP:
+            self.flush()
+
+    def flush(self) -> None:
+        """Ends the row group."""
+        if self._waiting:
+            table = pa.Table.from_batches(self._waiting)
+            self._waiting, self._rows = [], 0
+            self._file.write_table(table, row_group_size=table.num_rows)
+
+    def close(self) -> None:
+        """Writes the last row group and the footer."""
+        self.flush()
+        self._file.close()

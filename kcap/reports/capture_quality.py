@@ -1,0 +1,99 @@
+"""What a pass over a capture tells of the capture itself: counts, not opinions.
+
+In: a `CapturePass`, to its end. Out: `CaptureQuality`. Law: connections and rows are counted as they go by; nothing is kept of
+them.
+"""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from operator import itemgetter
+from typing import Final
+
+from kcap.analyzer import ROW, RowBatch
+from kcap.model import CaptureFile
+from kcap.session import CapturePass
+
+LEDGER: Final = ("captured", "framed", "skipped", "opaque", "pending", "missing")
+SIDES: Final = ("client", "server")
+COUNTED: Final = ("packets", "retransmitted", "duplicated", "out_of_order", "zero_window_stalls")
+_OUTCOME, _REASON = itemgetter(ROW.index("outcome")), itemgetter(ROW.index("reason"))
+
+
+@dataclass(slots=True)
+class CaptureQuality:
+    """The counts. `connections` holds those of Kafka connections alone, `others` how many there are of what else."""
+
+    files: list[CaptureFile]
+    failed: list[tuple[str, str]]
+    phases: Counter[str] = field(default_factory=Counter)
+    details: Counter[str] = field(default_factory=Counter)
+    connections: Counter[str] = field(default_factory=Counter)
+    ledger: dict[str, Counter[str]] = field(default_factory=lambda: {side: Counter() for side in SIDES})
+    """Of Kafka connections, in stream bytes: captured = framed + skipped + opaque + pending; missing beside it."""
+    unbalanced: int = 0
+    """Sides of any connection whose ledger does not add up: never, or kcap has a bug."""
+    outcomes: Counter[str] = field(default_factory=Counter)
+    reasons: Counter[str] = field(default_factory=Counter)
+    weirds: Counter[str] = field(default_factory=Counter)
+    sightings: dict[str, str] = field(default_factory=dict)
+    """Kind of oddity -> detail and place of its first sighting."""
+
+    @property
+    def packets(self) -> int:
+        """Packets of all files."""
+        return sum(file.packets for file in self.files)
+
+    def total(self, entry: str) -> int:
+        """An entry of the ledger, both sides."""
+        return sum(self.ledger[side][entry] for side in SIDES)
+
+    def count(self, values: Mapping[str, object]) -> None:
+        """Takes a connection that is over."""
+        for side in SIDES:
+            entries = {name: _number(values, f"{side}_{name}") for name in LEDGER}
+            self.unbalanced += entries["captured"] != sum(entries[name] for name in LEDGER[1:5])
+            if values["phase"] == "kafka":
+                self.ledger[side].update(entries)
+        if values["phase"] == "kafka":
+            self.connections.update({name: _number(values, name) for name in COUNTED})
+            self.connections["all"] += 1
+            self.connections["midstream"] += values["began"] == "midstream"
+            self.connections["one_sided"] += not (values["client_packets"] and values["server_packets"])
+
+
+def _number(values: Mapping[str, object], name: str) -> int:
+    value = values.get(name)
+    return value if isinstance(value, int) else 0
+
+
+def gather(reading: CapturePass) -> CaptureQuality:
+    """Reads to the end."""
+    evidence = CaptureQuality(reading.capture_files, [])
+    for batch in reading.batches():
+        take(evidence, reading, batch)
+    settle(evidence, reading)
+    return evidence
+
+
+def take(evidence: CaptureQuality, reading: CapturePass, batch: RowBatch) -> None:
+    """Counts a batch, and the connections that are over by then."""
+    evidence.outcomes.update(map(_OUTCOME, batch.tuples))
+    evidence.reasons.update(str(reason) for reason in map(_REASON, batch.tuples) if reason is not None)
+    if batch.lane is not None:
+        evidence.outcomes.update(map(str, batch.lane.part("outcome")))  # the lane decides no row that would need a reason
+    closed, reading.connections = reading.connections, []
+    for connection in closed:
+        evidence.count(connection.values)
+
+
+def settle(evidence: CaptureQuality, reading: CapturePass) -> None:
+    """Takes what is known when the capture was read."""
+    evidence.files = reading.capture_files
+    evidence.failed = [(path, str(error)) for path, error in reading.failed]
+    evidence.phases, evidence.details = reading.phases, reading.details
+    for weird, count in reading.weirds:
+        kind = str(weird.kind)
+        evidence.weirds[kind] += count
+        place = f" (packet {weird.packet} of {reading.capture_files[weird.file].name})" if weird.packet else ""
+        evidence.sightings.setdefault(kind, weird.detail + place)

@@ -1,0 +1,258 @@
+"""What every report is made of: the tables it may look at, what it is asked for, the columns it groups by.
+
+In: Ibis tables of any engine and names as a user types them. Out: tables with the grouping's columns beside their own. Law: a
+row stands once in each group that it belongs to; rows that belong to none are counted, with the reason.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from kcap.columns import EXCHANGES
+from kcap.errors import UsageError
+from kcap.table.schema import nearest
+
+Row = dict[str, Any]
+Rows = list[Row]
+KEY: Final = ("connection", "exchange")
+DECLARED: Final = {column.name: column for column in EXCHANGES}
+ALIASES: Final = {
+    "version": "api_version", "client": "client_id", "broker": "server_ip", "user": "principal", "group": "group_id",
+    "software": "software_name", "verdict": "version_verdict",
+}  # fmt: skip
+"""Short names of columns."""
+LISTS: Final = {"topic": "topics", "codec": "codecs", "magic": "magics", "flag": "flags"}
+"""Names of one entry of a list."""
+UNITS: Final = {"us": 1_000, "ms": 1_000_000, "s": 1_000_000_000, "m": 60_000_000_000, "h": 3_600_000_000_000}
+TIMES: Final = ("request_first_ns", "response_first_ns")
+"""A row's time is the first of these that was captured."""
+PARTS: Final = (
+    "rtt_ns",
+    "queue_ns",
+    "service_ns",
+    "long_poll_ns",
+    "throttle_ns",
+    "muted_ns",
+    "request_transfer_ns",
+    "transfer_ns",
+)
+"""What a latency is made of, and the transfers beside it."""
+EDGES_NS: Final = tuple(digit * 10**power for power in range(3, 11) for digit in (1, 3))
+"""Lower bounds of the histogram's classes, 1 us to 30 s; a class below the first is class 0."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReportRequest:
+    """What a report is asked for."""
+
+    by: tuple[str, ...] = ()
+    """Names to group by, as typed; the report's own where there are none."""
+    top: int | None = None
+    """Rows to show, all where there is none."""
+    long_polls: bool = False
+    """Exchanges that waited for data count as others do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tables:
+    """What there is to look at, as Ibis tables."""
+
+    every: Any
+    """Every exchange: what a client did before and after is looked up here."""
+    kept: Any
+    """Exchanges that the filter lets pass."""
+    partitions: Any = None
+    """Partitions of those, None where nobody read them."""
+
+
+Expressions = dict[str, Any]
+Results = Mapping[str, Rows]
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """A report: expressions that any engine runs, and plain Python over their few rows."""
+
+    name: str
+    by: tuple[str, ...]
+    """The grouping where none is asked for."""
+    columns: tuple[str, ...]
+    """Columns of exchanges that it looks at."""
+    build: Callable[[Tables, ReportRequest], Expressions]
+    finish: Callable[[Results, ReportRequest], Row]
+    """The keys that go beside `report` and `captures`: rows, left_out and the report's own."""
+    partitions: tuple[str, ...] = ()
+    """Columns of partitions that it looks at where it can."""
+    groups: bool = True
+    """Whether a grouping may be asked for."""
+    own: frozenset[str] = field(default_factory=frozenset)
+    """Names to group by that are no columns of exchanges; they ask for partitions."""
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """One thing to group by."""
+
+    name: str
+    """As it stands in the result."""
+    column: str
+    step_ns: int = 0
+    """Width of a time bucket."""
+    entry: bool = False
+    """Each entry of the column, which is a list."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Columns of exchanges that it takes."""
+        if self.step_ns:
+            return TIMES
+        return ("topics", "topic_ids") if self.column == "topics" else (self.column,)
+
+
+def key_of(name: str, own: frozenset[str] = frozenset()) -> Key:
+    """What a name to group by stands for. Raises UsageError for one that is not known."""
+    if name in own:
+        return Key(name, name)
+    if name.partition(":")[0] == "time" and name != "time":
+        return Key("time", "time", step_of(name))
+    if name in LISTS:
+        return Key(name, LISTS[name], entry=True)
+    column = ALIASES.get(name, name)
+    declared = DECLARED.get(column)
+    if declared is None:
+        known = [*DECLARED, *ALIASES, *LISTS, *own]
+        raise UsageError(f"--by {name!r} is no column of exchanges{nearest(name, known)}")
+    return Key(column, column, entry=declared.type.startswith("list<"))
+
+
+def step_of(name: str) -> int:
+    """`time:10s` in nanoseconds. Raises UsageError."""
+    text = name.partition(":")[2]
+    number = text.rstrip("usmh")
+    if not number.isdecimal() or not int(number) or text[len(number) :] not in UNITS:
+        raise UsageError(f"--by {name!r} is not understood; a time bucket is written time:10s (us, ms, s, m, h)")
+    return int(number) * UNITS[text[len(number) :]]
+
+
+def keys_of(report: Report, asked: ReportRequest) -> list[Key]:
+    """The grouping. Raises UsageError for names that are not known or come twice."""
+    keys = [key_of(name, report.own) for name in asked.by or report.by]
+    names = [key.name for key in keys]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise UsageError(f"--by names {twice!r} twice")
+    return keys
+
+
+def time_of(rows: Any) -> Any:
+    """Time of each row in nanoseconds."""
+    return rows[TIMES[0]].fill_null(rows[TIMES[1]])
+
+
+def grouped(rows: Any, keys: Sequence[Key]) -> Any:
+    """The rows with `by_NAME` for each key; a row stands once for each entry of a list, not at all for none."""
+    for key in keys:
+        if key.step_ns:
+            at = time_of(rows)
+            rows = rows.mutate(**{f"by_{key.name}": at - at % key.step_ns})
+        elif key.column == "topics":
+            pairs = rows.mutate(pair_=rows.topics.zip(rows.topic_ids).unnest())
+            rows = pairs.mutate(**{f"by_{key.name}": pairs.pair_.f1.fill_null(pairs.pair_.f2)}).drop("pair_")
+        elif key.entry:
+            rows = rows.mutate(**{f"by_{key.name}": rows[key.column].unnest()})
+        else:
+            rows = rows.mutate(**{f"by_{key.name}": rows[key.column]})
+    return rows
+
+
+def names_by(keys: Sequence[Key]) -> list[str]:
+    """Columns that `grouped` made."""
+    return [f"by_{key.name}" for key in keys]
+
+
+def counts_without(rows: Any, keys: Sequence[Key]) -> dict[str, Any]:
+    """Reason -> how many rows stand in no group, for each key that is an entry of a list."""
+    return {f"no_{key.name}": (rows[key.column].length().fill_null(0) == 0).sum() for key in keys if key.entry}
+
+
+def total(condition: Any) -> Any:
+    """How often a condition holds, 0 for no rows."""
+    return condition.cast("int64").sum().fill_null(0).cast("int64")
+
+
+def added(column: Any, where: Any = None) -> Any:
+    """The sum of a column, 0 for no rows."""
+    return column.sum(where=where).fill_null(0).cast("int64")
+
+
+def histogram(rows: Any, by: Sequence[str], value: str) -> Any:
+    """How many values of each group lie in each class; `classes` makes lists of them."""
+    import ibis
+
+    column = rows[value]
+    found = ibis.cases(*((column < edge, at) for at, edge in enumerate(EDGES_NS)), else_=len(EDGES_NS))
+    counted = rows.filter(column.notnull()).select(*by, class_=found.cast("int64"))
+    return counted.group_by(*by, "class_").aggregate(values=counted.count())
+
+
+def classes(rows: Rows, by: Sequence[str]) -> dict[tuple[Any, ...], list[int]]:
+    """Rows of `histogram`: group -> values by class."""
+    out: dict[tuple[Any, ...], list[int]] = {}
+    for row in rows:
+        counts = out.setdefault(tuple(row[name] for name in by), [0] * (len(EDGES_NS) + 1))
+        counts[row["class_"]] += row["values"]
+    return out
+
+
+def empty() -> list[int]:
+    """The histogram of nothing."""
+    return [0] * (len(EDGES_NS) + 1)
+
+
+def nearest_ns(value: float | None) -> int | None:
+    """A quantile as whole nanoseconds; halves go up."""
+    return None if value is None else int(value // 1) + (value % 1 >= 0.5)
+
+
+def named(row: Row, keys: Sequence[Key]) -> Row:
+    """A row with the names that were asked for, first; times as text."""
+    out: Row = {}
+    for key in keys:
+        value = row.pop(f"by_{key.name}")
+        out[key.name] = instant(value, key.step_ns) if key.step_ns and value is not None else plain(value)
+    return out | row
+
+
+def plain(value: Any) -> Any:
+    """A value as JSON knows it."""
+    return value.isoformat().replace("+00:00", "Z") if hasattr(value, "isoformat") else value
+
+
+def instant(time_ns: int, step_ns: int = 1) -> str:
+    """A time as RFC 3339 in UTC, with as many digits as its step needs."""
+    from datetime import UTC, datetime
+
+    seconds, rest = divmod(int(time_ns), 1_000_000_000)
+    text = f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}"
+    digits = 0 if step_ns % 1_000_000_000 == 0 else 3 if step_ns % 1_000_000 == 0 else 6 if step_ns % 1000 == 0 else 9
+    return text + (f".{rest:09d}"[: digits + 1] if digits else "") + "Z"
+
+
+def sort_value(value: Any) -> tuple[bool, Any]:
+    """What to sort a group's name by: nulls last."""
+    return value is None, value if value is not None else 0
+
+
+def uid(connection: str, exchange: int) -> str:
+    """`UID.N`, which names an exchange."""
+    return f"{connection}.{exchange}"
+
+
+def cut(rows: Rows, top: int | None) -> Rows:
+    """The first rows."""
+    return rows if top is None else rows[:top]
+
+
+def without_zeros(counts: Mapping[str, Any]) -> dict[str, int]:
+    """Reasons that apply."""
+    return {name: int(count) for name, count in counts.items() if count}

@@ -1,0 +1,88 @@
+"""What came of an error: tries that were repeated, and the way from a lost leader to the next answer that was good.
+
+In: partitions beside their exchanges. Out: a row a group of retries; a row an error of leadership. Law: a retry is the same
+batch of the same producer (id, epoch, first sequence, partition) once more, or the same fetch after an error of its partition;
+what the wire does not show is null, not guessed.
+"""
+
+from typing import Any, Final
+
+from kcap.reports.definition import KEY, Tables, time_of
+from kcap.schema.registry import api_key
+
+COLUMNS: Final = ("api", "api_key", "client_ip", "client_id", "request_first_ns", "response_first_ns")
+LEADERSHIP: Final = (
+    "NOT_LEADER_OR_FOLLOWER", "LEADER_NOT_AVAILABLE", "FENCED_LEADER_EPOCH", "UNKNOWN_LEADER_EPOCH",
+    "UNKNOWN_TOPIC_OR_PARTITION", "REPLICA_NOT_AVAILABLE", "UNKNOWN_TOPIC_ID",
+)  # fmt: skip
+"""Errors after which a client asks for Metadata and tries again (InvalidMetadataException of the Java client)."""
+PRODUCE, FETCH, METADATA = (api_key(name) for name in ("Produce", "Fetch", "Metadata"))
+SLOT: Final = ("client_ip", "client_id", "api", "topic", "partition")
+
+
+def both(tables: Tables) -> Any:
+    """Partitions of Produce and Fetch with who asked, and when."""
+    there = tables.partitions
+    topic = there.topic.fill_null(there.topic_id)
+    own = there.select(
+        *KEY, "error", "partition", "producer_id", "producer_epoch", "base_sequence", "fetch_offset", "api_key", topic=topic
+    )
+    rows = own.filter(own.api_key.isin([PRODUCE, FETCH]))
+    kept = tables.kept.select(*KEY, "api", "client_ip", "client_id", "outcome", at_ns=time_of(tables.kept))
+    return rows.join(kept, list(KEY))
+
+
+def retries(tables: Tables) -> Any:
+    """client_ip, client_id, api, topic, partition: batches or fetches that were tried again, tries beyond the first."""
+    import ibis
+
+    rows = both(tables)
+    batch = ["client_ip", "client_id", "topic", "partition", "producer_id", "producer_epoch", "base_sequence"]
+    sent = rows.filter((rows.api_key == PRODUCE) & (rows.producer_id >= 0) & (rows.base_sequence >= 0))
+    tries = sent.group_by("api", *batch).aggregate(tries=sent.count())
+    again = tries.filter(tries.tries > 1).select(*SLOT, more=lambda some: some.tries - 1)
+    order = ibis.window(group_by=list(SLOT), order_by=["at_ns", *KEY])
+    fetched = rows.filter(rows.api_key == FETCH)
+    fetched = fetched.mutate(error_before=fetched.error.lag().over(order), offset_before=fetched.fetch_offset.lag().over(order))
+    repeated = (fetched.error_before != "NONE") & (fetched.offset_before == fetched.fetch_offset)
+    refetched = fetched.filter(repeated.fill_null(False)).select(*SLOT, more=ibis.literal(1, "int64"))
+    all_ = ibis.union(again, refetched)
+    return all_.group_by(*SLOT).aggregate(retries=all_.more.sum().cast("int64"))
+
+
+def stories(tables: Tables) -> Any:
+    """Of each first error of leadership: how long until the client asked for Metadata, and until its next good answer there."""
+    import ibis
+
+    rows = both(tables)
+    order = {"group_by": list(SLOT), "order_by": ["at_ns", *KEY]}
+    slot, later = ibis.window(**order), ibis.window(**order, rows=(1, None))
+    numbered = rows.mutate(
+        number=ibis.row_number().over(slot),
+        good=(rows.error == "NONE").fill_null(False),
+        moved=rows.error.isin(LEADERSHIP).fill_null(False),
+        before=rows.error.lag().over(slot),
+    )
+    walk = numbered.mutate(
+        good_ns=ibis.ifelse(numbered.good, numbered.at_ns, ibis.null("int64")).min().over(later),
+        good_at=ibis.ifelse(numbered.good, numbered.number, ibis.null("int64")).min().over(later),
+    )
+    first = walk.filter(walk.moved & ~walk.before.isin(LEADERSHIP).fill_null(False))
+    # a null would be no partner to itself in a join
+    first = first.mutate(who=ibis.coalesce("=" + first.client_id, ibis.literal("-")))
+    asked = tables.every.filter(tables.every.api_key == METADATA)
+    asked = asked.select(
+        ip=asked.client_ip, his=ibis.coalesce("=" + asked.client_id, ibis.literal("-")), asked_ns=time_of(asked)
+    )
+    pairs = first.join(asked, [first.client_ip == asked.ip, first.who == asked.his, asked.asked_ns > first.at_ns])
+    place = [*KEY, "topic", "partition"]
+    next_ = pairs.group_by(place).aggregate(metadata_ns=pairs.asked_ns.min())
+    next_ = next_.mutate(his_topic=ibis.coalesce("=" + next_.topic, ibis.literal("-"))).drop("topic")
+    first = first.mutate(his_topic=ibis.coalesce("=" + first.topic, ibis.literal("-")))
+    told = first.left_join(next_, [*KEY, "partition", "his_topic"])
+    return told.select(
+        *KEY, *SLOT, "error", "at_ns",
+        metadata_after_ns=told.metadata_ns - told.at_ns,
+        good_after_ns=told.good_ns - told.at_ns,
+        tries=told.good_at - told.number,
+    )  # fmt: skip

@@ -1,0 +1,218 @@
+"""What each client used, summed over its connections.
+
+In: folded talks. Out: clients with their connections, the versions of each, rows of its APIs, and what its calls are to a
+release. Law: counts are those of the rows of `exchanges`. What follows from a tale, or from equal figures, is worked out once:
+rows of APIs are shared by clients that did the same, and nobody changes them.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from kcap.facts.api_versions import Offer
+from kcap.facts.brokers import Server
+from kcap.facts.version_verdicts import VERDICTS
+from kcap.reports.definition import uid
+from kcap.reports.versions.fingerprints import Software, hint_of, who
+from kcap.reports.versions.profile_store import USE_FIGURES, ProfileTemplate, StoredProfile
+from kcap.reports.versions.profiles import ConnectionProfiles
+from kcap.reports.versions.readiness import ApiUse, Finding, of, range_in
+from kcap.schema.facts import Versions
+from kcap.schema.registry import api_name
+from kcap.schema.releases import deprecated_in, removed_in
+
+Row = dict[str, Any]
+ClientKey = tuple[str, str | None]
+
+
+def clients_of(talks: ConnectionProfiles) -> dict[ClientKey, list[StoredProfile]]:
+    """Address and client id -> connections; in order."""
+    out: dict[ClientKey, list[StoredProfile]] = {}
+    for folded in talks.talks.folded():
+        for client_id in folded.clients:
+            out.setdefault((folded.identity.client_ip, client_id), []).append(folded)
+    return dict(sorted(out.items(), key=lambda item: (item[0][0], item[0][1] is None, item[0][1] or "")))
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedUse:
+    """A use of a tale, and what it is with what the server offers."""
+
+    at: int
+    """Where its figures begin."""
+    key: int
+    version: int
+    named: bool
+    """Of an API that kcap knows."""
+    offered: Versions | None
+    verdicts: tuple[str | None, ...]
+
+
+@dataclass(slots=True)
+class Sum:
+    """One version of one API as a client used it on all of its connections."""
+
+    offered: Versions | None
+    """The range of the broker that offers most."""
+    example: tuple[str, int]
+    first_ns: int
+    last_ns: int
+    count: int = 0
+    midstream: bool = False
+    verdicts: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Usage:
+    """All that a client used."""
+
+    asks: bool
+    sums: dict[tuple[int, int], Sum]
+    """(key, version) -> sum, in order, of APIs that kcap knows."""
+    latest: dict[int, Versions]
+    """API key -> the range of the last connection that has one."""
+    first_ns: int
+    last_ns: int
+    count: int
+    servers: tuple[Server, ...]
+
+
+class ClientUsage:
+    """Works out what clients are, once for all that are alike."""
+
+    def __init__(self, whole: ConnectionProfiles, target: str) -> None:
+        self.whole, self.target = whole, target
+        self._plans: dict[tuple[ProfileTemplate, int, Offer | None], list[PlannedUse]] = {}
+        self._apis: dict[tuple[Any, ...], list[Row]] = {}
+        self._named: dict[tuple[Server, ...], list[str]] = {}
+        self._judged: dict[tuple[Any, ...], tuple[list[tuple[int, Finding]], str, str]] = {}
+
+    def plan(self, folded: StoredProfile, client: int) -> list[PlannedUse]:
+        """The uses of a connection under one of its client ids."""
+        tale, offer = folded.tale, self.whole.offer_for(folded)
+        found = self._plans.get((tale, client, offer))
+        if found is None:
+            found, at = [], tale.first_use
+            for said in tale.uses:
+                names = tuple(
+                    self.whole.verdict(kind, offer, said.key, said.version, tale.software) for kind in said.kinds
+                )  # fmt: skip
+                if said.client == client:
+                    found.append(
+                        PlannedUse(at, said.key, said.version, api_name(said.key) is not None, range_in(offer, said.key), names)
+                    )
+                at += USE_FIGURES + len(said.kinds)
+            self._plans[tale, client, offer] = found
+        return found
+
+    def usage(self, some: Sequence[StoredProfile], client_id: str | None) -> Usage:
+        """What a client used; of connections with different brokers the one that offered most counts."""
+        sums: dict[tuple[int, int], Sum] = {}
+        latest: dict[int, Versions] = {}
+        first, last, total, asks = 1 << 62, 0, 0, False
+        for folded in some:
+            numbers, tale = folded.numbers(), folded.tale
+            asks = asks or bool(tale.asks)
+            for use in self.plan(folded, folded.clients.index(client_id)):
+                at = use.at
+                count, low, high = numbers[at : at + 3]
+                first = min(first, low)
+                last = max(last, high)
+                if not use.named:
+                    continue
+                found = sums.get((use.key, use.version))
+                if found is None:
+                    found = sums[use.key, use.version] = Sum(use.offered, (folded.identity.uid, numbers[at + 3]), low, high)
+                elif low < found.first_ns:
+                    found.example, found.first_ns = (folded.identity.uid, numbers[at + 3]), low
+                found.last_ns = max(found.last_ns, high)
+                found.count += count
+                total += count
+                if tale.midstream:
+                    found.midstream = True
+                if use.offered is not None:
+                    latest[use.key] = use.offered
+                    if found.offered is None or use.offered[1] > found.offered[1]:
+                        found.offered = use.offered
+                for place, name in enumerate(use.verdicts, at + USE_FIGURES):
+                    if name is not None:
+                        found.verdicts[name] = found.verdicts.get(name, 0) + numbers[place]
+        servers = tuple(dict.fromkeys(folded.server for folded in some))
+        return Usage(asks, dict(sorted(sums.items())), latest, first, last, total, servers)
+
+    def apis(self, usage: Usage) -> list[Row]:
+        """Each API that a client used, with its versions. Equal ones are one list."""
+        key = tuple((*at, one.count, usage.latest.get(at[0]), *one.verdicts.items()) for at, one in usage.sums.items())
+        found = self._apis.get(key)
+        if found is None:
+            found = self._apis[key] = apis_of(usage)
+        return found
+
+    def judged(self, usage: Usage, known: Software) -> tuple[list[Finding], str, str]:
+        """What stands against the release, the verdict, and its reason."""
+        key = known, tuple((*at, usage.asks or one.midstream, one.offered) for at, one in usage.sums.items())
+        found = self._judged.get(key)
+        if found is None:
+            calls = calls_of(usage)
+            findings, verdict, why = of(calls, known, self.target)
+            places = {id(call): place for place, call in enumerate(calls)}
+            found = self._judged[key] = [(places[id(one.call)], one) for one in findings], verdict, why
+        pattern, verdict, why = found
+        mine = calls_of(usage) if pattern else []
+        return [Finding(mine[at], one.what, one.steps, one.head, one.cause) for at, one in pattern], verdict, why
+
+    def named(self, servers: tuple[Server, ...]) -> list[str]:
+        """Servers as people write them, in order. Equal ones are one list."""
+        found = self._named.get(servers)
+        if found is None:
+            found = self._named[servers] = sorted({f"{host}:{port}" for host, port in servers})
+        return found
+
+
+def calls_of(usage: Usage) -> list[ApiUse]:
+    """The versions, as a release is asked about them."""
+    return [
+        ApiUse(key, version, one.count, one.first_ns, one.last_ns, uid(*one.example), usage.asks or one.midstream, one.offered)
+        for (key, version), one in usage.sums.items()
+    ]
+
+
+def apis_of(usage: Usage) -> list[Row]:
+    """Rows of APIs."""
+    rows: dict[int, Row] = {}
+    counts: dict[int, Counter[str]] = {}
+    for (key, version), one in usage.sums.items():
+        row = rows.setdefault(
+            key, {"api": api_name(key), "api_key": key, "min": version, "max": version, "count": 0, "verdicts": {},
+                  "removed_in": None, "deprecated_in": None, "versions": {}, "offered": None}
+        )  # fmt: skip
+        row["max"], row["count"] = version, row["count"] + one.count
+        row["versions"][str(version)] = one.count
+        counts.setdefault(key, Counter()).update(one.verdicts)
+        # the oldest version in use goes first, and with it the client's work
+        row["removed_in"] = row["removed_in"] or removed_in(key, version)
+        row["deprecated_in"] = row["deprecated_in"] or deprecated_in(key, version)
+    for key, row in rows.items():
+        row["verdicts"] = {name: counts[key][name] for name in VERDICTS if counts[key][name]}
+        row["offered"] = list(usage.latest[key]) if key in usage.latest else None
+    return list(rows.values())
+
+
+def whos(whole: ConnectionProfiles, clients: dict[ClientKey, list[StoredProfile]] | None = None) -> dict[ClientKey, Software]:
+    """The library of each client."""
+    known: dict[tuple[Any, ...], Software] = {}
+    out: dict[ClientKey, Software] = {}
+    for (ip, client_id), some in (clients_of(whole) if clients is None else clients).items():
+        alike: dict[tuple[ProfileTemplate, int, Offer | None], StoredProfile] = {}
+        for one in some:
+            alike.setdefault((one.tale, one.clients.index(client_id), whole.offer_for(one)), one)
+        if len({tale.software for tale, _, _ in alike} - {None}) > 1:  # the one that is said most often counts
+            out[ip, client_id] = who(some, client_id, whole)
+            continue
+        key = hint_of(client_id), tuple(alike)
+        found = known.get(key)
+        if found is None:
+            found = known[key] = who(list(alike.values()), client_id, whole)
+        out[ip, client_id] = found
+    return out

@@ -1,0 +1,178 @@
+"""Which library a client is: what it says, or else what the versions and the order of its requests fit.
+
+In: the connections of one client. Out: name, version, family, and the reason where it is a guess. Law: a guess is made only
+where one library fits and none else does; what fits several is unknown, and the reason names them.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from kcap.reports.versions.libraries import BROKER_IDS, FAMILIES, INTERNAL, NAMES_OF_IDS, PROFILES, RDKAFKA, Profile
+from kcap.reports.versions.profile import ConnectionProfile
+from kcap.reports.versions.profile_store import StoredProfile
+from kcap.reports.versions.profiles import ConnectionProfiles
+from kcap.schema.quirks import API_VERSIONS, BROKERS_ONLY
+from kcap.schema.registry import api_name
+from kcap.schema.releases import releases, taken
+
+LEAST_APIS: Final = 2
+"""A guess needs so many APIs beside ApiVersions: one version fits too many libraries."""
+JAVA: Final = "apache-kafka-java"
+BROKER: Final = "kafka-broker"
+JAVA_ASKS_SINCE: Final = "0.10.2"
+JAVA_SAYS_SINCE: Final = "2.4"
+"""From these on the Java client asks for versions, and names itself (KIP-97, KIP-511)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Software:
+    """A client's library."""
+
+    name: str | None
+    version: str | None
+    family: str | None
+    guessed: bool
+    why: str
+    is_broker: bool = False
+
+
+def family_of(name: str, version: str = "") -> str:
+    """The library behind a name that a client gives itself."""
+    if RDKAFKA in version or RDKAFKA in name:
+        return "librdkafka"
+    return FAMILIES.get(name, name)
+
+
+def hint_of(client_id: str | None) -> tuple[bool, str | None]:
+    """Whether a broker gives itself this id, and the library that does."""
+    hint = next((family for start, family in NAMES_OF_IDS if (client_id or "").startswith(start)), None)
+    return re.fullmatch(BROKER_IDS, client_id or "") is not None, hint
+
+
+def who(kept: Sequence[ConnectionProfile | StoredProfile], client_id: str | None, whole: ConnectionProfiles) -> Software:
+    """The library of a client, by all of its connections."""
+    talks = [talk.open() for talk in kept]
+    said = Counter(talk.software for talk in talks if talk.software is not None)
+    # a request that costs the connection is no proof: anybody can send one
+    served = {
+        (key, v) for talk in talks for (one, key, v), use in talk.uses.items() if one == client_id and use.count > use.died
+    }
+    inner = sorted({key for key, version in served if key in INTERNAL or version >= BROKERS_ONLY.get(key, 1 << 15)})
+    is_broker = bool(inner) or hint_of(client_id)[0]
+    if said:
+        (name, version), _ = said.most_common(1)[0]
+        others = ", ".join(sorted({f"{n} {v}" for n, v in said} - {f"{name} {version}"}))
+        why = "said in ApiVersions (KIP-511)" + (f"; also {others}" if others else "")
+        return Software(name, version, family_of(name, version), False, why, is_broker)
+    if is_broker:
+        reason = (
+            f"it sends {api_name(inner[0])}, which brokers use among themselves" if inner else "its client id is a broker's own"
+        )
+        return Software(BROKER, None, BROKER, True, reason, True)
+    return guessed(talks, client_id, whole)
+
+
+def used(
+    talks: Iterable[ConnectionProfile], client_id: str | None, whole: ConnectionProfiles
+) -> dict[int, dict[int, int | None]]:
+    """API key -> version -> the last version its broker offers, None where that is not known."""
+    out: dict[int, dict[int, int | None]] = {}
+    for talk in talks:
+        offer = whole.offer(talk)
+        for one, key, version in talk.uses:
+            if one == client_id:
+                last = offer.ranges.get(key, (0, None))[1] if offer is not None else None
+                versions = out.setdefault(key, {})
+                versions[version] = last if versions.get(version) is None else versions[version]
+    return out
+
+
+def asks_of(talks: Iterable[ConnectionProfile]) -> tuple[set[int], bool]:
+    """First version of ApiVersions that was asked for on each connection; whether beginnings were captured."""
+    return {talk.asks[0].step.version for talk in talks if talk.asks}, any(not talk.midstream for talk in talks)
+
+
+def opening_of(talk: ConnectionProfile, count: int) -> tuple[str, ...]:
+    """First requests as `Metadata0`."""
+    return tuple(f"{api_name(step.key)}{step.version}" for step in talk.opening[:count])
+
+
+def fits(profile: Profile, found: dict[int, dict[int, int | None]], talks: Sequence[ConnectionProfile]) -> bool:
+    """Whether all that a client used is what the profile has."""
+    for key, versions in found.items():
+        if key == API_VERSIONS:
+            continue
+        known = profile.versions.get(key)
+        if known is None:
+            return False
+        for version, last in versions.items():
+            allowed = known if last is None or profile.asks is None else tuple(min(one, last) for one in known)
+            if version not in allowed:
+                return False
+    size = len(profile.opening)
+    return not size or any(opening_of(talk, size) == profile.opening for talk in talks if not talk.midstream)
+
+
+def java_releases(found: dict[int, dict[int, int | None]], asks: set[int]) -> list[str]:
+    """Releases of the Java client, which does not name itself before 2.4, that would have used these versions."""
+    known = releases()
+    first = known.index(JAVA_ASKS_SINCE)
+    some = known[first : known.index(JAVA_SAYS_SINCE)] if asks else known[:first]
+    return [release for release in some if java_fits(release, found, asks)]
+
+
+def java_fits(release: str, found: dict[int, dict[int, int | None]], asks: set[int]) -> bool:
+    """The Java client uses the highest version that it and the broker have."""
+    for key, versions in found.items():
+        mine = taken(key, release)
+        if mine is None:
+            return False
+        if key == API_VERSIONS:
+            if asks != {mine.versions[1]}:
+                return False
+            continue
+        version, last = max(versions.items(), key=lambda pair: pair[0])
+        if version != (mine.versions[1] if last is None or not asks else min(mine.versions[1], last)):
+            return False
+    return True
+
+
+def guessed(talks: Sequence[ConnectionProfile], client_id: str | None, whole: ConnectionProfiles) -> Software:
+    """The library that fits."""
+    found = used(talks, client_id, whole)
+    asks, begun = asks_of(talks)
+    _, hint = hint_of(client_id)
+    nothing = Software(None, None, None, False, "")
+    if not begun:
+        return replace(nothing, why="its connections had begun before the capture")
+    if len(found.keys() - {API_VERSIONS}) < LEAST_APIS and hint is None:
+        return replace(nothing, why="too few different requests to tell")
+    matches: dict[str, list[str]] = {}
+    for profile in PROFILES:
+        asked = {profile.asks} if profile.asks is not None else set()
+        if asked == asks and fits(profile, found, talks):
+            matches.setdefault(profile.family, []).append(profile.releases)
+    java = java_releases(found, asks)
+    if java:
+        matches.setdefault(JAVA, []).append(java[0] if len(java) == 1 else f"{java[0]}-{java[-1]}")
+    opened = {p.family for p in PROFILES if p.opening and p.family in matches and p.releases in matches[p.family]}
+    if len(matches) > 1 and hint in matches:
+        matches = {str(hint): matches[str(hint)]}
+    elif len(matches) > 1 and len(opened) == 1:
+        matches = {family: matches[family] for family in opened}
+    text = ", ".join(f"{api_name(key)} {'/'.join(map(str, sorted(versions)))}" for key, versions in sorted(found.items())[:4])
+    pinned = "" if asks else " without asking for the broker's"
+    if len(matches) == 1:
+        ((family, some),) = matches.items()
+        why = f"guessed by the versions it uses{pinned} ({text})"
+        why += (
+            " and by its client id" if hint == family else " and by the order of its first requests" if family in opened else ""
+        )
+        return Software(family, " or ".join(some), family, True, why)
+    if matches:
+        both = ", ".join(f"{family} {' or '.join(some)}" for family, some in sorted(matches.items()))
+        return replace(nothing, why=f"its versions{pinned} ({text}) fit several: {both}")
+    return replace(nothing, why=f"its versions{pinned} ({text}) fit no library that kcap knows")

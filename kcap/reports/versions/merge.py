@@ -1,0 +1,72 @@
+"""What connections said in parts of a capture, put together for the report on versions.
+
+In: `ConnectionProfiles` of parts, and a learner of them all. Out: one `ConnectionProfiles`. Law: it tells what one that saw the
+whole capture tells; where the order counts, it is that of the times of the answers.
+"""
+
+from collections.abc import Iterable
+
+from kcap.facts.api_versions import Offer
+from kcap.facts.brokers import Server
+from kcap.facts.tracker import MetadataTracker
+from kcap.reports.versions.profile_store import StoredProfile
+from kcap.reports.versions.profiles import ConnectionProfiles, began
+
+NEVER_NS = 1 << 62
+
+
+def parted(talks: ConnectionProfiles) -> ConnectionProfiles:
+    """Those of a part, ready to travel: without what all parts know together."""
+    talks.learner = MetadataTracker()
+    return talks
+
+
+def together(parts: Iterable[ConnectionProfiles], learner: MetadataTracker) -> ConnectionProfiles:
+    """Those of all parts."""
+    out = ConnectionProfiles(learner)
+    found: list[StoredProfile] = []
+    offered: list[tuple[int, str, Server, Offer]] = []
+    features: dict[Server, list[tuple[int, dict[str, object]]]] = {}
+    for part in parts:
+        found += part.talks.folded()
+        out.others += part.others
+        out.malformed |= part.malformed
+        out.orphans += part.orphans
+        for server, offers in part.offers.items():
+            for offer, example in offers.values():
+                offered.append((told_ns(part, example), example, server, offer))
+        latest = latest_ns(part)
+        for server, told in part.features.items():
+            features.setdefault(server, []).append((latest.get(server, 0), told))
+    out.others.sort(key=began)
+    out.talks.keep(sorted(found, key=first_ns))
+    same: dict[frozenset[tuple[int, tuple[int, int]]], Offer] = {}
+    for _, example, server, offer in sorted(offered, key=lambda one: one[:3]):
+        one = same.setdefault(frozenset(offer.ranges.items()), offer)
+        out.offers.setdefault(server, {}).setdefault(id(one), (one, example))
+    for server, some in features.items():
+        out.features[server] = max(some, key=lambda one: one[0])[1]
+    return out
+
+
+def first_ns(folded: StoredProfile) -> tuple[int, str]:
+    """When a connection's first exchange was decided."""
+    times = [max(step.asked_ns or 0, step.told_ns or 0) for step in folded.open().opening]
+    return (min(times) if times else NEVER_NS), folded.uid
+
+
+def told_ns(part: ConnectionProfiles, example: str) -> int:
+    """When an answer was given."""
+    uid, _, number = example.rpartition(".")
+    times = [ask.step.told_ns for ask in part.talks[uid].asks if ask.step.exchange == int(number)]
+    return next((time for time in times if time is not None), NEVER_NS)
+
+
+def latest_ns(part: ConnectionProfiles) -> dict[Server, int]:
+    """When each server that told of features last told its versions."""
+    out: dict[Server, int] = {}
+    for folded in part.talks.folded() if part.features else ():
+        if folded.tale.asks and folded.server in part.features:
+            times = [ask.step.told_ns or 0 for ask in folded.open().asks]
+            out[folded.server] = max(out.get(folded.server, 0), *times)
+    return out

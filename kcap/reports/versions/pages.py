@@ -1,0 +1,185 @@
+"""The versions report as Markdown, and as one HTML file that needs nothing else.
+
+In: the report's plain values. Out: text. Law: what comes from the wire is escaped; the page loads nothing from anywhere.
+"""
+
+from collections.abc import Sequence
+from html import escape
+from typing import Any, Final
+
+from kcap.reports.definition import instant
+
+Row = dict[str, Any]
+Section = tuple[str, str, list[str], list[list[str]]]
+"""Title, a sentence, heads, rows."""
+STYLE: Final = """
+:root{color-scheme:light dark}
+body{font:15px/1.45 system-ui,sans-serif;margin:2rem auto;max-width:76rem;padding:0 1rem}
+h1{font-size:1.5rem}h2{font-size:1.15rem;margin-top:2rem}
+.scroll{overflow-x:auto}
+table{border-collapse:collapse;width:100%;font-size:13px}
+th,td{text-align:left;vertical-align:top;padding:.3rem .6rem;border-bottom:1px solid #8884}
+th{border-bottom:2px solid #8888}
+tr.no td:first-child,tr.error td:first-child{border-left:4px solid #c0392b}
+tr.unknown td:first-child,tr.warning td:first-child{border-left:4px solid #d29922}
+tr.yes td:first-child{border-left:4px solid #2e8b57}
+p.sum{font-size:1.05rem}
+"""
+APIS_SHOWN: Final = 4
+"""Of a client where there is one line for it."""
+VERDICT_WORDS: Final = {"yes": "works", "no": "breaks", "unknown": "cannot be told"}
+WHAT: Final = {"removed": "removed", "not_yet": "not there yet", "deprecated": "deprecated"}
+
+
+def text_of(value: Any) -> str:
+    """A value without control characters."""
+    return "-" if value is None or value == "" else "".join(c if c.isprintable() else "?" for c in str(value))
+
+
+def span(low: int, high: int) -> str:
+    """`3-9`, `3`."""
+    return str(low) if low == high else f"{low}-{high}"
+
+
+def software(row: Row) -> str:
+    """A client's library; a guess is marked."""
+    name = " ".join(filter(None, (row["software_name"], row["software_version"])))
+    return (f"{name} (guess)" if row["guessed"] else name) or "unknown"
+
+
+def releases(row: Row) -> str:
+    """A broker's releases."""
+    if row["release_min"] is None:
+        return f"none fits, near {row['nearest']}"
+    return (
+        str(row["release_min"]) if row["release_min"] == row["release_max"] else f"{row['release_min']} - {row['release_max']}"
+    )
+
+
+def apis(row: Row) -> str:
+    """The APIs of a client, the removed ones marked."""
+    return ", ".join(
+        f"{api['api']} {span(api['min'], api['max'])}" + (f" (gone in {api['removed_in']})" if api["removed_in"] else "")
+        for api in row["apis"]
+    )
+
+
+def summary(made: Row) -> str:
+    """One sentence for all."""
+    clients = [row for row in made["clients"] if not row["is_broker"]]
+    count = {name: sum(row["works_with_target"] == name for row in clients) for name in VERDICT_WORDS}
+    one = f"Of {len(clients)} clients, {count['yes']} work with Kafka {made['target']}, {count['no']} break, "
+    return one + f"{count['unknown']} cannot be told."
+
+
+def sections(made: Row) -> list[Section]:
+    """The parts of a page."""
+    target = made["target"]
+    clients = [
+        [VERDICT_WORDS[r["works_with_target"]], text_of(r["client_ip"]), text_of(r["client_id"]), software(r),
+         str(r["connections"]), str(r["count"]), apis(r), f"{r['works_why']}. Library: {r['why']}.",
+         f"{instant(r['first_ns'])} - {instant(r['last_ns'])}"]
+        for r in made["clients"] if not r["is_broker"]
+    ]  # fmt: skip
+    against = [
+        [WHAT[r["what"]], text_of(r["client_ip"]), text_of(r["client_id"]), text_of(r["software"]),
+         f"{r['api']} v{r['version']}",
+         str(r["count"]), f"{instant(r['first_ns'])} - {instant(r['last_ns'])}", r["example"], r["why"]]
+        for r in made["readiness"]
+    ]  # fmt: skip
+    brokers = [
+        [f"{r['server_ip']}:{r['server_port']}", text_of(r["broker_id"]), r["role"], releases(r), text_of(r["mode"]),
+         features(r), r["why"]]
+        for r in made["brokers"]
+    ]  # fmt: skip
+    found = [
+        [r["level"], r["kind"], r["sentence"], r["advice"], str(r["count"]), text_of(r["example"])] for r in made["diagnoses"]
+    ]
+    out: list[Section] = [
+        ("Diagnoses", "What went wrong, the gravest first.",
+         ["level", "kind", "what happens", "advice", "connections", "example"], found),
+        (f"Clients and Kafka {target}", summary(made),
+         ["verdict", "address", "client id", "software", "connections", "requests", "APIs", "why", "seen"], clients),
+        (f"What Kafka {target} has against them", "Versions that it does not take, or calls deprecated.",
+         ["what", "address", "client id", "software", "API", "requests", "seen", "example", "why"], against),
+        ("Brokers", "What each address offers, and the releases that offer the same.",
+         ["address", "node", "role", "release", "mode", "features", "evidence"], brokers),
+        ("Versions by broker", "First and last version of each API.", *matrix(made["brokers"])),
+    ]  # fmt: skip
+    return [section for section in out if section[3]]
+
+
+def features(row: Row) -> str:
+    """A broker's features."""
+    some = row["features"].get("finalizedFeatures") or []
+    text = ", ".join(f"{text_of(f.get('name'))} {f.get('maxVersionLevel')}" for f in some)
+    return text + (" zk migration" if row["features"].get("zkMigrationReady") else "") or "-"
+
+
+def worst_apis(row: Row) -> str:
+    """The APIs of a client worth a look: those that are gone first, then those with a verdict, then the busiest."""
+    some = sorted(row["apis"], key=lambda a: (not a["removed_in"], set(a["verdicts"]) <= {"ok"}, -a["count"]))[:APIS_SHOWN]
+    text = " ".join(f"{a['api']} {span(a['min'], a['max'])}" + ("!" if a["removed_in"] else "") for a in some)
+    return text + (" ..." if len(row["apis"]) > APIS_SHOWN else "")
+
+
+def removed(row: Row) -> str:
+    """The first release that drops something the client uses."""
+    some = [a["removed_in"] for a in row["apis"] if a["removed_in"]]
+    return min(some, key=lambda text: [int(part) for part in text.split(".")]) if some else ""
+
+
+def verdicts(row: Row) -> str:
+    """Verdicts other than ok, with their counts."""
+    total: dict[str, int] = {}
+    for api in row["apis"]:
+        for name, count in api["verdicts"].items():
+            total[name] = total.get(name, 0) + count
+    return " ".join(f"{name}:{count:,}" for name, count in total.items() if name != "ok") or ("ok" if total else "-")
+
+
+def matrix(brokers: Sequence[Row]) -> tuple[list[str], list[list[str]]]:
+    """API by broker."""
+    names: dict[int, str] = {api["api_key"]: api["api"] or str(api["api_key"]) for row in brokers for api in row["apis"]}
+    ranges = [{api["api_key"]: span(api["min"], api["max"]) for api in row["apis"]} for row in brokers]
+    heads = ["API", *(f"{row['server_ip']}:{row['server_port']}" for row in brokers)]
+    return heads, [[names[key], *(one.get(key, "-") for one in ranges)] for key in sorted(names)]
+
+
+def markdown(made: Row) -> str:
+    """The report for a wiki or an issue."""
+    out = [f"# Kafka versions: {', '.join(map(cell, made['captures']))}", "", summary(made), ""]
+    for title, sentence, heads, rows in sections(made):
+        out += [f"## {title}", "", sentence, "", "| " + " | ".join(heads) + " |", "|" + "---|" * len(heads)]
+        out += ["| " + " | ".join(map(cell, row)) + " |" for row in rows]
+        out.append("")
+    return "\n".join(out)
+
+
+def cell(text: str) -> str:
+    """A text that stays in its cell."""
+    for mark in "\\`*_[]<>|":
+        text = text.replace(mark, "\\" + mark)
+    return text.replace("\n", " ")
+
+
+def html(made: Row) -> str:
+    """One file."""
+    parts = [f"<h1>Kafka versions: {escape(', '.join(made['captures']))}</h1>", f'<p class="sum">{escape(summary(made))}</p>']
+    classes = {"works": "yes", "breaks": "no", "cannot be told": "unknown", "removed": "no", "not there yet": "no"}
+    for title, sentence, heads, rows in sections(made):
+        head = "".join(f"<th>{escape(name)}</th>" for name in heads)
+        body = "".join(
+            f'<tr class="{escape(classes.get(row[0], row[0] if title == "Diagnoses" else ""))}">'
+            + "".join(f"<td>{escape(text)}</td>" for text in row) + "</tr>\n"
+            for row in rows
+        )  # fmt: skip
+        parts.append(
+            f'<h2>{escape(title)}</h2>\n<p>{escape(sentence)}</p>\n<div class="scroll"><table>'
+            f"<thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody></table></div>"
+        )
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width,initial-scale=1">'
+        f"<title>Kafka versions</title><style>{STYLE}</style></head>\n<body>\n" + "\n".join(parts) + "\n</body></html>\n"
+    )

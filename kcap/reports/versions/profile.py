@@ -1,0 +1,122 @@
+"""One connection as it spoke: its opening, its ApiVersions questions, the versions it used, how it ended.
+
+In: what a pass over captures finds of it. Out: plain values. Law: `open` of a talk is itself, so that reports take it as it is
+or as it is kept (`kcap.reports.versions.profile_store`).
+"""
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from kcap.facts.api_versions import Offer, Software
+from kcap.facts.brokers import Server
+
+if TYPE_CHECKING:
+    from kcap.analyzer import Identity
+
+
+class OfConnection:
+    """What is told of one connection."""
+
+    __slots__ = ()
+    identity: "Identity"
+
+    @property
+    def uid(self) -> str:
+        """The connection."""
+        return self.identity.uid
+
+    @property
+    def server(self) -> Server:
+        """The broker's address."""
+        return self.identity.server_ip, self.identity.server_port
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One of a connection's first requests."""
+
+    exchange: int
+    key: int
+    version: int
+    outcome: str
+    reason: str | None
+    error: int | None
+    asked_ns: int | None
+    told_ns: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class ApiVersionsResponse:
+    """An ApiVersions answer as it reads."""
+
+    error: int | None
+    form: int
+    """Version of the body; 0 for an answer to a version that the broker does not know (KIP-511)."""
+    apis: int
+    features: dict[str, Any] = field(default_factory=dict)
+    offer: Offer | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ApiVersionsRequest:
+    """An ApiVersions question of a connection."""
+
+    step: Step
+    answer: ApiVersionsResponse | None
+    """None where there is none, or it was not captured."""
+
+
+@dataclass(slots=True)
+class Use:
+    """One version of one API as one connection used it under one client id."""
+
+    count: int = 0
+    first_ns: int = 1 << 62
+    last_ns: int = 0
+    example: int = 1 << 62
+    """The first exchange."""
+    refused: int = 0
+    """Answered with UNSUPPORTED_VERSION."""
+    died: int = 0
+    """Unanswered when the connection was closed."""
+    died_example: int | None = None
+    codecs: int = 0
+    """Bit mask, as batches have it."""
+    verdicts: Counter[int] = field(default_factory=Counter)
+
+
+@dataclass(slots=True)
+class ConnectionProfile(OfConnection):
+    """One connection that spoke Kafka."""
+
+    identity: "Identity"
+    software: Software | None = None
+    offer: Offer | None = None
+    """What it was told."""
+    midstream: bool = False
+    opening: list[Step] = field(default_factory=list)
+    asks: list[ApiVersionsRequest] = field(default_factory=list)
+    asked: int = 0
+    uses: dict[tuple[str | None, int, int], Use] = field(default_factory=dict)
+    """(client id, key, version) -> use."""
+    errors: Counter[tuple[int, int]] = field(default_factory=Counter)
+    """(key, error code) of SASL's two requests."""
+    error_example: dict[tuple[int, int], int] = field(default_factory=dict)
+    mechanism: str | None = None
+    mechanisms: tuple[str, ...] = ()
+    """What the broker said it has, where it refused the one that was asked for."""
+    line: dict[str, Any] = field(default_factory=dict)
+    """Its row of `connections`, as far as `LINE` names it."""
+
+    def open(self) -> "ConnectionProfile":
+        """Itself."""
+        return self
+
+
+LINE: Final = (
+    "connection", "client_ip", "client_port", "server_ip", "server_port", "phase", "detail", "began", "ended", "packets",
+    "client_packets", "server_packets", "client_captured", "server_captured", "server_framed", "client_missing",
+    "server_missing", "exchanges", "first_ns", "last_ns",
+)  # fmt: skip
+"""Columns of `connections` that are kept."""

@@ -1,0 +1,293 @@
+"""Connections folded to little room: what many of them said alike is kept once, and only their figures each.
+
+In: talks. Out: `StoredProfile` ones, and `ProfileStore`, a mapping that keeps them so and hands out talks. Law: what is opened
+is what was folded. Two of one `ProfileTemplate` differ in addresses, client ids, times and counts alone; what rules ask of
+counts besides (is there one, did all die, is it the size of an alert) is the same for all that share a tale.
+"""
+
+from array import array
+from collections import Counter, defaultdict
+from collections.abc import Container, Iterable, Iterator, MutableMapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, Any, Final
+
+from kcap.facts.api_versions import Offer, Software
+from kcap.reports.versions.profile import ApiVersionsRequest, ApiVersionsResponse, ConnectionProfile, OfConnection, Step, Use
+
+if TYPE_CHECKING:
+    from kcap.analyzer import Identity
+
+NEVER: Final = -(1 << 63)
+"""Stands for a time or an exchange that there is none of."""
+ALERT_BYTES: Final = 7
+"""A TLS alert record: 5 bytes of header, 2 of alert."""
+
+
+class Placeholder(Enum):
+    """What a tale has in place of a value of a line."""
+
+    NUMBER = "a figure"
+    OWN = "what the identity says"
+
+
+USE_FIGURES: Final = 7
+"""Numbers of a use before those of its verdicts: count, first, last, example, refused, died, example of these."""
+OF_IDENTITY: Final = {
+    "connection": "uid", "client_ip": "client_ip", "client_port": "client_port", "server_ip": "server_ip",
+    "server_port": "server_port",
+}  # fmt: skip
+"""Columns of a line that say what the identity says."""
+ASKED: Final = frozenset(
+    {"client_packets", "server_packets", "client_missing", "server_missing", "client_captured", "server_captured",
+     "server_framed"}
+)  # fmt: skip
+"""Numbers of a line that rules ask about."""
+
+First = tuple[int, int, int, str, str | None, int | None]
+"""A step without its times: exchange, key, version, outcome, reason, error."""
+
+
+@dataclass(frozen=True, slots=True)
+class TemplateUse:
+    """One version of one API, as a tale has it."""
+
+    client: int
+    """Number of the client id among those of the connection."""
+    key: int
+    version: int
+    codecs: int
+    kinds: tuple[int, ...]
+    """Verdicts."""
+    served: bool
+    """More were sent than cost the connection."""
+    refused: bool
+    died: bool
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ProfileTemplate:
+    """What connections said that said the same."""
+
+    software: Software | None
+    offer: Offer | None
+    midstream: bool
+    opening: tuple[First, ...]
+    asks: tuple[tuple[int | First, ApiVersionsResponse | None], ...]
+    """A question is one of the opening, by its place, or stands for itself."""
+    uses: tuple[TemplateUse, ...]
+    errors: tuple[tuple[int, int], ...]
+    mechanism: str | None
+    mechanisms: tuple[str, ...]
+    line: tuple[tuple[str, Any], ...]
+    signs: tuple[int, ...]
+    """Of each number that rules ask about: 0, 7 for the size of an alert, 1 for others."""
+
+    @property
+    def first_use(self) -> int:
+        """Where the figures of the uses begin, those of one behind those of the other."""
+        return 1 + 2 * (len(self.opening) + sum(not isinstance(which, int) for which, _ in self.asks))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StoredProfile(OfConnection):
+    """One connection: its tale, and what is its own."""
+
+    identity: "Identity"
+    tale: ProfileTemplate
+    clients: tuple[str | None, ...]
+    """Client ids, as its uses number them."""
+    figures: bytes
+    """Numbers of 8 bytes: questions, times of the steps, uses, errors, the line."""
+
+    def numbers(self) -> list[int]:
+        """The figures."""
+        return memoryview(self.figures).cast("q").tolist()
+
+    def open(self) -> ConnectionProfile:
+        """The connection as it was."""
+        tale, numbers = self.tale, iter(self.numbers())
+        made = ConnectionProfile(self.identity, tale.software, tale.offer, tale.midstream, asked=next(numbers))
+        made.opening = [_step(first, numbers) for first in tale.opening]
+        made.asks = [
+            ApiVersionsRequest(made.opening[which] if isinstance(which, int) else _step(which, numbers), answer)
+            for which, answer in tale.asks
+        ]
+        for said in tale.uses:
+            count, first, last, example, refused, died, lost = (next(numbers) for _ in range(USE_FIGURES))
+            made.uses[self.clients[said.client], said.key, said.version] = Use(
+                count, first, last, example, refused, died, None if lost == NEVER else lost, said.codecs,
+                Counter({kind: next(numbers) for kind in said.kinds}),
+            )  # fmt: skip
+        for error in tale.errors:
+            made.errors[error], made.error_example[error] = next(numbers), next(numbers)
+        made.mechanism, made.mechanisms = tale.mechanism, tale.mechanisms
+        for name, value in tale.line:
+            if value is Placeholder.NUMBER:
+                value = next(numbers)
+            elif value is Placeholder.OWN:
+                value = getattr(self.identity, OF_IDENTITY[name])
+            made.line[name] = value
+        return made
+
+
+def _step(first: First, numbers: Iterator[int]) -> Step:
+    asked, told = next(numbers), next(numbers)
+    return Step(*first, None if asked == NEVER else asked, None if told == NEVER else told)
+
+
+def _first(step: Step) -> First:
+    return step.exchange, step.key, step.version, step.outcome, step.reason, step.error
+
+
+def _times(step: Step) -> tuple[int, int]:
+    return NEVER if step.asked_ns is None else step.asked_ns, NEVER if step.told_ns is None else step.told_ns
+
+
+def sign(number: int) -> int:
+    """What rules may ask of a number."""
+    return number if number in (0, ALERT_BYTES) else 1
+
+
+class ProfileDeduplicator:
+    """Folds talks; equal tales are one."""
+
+    def __init__(self) -> None:
+        self._tales: dict[tuple[Any, ...], ProfileTemplate] = {}
+        self._clients: dict[tuple[str | None, ...], tuple[str | None, ...]] = {}
+
+    def fold(self, talk: ConnectionProfile) -> StoredProfile:
+        """One of them; steps and questions come into the order of their exchanges."""
+        opening = sorted(talk.opening, key=lambda step: step.exchange)
+        figures, places = [talk.asked], {id(step): at for at, step in enumerate(opening)}
+        for step in opening:
+            figures += _times(step)
+        asks: list[tuple[int | First, ApiVersionsResponse | None]] = []
+        for ask in sorted(talk.asks, key=lambda ask: ask.step.exchange):
+            at = places.get(id(ask.step))
+            asks.append((_first(ask.step) if at is None else at, ask.answer))
+            figures += _times(ask.step) if at is None else ()
+        clients: dict[str | None, int] = {}
+        uses = []
+        for (client, key, version), use in talk.uses.items():
+            lost = NEVER if use.died_example is None else use.died_example
+            figures += (use.count, use.first_ns, use.last_ns, use.example, use.refused, use.died, lost, *use.verdicts.values())
+            uses.append((
+                clients.setdefault(client, len(clients)), key, version, use.codecs, tuple(use.verdicts),
+                use.count > use.died, use.refused > 0, use.died > 0,
+            ))  # fmt: skip
+        for error, count in talk.errors.items():
+            figures += (count, talk.error_example[error])
+        line: list[tuple[str, Any]] = []
+        signs = []
+        for name, value in talk.line.items():
+            if name in OF_IDENTITY and value == getattr(talk.identity, OF_IDENTITY[name]):
+                line.append((name, Placeholder.OWN))
+            elif type(value) is int:
+                line.append((name, Placeholder.NUMBER))
+                figures.append(value)
+                if name in ASKED:
+                    signs.append(sign(value))
+            else:
+                line.append((name, value))
+        first = tuple(map(_first, opening))
+        key_ = (
+            talk.software, id(talk.offer), talk.midstream, first, tuple((which, id(answer)) for which, answer in asks),
+            tuple(uses), tuple(talk.errors), talk.mechanism, talk.mechanisms, tuple(line), tuple(signs),
+        )  # fmt: skip
+        tale = self._tales.get(key_)
+        if tale is None:
+            tale = self._tales[key_] = ProfileTemplate(
+                talk.software, talk.offer, talk.midstream, first, tuple(asks), tuple(TemplateUse(*one) for one in uses),
+                tuple(talk.errors), talk.mechanism, talk.mechanisms, tuple(line), tuple(signs),
+            )  # fmt: skip
+        ids = tuple(clients)
+        return StoredProfile(talk.identity, tale, self._clients.setdefault(ids, ids), array("q", figures).tobytes())
+
+
+class ProfileStore(MutableMapping[str, ConnectionProfile]):
+    """Talks by connection, in the order in which they came; those that are over are kept folded, and opened when asked for."""
+
+    def __init__(self) -> None:
+        self._kept: dict[str, ConnectionProfile | StoredProfile] = {}
+        self._folder = ProfileDeduplicator()
+
+    def __getitem__(self, uid: str) -> ConnectionProfile:
+        return self._kept[uid].open()
+
+    def __setitem__(self, uid: str, talk: ConnectionProfile) -> None:
+        self._kept[uid] = talk
+
+    def __delitem__(self, uid: str) -> None:
+        del self._kept[uid]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._kept)
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    def __contains__(self, uid: object) -> bool:
+        return uid in self._kept
+
+    def growing(self, identity: "Identity") -> ConnectionProfile:
+        """The talk of a connection to add to: as it stands, opened again where it was folded, or a new one."""
+        found = self._kept.get(identity.uid)
+        if type(found) is ConnectionProfile:
+            return found
+        made = self._kept[identity.uid] = found.open() if found is not None else ConnectionProfile(identity)
+        return made
+
+    def fold(self, uid: str) -> None:
+        """Folds one that is over; another exchange opens it again."""
+        found = self._kept[uid]
+        if type(found) is ConnectionProfile:
+            self._kept[uid] = self._folder.fold(found)
+
+    def folded(self) -> list[StoredProfile]:
+        """All, folded."""
+        for uid in [uid for uid, one in self._kept.items() if type(one) is ConnectionProfile]:
+            self.fold(uid)
+        return list(self._kept.values())  # type: ignore[arg-type]  # there are no others by now
+
+    def keep(self, some: Iterable[StoredProfile]) -> None:
+        """Takes what another shelf has folded."""
+        self._kept.update((one.identity.uid, one) for one in some)
+
+    def only(self, uids: Container[str | None]) -> "ProfileStore":
+        """Those of these connections."""
+        made = ProfileStore()
+        made.keep(one for one in self.folded() if one.identity.uid in uids)
+        return made
+
+    # -- a column each: objects by the ten thousand travel slowly ---------------------------------------------------------
+    def __getstate__(self) -> tuple[Any, ...]:
+        every = self.folded()
+        tales, clients, places = _numbered(), _numbered(), _numbered()
+        return (
+            [one.identity.uid for one in every], [one.identity.client_ip for one in every],
+            array("q", [one.identity.client_port for one in every]), array("q", [one.identity.number for one in every]),
+            array("q", [places[one.server] for one in every]), list(places),
+            array("q", [tales[one.tale] for one in every]), list(tales),
+            array("q", [clients[one.clients] for one in every]), list(clients),
+            array("q", [len(one.figures) for one in every]), b"".join(one.figures for one in every),
+        )  # fmt: skip
+
+    def __setstate__(self, state: tuple[Any, ...]) -> None:
+        from kcap.analyzer import Identity
+
+        uids, ips, ports, numbers, place, places, tale, tales, client, clients, sizes, figures = state
+        self._folder, self._kept = ProfileDeduplicator(), {}
+        at = 0
+        for uid, ip, port, number, where, which, whose, size in zip(uids, ips, ports, numbers, place, tale, client, sizes):
+            host, door = places[where]
+            identity = Identity(uid, ip, port, host, door, number)
+            self._kept[uid] = StoredProfile(identity, tales[which], clients[whose], figures[at : at + size])
+            at += size
+
+
+def _numbered() -> defaultdict[Any, int]:
+    """Values -> their numbers, in the order in which they come."""
+    made: defaultdict[Any, int] = defaultdict()
+    made.default_factory = made.__len__
+    return made

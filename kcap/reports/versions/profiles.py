@@ -1,0 +1,306 @@
+"""What each connection said: its opening, its ApiVersions questions, the versions it used, how it ended.
+
+In: one pass over captures. Out: `ConnectionProfiles`: plain values a connection, and what each server offered. Law: counts are
+those of the rows of `exchanges`; memory grows with connections and the versions they use, not with requests.
+"""
+
+from collections import Counter
+from collections.abc import Container
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from kcap import limits
+from kcap.arrays.vectors import Vector
+from kcap.facts.api_versions import Offer, Software, offer_of
+from kcap.facts.brokers import Server
+from kcap.facts.message_json import behind_tags, read
+from kcap.facts.tracker import MetadataTracker
+from kcap.facts.version_verdicts import NONE, OK, UNNEGOTIATED, VERDICTS, final_verdict
+from kcap.kafka.frames import NO_BODY
+from kcap.reports.versions.profile import LINE, ApiVersionsRequest, ApiVersionsResponse, ConnectionProfile, Step, Use
+from kcap.reports.versions.profile_store import ProfileStore, StoredProfile
+from kcap.schema.quirks import API_VERSIONS, UNSUPPORTED_VERSION, response_version
+from kcap.schema.registry import REQUEST, RESPONSE
+from kcap.table.exchanges import Exchanges, NameColumn
+from kcap.weird import WeirdKind
+
+if TYPE_CHECKING:
+    from kcap.analyzer import ClosedConnection
+    from kcap.arrays.vectors import Bools, Int64s
+    from kcap.filter.ast import Filter
+    from kcap.kafka.bodies import BodyBatch
+    from kcap.table.builder import Pass
+
+OPENING: Final = 12
+"""Requests of a connection that are kept one by one: a client shows its hand in the first few."""
+ASKS_KEPT: Final = 8
+HANDSHAKE, AUTHENTICATE = 17, 36
+TOKEN: Final = -1
+"""Stands for the key of a raw SASL token."""
+
+
+class ConnectionProfiles:
+    """Everything that the report is made of."""
+
+    def __init__(self, learner: MetadataTracker) -> None:
+        self.learner = learner
+        self.talks = ProfileStore()
+        self.others: list[dict[str, Any]] = []
+        """Connections without an exchange."""
+        self.offers: dict[Server, dict[int, tuple[Offer, str]]] = {}
+        """Server -> the different offers it made, each with the exchange that told it first."""
+        self.features: dict[Server, dict[str, Any]] = {}
+        self.malformed: dict[str, str] = {}
+        """Connection -> what was wrong with a request whose body does not read."""
+        self.orphans = 0
+        self._answers: dict[tuple[int, bytes], ApiVersionsResponse] = {}
+        self._offers: dict[frozenset[tuple[int, tuple[int, int]]], Offer] = {}
+
+    # -- a batch ------------------------------------------------------------------------------------------------------
+    def take(self, rows: Exchanges, kept: "Int64s | None" = None) -> None:
+        """Takes a batch; of its rows those that `kept` names, all where it is None."""
+        size = rows.size
+        wanted = np.ones(size, np.bool_)
+        if kept is not None:
+            wanted[:] = False
+            wanted[kept] = True
+        keys, versions = rows.number("api_key"), rows.number("api_version")
+        named = keys.mask() & versions.mask()
+        self.orphans += int((wanted & rows.is_outcome("orphan")).sum())
+        died = self._died(rows)
+        codes = rows.error_code
+        if (named & wanted).any():
+            self._count(rows, named & wanted, died, codes)
+        self._open(rows, named, codes)
+
+    def _died(self, rows: Exchanges) -> "Bools":
+        known, numbers = rows.parts.codes("reason")
+        ended: Bools = np.array([text in ("fin", "rst") for text in known] or [False], np.bool_)[numbers]
+        return ended & rows.is_outcome("unanswered")
+
+    def _count(self, rows: Exchanges, here: "Bools", died: "Bools", codes: Vector) -> None:
+        at = np.flatnonzero(here)
+        told, (found, number) = rows.told, rows.learner.judge.judged(rows)
+        keys, versions = rows.number("api_key").values[at], rows.number("api_version").values[at]
+        calls, call = np.unique((keys + (1 << 15)) << 16 | (versions + (1 << 15)), return_inverse=True)
+        ids = rows.array("client_id").take(_places(at)).dictionary_encode()
+        id_of = ids.indices.fill_null(len(ids.dictionary)).to_numpy(zero_copy_only=False).astype(np.int64)
+        names = [*ids.dictionary.to_pylist(), None]
+        identity, state = rows.number("identity").values[at], told.state[at]
+        refused = (codes.values == UNSUPPORTED_VERSION) & codes.mask()
+        code = identity
+        flags = refused[at] * 2 + died[at]
+        for part, many in (
+            (state, len(told.known)), (call, len(calls)), (id_of, len(names)), (found[number[at]] - NONE, 8), (flags, 4),
+        ):  # fmt: skip
+            code = code * many + part
+        kinds, kind = np.unique(code, return_inverse=True)
+        order = np.argsort(kind, kind="stable")
+        starts = np.searchsorted(kind[order], np.arange(len(kinds)))
+        counts = np.diff(np.append(starts, len(order)))
+        first = rows.number("request_first_ns").otherwise(rows.number("response_first_ns"))
+        times, exchanges = first.filled()[at][order], rows.number("exchange").values[at][order]
+        masks = rows.carried("codecs").filled()[at][order]
+        columns = (
+            counts, np.minimum.reduceat(times, starts), np.maximum.reduceat(times, starts),
+            np.minimum.reduceat(exchanges, starts), np.bitwise_or.reduceat(masks, starts), at[order][starts],
+        )  # fmt: skip
+        for count, low, high, example, mask, place in zip(*(column.tolist() for column in columns)):
+            talk = self.talks.growing(rows.batch.identities[int(rows.number("identity").values[place])])
+            known = told.known[int(told.state[place])]
+            talk.software = known.software or talk.software
+            talk.offer = known.offer or talk.offer
+            talk.mechanism = known.mechanism or talk.mechanism
+            local = int(np.searchsorted(at, place))
+            key, version = int(keys[local]), int(versions[local])
+            use = talk.uses.setdefault((names[int(id_of[local])], key, version), Use())
+            use.count += count
+            use.first_ns, use.last_ns = min(use.first_ns, low), max(use.last_ns, high)
+            use.example = min(use.example, example)
+            use.verdicts[int(found[number[place]])] += count
+            use.codecs |= mask
+            if refused[place]:
+                use.refused += count
+            if died[place]:
+                use.died += count
+                use.died_example = example if use.died_example is None else min(use.died_example, example)
+
+    def _open(self, rows: Exchanges, named: "Bools", codes: Vector) -> None:
+        """Keeps first requests, and what is asked for before work begins: of all rows, since a filter hides no beginning."""
+        exchange, keys = rows.number("exchange"), rows.number("api_key").values
+        special = named & np.isin(keys, [API_VERSIONS, HANDSHAKE, AUTHENTICATE])
+        orphan = rows.is_outcome("orphan")
+        places = np.flatnonzero(~orphan & ((exchange.values <= OPENING) | special))
+        if not len(places):
+            return
+        outcomes, outcome = rows.parts.codes("outcome")
+        reasons, reason = rows.parts.codes("reason")
+        asked, told = rows.number("request_first_ns"), rows.number("response_first_ns")
+        there = codes.mask()
+        slots = [rows.number(f"{side}_slot").filled(NO_BODY) for side in ("request", "response")]
+        for place in places.tolist():
+            talk = self.talks.growing(rows.batch.identities[int(rows.number("identity").values[place])])
+            key = int(keys[place]) if named[place] else TOKEN
+            step = Step(
+                int(exchange.values[place]), key, int(rows.number("api_version").values[place]) if named[place] else 0,
+                str(outcomes[int(outcome[place])]), reasons[int(reason[place])],
+                int(codes.values[place]) if there[place] else None,
+                int(asked.values[place]) if asked.mask()[place] else None,
+                int(told.values[place]) if told.mask()[place] else None,
+            )  # fmt: skip
+            if step.exchange <= OPENING:
+                talk.opening.append(step)
+            if key == API_VERSIONS:
+                data = body_of(rows.batch.bodies, int(slots[RESPONSE][place])) if step.told_ns is not None else b""
+                self._ask(talk, step, data)
+            elif key in (HANDSHAKE, AUTHENTICATE) and step.error:
+                talk.errors[key, step.error] += 1
+                talk.error_example.setdefault((key, step.error), step.exchange)
+                if key == HANDSHAKE:
+                    asked_body, told_body = (
+                        body_of(rows.batch.bodies, int(slots[side][place])) for side in (REQUEST, RESPONSE)
+                    )
+                    talk.mechanism = read(asked_body, key, step.version, REQUEST).get("mechanism") or talk.mechanism
+                    talk.mechanisms = tuple(read(told_body, key, step.version, RESPONSE).get("mechanisms") or ())
+
+    def _ask(self, talk: ConnectionProfile, step: Step, data: bytes) -> None:
+        talk.asked += 1
+        answer = self._answer(step.version, data) if data else None
+        if len(talk.asks) < ASKS_KEPT:
+            talk.asks.append(ApiVersionsRequest(step, answer))
+        if answer is None or answer.offer is None:
+            return
+        talk.offer = answer.offer
+        made = self.offers.setdefault(talk.server, {})
+        if id(answer.offer) not in made and len(made) < ASKS_KEPT:
+            made[id(answer.offer)] = answer.offer, f"{talk.uid}.{step.exchange}"
+        if answer.features:
+            self.features[talk.server] = answer.features
+
+    def _answer(self, version: int, data: bytes) -> ApiVersionsResponse:
+        """What an answer says; equal ones are one."""
+        found = self._answers.get((version, data))
+        if found is None:
+            if len(self._answers) >= limits.ANSWERS_KEPT:
+                self._answers.clear()
+            form = response_version(API_VERSIONS, version, data[:2])
+            value = read(data, API_VERSIONS, form, RESPONSE)
+            start = behind_tags(data, API_VERSIONS, form, RESPONSE)
+            offer = offer_of(data[start:], version)
+            if offer is not None:
+                offer = self._offers.setdefault(frozenset(offer.ranges.items()), offer)
+            names = ("supportedFeatures", "finalizedFeaturesEpoch", "finalizedFeatures", "zkMigrationReady")
+            features = {name: value[name] for name in names if value.get(name)}
+            error = value.get("errorCode")
+            found = ApiVersionsResponse(
+                error if isinstance(error, int) else None, form, len(value.get("apiKeys") or ()), features, offer
+            )
+            self._answers[version, data] = found
+        return found
+
+    # -- connections --------------------------------------------------------------------------------------------------
+    def close(self, closed: "ClosedConnection") -> None:
+        """Takes a connection that is over."""
+        line = {name: closed.values.get(name) for name in LINE}
+        line["phase"], line["detail"] = closed.phase, closed.detail
+        if not self._closed(line):
+            self.others.append(line)
+
+    def _closed(self, line: dict[str, Any]) -> bool:
+        """Gives a connection its line; whether there is one with an exchange."""
+        talk = self.talks.get(str(line["connection"]))
+        if talk is None:
+            return False
+        talk.line, talk.midstream = line, line["began"] != "syn"
+        self.talks[talk.uid] = talk
+        self.talks.fold(talk.uid)
+        return True
+
+    def finish(self, reading: "Pass") -> None:
+        """The capture is over."""
+        for closed in reading.connections:
+            self.close(closed)
+        reading.connections = []
+        # its rows may be decided a batch after its end
+        self.others = sorted((line for line in self.others if not self._closed(line)), key=began)
+        for weird, _ in reading.weirds:
+            if weird.kind == WeirdKind.UNDECODED and weird.connection and weird.detail.startswith("request "):
+                self.malformed.setdefault(weird.connection, weird.detail)
+        self.talks.folded()
+
+    def only(self, uids: Container[str | None]) -> "ConnectionProfiles":
+        """Of these connections alone; what was learned of servers stays."""
+        made = ConnectionProfiles(self.learner)
+        made.talks, made.offers, made.features = self.talks.only(uids), self.offers, self.features
+        made.malformed = {uid: what for uid, what in self.malformed.items() if uid in uids}
+        return made
+
+    def offer(self, talk: ConnectionProfile) -> Offer | None:
+        """What holds for a connection: what it was told, or else what its server told another."""
+        return talk.offer or self.learner.offers.get(talk.server)
+
+    def offer_for(self, folded: StoredProfile) -> Offer | None:
+        """The same of a folded one."""
+        return folded.tale.offer or self.learner.offers.get(folded.server)
+
+    def verdicts(self, talk: ConnectionProfile, key: int, version: int, use: Use) -> Counter[str]:
+        """What became of a use's verdicts, as all of the capture knows it."""
+        found: Counter[str] = Counter()
+        offer = self.offer(talk)
+        for verdict, count in use.verdicts.items():
+            name = self.verdict(verdict, offer, key, version, talk.software)
+            if name is not None:
+                found[name] += count
+        return found
+
+    def verdict(self, verdict: int, offer: Offer | None, key: int, version: int, software: Software | None) -> str | None:
+        """What became of a verdict."""
+        if verdict in (NONE, OK, UNNEGOTIATED):
+            verdict = final_verdict(verdict, offer, key, version, self.learner.used, software)
+        return VERDICTS[verdict] if verdict != NONE else None
+
+
+def began(line: dict[str, Any]) -> tuple[int, str]:
+    """When a connection without an exchange began: the order in which such are told, whenever they ended."""
+    return line["first_ns"], line["connection"]
+
+
+def _places(at: "Int64s") -> Any:
+    import pyarrow as pa
+
+    return pa.array(at)
+
+
+def body_of(bodies: "BodyBatch", slot: int) -> bytes:
+    """A body as the batch keeps it, the header's tags in front; empty where it was not kept."""
+    if slot >= 0:
+        return bytes(bodies.arena[bodies.starts[slot] : bodies.ends[slot]])
+    carried = bodies.carried.get(slot) if slot < NO_BODY else None
+    return b"" if carried is None else carried.data
+
+
+def gather(reading: "Pass", only: "Filter | None" = None) -> ConnectionProfiles:
+    """Reads a pass to its end. `only`: exchanges that do not pass teach, and do not count."""
+    learner = MetadataTracker(reading.analyzer.report)
+    talks = ConnectionProfiles(learner)
+    nothing = NameColumn([])
+    sieve = None
+    if only is not None:
+        from kcap.table.row_filter import ExchangeFilter, RowFilter
+
+        inner = RowFilter(only, reading)
+        if inner.deep:
+            reading.keep_bodies()
+        sieve = ExchangeFilter(inner, reading.capture_files, MetadataTracker())
+    for batch in reading.batches():
+        closed, reading.connections = reading.connections, []
+        if len(batch):
+            rows = Exchanges(batch, nothing, learner)
+            learner.take_names(reading.capture_files)
+            _ = rows.told
+            talks.take(rows, sieve.rows(batch) if sieve is not None else None)
+        for connection in closed:
+            talks.close(connection)
+    talks.finish(reading)
+    return talks

@@ -1,0 +1,117 @@
+"""The parts of a batch's rows as columns, whether they come as tuples, as the lane's arrays, or as both.
+
+In: a `RowBatch`. Out: one part of every row, in the order in which the rows were decided. Law: the same as the part of each of
+`RowBatch.rows`.
+"""
+
+from functools import cached_property
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from kcap.analyzer import ROW, RowBatch
+from kcap.arrays.arrow import Array, coded, picked, validity
+from kcap.arrays.vectors import Vector, vector
+
+if TYPE_CHECKING:
+    from kcap.arrays.vectors import Int64s
+
+PART: Final = {name: at for at, name in enumerate(ROW)}
+TEXTS: Final = frozenset({"client_id", "outcome", "reason"})
+WHOLE_ROW: Final = pa.struct([(name, pa.string() if name in TEXTS else pa.int64()) for name in ROW])
+WHOLE_FROM: Final = 16
+"""Columns from which on it is quicker to turn whole rows than to pick parts from them."""
+
+
+class RowColumns:
+    """The parts of one batch; each is made once."""
+
+    def __init__(self, batch: RowBatch, *, whole: bool = False) -> None:
+        self.size = len(batch)
+        self._tuples = batch.tuples
+        self._lane: Any = batch.lane
+        self._orders = batch.orders
+        self._whole: Any = pa.array(batch.tuples, WHOLE_ROW) if whole and batch.tuples else None
+        self._arrays: dict[str, Array] = {}
+        self._vectors: dict[str, Vector] = {}
+        self._codes: dict[str, tuple[list[str | None], Int64s]] = {}
+
+    def array(self, name: str) -> Array:
+        """One part of every row, as it comes."""
+        found = self._arrays.get(name)
+        if found is None:
+            if self._lane is None:
+                found = self._of_tuples(name)
+            elif name in TEXTS:
+                known, numbers = self.codes(name)
+                found = picked(pa.array(known, pa.string()), numbers)
+            else:
+                found = self.number(name).to_arrow(pa.int64())
+            self._arrays[name] = found
+        return found
+
+    def number(self, name: str) -> Vector:
+        """One part of every row, integers."""
+        found = self._vectors.get(name)
+        if found is None:
+            found = vector(self.array(name)) if self._lane is None else self._number(name)
+            self._vectors[name] = found
+        return found
+
+    def _of_tuples(self, name: str) -> Array:
+        if self._whole is not None:
+            made: Array = self._whole.field(PART[name])
+            return made
+        kind = pa.string() if name in TEXTS else pa.int64()
+        return pa.array(list(map(itemgetter(PART[name]), self._tuples)), kind)
+
+    @cached_property
+    def _order(self) -> "Int64s | None":
+        """Places among the lane's rows followed by the tuples; None where they are in order."""
+        order: Int64s = self._lane.merged(self._orders)
+        return None if (order[1:] > order[:-1]).all() else order
+
+    def place_of(self, row: int) -> int:
+        """Where the row of the machines stands that has so many of them before it; behind all where there is none."""
+        if row >= len(self._tuples):
+            return self.size
+        order = None if self._lane is None else self._order
+        at = row + (0 if self._lane is None else len(self._lane))
+        return at if order is None else int(np.flatnonzero(order == at)[0])
+
+    def _number(self, name: str) -> Vector:
+        values, valid = self._lane.numbers(name)
+        found = Vector(values, valid)
+        if self._tuples:
+            found = found.followed_by(vector(self._of_tuples(name)))
+        return found if self._order is None else found.take(self._order)
+
+    def codes(self, name: str) -> "tuple[list[str | None], Int64s]":
+        """A part that is a text as numbers of texts, and those, of which two may be equal."""
+        found = self._codes.get(name)
+        if found is None:
+            found = self._codes[name] = self._coded(name)
+        return found
+
+    def _coded(self, name: str) -> "tuple[list[str | None], Int64s]":
+        known: list[str | None] = []
+        parts: list[Int64s] = []
+        if self._lane is not None:
+            from kcap.fastpath.layout import R_NAME
+            from kcap.fastpath.rows import OUTCOME
+
+            if name == "client_id":
+                known, numbers = list(self._lane.names), self._lane.columns[R_NAME]
+            else:
+                known, numbers = [OUTCOME if name == "outcome" else None], np.zeros(len(self._lane), np.int64)
+            parts.append(numbers)
+        if self._tuples or not parts:
+            array = self._of_tuples(name)
+            few, texts = coded(array)
+            here = validity(array)
+            parts.append((few if here is None else np.where(here, few, len(texts))).astype(np.int64) + len(known))
+            known = [*known, *texts, None]
+        joined = np.concatenate(parts) if len(parts) > 1 else parts[0]
+        return known, joined if self._lane is None or self._order is None else joined[self._order]

@@ -1,0 +1,221 @@
+"""Which rows of a record batch pass a filter, a column at a time.
+
+In: a checked filter, a batch of `exchanges` with the columns that it looks at. Out: a boolean for each row. Law: the rows that
+`kcap.filter.row_test` passes, which decides whatever has no quicker way here. Texts are looked at once each, not once a row.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kcap.filter.ast import (
+    And,
+    Compare,
+    Deep,
+    FieldRef,
+    Filter,
+    FunctionCall,
+    Membership,
+    Not,
+    Operand,
+    Or,
+    Present,
+    Xor,
+    columns_of,
+)
+from kcap.filter.row_test import FUNCTIONS, OPERATORS, Selection, test_of
+from kcap.table.row_filter import values
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Bools: TypeAlias = NDArray[np.bool_]
+
+compute: Any = pc
+ORDERED: Final = frozenset({"<", "<=", ">", ">="})
+
+
+@dataclass(slots=True)
+class Entries:
+    """The values of one column, or of the lists in it: numbers as they are, texts as numbers of the distinct ones."""
+
+    parents: "NDArray[Any] | None"
+    """Row of each entry; None where each row has one."""
+    valid: "Bools | None"
+    """Which are no null; None where none is."""
+    numbers: "NDArray[Any]"
+    words: list[Any] | None = None
+    """The distinct texts; `numbers` are their places."""
+
+
+def mask(tree: Filter | None, batch: pa.RecordBatch) -> "Bools":
+    """True for each row that passes."""
+    if tree is None:
+        return np.ones(batch.num_rows, np.bool_)
+    return _Mask(batch).of(tree)
+
+
+class _Mask:
+    """Looks at one batch."""
+
+    def __init__(self, batch: pa.RecordBatch) -> None:
+        self.batch = batch
+        self.rows = batch.num_rows
+
+    def of(self, tree: Filter) -> "Bools":
+        """The rows that a condition lets pass."""
+        if isinstance(tree, And):
+            return self.of(tree.left) & self.of(tree.right)
+        if isinstance(tree, Or):
+            return self.of(tree.left) | self.of(tree.right)
+        if isinstance(tree, Xor):
+            return self.of(tree.left) ^ self.of(tree.right)
+        if isinstance(tree, Not):
+            return ~self.of(tree.of)
+        if isinstance(tree, Compare) and isinstance(tree.value, FieldRef | Deep | FunctionCall):
+            return self.pairs(tree, tree.of, tree.value)
+        parts = self.entries(tree.of)
+        if parts is None:
+            return self.slowly(tree)
+        if isinstance(tree, Present):
+            return self.present(tree, parts)
+        tests = [_passes(tree, part) for part in parts]
+        if not tree.every:
+            found = np.zeros(self.rows, np.bool_)
+            for part, test in zip(parts, tests):
+                found |= self.any(part, test)
+            return found
+        some, every = np.zeros(self.rows, np.bool_), np.ones(self.rows, np.bool_)
+        for part, test in zip(parts, tests):
+            there = np.ones(len(part.numbers), np.bool_) if part.valid is None else part.valid
+            some |= self.any(part, there)
+            every &= ~self.any(part, there & ~test)
+        return some & every
+
+    def any(self, part: Entries, test: "Bools") -> "Bools":
+        """Rows with an entry that holds."""
+        if part.parents is None:
+            return test
+        found = np.zeros(self.rows, np.bool_)
+        found[part.parents[test]] = True
+        return found
+
+    def present(self, tree: Present, parts: Sequence[Entries]) -> "Bools":
+        """There is a value; of a flag that it is true."""
+        found = np.zeros(self.rows, np.bool_)
+        flag = isinstance(tree.of, FieldRef) and tree.of.kind == "flag"
+        for part in parts:
+            there = np.ones(len(part.numbers), np.bool_) if part.valid is None else part.valid
+            found |= self.any(part, there & (part.numbers != 0) if flag else there)
+        return found
+
+    def pairs(self, tree: Compare, one: Operand, other: Operand) -> "Bools":
+        """A comparison of two columns of numbers."""
+        mine, theirs = self.entries(one), self.entries(other)
+        if mine is None or theirs is None or len(mine) != 1 or len(theirs) != 1:
+            return self.slowly(tree)
+        (a,), (b,) = mine, theirs
+        if a.parents is not None or b.parents is not None or a.words is not None or b.words is not None:
+            return self.slowly(tree)
+        found: Bools = OPERATORS[tree.operator](a.numbers, b.numbers)
+        for part in (a, b):
+            if part.valid is not None:
+                found = found & part.valid
+        return found
+
+    def slowly(self, tree: Filter) -> "Bools":
+        """A row at a time."""
+        columns = {name: values(self.batch.column(name)) for name in columns_of(tree)}
+        found = np.zeros(self.rows, np.bool_)
+        found[Selection(columns).rows(tree, range(self.rows))] = True
+        return found
+
+    def entries(self, operand: Operand) -> list[Entries] | None:
+        """What an operand is made of; None where only the slow way knows."""
+        if isinstance(operand, Deep):
+            return None
+        if isinstance(operand, FieldRef):
+            return [_entries(self.batch.column(name)) for name in operand.columns]
+        inner = self.entries(operand.of)
+        if operand.function == "count" or inner is None:
+            return None
+        return [_called(operand.function, part) for part in inner]
+
+
+def _entries(column: Any) -> Entries:
+    parents = None
+    if pa.types.is_list(column.type):
+        parents = np.asarray(compute.list_parent_indices(column))
+        column = compute.list_flatten(column)
+    valid = np.asarray(compute.is_valid(column)) if column.null_count else None
+    if pa.types.is_string(column.type):
+        coded = column.dictionary_encode()
+        words = coded.dictionary.to_pylist()
+        if not words:
+            none = np.zeros(0, np.int64)
+            return Entries(none, None, none, [])
+        return Entries(parents, valid, _raw(coded.indices), words)
+    if pa.types.is_boolean(column.type):
+        column = column.cast(pa.uint8())
+    return Entries(parents, valid, _raw(column))
+
+
+def _raw(column: Any) -> "NDArray[Any]":
+    """The values of an array of fixed width, those of nulls as 0."""
+    if column.null_count:
+        column = compute.fill_null(column, pa.scalar(0, pa.int64()).cast(column.type))
+    width = column.type.bit_width // 8
+    signed = not pa.types.is_unsigned_integer(column.type)
+    data = column.buffers()[1]
+    kind = np.dtype(f"{'i' if signed else 'u'}{width}")
+    if data is None:
+        return np.zeros(len(column), kind)
+    return np.frombuffer(data, kind, len(column), column.offset * width)
+
+
+def _called(function: str, part: Entries) -> Entries:
+    """A function of each value."""
+    apply = FUNCTIONS[function]
+    if part.words is None:
+        # numpy's abs of the smallest number of its kind is that number
+        return Entries(part.parents, part.valid, np.abs(part.numbers.astype(np.int64)))
+    made = [apply(word) for word in part.words]
+    if function == "len":
+        return Entries(part.parents, part.valid, np.array(made, np.int64)[part.numbers])
+    return Entries(part.parents, part.valid, part.numbers, made)
+
+
+def _passes(tree: Compare | Membership, part: Entries) -> "Bools":
+    """Which entries pass a test."""
+    if part.words is not None:
+        test = test_of(tree)
+        found: Bools = np.fromiter(map(test, part.words), np.bool_, len(part.words))[part.numbers]
+    elif isinstance(tree, Membership):
+        found = np.zeros(len(part.numbers), np.bool_)
+        for value in tree.values:
+            found |= _compared(part.numbers, "==", value)
+        for low, high in tree.ranges:
+            found |= _compared(part.numbers, ">=", low) & _compared(part.numbers, "<=", high)
+    else:
+        found = _compared(part.numbers, tree.operator, tree.value)
+    return found if part.valid is None else found & part.valid
+
+
+def _compared(numbers: "NDArray[Any]", operator: str, value: Any) -> "Bools":
+    """Numbers with one number; a fraction is compared by the whole numbers beside it, for floats do not hold all of them."""
+    if isinstance(value, bool):
+        value = int(value)
+    if isinstance(value, float):
+        if value != (whole := math.floor(value)):
+            if operator not in ORDERED:
+                return np.full(len(numbers), operator == "!=", np.bool_)
+            operator, value = ("<=", whole) if operator in ("<", "<=") else (">", whole)
+        else:
+            value = whole
+    found: Bools = OPERATORS[operator](numbers, value)
+    return found

@@ -1,0 +1,175 @@
+"""The partitions of a batch of exchanges, those of a request beside those of its response.
+
+In: a `RowBatch` whose bodies are kept. Out: for each partition of an exchange its place in the side buffers of the projection,
+request and response. Law: a partition that both name, in one topic and one group, is one pair, the n-th mention there with the
+n-th here; no partition that was read is left out.
+"""
+
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from kcap.analyzer import RowBatch
+from kcap.arrays.vectors import Vector, nothing
+from kcap.decode import slots
+from kcap.decode.projection import program_index, project
+from kcap.kafka.frames import NO_BODY
+from kcap.limits import FRAME_GATHERED_MAX
+from kcap.row_columns import RowColumns
+from kcap.schema import registry
+from kcap.schema.registry import REQUEST, RESPONSE
+from kcap.table.bodies import Pool, encoded, encoded_ids
+from kcap.table.topics import NO_ID
+
+if TYPE_CHECKING:
+    from kcap.arrays.vectors import Int64s
+    from kcap.table.records import Reread
+
+KEYS: Final = frozenset(key for name in slots.WITH_PARTITIONS if (key := registry.api_key(name)) is not None)
+LISTING: Final = registry.api_key(slots.LISTING)
+SIDES: Final = ("request", "response")
+MINUS_ONE_COUNTS: Final = frozenset({"error_code", "partition"})
+"""Columns in which -1 is a value; in all others it is Kafka's word for none."""
+
+
+class PartitionBodies:
+    """The bodies of a batch's exchanges that are about partitions, projected."""
+
+    def __init__(self, batch: RowBatch, parts: RowColumns, message: "Reread", *, listed: bool = False) -> None:
+        """`listed`: those that Metadata lists too."""
+        self.buffer: bytearray = batch.bodies.arena
+        keys, versions = parts.number("api_key"), parts.number("api_version")
+        wanted = [key for key in KEYS if listed or key != LISTING]
+        about = np.flatnonzero(np.isin(keys.filled(-1), wanted) & versions.mask())
+        programs: dict[tuple[int, int, int], int] = {}
+        found: list[tuple[int, int, int, int, int]] = []
+        for side in (REQUEST, RESPONSE):
+            slot_of = parts.number(f"{SIDES[side]}_slot").filled(NO_BODY)[about].tolist()
+            sizes = parts.number(f"{SIDES[side]}_bytes").filled(0)[about].tolist()
+            places = keys.values[about].tolist(), versions.values[about].tolist()
+            for row, slot, size, key, version in zip(about.tolist(), slot_of, sizes, *places, strict=True):
+                program = programs.get((key, version, side))
+                if program is None:
+                    program = programs[key, version, side] = program_index(key, version, side, True)
+                span = self._span(batch, row, slot, size, side, message) if program >= 0 else None
+                if span is not None:
+                    found.append((*span, program, row, side))
+        table: Any = np.array(found, np.int64).reshape(-1, 5)
+        columns: tuple[Any, ...] = tuple(np.ascontiguousarray(column) for column in table.T)
+        starts, ends, which = columns[:3]
+        self.rows: Int64s = columns[3]
+        self.sides: Int64s = columns[4]
+        self.projection = project(self.buffer, starts, ends, which)
+        self.pool = Pool(np.frombuffer(self.buffer, np.uint8))
+        self.elements: list[Int64s] = [np.asarray(column, np.int64) for column in self.projection.elements]
+        self.topics: list[Int64s] = [np.asarray(column, np.int64) for column in self.projection.topics]
+
+    def _span(self, batch: RowBatch, row: int, slot: int, size: int, side: int, message: "Reread") -> tuple[int, int] | None:
+        """Where a body stands in the buffer, which is a copy once something had to be laid behind the batch's bodies."""
+        bodies = batch.bodies
+        data: bytes | None = None
+        if size > FRAME_GATHERED_MAX:
+            read = message(batch, row, SIDES[side])
+            data = None if read is None else read.frame[body_start(read.frame, side, read.header.version) :]
+        elif slot < NO_BODY:
+            values = bodies.carried.get(slot)
+            data = None if values is None else values.data
+        if data is not None:
+            if self.buffer is bodies.arena:
+                self.buffer = bytearray(self.buffer)
+            start = len(self.buffer)
+            self.buffer += data
+            return start, len(self.buffer)
+        return (int(bodies.starts[slot]), int(bodies.ends[slot])) if slot >= 0 else None
+
+
+def body_start(frame: bytes, side: int, header_version: int | None) -> int:
+    """Where a program begins to read: behind the fixed header (see `decode.programs`)."""
+    if side == RESPONSE:
+        return 4
+    if not header_version:
+        return 8
+    return 10 + max(0, int.from_bytes(frame[8:10], "big", signed=True))
+
+
+class Pairs:
+    """The partitions of a batch, one entry each."""
+
+    def __init__(self, batch: RowBatch, parts: RowColumns, message: "Reread", *, listed: bool = False) -> None:
+        self.bodies = PartitionBodies(batch, parts, message, listed=listed)
+        bodies, elements = self.bodies, self.bodies.elements
+        topic = elements[slots.TOPIC]
+        names, self.names = encoded(bodies.pool, bodies.topics[1], bodies.topics[2])
+        ids, self.ids = encoded_ids(bodies.pool, bodies.topics[3])
+        groups, self.groups = encoded(bodies.pool, elements[slots.GROUP_START], elements[slots.GROUP_END])
+        if NO_ID in self.ids:
+            ids = np.where(ids == self.ids.index(NO_ID), -1, ids)
+        self._pair(names[topic], ids[topic], groups)
+        self.name = self._either(names[topic])
+        """Number of the topic's name in `names`, -1 for none."""
+        self.uuid = self._either(ids[topic])
+        self.group = self._either(groups)
+
+    def __len__(self) -> int:
+        return len(self.row)
+
+    def _pair(self, names: "Int64s", ids: "Int64s", groups: "Int64s") -> None:
+        bodies, elements = self.bodies, self.bodies.elements
+        picked = np.flatnonzero(elements[slots.PARTITION] != slots.NOTHING)  # a message may end before the number
+        message = elements[slots.MESSAGE][picked]
+        row, side = bodies.rows[message], bodies.sides[message]
+        code = row
+        for column in (names[picked], ids[picked], groups[picked], elements[slots.PARTITION][picked]):
+            code = joined(code, column)
+        code = joined(code, nth(code * 2 + side))
+        _, first, pair = np.unique(code, return_index=True, return_inverse=True)
+        order = np.lexsort((first, row[first]))
+        rank = np.empty(len(order), np.int64)
+        rank[order] = np.arange(len(order))
+        self.row: Int64s = row[first][order]
+        """Exchange of the batch."""
+        self.at = np.full((2, len(order)), -1, np.int64)
+        """Place in the side buffer, of the request and of the response; -1 for none."""
+        self.at[side, rank[pair]] = picked
+
+    def value(self, name: str, side: int) -> Vector:
+        """A column of the side buffer as one side has it."""
+        at, values = self.at[side], self.bodies.elements[slots.ELEMENT_AT[name]]
+        if not len(values):
+            return nothing(len(self))
+        values = values[np.maximum(at, 0)]
+        valid = (at >= 0) & (values != slots.NOTHING)
+        return Vector(values, valid if name in MINUS_ONE_COUNTS else valid & (values != -1))
+
+    def span(self, start: int, side: int) -> "Int64s":
+        """A place in the buffer that one side's element has, -1 for none."""
+        at, values = self.at[side], self.bodies.elements[start]
+        return np.where(at >= 0, values[np.maximum(at, 0)], -1) if len(values) else np.full(len(self), -1, np.int64)
+
+    def _either(self, numbers: "Int64s") -> "Int64s":
+        if not len(numbers):
+            return np.full(len(self), -1, np.int64)
+        asked, answered = (np.where(at >= 0, numbers[np.maximum(at, 0)], -1) for at in self.at)
+        found: Int64s = np.where(asked >= 0, asked, answered)
+        return found
+
+    def topic(self, place: int) -> bytes:
+        """What names the topic on the wire: its name or its id."""
+        name, uuid = int(self.name[place]), int(self.uuid[place])
+        return self.names[name] if name >= 0 else self.ids[uuid] if uuid >= 0 else b""
+
+
+def joined(codes: "Int64s", column: "Int64s") -> "Int64s":
+    """Numbers that are equal where both are."""
+    _, dense = np.unique(column, return_inverse=True)
+    _, found = np.unique(codes * (int(dense.max(initial=0)) + 1) + dense, return_inverse=True)
+    return np.asarray(found, np.int64)
+
+
+def nth(codes: "Int64s") -> "Int64s":
+    """For each entry how many equal ones stand before it."""
+    order = np.argsort(codes, kind="stable")
+    ranked = codes[order]
+    found = np.empty(len(codes), np.int64)
+    found[order] = np.arange(len(codes)) - np.searchsorted(ranked, ranked)
+    return found

@@ -1,0 +1,322 @@
+"""What was read of a capture so far, for everything that shows it. Free of widgets.
+
+In: the spill folder that a reading process fills (`kcap.tui.spill`), its messages (`kcap.tui.reader_main`). Out: tables,
+reports, the bytes of one exchange. Law: append-only: a row keeps its number and its facts, but for what the end of the capture
+knows better (broker ids, topic names, verdicts), which is put in when reading is over. No method needs the reading to be over,
+none raises for what is not there yet.
+"""
+
+import os
+import pickle
+import shutil
+import tempfile
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from kcap.capture.source import STANDARD_INPUT
+from kcap.columns import EXCHANGES
+from kcap.errors import UsageError
+from kcap.filter.ast import Filter, is_deep
+from kcap.filter.parse import parse
+from kcap.table.schema import arrow_schema
+from kcap.tui.folders import spill_folder
+from kcap.tui.frame_bytes import FrameBytes, read
+from kcap.tui.reader_main import KEY, Heard, ReadRequest
+from kcap.tui.reader_process import Process
+from kcap.tui.reader_tables import COLUMNS, RESOLVED, TALKS
+from kcap.tui.row_index import NOWHERE, RowIndex
+from kcap.tui.spill import Pages, main_path, read_file
+
+if TYPE_CHECKING:
+    from kcap.reports.definition import Report, ReportRequest
+    from kcap.reports.source import Engine
+    from kcap.reports.versions.profiles import ConnectionProfiles
+    from kcap.tui.row_index import Numbers
+
+SCHEMA: Final = arrow_schema("exchanges", COLUMNS)
+NAMES: Final = tuple(column.name for column in EXCHANGES)
+"""The table's own columns."""
+NONE: Final = np.zeros(0, np.int64)
+
+
+class CaptureModel:
+    """A capture being read."""
+
+    def __init__(self, order: ReadRequest, stdin: int | None = None, watch: Callable[[], None] | None = None) -> None:
+        """`stdin`: descriptor of the pipe that is `-`. `watch` is called from another thread when there is news."""
+        self.order = order
+        self.paths: Sequence[str] = order.paths
+        self.only: Filter | None = None
+        self.filter_text = ""
+        self.folder = spill_folder()
+        self._lock = threading.RLock()
+        self._pages: Pages | None = None
+        self._rows = RowIndex((), SCHEMA)
+        self._passing, self._sifted = NONE, 0
+        self._tables: dict[str, pa.Table] = {}
+        self._talks: ConnectionProfiles | None = None
+        self._beside: dict[str, Process] = {}
+        self._looking: Process | None = None
+        self._resolved = False
+        self._closed = False
+        self._asking = threading.local()
+        self._engines: dict[object, Engine] = {}
+        """Who asks for a report -> what works on it."""
+        self.process = Process(replace(order, folder=self.folder), stdin)
+        self.process.watch = watch
+        self.process.start()
+
+    def __enter__(self) -> "CaptureModel":
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    # -- how far it is ------------------------------------------------------------------------------------------------
+    @property
+    def heard(self) -> Heard:
+        """What the reading process said last."""
+        return self.process.heard
+
+    @property
+    def done(self) -> bool:
+        """Reading has come to its end."""
+        return self._resolved
+
+    @property
+    def state(self) -> str:
+        """`reading`, `done`, `stopped` or `failed`."""
+        heard = self.heard
+        if not self._resolved:
+            return "reading"
+        return "failed" if heard.error is not None else "stopped" if heard.stopped else "done"
+
+    @property
+    def rows(self) -> int:
+        """Exchanges decided so far."""
+        return len(self._rows)
+
+    def look(self) -> bool:
+        """Takes what was announced; whether there is anything new."""
+        with self._lock:
+            heard = self.heard
+            if self._closed or self._resolved:
+                return False
+            before = len(self._rows)
+            if heard.mark is not None and heard.mark.rows > before:
+                self._pages = self._pages or Pages(self.folder, "exchanges")
+                self._pages.follow(heard.mark)
+                self._rows = RowIndex([*self._pages.main, *self._pages.tail], SCHEMA)
+            if heard.over:
+                if self._pages is not None and heard.mark is not None:
+                    self._pages.follow(heard.mark)
+                    self._rows = RowIndex(self._learned(self._pages.main), SCHEMA)
+                self._resolved = True
+                self._passing, self._sifted = NONE, 0
+                return True
+            return len(self._rows) != before
+
+    def _learned(self, batches: Sequence[pa.RecordBatch]) -> list[pa.RecordBatch]:
+        """Batches with what the end of the capture knows better."""
+        path = main_path(self.folder, RESOLVED)
+        if not os.path.exists(path):
+            return list(batches)
+        made = []
+        for batch, known in zip(batches, read_file(path).to_batches()):
+            for name in known.schema.names:
+                at = SCHEMA.get_field_index(name)
+                batch = batch.set_column(at, SCHEMA.field(at), known.column(name))
+            made.append(batch)
+        return made
+
+    def stop(self) -> None:
+        """Ends reading; what was read stays."""
+        self.process.stop()
+
+    # -- the filter ---------------------------------------------------------------------------------------------------
+    def narrow(self, text: str) -> None:
+        """Sets the display filter. Raises FilterError."""
+        tree = parse(text)
+        deep = tree is not None and is_deep(tree)
+        if deep and STANDARD_INPUT in self.paths:
+            raise UsageError("a pipe is read once: filters on fields inside messages work on files")
+        with self._lock:
+            self.only, self.filter_text = tree, text if tree is not None else ""
+            self._passing, self._sifted = NONE, 0
+            old, self._looking = self._looking, None
+            if deep and not self._closed:
+                self._looking = Process(replace(self.order, folder=tempfile.mkdtemp(dir=self.folder), passing=text))
+                self._looking.start()
+        if old is not None:
+            old.close()
+
+    def sift(self) -> "Numbers | None":
+        """Numbers of the rows that pass, as they were decided; None where all do. Looks at each row once."""
+        with self._lock:
+            rows, tree = self._rows, self.only
+            passing, sifted = self._passing, self._sifted
+        if tree is None:
+            return None
+        if self.looking:
+            return NONE
+        if sifted < len(rows):
+            fresh = self._named(rows, sifted) if self._looking is not None else rows.passing(tree, sifted)
+            passing = np.concatenate([passing, fresh]) if sifted else fresh
+            with self._lock:
+                if self.only is tree and self._sifted == sifted:
+                    self._passing, self._sifted = passing, len(rows)
+        return passing
+
+    @property
+    def looking(self) -> bool:
+        """Whether another process still looks into messages for the filter."""
+        process = self._looking
+        return process is not None and not process.heard.over
+
+    def _named(self, rows: RowIndex, first: int) -> "Numbers":
+        """Numbers of the rows that the other process named."""
+        process = self._looking
+        path = main_path(process.order.folder, "exchanges") if process is not None else ""
+        if not os.path.exists(path):
+            return NONE
+        table = read_file(path)
+        return rows.named(zip(*(table.column(name).to_pylist() for name in KEY)), first)
+
+    @property
+    def passed(self) -> int:
+        """Rows that pass the filter, as far as they were looked at."""
+        return len(self._passing) if self.only is not None else len(self._rows)
+
+    # -- tables -------------------------------------------------------------------------------------------------------
+    def snapshot(self) -> RowIndex:
+        """The rows so far; what it gives never changes."""
+        with self._lock:
+            return self._rows
+
+    def exchanges(self, columns: Sequence[str] | None = None, *, filtered: bool = True) -> pa.Table:
+        """Exchanges as they were decided, those that pass the filter; slices of the mapped spill, not copied without one."""
+        rows = self.snapshot()
+        passing = self.sift() if filtered else None
+        if passing is None:
+            return rows.table(columns or NAMES)
+        return rows.take(passing[passing < len(rows)], columns or NAMES)
+
+    def table(self, name: str) -> pa.Table | None:
+        """`connections`, `weirds`, `captures`, `negotiations`, `topic_names`, `brokers`: None until reading is over.
+
+        `partitions` takes another pass over the files: the first call starts it and gives None, a later one the table.
+        """
+        if not self._resolved or self._closed:
+            return None
+        if name == "partitions" and not self._beside_done(name):
+            return None
+        path = main_path(self.folder if name != "partitions" else os.path.join(self.folder, name), name)
+        with self._lock:
+            if name not in self._tables and os.path.exists(path):
+                self._tables[name] = read_file(path)
+            return self._tables.get(name)
+
+    def _beside_done(self, name: str) -> bool:
+        """Whether a pass of its own has made a table; begins it where it has not begun."""
+        with self._lock:
+            process = self._beside.get(name)
+            if process is None and STANDARD_INPUT not in self.paths and not self._closed:
+                folder = os.path.join(self.folder, name)
+                os.makedirs(folder)
+                process = self._beside[name] = Process(replace(self.order, folder=folder, partitions=True))
+                process.start()
+            return process is not None and process.heard.over
+
+    def talks(self) -> "ConnectionProfiles | None":
+        """What `kcap.reports.versions.report.report` and the stories are made of, gathered in the same pass; None until
+        it is over.
+        """
+        path = os.path.join(self.folder, TALKS)
+        with self._lock:
+            if self._talks is None and self._resolved and os.path.exists(path):
+                with open(path, "rb") as file:
+                    self._talks = pickle.load(file)  # noqa: S301 - the reading process wrote it, into a folder of this user
+            return self._talks
+
+    @contextmanager
+    def asked_by(self, who: object) -> Iterator[None]:
+        """In this thread reports are for somebody, who may give up waiting: `give_up`."""
+        self._asking.who = who
+        try:
+            yield
+        finally:
+            self._asking.who = None
+
+    def give_up(self, who: object) -> None:
+        """Nobody waits any more for the report that somebody asked for: in the thread that makes it, it raises."""
+        with self._lock:
+            if who in self._engines:
+                self._engines[who].interrupt()
+
+    def report(self, report: "Report", asked: "ReportRequest") -> dict[str, Any]:
+        """A report over what was read so far, under the filter. Takes its time: call it in a thread."""
+        from kcap.reports.definition import Tables
+        from kcap.reports.run import columns_of, result
+        from kcap.reports.source import Engine
+
+        names = list(dict.fromkeys([*KEY, *columns_of(report, asked)]))
+        with self._lock:
+            every = self.exchanges(names, filtered=False)
+        kept = self.exchanges(names) if self.only is not None else every
+        partitions = self.table("partitions") if report.partitions else None
+        engine, who = Engine(self.folder), getattr(self._asking, "who", None)
+        with self._lock:
+            self._engines[who] = engine
+        try:
+            tables = Tables(engine.given("every_", every), engine.given("kept_", kept))
+            if partitions is not None:
+                parts = engine.given("parts_", partitions.select(list(dict.fromkeys([*KEY, *report.partitions]))))
+                parts = parts if self.only is None else parts.semi_join(tables.kept.select(*KEY), list(KEY))
+                tables = Tables(tables.every, tables.kept, parts)
+            made: dict[str, Any] = result(engine, tables, report, asked)
+        finally:
+            with self._lock:
+                if self._engines.get(who) is engine:
+                    del self._engines[who]
+            engine.close()
+        return {"report": report.name, "captures": [file.name for file in self.heard.files]} | made
+
+    # -- one exchange -------------------------------------------------------------------------------------------------
+    def frames(self, number: int) -> FrameBytes:
+        """The exchange of a row, read again from the file."""
+        heard = self.heard
+        return read(self.snapshot().row(number), heard.files, heard.layouts, self.process.spools)
+
+    def find(self, uid: str, number: int) -> int:
+        """The row of an exchange, -1 where there is none."""
+        return self.snapshot().find(uid, number)
+
+    def exchange(self, uid: str, number: int) -> FrameBytes | None:
+        """One exchange, read again from the file; None where there is none of that name."""
+        row = self.find(uid, number)
+        return None if row == NOWHERE else self.frames(row)
+
+    def close(self) -> None:
+        """Ends reading and removes the spill."""
+        with self._lock:
+            if self._closed:
+                return
+            self._closed = True
+        for process in (self.process, *self._beside.values(), *([self._looking] if self._looking is not None else [])):
+            process.close()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def read_whole(*paths: str) -> CaptureModel:
+    """A book that is read to its end (blocking): for tests and scripts. Use it as a context manager."""
+    book = CaptureModel(ReadRequest(list(paths), ""))
+    book.process.wait()
+    book.look()
+    return book

@@ -1,0 +1,39 @@
+"""What is copied: values, rows, bytes, filters, as text. Free of widgets.
+
+In: what is under the cursor. Out: text for the clipboard. Law: a secret that is masked on the screen is masked here; a row is
+the JSON line that `kcap rows` writes.
+"""
+
+import io
+
+import numpy as np
+
+from kcap.columns import EXCHANGES
+from kcap.output.writers import JsonLines
+from kcap.tui.hex_dump import Dump
+from kcap.tui.row_index import RowIndex
+from kcap.tui.tree_lines import Item
+
+
+def row_json(rows: RowIndex, number: int) -> str:
+    """A row as one JSON object."""
+    out = io.BytesIO()
+    table = rows.take(np.array([number], np.int64), [column.name for column in EXCHANGES])
+    for batch in table.to_batches():
+        JsonLines(out, table.schema).write(batch)
+    return out.getvalue().decode().strip()
+
+
+def item_text(item: Item) -> str:
+    """A line of the tree, as it is shown."""
+    return "".join(text for text, _ in item.line).strip()
+
+
+def tree_text(items: list[Item]) -> str:
+    """The lines in sight, indented."""
+    return "\n".join("  " * item.depth + item_text(item) for item in items)
+
+
+def span_hex(dump: Dump) -> str:
+    """The chosen bytes; all of them where none are."""
+    return dump.hex(dump.start, dump.end) if dump.end > dump.start else dump.hex(0, len(dump.data))

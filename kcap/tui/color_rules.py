@@ -1,0 +1,81 @@
+"""Which rows stand out, and how: rules by display filter, the first that holds counts.
+
+In: rules, a batch of rows. Out: the rule of each row. Law: a rule has a sign as well as a tone, so that nothing is said by
+color alone; a rule of the user that does not parse is told and left out.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from kcap.errors import UsageError
+from kcap.filter.ast import Filter, columns_of, is_deep
+from kcap.filter.parse import parse
+from kcap.table.arrow_filter import mask
+
+TONES: Final = ("", "bold", "dim", "good", "care", "bad", "key", "one", "two", "three")
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A kind of row."""
+
+    name: str
+    text: str
+    """Display filter."""
+    sign: str
+    """One letter at the row's left."""
+    tone: str
+    tree: Filter | None = None
+
+
+ERROR: Final = "error && error != NONE"
+UNANSWERED: Final = "outcome in {unanswered, orphan}"
+THROTTLED: Final = "throttle > 0 || throttle_ns > 0 || muted > 0"
+SLOW: Final = "latency >= 500ms && !(long_poll > 0)"
+LONG_POLL: Final = "long_poll > 0"
+DEFAULTS: Final = (
+    ("error", ERROR, "E", "bad"),
+    ("unanswered", UNANSWERED, "?", "three"),
+    ("throttled", THROTTLED, "T", "two"),
+    ("slow", SLOW, "S", "care"),
+    ("long poll", LONG_POLL, "~", "dim"),
+)
+"""Name, filter, sign, tone; a user's rules come before them."""
+
+
+def rules_of(given: Iterable[dict[str, Any]]) -> tuple[list[Rule], list[str]]:
+    """The user's rules and the defaults; and what is wrong with some."""
+    rules: list[Rule] = []
+    wrong: list[str] = []
+    for entry in given:
+        name, text = str(entry.get("name", "rule")), str(entry.get("filter", ""))
+        tone = str(entry.get("tone", "key"))
+        try:
+            tree = parse(text)
+        except UsageError as error:
+            wrong.append(f"rule {name!r}: {error}")
+            continue
+        if tree is None or is_deep(tree) or tone not in TONES:
+            wrong.append(f"rule {name!r}: no filter on columns, or no tone of {', '.join(filter(None, TONES))}")
+            continue
+        rules.append(Rule(name, text, str(entry.get("sign", "*"))[:1] or "*", tone, tree))
+    rules += [Rule(name, text, sign, tone, parse(text)) for name, text, sign, tone in DEFAULTS]
+    return rules, wrong
+
+
+def columns(rules: Sequence[Rule]) -> list[str]:
+    """What rules look at."""
+    return list(dict.fromkeys(name for rule in rules if rule.tree is not None for name in columns_of(rule.tree)))
+
+
+def apply(rules: Sequence[Rule], batch: pa.RecordBatch) -> list[Rule | None]:
+    """The rule of each row."""
+    chosen = np.full(batch.num_rows, -1)
+    for at, rule in enumerate(rules):
+        held = mask(rule.tree, batch) & (chosen < 0)
+        chosen[held] = at
+    return [rules[at] if at >= 0 else None for at in chosen.tolist()]

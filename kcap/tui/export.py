@@ -1,0 +1,117 @@
+"""What leaves the screen: rows as files, packets as captures.
+
+In: rows and columns, or a filter and the paths. Out: files that appear when they are whole. Law: rows are those of the list
+in its order; packets are those that `kcap cut` takes, in a process of its own, so that no key waits for it.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from kcap.columns import EXCHANGES
+from kcap.errors import KcapError, OutputError, UsageError
+from kcap.output.sink import new_file, output_errors
+
+if TYPE_CHECKING:
+    from kcap.tui.reader_main import ReadRequest
+    from kcap.tui.row_index import Numbers, RowIndex
+
+ROWS: Final = {".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet", ".arrow": "arrow"}
+"""How a file's name ends -> format of rows."""
+PACKETS: Final = (".pcapng", ".pcap")
+STEP: Final = 8192
+START: Final = "import sys; from kcap.tui.export import main; main(sys.argv[1:])"
+
+
+def write_rows(rows: "RowIndex", order: "Numbers | None", path: str, stop: Callable[[], bool] = bool) -> int:
+    """Writes all columns of rows in an order; how many.
+
+    Raises UsageError for a name that says no format, OutputError for what cannot be written.
+    """
+    from kcap.output import writers
+    from kcap.table.schema import arrow_schema
+
+    path = os.path.expanduser(path)
+    form = ROWS.get(os.path.splitext(path)[1].lower())
+    if form is None:
+        raise UsageError(f"{os.path.basename(path)}: rows go to {', '.join(ROWS)}")
+    makers: dict[str, Any] = {
+        "csv": writers.Csv, "jsonl": writers.JsonLines, "parquet": writers.Parquet, "arrow": writers.Arrow,
+    }  # fmt: skip
+    names = [column.name for column in EXCHANGES]
+    numbers = order if order is not None else np.arange(len(rows))
+    with new_file(path) as file, output_errors(path):
+        writer = makers[form](file, arrow_schema("exchanges", EXCHANGES))
+        for at in range(0, len(numbers), STEP):
+            if stop():
+                raise OutputError(f"{path}: stopped before the end")
+            part: Any = rows.take(numbers[at : at + STEP].astype(np.int64), names).combine_chunks()
+            for batch in part.to_batches():
+                writer.write(batch)
+        writer.close()
+    return len(numbers)
+
+
+def cut(order: "ReadRequest", only: str, path: str, spools: dict[int, Any] | None = None) -> str:
+    """Writes the packets of the exchanges that pass a filter; what was written, in words. Blocking: call it in a thread.
+
+    `spools`: what was kept of pipes, by file. Raises OutputError with the reason where it comes to nothing.
+    """
+    path = os.path.abspath(os.path.expanduser(path))
+    if os.path.splitext(path)[1].lower() not in PACKETS:
+        raise UsageError(f"{os.path.basename(path)}: packets go to {' or '.join(PACKETS)}")
+    paths, handed = list(order.paths), []
+    for at, name in enumerate(paths):
+        if name == "-":
+            spool = (spools or {}).get(at)
+            if spool is None or not spool.kept:
+                raise OutputError("what came through the pipe was not kept")
+            paths[at] = f"/dev/fd/{spool.number}"
+            handed.append(spool.number)
+    told = json.dumps(asdict(order) | {"paths": [os.path.abspath(name) if os.path.exists(name) else name for name in paths]})
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", START, told, only, path],
+        capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL, pass_fds=handed, start_new_session=True,
+    )  # fmt: skip
+    lines = (done.stdout if not done.returncode else done.stderr).strip().splitlines()
+    if done.returncode:
+        raise OutputError(lines[-1] if lines else f"{path} was not written")
+    return lines[-1] if lines else path
+
+
+def main(words: Sequence[str]) -> None:
+    """The process that cuts."""
+    from kcap.runtime import load_arrow
+    from kcap.tui.reader_main import ReadRequest
+
+    load_arrow()
+    try:
+        os.write(1, (_cut(ReadRequest(**json.loads(words[0])), words[1], words[2]) + "\n").encode())
+    except KcapError as error:
+        os.write(2, (str(error) + "\n").encode())
+        os._exit(1)
+
+
+def _cut(order: "ReadRequest", only: str, path: str) -> str:
+    from kcap.analyzer import Options
+    from kcap.export import cut
+    from kcap.export.scratch import hand_over, kept, scratch
+    from kcap.session import Capture
+
+    options = Options(frozenset(order.kafka_ports), frozenset(order.not_kafka_ports))
+    with scratch(path) as folder:
+        capture = Capture(kept(order.paths, folder), options, order.keylog).filter(only)
+        made = os.path.join(folder, "cut")
+        done = cut.cut(capture, made, None, named=path, whole=False, comment=f"kcap, {only}")
+        if not done.packets:
+            raise OutputError("no exchange passes; nothing was written")
+        with new_file(path) as sink, output_errors(path):
+            hand_over(made, sink)
+    rows = done.picked.rows
+    return f"{os.path.basename(path)}: {done.packets:,} packets of {rows:,} exchange{'' if rows == 1 else 's'}"

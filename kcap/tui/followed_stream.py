@@ -1,0 +1,188 @@
+"""A connection followed: both sides, one message after the other, as text or as bytes.
+
+In: the uid of a connection, the book. Out: a screen; what is read comes in parts, as one scrolls on. Law: messages stand in the
+order of their first packets; secrets are masked as everywhere.
+"""
+
+import json
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
+
+import numpy as np
+from rich.text import Text
+from textual import events, on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.screen import Screen
+from textual.widgets import RichLog, Static
+from textual.worker import Worker, WorkerState
+
+import kcap.records.batch_nodes  # noqa: F401 - the trees of messages open their records fields with it
+from kcap.decode.secrets import masked, secret_spans
+from kcap.filter.parse import parse
+from kcap.output.grid import call, clean, duration, endpoint
+from kcap.tui.exchange_tree import message, why_not
+from kcap.tui.frame_bytes import SIDES, FrameBytes
+from kcap.tui.hex_dump import WIDE, Dump
+from kcap.tui.keys import Keys
+from kcap.tui.list_columns import moment
+
+if TYPE_CHECKING:
+    from kcap.tui.app import KcapApp
+    from kcap.tui.capture_model import CaptureModel
+
+PART: Final = 60
+"""Exchanges read at once."""
+SHOWN: Final = 4000
+"""Signs of a message as text, and bytes of one as hex."""
+WAYS: Final = ("text", "hex")
+BOTH: Final = ("both sides", "client", "broker")
+
+
+def numbers_of(book: "CaptureModel", uid: str) -> list[int]:
+    """Rows of a connection, by number within it."""
+    tree = parse(f'connection == "{uid}"')
+    assert tree is not None
+    rows = book.snapshot()
+    found = rows.passing(tree)
+    order = np.argsort(rows.take(found, ["exchange"]).column(0).to_numpy(), kind="stable")
+    return [int(number) for number in found[order]]
+
+
+def told(found: list[FrameBytes], way: str, side: str, *, show_secrets: bool = False) -> Iterator[Text]:
+    """Messages of some exchanges, in the order of their first packets."""
+    messages = [
+        (frames.row[f"{name}_first_ns"], name, frames)
+        for frames in found
+        for name in SIDES
+        if frames.row[f"{name}_first_ns"] is not None and side in ("both sides", "client" if name == "request" else "broker")
+    ]
+    for ns, name, frames in sorted(messages, key=lambda entry: entry[0]):
+        yield from _message(ns, name, frames, way, show_secrets)
+
+
+def _message(ns: int, side: str, frames: FrameBytes, way: str, show_secrets: bool) -> Iterator[Text]:
+    row, client = frames.row, side == "request"
+    tone = "cyan" if client else "green"
+    head = Text(no_wrap=True)
+    head.append("→ " if client else "← ", f"bold {tone}")
+    head.append(f"{moment(ns, 'clock', 0, None)}  ", "dim")
+    head.append(clean(call(row["api"], row["api_version"])) or "answer", f"bold {tone}")
+    size = row[f"{side}_bytes"]
+    head.append(f"  {size:,} bytes" if size is not None else "")
+    head.append(f"  {duration(row['latency_ns'])}" if not client and row["latency_ns"] is not None else "")
+    head.append(f"  {row['connection']}.{row['exchange']}  packet {row[f'{side}_first_packet']}", "dim")
+    yield head
+    decoded = message(frames, side)
+    data = frames.request if client else frames.response
+    if decoded is None:
+        yield Text(f"  {why_not(row)}", "dim")
+    elif way == "hex":
+        hidden = [] if show_secrets else [(start + 4, end + 4) for start, end in secret_spans(decoded.name, decoded.tree())]
+        dump = Dump(data[:SHOWN], hidden=hidden)
+        for at in range(dump.height(WIDE)):
+            yield Text("  " + "".join(part for part, _ in dump.line(at, WIDE, focused=False)), tone)
+        if len(data) > SHOWN:
+            yield Text(f"  … {len(data) - SHOWN:,} bytes more", "dim")
+    else:
+        body = decoded.to_json("size")
+        if body is None:
+            yield Text(f"  {clean(decoded.undecoded or '')}", "dim")
+            return
+        text = json.dumps(body if show_secrets else masked(decoded.name, body), ensure_ascii=False, default=str)
+        more = len(text) - SHOWN
+        yield Text("  " + clean(text[:SHOWN]) + (f" … {more:,} signs more" if more > 0 else ""), tone)
+
+
+class FollowedStream(Screen[None]):
+    """The screen."""
+
+    DEFAULT_CSS = """
+    FollowedStream #head { height: 1; background: $primary-muted; color: $text; text-style: bold; }
+    FollowedStream RichLog { height: 1fr; padding: 0 1; scrollbar-size: 1 1; background: $background; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("x", "way", "Text or bytes"),
+        Binding("d", "side", "One side or both"),
+        Binding("m", "more", "More"),
+        Binding("escape,q", "app.pop_screen", "Back", key_display="Esc"),
+        Binding("f1,question_mark", "app.help", "Help", key_display="F1"),
+    ]
+
+    def __init__(self, uid: str, number: int) -> None:
+        super().__init__()
+        self.uid, self.number = uid, number
+        self.way, self.side = "text", "both sides"
+        self.numbers: list[int] = []
+        self.read = 0
+        self._width = 0
+
+    @property
+    def home(self) -> "KcapApp":
+        """The app."""
+        return cast("KcapApp", self.app)
+
+    def compose(self) -> ComposeResult:
+        """The parts."""
+        yield Static(id="head", markup=False)
+        yield RichLog(wrap=True, auto_scroll=False, max_lines=200_000, min_width=1)
+        yield Keys()
+
+    def on_mount(self) -> None:
+        """Begins with the exchange that was under the cursor."""
+        self.numbers = numbers_of(self.home.book, self.uid)
+        rows = self.home.book.snapshot()
+        at = next((at for at, number in enumerate(self.numbers) if rows.row(number)["exchange"] == self.number), 0)
+        self.first = max(0, at - at % PART)
+        self.query_one(RichLog).focus()
+        self._again()
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Lines are broken anew where there is another width."""
+        if self._width not in (0, event.size.width):
+            self.call_after_refresh(self._again)
+        self._width = event.size.width
+
+    def _again(self) -> None:
+        self.read = self.first
+        self.query_one(RichLog).clear()
+        self.action_more()
+
+    def _head(self) -> None:
+        rows = self.home.book.snapshot()
+        row = rows.row(self.numbers[0]) if self.numbers else None
+        ends = ""
+        if row is not None:
+            ends = f"{endpoint(row['client_ip'], row['client_port'])} → {endpoint(row['server_ip'], row['server_port'])}"
+        part = f"exchanges {self.first + 1:,} to {self.read:,} of {len(self.numbers):,}"
+        self.query_one("#head", Static).update(f" {self.uid}  {ends}  {self.side}, {self.way}  {part}")
+
+    def action_more(self) -> None:
+        """Reads on."""
+        some = self.numbers[self.read : self.read + PART]
+        self.read += len(some)
+        self._head()
+        if some:
+            book, way, side, secrets = self.home.book, self.way, self.side, self.home.show_secrets
+            self.run_worker(
+                lambda: list(told([book.frames(number) for number in some], way, side, show_secrets=secrets)),
+                thread=True, group="stream", exit_on_error=False,
+            )  # fmt: skip
+
+    @on(Worker.StateChanged)
+    def worked(self, event: Worker.StateChanged) -> None:
+        """A part is there."""
+        if event.worker.group == "stream" and event.state == WorkerState.SUCCESS:
+            log = self.query_one(RichLog)
+            for line in cast("list[Any]", event.worker.result):
+                log.write(line)
+
+    def action_way(self) -> None:
+        """Text or bytes."""
+        self.way = WAYS[(WAYS.index(self.way) + 1) % len(WAYS)]
+        self._again()
+
+    def action_side(self) -> None:
+        """One side or both."""
+        self.side = BOTH[(BOTH.index(self.side) + 1) % len(BOTH)]
+        self._again()

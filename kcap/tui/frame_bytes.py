@@ -1,0 +1,126 @@
+"""The bytes of an exchange once more, from the row that tells where they are.
+
+In: a row of `exchanges`, the files it was read from. Out: both frames with their packets. Law: what a second reading of the
+capture would give (`kcap.capture.frame_reader`); each byte of a frame belongs to the packet that brought it first.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from ipaddress import ip_address
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from kcap.capture.frame_reader import FrameLocation, Piece, laid
+from kcap.capture.frame_reader import FrameReader as Reader
+from kcap.capture.packet_source import Packet, PacketSource
+from kcap.model import CaptureFile
+
+if TYPE_CHECKING:
+    from kcap.capture.reader import Section
+
+SIDES = ("request", "response")
+
+
+class Span(NamedTuple):
+    """Bytes of a frame that came with one packet."""
+
+    start: int
+    end: int
+    packet: int
+    """Number within the file, as Wireshark shows it."""
+
+
+@dataclass(frozen=True, slots=True)
+class FrameBytes:
+    """One exchange: its row and its bytes."""
+
+    row: dict[str, Any]
+    """Every column of `exchanges`."""
+    request: bytes = b""
+    """With the 4 bytes of length; empty where it was not kept."""
+    response: bytes = b""
+    request_packets: list[Packet] = field(default_factory=list)
+    response_packets: list[Packet] = field(default_factory=list)
+    spans: dict[str, list[Span]] = field(default_factory=dict)
+    """Side -> which packet brought which bytes, without gaps, in the order of the bytes."""
+
+
+class Spot(FrameLocation):
+    """Where a frame is, as a row of the table tells."""
+
+    def __init__(self, row: Mapping[str, Any], side: str, flow: bytes, files: Mapping[str, int]) -> None:
+        self.low, self.high = row[f"{side}_pos"], row[f"{side}_end_pos"]
+        size, correlation = row[f"{side}_bytes"], row["correlation_id"]
+        self.size = size or 0
+        self.first_ns = row[f"{side}_first_ns"]
+        self.flow = flow
+        whole = None not in (size, self.low, self.high, row[f"{side}_first_packet"])
+        crosses = row[f"{side}_last_capture"] is not None
+        name = row["capture" if side == "request" else "response_capture"]
+        self.file = files.get(name) if whole and not crosses else None
+        self.head = b""
+        if size is not None:
+            self.head = (self.size - 4 & 0xFFFFFFFF).to_bytes(4, "big")
+            if side == "request" and row["api_key"] is not None:
+                self.head += row["api_key"].to_bytes(2, "big", signed=True) + row["api_version"].to_bytes(2, "big", signed=True)
+            if correlation is not None:
+                self.head += correlation.to_bytes(4, "big", signed=True)
+
+
+def read(row: dict[str, Any], files: Sequence[CaptureFile], layouts: Mapping[int, "list[Section]"], spools: Any) -> FrameBytes:
+    """Both frames of a row."""
+    source = PacketSource(files, layouts, spools)
+    reader = Reader(source)
+    client, server = ip_address(row["client_ip"]).packed, ip_address(row["server_ip"]).packed
+    ports = row["client_port"].to_bytes(2, "big"), row["server_port"].to_bytes(2, "big")
+    flows = {"request": client + server + ports[0] + ports[1], "response": server + client + ports[1] + ports[0]}
+    numbers = {file.name: at for at, file in enumerate(files)}
+    found: dict[str, Any] = {}
+    spans: dict[str, list[Span]] = {}
+    for side in SIDES:
+        spot = Spot(row, side, flows[side], numbers)
+        pieces = reader.pieces(spot)
+        start, data = laid(pieces, spot)
+        stop = start + spot.size
+        found[side] = data
+        found[f"{side}_packets"] = [p for at, part, p in pieces if data and at < stop and at + len(part) > start]
+        spans[side] = _spans(pieces, start, len(data), row[f"{side}_first_packet"], _numbers(source, spot, pieces))
+    source.close()
+    return FrameBytes(row, spans=spans, **found)
+
+
+def _numbers(source: PacketSource, spot: Spot, pieces: Sequence[Piece]) -> list[int]:
+    """Of each piece how many packets of the file stand between the first packet that was read and its own."""
+    if spot.file is None or len(pieces) == 1:
+        return [0] * len(pieces)
+    times: list[int] = []
+    numbers: list[int] = []
+    at = 0
+    for batch in source.batches(spot.file, spot.low, spot.high):
+        for place in range(len(batch)):
+            if at < len(pieces) and batch.time_ns[place] == pieces[at][2].time_ns:
+                start = batch.start[place]
+                if batch.buffer[start : start + batch.captured[place]] == pieces[at][2].data:
+                    numbers.append(len(times))
+                    at += 1
+            times.append(0)
+    return numbers + [numbers[-1] if numbers else 0] * (len(pieces) - len(numbers))
+
+
+def _spans(pieces: Sequence[Piece], start: int, size: int, first: int | None, numbers: Sequence[int]) -> list[Span]:
+    """Which packet brought which bytes of a frame."""
+    owner = [-1] * size
+    for at in range(len(pieces) - 1, -1, -1):
+        offset, data, _ = pieces[at]
+        low, high = max(offset - start, 0), min(offset - start + len(data), size)
+        if low < high:
+            owner[low:high] = [at] * (high - low)
+    if not owner:
+        return []
+    base = (first or 0) - numbers[owner[0]]
+    spans: list[Span] = []
+    begin = 0
+    for at in range(1, size + 1):
+        if at == size or owner[at] != owner[begin]:
+            spans.append(Span(begin, at, base + numbers[owner[begin]]))
+            begin = at
+    return spans

@@ -1,0 +1,144 @@
+"""Bytes as lines of hex and text, of which some stand out. Free of widgets.
+
+In: a buffer, spans that are chosen or hidden, which packet brought which bytes. Out: lines with tones. Law: a line has sixteen
+bytes, or eight where there is little room; hidden bytes are `**` and are copied as that too.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from kcap.tui.frame_bytes import Span
+from kcap.tui.views.sheet import Line
+
+OFFSET: Final = 6
+PLAIN, CHOSEN, CURSOR, LENGTH = "", "cell", "cursor", "dim"
+WIDE: Final = OFFSET + 2 + 16 * 3 + 1 + 1 + 16
+NARROW: Final = OFFSET + 2 + 8 * 3 + 1 + 8
+
+
+@dataclass(slots=True)
+class Dump:
+    """A buffer to look at."""
+
+    data: bytes = b""
+    side: str = ""
+    buffer: int = 0
+    """Number among the buffers of its message; 0 is the frame, with its length before it."""
+    how: str = "frame"
+    shift: int = 0
+    """Bytes before the first that nodes count from."""
+    start: int = 0
+    end: int = 0
+    """The chosen span, as `data` counts."""
+    cursor: int = 0
+    hidden: Sequence[tuple[int, int]] = ()
+    spans: Sequence[Span] = field(default_factory=tuple)
+    found: Sequence[tuple[int, int]] = ()
+    """What a search found."""
+
+    def choose(self, start: int, end: int) -> None:
+        """Marks a span of a node."""
+        self.start, self.end = start + self.shift, end + self.shift
+        self.cursor = min(self.start, max(0, len(self.data) - 1))
+
+    def per_line(self, width: int) -> int:
+        """Bytes of a line."""
+        return 16 if width >= WIDE else 8
+
+    def height(self, width: int) -> int:
+        """Lines."""
+        per = self.per_line(width)
+        return (len(self.data) + per - 1) // per
+
+    def veiled(self, at: int) -> bool:
+        """Whether a byte is hidden."""
+        return any(start <= at < end for start, end in self.hidden)
+
+    def packet(self, at: int) -> int | None:
+        """The packet that brought a byte."""
+        return next((span.packet for span in self.spans if span.start <= at < span.end), None)
+
+    def line(self, number: int, width: int, *, focused: bool) -> Line:
+        """One line."""
+        per = self.per_line(width)
+        first = number * per
+        row = self.data[first : first + per]
+        out: Line = [(f"{first:06x}", "dim"), ("  ", "")]
+        texts: Line = []
+        for place in range(per):
+            at = first + place
+            gap = " " if place and place % 8 == 0 else ""
+            if at >= len(self.data):
+                out.append((gap + "   ", ""))
+                continue
+            tone = self._tone(at, focused)
+            veiled = bool(self.hidden) and self.veiled(at)
+            joined = place + 1 < per and at + 1 < len(self.data) and tone and self._tone(at + 1, focused) == tone
+            if gap:
+                out.append((gap, tone if tone and self._tone(at - 1, focused) == tone else ""))
+            out.append(("**" if veiled else f"{row[place]:02x}", tone or self._base(at, row[place])))
+            out.append((" ", tone if joined and (place + 1) % 8 else ""))
+            sign = "*" if veiled else chr(row[place]) if 32 <= row[place] < 127 else "·"
+            texts.append((sign, tone or self._base(at, row[place])))
+        out.append((" ", ""))
+        out += texts
+        packet = self.packet(first) if self.spans else None
+        if packet is not None and width >= WIDE + 10 and (not number or self._begins(first, per)):
+            fresh = next((span.packet for span in self.spans if first <= span.start < first + per), packet)
+            out.append((" " * (per - len(row)) + f"  #{fresh}", "dim"))
+        return out
+
+    def _begins(self, first: int, per: int) -> bool:
+        """Whether a packet begins in a line."""
+        return any(first <= span.start < first + per for span in self.spans)
+
+    def _tone(self, at: int, focused: bool) -> str:
+        if focused and at == self.cursor:
+            return CHOSEN
+        if self.start <= at < self.end:
+            return "pick"
+        if any(start <= at < end for start, end in self.found):
+            return "key"
+        return ""
+
+    def _base(self, at: int, byte: int) -> str:
+        """Bytes of every other packet are a little different, and zeros do not stand out."""
+        if at < self.shift:
+            return "dim"
+        if len(self.spans) > 1:
+            number = next((n for n, span in enumerate(self.spans) if span.start <= at < span.end), 0)
+            if number % 2:
+                return "two"
+        return "dim" if byte == 0 else ""
+
+    def hex(self, start: int, end: int) -> str:
+        """Bytes for the clipboard; hidden ones as they are shown."""
+        return " ".join("**" if self.veiled(at) else f"{self.data[at]:02x}" for at in range(start, min(end, len(self.data))))
+
+    def where(self) -> str:
+        """The byte under the cursor in words."""
+        if not self.data:
+            return ""
+        at = self.cursor
+        told = f"byte {at:,} of {len(self.data):,}"
+        if self.buffer:
+            told += f", {self.how}"
+        packet = self.packet(at)
+        return told + (f", packet {packet}" if packet is not None else "")
+
+    def search(self, needle: bytes, step: int) -> bool:
+        """Puts the cursor on the next place that holds some bytes; whether there is one."""
+        if not needle:
+            return False
+        if step > 0:
+            at = self.data.find(needle, self.cursor + 1)
+            at = at if at >= 0 else self.data.find(needle)
+        else:
+            at = self.data.rfind(needle, 0, self.cursor + len(needle) - 1)
+            at = at if at >= 0 else self.data.rfind(needle)
+        if at < 0:
+            return False
+        self.cursor = at
+        self.found = [(at, at + len(needle))]
+        return True

@@ -1,0 +1,233 @@
+"""The columns of the list of exchanges: what a cell says, how wide it is, what it filters by.
+
+In: rows of `exchanges`. Out: texts. Law: every column of the table can be shown; what belongs together is put together as the
+command line does it (`kcap.output.grid`); nothing that a terminal would obey comes through.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from kcap.columns import EXCHANGES, ON_REQUEST
+from kcap.filter.row_test import EPOCH, MICROSECOND
+from kcap.output.grid import ELLIPSIS, call, clean, duration, endpoint, result, topics
+from kcap.tui.views import drill_down
+
+Row = Mapping[str, Any]
+GAP: Final = 1
+"""Blanks between columns."""
+NARROWEST: Final = 8
+"""Signs that a column keeps which gives way to others."""
+TIME_FORMS: Final = ("clock", "relative", "delta", "date")
+DAY_NS: Final = 86_400 * 1_000_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """A column of the list."""
+
+    name: str
+    title: str
+    columns: tuple[str, ...]
+    """What it is made of; rows are sorted by the first."""
+    width: int
+    text: Callable[[Row], str]
+    right: bool = False
+    rank: int = 0
+    """Where there is little room the highest goes first; 0 stays."""
+    grows: int = 0
+    """Share of the room that is left."""
+    by: Callable[[Row], str | None] | None = None
+    """The filter that its value stands for; None where it has none."""
+
+
+def equals(column: str, value: Any) -> str:
+    """A filter for one value of a column, of a list for all its entries."""
+    if isinstance(value, datetime):
+        return f"time == {drill_down.moment((value - EPOCH) // MICROSECOND * 1000)}"
+    if isinstance(value, list):
+        return drill_down.every(*(drill_down.equals(column, entry) for entry in value if entry is not None)) or f"!{column}"
+    return drill_down.equals(column, value)
+
+
+def _nothing(_row: Row) -> str:
+    """Times are told by `moment`, for they depend on others."""
+    return ""
+
+
+def _client(row: Row) -> str:
+    name = row["client_id"]
+    return clean(name) if name else str(row["client_ip"])
+
+
+def _api(row: Row) -> str:
+    found = equals("api", row["api"]) if row["api"] is not None else equals("api_key", row["api_key"])
+    return found if row["api_version"] is None else f"{found} && api_version == {row['api_version']}"
+
+
+def _size(count: int | None) -> str:
+    """Bytes in four signs and a unit at most."""
+    if count is None:
+        return ""
+    if count < 10_000:
+        return str(count)
+    for unit in ("k", "M", "G"):
+        count_ = count / 1000
+        if count_ < 999.5 or unit == "G":
+            return f"{count_:.0f}{unit}" if count_ >= 99.5 else f"{count_:.1f}{unit}"
+        count = int(count_)
+    return str(count)
+
+
+def _latency(row: Row) -> str:
+    if row["latency_ns"] is not None:
+        return duration(row["latency_ns"])
+    return f">{duration(row['age_ns'])}" if row["age_ns"] is not None else ""
+
+
+def _bound(row: Row) -> str | None:
+    """Exchanges at least as slow."""
+    return f"latency_ns >= {row['latency_ns']}" if row["latency_ns"] is not None else "!latency_ns"
+
+
+def _result(row: Row) -> str | None:
+    if row["outcome"] == "answered":
+        return equals("error", row["error"]) if row["error"] is not None else "outcome == answered && !error"
+    return f"outcome == {row['outcome']}" + (f" && reason == {row['reason']}" if row["reason"] else "")
+
+
+def _topic(row: Row) -> str | None:
+    names = [name for name in row["topics"] or () if name is not None]
+    return drill_down.every(*map(drill_down.topic, names)) or None
+
+
+def _ends(row: Row, side: str) -> str:
+    return f"{side}_ip == {row[f'{side}_ip']} && {side}_port == {row[f'{side}_port']}"
+
+
+def _about(row: Row) -> str:
+    """What the exchange is about: topics, else a group."""
+    found = topics(row["topics"], row["topic_ids"])
+    return clean(found or row["group_id"] or row["transactional_id"] or "")
+
+
+def _about_filter(row: Row) -> str | None:
+    if row["topics"]:
+        return _topic(row)
+    for name in ("group_id", "transactional_id"):
+        if row[name]:
+            return equals(name, row[name])
+    return None
+
+
+COMPOSED: Final = (
+    Head("time", "Time", ("time",), 12, _nothing, by=lambda row: equals("time", row["time"])),
+    Head("client", "Client", ("client_id", "client_ip"), 15, _client, grows=1,
+         by=lambda row: equals("client_id", row["client_id"]) if row["client_id"] else f"client_ip == {row['client_ip']}"),
+    Head("source", "Client address", ("client_ip", "client_port"), 21, lambda r: endpoint(r["client_ip"], r["client_port"]),
+         rank=7, by=lambda row: _ends(row, "client")),
+    Head("broker", "Broker", ("server_ip", "server_port"), 21, lambda row: endpoint(row["server_ip"], row["server_port"]),
+         rank=4, by=lambda row: _ends(row, "server")),
+    Head("call", "Request", ("api", "api_version", "api_key"), 18, lambda row: clean(call(row["api"], row["api_version"])),
+         by=_api),
+    Head("latency", "Latency", ("latency_ns", "age_ns"), 8, _latency, right=True, by=_bound),
+    Head("sent", "Out", ("request_bytes",), 5, lambda row: _size(row["request_bytes"]), right=True, rank=5,
+         by=lambda row: equals("request_bytes", row["request_bytes"])),
+    Head("received", "In", ("response_bytes",), 5, lambda row: _size(row["response_bytes"]), right=True, rank=5,
+         by=lambda row: equals("response_bytes", row["response_bytes"])),
+    Head("result", "Result", ("error", "outcome", "reason"), 12, lambda r: clean(result(r["outcome"], r["reason"], r["error"])),
+         grows=1, by=_result),
+    Head("about", "Topics, group", ("topics", "topic_ids", "group_id", "transactional_id"), 18, _about, grows=3,
+         by=_about_filter),
+    Head("packet", "Packet", ("request_first_packet", "response_first_packet"), 7,
+         lambda row: str(row["request_first_packet"] or row["response_first_packet"] or ""), right=True, rank=8,
+         by=lambda row: f"frame.number == {row['request_first_packet'] or row['response_first_packet']}"),
+    Head("flags", "Flags", ("flags",), 10, lambda row: ",".join(row["flags"] or ()), rank=9,
+         by=lambda row: equals("flags", row["flags"])),
+)  # fmt: skip
+DEFAULTS: Final = tuple(head.name for head in COMPOSED)
+
+
+def _plain(name: str, kind: str) -> Head:
+    """A column of the table as it is."""
+    number = kind.startswith("int")
+    if name.endswith("_ns") and not name.endswith(("first_ns", "last_ns")):
+        return Head(name, name.removesuffix("_ns"), (name,), max(8, len(name) - 3), lambda row: duration(row[name]), right=True,
+                    by=lambda row: equals(name, row[name]))  # fmt: skip
+
+    def text(row: Row) -> str:
+        value = row[name]
+        if value is None:
+            return ""
+        if isinstance(value, list):
+            return clean(",".join("" if entry is None else str(entry) for entry in value))
+        return clean(str(value).lower() if isinstance(value, bool) else str(value))
+
+    return Head(
+        name, name, (name,), max(len(name), 8 if number else 14), text, right=number, by=lambda r: equals(name, r[name])
+    )
+
+
+HEADS: Final[dict[str, Head]] = {
+    **{column.name: _plain(column.name, column.type) for column in (*EXCHANGES, *ON_REQUEST["exchanges"])},
+    **{head.name: head for head in COMPOSED},
+}
+"""Every column that the list may show."""
+
+
+def fitted(names: Sequence[str], room: int, widths: Mapping[str, int], *, chosen: bool) -> list[tuple[Head, int]]:
+    """The columns that are shown in so many signs, and their widths. `chosen`: the user's choice, nothing is left out."""
+    heads = [HEADS[name] for name in names if name in HEADS]
+
+    def need() -> int:
+        return sum(widths.get(head.name, head.width) + GAP for head in heads) - GAP
+
+    while not chosen and need() > room:
+        ranked = [head for head in heads if head.rank]
+        if not ranked:
+            break
+        heads.remove(max(ranked, key=lambda head: head.rank))
+    left = max(0, room - need())
+    shares = sum(head.grows for head in heads if head.name not in widths)
+    made = []
+    narrowed = {head.name: head.width for head in heads if head.grows and head.name not in widths and not chosen}
+    over = need() - room
+    while over > 0 and narrowed and max(narrowed.values()) > NARROWEST:
+        narrowed[max(narrowed, key=narrowed.__getitem__)] -= 1
+        over -= 1
+    for head in heads:
+        width = narrowed.get(head.name, widths.get(head.name, head.width))
+        if head.grows and shares and head.name not in widths:
+            more = left * head.grows // shares
+            width += min(more, 25) if head.grows == 1 else more
+        made.append((head, width))
+    spare = room - sum(width + GAP for _, width in made) + GAP
+    if made and spare > 0:
+        at = max(range(len(made)), key=lambda at: made[at][0].grows)
+        if made[at][0].grows and made[at][0].name not in widths:
+            made[at] = (made[at][0], made[at][1] + spare)
+    return made
+
+
+def moment(ns: int | None, form: str, first_ns: int, before_ns: int | None) -> str:
+    """A time as the list shows it."""
+    if ns is None:
+        return ""
+    if form == "relative":
+        return f"{(ns - first_ns) / 1e9:.6f}"
+    if form == "delta":
+        return "" if before_ns is None else f"{'+' if ns >= before_ns else ''}{(ns - before_ns) / 1e9:.6f}"
+    whole, rest = divmod(ns, 1_000_000_000)
+    when = datetime.fromtimestamp(whole, UTC)
+    return f"{when:%H:%M:%S}.{rest // 1_000_000:03d}" if form == "clock" else f"{when:%Y-%m-%d %H:%M:%S}.{rest // 1000:06d}"
+
+
+TIME_WIDTHS: Final = {"clock": 12, "relative": 14, "delta": 14, "date": 26}
+
+
+def cut(text: str, width: int, *, right: bool) -> str:
+    """A cell in its width."""
+    if len(text) > width:
+        return text[: max(0, width - 1)] + ELLIPSIS if width else ""
+    return text.rjust(width) if right else text.ljust(width)

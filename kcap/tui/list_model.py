@@ -1,0 +1,251 @@
+"""The list of exchanges as one sees it: which rows, in which order, where the cursor is. Free of widgets.
+
+In: a book, the user's wishes. Out: row numbers by place, texts of a page. Law: the cursor stays with its exchange whatever
+comes or is sorted, unless the end is followed; marks stay with their exchanges.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from kcap.filter.parse import parse
+from kcap.tui.color_rules import Rule, apply, columns, rules_of
+from kcap.tui.list_columns import DEFAULTS, HEADS, TIME_WIDTHS, Head, fitted, moment
+
+if TYPE_CHECKING:
+    from kcap.tui.capture_model import CaptureModel
+    from kcap.tui.row_index import Numbers, RowIndex
+
+GUTTER: Final = 3
+"""Signs at the left of a row: its mark, its rule."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Arranged:
+    """Rows in their order, as they were at one time."""
+
+    rows: "RowIndex"
+    order: "Numbers | None"
+    """Row numbers by place; None where they stand as they were decided."""
+    first_ns: int
+    """Time of the earliest."""
+    wish: tuple[Any, ...]
+    """What was asked for."""
+
+    def __len__(self) -> int:
+        return len(self.rows) if self.order is None else len(self.order)
+
+    def number(self, place: int) -> int:
+        """The row at a place."""
+        return place if self.order is None else int(self.order[place])
+
+    def place(self, number: int) -> int | None:
+        """Where a row stands; None where it does not."""
+        if self.order is None:
+            return number if 0 <= number < len(self.rows) else None
+        found = np.flatnonzero(self.order == number)
+        return int(found[0]) if len(found) else None
+
+
+@dataclass(slots=True)
+class Cells:
+    """One row of a page."""
+
+    number: int
+    texts: list[str]
+    rule: Rule | None
+    marked: bool
+
+
+@dataclass(slots=True)
+class ListModel:
+    """The list."""
+
+    book: "CaptureModel"
+    names: list[str] = field(default_factory=lambda: list(DEFAULTS))
+    """Columns."""
+    chosen: bool = False
+    """The columns are the user's choice."""
+    widths: dict[str, int] = field(default_factory=dict)
+    sort: str = "time"
+    descending: bool = False
+    form: str = "clock"
+    """How times are told."""
+    cursor: int = 0
+    column: int = 0
+    """The column that the cursor is in."""
+    follow: bool = False
+    """The cursor goes with the end."""
+    marks: set[int] = field(default_factory=set)
+    rules: list[Rule] = field(default_factory=lambda: rules_of(())[0])
+    arranged: Arranged | None = None
+
+    # -- the order ----------------------------------------------------------------------------------------------------
+    @property
+    def wish(self) -> tuple[Any, ...]:
+        """What the arrangement depends on, beside the rows."""
+        return self.book.filter_text, self.sort, self.descending, self.book.done, self.book.looking
+
+    @property
+    def due(self) -> bool:
+        """Whether the arrangement is not of what there is."""
+        made = self.arranged
+        return made is None or made.wish != self.wish or len(made.rows) != self.book.rows
+
+    def arrange(self) -> Arranged:
+        """Puts the rows in order. Takes its time: call it in a thread, and give the result to `install`."""
+        wish = self.wish
+        passing = self.book.sift()
+        rows = self.book.snapshot()
+        if passing is not None:
+            passing = passing[passing < len(rows)]
+        head = HEADS.get(self.sort)
+        times = rows.keys("time") if len(rows) else np.zeros(0, np.int64)
+        first_ns = int(times.min()) * 1000 if len(times) else 0
+        keys = times if self.sort == "time" else rows.keys(head.columns[0]) if head is not None and len(rows) else times
+        if passing is not None:
+            keys = keys[passing]
+        order = passing
+        if self.descending:
+            # the last of equals first, then turned around: equals stay as they were decided
+            by = len(keys) - 1 - np.argsort(keys[::-1], kind="stable")[::-1]
+            order = by if passing is None else passing[by]
+        elif len(keys) > 1 and (keys[1:] < keys[:-1]).any():
+            by = np.argsort(keys, kind="stable")
+            order = by if passing is None else passing[by]
+        return Arranged(rows, None if order is None else order.astype(np.int32), first_ns, wish)
+
+    def install(self, made: Arranged) -> None:
+        """Shows an arrangement; the cursor stays with its exchange."""
+        here = self.current
+        same = self.arranged is not None and self.arranged.wish[0] == made.wish[0]
+        self.arranged = made
+        if self.follow:
+            self.cursor = max(0, len(made) - 1)
+            return
+        place = made.place(here) if here is not None else None
+        if place is not None:
+            self.cursor = place
+        elif not same:
+            self.cursor = 0
+        self.cursor = max(0, min(self.cursor, len(made) - 1))
+
+    def __len__(self) -> int:
+        return len(self.arranged) if self.arranged is not None else 0
+
+    @property
+    def current(self) -> int | None:
+        """The number of the row under the cursor."""
+        return self.number(self.cursor)
+
+    def number(self, place: int) -> int | None:
+        """The number of the row at a place."""
+        return self.arranged.number(place) if self.arranged is not None and 0 <= place < len(self.arranged) else None
+
+    def order_by(self, name: str) -> None:
+        """Sorts by a column; once more turns it around."""
+        self.descending = not self.descending if self.sort == name else HEADS[name].right
+        self.sort = name
+
+    # -- moving -------------------------------------------------------------------------------------------------------
+    def move(self, by: int) -> None:
+        """Moves the cursor by so many rows."""
+        self.go(self.cursor + by)
+
+    def go(self, place: int) -> None:
+        """Moves the cursor to a place; the end is followed no longer."""
+        self.follow = False
+        self.cursor = max(0, min(place, len(self) - 1))
+
+    def mark(self) -> None:
+        """Marks the exchange under the cursor, or takes its mark away."""
+        if (number := self.current) is not None:
+            self.marks ^= {number}
+
+    def next_mark(self, step: int) -> bool:
+        """Moves to the next mark before or behind; whether there is one."""
+        made = self.arranged
+        if made is None:
+            return False
+        places = sorted(place for number in self.marks if (place := made.place(number)) is not None)
+        ahead = [place for place in places if (place > self.cursor if step > 0 else place < self.cursor)]
+        if ahead:
+            self.go(ahead[0] if step > 0 else ahead[-1])
+        return bool(ahead)
+
+    def place_of_time(self, time_us: int) -> int | None:
+        """The place of the first row shown that begins at a time or behind it."""
+        made = self.arranged
+        if made is None or not len(made):
+            return None
+        times = made.rows.keys("time")
+        times = times if made.order is None else times[made.order]
+        later = np.flatnonzero(times >= time_us)
+        return int(later[np.argmin(times[later])]) if len(later) else len(made) - 1
+
+    def place_of_packet(self, packet: int) -> int | None:
+        """The first row shown one of whose frames a packet has to do with."""
+        made = self.arranged
+        tree = parse(
+            f"(request_first_packet <= {packet} && request_last_packet >= {packet}) || request_first_packet == {packet}"
+            f" || (response_first_packet <= {packet} && response_last_packet >= {packet}) || response_first_packet == {packet}"
+        )
+        if made is None or tree is None:
+            return None
+        places = (made.place(number) for number in made.rows.passing(tree).tolist())
+        return min((place for place in places if place is not None), default=None)
+
+    # -- texts --------------------------------------------------------------------------------------------------------
+    def heads(self, room: int) -> list[tuple[Head, int]]:
+        """The columns in so many signs, and their widths."""
+        widths = {"time": TIME_WIDTHS[self.form]} | self.widths
+        return fitted(self.names, room - GUTTER, widths, chosen=self.chosen)
+
+    def page(self, first: int, count: int, heads: Sequence[Head]) -> list[Cells]:
+        """Rows from a place on."""
+        made = self.arranged
+        if made is None or count <= 0:
+            return []
+        first = max(0, first)
+        last = min(first + count, len(made))
+        start = max(0, first - 1) if self.form == "delta" else first
+        if made.order is None:
+            numbers = np.arange(start, last, dtype=np.int64)
+        else:
+            numbers = made.order[start:last].astype(np.int64)
+        wanted = dict.fromkeys([*(name for head in heads for name in head.columns), *columns(self.rules)])
+        wanted.update(dict.fromkeys(("time", "request_first_ns", "response_first_ns")))
+        table: Any = made.rows.take(numbers, list(wanted)).combine_chunks()
+        batches = table.to_batches()
+        if not batches:
+            return []
+        batch = batches[0]
+        rules = apply(self.rules, batch)
+        rows = batch.to_pylist()
+        out: list[Cells] = []
+        before: int | None = None
+        for at, row in enumerate(rows):
+            ns = time_of(row)
+            if start + at >= first:
+                texts = [
+                    moment(ns, self.form, made.first_ns, before) if head.name == "time" else head.text(row) for head in heads
+                ]
+                number = int(numbers[at])
+                out.append(Cells(number, texts, rules[at], number in self.marks))
+            before = ns
+        return out
+
+    def filter_of(self, head: Head) -> str | None:
+        """The filter that the cell under the cursor stands for."""
+        number, made = self.current, self.arranged
+        if number is None or made is None or head.by is None:
+            return None
+        return head.by(made.rows.row(number))
+
+
+def time_of(row: dict[str, Any]) -> int:
+    """Time of a row in nanoseconds."""
+    found = row["request_first_ns"] if row["request_first_ns"] is not None else row["response_first_ns"]
+    return int(found) if found is not None else int(row["time"].timestamp() * 1e9)

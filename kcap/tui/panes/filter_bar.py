@@ -1,0 +1,254 @@
+"""The filter bar: a line to type a display filter in, and a line below it that helps.
+
+In: keys. Out: a message when a filter is to be applied. Law: a filter that does not parse is told where and why, and is never
+applied; what was applied can be had again.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import ClassVar
+
+from rich.style import Style
+from rich.text import Text
+from textual import events, on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, Vertical
+from textual.message import Message
+from textual.widgets import Input, Static
+
+from kcap.filter.parse import FilterError
+from kcap.tui.completion import check, offers, put_in
+from kcap.tui.views.styled_lines import TextLine
+
+HISTORY: int = 100
+OFFER: str = "offer"
+"""What a click on an offer tells: its number."""
+
+
+class Line(Input):
+    """The line; keys that move among offers are the bar's."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("tab", "bar_complete(1)", "Complete", priority=True),
+        Binding("shift+tab", "bar_complete(-1)", "Offer before", show=False, priority=True),
+        Binding("up", "bar_history(-1)", "History"),
+        Binding("down", "bar_history(1)", "Later", show=False),
+        Binding("escape", "bar_leave", "Back"),
+    ]
+
+    @property
+    def bar(self) -> "FilterBar":
+        """The bar."""
+        return self.query_ancestor(FilterBar)
+
+    def action_bar_complete(self, step: int) -> None:
+        """Puts an offer in."""
+        self.bar.complete(step)
+
+    def action_bar_history(self, step: int) -> None:
+        """Another filter of before."""
+        self.bar.recall(step)
+
+    def action_bar_leave(self) -> None:
+        """Back to the list, with the filter that is in force."""
+        self.bar.leave()
+
+
+class Help(Static):
+    """The line below; an offer in it can be clicked."""
+
+    def on_mouse_down(self, event: events.MouseDown) -> None:
+        """Puts an offer in; typing goes on."""
+        number = event.style.meta.get(OFFER)
+        if number is not None:
+            event.stop()
+            self.query_ancestor(FilterBar).take(number)
+
+
+class FilterBar(Vertical):
+    """The bar."""
+
+    DEFAULT_CSS = """
+    FilterBar {
+        height: auto;
+        #line { height: 1; background: $surface; }
+        #sign { width: 3; padding: 0 1; background: $surface; color: $text-muted; }
+        Line { width: 1fr; background: $surface; }
+        #shown { width: auto; padding: 0 1; color: $text-muted; background: $surface; }
+        #help { height: auto; max-height: 3; padding: 0 0 0 3; display: none; background: $boost; }
+        &.-open #help { display: block; }
+        &.-valid #sign { background: $success-muted; color: $text-success; text-style: bold; }
+        &.-valid Line { background: $success-muted; }
+        &.-invalid #sign { background: $error-muted; color: $text-error; text-style: bold; }
+        &.-invalid Line { background: $error-muted; }
+    }
+    """
+
+    class Applied(Message):
+        """A filter is to be applied."""
+
+        def __init__(self, text: str) -> None:
+            super().__init__()
+            self.text = text
+
+    class Left(Message):
+        """The bar was left."""
+
+    def __init__(self, values: Callable[[str], Sequence[str]], *, id: str | None = None) -> None:  # noqa: A002
+        super().__init__(id=id)
+        self._values = values
+        self.history: list[str] = []
+        self._at = 0
+        self._in_force = ""
+        self._offers: list[str] = []
+        self._offered: tuple[str, int, int] | None = None
+        """Text, start of the word, caret: of the time when offers were made."""
+        self._number = -1
+
+    def compose(self) -> ComposeResult:
+        """The parts."""
+        with Horizontal(id="line"):
+            yield Static("/", id="sign")
+            yield Line(
+                placeholder="display filter, as in: api == Fetch && latency > 100ms",
+                compact=True,
+                id="text",
+                select_on_focus=False,
+            )
+            yield TextLine("", id="shown")
+        yield Help(id="help")
+
+    @property
+    def line(self) -> Line:
+        """The line."""
+        return self.query_one(Line)
+
+    # -- from outside -------------------------------------------------------------------------------------------------
+    def force(self, text: str) -> None:
+        """The filter in force is another."""
+        self._in_force = text
+        if text and (not self.history or self.history[-1] != text):
+            self.history = [*(old for old in self.history if old != text), text][-HISTORY:]
+        self._at = len(self.history)
+        if not self.line.has_focus or not text:
+            self.line.value = text
+        self._judge()
+
+    def prepare(self, text: str) -> None:
+        """A filter to go on with."""
+        self.screen.set_focus(self.line)
+        self.line.value = text
+        self.line.cursor_position = len(text)
+
+    def tell(self, shown: str) -> None:
+        """How many rows pass."""
+        self.query_one("#shown", TextLine).say(shown)
+
+    # -- from the line ------------------------------------------------------------------------------------------------
+    def _judge(self) -> None:
+        """Says whether the text is a filter, and helps."""
+        text = self.line.value
+        tree, error = check(text)
+        typing = self.line.has_focus
+        self.set_class(bool(text.strip()) and error is None, "-valid")
+        self.set_class(error is not None, "-invalid")
+        self.query_one("#sign", Static).update("✓" if tree is not None else "✗" if error is not None else "/")
+        told = Text(no_wrap=True, overflow="ellipsis")
+        if typing:
+            if self._offered is None:
+                self._make_offers()
+            if isinstance(error, FilterError) and text.strip():
+                self._point(told, error)
+            elif error is not None and text.strip():
+                told.append(str(error).splitlines()[0], "bold")
+            if self._offers:
+                told.append("\n" if told else "")
+                self._list(told)
+        self.set_class(bool(told), "-open")
+        self.query_one("#help", Static).update(told)
+
+    def _point(self, told: Text, error: FilterError) -> None:
+        offset = max(0, self.line.scroll_offset.x)
+        blank = max(0, error.start - offset)
+        room = max(10, self.size.width - 6)
+        marks = "^" * max(1, min(error.end - error.start, room - blank))
+        if blank + len(marks) + 2 + len(error.reason) > room and len(error.reason) + 3 <= blank:
+            told.append(" " * (blank - len(error.reason) - 2) + error.reason + "  ")
+            told.append(marks, "bold")
+        else:
+            told.append(" " * blank)
+            told.append(marks, "bold")
+            told.append(("\n" if blank + len(marks) + 2 + len(error.reason) > room else "  ") + error.reason)
+
+    def _list(self, told: Text) -> None:
+        first = max(0, self._number - 4)
+        for at, offer in enumerate(self._offers[first : first + 20], first):
+            look = "reverse bold" if at == self._number else "dim" if self._number >= 0 else ""
+            told.append(offer, Style.parse(look) + Style(meta={OFFER: at}))
+            told.append("  ")
+
+    def _make_offers(self) -> None:
+        line = self.line
+        start, found = offers(line.value, line.cursor_position, self._values)
+        self._offers, self._offered, self._number = found, (line.value, start, line.cursor_position), -1
+
+    def complete(self, step: int) -> None:
+        """Puts the next offer in; the only one for good."""
+        if self._offered is None:
+            self._make_offers()
+        if not self._offers or self._offered is None:
+            return
+        self.take((self._number + step) % len(self._offers) if self._number >= 0 or step > 0 else len(self._offers) - 1)
+
+    def take(self, number: int) -> None:
+        """Puts an offer in."""
+        if self._offered is None or not 0 <= number < len(self._offers):
+            return
+        self._number = number
+        text, start, caret = self._offered
+        made, place = put_in(text, start, caret, self._offers[number])
+        with self.line.prevent(Input.Changed):
+            self.line.value = made
+            self.line.cursor_position = place
+        if len(self._offers) == 1:
+            self._offered = None
+        self._judge()
+
+    def recall(self, step: int) -> None:
+        """A filter of before."""
+        if not self.history:
+            return
+        self._at = max(0, min(len(self.history), self._at + step))
+        text = self.history[self._at] if self._at < len(self.history) else ""
+        self.line.value = text
+        self.line.cursor_position = len(text)
+
+    def leave(self) -> None:
+        """Back, with the filter that is in force."""
+        self.line.value = self._in_force
+        self.post_message(self.Left())
+
+    @on(Input.Changed)
+    def changed(self, event: Input.Changed) -> None:
+        """Another text."""
+        event.stop()
+        self._offered = None
+        self._judge()
+
+    @on(Input.Submitted)
+    def submitted(self, event: Input.Submitted) -> None:
+        """The text is to be applied, if it is a filter."""
+        event.stop()
+        if check(self.line.value)[1] is None:
+            self.post_message(self.Applied(self.line.value.strip()))
+        else:
+            self._judge()
+
+    def on_descendant_focus(self, _event: events.DescendantFocus) -> None:
+        """Typing begins."""
+        self._offered = None
+        self.call_after_refresh(self._judge)
+
+    def on_descendant_blur(self, _event: events.DescendantBlur) -> None:
+        """Typing is over."""
+        self.call_after_refresh(self._judge)

@@ -1,0 +1,59 @@
+"""Filters that are asked for again and again, with a key each.
+
+In: the row under the cursor. Out: display filters. Law: each of them reads; those that are about a row let that row pass.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from kcap.tui.color_rules import ERROR, LONG_POLL, SLOW, THROTTLED, UNANSWERED
+from kcap.tui.list_columns import equals
+from kcap.tui.views import drill_down
+
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Quick:
+    """A filter."""
+
+    name: str
+    key: str
+    title: str
+    text: Callable[[Row], str | None] | str
+    """The filter, or what makes it of a row; None where the row has no such thing."""
+
+
+def _topic(row: Row) -> str | None:
+    names = [name for name in row["topics"] or () if name is not None]
+    return drill_down.every(*map(drill_down.topic, names)) or None
+
+
+def _of(name: str) -> Callable[[Row], str | None]:
+    return lambda row: equals(name, row[name]) if row[name] is not None else None
+
+
+QUICK: Final = (
+    Quick("errors", "e", "Errors", ERROR),
+    Quick("slow", "s", "Slow: half a second and more, long polls apart", SLOW),
+    Quick("throttled", "t", "Throttled", THROTTLED),
+    Quick("unanswered", "u", "Unanswered, and answers without a request", UNANSWERED),
+    Quick("no_polls", "p", "Without long polls", f"!({LONG_POLL})"),
+    Quick("odd", "o", "Odd: anything flagged", "flags"),
+    Quick("connection", "c", "This connection", _of("connection")),
+    Quick("client", "i", "This client", lambda row: equals("client_id", row["client_id"]) if row["client_id"] is not None
+          else f"client_ip == {row['client_ip']}"),
+    Quick("host", "h", "This client's host", lambda row: f"client_ip == {row['client_ip']}"),
+    Quick("broker", "b", "This broker", lambda row: f"server_ip == {row['server_ip']} && server_port == {row['server_port']}"),
+    Quick("api", "a", "This kind of request", _of("api")),
+    Quick("topic", "T", "This topic", _topic),
+    Quick("group", "g", "This group", _of("group_id")),
+)  # fmt: skip
+
+
+def text_of(quick: Quick, row: Row | None) -> str | None:
+    """The filter; None where there is none for the row."""
+    if isinstance(quick.text, str):
+        return quick.text
+    return quick.text(row) if row is not None else None

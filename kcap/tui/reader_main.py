@@ -1,0 +1,278 @@
+"""The process that reads: a capture in, a spill folder and messages out. It has no part in keys and screens.
+
+In: an `ReadRequest`, as JSON on the command line, and one end of a socket. Out: `exchanges` as a spill that grows, the other
+tables when reading is over, and a `Heard` now and then over the socket. Law: rows stand in the spill before they are announced;
+it ends when the other end of the socket does, and when it is told to stop all that was read has its tables.
+"""
+
+import json
+import os
+import pickle
+import select
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from multiprocessing.connection import Connection
+from typing import TYPE_CHECKING, Any, Final
+
+from kcap.capture.source import STANDARD_INPUT
+from kcap.columns import ON_REQUEST, PARTITIONS
+from kcap.errors import KcapError
+
+if TYPE_CHECKING:
+    from types import FrameType
+
+    from kcap.capture.reader import Section
+    from kcap.model import CaptureFile, PacketBatch
+    from kcap.session import CapturePass
+    from kcap.tui.spill import Mark
+
+EVERY_SECONDS: Final = 0.2
+"""Between two words on how far it is."""
+KEY: Final = ("connection", "exchange")
+START: Final = "import sys; from kcap.tui.reader_main import main; main(sys.argv[1:])"
+"""Not `-m`: what is sent must be of this module at both ends. -P: the user's folder is no place for modules."""
+NICER: Final = 4
+"""Keys go before reading where both want the same processor."""
+GROWING_SECONDS: Final = 3.0
+"""A file that was written to so lately is being written; it is followed until it has been quiet for as long."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadRequest:
+    """What is to be read, and where to."""
+
+    paths: list[str]
+    folder: str = ""
+    kafka_ports: list[int] = field(default_factory=list)
+    not_kafka_ports: list[int] = field(default_factory=list)
+    follow: bool = False
+    """A file that grows is read on and on."""
+    keylog: str | None = None
+    """Secrets of TLS sessions."""
+    passing: str = ""
+    """The exchanges alone that this filter lets pass, by their names: for filters that look into messages."""
+    partitions: bool = False
+    """The table of partitions alone, which takes a pass of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """How far it is."""
+
+    mark: "Mark | None" = None
+    bytes: int = 0
+    total: int | None = None
+    """None where nobody can say."""
+    packets: int = 0
+    connections: int = 0
+    """Those that spoke Kafka, as far as they are over."""
+    following: bool = False
+    files: "list[CaptureFile]" = field(default_factory=list)
+    layouts: "dict[int, list[Section]]" = field(default_factory=dict)
+    spools: dict[int, int] = field(default_factory=dict)
+    """File -> bytes of it that were kept."""
+    failed: list[tuple[str, str]] = field(default_factory=list)
+    over: bool = False
+    stopped: bool = False
+    error: str | None = None
+    """Why nothing could be read."""
+    said: str = ""
+    """What there is instead of Kafka."""
+
+    @property
+    def rows(self) -> int:
+        """Exchanges decided so far."""
+        return self.mark.rows if self.mark is not None else 0
+
+
+class Stopped(Exception):  # noqa: N818 - a word of the user, no error
+    """Somebody wants no more."""
+
+
+class Child:
+    """The process."""
+
+    def __init__(self, order: ReadRequest, line: Connection) -> None:
+        self.order = order
+        self._line = line
+        self._stop = threading.Event()
+        self._in_read = False
+        self._told = 0.0
+        self._sent: set[int] = set()
+        self._following: str | None = None
+        self._heard = Heard()
+
+    # -- the other end ------------------------------------------------------------------------------------------------
+    def listen(self) -> None:
+        """Waits for the word to stop, or for the other end to go."""
+        try:
+            while True:
+                self._line.recv()
+                self._stop.set()
+                os.kill(os.getpid(), signal.SIGUSR1)
+        except (EOFError, OSError):
+            os._exit(0)
+
+    def wake(self, _number: int, _frame: "FrameType | None") -> None:
+        """Ends a read that waits for bytes."""
+        if self._in_read:
+            self._in_read = False
+            raise Stopped
+
+    def tell(self, reading: "CapturePass", **more: Any) -> None:
+        """Says how far it is."""
+        self._told = time.monotonic()
+        files = [replace(file, secrets=[]) for file in reading.capture_files]
+        if self._following is not None:
+            files[0] = replace(files[0], path=self._following, size=reading.bytes)
+        spools = {} if self._following is not None else reading.files.spools
+        for number, spool in spools.items():
+            kept = spool.number
+            if kept is not None and number not in self._sent:
+                self._sent.add(number)
+                self._line.send(("spool", number))
+                self._hand_over(kept)
+        self._heard = replace(
+            self._heard,
+            bytes=reading.bytes,
+            total=reading.total_bytes,
+            packets=sum(file.packets for file in files),
+            connections=reading.analyzer.kafka_connections,
+            following=self._following is not None and not self._stop.is_set(),
+            files=files,
+            layouts=dict(reading.files.layouts),
+            spools={number: spool.kept for number, spool in spools.items()},
+            failed=[(path, str(error)) for path, error in reading.failed],
+            **more,
+        )
+        self._line.send(self._heard)
+
+    def _hand_over(self, number: int) -> None:
+        import socket
+
+        with socket.socket(fileno=os.dup(self._line.fileno())) as line:
+            socket.send_fds(line, [b"."], [number])
+
+    # -- reading ------------------------------------------------------------------------------------------------------
+    def run(self) -> None:
+        """Reads to the end."""
+        from kcap.runtime import collect_rarely, load_arrow
+
+        load_arrow()
+        collect_rarely()
+        signal.signal(signal.SIGUSR1, self.wake)
+        threading.Thread(target=self.listen, daemon=True).start()
+        try:
+            if self.order.partitions:
+                self._beside("partitions", [column.name for column in (*PARTITIONS, *ON_REQUEST["partitions"])])
+            elif self.order.passing:
+                self._beside("exchanges", KEY, self.order.passing)
+            else:
+                self._read()
+        except KcapError as error:
+            self._line.send(replace(self._heard, over=True, error=str(error)))
+
+    def _reading(self, *, keep_connections: bool) -> "CapturePass":
+        from kcap.analyzer import Options
+        from kcap.session import Capture
+        from kcap.tui.growing_file import follow, grows
+
+        order, paths = self.order, list(self.order.paths)
+        if len(paths) == 1 and grows(paths[0], GROWING_SECONDS, asked=order.follow):
+            self._following = paths[0]
+            follow(paths[0], self._stop, None if order.follow else GROWING_SECONDS)
+            paths = ["-"]
+        options = Options(frozenset(order.kafka_ports), frozenset(order.not_kafka_ports))
+        reading = Capture(paths, options, order.keylog).read(keep_connections=keep_connections)
+        reading.files.keeps = self._following is None
+        if self._following is not None:
+            reading.capture_files[0].name = os.path.basename(self._following)
+        whole = reading.files.batches
+        reading.files.batches = lambda: self._until(whole())  # type: ignore[method-assign]
+        return reading
+
+    def _until(self, batches: "Iterator[PacketBatch]") -> "Iterator[PacketBatch]":
+        """Packets until somebody wants no more."""
+        while not self._stop.is_set():
+            self._in_read = True
+            try:
+                batch = next(batches, None)
+            except Stopped:
+                return
+            finally:
+                self._in_read = False
+            if batch is None:
+                return
+            yield batch
+
+    def _read(self) -> None:
+        from kcap.tui.reader_tables import ReaderTables
+
+        reading = self._reading(keep_connections=True)
+        gathering = ReaderTables(reading, self.order.folder)
+
+        def watch() -> None:
+            if time.monotonic() - self._told >= EVERY_SECONDS:
+                self.tell(reading)
+
+        reading.watch = watch
+        self.tell(reading)
+        for batch in reading.batches():
+            first = not self._heard.rows
+            self._heard = replace(self._heard, mark=gathering.take(batch))
+            if self._heard.rows and (first or time.monotonic() - self._told >= EVERY_SECONDS or self._silent()):
+                self.tell(reading)
+        self.tell(reading)
+        if self._following is not None:
+            reading.capture_files[0].path = self._following
+            reading.capture_files[0].size = os.path.getsize(self._following)
+        mark = gathering.finish()
+        said = "" if reading.analyzer.kafka_connections else gathering.no_kafka()
+        self.tell(reading, mark=mark, over=True, stopped=self._stop.is_set(), said=said)
+
+    def _silent(self) -> bool:
+        """Whether a pipe has nothing to say just now: the next read waits, nobody knows how long."""
+        piped = self._following is not None or STANDARD_INPUT in self.order.paths
+        return piped and not select.select([0], [], [], 0)[0]
+
+    def _beside(self, name: str, columns: Sequence[str], only: str = "") -> None:
+        """One table alone."""
+        from kcap.filter.parse import parse
+        from kcap.table.builder import Table
+        from kcap.tui.spill import SpillStream, main_path
+
+        reading = self._reading(keep_connections=False)
+        table = Table(lambda: reading, name, columns, only=parse(only))
+        stream = SpillStream(main_path(self.order.folder, name), table.schema)
+        for batch in table.record_batches():
+            stream.write(batch)
+            if self._stop.is_set():
+                break
+        stream.close()
+        self.tell(reading, over=True)
+
+
+def arguments(order: ReadRequest, line: int) -> list[str]:
+    """How the process is started, with its end of the socket."""
+    return [sys.executable, "-P", "-c", START, json.dumps(asdict(order)), str(line)]
+
+
+def main(words: Sequence[str]) -> None:
+    """The process from its command line."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is a key of the other process
+    os.nice(NICER)
+    child = Child(ReadRequest(**json.loads(words[0])), Connection(int(words[1])))
+    try:
+        child.run()
+    except (BrokenPipeError, ConnectionResetError):
+        return
+
+
+def pickled(path: str, value: object) -> None:
+    """Writes a value for the other process."""
+    with open(path, "wb") as file:
+        pickle.dump(value, file, pickle.HIGHEST_PROTOCOL)

@@ -1,0 +1,121 @@
+"""The other end of a reading process: starts it, hears how far it is, stops it, takes its spools over.
+
+In: an `ReadRequest`. Out: the last `Heard`, file descriptors of what pipes and compressed files are kept in. Law: nothing here
+waits for the process; it ends with this one.
+"""
+
+import os
+import signal
+import socket
+import subprocess
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from multiprocessing.connection import Connection
+from typing import Final
+
+from kcap.tui.reader_main import Heard, ReadRequest, arguments
+
+LEFT: Final = "the reading process ended without a word"
+
+
+class KeptSpool:
+    """A spool of the reading process, read here: the same file, by its descriptor."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        """File descriptor."""
+        self.kept = 0
+
+    def read(self, size: int, at: int) -> bytes:
+        """Bytes again, as far as they were kept."""
+        return os.pread(self.number, min(size, max(self.kept - at, 0)), at)
+
+    def close(self) -> None:
+        """Lets it go."""
+        os.close(self.number)
+
+
+class Process:
+    """A reading process."""
+
+    def __init__(self, order: ReadRequest, stdin: int | None = None) -> None:
+        """`stdin`: file descriptor of the pipe that is `-`."""
+        self.order = order
+        mine, theirs = socket.socketpair()
+        self._process = subprocess.Popen(
+            arguments(order, theirs.fileno()),
+            stdin=subprocess.DEVNULL if stdin is None else stdin,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            pass_fds=[theirs.fileno()],
+            start_new_session=True,
+        )
+        theirs.close()
+        self._line = Connection(mine.detach())
+        self.heard = Heard()
+        self.spools: dict[int, KeptSpool] = {}
+        self.watch: Callable[[], None] | None = None
+        """Called after each message, from a thread of its own."""
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._listen, daemon=True)
+
+    def start(self) -> None:
+        """Begins to listen."""
+        self._thread.start()
+
+    def _listen(self) -> None:
+        try:
+            while True:
+                message = self._line.recv()
+                if isinstance(message, Heard):
+                    for number, kept in message.spools.items():
+                        if number in self.spools:
+                            self.spools[number].kept = kept
+                    self.heard = message
+                    if message.over:
+                        break
+                    if self.watch is not None:
+                        self.watch()
+                else:
+                    with socket.socket(fileno=os.dup(self._line.fileno())) as line:
+                        _, numbers, _, _ = socket.recv_fds(line, 1, 1)
+                    self.spools[message[1]] = KeptSpool(numbers[0])
+        except (EOFError, OSError):
+            pass
+        finally:
+            if not self.heard.over:
+                self.heard = replace(self.heard, over=True, error=self._last_words())
+            self._ended.set()
+            if self.watch is not None:
+                self.watch()
+
+    def _last_words(self) -> str:
+        """What the process said before it went."""
+        said = self._process.stderr.read().decode(errors="replace").strip() if self._process.stderr is not None else ""
+        return f"{LEFT}: {said.splitlines()[-1]}" if said else LEFT
+
+    def stop(self) -> None:
+        """Asks it to come to an end with what it read."""
+        try:
+            self._line.send("stop")
+        except OSError:
+            return
+
+    def wait(self, seconds: float | None = None) -> bool:
+        """Waits until it is over; whether it is."""
+        return self._ended.wait(seconds)
+
+    def close(self) -> None:
+        """Ends it at once."""
+        if self._process.poll() is None:
+            self._process.send_signal(signal.SIGKILL)
+        self._process.wait()
+        if self._thread.ident is not None:
+            self._thread.join()
+        self._line.close()
+        if self._process.stderr is not None:
+            self._process.stderr.close()
+        for spool in self.spools.values():
+            spool.close()
+        self.spools.clear()

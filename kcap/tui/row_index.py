@@ -1,0 +1,169 @@
+"""Rows of a table in batches, by their numbers.
+
+In: record batches, of which no row changes. Out: the values of some rows, the rows that pass a filter, the order of a column.
+Law: what is given is what the whole table in one piece would give; no row is copied that was not asked for.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kcap.filter.ast import Filter, columns_of
+from kcap.table.arrow_filter import mask
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Numbers: TypeAlias = NDArray[np.int64]
+
+compute: Any = pc
+NOWHERE: Final = -1
+
+
+class RowIndex:
+    """Some batches."""
+
+    def __init__(self, batches: Sequence[pa.RecordBatch], schema: pa.Schema) -> None:
+        self.batches = batches
+        self.schema = schema
+        self.starts: Numbers = np.cumsum([0, *(batch.num_rows for batch in batches)], dtype=np.int64)
+
+    def __len__(self) -> int:
+        return int(self.starts[-1])
+
+    def _places(self, numbers: "Numbers") -> "Numbers":
+        """The batch of each row."""
+        places: Numbers = np.searchsorted(self.starts, numbers, "right") - 1
+        return places
+
+    def take(self, numbers: "Numbers", columns: Sequence[str] | None = None) -> pa.Table:
+        """Rows by their numbers, in that order."""
+        names = list(columns) if columns is not None else self.schema.names
+        schema = pa.schema([self.schema.field(name) for name in names])
+        if not len(numbers):
+            return pa.Table.from_batches([], schema)
+        places = self._places(numbers)
+        order = np.argsort(places, kind="stable")
+        parts: list[Any] = []
+        for group in np.split(order, np.flatnonzero(np.diff(places[order])) + 1):
+            at = int(places[group[0]])
+            local = numbers[group] - self.starts[at]
+            batch = self.batches[at].select(names)
+            if len(local) == local[-1] - local[0] + 1 and (np.diff(local) == 1).all():
+                parts.append(batch.slice(int(local[0]), len(local)))
+            else:
+                parts.append(batch.take(pa.array(local)))
+        table: Any = pa.Table.from_batches(parts, schema)
+        if (np.diff(order) == 1).all():
+            same: pa.Table = table
+            return same
+        back = np.empty(len(order), np.int64)
+        back[order] = np.arange(len(order))
+        taken: pa.Table = table.combine_chunks().take(pa.array(back))
+        return taken
+
+    def table(self, columns: Sequence[str] | None = None) -> pa.Table:
+        """All of them; nothing is copied."""
+        table: pa.Table = pa.Table.from_batches(list(self.batches), self.schema)
+        return table if columns is None else table.select(list(columns))
+
+    def row(self, number: int) -> dict[str, Any]:
+        """One row with all its columns."""
+        found: dict[str, Any] = self.take(np.array([number], np.int64)).to_pylist()[0]
+        return found
+
+    def passing(self, tree: Filter, first: int = 0, stop: Callable[[], bool] = bool) -> "Numbers":
+        """Numbers of the rows from `first` on that pass; where `stop` says so, those of the batches so far."""
+        names = list(columns_of(tree)) or [self.schema.names[0]]
+        found: list[Numbers] = []
+        for at, batch in enumerate(self.batches):
+            start, end = int(self.starts[at]), int(self.starts[at + 1])
+            if end <= first:
+                continue
+            if stop():
+                break
+            skip = max(first - start, 0)
+            held = mask(tree, batch.select(names).slice(skip))
+            found.append(np.flatnonzero(held) + (start + skip))
+        return np.concatenate(found) if found else np.zeros(0, np.int64)
+
+    def find(self, uid: str, exchange: int) -> int:
+        """The number of the row of an exchange, -1 where there is none."""
+        for at, batch in enumerate(self.batches):
+            same = compute.and_(
+                compute.equal(batch.column("exchange"), exchange), compute.equal(batch.column("connection"), uid)
+            )
+            place = compute.index(same, True).as_py()
+            if place >= 0:
+                return int(self.starts[at]) + int(place)
+        return NOWHERE
+
+    def named(self, names: Iterable[tuple[str, int]], first: int = 0) -> "Numbers":
+        """Numbers of the rows from `first` on of some exchanges."""
+        wanted: dict[str, set[int]] = {}
+        for uid, exchange in names:
+            wanted.setdefault(uid, set()).add(exchange)
+        found: list[int] = []
+        for at, batch in enumerate(self.batches):
+            start = int(self.starts[at])
+            uids = batch.column("connection").dictionary_encode()
+            able = [word in wanted for word in uids.dictionary.to_pylist()]
+            places = np.flatnonzero(np.array(able, np.bool_)[np.asarray(uids.indices)]) if any(able) else ()
+            numbers, words = batch.column("exchange"), batch.column("connection")
+            found += [start + int(p) for p in places if numbers[int(p)].as_py() in wanted[words[int(p)].as_py()]]
+        return np.array([number for number in found if number >= first], np.int64)
+
+    def keys(self, column: str, numbers: "Numbers | None" = None) -> "NDArray[Any]":
+        """Numbers that sort as a column's values do; nulls have the smallest. Texts sort as they are written."""
+        chunks = [batch.column(column) for batch in self.batches]
+        if not chunks:
+            return np.zeros(0, np.int64)
+        field = self.schema.field(column)
+        found = _ranks(chunks) if _is_text(field.type) else np.concatenate([_numeric(chunk) for chunk in chunks])
+        return found if numbers is None else found[numbers]
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return pa.types.is_string(kind) or pa.types.is_list(kind)
+
+
+def _numeric(chunk: Any) -> "NDArray[np.int64]":
+    """Values as 64-bit numbers; nulls before all others."""
+    kind = chunk.type
+    least = np.iinfo(np.int64).min
+    if chunk.null_count == len(chunk):
+        return np.full(len(chunk), least, np.int64)
+    wide = chunk.cast(pa.int64()) if not pa.types.is_boolean(kind) else chunk.cast(pa.uint8()).cast(pa.int64())
+    if wide.null_count:
+        wide = compute.fill_null(wide, least)
+    found: NDArray[np.int64] = np.frombuffer(wide.buffers()[1], np.int64, len(wide), wide.offset * 8)
+    return found
+
+
+def _ranks(chunks: Sequence[Any]) -> "NDArray[np.int64]":
+    """Places of texts among all texts in their order; lists sort as their entries joined."""
+    coded: list[tuple[NDArray[Any], list[Any]]] = []
+    for chunk in chunks:
+        texts = chunk
+        if pa.types.is_list(chunk.type):
+            texts = _joined(chunk if pa.types.is_string(chunk.type.value_type) else chunk.cast(pa.list_(pa.string())))
+        encoded = texts.dictionary_encode()
+        codes = compute.fill_null(encoded.indices, NOWHERE)
+        coded.append((np.asarray(codes), encoded.dictionary.to_pylist()))
+    places = {word: at for at, word in enumerate(sorted({word for _, words in coded for word in words}))}
+    found = []
+    for codes, words in coded:
+        ranks = np.array([*(places[word] for word in words), NOWHERE], np.int64)
+        found.append(ranks[codes])
+    return np.concatenate(found)
+
+
+def _joined(lists: Any) -> Any:
+    """Lists of texts as one text each; an entry that is null is an empty one."""
+    kind: Any = pa.ListArray
+    values = compute.fill_null(lists.values, "")
+    texts = compute.binary_join(kind.from_arrays(lists.offsets, values), ",")
+    return compute.if_else(compute.is_null(lists), None, texts) if lists.null_count else texts

@@ -1,0 +1,61 @@
+"""Edges between panes that can be dragged with the mouse.
+
+In: presses on the line that is drawn at the top or at the left of a part. Out: messages: where the edge is wanted, and that it
+was let go. Law: who lays the parts out decides where the edge goes; a press elsewhere is none of this.
+"""
+
+from textual import events
+from textual.containers import Container, Vertical, VerticalScroll
+from textual.message import Message
+from textual.widget import Widget
+
+
+class Edges(Widget):
+    """What a part with such edges has."""
+
+    dragging = ""
+    """The edge that is held: `top`, `left` or none."""
+
+    class Dragged(Message):
+        """An edge is wanted elsewhere: its side of the part, column and line of the screen."""
+
+        def __init__(self, part: Widget, side: str, x: int, y: int) -> None:
+            super().__init__()
+            self.part, self.side, self.x, self.y = part, side, x, y
+
+    class Dropped(Message):
+        """The edge was let go."""
+
+    def on_mouse_down(self, event: events.MouseDown) -> None:
+        """An edge is held."""
+        left, top = bool(self.styles.border_left[0]), bool(self.styles.border_top[0])
+        self.dragging = "left" if left and event.x == 0 else "top" if top and event.y == 0 else ""
+        if self.dragging:
+            event.stop()
+            self.capture_mouse()
+
+    def on_mouse_move(self, event: events.MouseMove) -> None:
+        """It is moved."""
+        if self.dragging:
+            event.stop()
+            self.post_message(Edges.Dragged(self, self.dragging, int(event.screen_x), int(event.screen_y)))
+
+    def on_mouse_up(self, event: events.MouseUp) -> None:
+        """It is let go."""
+        if self.dragging:
+            event.stop()
+            self.dragging = ""
+            self.release_mouse()
+            self.post_message(Edges.Dropped())
+
+
+class SplitFrame(Edges, Vertical):
+    """A column of parts with edges."""
+
+
+class Pane(Edges, Container):
+    """Parts with edges."""
+
+
+class SplitSide(Edges, VerticalScroll):
+    """Parts that scroll, with edges."""

@@ -1,0 +1,104 @@
+"""The way down from a number to the exchanges behind it: display filters as text.
+
+In: columns, values, the groups of a report. Out: text that `kcap.filter` reads. Law: whatever a name on the wire holds, the
+filter reads, and lets pass the exchanges that have it.
+"""
+
+import re
+from collections.abc import Sequence
+from typing import Any, Final
+
+from kcap.filter.fields import fields, named_values
+from kcap.reports.definition import Key, Row
+
+ANSWERED: Final = "outcome == answered && latency_ns"
+TIMED: Final = f"{ANSWERED} && !(long_poll_ns > 0)"
+"""Exchanges whose latency counts where long polls do not."""
+FAILED: Final = "error_code != 0"
+UNANSWERED: Final = "outcome == unanswered"
+THROTTLED: Final = "throttle_time_ms > 0"
+UUID: Final = re.compile(r"[A-Za-z0-9_-]{22}")
+"""What a topic's id looks like, as Kafka prints it."""
+
+
+def quoted(text: str) -> str:
+    """A text as a filter takes it."""
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def equals(column: str, value: Any) -> str:
+    """Exchanges whose column has the value; of a list: an entry of it."""
+    field = fields()[column]
+    if field.kind == "flag":
+        return column if value else f"!{column}"
+    if value is None:
+        return f"!{column}"
+    if isinstance(value, int):
+        return f"{column} == {value}"
+    words = named_values(field.columns[0])
+    if words and str(value).lower() not in words:
+        return f"{column} contains {quoted(str(value))}"  # names of a release that the filter does not know
+    return f"{column} == {value if words else quoted(str(value))}"
+
+
+def every(*parts: str | None) -> str:
+    """All of the conditions."""
+    told = [f"({part})" if "||" in part and len(parts) > 1 else part for part in parts if part]
+    return " && ".join(told)
+
+
+def some(*parts: str) -> str:
+    """Any of the conditions."""
+    return " || ".join(f"({part})" if "&&" in part and len(parts) > 1 else part for part in parts)
+
+
+def topic(name: str | None) -> str:
+    """Exchanges about a topic; one whose name nobody told goes by its id."""
+    if name is None:
+        return "!topics"
+    return f"topics == {quoted(name)}" + (f" || topic_ids == {quoted(name)}" if UUID.fullmatch(name) else "")
+
+
+def moment(time_ns: int) -> str:
+    """A time as a filter takes it, to the microsecond: seconds since the epoch."""
+    seconds, rest = divmod(time_ns // 1000, 1_000_000)
+    return f"{seconds}.{rest:06d}"
+
+
+def between(first_ns: int, end_ns: int | None) -> str:
+    """Exchanges of a time; the end is no part of it."""
+    return every(f"time >= {moment(first_ns)}", f"time < {moment(end_ns)}" if end_ns is not None else None)
+
+
+def within(low_ns: int | None, high_ns: int | None) -> str:
+    """Exchanges of a class of latencies; the upper edge is no part of it."""
+    parts = [f"latency_ns >= {low_ns}" if low_ns is not None else "", f"latency_ns < {high_ns}" if high_ns is not None else ""]
+    return every(*parts)
+
+
+def group(keys: Sequence[Key], row: Row) -> str:
+    """Exchanges of a group of a report."""
+    return every(*(part(key, row.get(key.name)) for key in keys))
+
+
+def part(key: Key, value: Any) -> str:
+    """Exchanges with one value of a grouping."""
+    if key.step_ns:
+        return between(start := nanoseconds(value), start + key.step_ns) if value is not None else "!time"
+    if key.column in ("topics", "topic"):
+        return topic(value)
+    return equals(key.column, value) if key.column in fields() else ""
+
+
+def nanoseconds(text: str) -> int:
+    """A time as reports tell it, back to a number."""
+    from datetime import datetime
+
+    whole, _, rest = text.rstrip("Z").partition(".")
+    return int(datetime.fromisoformat(f"{whole}+00:00").timestamp()) * 1_000_000_000 + int(f"{rest:0<9}")
+
+
+def exchange(name: str | None) -> tuple[str, int] | None:
+    """`UID.N` as what it names."""
+    uid, _, number = (name or "").rpartition(".")
+    return (uid, int(number)) if uid and number.isdecimal() else None

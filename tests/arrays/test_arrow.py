@@ -1,0 +1,65 @@
+"""Laws of the door to Arrow: the same entries on both sides."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pyarrow as pa
+
+from kcap.arrays.arrow import binary, coded, lists, nulls, numbers, picked, raw, take, validity
+
+
+def test_values_and_validity_are_those_of_the_array() -> None:
+    array = pa.array([1, None, 3], pa.int64())
+    valid = validity(array)
+    assert valid is not None
+    assert valid.tolist() == [True, False, True]
+    assert raw(array, np.int64)[valid].tolist() == [1, 3]
+    assert validity(pa.array([1, 2])) is None
+    assert raw(pa.array([], pa.int64()), np.int64).tolist() == []
+
+
+def test_entries_are_picked_coded_and_laid_in_lists() -> None:
+    words = pa.array(["b", "a", "b"])
+    numbers, known = coded(words)
+    assert [known[number] for number in numbers] == ["b", "a", "b"]
+    assert take(words, np.array([1, 1])).to_pylist() == ["a", "a"]
+    laid = lists(np.array([0, 2, 2, 3], np.int32), words, np.array([False, True, False]))
+    assert laid.to_pylist() == [["b", "a"], None, ["b"]]
+    assert nulls(2, pa.string()).to_pylist() == [None, None]
+    assert binary(pa.binary(2), 2, np.frombuffer(b"abcd", np.uint8)).to_pylist() == [b"ab", b"cd"]
+
+
+def test_nulls_share_their_memory_and_are_as_many_as_asked_for() -> None:
+    for size in (0, 1, 7, 8, 9, 5000):
+        for kind in (pa.string(), pa.int32(), pa.list_(pa.string())):
+            made = nulls(size, kind)
+            made.validate(full=True)
+            assert made.equals(pa.nulls(size, kind))
+    assert nulls(5, pa.int8()).buffers()[0].address == nulls(6, pa.int8()).buffers()[0].address
+
+
+def test_one_entry_all_the_time_is_picked_like_others() -> None:
+    words = pa.array(["b", None, "a"])
+    for places in ([0, 0, 0], [1, 1], [2, 0, 1], []):
+        assert picked(words, np.array(places, np.int64)).equals(take(words, np.array(places, np.int64)))
+
+
+def test_numbers_are_null_where_they_are_not_valid() -> None:
+    values, valid = np.arange(-5, 15, dtype=np.int16), np.arange(20) % 3 > 0
+    made = numbers(pa.int16(), values, valid)
+    made.validate(full=True)
+    assert made.equals(pa.array([int(v) if here else None for v, here in zip(values, valid)], pa.int16()))
+    assert numbers(pa.int16(), values, None).null_count == 0
+
+
+def test_no_function_here_imports_pandas() -> None:
+    """The command line hides pandas while pyarrow looks for it; these functions must not bring it in afterwards."""
+    program = (
+        "import sys; from kcap.runtime import load_arrow; load_arrow(); import pyarrow as pa, numpy as np\n"
+        "from kcap.table import arrow as a\n"
+        "w = pa.array(['x', None]); a.coded(w); a.take(w, np.array([0])); a.validity(w)\n"
+        "a.raw(pa.array([1], pa.int64()), np.int64)\n"
+        "assert 'pandas' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)

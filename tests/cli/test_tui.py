@@ -1,0 +1,65 @@
+"""`kcap FILE...` without a terminal, and what it asks of one."""
+
+import os
+import pty
+from pathlib import Path
+
+import pytest
+
+from kcap.cli.tui import keys_from_terminal
+from kcap.errors import UsageError
+from tests.cli.running import PCAPS, kcap
+
+NODE = PCAPS / "node-platformatic.pcap"
+
+
+@pytest.mark.parametrize("arguments", [[NODE], ["browse", NODE], ["-Y", "error", NODE], ["-"], ["-r", NODE]])
+def test_it_needs_a_terminal(arguments: list[str | Path]) -> None:
+    done = kcap(*arguments, stdin=b"")
+    assert done.returncode == 2
+    assert done.stderr.decode().splitlines() == ["kcap: the terminal UI needs a terminal; kcap rows FILE prints the exchanges"]
+
+
+def test_what_is_wrong_is_told_before_the_screen_is_taken() -> None:
+    assert kcap("none.pcap").returncode == 3
+    assert b"no such file" in kcap("none.pcap").stderr
+    assert kcap("-Y", "api ==", NODE).returncode == 2
+    assert b"^" in kcap("-Y", "api ==", NODE).stderr
+
+
+def test_keys_come_from_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "isatty", lambda number: number == 2)
+    monkeypatch.setattr(os, "open", no_terminal)
+    with pytest.raises(UsageError, match="needs a terminal"):
+        keys_from_terminal(piped=False)
+
+
+def no_terminal(*_arguments: object) -> int:
+    raise OSError
+
+
+def test_a_pipe_is_handed_on() -> None:
+    """In a process with a terminal of its own: standard input is the terminal then, the pipe another descriptor."""
+    program = (
+        "import os; from kcap.cli.tui import keys_from_terminal; n = keys_from_terminal(piped=True);"
+        " os.write(1, b'%d %s' % (os.isatty(0), os.read(n, 4)))"
+    )
+    reader, writer = os.pipe()
+    os.write(writer, b"pipe")
+    process, terminal = pty.fork()
+    if not process:
+        import sys
+
+        os.dup2(reader, 0)
+        os.execv(sys.executable, [sys.executable, "-c", program])
+    os.close(reader)
+    told = b""
+    try:
+        while part := os.read(terminal, 100):
+            told += part
+    except OSError:
+        pass  # the terminal ends with the process
+    os.waitpid(process, 0)
+    os.close(terminal)
+    os.close(writer)
+    assert told == b"1 pipe"

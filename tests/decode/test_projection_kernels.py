@@ -1,0 +1,70 @@
+"""The compiled interpreter's own matters; its law (equal to the plain one) is tested with the projection."""
+
+import subprocess
+import sys
+
+import pytest
+
+from kcap.decode.projection import MALFORMED, SHORT, Projection, project
+from tests.decode.samples import body_of, program, sample
+
+pytest.importorskip("numba")
+
+
+def test_side_buffers_grow() -> None:
+    """A message with more topics than there is room for is done again with more room."""
+    vector = next(v for v in sample("messages") if v["api"] == "Metadata" and v["version"] == 0 and v["kind"] == "request")
+    names = b"".join(b"\0\3" + b"%03d" % n for n in range(900))
+    bodies = [body_of(vector), (900).to_bytes(4, "big") + names, body_of(vector)]
+    buffer = b"".join(bodies)
+    starts = [0, len(bodies[0]), len(bodies[0]) + len(bodies[1])]
+    ends = [*starts[1:], len(buffer)]
+    results: list[Projection] = [
+        project(buffer, starts, ends, [program(vector)] * 3, engine=engine)
+        for engine in ("plain", "jit")  # type: ignore[arg-type]
+    ]
+    plain, jitted = ([list(column) for column in result.topics] for result in results)
+    assert plain == jitted
+    assert len(plain[0]) >= 900
+
+
+def test_wrapped_messages_grow_too() -> None:
+    """The same for compressed messages of magic 0 and 1."""
+    message = bytes(8) + (14).to_bytes(4, "big") + bytes(4) + b"\0\1" + b"\xff" * 8
+    records = message * 300
+    body = bytes.fromhex("ffff000000000000000100000000000100000000") + len(records).to_bytes(4, "big") + records
+    vector = next(v for v in sample("messages") if v["api"] == "Produce" and v["version"] == 0 and v["kind"] == "request")
+    result = project(body, [0], [len(body)], [program(vector)], engine="jit")
+    assert len(result.wrapped[0]) == 300
+    assert result.column("codecs") == [2]
+    assert result.column("record_count") == [0]
+
+
+def test_both_know_what_was_not_read_to_its_end() -> None:
+    some = [vector for vector in sample("messages") if body_of(vector)][::7]
+    buffer, starts, ends = bytearray(), [], []
+    for at, vector in enumerate(some):
+        starts.append(len(buffer))
+        buffer += body_of(vector)
+        ends.append(len(buffer) - at % 2)
+    numbers = [program(vector) for vector in some]
+    plain, jitted = project(buffer, starts, ends, numbers, engine="plain"), project(buffer, starts, ends, numbers, engine="jit")
+    assert plain.unread() == jitted.unread()
+    assert 0 < len(plain.unread()) < len(some)
+    assert plain.unread() == [at for at, ended in enumerate(plain.status) if ended in (SHORT, MALFORMED)]
+
+
+def test_a_stale_cache_is_noticed() -> None:
+    """Machine code of other instruction numbers is refused, and the plain interpreter goes on."""
+    run = (
+        "from kcap.decode import opcodes as ops\n"
+        "ops.OPS['NEW'] = 99\n"
+        "from kcap.decode import projection\n"
+        "projection.JIT_AFTER = 0\n"
+        "number = projection.program_index(12, 0, 1)\n"
+        "assert isinstance(projection.project(bytes(2), [0], [2], [number]).status, list)\n"
+    )
+    import kcap.decode.projection_kernels
+
+    assert kcap.decode.projection_kernels._built_for() == kcap.decode.projection_kernels._BUILT_FOR
+    assert subprocess.run([sys.executable, "-c", run], check=False).returncode == 0

@@ -1,0 +1,75 @@
+"""What shares told, put together, is what one who saw everything knows."""
+
+import pickle
+from pathlib import Path
+
+import kcap
+from kcap.facts.api_versions import Offer
+from kcap.facts.merge import Facts, FactsRecorder, merged, tracker_of
+from kcap.facts.tracker import MetadataTracker
+from kcap.session import CapturePass
+from kcap.table.exchanges import ExchangeTable
+from kcap.table.fact_tables import broker_rows, topic_rows
+from kcap.table.schema import choose
+from tests.support.messages import api_versions, api_versions_answer, began, saved
+from tests.support.shared import Shared
+
+COLUMNS = choose("exchanges", ["broker_id", "topics", "version_verdict"])
+
+
+def learned(shared: Shared) -> Facts:
+    facts = []
+    for portion in shared.portions():
+        learner = MetadataTracker()
+        witness, table = FactsRecorder(learner), ExchangeTable(COLUMNS, portion.capture_files, learner)
+        for batch in portion.batches():
+            if len(batch):
+                table.turn(batch)
+                witness.saw(batch)
+        facts.append(pickle.loads(pickle.dumps(witness.close())))
+    return merged(facts)
+
+
+def test_facts_of_shares_are_those_of_the_whole(pcaps: Path) -> None:
+    """Law: topic names, brokers and offers are those of one reading, with the same tellers, in any order of the shares."""
+    for name in ("cluster-startup.pcap", "java-transactions.pcap", "old-java-new-broker.pcap"):
+        facts = learned(Shared([pcaps / name], 20_000, 6))
+        learner = tracker_of(facts)
+        capture = kcap.open(pcaps / name)
+        for table, rows in (("topic_names", topic_rows(learner)), ("brokers", broker_rows(learner, facts.servers))):
+            assert sorted(map(repr, rows)) == sorted(map(repr, capture.table(table).to_arrow().to_pylist())), (name, table)
+        whole = MetadataTracker()
+        reading, made = CapturePass([str(pcaps / name)]), None
+        for batch in reading.batches():
+            made = made or ExchangeTable(COLUMNS, reading.capture_files, whole)
+            if len(batch):
+                made.turn(batch)
+        assert learner.offers.keys() == whole.offers.keys()
+        assert all(learner.offers[server].ranges == whole.offers[server].ranges for server in whole.offers)
+        assert {server: learner.brokers.identify(server) for server in facts.servers} == {
+            server: whole.brokers.identify(server) for server in facts.servers
+        }
+
+
+def test_the_order_of_telling_decides() -> None:
+    """An id keeps the first name it was told, a server the last answer."""
+    early, late = Facts(), Facts()
+    early.names["id"], late.names["id"] = ((1, "C", 1), "old"), ((2, "A", 1), "new")
+    server, offers = ("10.0.0.1", 9092), [Offer({0: (0, 1)}), Offer({0: (0, 2)})]
+    early.offers[server], late.offers[server] = ((3, "C", 9), offers[0]), ((2, "A", 1), offers[1])
+    for parts in ([early, late], [late, early]):
+        learner = tracker_of(merged(parts))
+        assert learner.topics.names["id"] == "old"
+        assert learner.offers[server] is offers[0]
+
+
+def test_a_server_that_goes_back_to_its_first_answer(tmp_path: Path) -> None:
+    """Law: the last answer of all connections counts, also where one share saw that answer before another saw a second one."""
+    stories = []
+    for at, ranges in enumerate([{3: (0, 9)}, {3: (0, 12)}, {3: (0, 9)}]):
+        story = began(40_000 + 11 * at, time_ns=(1 + at) * 10**9)
+        stories.append(story.ask(api_versions(1), api_versions_answer(1, ranges)))
+    path = saved(tmp_path / "back.pcap", *stories)
+    for shares in range(1, 8):
+        (offer,) = tracker_of(learned(Shared([path], 4096, shares))).offers.values()
+        assert offer.ranges == {3: (0, 9)}

@@ -1,0 +1,98 @@
+"""The same segments through the machines alone and with the lane on from the first packet; what each made of them."""
+
+import pickle
+from dataclasses import dataclass, field
+from unittest.mock import patch
+
+from kcap.analyzer import ROW, Analyzer, Options, RowBatch
+from kcap.decode import slots
+from kcap.fastpath import engine
+from kcap.fastpath.closed_connections import ClosedState
+from kcap.model import SegmentBatch
+from kcap.net.segment_columns import columns_of
+from kcap.weird import Weird
+from tests.support.wire import Segment, batch
+
+SLOTS = ROW.index("request_slot")
+TEXTS = len(slots.SLOTS)
+
+
+@dataclass
+class Result:
+    """Everything that may not differ."""
+
+    rows: list[tuple[object, ...]] = field(default_factory=list)
+    connections: list[dict[str, object]] = field(default_factory=list)
+    weirds: list[tuple[Weird, int]] = field(default_factory=list)
+    lane_rows: int = 0
+    own: int = 0
+    """Connections that were never more than numbers."""
+
+    def take(self, analyzer: Analyzer) -> None:
+        """The rows decided by now, with what their bodies say instead of where these are."""
+        made = analyzer.take()
+        self.lane_rows += len(made.lane) if made.lane is not None else 0
+        for row in made.rows:
+            bodies = tuple(said(made, slot) for slot in row[SLOTS : SLOTS + 2])
+            self.rows.append((made.identities[row[0]], *row[1:SLOTS], *row[SLOTS + 2 :], *bodies))
+
+    def same(self, other: "Result") -> None:
+        """All is equal, order included."""
+        assert self.rows == other.rows
+        assert self.connections == other.connections
+        assert self.weirds == other.weirds
+
+
+def said(made: RowBatch, slot: int) -> tuple[object, ...] | None:
+    """What a body says, without numbers that mean nothing."""
+    values = made.bodies.values(slot)
+    if values is None:
+        return None
+    numbers = tuple(number for at, number in enumerate(values.values[:TEXTS]) if values.mask >> at & 1)
+    texts = tuple(text for at, text in enumerate(values.texts, TEXTS) if values.mask >> at & 1)
+    return values.status, values.mask, numbers, texts, values.topics
+
+
+def result_of(
+    batches: list[SegmentBatch],
+    *,
+    lane: bool,
+    often: bool = False,
+    pickled: bool = False,
+    step: int = 8,
+    options: Options | None = None,
+) -> Result:
+    """One way; `often` takes rows after every batch, `pickled` goes on with a copy after each."""
+    result = Result()
+    analyzer = Analyzer(options)
+    with patch.object(engine, "STEP", step):
+        for each in batches:
+            analyzer.feed(columns_of(each) if lane else each)
+            if often:
+                result.take(analyzer)
+            if pickled:
+                analyzer = pickle.loads(pickle.dumps(analyzer))
+        analyzer.finish()
+    result.take(analyzer)
+    closed = analyzer.take_connections()
+    result.own = sum(isinstance(each._connection, ClosedState) for each in closed)
+    result.connections = [each.values for each in closed]
+    result.weirds = analyzer.sightings()
+    return result
+
+
+def cut(segments: list[Segment], size: int, slow: frozenset[int] = frozenset()) -> list[SegmentBatch]:
+    """Segments as batches of a file; those at `slow` come as what only the slow path of the parser reads."""
+    batches = [batch(segments[at : at + size], at + 1) for at in range(0, len(segments), size)]
+    for number, each in enumerate(batches):
+        each.buffers = {at: each.buffer for at in range(len(each)) if number * size + at in slow}
+    return batches
+
+
+def agree(segments: list[Segment], size: int = 60, step: int = 8, slow: frozenset[int] = frozenset()) -> Result:
+    """Both ways give the same; what the lane gave."""
+    batches = cut(segments, size, slow)
+    for often in (False, True):
+        plain, fast = result_of(batches, lane=False, often=often), result_of(batches, lane=True, often=often, step=step)
+        fast.same(plain)
+    return fast

@@ -1,0 +1,121 @@
+"""How connections end: in whatever order FIN, RST and what comes after them stand, the lane ends as the machines do."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kcap import limits
+from kcap.fastpath import layout as at
+from kcap.fastpath.close_kernels import settled
+from kcap.fastpath.state import FastPathState
+from kcap.net.tcp import ACK, FIN, MASK, PSH, RST, SYN
+from tests.fastpath.both import agree
+from tests.fastpath.test_engine import steady
+from tests.support.wire import Tap, metadata, metadata_answer
+
+ENDS = (
+    "fin", "fin push", "fin payload", "fin ahead", "fin again", "rst", "rst ack", "rst far", "rst payload", "ack", "ack far",
+    "probe", "data", "ask", "answer", "wait", "linger", "idle", "syn", "call again",
+)  # fmt: skip
+
+
+def turn(tap: Tap, side: int, what: str, number: int) -> None:
+    """One packet, or some time."""
+    match what:
+        case "fin" | "fin push":
+            tap.add(side, FIN | ACK | (PSH if what == "fin push" else 0))
+            tap.next[side] = (tap.next[side] + 1) & MASK
+        case "fin payload":
+            tap.add(side, FIN | PSH | ACK, metadata(number))
+            tap.next[side] = (tap.next[side] + 1) & MASK
+        case "fin ahead":
+            tap.add(side, FIN | ACK, seq=tap.next[side] + 7)
+        case "fin again":
+            tap.add(side, FIN | ACK, seq=tap.next[side] - 1)
+        case "rst" | "rst ack":
+            tap.add(side, RST | (ACK if what == "rst ack" else 0))
+        case "rst far":
+            tap.add(side, RST, seq=tap.next[side] + limits.SEQUENCE_FAR)
+        case "rst payload":
+            tap.add(side, RST | ACK, b"go away", seq=tap.next[side])
+        case "ack" | "ack far":
+            tap.next[1 - side] = (tap.next[1 - side] + (1 << 30 if what == "ack far" else 0)) & MASK
+            tap.add(side, ACK)
+            tap.next[1 - side] = (tap.next[1 - side] - (1 << 30 if what == "ack far" else 0)) & MASK
+        case "probe":
+            tap.add(side, ACK, b"\0", seq=tap.next[side] - 1)
+        case "data":
+            tap.send(side, b"\0\0\0")
+        case "ask":
+            tap.client(metadata(number))
+        case "answer":
+            tap.server(metadata_answer(number - 1))
+        case "wait" | "linger" | "idle":
+            tap.time_ns += {"wait": limits.CONNECTION_LINGER_NS // 2, "linger": limits.CONNECTION_LINGER_NS}.get(
+                what, limits.CONNECTION_IDLE_NS
+            )
+        case "syn":
+            tap.add(0, SYN, seq=tap.client_isn)
+        case _:
+            tap.next = [(tap.client_isn + 90_000 * number) & MASK, (tap.server_isn + 70_000 * number) & MASK]
+            tap.add(0, SYN, seq=tap.next[0] - 1)
+            tap.add(1, SYN | ACK, seq=tap.next[1] - 1)
+            tap.add(0, ACK)
+            tap.client(metadata(number)).server(metadata_answer(number))
+
+
+@given(st.lists(st.tuples(st.integers(0, 1), st.sampled_from(ENDS)), max_size=9), st.integers(1, 40), st.integers(1, 9))
+def test_endings(turns: list[tuple[int, str]], size: int, step: int) -> None:
+    tap = steady(4)
+    for number, (side, what) in enumerate(turns, 100):
+        turn(tap, side, what, number)
+    agree(tap.segments, size, step)
+
+
+@given(st.integers(0, 1), st.sampled_from(("fin", "fin push")), st.booleans(), st.booleans(), st.integers(1, 40))
+def test_plain_endings_are_the_lanes(side: int, first: str, reset: bool, linger: bool, size: int) -> None:
+    """FIN and FIN, or a reset, and some time: no object is ever made."""
+    tap = steady(4)
+    turn(tap, side, first, 0)
+    turn(tap, 1 - side, "ack", 0)
+    turn(tap, 1 - side, "rst ack" if reset else "fin", 0)
+    turn(tap, side, "ack", 0)
+    if linger:
+        turn(tap, side, "linger", 0)
+        turn(tap, side, "ack", 0)
+    assert agree(tap.segments, size).own == 1
+
+
+def test_what_is_owed_is_decided_by_the_machines() -> None:
+    """A request that waits, an open frame, bytes that were acknowledged and never seen."""
+    waits = steady(6)
+    waits.client(metadata(90)).close()
+    within = steady(6)
+    within.client(metadata(90)[:-2]).close()
+    unseen = steady(6)
+    unseen.next[0] += 50
+    unseen.add(1, ACK)
+    for tap in (waits, within, unseen):
+        assert agree(tap.segments).own == 0
+
+
+def test_settled() -> None:
+    """Each of the things that may be left to be decided."""
+    state = FastPathState()
+    slot = state.slot()
+    connection, streams = state.connections[slot], state.streams[2 * slot : 2 * slot + 2]
+    connection[[at.OWN, at.LIVE]] = 1, at.TALKING
+    streams[:, [at.OPEN_START, at.FIN_NS, at.ACKED, at.NEXT]] = -1, at.NONE, 100, 100
+    assert settled(slot, state.connections, state.streams)
+    for row, place, value, still in (
+        (connection, at.OWN, 0, False),
+        (connection, at.COUNT, 1, False),
+        (connection, at.LIVE, at.OPEN, False),
+        (streams[0], at.OPEN_START, 7, False),
+        (streams[1], at.ACKED, 101, True),
+        (streams[1], at.ACKED, 102, False),
+        (streams[1], at.ACKED, at.NONE, True),
+    ):
+        before = row[place]
+        row[place] = value
+        assert settled(slot, state.connections, state.streams) is still
+        row[place] = before

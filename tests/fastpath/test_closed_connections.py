@@ -1,0 +1,107 @@
+"""Connections that were never more than numbers: their order among the others, and what they say of themselves."""
+
+import pickle
+from dataclasses import replace
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kcap import limits
+from kcap.analyzer import Analyzer
+from kcap.fastpath.closed_connections import ClosedState, OwnEnding
+from kcap.net.segment_columns import columns_of
+from kcap.net.tcp import MASK
+from tests.fastpath.both import agree, cut, result_of
+from tests.fastpath.test_engine import steady
+from tests.support.wire import MS, Segment, Tap, batch, metadata, metadata_answer
+
+LINGER = limits.CONNECTION_LINGER_NS
+
+
+@st.composite
+def crowds(draw: st.DrawFn) -> list[Segment]:
+    """Connections on few ports, some of them odd, that begin and end while others do; time goes on in leaps."""
+    segments: list[Segment] = []
+    time_ns = 1_000_000_000
+    open_taps: list[Tap] = []
+    for number in range(draw(st.integers(1, 14))):
+        time_ns += draw(st.sampled_from((MS, 50 * MS, LINGER // 3, LINGER)))
+        isn = draw(st.integers(0, MASK))
+        tap = Tap(isn, (isn * 3) & MASK, port=40_000 + draw(st.integers(0, 4)), time_ns=time_ns)
+        if draw(st.integers(0, 4)):
+            tap.open()
+        tap.client(metadata(number, client_id=f"app-{number % 3}")).server(metadata_answer(number))
+        open_taps.append(tap)
+        if draw(st.booleans()):
+            other = open_taps.pop(draw(st.integers(0, len(open_taps) - 1)))
+            other.time_ns = max(other.time_ns, time_ns)
+            match draw(st.integers(0, 3)):
+                case 0:
+                    other.close()
+                case 1:
+                    other.reset(draw(st.integers(0, 1)))
+                case 2:
+                    other.client(metadata(99)).close()
+                case _:
+                    other.close().reset(0)
+            segments += other.segments
+    segments += [s for tap in open_taps for s in tap.segments]
+    return sorted(segments, key=lambda s: s.time_ns)
+
+
+@given(crowds(), st.integers(1, 40), st.integers(1, 9), st.frozensets(st.integers(0, 60), max_size=4))
+def test_crowds(segments: list[Segment], size: int, step: int, slow: frozenset[int]) -> None:
+    agree(segments, size, step, slow)
+
+
+@given(crowds(), st.integers(1, 40))
+def test_crowds_restored(segments: list[Segment], size: int) -> None:
+    """Pickle and restore after any batch."""
+    batches = cut(segments, size)
+    result_of(batches, lane=True, pickled=True).same(result_of(batches, lane=False))
+
+
+def test_open_ones_are_closed_by_number_at_the_end() -> None:
+    """Own ones and others in turns."""
+    segments: list[Segment] = []
+    for number in range(12):
+        tap = Tap(port=1000 + number, time_ns=(number + 1) * 100 * MS)
+        if number % 3:
+            tap.open()
+        segments += tap.client(metadata(1)).server(metadata_answer(1)).segments
+    found = agree(segments)
+    assert [row["number"] for row in found.connections] == list(range(1, 13))
+    assert found.own == 8
+
+
+def test_what_is_kept_can_be_pickled() -> None:
+    analyzer = Analyzer()
+    tap = steady(4).close()
+    tap.time_ns += LINGER
+    tap.add(0, 16)
+    analyzer.feed(columns_of(batch(tap.segments)))
+    again = pickle.loads(pickle.dumps(analyzer))
+    (ours,), (theirs,) = analyzer.take_connections(), again.take_connections()
+    assert isinstance(ours._connection, ClosedState)
+    assert ours.values == theirs.values
+    assert ours.values["ended"] == "fin"
+
+
+def test_ports_again_while_the_first_lingers() -> None:
+    """The queue of those that are over has the objects in the place of the numbers."""
+    first = steady(4).close()
+    second = [
+        replace(s, time_ns=s.time_ns + first.time_ns, seq=s.seq + 9_000_000, ack=s.ack + 9_000_000) for s in steady(4).segments
+    ]
+    other = [replace(s, flow=s.flow[:8] + bytes(4)) for s in steady(4).close().segments[:0]]
+    assert len(agree([*first.segments, *second, *other]).connections) == 2
+
+
+def test_an_ending_asks_its_lane() -> None:
+    class Asked:
+        def close(self, slot: int) -> None:
+            self.slot = slot
+
+    asked = Asked()
+    assert OwnEnding(1, 2, 3, 4, asked).close() is None
+    assert asked.slot == 4

@@ -1,0 +1,193 @@
+"""The law of the lane: rows, connections and weirds are those of the machines alone, for any input."""
+
+import struct
+from dataclasses import replace
+from pathlib import Path
+from unittest.mock import patch
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kcap import limits
+from kcap.capture.fileset import FileSet, ignore
+from kcap.net.segments import SegmentParser
+from kcap.net.tcp import MASK
+from tests.fastpath.both import agree, cut, result_of
+from tests.laws.test_streams import conversation, fields, straight_time, talks
+from tests.support.wire import MS, Segment, Tap, metadata, metadata_answer, produce, produce_answer, request, response, shuffled
+
+CALM = ("pipelined.pcap", "librdkafka-zstd.pcap", "aiokafka.pcap", "long-polls.pcap")
+ODD = (
+    "any-interface.pcap",
+    "raw-frames.pcap",
+    "sasl-raw-tokens.pcap",
+    "broker-paused.pcap",
+    "java-transactions.pcap",
+    "tls13.pcapng",
+)
+
+
+def steady(count: int = 40, depth: int = 3, size: int = 1448, first: int = 0) -> Tap:
+    """A long talk of small and large frames, acknowledged now and then."""
+    talk = []
+    for correlation in range(first, first + count):
+        kind = correlation % 3
+        body = bytes(correlation * 97 % 4000)
+        pairs = (
+            (metadata(correlation), metadata_answer(correlation, correlation % 150)),
+            (produce(correlation, 1, body), produce_answer(correlation)),
+            (produce(correlation, -1), produce_answer(correlation, error=3)),
+        )
+        talk.append(pairs[kind])
+    return conversation(talk, size, depth)
+
+
+@given(talks(), st.integers(20, 3000), st.integers(1, 5), st.integers(1, 60), st.integers(1, 9), st.integers(0, MASK))
+def test_conversations(talk: list[tuple[bytes, bytes]], sizes: int, depth: int, size: int, step: int, isn: int) -> None:
+    """Pipelining, frames over many segments, acks=0, any batch and sequence number."""
+    agree(conversation(talk * 2, sizes, depth, isn).close().segments, size, step)
+
+
+@given(talks(), st.integers(60, 3000), st.integers(1, 5), st.integers(1, 12), st.integers(0, 1000), st.integers(1, 9))
+def test_reordering(talk: list[tuple[bytes, bytes]], sizes: int, depth: int, reach: int, seed: int, step: int) -> None:
+    agree(shuffled(conversation(talk * 2, sizes, depth).segments, reach, seed), 30, step)
+
+
+@given(talks(), st.integers(40, 3000), st.integers(1, 5), st.data())
+def test_damage(talk: list[tuple[bytes, bytes]], sizes: int, depth: int, data: st.DataObject) -> None:
+    """Segments seen twice, lost, cut by a snapshot length; windows that close; time that goes back."""
+    out: list[Segment] = []
+    for s in conversation(talk * 2, sizes, depth).close().segments:
+        fate = data.draw(st.integers(0, 30))
+        if fate == 0:
+            continue
+        if fate == 1 and s.payload:
+            s = replace(s, cut=data.draw(st.integers(0, len(s.payload))))
+        if fate == 2:
+            s = replace(s, window=0)
+        out.append(s)
+        if fate == 3:
+            out.append(data.draw(st.sampled_from(out[-6:])))
+    times = [Segment(straight_time(out, at), *fields(s)) for at, s in enumerate(out)]
+    if times:
+        at = data.draw(st.integers(0, len(times) - 1))
+        by = data.draw(st.sampled_from((0, 0, -5 * MS, 40_000 * MS, 4_000_000 * MS)))
+        times[at:] = [replace(s, time_ns=s.time_ns + by) for s in times[at:]]
+    agree(times, data.draw(st.integers(1, 60)), data.draw(st.integers(1, 9)))
+
+
+@given(st.lists(st.tuples(st.integers(0, 1), st.binary(max_size=60), st.integers(0, 63), st.integers(-300, 300)), max_size=20))
+def test_noise_in_a_calm_connection(noise: list[tuple[int, bytes, int, int]]) -> None:
+    """Any flags, numbers and bytes after the connection has entered."""
+    tap = steady(8)
+    for side, payload, flags, shift in noise:
+        tap.add(side, flags, payload, seq=(tap.next[side] + shift) & MASK)
+    agree(tap.segments, 20, 4)
+
+
+@given(st.lists(st.tuples(st.integers(0, 1), st.binary(max_size=200)), max_size=15), st.booleans())
+def test_any_bytes_in_order(pieces: list[tuple[int, bytes]], sane: bool) -> None:
+    """Frames that make no sense, or none at all."""
+    tap = steady(8)
+    for side, data in pieces:
+        tap.send(side, struct.pack(">i", len(data)) + data if sane else data)
+    agree(tap.segments, 20, 4)
+
+
+@given(st.lists(st.sampled_from(("id", "same", "early", "late", "token", "versions", "next", "wait", "zero")), max_size=12))
+def test_what_the_lane_leaves_to_the_machines(turns: list[str]) -> None:
+    """Another client id, a correlation id again, answers out of turn, handshakes: in the middle of a calm connection."""
+    tap = steady(6)
+    for number, turn in enumerate(turns, 100):
+        match turn:
+            case "id":
+                tap.client(metadata(number, client_id="other")).server(metadata_answer(number))
+            case "same":
+                tap.client(metadata(number) + metadata(number)).server(metadata_answer(number) * 2)
+            case "early":
+                tap.server(metadata_answer(number)).client(metadata(number))
+            case "late":
+                tap.client(metadata(number) + metadata(number + 50)).server(
+                    metadata_answer(number + 50) + metadata_answer(number)
+                )
+            case "token":
+                tap.client(request(17, 0, number, b"\0\5PLAIN") + b"\0\0\0\4abcd")
+                tap.server(response(number, b"\0\0\0\0\0\1\0\5PLAIN") + b"\0\0\0\0")
+            case "versions":
+                tap.client(request(18, 3, number, b"\0\2a\2b\0")).server(response(number, b"\0\x23" + b"\0\0\0\0"))
+            case "zero":
+                tap.client(produce(number, 0, b"x"))
+            case "wait":
+                tap.client(metadata(number))
+            case _:
+                tap.client(metadata(number) + produce(number + 50, 1, bytes(3000)))
+                tap.server(metadata_answer(number) + produce_answer(number + 50))
+    agree(tap.segments, 25, 4)
+
+
+def test_a_calm_connection_is_in_the_lane() -> None:
+    """The law would hold for a lane that takes nothing."""
+    fast = agree(steady(60).close().segments)
+    assert fast.lane_rows > 40
+
+
+def test_many_requests_wait_over_many_batches() -> None:
+    """Bodies of requests, small and large, go on to the batch in which their row is decided."""
+    tap = steady(6)
+    tap.client(b"".join(produce(100 + at, 1, bytes(at * 300)) for at in range(40)), 1000)
+    for at in range(40):
+        tap.server(produce_answer(100 + at))
+    assert agree(tap.segments, 10, 4).lane_rows > 20
+
+
+def test_several_connections_side_by_side() -> None:
+    taps = [
+        conversation([(metadata(n), metadata_answer(n, n)) for n in range(30)], 700, depth, 1000 * depth) for depth in (1, 2, 4)
+    ]
+    segments = []
+    for number, tap in enumerate(taps):
+        for s in tap.close().segments:
+            ports = struct.pack(">HH", 50_000 + number, 9092)
+            side = s.flow[-2:] == b"\x23\x84"
+            segments.append(replace(s, flow=s.flow[:8] + (ports if side else ports[2:] + ports[:2])))
+    segments.sort(key=lambda s: s.time_ns)
+    assert agree(segments, 40, 6).lane_rows > 30
+
+
+def test_client_ids_are_forgotten() -> None:
+    """With room for one name only, rows have theirs all the same."""
+    with patch.object(limits, "LANE_NAMES", 0):
+        tap = steady(12)
+        for number in range(60, 90):
+            tap.client(metadata(number, client_id=f"app-{number // 10}")).server(metadata_answer(number))
+        assert agree(tap.segments, 12, 4).lane_rows > 10
+
+
+def test_ports_used_again() -> None:
+    first, shift = steady(20), 90_000_000
+    later = [
+        replace(s, time_ns=s.time_ns + first.time_ns, seq=(s.seq + shift) & MASK, ack=(s.ack + shift) & MASK)
+        for s in steady(20, first=50).segments
+    ]
+    agree(first.segments + later, 30, 5)
+    agree(first.reset().segments + later, 30, 5)
+
+
+@given(talks(), st.integers(100, 3000), st.integers(1, 4), st.integers(1, 40))
+def test_a_restored_analyzer_goes_on_as_if_nothing_was(
+    talk: list[tuple[bytes, bytes]], sizes: int, depth: int, size: int
+) -> None:
+    """Pickle and restore after any batch, rows waiting or not."""
+    batches = cut(conversation(talk * 2, sizes, depth).close().segments, size)
+    plain, copied = result_of(batches, lane=False), result_of(batches, lane=True, pickled=True)
+    copied.same(plain)
+
+
+@pytest.mark.parametrize("name", [*CALM, *ODD])
+def test_real_captures(pcaps: Path, name: str) -> None:
+    parser = SegmentParser(ignore)
+    batches = [parser.parse(each) for each in FileSet([str(pcaps / name)], ignore).batches()]
+    fast = result_of(batches, lane=True, step=32)
+    fast.same(result_of(batches, lane=False))
+    assert fast.lane_rows or name not in CALM

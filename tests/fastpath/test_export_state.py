@@ -1,0 +1,87 @@
+"""Entering the lane and leaving it changes nothing."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kcap.analyzer import Analyzer
+from kcap.fastpath.engine import FastPath
+from kcap.fastpath.export_state import export_connection
+from kcap.fastpath.import_state import fits, import_connection
+from kcap.fastpath.layout import LIVE
+from kcap.fastpath.state import FastPathState
+from kcap.kafka.conversation import Conversation
+from kcap.net.segment_columns import columns_of
+from kcap.net.tcp import Connection
+from tests.laws.test_streams import conversation, talks
+from tests.support.wire import batch
+
+OTHERS = {"peer", "connection", "sink", "talk", "oddities", "streams", "client", "lane", "older", "collector", "bodies"}
+"""What refers to another machine."""
+
+
+def plain(thing: object) -> object:
+    """Everything a conversation and its connection know, as values."""
+    own = vars(thing) if hasattr(thing, "__dict__") else ()
+    return {name: getattr(thing, name) for name in (*getattr(thing, "__slots__", ()), *own) if name not in OTHERS}
+
+
+def state_of(connection: Connection) -> list[object]:
+    """The numbers of all its machines; of requests that wait also what `Bodies` keeps."""
+    talk = connection.talk
+    assert isinstance(talk, Conversation)
+    machines = [connection, *connection.streams, talk.pairing, talk.requests, talk.responses]
+    values: list[object] = []
+    for machine in machines:
+        found = plain(machine)
+        assert isinstance(found, dict)
+        values.append({name: value for name, value in found.items() if isinstance(value, int | str | bytes | list | None)})
+    bodies = talk.collector.bodies
+    for exchange in talk.pairing.outstanding:
+        slot = exchange.request_slot
+        blob = bytes(bodies.arena[bodies.starts[slot] : bodies.ends[slot]]) if slot >= 0 else None
+        values.append((exchange.number, exchange.api_key, exchange.correlation_id, exchange.request, exchange.client_id, blob))
+        assert slot < 0 or bodies.owners[slot] is exchange
+    return values
+
+
+@given(talks(), st.integers(100, 3000), st.integers(1, 6), st.integers(4, 60), st.booleans())
+def test_there_and_back(talk: list[tuple[bytes, bytes]], sizes: int, depth: int, packets: int, closed: bool) -> None:
+    """Wherever in a talk a connection is fit to enter, the batch before just closed or not."""
+    analyzer, state = Analyzer(), FastPathState()
+    analyzer.feed(batch(conversation(talk, sizes, depth).segments[:packets]))
+    if closed:
+        analyzer.take()
+    connection = next(iter(analyzer.table.streams.values())).connection
+    assert isinstance(connection.talk, Conversation)
+    if not fits(connection, connection.talk):
+        return
+    before = state_of(connection)
+    assert import_connection(state, connection.talk, analyzer.batch)
+    assert state.connections[connection.talk.lane, LIVE] == 1
+    export_connection(state, connection.talk.lane, analyzer)
+    assert state_of(connection) == before
+
+
+@given(talks(), st.integers(100, 3000), st.integers(1, 6), st.integers(1, 60))
+def test_objects_made_of_numbers(talk: list[tuple[bytes, bytes]], sizes: int, depth: int, packets: int) -> None:
+    """Wherever a connection that the lane opened leaves, its objects are those that saw every packet."""
+    segments = conversation(talk, sizes, depth).close().segments[:packets]
+    plain, fast = Analyzer(), Analyzer()
+    fast.lane = FastPath(fast)
+    plain.feed(batch(segments))
+    fast.feed(columns_of(batch(segments)))
+    fast.lane.leave()
+    assert set(plain.table.streams) == set(fast.table.streams)
+    for flow, stream in plain.table.streams.items():
+        assert comparable(fast.table.streams[flow].connection) == comparable(stream.connection)
+    assert [each.number for each in plain.table.closing] == [each.number for each in fast.table.closing]
+
+
+def comparable(connection: Connection) -> list[object]:
+    """The state without what is looked up when it is asked for, and what only one of the two ways counts."""
+    found = state_of(connection)
+    for machine in found:
+        if isinstance(machine, dict):
+            for name in ("closing_order", "uid"):
+                machine.pop(name, None)
+    return found

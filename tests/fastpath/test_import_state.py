@@ -1,0 +1,51 @@
+"""Who may enter the lane; that entering changes nothing is said in test_leaving."""
+
+from kcap.analyzer import Analyzer
+from kcap.fastpath.import_state import MOVED, fits, import_connection
+from kcap.fastpath.layout import LIVE, OPEN_START, TALKING
+from kcap.fastpath.state import FastPathState
+from kcap.kafka.conversation import Conversation
+from kcap.net.tcp import FIN
+from tests.fastpath.test_engine import steady
+from tests.support.wire import Tap, batch, metadata
+
+
+def talk_of(tap: Tap) -> Conversation:
+    """The conversation of the machines."""
+    analyzer = Analyzer()
+    analyzer.feed(batch(tap.segments))
+    talk = next(iter(analyzer.table.streams.values())).connection.talk
+    assert isinstance(talk, Conversation)
+    return talk
+
+
+def fit(tap: Tap) -> bool:
+    talk = talk_of(tap)
+    return fits(talk.connection, talk)
+
+
+def test_who_fits() -> None:
+    """A calm connection does; one that closes, that is in a frame or no Kafka does not."""
+    assert fit(steady(6))
+    closing = steady(6)
+    closing.add(0, FIN)
+    assert not fit(closing)
+    within = steady(6)
+    within.client(metadata(9)[:-3])
+    assert not fit(within)
+    assert not fit(Tap().open().client(b"GET / HTTP/1.1\r\n\r\n"))
+
+
+def test_numbers_stand_where_the_kernel_looks() -> None:
+    talk, state = talk_of(steady(6)), FastPathState()
+    assert import_connection(state, talk, 0)
+    assert state.connections[talk.lane, LIVE] == TALKING
+    for place, stream in enumerate(talk.connection.streams, 2 * talk.lane):
+        assert state.streams[place, OPEN_START] == -1
+        assert all(state.streams[place, at] == getattr(stream, name) for at, name in MOVED if getattr(stream, name) is not None)
+
+
+def test_there_is_no_room_for_more_names() -> None:
+    state = FastPathState()
+    state.name_sizes = state.name_sizes[:1]
+    assert not import_connection(state, talk_of(steady(6)), 0)

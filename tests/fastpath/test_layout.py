@@ -1,0 +1,12 @@
+"""Places are used once."""
+
+from kcap.fastpath import layout
+
+
+def test_places_of_a_table_are_distinct() -> None:
+    assert layout.LIVE == layout.CONNECTION_WIDTH - 1
+    assert layout.FLOW_SIZE == layout.STREAM_WIDTH - 1
+    assert layout.REQUEST_WIDTH == layout.Q_FRAME + layout.FRAME
+    assert layout.ROW_WIDTH == layout.R_REQUEST + 2 * layout.FRAME
+    assert layout.M_FULL == layout.META_WIDTH - 1
+    assert layout.ENDS[layout.FREE] == "open"

@@ -1,0 +1,35 @@
+"""Rows of the lane as columns and as tuples."""
+
+import numpy as np
+
+from kcap.analyzer import ROW
+from kcap.fastpath import layout as at
+from kcap.fastpath.rows import FastPathRows
+
+
+def rows() -> FastPathRows:
+    columns = np.arange(at.ROW_WIDTH * 3, dtype=np.int64).reshape(at.ROW_WIDTH, 3)
+    columns[at.R_ORDER], columns[at.R_NAME] = [2, 5, 9], [0, 1, 0]
+    columns[at.R_RTT] = [at.NONE, 7, 8]
+    return FastPathRows(columns, ["one", None])
+
+
+def test_tuples_have_every_part() -> None:
+    made = rows().tuples(ROW)
+    assert [len(row) for row in made] == [len(ROW)] * 3
+    assert [row[ROW.index("client_id")] for row in made] == ["one", None, "one"]
+    assert [row[ROW.index("rtt_min_ns")] for row in made] == [None, 7, 8]
+    assert {row[ROW.index("outcome")] for row in made} == {"answered"}
+    assert {row[ROW.index("reason")] for row in made} == {None}
+    assert {row[ROW.index("request_flags")] for row in made} == {0}
+
+
+def test_rows_stand_in_the_order_in_which_they_were_decided() -> None:
+    """On the same packet the lane's come first."""
+    assert rows().merged([-1, 5, 9]).tolist() == [3, 0, 1, 4, 2, 5]
+
+
+def test_rows_with_some_bodies() -> None:
+    made = rows()
+    slot = int(made.columns[at.R_RESPONSE_SLOT, 1])
+    assert made.among(ROW, {slot: "x"}, [("other",)], [4]) == [("other",), made.tuples(ROW)[1]]

@@ -1,0 +1,100 @@
+"""The lane's arrays grow, shrink and are used again."""
+
+import pickle
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kcap import limits
+from kcap.analyzer import Analyzer
+from kcap.fastpath.export_state import export_connection
+from kcap.fastpath.import_state import import_connection
+from kcap.fastpath.layout import (
+    CONNECTION_WIDTH,
+    FULL_ROOM,
+    ID_LENGTH,
+    LIVE,
+    M_FREE,
+    M_FULL,
+    M_GROWS,
+    M_ROWS,
+    M_SLOTS,
+    M_SPARE,
+    M_TOP,
+    TALKING,
+)
+from kcap.fastpath.state import FastPathState, header_tables
+from kcap.kafka.conversation import Conversation
+from kcap.net.tcp import Stream
+from tests.fastpath.test_engine import steady
+from tests.support.wire import batch
+
+
+def test_room_grows() -> None:
+    """More connections than there were slots, and back again."""
+    state, analyzers = FastPathState(), []
+    for _ in range(state.slots + 3):
+        analyzer = Analyzer()
+        analyzer.feed(batch(steady(2).segments))
+        stream: Stream = next(iter(analyzer.table.streams.values()))
+        assert isinstance(stream.connection.talk, Conversation)
+        assert import_connection(state, stream.connection.talk, 0)
+        analyzers.append(analyzer)
+    assert int(state.connections[:, LIVE].sum()) == len(analyzers)
+    again = pickle.loads(pickle.dumps(state.meta))
+    for slot in range(len(analyzers)):
+        export_connection(state, slot, analyzers[slot])
+    assert state.meta[M_SLOTS] == state.slots
+    assert sorted(state.free.tolist()) == list(range(state.slots))
+    assert (again[[M_FREE, M_SPARE]] == state.meta[[M_FREE, M_SPARE]]).all()
+
+
+def test_tables_of_headers() -> None:
+    plain_headers, steps = header_tables()
+    assert plain_headers[3, 1]
+    assert not plain_headers[7, 0]
+    assert steps.shape[0] == plain_headers.shape[1]
+    assert not plain_headers[17, 0]
+    assert plain_headers[17, 1]
+
+
+def test_slots_are_used_again() -> None:
+    """A slot is one connection's at a time, up to the limit."""
+    state = FastPathState()
+    taken = [state.slot() for _ in range(state.slots + 1)]
+    assert sorted(taken) == list(range(len(taken)))
+    state.connections[taken, LIVE] = TALKING
+    for slot in taken[::2]:
+        state.release(slot)
+    assert sorted(state.slot() for _ in taken[::2]) == sorted(taken[::2])
+    state.meta[M_SLOTS], state.meta[M_GROWS] = 0, 0
+    assert state.slot() == -1
+    assert limits.LANE_CONNECTIONS & (limits.LANE_CONNECTIONS - 1) == 0
+
+
+def test_there_is_room_for_the_packet_that_did_not_fit() -> None:
+    state = FastPathState()
+    rows, arena = len(state.rows), state.arena.size
+    state.meta[M_ROWS], state.meta[M_TOP], state.meta[M_FULL] = rows - 1, arena - 1, FULL_ROOM
+    state.more_room(1000)
+    assert len(state.rows) >= rows + 1000
+    assert state.arena.size >= arena + 1000 + limits.LANE_FRAME_MAX
+    assert state.connections.shape[1] == CONNECTION_WIDTH
+
+
+@given(st.lists(st.one_of(st.none(), st.text(max_size=8).map(str.encode)), max_size=30))
+def test_names_by_number(raws: list[bytes | None]) -> None:
+    """Each number names what it was given for; forgetting keeps those who are in the lane."""
+    state = FastPathState()
+    numbers = [state.name(raw) for raw in raws]
+    before = state.all_names()
+    assert [before[number] for number in numbers] == [None if raw is None else raw.decode() for raw in raws]
+    slot = state.slot()
+    state.connections[slot, LIVE], state.connections[slot, ID_LENGTH], state.ids[slot, :3] = TALKING, 3, list(b"abc")
+    state.forget_names()
+    assert state.all_names() == [None, "abc"]
+    assert before[0] is None
+    number = state.name(b"another")
+    again = pickle.loads(pickle.dumps(state))
+    assert again.all_names() == [None, "abc", "another"]
+    assert (again.name(b"another"), again.name(b"abc"), again.name(b"new")) == (number, 1, number + 1)

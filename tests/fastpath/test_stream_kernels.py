@@ -1,0 +1,103 @@
+"""Compiled sequence numbers, acknowledgements and repeats are those of `net.tcp`."""
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kcap.fastpath.import_state import MOVED
+from kcap.fastpath.layout import NONE, OPEN_START, RTT_MIN, SHUT, STREAM_WIDTH
+from kcap.fastpath.state import none
+from kcap.fastpath.stream_kernels import acknowledged, distance, heard, repeated, round_trip, shut
+from kcap.net.tcp import MASK, Connection, Stream, signed32
+from kcap.weird import WeirdKind
+
+
+class Quiet:
+    """Hears of no oddity."""
+
+    def report(
+        self, kind: WeirdKind, detail: str, ref: int = 0, position: int = 0, connection: Connection | None = None
+    ) -> None:
+        raise AssertionError(kind)
+
+    def searched(self, ref: int, connection: Connection) -> None:
+        raise AssertionError(ref)
+
+
+def pair(**values: int | None) -> tuple[Stream, "np.ndarray[tuple[int, int], np.dtype[np.int64]]"]:
+    """A stream and its row."""
+    stream = Connection(bytes(12), bytes(12), 1, 0, 0, 0, Quiet()).streams[0]
+    stream.next, stream.next_raw, stream.anchored, stream.started = 5000, 70, True, True
+    for name, value in values.items():
+        setattr(stream, name, value)
+    row = np.zeros((1, STREAM_WIDTH), np.int64)
+    row[0, :OPEN_START] = [NONE if (value := getattr(stream, name)) is None else value for _, name in MOVED]
+    return stream, row
+
+
+def same(stream: Stream, row: "np.ndarray[tuple[int, int], np.dtype[np.int64]]") -> bool:
+    """Both say the same."""
+    return [none(value) for value in row[0, :OPEN_START].tolist()] == [getattr(stream, name) for _, name in MOVED]
+
+
+@given(st.integers(0, MASK), st.integers(0, MASK))
+def test_distances(ahead: int, behind: int) -> None:
+    assert distance(ahead, behind) == signed32(ahead - behind)
+    assert distance(behind, behind) == 0
+
+
+@given(st.lists(st.integers(-3, 100), max_size=6))
+def test_round_trips(samples: list[int]) -> None:
+    stream, row = pair()
+    for sample in samples:
+        stream.round_trip(sample)
+        round_trip(row, 0, sample)
+        assert same(stream, row)
+    assert none(row[0, RTT_MIN]) == min((sample for sample in samples if sample >= 0), default=None)
+
+
+offsets = st.integers(-3, 3) | st.integers(-6000, 6000)
+
+
+@given(st.none() | offsets, st.none() | offsets, st.lists(offsets, max_size=4), st.booleans())
+def test_acknowledgements(acked: int | None, timed: int | None, acks: list[int], plain: bool) -> None:
+    """As the thorough way takes them, and (where nothing more than sent is acknowledged) as the short way does."""
+    stream, row = pair(
+        acked=None if acked is None else 5000 + acked, timed_end=None if timed is None else 5000 + timed, timed_ns=3
+    )
+    for time_ns, by in enumerate(acks, 10):
+        ack = (70 + by) & MASK
+        if ack != stream.acked_raw:
+            stream.acknowledged(ack, time_ns)
+        if plain and by < 0 and (stream.acked or 0) <= 5000:
+            assert heard(row, 0, ack, 0, time_ns)
+        else:
+            acknowledged(row, 0, ack, time_ns)
+        assert same(stream, row)
+
+
+def test_windows() -> None:
+    stream, row = pair()
+    for shuts in (True, True, False, True):
+        if not shuts:
+            stream.zero_window, row[0, SHUT] = False, 0
+            continue
+        if not stream.zero_window:
+            stream.zero_window = True
+            stream.zero_stalls += 1
+        shut(row, 0)
+        assert same(stream, row)
+
+
+@given(st.lists(st.tuples(st.integers(0, 5000), st.integers(1, 3000), st.sampled_from((1, 4_000_000, 9_000_000))), max_size=6))
+def test_repeats(ranges: list[tuple[int, int, int]]) -> None:
+    """Of bytes that were all seen before."""
+    stream, row = pair(last_start=4000, last_ns=1, timed_end=4500)
+    time_ns = 0
+    for start, size, after in ranges:
+        time_ns += after
+        end = min(start + size, 5000)
+        if start < end:
+            stream._repeated(start, end, time_ns, 0, 0)
+            repeated(row, 0, start, end, time_ns)
+            assert same(stream, row)

@@ -1,0 +1,41 @@
+"""Segments as columns and back."""
+
+import numpy as np
+
+from kcap.model import SegmentBatch
+from kcap.net.segment_columns import columns_of
+from tests.support.wire import Tap, batch, metadata
+
+
+def sample() -> SegmentBatch:
+    return batch(Tap().open().client(metadata(1)).close().segments, 7)
+
+
+def without_buffer(made: SegmentBatch) -> list[object]:
+    """All columns, payloads as bytes."""
+    spans = zip(made.payload, made.captured, strict=True)
+    payloads = [made.buffers.get(at, made.buffer)[start : start + size] for at, (start, size) in enumerate(spans)]
+    names = ("packet", "time_ns", "position", "flow", "seq", "ack", "flags", "window", "captured", "length")
+    return [*(getattr(made, name) for name in names), payloads]
+
+
+def test_there_and_back() -> None:
+    assert without_buffer(columns_of(sample()).all()) == without_buffer(sample())
+    assert len(columns_of(SegmentBatch(0, b""))) == 0
+
+
+def test_some_places() -> None:
+    whole, some = sample(), columns_of(sample()).lists(np.array([1, 3]))
+    assert some.packet == [8, 10]
+    assert some.flow == [whole.flow[1], whole.flow[3]]
+    assert all(type(number) is int for number in some.time_ns)
+
+
+def test_packets_between_and_buffers_of_their_own() -> None:
+    """Packet numbers need not follow each other; a reassembled fragment has another buffer."""
+    made = sample()
+    made.packet[4:] = [number + 9 for number in made.packet[4:]]
+    made.buffers[3] = b"x" * made.payload[3] + made.buffer[made.payload[3] :]
+    again = columns_of(made)
+    assert len(again) == made.packet[-1] - made.packet[0] + 1
+    assert without_buffer(again.all()) == without_buffer(made)

@@ -1,0 +1,109 @@
+"""Laws of tables for people: columns line up, lines keep to the terminal, nothing on the wire commands it."""
+
+import io
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import kcap
+from kcap.output.grid import DEFAULTS, Grid, GridStyle, call, clean, duration, endpoint, result, taken, topics
+from kcap.table.schema import arrow_schema, choose
+
+NAMES = ("time", "client_ip", "client_port", "client_id", "api", "api_version", "latency_ns", "outcome", "reason", "error")
+
+
+def shown(rows: list[dict[str, Any]], look: GridStyle, names: tuple[str, ...] = NAMES) -> list[str]:
+    sink = io.BytesIO()
+    schema = arrow_schema("exchanges", choose("exchanges", names))
+    grid = Grid(sink, schema, look)
+    grid.write(pa.RecordBatch.from_pylist(rows, schema))
+    grid.close()
+    return sink.getvalue().decode().splitlines()
+
+
+def entry(**parts: Any) -> dict[str, Any]:
+    return {
+        "time": datetime(2026, 1, 2, 3, 4, 5, 6, tzinfo=UTC), "client_ip": "10.0.0.1", "client_port": 5, "client_id": "shop",
+        "api": "Fetch", "api_version": 17, "latency_ns": 1_250_000, "outcome": "answered", "reason": None, "error": "NONE",
+    } | parts  # fmt: skip
+
+
+def test_columns_that_belong_together_are_put_together() -> None:
+    head, line = shown([entry()], GridStyle(composed=True))
+    assert head.split() == ["time", "2026-01-02", "client", "client_id", "api", "latency", "result"]
+    assert line.split() == ["03:04:05.000006", "10.0.0.1:5", "shop", "Fetch", "v17", "1.25ms", "ok"]
+
+
+def test_asked_for_columns_stand_as_they_are() -> None:
+    head, line = shown([entry()], GridStyle(), ("api", "api_version", "error"))
+    assert head.split() == ["api", "api_version", "error"]
+    assert line.split() == ["Fetch", "17", "NONE"]
+
+
+def test_a_new_day_has_a_new_header() -> None:
+    lines = shown([entry(), entry(time=datetime(2026, 1, 3, tzinfo=UTC))], GridStyle(composed=True))
+    assert [line.split()[1] for line in lines if line.startswith("time")] == ["2026-01-02", "2026-01-03"]
+
+
+@pytest.mark.parametrize("width", [60, 80, 120, 200])
+def test_lines_keep_to_the_terminal(width: int, pcaps: Path) -> None:
+    sink = io.BytesIO()
+    table = kcap.open(str(pcaps / "librdkafka-zstd.pcap")).exchanges(DEFAULTS["exchanges"])
+    grid = Grid(sink, table.schema, GridStyle(width, composed=True))
+    for batch in table.record_batches():
+        grid.write(batch)
+    lines = sink.getvalue().decode().splitlines()
+    assert max(map(len, lines)) <= width
+    assert lines[0].startswith("time")
+    assert ("result" in lines[0]) == (width >= 80)
+    assert ("request_bytes" in lines[0]) == (width >= 200), "what matters least goes first"
+
+
+def test_without_a_terminal_nothing_is_cut(pcaps: Path) -> None:
+    sink = io.BytesIO()
+    table = kcap.open(str(pcaps / "raw-frames.pcap")).exchanges(("client_id", "topics"))
+    grid = Grid(sink, table.schema, GridStyle())
+    for batch in table.record_batches():
+        grid.write(batch)
+    assert "…" not in sink.getvalue().decode()
+    assert "orders-appc2-counts-repartition" in sink.getvalue().decode()
+
+
+def test_a_table_without_rows_has_its_header() -> None:
+    assert shown([], GridStyle(), ("api", "error")) == ["api  error"]
+
+
+def test_color_is_for_errors_and_headers() -> None:
+    head, fine, bad, lost = shown([entry(), entry(error="NOT_CONTROLLER"), entry(outcome="orphan")], GridStyle(color=True))
+    assert head.startswith("\x1b[1m")
+    assert "\x1b" not in fine
+    assert bad.startswith("\x1b[31m")
+    assert lost.startswith("\x1b[2m")
+    assert not any("\x1b" in line for line in shown([entry(error="NOT_CONTROLLER")], GridStyle()))
+
+
+@pytest.mark.parametrize(
+    ("nanoseconds", "text"),
+    [
+        (None, ""), (0, "0ns"), (999, "999ns"), (1000, "1.00us"), (12_345, "12.3us"), (654_000, "654us"), (1_250_000, "1.25ms"),
+        (-15, "-15ns"), (99_960_000, "100ms"), (2_000_000_000, "2.00s"), (3_600_000_000_000, "3600s"),
+    ],
+)  # fmt: skip
+def test_durations(nanoseconds: int | None, text: str) -> None:
+    assert duration(nanoseconds) == text
+
+
+def test_words() -> None:
+    assert clean("a\x1b[2Jb\n") == "a\\x1b[2Jb\\n"
+    assert clean("größe") == "größe"
+    assert endpoint("::1", 9092) == "[::1]:9092"
+    assert call(None, 3) == "? v3"
+    assert call("SaslToken", None) == "SaslToken"
+    assert result("answered", None, None) == ""
+    assert result("unanswered", "fin", None) == "unanswered: fin"
+    assert topics(["a", None], [None, "id"]) == "a,id"
+    assert topics(None, None) == ""
+    assert taken([3, 0, 4]) == 9

@@ -1,0 +1,94 @@
+"""Rows as tshark writes them."""
+
+import json
+from datetime import UTC, datetime
+
+import pyarrow as pa
+import pytest
+
+from kcap.errors import UsageError
+from kcap.output.tshark_fields import BufferSink, Bulk, FieldLayout, Fields, JsonArray, epoch, layout_of, texts
+from kcap.table.schema import arrow_schema, choose
+
+COLUMNS = ["time", "client_port", "server_port", "client_id", "topics", "tls"]
+TIME = datetime(2026, 11, 21, 6, 0, 0, 5, tzinfo=UTC)
+SCHEMA = arrow_schema("exchanges", choose("exchanges", COLUMNS))
+ROWS = pa.RecordBatch.from_pylist(
+    [
+        {"time": TIME, "client_port": 1, "server_port": 9092, "client_id": 'a"b', "topics": ["x", None, "y"], "tls": False},
+        {"time": TIME, "client_port": 9092, "server_port": 9092, "client_id": None, "topics": None, "tls": True},
+    ],
+    SCHEMA,
+)
+
+
+def written(layout: FieldLayout) -> list[str]:
+    sink = BufferSink()
+    writer = Fields(sink, SCHEMA, layout)
+    writer.write(ROWS)
+    writer.close()
+    return sink.data.decode().splitlines()
+
+
+def test_tabs_and_nothing_around() -> None:
+    layout = layout_of("exchanges", ["tcp.port", "client_id", "kafka.topic_name", "tls", "frame.time_epoch"], [])
+    assert written(layout) == ['1,9092\ta"b\tx,y\t0\t1795240800.000005000', "9092\t\t\t1\t1795240800.000005000"]
+
+
+def test_what_e_asks_for() -> None:
+    layout = layout_of("exchanges", ["client_id", "topics"], ["header=y,separator=,,quote=d", "occurrence=l", "aggregator=;"])
+    assert written(layout) == ['"client_id","topics"', '"a""b","y"', '"",""']
+    assert written(layout_of("exchanges", ["topics"], ["occurrence=f", "separator=/t", "bom=n"])) == ["x", ""]
+    assert written(layout_of("exchanges", ["topics"], ["aggregator=;"])) == ["x;y", ""]
+
+
+def test_a_header_stands_above_nothing() -> None:
+    sink = BufferSink()
+    Fields(sink, SCHEMA, layout_of("exchanges", ["tls"], ["header=y"])).close()
+    assert sink.data == b"tls\n"
+
+
+@pytest.mark.parametrize("setting", ["header=x", "header", "sep=,", "quote=q", "separator="])
+def test_settings_that_nobody_knows(setting: str) -> None:
+    with pytest.raises(UsageError, match="not understood"):
+        layout_of("exchanges", ["tls"], [setting])
+
+
+def test_fields_that_nobody_knows() -> None:
+    with pytest.raises(UsageError, match="did you mean client_id"):
+        layout_of("exchanges", ["client_idd"], [])
+    with pytest.raises(UsageError, match="has no column"):
+        layout_of("connections", ["kafka.api_key"], [])
+    with pytest.raises(UsageError, match="needs -e"):
+        layout_of("exchanges", [], [])
+    assert layout_of("connections", ["began"], []).needed == ["began"]
+
+
+def test_one_array() -> None:
+    sink = BufferSink()
+    writer = JsonArray(sink, SCHEMA)
+    writer.write(ROWS)
+    writer.write(ROWS.slice(0, 1))
+    writer.close()
+    assert [row["client_port"] for row in json.loads(sink.data)] == [1, 9092, 1]
+    empty = BufferSink()
+    JsonArray(empty, SCHEMA).close()
+    assert json.loads(empty.data) == []
+
+
+def test_bulk_lines_come_in_pairs() -> None:
+    sink = BufferSink()
+    writer = Bulk(sink, SCHEMA)
+    writer.write(ROWS)
+    writer.close()
+    lines = [json.loads(line) for line in sink.data.splitlines()]
+    assert [line["index"]["_index"] for line in lines[::2]] == ["kcap-2026-11-21"] * 2
+    assert [line["client_port"] for line in lines[1::2]] == [1, 9092]
+
+
+def test_values() -> None:
+    assert texts(None) == []
+    assert texts([1, None, "a"]) == ["1", "a"]
+    assert texts(b"\x01\xff") == ["01ff"]
+    assert texts(TIME) == ["2026-11-21T06:00:00.000005Z"]
+    assert epoch(TIME) == "1795240800.000005000"

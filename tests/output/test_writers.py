@@ -1,0 +1,120 @@
+"""Laws of the writers: each format read back gives the rows that were written."""
+
+import csv
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import kcap
+from kcap.output import writers
+from kcap.table.schema import arrow_schema, choose
+
+MAKERS = {"jsonl": writers.JsonLines, "csv": writers.Csv, "arrow": writers.Arrow, "parquet": writers.Parquet}
+
+
+@pytest.fixture(scope="module")
+def batches(pcaps: Path) -> list[pa.RecordBatch]:
+    capture = kcap.open(str(pcaps / "java-transactions.pcap"), str(pcaps / "sasl-raw-tokens.pcap"))
+    whole = list(capture.exchanges().record_batches())
+    return [part for batch in whole for part in (batch.slice(0, 7), batch.slice(7))]
+
+
+def written(form: str, batches: list[pa.RecordBatch]) -> bytes:
+    sink = io.BytesIO()
+    writer = MAKERS[form](sink, batches[0].schema)
+    for batch in batches:
+        writer.write(batch)
+    writer.close()
+    return sink.getvalue()
+
+
+def rows_of(batches: list[pa.RecordBatch]) -> list[dict[str, Any]]:
+    return [row for batch in batches for row in batch.to_pylist()]
+
+
+def test_json_lines(batches: list[pa.RecordBatch]) -> None:
+    rows = rows_of(batches)
+    for row in rows:
+        row["time"] = f"{row['time']:%Y-%m-%dT%H:%M:%S.%f}Z"
+    found = [json.loads(line) for line in written("jsonl", batches).splitlines()]
+    assert found == rows
+    assert list(found[0]) == batches[0].schema.names
+
+
+def test_csv(batches: list[pa.RecordBatch]) -> None:
+    names, *found = list(csv.reader(io.StringIO(written("csv", batches).decode(), newline="")))
+    assert names == batches[0].schema.names
+    rows = rows_of(batches)
+    assert len(found) == len(rows)
+    for got, row in zip(found, rows, strict=True):
+        for name, text in zip(names, got, strict=True):
+            value = row[name]
+            if isinstance(value, list):
+                assert text == ";".join("" if entry is None else str(entry) for entry in value), name
+            elif isinstance(value, bool | int | str) or value is None:
+                assert text == ("" if value is None else str(value).lower() if isinstance(value, bool) else str(value)), name
+
+
+def test_arrow(batches: list[pa.RecordBatch]) -> None:
+    found = pa.ipc.open_stream(written("arrow", batches)).read_all()
+    assert found.schema.equals(batches[0].schema, check_metadata=True)
+    assert found.to_pylist() == rows_of(batches)
+
+
+def test_parquet(batches: list[pa.RecordBatch]) -> None:
+    found = pq.read_table(pa.BufferReader(written("parquet", batches)))
+    assert found.schema.equals(batches[0].schema)
+    assert found.schema.metadata[b"kcap.table"] == b"exchanges"
+    assert found.to_pylist() == rows_of(batches)
+
+
+def test_parquet_gathers_row_groups(batches: list[pa.RecordBatch], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(writers, "ROW_GROUP", 100)
+    found = pq.ParquetFile(pa.BufferReader(written("parquet", batches)))
+    groups = [found.metadata.row_group(at).num_rows for at in range(found.num_row_groups)]
+    assert sum(groups) == sum(batch.num_rows for batch in batches)
+    assert all(rows >= 100 for rows in groups[:-1])
+    assert len(groups) > 1
+
+
+def test_parquet_tells_differences_and_what_is_filtered_by(batches: list[pa.RecordBatch]) -> None:
+    group = pq.ParquetFile(pa.BufferReader(written("parquet", batches))).metadata.row_group(0)
+    columns = {column.path_in_schema: column for column in map(group.column, range(group.num_columns))}
+    for name in ("time", "request_pos", "api_key", "latency_ns"):
+        assert "DELTA_BINARY_PACKED" in columns[name].encodings, name
+    for name in ("connection", "topics.list.element", "api"):
+        assert "RLE_DICTIONARY" in columns[name].encodings, name
+    assert columns["latency_ns"].statistics.has_min_max
+    assert columns["request_pos"].statistics is None
+    assert {column.name for column in choose("exchanges", None)} & writers.FILTERED
+
+
+@pytest.mark.parametrize("form", MAKERS)
+def test_a_table_without_rows(form: str) -> None:
+    schema = arrow_schema("exchanges", choose("exchanges", ["api", "topics"]))
+    data = written(form, [pa.RecordBatch.from_pylist([], schema)])
+    if form == "csv":
+        assert data == b"api,topics\n"
+    elif form == "jsonl":
+        assert data == b""
+    else:
+        table = pq.read_table(pa.BufferReader(data)) if form == "parquet" else pa.ipc.open_stream(data).read_all()
+        assert (table.num_rows, table.schema.names) == (0, ["api", "topics"])
+
+
+@pytest.mark.parametrize("form", ["jsonl", "csv", "arrow"])
+def test_what_was_written_is_out_at_once(form: str, batches: list[pa.RecordBatch]) -> None:
+    sizes: list[int] = []
+
+    class Sink(io.BytesIO):
+        def flush(self) -> None:
+            sizes.append(len(self.getvalue()))
+
+    writer = MAKERS[form](Sink(), batches[0].schema)
+    writer.write(batches[0])
+    assert sizes[-1] > 1000

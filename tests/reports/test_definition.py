@@ -1,0 +1,60 @@
+"""What reports group by."""
+
+import pytest
+
+from kcap.errors import UsageError
+from kcap.reports.definition import ReportRequest, grouped, instant, key_of, keys_of, nearest_ns, step_of, uid
+from kcap.reports.latency import REPORT
+from tests.reports.made import BASE_NS, engine, exchange, tables
+
+
+def test_names() -> None:
+    assert key_of("version").column == "api_version"
+    assert key_of("topic").columns == ("topics", "topic_ids")
+    assert key_of("time:10s").step_ns == 10_000_000_000
+    assert key_of("flags").entry
+    assert key_of("partition", frozenset({"partition"})).name == "partition"
+
+
+@pytest.mark.parametrize("name", ["apo", "time:", "time:0s", "time:5", "time:xs", "partition"])
+def test_names_that_cannot_be(name: str) -> None:
+    with pytest.raises(UsageError, match="--by"):
+        key_of(name)
+
+
+def test_a_name_twice() -> None:
+    with pytest.raises(UsageError, match="twice"):
+        keys_of(REPORT, ReportRequest(by=("api", "api")))
+
+
+def test_the_default() -> None:
+    assert [key.name for key in keys_of(REPORT, ReportRequest())] == ["api"]
+
+
+def test_steps() -> None:
+    assert [step_of(f"time:1{unit}") for unit in ("us", "ms", "s", "m", "h")] == [10**3, 10**6, 10**9, 60 * 10**9, 3600 * 10**9]
+
+
+def test_times_have_the_digits_they_need() -> None:
+    assert instant(BASE_NS, 10**9) == "2026-11-21T06:00:00Z"
+    assert instant(BASE_NS + 1_500_000, 10**6) == "2026-11-21T06:00:00.001Z"
+    assert instant(BASE_NS + 7) == "2026-11-21T06:00:00.000000007Z"
+
+
+def test_a_topic_without_a_name_goes_by_its_id() -> None:
+    """Law: a row stands once for each topic, not at all for none."""
+    rows = [
+        exchange(exchange=1, topics=["a", None], topic_ids=[None, "id"]), exchange(exchange=2),
+        exchange(exchange=3, topics=[], topic_ids=[]),
+    ]  # fmt: skip
+    made = grouped(tables(rows).every, [key_of("topic")])
+    found = {(row["exchange"], row["by_topic"]) for row in engine().rows(made.select("exchange", "by_topic"))}
+    assert found == {(1, "a"), (1, "id")}
+
+
+def test_halves_go_up() -> None:
+    assert [nearest_ns(value) for value in (None, 0.5, 1.5, 2.4, -0.5)] == [None, 1, 2, 2, 0]
+
+
+def test_an_exchange_has_a_name() -> None:
+    assert uid("C1", 7) == "C1.7"

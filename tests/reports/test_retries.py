@@ -1,0 +1,43 @@
+"""What came of errors: tries that were repeated, leaders that were found."""
+
+from kcap.reports.definition import Row
+from kcap.reports.retries import retries, stories
+from tests.reports.made import MS, engine, exchange, partition, tables
+
+LOST = "NOT_LEADER_OR_FOLLOWER"
+
+
+def produced(number: int, at_ms: int, error: str | None, sequence: int = 0) -> tuple[Row, Row]:
+    return (
+        exchange(exchange=number, at_ms=at_ms, took_ms=1, api="Produce", api_key=0),
+        partition(exchange=number, topic="t", error=error, producer_id=7, producer_epoch=0, base_sequence=sequence),
+    )
+
+
+def test_a_leader_that_moved() -> None:
+    """NOT_LEADER, Metadata, one more failure, success: one story."""
+    pairs = [produced(1, 0, LOST), produced(3, 20, LOST), produced(4, 50, "NONE"), produced(5, 60, "NONE", 1)]
+    rows = [pair[0] for pair in pairs] + [exchange(exchange=2, at_ms=10, took_ms=1)]
+    made = tables(rows, [pair[1] for pair in pairs])
+    (story,) = engine().rows(stories(made))
+    assert (story["exchange"], story["error"], story["topic"], story["partition"]) == (1, LOST, "t", 0)
+    assert (story["metadata_after_ns"], story["good_after_ns"], story["tries"]) == (10 * MS, 50 * MS, 2)
+    assert engine().rows(retries(made)) == [
+        {"client_ip": "10.0.0.1", "client_id": "app", "api": "Produce", "topic": "t", "partition": 0, "retries": 2}
+    ]
+
+
+def test_a_story_without_an_end() -> None:
+    pairs = [produced(1, 0, LOST)]
+    (story,) = engine().rows(stories(tables([pairs[0][0]], [pairs[0][1]])))
+    assert (story["metadata_after_ns"], story["good_after_ns"], story["tries"]) == (None, None, None)
+
+
+def test_the_same_fetch_after_an_error() -> None:
+    rows, parts = [], []
+    for number, (offset, error) in enumerate([(5, LOST), (5, "NONE"), (9, "NONE"), (9, "NONE")], 1):
+        rows.append(exchange(exchange=number, at_ms=number, took_ms=1, api="Fetch", api_key=1, client_id=None))
+        parts.append(partition(exchange=number, api_key=1, topic="t", error=error, fetch_offset=offset))
+    made = tables(rows, parts)
+    assert [row["retries"] for row in engine().rows(retries(made))] == [1]
+    assert [row["tries"] for row in engine().rows(stories(made))] == [1]

@@ -1,0 +1,144 @@
+"""Laws of diagnoses: each is made where its trouble is, and nowhere on healthy connections."""
+
+import json
+
+import pytest
+
+from kcap.filter.parse import parse
+from kcap.reports.versions.profile import ApiVersionsRequest, ApiVersionsResponse, ConnectionProfile
+from kcap.reports.versions.profiles import ConnectionProfiles, gather
+from kcap.reports.versions.report import report
+from kcap.session import Capture
+from tests.reports.talking import PCAPS, SHARED, of, step, talk, whole
+
+OFFER = {0: (0, 13), 1: (4, 18), 3: (0, 13), 18: (0, 4)}
+
+
+def kinds(made: ConnectionProfiles) -> dict[str, str]:
+    """Kind -> level."""
+    return {row["kind"]: row["level"] for row in report(made, ["x"], "4.4")["diagnoses"]}
+
+
+def refused(*, retried: bool) -> ConnectionProfile:
+    """A client that is newer than its broker."""
+    made = talk([(3, 1)] if retried else [], ask=4, offer=OFFER if retried else None)
+    made.software = "apache-kafka-java", "4.4.0"
+    asks = [ApiVersionsRequest(step(1, 18, 4, error=35), ApiVersionsResponse(35, 0, 0))]
+    made.asks = (
+        [*asks, ApiVersionsRequest(step(2, 18, 0), ApiVersionsResponse(0, 0, 4, {}, made.offer))] if retried else asks * 2
+    )
+    return made
+
+
+def test_a_refused_question() -> None:
+    assert kinds(whole(refused(retried=True))) == {"newer_than_broker": "note"}
+    assert kinds(whole(refused(retried=False))) == {"error_35_loop": "error"}
+
+
+def test_a_broker_that_does_not_know_the_question() -> None:
+    made = talk([], ask=3)
+    made.asks = [ApiVersionsRequest(step(1, 18, 3, outcome="unanswered"), None)]
+    made.line |= {"server_captured": 0, "server_framed": 0}
+    assert kinds(whole(made)) == {"apiversions_unanswered": "error"}
+
+
+def test_versions_outside_of_the_offer() -> None:
+    found = kinds(whole(talk([(1, 19)], ask=3, offer=OFFER, died=True)))
+    assert found["above_broker_max"] == "error"
+    found = kinds(whole(talk([(1, 3)], ask=3, offer=OFFER, died=True)))
+    assert found["below_broker_min"] == "error"
+    found = kinds(whole(talk([(999, 0)], ask=3, offer=OFFER, died=True)))
+    assert found["unknown_api"] == "error"
+    found = kinds(whole(talk([(0, 2)], ask=0, offer=OFFER, died=True)))
+    assert found["advertised_but_removed"] == "error"
+    assert "advertised_but_removed" not in kinds(whole(talk([(0, 2)], ask=0, offer=OFFER | {1: (0, 17)}, died=True)))
+
+
+def test_compression_that_is_off_for_want_of_produce_0() -> None:
+    def sent(first: int, codecs: int) -> set[str]:
+        made = talk([(0, 10)], ask=3, offer=OFFER | {0: (first, 13)})
+        made.software = "librdkafka", "2.6.0"
+        for use in made.uses.values():
+            use.codecs = codecs
+        return set(kinds(whole(made)))
+
+    assert "compression_off" in sent(3, 1)
+    assert "compression_off" not in sent(0, 1)
+    assert "compression_off" not in sent(3, 2)
+
+
+def test_silence() -> None:
+    assert kinds(whole(talk([(3, 1), (0, 3)]))) == {"no_apiversions": "warning"}
+    assert kinds(whole(talk([(3, 1)], ask=0, offer=OFFER)))["nameless"] == "note"
+    late = talk([(3, 1), (0, 3)])
+    late.midstream, late.line["began"] = True, "midstream"
+    assert kinds(whole(late)) == {}
+
+
+def test_malformed_requests() -> None:
+    made = whole(talk([(3, 1)], died=True))
+    made.malformed["C1"] = "request of key 3 version 1: out of bytes"
+    assert kinds(made)["malformed_request"] == "error"
+
+
+def test_foreign_ranges() -> None:
+    assert kinds(whole(talk([(3, 1)], ask=3, offer=OFFER | {3: (0, 99)})))["foreign_ranges"] == "warning"
+
+
+HEALTHY = ("aiokafka", "go-franz", "java-transactions", "librdkafka-zstd", "long-polls", "node-platformatic", "pipelined")
+
+
+@pytest.mark.parametrize("name", HEALTHY)
+def test_healthy_captures_are_not_accused(name: str) -> None:
+    assert set(kinds(of(f"{name}.pcap"))) <= {"nameless", "newer_than_broker"}
+
+
+def test_a_filter_makes_no_trouble() -> None:
+    """Questions that the filter does not pass were asked all the same."""
+    for name in HEALTHY:
+        reading = Capture([str(PCAPS / f"{name}.pcap")]).read(keep_connections=True)
+        found = kinds(gather(reading, parse('api == "Metadata" or api == "Produce"')))
+        assert set(found) <= {"nameless", "newer_than_broker"}, name
+
+
+def test_hand_made_frames() -> None:
+    assert kinds(of("raw-frames.pcap")).keys() >= {
+        "unknown_api", "advertised_but_removed", "below_broker_min", "above_broker_max", "malformed_request", "bad_framing",
+        "http_on_kafka", "newer_than_broker",
+    }  # fmt: skip
+
+
+def test_a_client_that_does_not_ask() -> None:
+    assert kinds(of("fallback-0.9.pcap")) == {"no_apiversions": "warning"}
+
+
+def test_one_direction_accuses_nobody() -> None:
+    """A capture of requests alone, as a broken tap makes it."""
+    path = SHARED / "modern" / "taps.requests-only.pcap"
+    if not path.exists():
+        pytest.skip("the captures are not here")
+    assert kinds(gather(Capture([str(path)]).read(keep_connections=True))) == {}
+
+
+TROUBLED = {
+    "tls-misconfigured.pcap": {"tls_on_plaintext", "plaintext_on_tls", "tls_refused"},
+    "old-java-0.10.2.2-vs-4.4.0.pcap": {"advertised_but_removed"},
+    "broker-killed.pcap": {"unreachable"},
+    "sasl-plain.pcap": {"sasl_failed", "sasl_missing"},
+    "sasl-scram-sha-256.pcap": {"sasl_failed"},
+    "sasl-scram-sha-512.pcap": {"sasl_failed"},
+}
+RAW = {"raw-frames.pcap"}
+
+
+@pytest.mark.skipif(not SHARED.is_dir(), reason="the captures are not here")
+def test_errors_of_the_recordings_are_those_that_were_made() -> None:
+    """No error is found where the recorder made none."""
+    for entry in json.loads((SHARED / "modern" / "manifest.json").read_text())["captures"]:
+        path = SHARED / "modern" / entry["file"]
+        if not path.exists() or path.stat().st_size > 1 << 20 or path.name in RAW:
+            continue
+        found = {
+            kind for kind, level in kinds(gather(Capture([str(path)]).read(keep_connections=True))).items() if level == "error"
+        }
+        assert found == TROUBLED.get(path.name, set()), path.name

@@ -1,0 +1,78 @@
+"""Laws of the pages: whole, self-contained, and proof against what clients call themselves."""
+
+import re
+from html.parser import HTMLParser
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kcap.reports.versions.pages import html, markdown, matrix
+from kcap.reports.versions.report import report
+from tests.reports.talking import of, talk, whole
+
+OFFER = {3: (0, 13), 18: (0, 4)}
+
+
+class Tags(HTMLParser):
+    """Counts tags and what they load."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.loads: list[str] = []
+        self.names: set[str] = set()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.names.add(tag)
+        self.loads += [name for name, _ in attrs if name in ("src", "href")]
+        if tag != "meta":
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+@pytest.mark.parametrize("name", ["raw-frames.pcap", "java-transactions.pcap", "fallback-0.9.pcap"])
+def test_a_page_is_whole_and_loads_nothing(name: str) -> None:
+    tags = Tags()
+    text = html(report(of(name), [name], "4.4"))
+    tags.feed(text)
+    assert tags.open == []
+    assert tags.loads == []
+    assert "script" not in tags.names
+    assert "http://" not in text.replace("http_on_kafka", "")
+
+
+@given(st.text(max_size=30))
+def test_names_from_the_wire_stay_text(name: str) -> None:
+    made = report(whole(talk([(3, 1)], ask=0, offer=OFFER, client=name)), [name], "4.4")
+    tags = Tags()
+    tags.feed(html(made))
+    assert tags.open == []
+    assert tags.names <= {
+        "html", "head", "meta", "title", "style", "body", "h1", "h2", "p", "div", "table", "thead", "tbody", "tr", "th", "td",
+    }  # fmt: skip
+    for line in markdown(made).splitlines():
+        if line.startswith("| "):
+            assert len(re.findall(r"(?<!\\)(?:\\\\)*\|", line)) >= 3
+
+
+def test_tables_of_markdown_have_their_columns() -> None:
+    lines = markdown(report(of("raw-frames.pcap"), ["raw-frames.pcap"], "4.4")).splitlines()
+    width = 0
+    for line in lines:
+        if re.fullmatch(r"\|(---\|)+", line):
+            width = line.count("---")
+        elif line.startswith("|") and width:
+            assert len(re.split(r"(?<!\\)\|", line)) - 2 == width
+        elif not line:
+            width = 0
+    assert any("ApiVersions" in line for line in lines)
+
+
+def test_the_matrix_has_a_column_a_broker() -> None:
+    brokers = report(of("java-transactions.pcap"), [], "4.4")["brokers"]
+    heads, rows = matrix(brokers)
+    assert len(heads) == len(brokers) + 1
+    assert all(len(row) == len(heads) for row in rows)

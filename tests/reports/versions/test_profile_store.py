@@ -1,0 +1,196 @@
+"""Laws of folding: what is opened is what was folded, and rules cannot tell apart what shares a tale."""
+
+import pickle
+from collections import Counter
+from collections.abc import Callable
+from copy import deepcopy
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kcap.analyzer import Identity
+from kcap.facts.api_versions import Offer
+from kcap.reports.versions.diagnosis import answered, whole_line
+from kcap.reports.versions.profile import LINE, ApiVersionsRequest, ApiVersionsResponse, ConnectionProfile, Step, Use
+from kcap.reports.versions.profile_store import ASKED, ProfileDeduplicator, ProfileStore, sign
+from tests.reports.talking import SERVER, of, talk
+
+OFFERS = [Offer({3: (0, 12)}), Offer({1: (4, 17), 3: (0, 13)}), None]
+ANSWERS = [ApiVersionsResponse(0, 3, 2, {"finalizedFeatures": []}, OFFERS[0]), ApiVersionsResponse(35, 0, 0), None]
+small, times = st.integers(0, 20), st.none() | st.integers(0, 1 << 62)
+ports = st.integers(0, 65535)
+NUMBERS = {"packets", "client_packets", "server_packets", "client_captured", "server_captured", "server_framed",
+           "client_missing", "server_missing", "exchanges", "first_ns", "last_ns"}  # fmt: skip
+
+
+@st.composite
+def steps(draw: st.DrawFn, number: int) -> Step:
+    reason = st.sampled_from([None, "fin", "rst"])
+    outcome, error = st.sampled_from(["answered", "unanswered", "one_way"]), st.none() | st.integers(-1, 90)
+    return Step(
+        number, draw(st.integers(-1, 30)), draw(small), draw(outcome), draw(reason), draw(error), draw(times), draw(times)
+    )
+
+
+def lines(identity: Identity) -> st.SearchStrategy[dict[str, Any]]:
+    """Rows of `connections`, as far as they are kept."""
+    value = {name: st.none() | st.integers(0, 9) if name in NUMBERS else st.sampled_from([None, "fin", "syn"]) for name in LINE}
+    own = {"connection": identity.uid, "client_ip": identity.client_ip, "client_port": identity.client_port,
+           "server_ip": identity.server_ip, "server_port": identity.server_port}  # fmt: skip
+    return st.just({}) | st.fixed_dictionaries(value | {name: st.just(value) for name, value in own.items()})
+
+
+@st.composite
+def talks(draw: st.DrawFn, uid: str = "C1") -> ConnectionProfile:
+    """Whatever a connection may have said."""
+    identity = Identity(uid, draw(st.sampled_from(["10.0.0.1", "::1"])), draw(ports), *SERVER, draw(st.integers(1, 9)))
+    made = ConnectionProfile(identity, draw(st.sampled_from([None, ("a", "1"), ("b", "2")])), draw(st.sampled_from(OFFERS)))
+    made.midstream, made.asked = draw(st.booleans()), draw(small)
+    made.opening = [draw(steps(number)) for number in draw(st.lists(small, unique=True, max_size=4))]
+    made.asks = [
+        ApiVersionsRequest(draw(st.sampled_from([*made.opening, draw(steps(99))])), draw(st.sampled_from(ANSWERS)))
+        for _ in range(draw(st.integers(0, 2)))
+    ]
+    keys = st.tuples(st.sampled_from([None, "a", "b"]), st.integers(0, 4), st.integers(0, 3))
+    for key in draw(st.lists(keys, unique=True, max_size=4)):
+        verdicts = draw(st.dictionaries(st.integers(-1, 4), st.integers(1, 9), max_size=3))
+        made.uses[key] = Use(
+            draw(small), draw(small), draw(small), draw(small), draw(small), draw(small), draw(st.none() | small), draw(small),
+            Counter(verdicts),
+        )  # fmt: skip
+    for error in draw(st.lists(st.tuples(st.sampled_from([17, 36]), st.integers(1, 60)), unique=True, max_size=2)):
+        made.errors[error], made.error_example[error] = draw(st.integers(1, 9)), draw(small)
+    made.mechanism, made.mechanisms = draw(st.sampled_from([None, "PLAIN"])), draw(st.sampled_from([(), ("PLAIN", "GSSAPI")]))
+    made.line = draw(lines(identity))
+    return made
+
+
+def in_order(made: ConnectionProfile) -> ConnectionProfile:
+    """As reports see it."""
+    made.opening.sort(key=lambda step: step.exchange)
+    made.asks.sort(key=lambda ask: ask.step.exchange)
+    return made
+
+
+@given(talks())
+def test_what_is_opened_is_what_was_folded(made: ConnectionProfile) -> None:
+    before = in_order(deepcopy(made))
+    opened = ProfileDeduplicator().fold(made).open()
+    before.offer, before.asks = (
+        opened.offer,
+        [ApiVersionsRequest(ask.step, answer.answer) for ask, answer in zip(before.asks, opened.asks)],
+    )
+    assert opened == before
+    assert opened.offer is made.offer
+    assert list(opened.uses) == list(made.uses), "the first client id is the connection's own"
+    assert [ask.answer for ask in opened.asks] == [ask.answer for ask in in_order(made).asks]
+
+
+@given(st.lists(talks(), min_size=2, max_size=2))
+def test_rules_cannot_tell_apart_what_shares_a_tale(pair: list[ConnectionProfile]) -> None:
+    """Numbers that differ where no rule asks do not make another tale; those that a rule asks about do."""
+    one, other = pair
+    other.line = {name: one.line.get(name) if name not in NUMBERS else value for name, value in other.line.items()}
+    made = deepcopy(one)
+    made.line = {
+        name: value if name not in NUMBERS or not one.line else other.line.get(name) for name, value in one.line.items()
+    }
+    made.offer, made.asks = one.offer, one.asks
+    folder = ProfileDeduplicator()
+    first, second = folder.fold(one), folder.fold(made)
+    if first.tale is second.tale:
+        assert (whole_line(one), answered(one)) == (whole_line(made), answered(made))
+        for name in ("server_captured", "server_framed", "client_captured"):
+            assert sign(one.line.get(name) or 0) == sign(made.line.get(name) or 0)
+
+
+def test_connections_that_said_the_same_share_a_tale() -> None:
+    folder, made = ProfileDeduplicator(), [talk([(3, 1), (1, 4)], ask=3, uid=f"C{at}", client=f"app-{at}") for at in range(50)]
+    for number, one in enumerate(made):
+        one.asks = [ApiVersionsRequest(one.opening[0], ANSWERS[0])]
+        one.line |= {"packets": number, "first_ns": 7 * number}
+        one.uses[f"app-{number}", 1, 4].first_ns = number
+    alike = [folder.fold(one) for one in made]
+    assert len({one.tale for one in alike}) == 1
+    assert [one.open().uses.keys() for one in alike[:2]] == [
+        {(f"app-{number}", 18, 3), (f"app-{number}", 3, 1), (f"app-{number}", 1, 4)} for number in range(2)
+    ]
+    assert folder.fold(talk([(3, 1), (1, 5)], ask=3)).tale is not alike[0].tale
+    assert folder.fold(talk([(3, 1), (1, 4)], ask=3, died=True)).tale is not alike[0].tale
+
+
+def alike(change: Callable[[ConnectionProfile], None]) -> bool:
+    """Whether a connection shares its tale with one that differs in this."""
+    one, other, folder = talk([(3, 1), (1, 4)], died=True), talk([(3, 1), (1, 4)], died=True), ProfileDeduplicator()
+    change(other)
+    return folder.fold(one).tale is folder.fold(other).tale
+
+
+@pytest.mark.parametrize("name", sorted(ASKED))
+def test_a_number_that_rules_ask_about_makes_another_tale(name: str) -> None:
+    was = talk([]).line[name]
+    assert not any(
+        alike(lambda one, value=value: one.line.update({name: value})) for value in {0, 7, 55} - {was, 55 * bool(was)}
+    )
+    assert alike(lambda one: one.line.update({name: was and was + 1}))
+
+
+def test_other_numbers_make_none() -> None:
+    assert alike(lambda one: one.line.update(packets=9000, first_ns=77))
+
+    def more(one: ConnectionProfile) -> None:
+        one.uses["app", 1, 4].last_ns = 500
+
+    assert alike(more)
+
+
+def test_whether_any_was_served_makes_another_tale() -> None:
+    """A request that costs the connection is no proof of who sent it; two of which one did not are."""
+
+    def more(one: ConnectionProfile) -> None:
+        one.uses["app", 1, 4].count = 2
+
+    assert not alike(more)
+
+
+def test_figures_take_no_more_room_than_their_numbers() -> None:
+    folded = ProfileDeduplicator().fold(talk([(3, 1), (1, 4)], ask=3))
+    assert len(folded.figures) == 8 * len(folded.numbers()) < 600
+    assert folded.tale.first_use == 1 + 2 * 3
+
+
+@pytest.mark.parametrize("name", ["raw-frames.pcap", "java-transactions.pcap", "sasl-raw-tokens.pcap"])
+def test_a_shelf_travels_whole(name: str) -> None:
+    shelf = of(name).talks
+    again = pickle.loads(pickle.dumps(shelf))
+    assert list(again) == list(shelf)
+    for uid, made in again.items():
+        before = shelf[uid]
+        assert (made.identity, made.opening, made.uses, made.line) == (
+            before.identity,
+            before.opening,
+            before.uses,
+            before.line,
+        )
+        assert (made.offer and made.offer.ranges) == (before.offer and before.offer.ranges)
+    assert len({one.tale for one in again.folded()}) == len({one.tale for one in shelf.folded()})
+
+
+def test_a_connection_that_goes_on_is_opened_again_in_its_place() -> None:
+    shelf = ProfileStore()
+    for uid in ("C1", "C2", "C3"):
+        shelf[uid] = talk([(3, 1)], uid=uid)
+    shelf.fold("C2")
+    grown = shelf.growing(shelf["C2"].identity)
+    grown.uses[None, 1, 4] = Use(1, 5, 5, 9, verdicts=Counter({0: 1}))
+    assert (None, 1, 4) in shelf["C2"].uses
+    assert list(shelf) == ["C1", "C2", "C3"]
+    shelf.fold("C2")
+    assert (None, 1, 4) in shelf["C2"].uses
+    assert [one.uid for one in shelf.folded()] == ["C1", "C2", "C3"]
+    assert list(shelf.only({"C3", "C9"})) == ["C3"]
+    del shelf["C1"]
+    assert "C1" not in shelf
+    assert len(shelf) == 2

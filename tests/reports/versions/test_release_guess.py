@@ -1,0 +1,86 @@
+"""Laws of the guess at a broker's release: what a release offers is found again, what none offers is called so."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kcap.reports.versions.release_guess import differences, forwarded, guess
+from kcap.schema.facts import apis
+from kcap.schema.releases import advertised, line, releases
+from tests.reports.talking import SHARED, gathered
+
+
+def offer(release: str, role: str) -> dict[int, tuple[int, int]]:
+    """What a broker of a release says on a listener of that kind."""
+    return {
+        key: found
+        for key, api in apis().items()
+        if (not api.listeners or role in api.listeners or (role == "zkBroker" and "broker" in api.listeners))
+        and (found := advertised(key, release)) is not None
+    }
+
+
+@pytest.mark.parametrize("release", releases())
+@pytest.mark.parametrize("role", ["broker", "controller", "zkBroker"])
+def test_an_offer_of_a_release_is_found_again(release: str, role: str) -> None:
+    ranges = offer(release, role)
+    found = guess(ranges)
+    assert not found.vendor
+    assert found.first is not None
+    assert found.last is not None
+    assert not differences(ranges, release)
+    assert found.why
+
+
+@pytest.mark.parametrize("release", releases())
+def test_a_broker_offer_is_of_that_release(release: str) -> None:
+    ranges = offer(release, "zkBroker" if release < "3.3" else "broker")
+    known = releases()
+    found = guess(ranges)
+    assert found.first is not None
+    assert found.last is not None
+    assert known.index(found.first) <= known.index(release) <= known.index(found.last)
+
+
+@given(st.sampled_from(releases()), st.data())
+def test_a_range_beyond_every_release_is_foreign(release: str, data: st.DataObject) -> None:
+    ranges = offer(release, "broker")
+    key = data.draw(st.sampled_from(sorted(ranges)))
+    found = guess(ranges | {key: (ranges[key][0], 90)})
+    assert found.vendor
+    assert found.first is None
+    assert found.nearest is not None
+    assert "no release offers this" in found.why
+
+
+def test_what_a_mixed_cluster_forwards_may_have_less() -> None:
+    ranges = offer("4.0", "broker")
+    key = next(key for key in ranges if forwarded(key) and ranges[key][1] > ranges[key][0])
+    found = guess(ranges | {key: (ranges[key][0], ranges[key][1] - 1)})
+    assert not found.vendor
+    assert "4.0" in (found.first, found.last) or found.first == "4.0.0"
+    assert "as in a mixed cluster" in found.why
+
+
+@pytest.mark.skipif(not SHARED.is_dir(), reason="the captures are not here")
+@pytest.mark.parametrize("folder", ["legacy", "modern"])
+def test_real_brokers_are_recognized(folder: str) -> None:
+    """Every answer of every captured broker fits the release that the recorder started."""
+    known, seen = releases(), 0
+    for entry in json.loads((SHARED / folder / "manifest.json").read_text())["captures"]:
+        path = SHARED / folder / entry["file"]
+        versions = entry.get("broker_versions") or [one.get("version") for one in entry["brokers"]]
+        if not path.exists() or path.stat().st_size > 1 << 20:
+            continue
+        names = {one if one in known else line(one) for one in versions}
+        for offers in gathered(path).offers.values():
+            for one, _ in offers.values():
+                found = guess(one.ranges)
+                assert found.first is not None, (entry["file"], found.why)
+                assert found.last is not None
+                span = known[known.index(found.first) : known.index(found.last) + 1]
+                assert names & set(span), (entry["file"], names, span)
+                seen += 1
+    assert seen > 30

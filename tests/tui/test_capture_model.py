@@ -1,0 +1,169 @@
+"""A book says what was read so far, at any time."""
+
+import os
+import shutil
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import kcap
+from kcap.errors import UsageError
+from kcap.filter.parse import parse
+from kcap.reports import errors, latency, slow, stats, throttle, topics
+from kcap.reports.definition import Expressions, Report, ReportRequest, Tables
+from kcap.reports.run import run
+from kcap.reports.source import Interrupted, ReportInput
+from kcap.tui.capture_model import CaptureModel, read_whole
+from kcap.tui.reader_main import ReadRequest
+from tests.tui.conftest import PCAPS
+
+JAVA = str(PCAPS / "java-transactions.pcap")
+
+
+@pytest.mark.parametrize("text", ["", "api == Fetch", "error != NONE || latency > 3ms"])
+def test_the_filter_is_that_of_the_command_line(book: CaptureModel, text: str) -> None:
+    book.narrow(text)
+    wanted = kcap.open(JAVA).filter(text).exchanges().to_arrow() if text else kcap.open(JAVA).exchanges().to_arrow()
+    assert book.exchanges().to_pylist() == wanted.to_pylist()
+    assert book.passed == wanted.num_rows
+    assert book.rows == 110
+    assert book.exchanges(["api"], filtered=False).num_rows == 110
+    assert book.exchanges(["api", "exchange"]).column_names == ["api", "exchange"]
+
+
+def test_a_stream_is_that_of_wireshark(book: CaptureModel) -> None:
+    book.narrow("tcp.stream == 3")
+    assert book.exchanges().to_pylist() == kcap.open(JAVA).filter("tcp.stream == 3").exchanges().to_arrow().to_pylist()
+    assert book.passed > 0
+
+
+def test_a_filter_on_fields_inside_messages(book: CaptureModel) -> None:
+    text = "request.max_wait_ms == 500 && latency > 100ms"
+    book.narrow(text)
+    assert book._looking is not None
+    assert book._looking.wait(60)
+    wanted = kcap.open(JAVA).filter(text).exchanges().to_arrow().to_pylist()
+    assert book.exchanges().to_pylist() == wanted != []
+    reader, writer = os.pipe()
+    with CaptureModel(ReadRequest(["-"]), reader) as piped, pytest.raises(UsageError, match="a pipe is read once"):
+        piped.narrow(text)
+    os.close(reader)
+    os.close(writer)
+
+
+def test_a_filter_that_does_not_read_changes_nothing(book: CaptureModel) -> None:
+    book.narrow("api == Fetch")
+    with pytest.raises(UsageError):
+        book.narrow("api == ")
+    assert book.filter_text == "api == Fetch"
+
+
+@pytest.mark.parametrize("report", [stats.REPORT, latency.REPORT, slow.REPORT, errors.REPORT, throttle.REPORT, topics.REPORT])
+@pytest.mark.parametrize("text", ["", "api in {Fetch, Produce}"])
+def test_reports_are_those_of_the_command_line(book: CaptureModel, report: Report, text: str) -> None:
+    book.narrow(text)
+    if report.partitions:
+        assert book.table("partitions") is None or "partitions" in book._beside
+        assert book._beside["partitions"].wait(60)
+    made = book.report(report, ReportRequest())
+    assert made == run(report, ReportInput([JAVA], only=parse(text)), ReportRequest())
+
+
+def test_an_exchange_is_read_again(book: CaptureModel) -> None:
+    """Its bytes are those of the Python interface."""
+    for exchange in kcap.open(JAVA):
+        found = book.exchange(exchange.row["connection"], exchange.row["exchange"])
+        assert found is not None
+        assert {name: value for name, value in found.row.items() if name != "stream"} == exchange.row
+        if exchange.request is not None:
+            assert found.request[4:] == exchange.request.frame
+        if exchange.response is not None:
+            assert found.response[4:] == exchange.response.frame
+        packets = sorted(found.request_packets + found.response_packets, key=lambda packet: packet.time_ns)
+        assert packets == exchange.packets()
+    assert book.exchange("C0000000000000000", 1) is None
+
+
+def test_what_is_not_there_yet_is_none(tmp_path: Path) -> None:
+    reader, writer = os.pipe()
+    with CaptureModel(ReadRequest(["-"]), reader) as book:
+        assert not book.look()
+        assert (book.rows, book.state, book.done) == (0, "reading", False)
+        assert book.table("connections") is None
+        assert book.talks() is None
+        assert book.exchanges(["api"]).num_rows == 0
+        book.narrow("api == Fetch")
+        assert book.passed == 0
+        assert book.report(stats.REPORT, ReportRequest())["rows"] == []
+    os.close(writer)
+    os.close(reader)
+    assert not Path(book.folder).exists(), "the spill is gone with the book"
+
+
+def test_a_file_that_is_no_capture(tmp_path: Path) -> None:
+    path = tmp_path / "x.pcap"
+    path.write_bytes(b"no capture at all")
+    with read_whole(str(path)) as book:
+        assert book.state == "failed"
+        assert "no capture" in str(book.heard.error)
+        assert book.exchanges().num_rows == 0
+
+
+def test_a_file_cut_in_the_middle(tmp_path: Path) -> None:
+    data = (PCAPS / "java-transactions.pcap").read_bytes()
+    (tmp_path / "half.pcap").write_bytes(data[: len(data) // 2])
+    with read_whole(str(tmp_path / "half.pcap")) as book:
+        assert book.state == "done"
+        assert 0 < book.rows < 110
+        assert book.exchanges().to_pylist() == kcap.open(tmp_path / "half.pcap").exchanges().to_arrow().to_pylist()
+
+
+def test_one_bad_file_among_good_ones(tmp_path: Path) -> None:
+    shutil.copy(JAVA, tmp_path / "good.pcap")
+    (tmp_path / "bad.pcap").write_bytes(b"no capture at all")
+    with read_whole(str(tmp_path / "good.pcap"), str(tmp_path / "bad.pcap")) as book:
+        assert book.rows == 110
+        assert len(book.heard.failed) == 1
+
+
+def test_a_report_is_given_up_by_who_asked_for_it(java: CaptureModel) -> None:
+    """Another's goes on."""
+    here, go, ended = threading.Event(), threading.Event(), dict[str, object]()
+
+    def build(tables: Tables, _asked: ReportRequest) -> Expressions:
+        here.set()
+        assert go.wait(30)
+        return {"rows": tables.kept.aggregate(count=tables.kept.count())}
+
+    slow_report = Report("slow", (), ("api",), build, lambda results, _asked: {"rows": results["rows"]}, groups=False)
+
+    def ask(who: str) -> None:
+        with java.asked_by(who):
+            try:
+                ended[who] = java.report(slow_report, ReportRequest())["rows"][0]["count"]
+            except Interrupted:
+                ended[who] = "given up"
+
+    threads = [threading.Thread(target=ask, args=(who,)) for who in ("left", "stays")]
+    for thread in threads:
+        here.clear()
+        thread.start()
+        assert here.wait(30)
+    java.give_up("left")
+    java.give_up("nobody")
+    go.set()
+    for thread in threads:
+        thread.join(30)
+    assert ended == {"left": "given up", "stays": java.rows}
+    java.give_up("left")
+
+
+def test_a_closed_book_says_nothing_new(java: CaptureModel) -> None:
+    book = read_whole(JAVA)
+    book.close()
+    book.close()
+    assert not book.look()
+    assert book.table("weirds") is None
+    assert len(np.unique(book.snapshot().keys("exchange"))) > 1, "what was mapped stays readable"

@@ -1,0 +1,46 @@
+"""Rows that stand out."""
+
+import pyarrow as pa
+import pytest
+
+from kcap.filter.row_test import condition
+from kcap.tui.capture_model import CaptureModel, read_whole
+from kcap.tui.color_rules import DEFAULTS, apply, columns, rules_of
+from tests.tui.conftest import PCAPS
+
+
+@pytest.mark.parametrize("name", ["quota-3.9.pcap", "broker-paused.pcap", "long-polls.pcap"])
+def test_the_first_rule_that_holds_counts(name: str) -> None:
+    """Law: as the filter says of each row on its own."""
+    rules, _ = rules_of([{"name": "mine", "filter": "api == ApiVersions", "sign": "A", "tone": "key"}])
+    with read_whole(str(PCAPS / name)) as book:
+        table = book.exchanges()
+        batch = table.select(columns(rules)).combine_chunks().to_batches()[0]
+        rows = table.to_pylist()
+    chosen = apply(rules, batch)
+    wanted = [next((rule for rule in rules if condition(rule.tree)(row)), None) for row in rows]
+    assert chosen == wanted
+    assert any(chosen)
+
+
+def test_every_rule_has_a_sign() -> None:
+    assert all(len(sign) == 1 and sign != " " for _, _, sign, _ in DEFAULTS)
+    assert len({sign for _, _, sign, _ in DEFAULTS}) == len(DEFAULTS)
+
+
+def test_rules_of_the_user_come_first_and_wrong_ones_are_told() -> None:
+    rules, wrong = rules_of([
+        {"name": "a", "filter": "api == Fetch"},
+        {"name": "b", "filter": "api =="},
+        {"name": "c", "filter": ""},
+        {"name": "d", "filter": "latency", "tone": "pink"},
+        {"name": "e", "filter": "request.topics.partitions.fetch_offset > 1"},
+    ])  # fmt: skip
+    assert [rule.name for rule in rules][:2] == ["a", "error"]
+    assert [line.split(":")[0] for line in wrong] == ["rule 'b'", "rule 'c'", "rule 'd'", "rule 'e'"]
+
+
+def test_no_rows(book: CaptureModel) -> None:
+    rules, _ = rules_of(())
+    schema = book.snapshot().schema
+    assert apply(rules, pa.RecordBatch.from_pylist([], schema)) == []

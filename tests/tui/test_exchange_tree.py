@@ -1,0 +1,79 @@
+"""One exchange as a tree."""
+
+from typing import Any
+
+import pytest
+
+from kcap.decode.secrets import MASKED
+from kcap.filter.parse import parse
+from kcap.tui.capture_model import CaptureModel, read_whole
+from kcap.tui.exchange_tree import anatomy, bar, message
+from kcap.tui.tree_lines import Item, Outline
+from tests.tui.conftest import PCAPS
+
+
+def everything(items: list[Item], connection: Any = None) -> list[Item]:
+    outline = Outline()
+    outline.show(items)
+    at = 0
+    while at < len(outline.lines) and at < 3000:
+        outline.set(at, wanted=True)
+        at += 1
+    return outline.lines
+
+
+def text(items: list[Item]) -> str:
+    return "\n".join("".join(part for part, _ in item.line) for item in items)
+
+
+@pytest.mark.parametrize("name", ["java-transactions.pcap", "aiokafka.pcap", "kafka-0.8-clients.pcap", "broker-paused.pcap"])
+def test_every_exchange_has_its_tree(name: str) -> None:
+    """Law: nothing raises; the filters of lines read; bytes of a line lie inside those of the line above it."""
+    filters: set[str] = set()
+    with read_whole(str(PCAPS / name)) as book:
+        for number in range(0, book.rows, 5):
+            lines = everything(anatomy(book.frames(number)))
+            filters |= {item.filter for item in lines if item.filter}
+            for item in lines:
+                assert all(part.isprintable() for part, _ in item.line)
+    assert len(filters) > 50
+    for by in filters:
+        assert parse(by) is not None, by
+
+
+def test_a_field_of_a_message_filters(book: CaptureModel) -> None:
+    number = book.find(
+        *((row := next(r for r in book.exchanges().to_pylist() if r["api"] == "Fetch"))["connection"], row["exchange"])
+    )
+    lines = everything(anatomy(book.frames(number), (book.table("connections") or book.exchanges()).to_pylist()[0]))
+    (wait,) = [item for item in lines if item.name == "MaxWaitMs"]
+    assert wait.filter == "api == Fetch && request.max_wait_ms == 500"
+    assert wait.value == "500"
+    assert wait.node is not None
+    assert "smallest rtt" in text(lines)
+
+
+def test_secrets_are_masked() -> None:
+    with read_whole(str(PCAPS / "sasl-raw-tokens.pcap")) as book:
+        rows = book.exchanges().to_pylist()
+        for number, row in enumerate(rows):
+            if row["api"] == "SaslToken":
+                assert "a raw SASL token, which is a secret" in text(everything(anatomy(book.frames(number))))
+                assert message(book.frames(number), "request") is None
+    with read_whole(str(PCAPS / "java-transactions.pcap")) as book:
+        assert MASKED not in text(everything(anatomy(book.frames(0))))
+
+
+def test_time_is_shared_out() -> None:
+    parts = [(10, "network", "·", "two"), (0, "queue", "▒", "care"), (90, "broker", "█", "one")]
+    line = bar(parts, 40)
+    assert [len(part) for part, _ in line] == [4, 36]
+    assert "broker" in line[1][0]
+    assert bar([(0, "broker", "█", "one")], 40) == []
+    assert len(bar([(1, "network", "·", "two"), (10**9, "broker", "█", "one")], 40)[0][0]) == 1, "what is not nothing is seen"
+
+
+def test_one_without_an_answer() -> None:
+    with read_whole(str(PCAPS / "broker-paused.pcap")) as book:
+        number = next(at for at, row in enumerate(book.exchanges().to_pylist()) if row["outcome"] == "unanswered")
+        assert "no answer, waited" in text(anatomy(book.frames(number)))

@@ -1,0 +1,87 @@
+"""Rows and packets leave as files."""
+
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+import kcap
+from kcap.errors import OutputError, UsageError
+from kcap.tui.capture_model import CaptureModel
+from kcap.tui.export import cut, write_rows
+from kcap.tui.list_model import ListModel
+from kcap.tui.reader_main import ReadRequest
+from tests.tui.conftest import PCAPS
+
+JAVA = str(PCAPS / "java-transactions.pcap")
+
+
+def test_rows_are_those_of_the_list_in_its_order(book: CaptureModel, tmp_path: Path) -> None:
+    book.narrow("api == Fetch")
+    view = ListModel(book, sort="latency", descending=True)
+    made = view.arrange()
+    for name in ("x.csv", "x.jsonl", "x.parquet"):
+        assert write_rows(made.rows, made.order, str(tmp_path / name)) == len(made)
+    lines = [json.loads(line) for line in (tmp_path / "x.jsonl").read_text().splitlines()]
+    assert [row["latency_ns"] for row in lines] == sorted((row["latency_ns"] for row in lines), reverse=True)
+    assert {row["api"] for row in lines} == {"Fetch"}
+    table = pq.ParquetFile(tmp_path / "x.parquet").read()
+    assert table.column("latency_ns").to_pylist() == [row["latency_ns"] for row in lines]
+    assert len((tmp_path / "x.csv").read_text().splitlines()) == len(made) + 1
+
+
+def test_all_rows_without_an_order(book: CaptureModel, tmp_path: Path) -> None:
+    rows = book.snapshot()
+    assert write_rows(rows, None, str(tmp_path / "x.parquet")) == 110
+    assert pq.ParquetFile(tmp_path / "x.parquet").read().to_pylist() == book.exchanges().to_pylist()
+    assert write_rows(rows, np.array([5], np.int32), str(tmp_path / "y.jsonl")) == 1
+
+
+def test_what_cannot_be_written_leaves_nothing(book: CaptureModel, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"rows go to \.csv"):
+        write_rows(book.snapshot(), None, str(tmp_path / "x.txt"))
+    with pytest.raises(OutputError):
+        write_rows(book.snapshot(), None, str(tmp_path / "none" / "x.csv"))
+    with pytest.raises(OutputError, match="stopped"):
+        write_rows(book.snapshot(), None, str(tmp_path / "x.csv"), lambda: True)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_packets_of_one_exchange(book: CaptureModel, tmp_path: Path) -> None:
+    """They read as the exchange they are of."""
+    row = book.snapshot().row(60)
+    path = tmp_path / "one.pcapng"
+    told = cut(ReadRequest([JAVA]), f'connection == "{row["connection"]}" && exchange == {row["exchange"]}', str(path))
+    assert told.startswith("one.pcapng: ")
+    assert "of 1 exchange" in told
+    (found,) = [
+        other
+        for other in kcap.open(path).exchanges().to_arrow().to_pylist()
+        if (other["connection"], other["correlation_id"], other["api"])
+        == (row["connection"], row["correlation_id"], row["api"])
+    ]  # fmt: skip
+    assert found["latency_ns"] == row["latency_ns"]
+
+
+def test_packets_of_a_pipe(tmp_path: Path) -> None:
+    from kcap.tui.reader_process import KeptSpool
+
+    with open(JAVA, "rb") as file:
+        spool = KeptSpool(os.dup(file.fileno()))
+        spool.kept = os.path.getsize(JAVA)
+        cut(ReadRequest(["-"]), "api == OffsetCommit", str(tmp_path / "x.pcap"), {0: spool})
+        spool.close()
+    assert "OffsetCommit" in kcap.open(tmp_path / "x.pcap").exchanges(["api"]).to_arrow().column(0).to_pylist()
+
+
+def test_packets_that_cannot_be_had(tmp_path: Path) -> None:
+    with pytest.raises(OutputError, match="no exchange passes"):
+        cut(ReadRequest([JAVA]), "api == Vote", str(tmp_path / "x.pcap"))
+    with pytest.raises(OutputError, match="not kept"):
+        cut(ReadRequest(["-"]), "", str(tmp_path / "x.pcap"))
+    with pytest.raises(UsageError, match="pcapng"):
+        cut(ReadRequest([JAVA]), "", str(tmp_path / "x.csv"))
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,50 @@
+"""A connection followed."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from kcap.tui.capture_model import CaptureModel
+from kcap.tui.followed_stream import numbers_of, told
+from tests.tui.driving import LARGE, opened, press, screen
+
+pytestmark = pytest.mark.usefixtures("fresh_settings")
+
+
+def test_all_exchanges_of_a_connection_in_order(book: CaptureModel) -> None:
+    rows = book.exchanges(["connection", "exchange"]).to_pylist()
+    uid = rows[50]["connection"]
+    found = [rows[number] for number in numbers_of(book, uid)]
+    assert [row["exchange"] for row in found] == sorted(row["exchange"] for row in rows if row["connection"] == uid)
+
+
+@pytest.mark.parametrize("way", ["text", "hex"])
+def test_messages_stand_in_the_order_of_their_packets(book: CaptureModel, way: str) -> None:
+    uid = book.snapshot().row(50)["connection"]
+    found = [book.frames(number) for number in numbers_of(book, uid)]
+    heads = [line.plain for line in told(found, way, "both sides") if line.plain[:1] in "→←"]
+    times = [line[2:14] for line in heads]
+    assert times == sorted(times)
+    assert len(heads) == 2 * len(found)
+    client = [line.plain for line in told(found, way, "client") if line.plain[:1] in "→←"]
+    assert client == [line for line in heads if line.startswith("→")]
+
+
+def test_the_screen() -> None:
+    async def run() -> None:
+        async with opened("java-transactions.pcap", size=LARGE) as pilot:
+            app: Any = pilot.app
+            await press(pilot, "w")
+            await app.workers.wait_for_complete()
+            await pilot.pause()
+            assert "→ 07:42:12.122  ApiVersions v5  52 bytes" in screen(app)
+            assert "clientSoftwareName" in screen(app)
+            await press(pilot, "x")
+            await app.workers.wait_for_complete()
+            await pilot.pause()
+            assert "00 00 00 30 00 12 00 05" in screen(app)
+            await press(pilot, "d", "m", "escape")
+            assert app.screen is app.browser
+
+    asyncio.run(run())

@@ -1,0 +1,41 @@
+"""A frame's bytes and the packets that brought them."""
+
+import pytest
+
+from kcap.tui.capture_model import read_whole
+from kcap.tui.frame_bytes import SIDES
+from tests.tui.conftest import PCAPS
+
+
+@pytest.mark.parametrize("name", ["java-transactions.pcap", "librdkafka-zstd.pcap", "any-interface.pcap", "pipelined.pcap"])
+def test_spans_tile_the_frame(name: str) -> None:
+    """Law: spans lie side by side, from the first packet of the row to its last; each is of the packet that holds it."""
+    several = 0
+    with read_whole(str(PCAPS / name)) as book:
+        for number in range(book.rows):
+            found = book.frames(number)
+            for side, data in zip(SIDES, (found.request, found.response)):
+                spans = found.spans[side]
+                if not data:
+                    assert spans == []
+                    continue
+                assert [span.start for span in spans] == [0, *(span.end for span in spans[:-1])]
+                assert spans[-1].end == len(data)
+                assert spans[0].packet == found.row[f"{side}_first_packet"]
+                assert found.row[f"{side}_last_packet"] in {None, *(span.packet for span in spans)}
+                several += len(spans) > 1
+    assert several or name == "pipelined.pcap"
+
+
+def test_what_was_read_from_a_compressed_file_is_kept() -> None:
+    import gzip
+    import tempfile
+    from pathlib import Path
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "x.pcap.gz"
+        path.write_bytes(gzip.compress((PCAPS / "node-platformatic.pcap").read_bytes()))
+        with read_whole(str(path)) as packed, read_whole(str(PCAPS / "node-platformatic.pcap")) as plain:
+            for number in range(plain.rows):
+                assert packed.frames(number).request == plain.frames(number).request
+                assert packed.frames(number).response == plain.frames(number).response

@@ -1,0 +1,63 @@
+"""Cells of the list: what they say, what they filter by, how they fit."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kcap.columns import EXCHANGES
+from kcap.filter.parse import parse
+from kcap.tui.capture_model import CaptureModel
+from kcap.tui.list_columns import DEFAULTS, GAP, HEADS, NARROWEST, TIME_FORMS, cut, fitted, moment
+
+
+def test_every_column_of_the_table_can_be_shown(book: CaptureModel) -> None:
+    assert {column.name for column in EXCHANGES} <= HEADS.keys()
+    rows = book.snapshot().table().to_pylist()
+    for head in HEADS.values():
+        for row in rows[:40]:
+            assert isinstance(head.text(row), str)
+            assert head.text(row).isprintable()
+
+
+@pytest.mark.parametrize("name", list(HEADS))
+def test_a_cell_filters_by_what_it_shows(book: CaptureModel, name: str) -> None:
+    """Law: the filter of a cell reads, and lets its own row pass."""
+    head, snapshot = HEADS[name], book.snapshot()
+    for number in range(0, book.rows, 9):
+        text = head.by(snapshot.row(number)) if head.by is not None else None
+        if text is not None:
+            tree = parse(text)
+            assert tree is not None
+            assert number in snapshot.passing(tree).tolist(), text
+
+
+@given(room=st.integers(20, 260), widths=st.dictionaries(st.sampled_from(DEFAULTS), st.integers(3, 40), max_size=3))
+def test_columns_fit(room: int, widths: dict[str, int]) -> None:
+    """Law: what may be left out is, until the rest fits; what is left over is given away; chosen columns all stay."""
+    made = fitted(DEFAULTS, room, widths, chosen=False)
+    taken = sum(width + GAP for _, width in made) - GAP
+    if any(head.rank for head, _ in made):
+        assert taken <= room
+    if taken > room:
+        assert all(width == NARROWEST for head, width in made if head.grows and head.name not in widths)
+    assert [head.name for head, _ in made] == [name for name in DEFAULTS if name in {head.name for head, _ in made}]
+    if not widths and taken <= room:
+        assert taken == room
+    for head, width in made:
+        assert width == widths.get(head.name, width) >= (NARROWEST if head.name not in widths and head.grows else 3)
+    assert [head.name for head, _ in fitted(DEFAULTS, room, widths, chosen=True)] == list(DEFAULTS)
+
+
+def test_times() -> None:
+    ns, first = 1_795_246_898_009_537_123, 1_795_246_897_000_000_000
+    assert moment(ns, "clock", first, None) == "07:41:38.009"
+    assert moment(ns, "relative", first, None) == "1.009537"
+    assert moment(ns, "delta", first, ns - 1000) == "+0.000001"
+    assert moment(ns, "delta", first, None) == ""
+    assert moment(ns, "date", first, None) == "2026-11-21 07:41:38.009537"
+    assert all(moment(None, form, first, None) == "" for form in TIME_FORMS)
+
+
+@given(st.text(max_size=20), st.integers(0, 20), st.booleans())
+def test_a_cell_has_its_width(text: str, width: int, right: bool) -> None:
+    assert len(cut(text, width, right=right)) == width

@@ -1,0 +1,105 @@
+"""The list as one sees it, without a screen."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kcap.tui.capture_model import CaptureModel, read_whole
+from kcap.tui.list_columns import HEADS
+from kcap.tui.list_model import ListModel
+from tests.tui.conftest import PCAPS
+
+
+def made(book: CaptureModel, **wishes: Any) -> ListModel:
+    view = ListModel(book, **wishes)
+    view.install(view.arrange())
+    return view
+
+
+def values(view: ListModel, column: str) -> list[Any]:
+    rows = view.arranged
+    assert rows is not None
+    return [rows.rows.row(rows.number(place))[column] for place in range(len(view))]
+
+
+@pytest.mark.parametrize("name", ["time", "latency", "client", "call", "result", "about", "flags", "request_bytes", "tls"])
+@pytest.mark.parametrize("descending", [False, True])
+@pytest.mark.parametrize("text", ["", "api in {Fetch, Produce}"])
+def test_rows_stand_in_the_order_of_a_column(book: CaptureModel, name: str, descending: bool, text: str) -> None:
+    """Law: sorted, equals as they were decided, nulls first or last; none is lost."""
+    book.narrow(text)
+    view = made(book, sort=name, descending=descending)
+    found = values(view, HEADS[name].columns[0])
+    there = [value if not isinstance(value, list) else ",".join(v or "" for v in value) for value in found if value is not None]
+    assert there == sorted(there, reverse=descending)
+    nulls = len(found) - len(there)
+    assert all(value is None for value in (found[len(there) :] if descending else found[:nulls]))
+    numbers = [view.number(place) for place in range(len(view))]
+    assert sorted(numbers, key=str) == sorted((n for n in (book.sift().tolist() if text else range(110))), key=str)  # type: ignore[union-attr]
+    for (a, one), (b, other) in zip(zip(found, numbers), list(zip(found, numbers))[1:]):
+        assert a != b or (one or 0) < (other or 0)
+
+
+def test_the_cursor_stays_with_its_exchange(book: CaptureModel) -> None:
+    view = made(book)
+    view.go(40)
+    here = view.current
+    view.order_by("latency")
+    assert view.due
+    view.install(view.arrange())
+    assert view.descending, "numbers begin with the largest"
+    assert view.current == here
+    assert not view.due
+    book.narrow("api == Fetch")
+    view.install(view.arrange())
+    assert len(view) == book.passed
+
+
+def test_following_the_end(book: CaptureModel) -> None:
+    view = made(book)
+    view.follow = True
+    view.install(view.arrange())
+    assert view.cursor == len(view) - 1
+    view.move(-1)
+    assert not view.follow, "moving ends it"
+
+
+def test_marks(book: CaptureModel) -> None:
+    view = made(book)
+    for place in (3, 9):
+        view.go(place)
+        view.mark()
+    view.go(5)
+    assert view.next_mark(1)
+    assert view.cursor == 9
+    assert not view.next_mark(1)
+    assert view.next_mark(-1)
+    assert view.cursor == 3
+    view.mark()
+    assert len(view.marks) == 1
+
+
+@given(first=st.integers(0, 109), count=st.integers(0, 30), form=st.sampled_from(["clock", "relative", "delta", "date"]))
+def test_a_page_is_part_of_the_whole(java: CaptureModel, first: int, count: int, form: str) -> None:
+    """Law: a row looks the same on whatever page it stands, but for the first row's delta."""
+    view = made(java, form=form)
+    heads = [head for head, _ in view.heads(200)]
+    whole = view.page(0, 110, heads)
+    assert len(whole) == 110
+    page = view.page(first, count, heads)
+    assert [cells.texts for cells in page] == [cells.texts for cells in whole[first : first + count]]
+    assert [cells.rule for cells in page] == [cells.rule for cells in whole[first : first + count]]
+
+
+def test_an_empty_list(tmp_path: Any) -> None:
+    (tmp_path / "empty.pcap").write_bytes((PCAPS / "aiokafka.pcap").read_bytes()[:24])
+    with read_whole(str(tmp_path / "empty.pcap")) as book:
+        view = made(book)
+        assert (len(view), view.current, view.page(0, 10, [HEADS["time"]])) == (0, None, [])
+        view.move(1)
+        view.mark()
+        assert view.cursor == 0
+        assert not view.marks
+        assert view.filter_of(HEADS["call"]) is None

@@ -1,0 +1,90 @@
+"""The process that reads: rows first, then the tables; a growing file is followed; partitions are a pass of their own."""
+
+import json
+import shutil
+import time
+from multiprocessing import Pipe
+from pathlib import Path
+
+import pyarrow as pa
+
+import kcap
+from kcap.columns import ON_REQUEST, PARTITIONS
+from kcap.tui.reader_main import Child, ReadRequest, arguments
+from kcap.tui.reader_process import Process
+from kcap.tui.spill import main_path, read_file
+from tests.tui.conftest import PCAPS
+
+NODE = PCAPS / "node-platformatic.pcap"
+
+
+def test_an_order_comes_through_the_command_line() -> None:
+    order = ReadRequest(["a b.pcap", "-"], "x", [9092], [80], follow=True)
+    words = arguments(order, 7)
+    assert ReadRequest(**json.loads(words[-2])) == order
+    assert words[-1] == "7"
+
+
+def test_partitions_are_those_of_the_table(tmp_path: Path) -> None:
+    process = Process(ReadRequest([str(NODE)], str(tmp_path), partitions=True))
+    process.start()
+    assert process.wait(60)
+    process.close()
+    names = [column.name for column in (*PARTITIONS, *ON_REQUEST["partitions"])]
+    wanted: pa.Table = kcap.open(str(NODE)).partitions(names).to_arrow()
+    made: pa.Table = read_file(main_path(str(tmp_path), "partitions"))
+    assert made.to_pylist() == wanted.to_pylist()
+
+
+def test_a_growing_file_is_followed(tmp_path: Path) -> None:
+    """Half a file, then the rest: all its rows are there when it has been told to stop."""
+    growing, folder, data = tmp_path / "grows.pcap", tmp_path / "spill", NODE.read_bytes()
+    folder.mkdir()
+    growing.write_bytes(data[: len(data) // 2])
+    process = Process(ReadRequest([str(growing)], str(folder), follow=True))
+    process.start()
+    until = time.monotonic() + 30
+    while not process.heard.rows and time.monotonic() < until:
+        time.sleep(0.02)
+    half = process.heard.rows
+    assert process.heard.following
+    with growing.open("ab") as file:
+        file.write(data[len(data) // 2 :])
+    while process.heard.rows <= half and time.monotonic() < until:
+        time.sleep(0.02)
+    assert process.heard.rows > half > 0
+    while process.heard.bytes < len(data) - 2000 and time.monotonic() < until:
+        time.sleep(0.02)
+    process.stop()
+    assert process.wait(30)
+    assert process.heard.rows == 37
+    assert process.heard.files[0].path == str(growing)
+    rows = read_file(main_path(str(folder), "exchanges")).to_pylist()
+    assert {row["capture"] for row in rows} == {"grows.pcap"}
+    (capture,) = read_file(main_path(str(folder), "captures")).to_pylist()
+    assert (capture["path"], capture["size"]) == (str(growing), len(data))
+    process.close()
+
+
+def test_several_files_are_one_capture(tmp_path: Path) -> None:
+    for name in ("rotated.pcap", "rotated.pcap1", "rotated.pcap2"):
+        shutil.copy(PCAPS / name, tmp_path / name)
+    folder = tmp_path / "spill"
+    folder.mkdir()
+    process = Process(
+        ReadRequest([str(tmp_path / name) for name in ("rotated.pcap", "rotated.pcap1", "rotated.pcap2")], str(folder))
+    )
+    process.start()
+    assert process.wait(60)
+    process.close()
+    wanted = kcap.open(*(str(tmp_path / name) for name in ("rotated.pcap", "rotated.pcap1", "rotated.pcap2"))).exchanges()
+    assert process.heard.rows == wanted.to_arrow().num_rows
+
+
+def test_the_word_to_stop_ends_it_between_packets() -> None:
+    ours, theirs = Pipe()
+    child = Child(ReadRequest([str(NODE)]), theirs)
+    child._stop.set()
+    assert list(child._until(iter(()))) == []
+    ours.close()
+    theirs.close()

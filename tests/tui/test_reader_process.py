@@ -1,0 +1,72 @@
+"""A reading process is heard, stopped, and never outlives its reader."""
+
+import os
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from kcap.tui.reader_main import ReadRequest
+from kcap.tui.reader_process import LEFT, Process
+from tests.tui.conftest import PCAPS
+
+NODE = str(PCAPS / "node-platformatic.pcap")
+
+
+def test_it_tells_how_far_it_is(tmp_path: Path) -> None:
+    process, heard = Process(ReadRequest([NODE], str(tmp_path))), []
+    process.watch = lambda: heard.append(process.heard)
+    process.start()
+    assert process.wait(60)
+    process.close()
+    assert process.heard.over
+    assert process.heard.error is None
+    assert process.heard.bytes > 0
+    assert [one.rows for one in heard] == sorted(one.rows for one in heard)
+    assert heard[-1].over
+    assert process.heard.rows == 37
+    assert [file.name for file in process.heard.files] == ["node-platformatic.pcap"]
+
+
+def test_one_that_dies_is_told(tmp_path: Path) -> None:
+    reader, writer = os.pipe()
+    process = Process(ReadRequest(["-"], str(tmp_path)), reader)
+    process.start()
+    process._process.send_signal(signal.SIGKILL)
+    assert process.wait(30)
+    assert process.heard.error == LEFT
+    process.close()
+    os.close(reader)
+    os.close(writer)
+
+
+def test_a_file_that_is_no_capture_is_told(tmp_path: Path) -> None:
+    process = Process(ReadRequest([__file__], str(tmp_path)))
+    process.start()
+    assert process.wait(30)
+    assert "no capture" in str(process.heard.error)
+    process.close()
+
+
+@pytest.mark.parametrize("how", ["stop", "close"])
+def test_one_that_waits_for_a_pipe_can_be_ended(tmp_path: Path, how: str) -> None:
+    data = Path(NODE).read_bytes()
+    reader, writer = os.pipe()
+    process = Process(ReadRequest(["-"], str(tmp_path)), reader)
+    process.start()
+    os.write(writer, data[: len(data) // 2])
+    until = time.monotonic() + 30
+    while not process.heard.rows and time.monotonic() < until:
+        time.sleep(0.02)
+    assert process.heard.rows, "rows come while the pipe is open"
+    if how == "stop":
+        process.stop()
+        assert process.wait(30)
+        assert process.heard.stopped
+        assert process.heard.error is None
+        assert process.spools[0].read(4, 0) == data[:4], "what a pipe gave can be read again"
+    process.close()
+    assert process._process.returncode is not None
+    os.close(reader)
+    os.close(writer)

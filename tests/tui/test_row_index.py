@@ -1,0 +1,70 @@
+"""Rows by number are those of the table in one piece."""
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kcap.filter.parse import parse
+from kcap.table.schema import arrow_schema, choose
+from kcap.tui.capture_model import CaptureModel
+from kcap.tui.row_index import RowIndex
+
+SCHEMA = arrow_schema("exchanges", choose("exchanges", ["latency_ns", "api", "topics", "tls"]))
+ROW = st.fixed_dictionaries({
+    "latency_ns": st.one_of(st.none(), st.integers(-5, 5)),
+    "api": st.one_of(st.none(), st.sampled_from(["Fetch", "Produce", "ü", ""])),
+    "topics": st.one_of(st.none(), st.lists(st.one_of(st.none(), st.sampled_from(["a", "b", "c,d"])), max_size=3)),
+    "tls": st.booleans(),
+})  # fmt: skip
+PARTS = st.lists(st.lists(ROW, max_size=5), min_size=1, max_size=5)
+
+
+def rows_of(parts: list[list[dict[str, Any]]]) -> tuple[RowIndex, list[dict[str, Any]]]:
+    return RowIndex([pa.RecordBatch.from_pylist(part, SCHEMA) for part in parts], SCHEMA), [
+        row for part in parts for row in part
+    ]
+
+
+@given(PARTS, st.data())
+def test_taken_rows(parts: list[list[dict[str, Any]]], data: st.DataObject) -> None:
+    rows, wanted = rows_of(parts)
+    assert len(rows) == len(wanted)
+    numbers = data.draw(st.lists(st.integers(0, len(wanted) - 1), max_size=8)) if wanted else []
+    assert rows.take(np.array(numbers, np.int64)).to_pylist() == [wanted[n] for n in numbers]
+    assert rows.table().to_pylist() == wanted
+    for number in set(numbers):
+        assert rows.row(number) == wanted[number]
+
+
+@given(PARTS, st.integers(0, 12), st.sampled_from(["api == Fetch", "latency_ns > 0", "topics == a", "!tls", "latency_ns != 1"]))
+def test_passing_rows(parts: list[list[dict[str, Any]]], first: int, text: str) -> None:
+    """Law: looked at in two goes it is the same."""
+    rows, _ = rows_of(parts)
+    tree = parse(text)
+    assert tree is not None
+    whole = rows.passing(tree).tolist()
+    assert rows.passing(tree, first).tolist() == [n for n in whole if n >= first]
+
+
+@given(PARTS)
+def test_keys_sort_as_values_do(parts: list[list[dict[str, Any]]]) -> None:
+    rows, wanted = rows_of(parts)
+
+    def told(value: Any) -> tuple[bool, Any]:
+        joined = ",".join(entry or "" for entry in value) if isinstance(value, list) else value
+        return (value is not None, joined if value is not None else 0)
+
+    for name in ("latency_ns", "api", "topics", "tls"):
+        order = np.argsort(rows.keys(name), kind="stable").tolist()
+        assert order == sorted(range(len(wanted)), key=lambda at: told(wanted[at][name]))
+
+
+def test_an_exchange_is_found(book: CaptureModel) -> None:
+    rows = book.snapshot()
+    for number in range(0, len(rows), 7):
+        row = rows.row(number)
+        assert rows.find(row["connection"], row["exchange"]) == number
+    assert rows.find("C", 1) == -1
