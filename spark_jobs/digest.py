@@ -8,14 +8,15 @@ The result is JSON with a report under each name.
 
 import json
 import sys
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from kcap.output.sink import new_file
+from kcap.inputs import refuse_input
+from kcap.output.formats import format_of
 from kcap.reports.definition import ReportRequest, Row
 from spark_jobs.capture import SparkCapture
-from spark_jobs.files import local
+from spark_jobs.files import sink_at
 from spark_jobs.job import JobInput, job, main, tell
 from spark_jobs.reports import Saved, report_of, run_reports
 from spark_jobs.result import shown
@@ -41,12 +42,19 @@ def run(_spark: "SparkSession", source: SparkCapture | Saved, given: JobInput, t
         found["versions"] = versions(source, only=given.only)
         print("\n".join(["== versions", *told(found["versions"], style_of(None))]))
     if given.output is not None:
-        with new_file(local(given.output)) as file:
+        with sink_at(given.output) as file:
             file.write((json.dumps({"report": "digest", "reports": found}, ensure_ascii=False) + "\n").encode())
     return 0
 
 
-command = job("digest", ("json",))(run)
+def only_json(given: JobInput, _options: dict[str, Any]) -> None:
+    """Refuses an output that is an input, or whose name says another format than JSON. Raises UsageError."""
+    if given.output is not None:
+        refuse_input(given.output)
+        format_of(given.form or "json", given.output, {".json": "json"}, text=())
+
+
+command = job("digest", ("json",), refuse=only_json)(run)
 command.params.append(click.Option(["--top"], metavar="N", type=click.IntRange(1), default=10, show_default=True))
 
 if __name__ == "__main__":

@@ -5,19 +5,25 @@ operating system alone; credentials come from the environment, never from a URI.
 """
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from fnmatch import fnmatch
-from typing import Any, Final
+from typing import Any, BinaryIO, Final
 from weakref import finalize
 
 from kcap.capture.paths import begins_like_capture, expand
 from kcap.capture.window import Read
-from kcap.errors import CaptureError
+from kcap.errors import CaptureError, OutputError
+from kcap.inputs import SAME_SCHEMES, refuse_input
+from kcap.output.formats import format_of
+from kcap.output.sink import new_file
 
+SUFFIXES: Final = {".json": "json", ".csv": "csv", ".parquet": "parquet", ".pq": "parquet"}
+"""Of a report's file."""
 OPEN_MAX: Final = 64
 """Files that a task keeps open."""
-SAME: Final = {"s3a": "s3", "s3n": "s3", "abfss": "abfs"}
-"""Schemes that Hadoop has other names for."""
+DONE: Final = "_KCAP"
+"""File in a folder that `ingest` has finished."""
 
 
 def is_remote(path: str) -> bool:
@@ -39,7 +45,7 @@ def place_of(path: str) -> tuple[Any, str]:
 
     scheme, _, rest = path.partition("://")
     try:
-        found: tuple[Any, str] = fs.FileSystem.from_uri(f"{SAME.get(scheme, scheme)}://{rest}")
+        found: tuple[Any, str] = fs.FileSystem.from_uri(f"{SAME_SCHEMES.get(scheme, scheme)}://{rest}")
     except (OSError, ValueError) as error:
         raise CaptureError(f"{path}: {first_line(error)}") from None
     return found
@@ -95,6 +101,50 @@ def first_line(error: Exception) -> str:
     """What an error says, in one line."""
     said = getattr(error, "strerror", None) or str(error) or type(error).__name__
     return str(said).splitlines()[0].lower()
+
+
+def read_of(paths: Sequence[str]) -> list[str]:
+    """All files that are read of some paths: captures, and every file of a folder that `ingest` wrote."""
+    saved = [
+        os.path.join(folder, name)
+        for path in paths
+        if is_ingested(path)
+        for folder, _, names in os.walk(local(path))
+        for name in names
+    ]
+    return [*found(paths), *saved]
+
+
+def is_ingested(path: str) -> bool:
+    """Whether `ingest` wrote this folder."""
+    return not is_remote(path) and os.path.exists(os.path.join(local(path), DONE))
+
+
+def form_of(output: str, form: str | None) -> str:
+    """The format of a report's file: as chosen, as the name says, or JSON where it says nothing.
+
+    Raises UsageError for a name that says another format, or one that reports do not have.
+    """
+    return format_of(form, output.rstrip("/"), SUFFIXES, default="json", text=())
+
+
+@contextmanager
+def sink_at(path: str) -> Iterator[BinaryIO]:
+    """Takes the bytes of an output: a local file, which appears when it is whole, or what a URI names.
+
+    Raises UsageError for an input, OutputError for what cannot be written.
+    """
+    if not is_remote(path):
+        with new_file(local(path)) as file:
+            yield file
+        return
+    refuse_input(path)
+    system, inner = place_of(path)
+    try:
+        with system.open_output_stream(inner) as sink:
+            yield sink
+    except OSError as error:
+        raise OutputError(f"{path}: {first_line(error)}") from None
 
 
 class Files:

@@ -18,9 +18,10 @@ import click
 
 from kcap.columns import PAYLOADS, SCHEMA_VERSION, TABLES
 from kcap.errors import OutputError, UsageError
+from kcap.inputs import refuse_input
 from spark_jobs.capture import SparkCapture
-from spark_jobs.files import first_line, is_remote, local, place_of
-from spark_jobs.job import DONE, JobInput, job, main, tell
+from spark_jobs.files import DONE, first_line, is_remote, local, place_of, sink_at
+from spark_jobs.job import JobInput, job, main, tell
 from spark_jobs.reports import Saved
 from spark_jobs.scan import kept
 
@@ -67,9 +68,30 @@ def save(frame: "DataFrame", folder: str, table: str) -> int:
     return int(counted.get["rows"])
 
 
+def folder_of(output: str, table: str, name: str) -> str:
+    """The folder of a table of a set."""
+    return f"{output}/{table}/set={name}"
+
+
+def marks(output: str, name: str) -> tuple[str, str]:
+    """The files that say that a set is there, and that the folder is one of sets."""
+    return f"{output}/_sets/{name}.json", f"{output}/{DONE}"
+
+
+def refuse(given: JobInput, options: dict[str, Any]) -> None:
+    """Refuses an output folder in which an input would be replaced, and one that is an input itself. Raises UsageError."""
+    if given.output is None:
+        return
+    output, name = given.output.rstrip("/"), options["name"] or set_name(given.paths)
+    for path in (output, *marks(output, name)):
+        refuse_input(path)
+    for table in TABLES:
+        refuse_input(folder_of(output, table, name), folder=True)
+
+
 def unmark(output: str, name: str) -> None:
     """A set that is about to be written anew is not there."""
-    path = f"{output}/_sets/{name}.json"
+    path = marks(output, name)[0]
     if not is_remote(output):
         with suppress(FileNotFoundError):
             os.remove(local(path))
@@ -86,16 +108,14 @@ def mark(output: str, name: str, facts: dict[str, Any]) -> None:
     """
     data = (json.dumps(facts, indent=1) + "\n").encode()
     try:
-        for path, text in ((f"{output}/_sets/{name}.json", data), (f"{output}/{DONE}", b"")):
+        for path, text in zip(marks(output, name), (data, b"")):
             if is_remote(output):
                 system, inner = place_of(path)
                 system.create_dir(inner.rpartition("/")[0])
-                with system.open_output_stream(inner) as sink:
-                    sink.write(text)
             else:
                 os.makedirs(os.path.dirname(local(path)), exist_ok=True)
-                with open(local(path), "wb") as file:
-                    file.write(text)
+            with sink_at(path) as sink:
+                sink.write(text)
     except OSError as error:
         raise OutputError(f"{output}: {first_line(error)}") from None
 
@@ -118,7 +138,7 @@ def run(spark: "SparkSession", source: SparkCapture | Saved, given: JobInput, re
     servers = kept(tables["connections"].select("connection", "server_ip", "server_port"), large=False)
     rows: dict[str, int] = {}
     for table, frame in tables.items():
-        rows[table] = save(placed(frame, table, servers), f"{output}/{table}/set={name}", table)
+        rows[table] = save(placed(frame, table, servers), folder_of(output, table, name), table)
         tell(f"{table}: {rows[table]:,} rows")
         print(f"{table}\t{rows[table]}")
     servers.unpersist()
@@ -131,7 +151,7 @@ def run(spark: "SparkSession", source: SparkCapture | Saved, given: JobInput, re
     return 0
 
 
-command = job("ingest", ("parquet",))(run)
+command = job("ingest", ("parquet",), refuse=refuse)(run)
 command.params += [
     click.Option(["--records"], is_flag=True, help="The table records too: a row a record, without keys and values."),
     click.Option(["--set", "name"], metavar="NAME", help="What is replaced when it comes again; else named after the input."),

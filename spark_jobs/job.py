@@ -4,7 +4,6 @@ In: what was typed. Out: a table on standard output, a result in a file, an exit
 wrong is one line; a file that could not be read is said, and the exit code is 3 then.
 """
 
-import os
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -16,8 +15,9 @@ import click
 from kcap.analyzer import Options
 from kcap.cli.options import analyzer_options, filters, ports
 from kcap.errors import CaptureError, KcapError, UsageError
+from kcap.inputs import reading, refuse_input
 from spark_jobs.capture import SHIPS, SparkCapture, open_capture
-from spark_jobs.files import is_remote, local
+from spark_jobs.files import form_of, is_ingested, read_of
 from spark_jobs.reports import Saved
 from spark_jobs.spark_session import session
 
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 UNREADABLE: Final = 3
 FAILED: Final = 1
 INTERRUPTED: Final = 130
-DONE: Final = "_KCAP"
-"""File in a folder that `ingest` has finished."""
 UNITS: Final = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 
 
@@ -65,11 +63,6 @@ class JobInput:
         return capture
 
 
-def is_ingested(path: str) -> bool:
-    """Whether `ingest` wrote this folder."""
-    return not is_remote(path) and os.path.exists(os.path.join(local(path), DONE))
-
-
 def size_of(_context: click.Context, _parameter: click.Parameter, text: str | None) -> int | None:
     """`64k`, `128M`, `1000` as bytes."""
     if text is None:
@@ -81,12 +74,23 @@ def size_of(_context: click.Context, _parameter: click.Parameter, text: str | No
     return int(number) * (unit or 1)
 
 
-def job(name: str, forms: Sequence[str], *, by: bool = False) -> Callable[[Callable[..., int]], click.Command]:
-    """Makes a job of a function that takes a session and what is given."""
+def one_output(given: JobInput, _options: dict[str, Any]) -> None:
+    """Refuses an output that a report may not go to: an input, or a name that says another format.
+
+    Raises UsageError.
+    """
+    if given.output is not None:
+        refuse_input(given.output, folder=form_of(given.output, given.form) == "delta")
+
+
+def job(
+    name: str, forms: Sequence[str], *, by: bool = False, refuse: Callable[[JobInput, dict[str, Any]], None] = one_output
+) -> Callable[[Callable[..., int]], click.Command]:
+    """Makes a job of a function that takes a session and what is given; `refuse` looks at its outputs before it begins."""
 
     def make(run: Callable[..., int]) -> click.Command:
         def answer(**options: Any) -> int:
-            return perform(name, run, options)
+            return perform(name, run, options, refuse)
 
         answer.__doc__ = run.__doc__
         made: Callable[..., int] = answer
@@ -115,7 +119,9 @@ def job(name: str, forms: Sequence[str], *, by: bool = False) -> Callable[[Calla
     return make
 
 
-def perform(name: str, run: Callable[..., int], options: dict[str, Any]) -> int:
+def perform(
+    name: str, run: Callable[..., int], options: dict[str, Any], refuse: Callable[[JobInput, dict[str, Any]], None] = one_output
+) -> int:
     """Runs a job; the exit code."""
     paths = [*options.pop("inputs"), *options.pop("files")]
     if not paths:
@@ -128,11 +134,13 @@ def perform(name: str, run: Callable[..., int], options: dict[str, Any]) -> int:
     )  # fmt: skip
     master = options.pop("master")
     bar = {"spark.ui.showConsoleProgress": "true"} if sys.stderr.isatty() else {}
-    spark = session(f"kcap {name}", **({"spark.master": master} if master else {}), **bar)
-    try:
-        return carried_out(spark, run, given, options)
-    finally:
-        spark.stop()
+    with reading(paths, read_of):
+        refuse(given, options)
+        spark = session(f"kcap {name}", **({"spark.master": master} if master else {}), **bar)
+        try:
+            return carried_out(spark, run, given, options)
+        finally:
+            spark.stop()
 
 
 def carried_out(spark: "SparkSession", run: Callable[..., int], given: JobInput, options: dict[str, Any]) -> int:

@@ -6,27 +6,20 @@ others have its rows.
 
 import json
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
 from kcap.cli.report_text import style_of
-from kcap.errors import MissingExtraError, OutputError
-from kcap.output.sink import new_file
+from kcap.errors import MissingExtraError
+from kcap.inputs import refuse_input
 from kcap.reports.definition import Row
-from spark_jobs.files import first_line, is_remote, local, place_of
+from spark_jobs.files import form_of, sink_at
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 FORMS: Final = ("json", "csv", "parquet", "delta")
-SUFFIXES: Final = {".json": "json", ".csv": "csv", ".parquet": "parquet"}
-
-
-def form_of(output: str, form: str | None) -> str:
-    """The form that was asked for, or that the name says; JSON else."""
-    return form or SUFFIXES.get(Path(output).suffix.lower(), "json")
 
 
 def shown(result: Row, keys: Sequence[str]) -> str:
@@ -43,19 +36,12 @@ def write(spark: "SparkSession", result: Row, output: str, form: str | None) -> 
     """
     form = form_of(output, form)
     if form == "delta":
+        refuse_input(output, folder=True)
         write_delta(spark, result["rows"], output)
         return
     data = bytes_of(result, form)
-    if is_remote(output):
-        system, inner = place_of(output)
-        try:
-            with system.open_output_stream(inner) as sink:
-                sink.write(data)
-        except OSError as error:
-            raise OutputError(f"{output}: {first_line(error)}") from None
-        return
-    with new_file(local(output)) as file:
-        file.write(data)
+    with sink_at(output) as sink:
+        sink.write(data)
 
 
 def bytes_of(result: Row, form: str) -> bytes:

@@ -3,6 +3,7 @@
 In: readings as they go by. Out: one line of progress at a time, on a terminal only.
 """
 
+import os
 from collections.abc import Sequence
 from types import TracebackType
 from typing import Final
@@ -43,10 +44,18 @@ class Passes:
         self._end()
 
 
-def only_plain(output: str) -> None:
-    """Raises UsageError for a name that promises compression."""
-    if output.lower().endswith(COMPRESSED):
+def only_plain(output: str, form: str | None = None) -> None:
+    """Raises UsageError for a name that promises compression, a format of tables, or another format than `form`."""
+    from kcap.output.formats import ADVICE, CAPTURES
+    from kcap.output.formats import SUFFIXES as TABLES
+
+    suffix = os.path.splitext(output)[1].lower()
+    if suffix in COMPRESSED:
         raise UsageError(f"{output}: captures are written uncompressed; name a .pcap or .pcapng")
+    if suffix in TABLES or (suffix in ADVICE and suffix not in CAPTURES):
+        raise UsageError(f"{output}: {suffix} is no capture; name a .pcap or .pcapng (kcap rows writes tables)")
+    if form is not None and suffix.removeprefix(".") in FORMS and suffix != f".{form}":
+        raise UsageError(f"{output}: {suffix} says another format than -F {form}")
 
 
 def counted(count: int, thing: str) -> str:

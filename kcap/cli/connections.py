@@ -2,7 +2,8 @@
 
 import click
 
-from kcap.cli.options import analyzer_options, column_names, format_of, inputs, outputs, paths_of
+from kcap.cli.options import analyzer_options, column_names, inputs, outputs, paths_of
+from kcap.output.formats import format_of
 
 
 @click.command("connections", short_help="One row a TCP connection.")

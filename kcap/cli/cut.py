@@ -6,6 +6,7 @@ import click
 
 from kcap.cli.capture_output import FORMS, Passes, counted, only_plain, unreadable
 from kcap.cli.options import analyzer_options, filters, inputs, paths_of
+from kcap.cli.places import Writes
 from kcap.errors import UsageError
 
 if TYPE_CHECKING:
@@ -30,9 +31,10 @@ class Changes(NamedTuple):
 @inputs
 @filters
 @click.option(
-    "-o", "-w", "--output", metavar="FILE", required=True, help="Write there; the name says pcap or pcapng. - is stdout."
-)
-@click.option("-F", "--format", "form", type=click.Choice(FORMS), help="The file's format, whatever its name says.")
+    "-o", "-w", "--output", metavar="FILE", required=True, type=Writes(),
+    help="Write there; the name says pcap or pcapng. - is stdout.",
+)  # fmt: skip
+@click.option("-F", "--format", "form", type=click.Choice(FORMS), help="The file's format, where its name says none.")
 @click.option("--connection", "whole", is_flag=True, help="Whole connections of the exchanges, not their packets alone.")
 @click.option("--redact", is_flag=True, help="Zero record keys and values, secrets, and whatever could not be read.")
 @click.option(
@@ -101,7 +103,7 @@ def cut_out(
     from kcap.session import Capture
 
     Capture(paths, options).filter(only)  # a fault of the filter is told before anything is read
-    only_plain(output)
+    only_plain(output, form)
     comment = f"kcap cut{f' -Y {only!r}' if only else ''}{' --connection' if whole else ''}"
     rewritten: Rewritten | None = None
     with scratch(output) as folder, Passes() as passes:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from kcap.cli.places import Reads
 from kcap.errors import CaptureError, UsageError
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ USAGE: Final = 2
 @click.option("--json", "as_json", is_flag=True, help="JSON instead of a tree.")
 @click.option("--jsonl", "as_lines", is_flag=True, help="Lines of JSON with kind and frame or hex in, lines with body out.")
 @click.option("--show-secrets", is_flag=True, help="Passwords and tokens as they are.")
-@click.argument("files", metavar="[FILE | -]", nargs=-1)
+@click.argument("files", metavar="[FILE | -]", nargs=-1, type=Reads())
 def run(
     as_hex: str | None,
     is_request: bool,

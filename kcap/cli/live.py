@@ -13,6 +13,7 @@ from typing import IO, Any, Final, NamedTuple
 import click
 
 from kcap.cli.options import analyzer_options, filters, outputs, ports
+from kcap.cli.places import Writes
 from kcap.cli.rows import order_of, shapes, written
 from kcap.errors import CaptureError, MissingExtraError, UsageError
 
@@ -52,8 +53,9 @@ class Ring(NamedTuple):
 )
 @click.option("--ring", metavar="FILES:SIZE", help="Keep the packets too, in so many files of so much: 10:100MB.")
 @click.option(
-    "-w", "ring_path", metavar="FILE", help="Where the files of --ring are; a number and the time come before the suffix."
-)
+    "-w", "ring_path", metavar="FILE", type=Writes(),
+    help="Where the files of --ring are; a number and the time come before the suffix.",
+)  # fmt: skip
 @click.option("-D", "listing", is_flag=True, help="The interfaces there are.")
 @click.option("--with", "tool", type=click.Choice(TOOLS), help="What captures. Default: dumpcap, or else tcpdump.")
 @ports

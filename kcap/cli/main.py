@@ -18,6 +18,7 @@ import click
 from kcap.cli.commands import COMMANDS
 from kcap.cli.configuration import defaults, settings
 from kcap.cli.examples import epilog
+from kcap.cli.places import Invocation
 from kcap.errors import KcapError
 
 USAGE, INTERRUPTED, TERMINATED = 2, 130, 143
@@ -42,6 +43,7 @@ class Kcap(click.Group):
             return None
         command: click.Command = import_module(entry.module).run
         command.epilog = epilog(cmd_name)
+        command.context_class = Invocation
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -2,28 +2,19 @@
 
 import re
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Final, TypeVar
 
 import click
 
 from kcap.analyzer import Options
 from kcap.cli.completion_words import columns_of, filter_words, listed
+from kcap.cli.places import Reads, Writes
 from kcap.columns import TABLES
 from kcap.errors import UsageError
+from kcap.output.formats import FORMATS
 
 F = TypeVar("F", bound=Callable[..., object])
 
-FORMATS: Final = ("table", "jsonl", "csv", "parquet", "arrow")
-SUFFIXES: Final = {
-    ".jsonl": "jsonl",
-    ".ndjson": "jsonl",
-    ".csv": "csv",
-    ".parquet": "parquet",
-    ".arrow": "arrow",
-    ".arrows": "arrow",
-}
-"""Format of an output file that is named but not said what it is to be."""
 DECODE_AS: Final = re.compile(r"tcp\.port\s*==\s*(\d{1,5})\s*,\s*kafka")
 PORT_LAST: Final = 65535
 
@@ -44,16 +35,19 @@ def ports(command: F) -> F:
     return command
 
 
-def inputs(command: F) -> F:
-    """FILE..., -r, -d, --not-kafka, --tls-keylog."""
+def inputs(command: F, *, tables: bool = False) -> F:
+    """FILE..., -r, -d, --not-kafka, --tls-keylog. `tables`: saved tables are read too."""
     for decorator in (
         click.option(
             "--tls-keylog", metavar="FILE", type=click.Path(exists=True, dir_okay=False),
             help="Secrets of TLS sessions (SSLKEYLOGFILE). Taken, but nothing is decrypted yet.",
         ),
         ports,
-        click.option("-r", "more_files", metavar="FILE", multiple=True, help="Another capture, as tshark users type it."),
-        click.argument("files", metavar="FILE...", nargs=-1),
+        click.option(
+            "-r", "more_files", metavar="FILE", multiple=True, type=Reads(tables=tables),
+            help="Another capture, as tshark users type it.",
+        ),
+        click.argument("files", metavar="FILE...", nargs=-1, type=Reads(tables=tables)),
     ):  # fmt: skip
         command = decorator(command)
     return command
@@ -71,13 +65,17 @@ def outputs(command: F) -> F:
     """--format, --columns, -o, --limit."""
     for decorator in (
         click.option("--limit", metavar="N", type=click.IntRange(0), help="Stop after so many rows."),
-        click.option("-o", "--output", metavar="FILE", help="Write there; the file appears when it is whole."),
+        click.option(
+            "-o", "--output", metavar="FILE", type=Writes(),
+            help="Write there; the file appears when it is whole. The name says the format: .json .jsonl .csv .tsv "
+            "(also .gz .zst after these) .parquet .arrow .feather .arrows .md .html .txt",
+        ),
         click.option(
             "--columns", metavar="A,B,...", shell_complete=listed(columns_of), help="These columns, in this order."
         ),
         click.option(
             "--format", "form", type=click.Choice(FORMATS),
-            help="How rows are written. Default: table, or what the name of -o says.",
+            help="How rows are written. Default: table, or what the name of -o says. arrow is an IPC stream, feather a file.",
         ),
     ):  # fmt: skip
         command = decorator(command)
@@ -115,13 +113,6 @@ def analyzer_options(decode_as: Sequence[str], not_kafka: Sequence[int]) -> Opti
 def column_names(text: str | None) -> list[str] | None:
     """`a, b` as names, None for none given."""
     return None if text is None else [name.strip() for name in text.split(",") if name.strip()]
-
-
-def format_of(form: str | None, output: str | None) -> str:
-    """The format that was asked for, or that the output's name says."""
-    if form is not None:
-        return form
-    return SUFFIXES.get(Path(output).suffix.lower(), "table") if output else "table"
 
 
 TABLE_NAMES: Final = tuple(TABLES)

@@ -3,8 +3,8 @@
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from kcap.output.writers import Writer
     from kcap.table.builder import Table
 
-BINARY: Final = frozenset({"parquet", "arrow"})
+BINARY: Final = frozenset({"parquet", "arrow", "feather"})
+SHOWN: Final = frozenset({"table", "tabs", "markdown", "html"})
+"""For people: without --columns they have the columns of the screen."""
 UNREADABLE: Final = 3
 
 
@@ -38,21 +40,27 @@ def colored(output: str | None) -> bool:
 
 @contextmanager
 def place(output: str | None, *, folder: bool = False) -> Iterator[Any]:
-    """Stdout, or a file that appears when it is whole; the path of a folder that does so."""
-    from kcap.output.sink import new_file, new_folder, output_errors
+    """Stdout, or a file that appears when it is whole, compressed where its name says so; the path of a folder that does so.
+
+    Raises UsageError for an output that is an input.
+    """
+    from kcap.inputs import refuse_input
+    from kcap.output.formats import compression
+    from kcap.output.sink import compressed, new_file, new_folder, output_errors
 
     if folder and output is not None:
         with new_folder(output) as path:
             yield path
         return
     if output is None or output == "-":
+        refuse_input("-")
         with output_errors("standard output"):
             out: BinaryIO = sys.stdout.buffer
             yield out
             out.flush()
         return
-    with new_file(output) as file:
-        yield file
+    with new_file(output) as file, compressed(file, compression(output)) as sink:
+        yield sink
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +103,7 @@ def write_rows(capture: Capture, order: OutputRequest) -> int:
     output = None if order.output == "-" else order.output
     if form in BINARY and is_terminal(output):
         raise UsageError(f"{form} is no text for a terminal; name a file with -o, or send it on")
-    composed = form in ("table", "tabs") and columns is None and table in DEFAULTS
+    composed = form in SHOWN and columns is None and table in DEFAULTS
     names = DEFAULTS[table] if composed else columns
     made = beside(names, [*dict(order.keys), *sources(order.parted)])
     direct = form in BINARY and output is not None and not order.keys and not order.parted and tells_all(table, names)
@@ -106,6 +114,7 @@ def write_rows(capture: Capture, order: OutputRequest) -> int:
     reading = capture.read(keep_connections=table == "connections")
     left = limit
     with (
+        closing(reading.files),
         place(output, folder=bool(order.parted)) as sink,
         Progress(reading, shown=not is_terminal(output) and not order.quiet) as progress,
     ):
@@ -207,13 +216,9 @@ def make_writer(
     layout: "FieldLayout | None" = None,
 ) -> "Writer":
     """The writer of a format."""
-    from kcap.output import writers
-
-    if layout is not None or form in ("fields", "json", "ek", "tabs"):
+    if layout is not None or form in ("fields", "ek", "tabs"):
         from kcap.output import tshark_fields
 
-        if form == "json":
-            return tshark_fields.JsonArray(sink, schema)
         if form == "ek":
             return tshark_fields.Bulk(sink, schema)
         return tshark_fields.Fields(sink, schema, layout or tshark_fields.tabs(schema.names))
@@ -223,13 +228,9 @@ def make_writer(
 
         width = shutil.get_terminal_size().columns if is_terminal(output) else None
         return Grid(sink, schema, GridStyle(width, color=colored(output), composed=composed))
-    makers: dict[str, Callable[[OutputSink, pa.Schema], Writer]] = {
-        "jsonl": writers.JsonLines,
-        "csv": writers.Csv,
-        "parquet": writers.Parquet,
-        "arrow": writers.Arrow,
-    }
-    return makers[form](sink, schema)
+    from kcap.output.writers import writer_of
+
+    return writer_of(form, sink, schema)
 
 
 def no_kafka(reading: CapturePass) -> str:

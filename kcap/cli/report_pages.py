@@ -10,6 +10,7 @@ from html import escape
 from typing import Any, Final
 
 from kcap.output.grid import duration
+from kcap.output.pages import STYLE
 from kcap.reports.text import left_out, number, size, words
 
 Row = dict[str, Any]
@@ -99,17 +100,6 @@ def numeric(result: Row, name: str) -> bool:
     """Whether a column holds numbers."""
     values = [row.get(name) for row in result["rows"]]
     return all(value is None or (isinstance(value, int | float) and not isinstance(value, bool)) for value in values)
-
-
-STYLE: Final = """
-body { font: 14px/1.4 system-ui, sans-serif; margin: 2em; color: #222; background: #fff }
-table { border-collapse: collapse; margin: 1em 0 }
-th, td { padding: .25em .7em; text-align: left; border-bottom: 1px solid #ddd; white-space: nowrap }
-th { position: sticky; top: 0; background: #f4f4f4 }
-.n { text-align: right; font-variant-numeric: tabular-nums }
-@media (prefers-color-scheme: dark) { body { color: #ddd; background: #181818 } th { background: #2a2a2a }
-th, td { border-color: #444 } }
-"""
 
 
 def html(result: Row, _keys: Sequence[str]) -> str:

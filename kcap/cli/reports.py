@@ -8,12 +8,12 @@ import json
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from importlib import import_module
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from kcap.cli.options import analyzer_options, filters, inputs, paths_of
+from kcap.cli.places import Writes
 
 if TYPE_CHECKING:
     from kcap.reports.definition import Report, Row
@@ -21,7 +21,10 @@ if TYPE_CHECKING:
     from kcap.session import CapturePass
 
 FORMS: Final = ("table", "json", "csv", "markdown", "html")
-SUFFIXES: Final = {".json": "json", ".csv": "csv", ".md": "markdown", ".markdown": "markdown", ".html": "html", ".htm": "html"}
+SUFFIXES: Final = {
+    ".json": "json", ".csv": "csv", ".md": "markdown", ".markdown": "markdown", ".html": "html", ".htm": "html",
+    ".txt": "table",
+}  # fmt: skip
 POLLING: Final = frozenset({"latency", "stats", "slow"})
 """Reports of times: long polls are left out of them unless they are asked for."""
 PLOTTED: Final = frozenset({"latency"})
@@ -36,10 +39,12 @@ def command(name: str, summary: str, text: str) -> click.Command:
     run.__doc__ = text
     made: Callable[..., int] = run
     if name in PLOTTED:
-        made = click.option("--plot", metavar="FILE", help="Draw a chart there too: .svg, .html or .png.")(made)
+        made = click.option("--plot", metavar="FILE", type=Writes(), help="Draw a chart there too: .svg, .html or .png.")(made)
     if name in POLLING:
         made = click.option("--with-long-polls", is_flag=True, help="Requests that waited for data count as others do.")(made)
-    made = click.option("-o", "--output", metavar="FILE", help="Write there; the file appears when it is whole.")(made)
+    made = click.option(
+        "-o", "--output", metavar="FILE", type=Writes(), help="Write there; the file appears when it is whole."
+    )(made)
     made = click.option(
         "--format", "form", type=click.Choice(FORMS), help="How it is told. Default: table, or what the name of -o says."
     )(made)
@@ -48,7 +53,7 @@ def command(name: str, summary: str, text: str) -> click.Command:
         made = click.option(
             "--by", metavar="A,B,...", help="Group by these columns of exchanges; also topic, time:10s for time buckets."
         )(made)
-    return click.command(name, short_help=summary)(inputs(filters(made)))
+    return click.command(name, short_help=summary)(inputs(filters(made), tables=True))
 
 
 def report_of(name: str) -> "Report":
@@ -62,12 +67,13 @@ def answer(name: str, options: dict[str, Any]) -> int:
     from kcap.cli.main import say
     from kcap.cli.output import no_kafka, place, report_failed
     from kcap.filter.parse import parse
+    from kcap.output.formats import format_of
     from kcap.reports.definition import ReportRequest, keys_of
     from kcap.reports.run import run
     from kcap.reports.source import ReportInput
 
     output = None if options["output"] == "-" else options["output"]
-    form = options["form"] or (SUFFIXES.get(Path(output).suffix.lower(), "table") if output else "table")
+    form = format_of(options["form"], output, SUFFIXES, text=())
     plot = options.get("plot")
     if plot is not None:
         from kcap.cli.report_charts import drawer

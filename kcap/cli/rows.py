@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import click
 
 from kcap.cli.completion_words import columns_of, listed
-from kcap.cli.options import TABLE_NAMES, analyzer_options, column_names, filters, format_of, inputs, outputs, paths_of
+from kcap.cli.options import TABLE_NAMES, analyzer_options, column_names, filters, inputs, outputs, paths_of
 from kcap.columns import PAYLOADS, RECORDS
 from kcap.errors import UsageError
+from kcap.output.formats import format_of
 
 if TYPE_CHECKING:
     from kcap.cli.output import OutputRequest
@@ -111,7 +112,7 @@ def order_of(asked: dict[str, Any]) -> "OutputRequest":
     table, text_form, output = asked["table"], asked["text_form"], asked["output"]
     names = chosen(table, column_names(asked["columns"]), asked["payloads"])
     layout = fields_asked(table, text_form, asked["named"], asked["settings"], names)
-    form = TSHARK[text_form] if text_form else format_of(asked["form"], output)
+    form = format_of(TSHARK[text_form] if text_form else asked["form"] or ("parquet" if asked["parted"] else None), output)
     clock = CLOCKS[asked["clock"]]
     children = tuple(name for name in ("partitions", "records") if asked[name])
     parted: list[str] = []
@@ -121,7 +122,6 @@ def order_of(asked: dict[str, Any]) -> "OutputRequest":
         parted = parts_of(asked["parted"])
         if output is None or table != "exchanges" or text_form or asked["form"] not in (None, "parquet"):
             raise UsageError("--partition-by makes a folder of exchanges in Parquet; name it with -o")
-        form = "parquet"
     if children and (table != "exchanges" or form not in ("table", "jsonl", "json", "ek", *BINARY)):
         raise UsageError(
             f"--{children[0]} stands beside exchanges as table, JSON, Parquet or Arrow; there is --table {children[0]}"

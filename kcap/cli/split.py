@@ -8,7 +8,9 @@ import click
 
 from kcap.cli.capture_output import FORMS, Passes, counted, only_plain, unreadable
 from kcap.cli.options import analyzer_options, inputs, paths_of
+from kcap.cli.places import Writes
 from kcap.errors import OutputError, UsageError
+from kcap.inputs import refuse_input
 
 DURATION: Final = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|min|h|d)?")
 UNITS_NS: Final = {
@@ -16,11 +18,23 @@ UNITS_NS: Final = {
 }  # fmt: skip
 
 
+class Prefix(Writes):
+    """What the names of several files begin with."""
+
+    def names(self, value: str) -> list[str]:
+        """The files that are there and have a name that a part may get."""
+        from kcap.export.split import parts_at
+
+        return parts_at(value)
+
+
 @click.command("split", short_help="One capture as several files.")
 @inputs
 @click.option("--by-connection", "size", metavar="N", type=click.IntRange(1), help="N connections a file.")
 @click.option("--by-time", "every", metavar="60s", help="A file for each such interval: 500ms, 60s, 5m, 1h.")
-@click.option("-o", "-w", "--output", "prefix", metavar="PREFIX", required=True, help="What the names begin with.")
+@click.option(
+    "-o", "-w", "--output", "prefix", metavar="PREFIX", required=True, type=Prefix(), help="What the names begin with."
+)
 @click.option("-F", "--format", "form", type=click.Choice(FORMS), help="The files' format.")
 def run(
     files: tuple[str, ...],
@@ -55,7 +69,7 @@ def run(
     if (size is None) == (every is None):
         raise UsageError("say how to split: --by-connection N or --by-time 60s")
     every_ns = None if every is None else duration(every)
-    only_plain(prefix)
+    only_plain(prefix, form)
     paths, options = paths_of(files, more_files), analyzer_options(decode_as, not_kafka)
     with scratch(prefix) as folder, Passes() as passes:
         inputs_ = kept(paths, folder)
@@ -83,7 +97,8 @@ def duration(text: str) -> int:
 
 
 def move(made: str, name: str) -> None:
-    """Gives a file its name. Raises OutputError where it cannot have it."""
+    """Gives a file its name. Raises OutputError where it cannot have it, UsageError where an input has it."""
+    refuse_input(name)
     try:
         mask = os.umask(0o077)
         os.umask(mask)

@@ -1,11 +1,14 @@
 """`kcap sql`: a query over the tables of captures."""
 
 from contextlib import ExitStack
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import click
 
-from kcap.cli.options import analyzer_options, filters, format_of, inputs, paths_of
+from kcap.cli.options import analyzer_options, filters, inputs, paths_of
+from kcap.cli.places import Writes
+from kcap.output.formats import FORMATS, format_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,13 +25,13 @@ Examples:
 
 @click.command("sql", short_help="SQL over the tables of captures.", epilog=EXAMPLES)
 @click.argument("query")
-@inputs
+@partial(inputs, tables=True)
 @filters
 @click.option(
-    "--format", "form", type=click.Choice(("table", "jsonl", "csv", "parquet", "arrow")),
+    "--format", "form", type=click.Choice(FORMATS),
     help="How the answer is written. Default: table, or what the name of -o says.",
 )  # fmt: skip
-@click.option("-o", "--output", metavar="FILE", help="Write there; the file appears when it is whole.")
+@click.option("-o", "--output", metavar="FILE", type=Writes(), help="Write there; the file appears when it is whole.")
 def run(
     query: str,
     files: tuple[str, ...],
@@ -49,6 +52,7 @@ def run(
     from kcap.reports.sql import answered
     from kcap.session import Capture
 
+    form = format_of(form, output)
     capture = Capture(paths_of(files, more_files), analyzer_options(decode_as, not_kafka), tls_keylog).filter(only)
     with ExitStack() as lines:
 
@@ -57,7 +61,7 @@ def run(
 
         with answered(query, capture, watch) as (schema, batches), place(output) as sink:
             lines.close()
-            writer = make_writer(format_of(form, output), sink, schema, output, composed=False)
+            writer = make_writer(form, sink, schema, output, composed=False)
             for batch in batches:
                 writer.write(batch)
             writer.close()

@@ -7,11 +7,15 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from kcap.cli.options import analyzer_options, filters, inputs, paths_of
+from kcap.cli.places import Writes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 FORMS: Final = ("table", "json", "markdown", "html")
+SUFFIXES: Final = {
+    ".json": "json", ".md": "markdown", ".markdown": "markdown", ".html": "html", ".htm": "html", ".txt": "table",
+}  # fmt: skip
 FAILED: Final = 1
 """Exit code where --fail-on is met."""
 
@@ -27,7 +31,7 @@ FAILED: Final = 1
 )
 @click.option("--connection", metavar="UID", help="The story of one connection.")
 @click.option("--format", "form", type=click.Choice(FORMS), help="How it is told. Default: table, or what the name of -o says.")
-@click.option("-o", "--output", metavar="FILE", help="Write there; the file appears when it is whole.")
+@click.option("-o", "--output", metavar="FILE", type=Writes(), help="Write there; the file appears when it is whole.")
 def run(
     files: tuple[str, ...],
     more_files: tuple[str, ...],
@@ -48,6 +52,7 @@ def run(
     from kcap.cli.progress import Progress
     from kcap.cli.report_text import style_of
     from kcap.errors import UsageError
+    from kcap.output.formats import format_of
     from kcap.reports.versions.clients import whos
     from kcap.reports.versions.pages import html, markdown
     from kcap.reports.versions.profiles import gather
@@ -56,7 +61,7 @@ def run(
     from kcap.session import Capture
 
     release = release_of(target)
-    form = form or form_of(output)
+    form = format_of(form, output, SUFFIXES, text=())
     if connection is not None and form not in ("table", "json"):
         raise UsageError("the story of one connection is told as table or json")
     capture = Capture(paths_of(files, more_files), analyzer_options(decode_as, not_kafka), tls_keylog)
@@ -93,9 +98,3 @@ def run(
         say(no_kafka(reading))
     code = report_failed(reading)
     return code or (FAILED if fail_on is not None and fails(made, fail_on) else 0)
-
-
-def form_of(output: str | None) -> str:
-    """The form that the output's name says."""
-    suffixes = {".json": "json", ".md": "markdown", ".html": "html", ".htm": "html"}
-    return next((form for suffix, form in suffixes.items() if (output or "").lower().endswith(suffix)), "table")

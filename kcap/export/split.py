@@ -6,6 +6,7 @@ number a connection; few files are open at once.
 """
 
 import os
+import re
 from array import array
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
@@ -14,7 +15,7 @@ from datetime import UTC, datetime
 from typing import BinaryIO, Final
 
 from kcap.capture.fileset import ignore
-from kcap.capture.packet_copy import PcapCopy, PcapngCopy
+from kcap.capture.packet_copy import SUFFIXES, PcapCopy, PcapngCopy
 from kcap.export.mark_packets import FragmentPackets
 from kcap.export.merge import Packets
 from kcap.limits import SECOND_NS
@@ -154,11 +155,28 @@ def failures(packets: Packets) -> list[str]:
     return [str(error) for _, error in packets.files.failed]
 
 
+def stem_of(prefix: str) -> tuple[str, str]:
+    """A prefix without the suffix of a capture, and that suffix; it is empty where the prefix has none."""
+    stem, suffix = os.path.splitext(prefix)
+    return (stem, suffix) if suffix in SUFFIXES else (prefix, "")
+
+
+def parts_at(prefix: str) -> list[str]:
+    """The paths that exist and that `name_of` may give to a part of this prefix."""
+    stem, suffix = stem_of(prefix)
+    folder, name = os.path.split(stem)
+    form = re.escape(suffix) if suffix else r"\.pcap(ng)?"
+    part = re.compile(rf"{re.escape(name)}_(rest|\d{{5,}}(_\d{{14}})?){form}")
+    try:
+        return sorted(os.path.join(folder, entry) for entry in os.listdir(folder or os.curdir) if part.fullmatch(entry))
+    except OSError:
+        return []  # nothing is there that could be replaced
+
+
 def name_of(prefix: str, part: SplitFile, form: str, *, timed: bool) -> str:
     """The name a file gets: PREFIX_00001.pcap, with the time of its first packet (UTC) where it was split by time."""
-    stem, suffix = os.path.splitext(prefix)
-    if suffix not in {".pcap", ".pcapng", ".cap", ".dmp", ".ntar"}:
-        stem, suffix = prefix, f".{form}"
+    stem, suffix = stem_of(prefix)
+    suffix = suffix or f".{form}"
     if part.number == REST:
         return f"{stem}_rest{suffix}"
     when = datetime.fromtimestamp(part.first_ns // SECOND_NS, UTC).strftime("_%Y%m%d%H%M%S") if timed else ""

@@ -1,7 +1,8 @@
 """Where output goes: a stream that is open already, or a file that appears under its name only when it is whole.
 
 In: bytes. Out: the same bytes. Law: nothing is left under the final name, or beside it, by a writer that did not come to its
-end. Raises `OutputError` in one line for what cannot be written; a reader that went away stays a `BrokenPipeError`.
+end; no output takes the place of an input (`kcap.inputs`). Raises `OutputError` in one line for what cannot be written,
+`UsageError` for an output that is an input; a reader that went away stays a `BrokenPipeError`.
 """
 
 import os
@@ -11,12 +12,15 @@ import stat
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import BinaryIO, Final, Protocol, TypeVar
+from typing import BinaryIO, Final, Protocol, TypeVar, cast
 
 from kcap.errors import OutputError
+from kcap.inputs import refuse_input
 
 Made = TypeVar("Made")
 ENDING: Final = (signal.SIGINT, signal.SIGTERM)
+GZIP_LEVEL: Final = 6
+"""The default of gzip(1)."""
 
 
 class OutputSink(Protocol):
@@ -82,7 +86,11 @@ def output_errors(name: str) -> Iterator[None]:
 
 @contextmanager
 def new_file(path: str) -> Iterator[BinaryIO]:
-    """A file that takes its place when the block ends without an exception; devices and pipes are written as they are."""
+    """A file that takes its place when the block ends without an exception; devices and pipes are written as they are.
+
+    Raises UsageError for a file that is being read.
+    """
+    refuse_input(path)
     if os.path.exists(path) and not stat.S_ISREG(os.stat(path).st_mode):
         with output_errors(path), open(path, "wb") as file:
             yield file
@@ -98,7 +106,8 @@ def new_file(path: str) -> Iterator[BinaryIO]:
 @contextmanager
 def new_folder(path: str) -> Iterator[str]:
     """A folder that takes its place when the block ends without an exception. Raises OutputError where there is one with
-    something in it: parts of two captures would be taken for one."""
+    something in it: parts of two captures would be taken for one; UsageError where that is an input."""
+    refuse_input(path, folder=True)
     target = os.path.realpath(path)
     if os.path.isdir(target) and os.listdir(target):
         raise OutputError(f"{path}: there is something in it already")
@@ -108,6 +117,23 @@ def new_folder(path: str) -> Iterator[str]:
         os.umask(mask)
         os.chmod(temporary, 0o777 & ~mask)
         os.replace(temporary, target)
+
+
+@contextmanager
+def compressed(sink: BinaryIO, how: str | None) -> Iterator[BinaryIO]:
+    """A stream whose bytes go to `sink` compressed: `gzip` (RFC 1952, without name and time), `zstd` (RFC 8878) or None."""
+    if how is None:
+        yield sink
+    elif how == "gzip":
+        from gzip import GzipFile
+
+        with GzipFile(filename="", mode="wb", fileobj=sink, compresslevel=GZIP_LEVEL, mtime=0) as packed:
+            yield cast(BinaryIO, packed)
+    else:
+        from zstandard import ZstdCompressor
+
+        with ZstdCompressor().stream_writer(sink, closefd=False) as writer:
+            yield cast(BinaryIO, writer)
 
 
 @contextmanager

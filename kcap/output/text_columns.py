@@ -5,6 +5,7 @@ In: Arrow arrays. Out: Arrow arrays of strings, null where the value is null. La
 
 import json
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -26,9 +27,9 @@ def json_text(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)
 
 
-def csv_text(text: str) -> str:
-    """A CSV field (RFC 4180)."""
-    if text == "" or any(mark in text for mark in ',"\r\n'):
+def csv_text(text: str, separator: str = ",") -> str:
+    """A CSV field (RFC 4180), of fields that a comma or another separator parts."""
+    if text == "" or any(mark in text for mark in (separator, '"', "\r", "\n")):
         return '"' + text.replace('"', '""') + '"'
     return text
 
@@ -106,12 +107,13 @@ def json_column(column: Array) -> Array:
     return texts.fill_null("null") if texts.null_count else texts
 
 
-def csv_column(column: Array) -> Array:
+def csv_column(column: Array, separator: str = ",") -> Array:
     """Every entry as a CSV field: nothing for null, an empty string in quotes; entries of lists are joined by semicolons."""
+    quoted = partial(csv_text, separator=separator)
     if pa.types.is_list(column.type):
-        texts = distinct(joined(column, plain, False, ";", ""), lambda text: csv_text(text) if text else text)
+        texts = distinct(joined(column, plain, False, ";", ""), lambda text: quoted(text) if text else text)
     else:
-        texts = scalar(column, csv_text, False)
+        texts = scalar(column, quoted, False)
     return texts.fill_null("") if texts.null_count else texts
 
 

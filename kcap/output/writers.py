@@ -1,10 +1,11 @@
-"""Record batches as files: JSON lines, CSV, Parquet, Arrow IPC.
+"""Record batches as files: JSON lines, CSV, TSV, Parquet, Arrow IPC.
 
 In: record batches of one schema. Out: bytes to a `OutputSink`. Law: rows leave in the order in which they came; what a text
 format has taken is out when `write` returns, Parquet gathers row groups.
 """
 
 import json
+from collections.abc import Callable
 from typing import Any, Final, Protocol
 
 import pyarrow as pa
@@ -65,11 +66,13 @@ class JsonLines:
 class Csv:
     """RFC 4180 with a header line; entries of lists are joined by semicolons."""
 
+    SEPARATOR = ","
+
     def __init__(self, sink: OutputSink, schema: pa.Schema) -> None:
         from kcap.output.text_columns import csv_text
 
         self._sink = sink
-        self._header = ",".join(map(csv_text, schema.names)) + "\n"
+        self._header = self.SEPARATOR.join(csv_text(name, self.SEPARATOR) for name in schema.names) + "\n"
 
     def write(self, batch: pa.RecordBatch) -> None:
         """Takes rows."""
@@ -82,9 +85,9 @@ class Csv:
         text = ""
         for column in batch.columns:
             if column.null_count != len(column):
-                parts += [text, csv_column(column)]
+                parts += [text, csv_column(column, self.SEPARATOR)]
                 text = ""
-            text += ","
+            text += self.SEPARATOR
         parts.append(text[:-1] + "\n")
         self._sink.write(lines(parts, batch.num_rows))
         self._sink.flush()
@@ -97,6 +100,43 @@ class Csv:
     def close(self) -> None:
         """A table without rows has its header all the same."""
         self._head()
+
+
+class Tsv(Csv):
+    """CSV whose fields are parted by tabs."""
+
+    SEPARATOR = "\t"
+
+
+class Feather:
+    """The Arrow IPC file format, which Feather version 2 is.
+
+    It has no room for dictionaries that change from batch to batch, so dictionary-encoded columns are written as their values.
+    """
+
+    def __init__(self, sink: OutputSink, schema: pa.Schema) -> None:
+        kinds: list[Any] = [field.type for field in schema]
+        self._coded = [pa.types.is_dictionary(kind) for kind in kinds]
+        fields = [
+            field.with_type(kind.value_type) if coded else field for field, kind, coded in zip(schema, kinds, self._coded)
+        ]
+        self._schema = pa.schema(fields).with_metadata(schema.metadata)
+        ipc: Any = pa.ipc
+        self._file = ipc.new_file(Counted(sink), self._schema)
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Takes rows."""
+        if not batch.num_rows:
+            return
+        if any(self._coded):
+            columns: list[Any] = list(batch.columns)
+            plain = [column.dictionary_decode() if coded else column for column, coded in zip(columns, self._coded)]
+            batch = pa.RecordBatch.from_arrays(plain, schema=self._schema)
+        self._file.write_batch(batch)
+
+    def close(self) -> None:
+        """Writes the footer."""
+        self._file.close()
 
 
 class Arrow:
@@ -163,3 +203,22 @@ class Parquet:
         """Writes the last row group and the footer."""
         self.flush()
         self._file.close()
+
+
+def writer_of(form: str, sink: OutputSink, schema: pa.Schema) -> Writer:
+    """The writer of a format of `kcap.output.formats.FORMATS` beside `table`."""
+    from kcap.output.pages import Html, Markdown
+    from kcap.output.tshark_fields import JsonArray
+
+    makers: dict[str, Callable[[OutputSink, pa.Schema], Writer]] = {
+        "json": JsonArray,
+        "jsonl": JsonLines,
+        "csv": Csv,
+        "tsv": Tsv,
+        "parquet": Parquet,
+        "arrow": Arrow,
+        "feather": Feather,
+        "markdown": Markdown,
+        "html": Html,
+    }
+    return makers[form](sink, schema)

@@ -20,6 +20,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from kcap.errors import UsageError
+from kcap.inputs import reading, refuse_input
 from kcap.schema.facts import FACTS, HEADERS, Versions, meet, parse_versions, show_versions
 
 Json = dict[str, Any]
@@ -265,8 +267,10 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("-o", "--output", type=Path, default=FACTS)
     options = parser.parse_args(arguments)
     try:
+        with reading(map(str, options.sources)):
+            refuse_input(str(options.output))
         text = facts(options.sources)
-    except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
+    except (OSError, ValueError, KeyError, zipfile.BadZipFile, UsageError) as error:
         sys.stderr.write(f"{error}\n")
         return 2
     options.output.write_text(text)

@@ -244,10 +244,15 @@ def taken_back(sink: Any) -> Iterator[BinaryIO | None]:
 
 
 def read_again(form: str, file: BinaryIO) -> Iterator[pa.RecordBatch]:
-    """The batches of a Parquet file or an Arrow stream."""
+    """The batches of a Parquet file, an Arrow IPC file (`feather`) or an Arrow IPC stream (`arrow`)."""
+    ipc: Any = pa.ipc
     if form == "arrow":
-        ipc: Any = pa.ipc
         yield from ipc.open_stream(file)
+        return
+    if form == "feather":
+        reader = ipc.open_file(file)
+        for at in range(reader.num_record_batches):
+            yield reader.get_batch(at)
         return
     from pyarrow.parquet import ParquetFile
 

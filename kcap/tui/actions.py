@@ -13,7 +13,7 @@ from kcap.errors import KcapError
 from kcap.output.grid import clean
 from kcap.tui.clipboard import item_text, row_json, span_hex, tree_text
 from kcap.tui.completion import joined
-from kcap.tui.export import PACKETS, cut, write_rows
+from kcap.tui.export import PACKETS, cut, protected, write_rows
 from kcap.tui.menu import Choice, Menu, Prompt
 from kcap.tui.quick_filters import QUICK, text_of
 from kcap.tui.search import Needle, find_in_list, find_in_tree
@@ -230,7 +230,12 @@ class Actions(Screen[None]):
     def _write_rows(self, path: str) -> None:
         made = self.view.arranged
         if made is not None:
-            self.beside(lambda: f"{path}: {write_rows(made.rows, made.order, path):,} rows", "rows were not written")
+
+            def write() -> str:
+                with protected(self.view.book.order):
+                    return f"{path}: {write_rows(made.rows, made.order, path):,} rows"
+
+            self.beside(write, "rows were not written")
 
     def _cut(self, only: str, path: str) -> None:
         book = self.view.book

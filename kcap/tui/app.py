@@ -17,7 +17,7 @@ from textual.dom import DOMNode
 from textual.message import Message
 from textual.widget import Widget
 
-from kcap.errors import UsageError
+from kcap.errors import KcapError, UsageError
 from kcap.output.grid import clean
 from kcap.tui.browser import Browser
 from kcap.tui.capture_model import CaptureModel
@@ -211,11 +211,14 @@ class KcapApp(App[None]):
         """Writes a file, and says so."""
         import os
 
+        from kcap.output.sink import new_file
+        from kcap.tui.export import protected
+
         try:
-            with open(os.path.expanduser(path), "wb") as file:
+            with protected(self.book.order), new_file(os.path.expanduser(path)) as file:
                 file.write(data)
-        except OSError as error:
-            self.notify(f"{path}: {(error.strerror or str(error)).lower()}", severity="error", markup=False)
+        except KcapError as error:
+            self.notify(str(error), severity="error", markup=False)
         else:
             self.notify(f"{path} was written", timeout=4, markup=False)
 

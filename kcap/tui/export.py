@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
@@ -16,13 +17,15 @@ import numpy as np
 
 from kcap.columns import EXCHANGES
 from kcap.errors import KcapError, OutputError, UsageError
-from kcap.output.sink import new_file, output_errors
+from kcap.inputs import reading, refuse_input
+from kcap.output.formats import SUFFIXES, compression, format_of
+from kcap.output.sink import compressed, new_file, output_errors
 
 if TYPE_CHECKING:
     from kcap.tui.reader_main import ReadRequest
     from kcap.tui.row_index import Numbers, RowIndex
 
-ROWS: Final = {".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet", ".arrow": "arrow"}
+ROWS: Final = {suffix: form for suffix, form in SUFFIXES.items() if form != "table"}
 """How a file's name ends -> format of rows."""
 PACKETS: Final = (".pcapng", ".pcap")
 STEP: Final = 8192
@@ -34,20 +37,17 @@ def write_rows(rows: "RowIndex", order: "Numbers | None", path: str, stop: Calla
 
     Raises UsageError for a name that says no format, OutputError for what cannot be written.
     """
-    from kcap.output import writers
+    from kcap.output.writers import writer_of
     from kcap.table.schema import arrow_schema
 
     path = os.path.expanduser(path)
-    form = ROWS.get(os.path.splitext(path)[1].lower())
-    if form is None:
+    form = format_of(None, path, ROWS, default="")
+    if not form:
         raise UsageError(f"{os.path.basename(path)}: rows go to {', '.join(ROWS)}")
-    makers: dict[str, Any] = {
-        "csv": writers.Csv, "jsonl": writers.JsonLines, "parquet": writers.Parquet, "arrow": writers.Arrow,
-    }  # fmt: skip
     names = [column.name for column in EXCHANGES]
     numbers = order if order is not None else np.arange(len(rows))
-    with new_file(path) as file, output_errors(path):
-        writer = makers[form](file, arrow_schema("exchanges", EXCHANGES))
+    with new_file(path) as file, output_errors(path), compressed(file, compression(path)) as sink:
+        writer = writer_of(form, sink, arrow_schema("exchanges", EXCHANGES))
         for at in range(0, len(numbers), STEP):
             if stop():
                 raise OutputError(f"{path}: stopped before the end")
@@ -58,6 +58,15 @@ def write_rows(rows: "RowIndex", order: "Numbers | None", path: str, stop: Calla
     return len(numbers)
 
 
+def protected(order: "ReadRequest") -> AbstractContextManager[None]:
+    """The block in which no export replaces a capture that is on the screen, or the settings."""
+    from kcap.capture.paths import expand
+    from kcap.tui.config import config_path
+
+    others = [order.keylog] if order.keylog is not None else []
+    return reading([*order.paths, *others, str(config_path())], expand)
+
+
 def cut(order: "ReadRequest", only: str, path: str, spools: dict[int, Any] | None = None) -> str:
     """Writes the packets of the exchanges that pass a filter; what was written, in words. Blocking: call it in a thread.
 
@@ -66,6 +75,8 @@ def cut(order: "ReadRequest", only: str, path: str, spools: dict[int, Any] | Non
     path = os.path.abspath(os.path.expanduser(path))
     if os.path.splitext(path)[1].lower() not in PACKETS:
         raise UsageError(f"{os.path.basename(path)}: packets go to {' or '.join(PACKETS)}")
+    with protected(order):
+        refuse_input(path)
     paths, handed = list(order.paths), []
     for at, name in enumerate(paths):
         if name == "-":
@@ -91,8 +102,10 @@ def main(words: Sequence[str]) -> None:
     from kcap.tui.reader_main import ReadRequest
 
     load_arrow()
+    order = ReadRequest(**json.loads(words[0]))
     try:
-        os.write(1, (_cut(ReadRequest(**json.loads(words[0])), words[1], words[2]) + "\n").encode())
+        with protected(order):
+            os.write(1, (_cut(order, words[1], words[2]) + "\n").encode())
     except KcapError as error:
         os.write(2, (str(error) + "\n").encode())
         os._exit(1)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kcap.cli.options import analyzer_options, column_names, format_of, paths_of
+from kcap.cli.options import analyzer_options, column_names, paths_of
 from kcap.errors import UsageError
 
 
@@ -19,17 +19,10 @@ def test_rules_that_are_not_understood(rule: str) -> None:
         analyzer_options([rule], [])
 
 
-def test_paths_columns_and_formats() -> None:
+def test_paths_and_columns() -> None:
     assert paths_of(["a"], ["b"]) == ["a", "b"]
     with pytest.raises(UsageError):
         paths_of([], [])
     assert column_names(None) is None
     assert column_names(" a, b,,") == ["a", "b"]
     assert column_names("") == []
-    assert [format_of(None, name) for name in (None, "x.parquet", "x.NDJSON", "x.txt")] == [
-        "table",
-        "parquet",
-        "jsonl",
-        "table",
-    ]
-    assert format_of("csv", "x.parquet") == "csv"

@@ -17,7 +17,7 @@ def test_the_name_of_the_output_says_its_form(suffix: str, tmp_path: Path) -> No
     out = tmp_path / f"out{suffix}"
     assert main(["latency", str(CAPTURE), "-o", str(out)]) == 0
     text = out.read_text(encoding="utf-8")
-    begins = {"json": '{"report"', "csv": "api,count,", "markdown": "# latency", "html": "<!DOCTYPE html>"}
+    begins = {"json": '{"report"', "csv": "api,count,", "markdown": "# latency", "html": "<!DOCTYPE html>", "table": "api  "}
     assert text.startswith(begins[SUFFIXES[suffix]])
     assert "JoinGroup" in text
 
@@ -25,6 +25,10 @@ def test_the_name_of_the_output_says_its_form(suffix: str, tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("options", "said"),
     [
+        (["-o", "x.xlsx"], "write .csv or .parquet"),
+        (["-o", "x.parquet"], "known are .json"),
+        (["-o", "x.csv.gz"], "known are .json"),
+        (["-o", "x.csv", "--format", "json"], "says csv"),
         (["--by", "apo"], "no column"),
         (["-Y", "api =="], "^"),
         (["--plot", "chart.gif"], ".svg"),

@@ -1,6 +1,7 @@
 """Laws of `kcap rows`: every format says the same; rows come as they are decided; several files are one capture."""
 
 import csv
+import gzip
 import io
 import json
 import subprocess
@@ -8,8 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.feather
 import pyarrow.parquet as pq
 import pytest
+import zstandard
 
 import kcap as package
 from kcap.columns import EXCHANGES, TABLES
@@ -31,17 +34,66 @@ def test_formats_say_the_same(tmp_path: Path) -> None:
         assert kcap("rows", JAVA, "-o", path).returncode == 0, "the name says the format"
     assert lines(out["jsonl"].read_bytes()) == rows
     table = pq.read_table(out["parquet"])
-    assert table.equals(pa.ipc.open_stream(out["arrow"].read_bytes()).read_all())
+    assert table.equals(pa.ipc.open_file(out["arrow"]).read_all())
     assert table.column("exchange").to_pylist() == [row["exchange"] for row in rows]
     names, *fields = csv.reader(io.StringIO(out["csv"].read_text(), newline=""))
     assert names == NAMES
     assert [field[NAMES.index("latency_ns")] for field in fields] == [str(row["latency_ns"]) for row in rows]
 
 
+def test_each_suffix_is_what_it_says(tmp_path: Path) -> None:
+    """Read by whoever reads such files; compressed text is the plain text once it is inflated."""
+
+    def file(suffix: str) -> Path:
+        path = tmp_path / f"rows{suffix}"
+        done = kcap("rows", JAVA, "-o", path)
+        assert (done.returncode, done.stderr) == (0, b"")
+        return path
+
+    table = pq.read_table(file(".parquet"))
+    assert table.num_rows == 110
+    assert pq.read_table(file(".pq")).equals(table)
+    assert pa.feather.read_table(file(".feather")).equals(table)
+    assert pa.feather.read_table(file(".arrow")).equals(table)
+    assert pa.ipc.open_file(tmp_path / "rows.arrow").read_all().equals(table)
+    assert pa.ipc.open_stream(file(".arrows")).read_all().equals(table)
+    rows = lines(file(".jsonl").read_bytes())
+    assert json.loads(file(".json").read_bytes()) == lines(file(".ndjson").read_bytes()) == rows
+    for suffix in (".csv", ".tsv", ".json", ".jsonl", ".ndjson"):
+        plain = file(suffix).read_bytes()
+        assert gzip.decompress(file(f"{suffix}.gz").read_bytes()) == plain
+        assert zstandard.ZstdDecompressor().stream_reader(file(f"{suffix}.zst").read_bytes()).read() == plain
+    commas = list(csv.reader(io.StringIO((tmp_path / "rows.csv").read_text(), newline="")))
+    assert list(csv.reader(io.StringIO((tmp_path / "rows.tsv").read_text(), newline=""), delimiter="\t")) == commas
+    assert file(".html").read_text().count("<tr>") == file(".md").read_text().count("\n") - 1 == 111
+    assert file(".txt").read_bytes() == kcap("rows", JAVA).stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["-o", "x.xlsx"], "write .csv or .parquet"),
+        (["-o", "x.foo"], "known are .json, .jsonl"),
+        (["-o", "x.csv", "--format", "parquet"], "says csv"),
+        (["-T", "json", "-o", "x.csv"], "says csv"),
+        (["--partition-by", "hour", "-o", "x.csv"], "says csv"),
+    ],
+    ids=str,
+)
+def test_a_name_that_lies_is_refused(words: list[str], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for command in ("rows", "connections") if words[0] == "-o" else ("rows",):
+        done = kcap(command, JAVA, *words)
+        assert (done.returncode, done.stdout) == (2, b"")
+        assert said in done.stderr.decode()
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_binary_formats_go_through_pipes_too() -> None:
-    for form in ("parquet", "arrow"):
+    for form in ("parquet", "feather", "arrow"):
         data = kcap("rows", JAVA, "--format", form, "--columns", "api").stdout
-        table = pq.read_table(pa.BufferReader(data)) if form == "parquet" else pa.ipc.open_stream(data).read_all()
+        readers = {"parquet": pq.read_table, "feather": pa.feather.read_table}
+        table = readers[form](pa.BufferReader(data)) if form in readers else pa.ipc.open_stream(data).read_all()
         assert table.num_rows == 110
 
 

@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from kcap.cli.main import main
-from kcap.cli.versions import form_of
 from tests.cli.running import PCAPS
 
 OLD = str(PCAPS / "old-java-new-broker.pcap")
@@ -56,7 +55,8 @@ def test_pages(tmp_path: Path) -> None:
     for name, start in (("out.html", "<!doctype html>"), ("out.md", "# Kafka versions"), ("out.json", '{"report"')):
         assert main(["versions", OLD, "-o", str(tmp_path / name)]) == 0
         assert (tmp_path / name).read_text(encoding="utf-8").startswith(start)
-    assert form_of(None) == form_of("x.txt") == "table"
+    assert main(["versions", OLD, "-o", str(tmp_path / "out.csv")]) == 2
+    assert not (tmp_path / "out.csv").exists()
 
 
 def test_the_story_of_a_connection(capsys: pytest.CaptureFixture[str]) -> None:

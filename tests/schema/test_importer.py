@@ -125,6 +125,11 @@ def test_what_cannot_be_imported(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert main([str(tmp_path / "1.2.3"), "-o", str(out)]) == 2
     assert len(capsys.readouterr().err.splitlines()) == 2
     assert not out.exists()
+    source = tmp_path / "4.3.0.jsonl"
+    source.write_text("{}\n")
+    assert main([str(source), "-o", str(tmp_path / "no" / ".." / source.name)]) == 2
+    assert "input" in capsys.readouterr().err
+    assert source.read_text() == "{}\n"
     assert main([str(folder(tmp_path, "4.4.0", NEW, answer(NEW))), "-o", str(out)]) == 0
     assert out.read_text().startswith('{"releases":["4.4"],"apis":')
 

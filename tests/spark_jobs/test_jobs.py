@@ -19,9 +19,10 @@ from kcap.errors import UsageError
 from kcap.reports.definition import ReportRequest
 from spark_jobs import ingest
 from spark_jobs.capture import open_capture
+from spark_jobs.files import form_of
 from spark_jobs.job import JobInput, carried_out, cause, main, size_of
 from spark_jobs.reports import Saved, run_report, run_reports
-from spark_jobs.result import bytes_of, form_of
+from spark_jobs.result import bytes_of
 from spark_jobs.versions import versions
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -56,6 +57,49 @@ def test_what_was_typed_wrong_is_one_line(capsys: pytest.CaptureFixture[str]) ->
     assert len(said) == 3
     assert said[0] == "kcap: no input given; name captures, a folder or a URI with --input"
     assert all(line.startswith("kcap: ") for line in said)
+
+
+@pytest.mark.parametrize("name", JOBS)
+def test_an_output_that_is_an_input_is_refused_before_a_session(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def never(*_words: Any, **_settings: Any) -> None:
+        raise AssertionError("a session was started")
+
+    monkeypatch.setattr("spark_jobs.job.session", never)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "data").mkdir()
+    data = (ROOT / "pcaps" / "aiokafka.pcap").read_bytes()
+    path = tmp_path / "data" / "a"
+    path.write_bytes(data)
+    (tmp_path / "sym").symlink_to(path)
+    os.link(path, tmp_path / "hard")
+    outputs = ["data/a", "./no/../data/a", f"file://{path}", "sym", "hard", "data", "file:data"]
+    for output in outputs:
+        assert main(command_of(name), ["--input", "data", "--output", output]) == 2, output
+        assert "input" in capsys.readouterr().err
+    remote = ["s3://bucket/a.pcap", "--input", "s3a://bucket/a.pcap"]
+    assert main(command_of(name), ["--output", *remote]) == 2
+    assert path.read_bytes() == data
+    if name not in ("ingest", "digest"):
+        assert main(command_of(name), ["--input", "data/a", "--output", "data", "--format", "delta"]) == 2
+        assert main(command_of(name), ["--input", "data/a", "--output", "x.xlsx"]) == 2
+    with pytest.raises(AssertionError, match="session"):
+        perform_only(name, ["--input", "data/a", "--output", "result"])
+
+
+def perform_only(name: str, words: list[str]) -> None:
+    """A job as it is called, whose failures are not made exit codes."""
+    command_of(name).main(words, standalone_mode=False)
+
+
+def test_ingest_replaces_no_input_in_its_folders(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "lake" / "exchanges" / "set=mine"
+    folder.mkdir(parents=True)
+    (folder / "a.pcap").write_bytes((ROOT / "pcaps" / "aiokafka.pcap").read_bytes())
+    words = ["--input", str(folder), "--output", str(tmp_path / "lake"), "--set", "mine"]
+    assert main(command_of("ingest"), words) == 2
+    assert "holds the input" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(("text", "size"), [("64k", 65_536), ("128M", 128 << 20), ("1000", 1000), (None, None)])

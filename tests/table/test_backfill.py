@@ -99,7 +99,15 @@ def eager(capture: kcap.Capture) -> object:
     return reading
 
 
-@pytest.mark.parametrize("suffix", ["jsonl", "csv", "parquet", "arrow"])
+def table_in(path: Path, form: str) -> pa.Table:
+    """What a file of a format holds."""
+    if form == "parquet":
+        return pq.read_table(path)
+    data = path.read_bytes()
+    return (pa.ipc.open_file(data) if form == "feather" else pa.ipc.open_stream(data)).read_all()
+
+
+@pytest.mark.parametrize("suffix", ["jsonl", "csv", "parquet", "arrow", "arrows"])
 @pytest.mark.parametrize("columns", [None, ",".join(NAMES)], ids=["all columns", "some columns"])
 def test_files_know_what_came_later(path: Path, tmp_path: Path, suffix: str, columns: str | None) -> None:
     """Whatever the form, and whether or not the rows say of whom they are."""
@@ -114,14 +122,14 @@ def test_files_know_what_came_later(path: Path, tmp_path: Path, suffix: str, col
         assert (found["topics"], found["broker_id"], found["cluster_id"]) == ("orders", "7", "C")
         return
     else:
-        table = pq.read_table(out) if suffix == "parquet" else pa.ipc.open_stream(out.read_bytes()).read_all()
+        table = table_in(out, {"arrow": "feather", "arrows": "arrow"}.get(suffix, suffix))
         first = table.to_pylist()[0]
         assert table.schema.metadata[b"kcap.table"] == b"exchanges"
     assert facts(first) == KNOWN
     assert list(tmp_path.glob(".*")) == [], "nothing is left beside it"
 
 
-@pytest.mark.parametrize("form", ["parquet", "arrow"])
+@pytest.mark.parametrize("form", ["parquet", "arrow", "feather"])
 def test_a_file_that_was_written_is_written_again(path: Path, tmp_path: Path, form: str) -> None:
     """Rows that left before the fact came: the file is read back."""
     from kcap.cli.output import OutputRequest, write_rows
@@ -137,7 +145,7 @@ def test_a_file_that_was_written_is_written_again(path: Path, tmp_path: Path, fo
             write_rows(capture, OutputRequest("exchanges", form, output=str(out)))
         assert not out.exists()
         write_rows(capture, OutputRequest("exchanges", form, output=str(out)))
-    table = pq.read_table(out) if form == "parquet" else pa.ipc.open_stream(out.read_bytes()).read_all()
+    table = table_in(out, form)
     assert ordered(table) == ordered(kcap.open(path).exchanges().to_arrow())
     schema = kcap.open(path).exchanges().schema
     assert table.schema.equals(schema)

@@ -79,6 +79,12 @@ def test_saving_a_text(tmp_path: Path) -> None:
         assert (tmp_path / "out.txt").read_text() == "words"
         pilot.app.write(str(tmp_path / "none" / "x"), b"")
         await settle(pilot)
+        (capture,) = pilot.app.book.order.paths
+        before = Path(capture).read_bytes()
+        (tmp_path / "link").symlink_to(capture)
+        pilot.app.write(str(tmp_path / "link"), b"words")
+        await settle(pilot)
+        assert Path(capture).read_bytes() == before, "a capture on the screen is not replaced"
 
     on(JAVA, test)
 

@@ -1,5 +1,6 @@
 """Rows and packets leave as files."""
 
+import gzip
 import json
 import os
 from pathlib import Path
@@ -7,11 +8,12 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+from pyarrow import feather
 
 import kcap
 from kcap.errors import OutputError, UsageError
 from kcap.tui.capture_model import CaptureModel
-from kcap.tui.export import cut, write_rows
+from kcap.tui.export import _cut, cut, protected, write_rows
 from kcap.tui.list_model import ListModel
 from kcap.tui.reader_main import ReadRequest
 from tests.tui.conftest import PCAPS
@@ -41,13 +43,39 @@ def test_all_rows_without_an_order(book: CaptureModel, tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_written_leaves_nothing(book: CaptureModel, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"rows go to \.csv"):
+    with pytest.raises(UsageError, match=r"known are \.json"):
         write_rows(book.snapshot(), None, str(tmp_path / "x.txt"))
     with pytest.raises(OutputError):
         write_rows(book.snapshot(), None, str(tmp_path / "none" / "x.csv"))
     with pytest.raises(OutputError, match="stopped"):
         write_rows(book.snapshot(), None, str(tmp_path / "x.csv"), lambda: True)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_exports_replace_no_capture(book: CaptureModel, tmp_path: Path) -> None:
+    path = tmp_path / "a.pcap"
+    path.write_bytes(Path(JAVA).read_bytes())
+    other = tmp_path / "b.csv"
+    other.symlink_to(path)
+    order = ReadRequest([str(path)])
+    with protected(order), pytest.raises(UsageError, match="input"):
+        write_rows(book.snapshot(), None, str(other))
+    with pytest.raises(UsageError, match="input"):
+        cut(order, "api == Fetch", str(path))
+    with protected(order), pytest.raises(UsageError, match="input"):
+        _cut(order, "api == Fetch", str(path))
+    assert path.read_bytes() == Path(JAVA).read_bytes()
+    assert sorted(tmp_path.iterdir()) == [path, other]
+
+
+def test_rows_have_the_formats_of_the_command_line(book: CaptureModel, tmp_path: Path) -> None:
+    table = book.exchanges()
+    for name in ("x.feather", "x.arrow"):
+        write_rows(book.snapshot(), None, str(tmp_path / name))
+        assert feather.read_table(tmp_path / name).to_pylist() == table.to_pylist()
+    for name in ("x.csv", "x.csv.gz"):
+        write_rows(book.snapshot(), None, str(tmp_path / name))
+    assert gzip.decompress((tmp_path / "x.csv.gz").read_bytes()) == (tmp_path / "x.csv").read_bytes()
 
 
 def test_packets_of_one_exchange(book: CaptureModel, tmp_path: Path) -> None:

@@ -1,0 +1,103 @@
+"""Rows for people to read elsewhere: a table of Markdown, a page of HTML.
+
+In: record batches of one schema. Out: UTF-8 text to an `OutputSink`, batch by batch. Law: what a capture holds is text on the
+page and never markup: HTML special characters are escaped, and those of Markdown have a backslash before them.
+"""
+
+import re
+from collections.abc import Iterator
+from html import escape
+from typing import Final
+
+import pyarrow as pa
+
+from kcap.output.grid import Cell, cells
+from kcap.output.sink import OutputSink
+
+STYLE: Final = """
+body { font: 14px/1.4 system-ui, sans-serif; margin: 2em; color: #222; background: #fff }
+table { border-collapse: collapse; margin: 1em 0 }
+th, td { padding: .25em .7em; text-align: left; border-bottom: 1px solid #ddd; white-space: nowrap }
+th { position: sticky; top: 0; background: #f4f4f4 }
+.n { text-align: right; font-variant-numeric: tabular-nums }
+@media (prefers-color-scheme: dark) { body { color: #ddd; background: #181818 } th { background: #2a2a2a }
+th, td { border-color: #444 } }
+"""
+MARKS: Final = re.compile(r"[\\`*\[\]<>|]")
+BREAKS: Final = re.compile(r"[\r\n\v\f\x85\u2028\u2029]+")
+
+
+def rows_of(batch: pa.RecordBatch) -> Iterator[tuple[str, ...]]:
+    """The rows of a batch as text for people; nothing for null."""
+    return zip(*cells(batch, False)[1]) if batch.num_rows else iter(())
+
+
+def heads_of(schema: pa.Schema) -> list[Cell]:
+    """The columns' headings as `rows_of` shows their values."""
+    return cells(pa.RecordBatch.from_pylist([], schema), False)[0]
+
+
+class Markdown:
+    """A table as GitHub Flavored Markdown has it (section 4.10)."""
+
+    def __init__(self, sink: OutputSink, schema: pa.Schema) -> None:
+        self._sink = sink
+        heads = heads_of(schema)
+        rule = "".join("---:|" if head.right else "---|" for head in heads)
+        self._head = self._line(tuple(head.name for head in heads)) + f"|{rule}\n"
+
+    @staticmethod
+    def _line(texts: tuple[str, ...]) -> str:
+        escaped = (MARKS.sub(r"\\\g<0>", BREAKS.sub(" ", text)) for text in texts)
+        return f"| {' | '.join(escaped)} |\n"
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Takes rows."""
+        self._begin()
+        self._sink.write("".join(map(self._line, rows_of(batch))).encode("utf-8", "replace"))
+        self._sink.flush()
+
+    def _begin(self) -> None:
+        if self._head:
+            self._sink.write(self._head.encode("utf-8", "replace"))
+            self._head = ""
+
+    def close(self) -> None:
+        """A table without rows has its header all the same."""
+        self._begin()
+
+
+class Html:
+    """A page of its own, without a script."""
+
+    def __init__(self, sink: OutputSink, schema: pa.Schema) -> None:
+        self._sink = sink
+        heads = heads_of(schema)
+        self._opens = ["<td class=n>" if head.right else "<td>" for head in heads]
+        title = (schema.metadata or {}).get(b"kcap.table", b"rows").decode()
+        names = "".join(f"<th>{escape(head.name)}</th>" for head in heads)
+        self._head = (
+            f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">\n<title>kcap {escape(title)}</title>'
+            f"<style>{STYLE}</style>\n</head><body><table><thead><tr>{names}</tr></thead><tbody>\n"
+        )
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Takes rows."""
+        self._begin()
+        lines = (
+            "<tr>" + "".join(f"{opens}{escape(text)}</td>" for opens, text in zip(self._opens, row)) + "</tr>\n"
+            for row in rows_of(batch)
+        )
+        self._sink.write("".join(lines).encode("utf-8", "replace"))
+        self._sink.flush()
+
+    def _begin(self) -> None:
+        if self._head:
+            self._sink.write(self._head.encode("utf-8", "replace"))
+            self._head = ""
+
+    def close(self) -> None:
+        """Ends the page."""
+        self._begin()
+        self._sink.write(b"</tbody></table></body></html>\n")
+        self._sink.flush()

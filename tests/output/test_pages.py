@@ -1,0 +1,47 @@
+"""Rows as Markdown and HTML: what a capture holds is never markup."""
+
+import io
+from xml.etree import ElementTree as ET
+
+import pyarrow as pa
+
+from kcap.output.pages import Html, Markdown
+
+EVIL = "<script>alert(1)</script>|`x`\n*y*&"
+SCHEMA = pa.schema([("name", pa.string()), ("count", pa.int64()), ("latency_ns", pa.int64())]).with_metadata(
+    {"kcap.table": "t"}
+)
+BATCH = pa.RecordBatch.from_pydict({"name": [EVIL, None], "count": [1, None], "latency_ns": [1_500_000, 0]}, schema=SCHEMA)
+
+
+def written(kind: type[Html] | type[Markdown], *batches: pa.RecordBatch) -> str:
+    sink = io.BytesIO()
+    writer = kind(sink, SCHEMA)
+    for batch in batches:
+        writer.write(batch)
+    writer.close()
+    return sink.getvalue().decode()
+
+
+def test_a_page_has_the_values_as_text() -> None:
+    page = written(Html, BATCH, BATCH)
+    assert "<script" not in page
+    body = page[page.index("<table>") : page.index("</table>") + 8].replace(" class=n", "")
+    rows = [[cell.text or "" for cell in row] for row in ET.fromstring(body).iter("tr")]
+    assert rows[0] == ["name", "count", "latency"]
+    assert rows[1] == [EVIL.replace("\n", "\\n"), "1", "1.50ms"]
+    assert rows[2][:2] == ["", ""]
+    assert len(rows) == 5
+
+
+def test_markdown_escapes_what_would_be_markup() -> None:
+    head, rule, first, *rest = written(Markdown, BATCH).splitlines()
+    assert (head, rule) == ("| name | count | latency |", "|---|---:|---:|")
+    assert first.startswith("| \\<script\\>alert(1)\\</script\\>\\|\\`x\\`")
+    assert len(rest) == 1
+
+
+def test_no_rows_have_a_header_all_the_same() -> None:
+    assert written(Markdown).count("\n") == 2
+    assert written(Html).endswith("</tbody></table></body></html>\n")
+    assert "<th>count</th>" in written(Html)
