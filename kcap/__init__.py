@@ -1,28 +1,110 @@
-"""kcap reads packet captures of Apache Kafka traffic and answers what a packet list cannot."""
+"""Reads packet captures of Apache Kafka traffic: pairs requests with responses, times them, and decodes every byte.
+
+A quick tour, run from the root of a checkout:
+
+>>> import kcap
+>>> capture = kcap.open("pcaps/node-platformatic.pcap")     # files, globs, folders; several paths are one capture
+>>> for exchange in capture:                                # streaming: memory stays flat however long the capture
+...     print(exchange.row["api"], exchange.row["outcome"])
+...     break
+ApiVersions answered
+
+A table is read when its rows are requested, each time in a pass over the files of its own:
+
+>>> exchanges = capture.exchanges(["api", "latency_ns", "error"]).to_arrow()    # also .to_pandas() and .record_batches()
+>>> exchanges.column_names
+['api', 'latency_ns', 'error']
+>>> fetches = capture.filter("api == Fetch and latency > 1ms").exchanges()      # a display filter, see docs/filters.md
+>>> {row["api"] for batch in fetches.record_batches() for row in batch.to_pylist()}
+{'Fetch'}
+
+Bytes can be decoded without a capture. Damage in them never raises; `undecoded` has the reason.
+
+>>> frame = bytes.fromhex("0012 0000 00000007 0003 61646d")    # a frame without its 4-byte length prefix
+>>> message = kcap.decode_request(frame)
+>>> message.name, message.header.correlation_id, message.header.client_id, message.undecoded
+('ApiVersionsRequest', 7, 'adm', None)
+>>> kcap.decode_request(frame[:9]).undecoded
+'header: int16 is cut at byte 8'
+
+What is where:
+
+- captures: `open` gives a `Capture`; iterating it gives `Exchange` objects, its methods give `Table` objects; `Options` says
+  which TCP ports are Kafka's
+- bytes: `decode_request`, `decode_response` and `decode_data` give a `Message`, `decode_records` gives a `RecordSet`
+- errors: `KcapError` is the base of `UsageError` (with `FilterError`), `CaptureError`, `OutputError`, `MissingExtraError`; the
+  `exit_code` of each is that of the command line
+- the columns of every table with their types and meanings: `kcap.columns.TABLES`
+- the same tables on Apache Spark: the package `spark_jobs`
+- packets of scapy and dpkt: `kcap.adapters.scapy`, `kcap.adapters.dpkt`
+
+Names that are neither listed here nor in the API reference (docs/api.md) may change in any release.
+"""
 
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from kcap.analyzer import Options as Options
+    from kcap.decode.message import Message as Message
     from kcap.decode.message import decode_data as decode_data
     from kcap.decode.message import decode_request as decode_request
     from kcap.decode.message import decode_response as decode_response
+    from kcap.errors import CaptureError as CaptureError
+    from kcap.errors import KcapError as KcapError
+    from kcap.errors import MissingExtraError as MissingExtraError
+    from kcap.errors import OutputError as OutputError
+    from kcap.errors import UsageError as UsageError
+    from kcap.filter.parse import FilterError as FilterError
+    from kcap.records.record_sets import RecordSet as RecordSet
     from kcap.records.record_sets import decode_records as decode_records
     from kcap.session import Capture as Capture
+    from kcap.session import Exchange as Exchange
     from kcap.session import open_capture as open  # noqa: A004 - `kcap.open` reads as it should
+    from kcap.table.builder import Table as Table
 
 _WHERE = {
     "Capture": ("kcap.session", "Capture"),
+    "CaptureError": ("kcap.errors", "CaptureError"),
+    "Exchange": ("kcap.session", "Exchange"),
+    "FilterError": ("kcap.filter.parse", "FilterError"),
+    "KcapError": ("kcap.errors", "KcapError"),
+    "Message": ("kcap.decode.message", "Message"),
+    "MissingExtraError": ("kcap.errors", "MissingExtraError"),
+    "Options": ("kcap.analyzer", "Options"),
+    "OutputError": ("kcap.errors", "OutputError"),
+    "RecordSet": ("kcap.records.record_sets", "RecordSet"),
+    "Table": ("kcap.table.builder", "Table"),
+    "UsageError": ("kcap.errors", "UsageError"),
     "decode_data": ("kcap.decode.message", "decode_data"),
+    "decode_records": ("kcap.records.record_sets", "decode_records"),
     "decode_request": ("kcap.decode.message", "decode_request"),
     "decode_response": ("kcap.decode.message", "decode_response"),
-    "decode_records": ("kcap.records.record_sets", "decode_records"),
     "open": ("kcap.session", "open_capture"),
 }
-"""Public name -> module and name. Nothing is imported before it is used: a start must not pay for what it does not need."""
+"""Public name -> module and name there. A module is imported when a name of it is first used, to keep `import kcap` cheap."""
 
 __version__ = "0.1.0"
 
-__all__ = ["Capture", "__version__", "decode_data", "decode_records", "decode_request", "decode_response", "open"]
+__all__ = [
+    "Capture",
+    "CaptureError",
+    "Exchange",
+    "FilterError",
+    "KcapError",
+    "Message",
+    "MissingExtraError",
+    "Options",
+    "OutputError",
+    "RecordSet",
+    "Table",
+    "UsageError",
+    "__version__",
+    "decode_data",
+    "decode_records",
+    "decode_request",
+    "decode_response",
+    "open",
+]
 
 
 def __getattr__(name: str) -> Any:
@@ -34,3 +116,7 @@ def __getattr__(name: str) -> Any:
     if place[0] == "kcap.decode.message":
         import_module("kcap.records.batch_nodes")  # the trees of messages open their records fields with it
     return getattr(import_module(place[0]), place[1])
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,35 +1,53 @@
-"""The exceptions kcap raises, split by whose fault it is; each maps to one exit code of the command line.
+"""The exceptions that kcap raises, one class for each kind of fault, each with the exit code of the command line.
 
-Bytes never raise: an odd packet or frame is a `WeirdKind`, a damaged body is an `undecoded` node. What is left is the
-caller's request that cannot be met.
+Bytes of a capture never raise: an odd packet or frame is reported as a `WeirdKind`, a message body that cannot be read has a
+reason in `undecoded`. These classes are for requests of the caller that cannot be met.
 """
 
 
 class KcapError(Exception):
-    """Something kcap was asked for cannot be done; the message is one line fit for a terminal."""
+    """Base class of all exceptions that kcap raises on purpose; `except kcap.KcapError` catches every one of them.
+
+    The message is fit for a terminal. kcap raises the subclasses only, and each of them has an `exit_code` of its own; the 1 of
+    this class is the command line's fallback for a subclass that a caller defines.
+    """
 
     exit_code = 1
 
 
 class UsageError(KcapError):
-    """The request itself is wrong: an unknown column, a filter that does not parse, options that contradict."""
+    """The request is wrong: an unknown table or column, options that contradict each other, a pipe that is read twice.
+
+    `FilterError` is the subclass for a display filter that cannot be parsed. Exit code 2.
+    """
 
     exit_code = 2
 
 
 class CaptureError(KcapError):
-    """A capture cannot be read: missing, not a capture, or cut before its header ended."""
+    """A capture cannot be read: the file is missing or not readable, is no capture, or ends inside its header.
+
+    `kcap.open` raises it for a path that does not exist, a pass over the files when none of them can be read. A file that fails
+    among others that can be read, or damage behind the header, does not raise: it is reported in the tables `captures` and
+    `weirds`. Exit code 3.
+    """
 
     exit_code = 3
 
 
 class OutputError(KcapError):
-    """The result cannot be written."""
+    """The result cannot be written: no permission, no space, or the target exists and would be overwritten.
+
+    Raised by what writes files; a closed pipe is no error. Exit code 4.
+    """
 
     exit_code = 4
 
 
 class MissingExtraError(KcapError):
-    """A part that is installed separately is needed; the message says which and how to install it."""
+    """The request needs a package or program that is not installed; the message names it.
+
+    Raised when the part is first used, not on import of kcap. Exit code 5.
+    """
 
     exit_code = 5
