@@ -230,7 +230,7 @@ def measure(some: Sequence[Module], floor: float, scratch: Path, *, quiet: bool 
         if one.mirror.is_file():
             folders[one.mirror.parent].append(one)
         else:
-            one.lines = one.missing = len(coverage.Coverage(config_file=False).analysis2(str(one.path))[1])
+            one.lines = one.missing = len(coverage.Coverage(data_file=None, config_file=False).analysis2(str(one.path))[1])
             one.note = "no mirror"
     for folder in folders.values():
         compiled = runs.run(folder)

@@ -66,6 +66,16 @@ def test_the_api_reference_has_every_public_name() -> None:
     assert len(entries) == len(public)
 
 
+@pytest.mark.parametrize("page", ["CONTRIBUTING.md", "SECURITY.md", "docs/developing.md", "docs/releasing.md"])
+def test_files_that_contributors_are_sent_to_exist(page: str) -> None:
+    """Paths in code font; `x` and `y` stand for any name."""
+    named = re.findall(
+        r"`((?:kcap|spark_jobs|tests|benchmarks|pcaps|docs)/[\w./-]*)`", (ROOT / page).read_text(encoding="utf-8")
+    )
+    assert named
+    assert [path for path in named if not (ROOT / path).exists() and not re.search(r"/x/(test_)?y\.py$", path)] == []
+
+
 @pytest.mark.parametrize(
     ("name", "text", "loads"),
     [
