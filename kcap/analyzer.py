@@ -12,6 +12,7 @@ from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any
 
 from kcap import limits
+from kcap.faults import Fault, fault_of
 from kcap.kafka.bodies import BodyBatch, BodyCollector
 from kcap.kafka.conversation import Conversation, PassedOver
 from kcap.kafka.frames import FLAG, Frame
@@ -229,7 +230,8 @@ class Analyzer:
                     continue
                 uid = batch.identities[row[0]].uid
                 detail = f"{side} of key {row[2]} version {row[3]}: {word}"
-                self._count(WeirdKind.UNDECODED, detail, frame.first_ref or 0, frame.low or 0, uid)
+                kind = WeirdKind.DECODER_FAILED if isinstance(word, Fault) else WeirdKind.UNDECODED
+                self._count(kind, detail, frame.first_ref or 0, frame.low or 0, uid)
 
     def take_connections(self) -> list[ClosedConnection]:
         """The connections closed since the last call."""
@@ -260,7 +262,12 @@ class Analyzer:
         """A connection's end."""
         talk = connection.talk
         if isinstance(talk, Conversation):
-            talk.finish(time_ns)
+            for _ in range(3):  # each time less is left to be done
+                try:
+                    talk.finish(time_ns)
+                    break
+                except Exception as error:  # noqa: BLE001 - what else it said is in its rows
+                    self.failed(connection, error, connection.first_ref)
             self.kafka_connections += talk.phase == "kafka"
             closed = ClosedConnection((connection, talk), talk.phase, talk.detail, connection.first_ref)
             self.closed_connections.append(closed)
@@ -273,10 +280,23 @@ class Analyzer:
         self.closed_connections.append(ClosedConnection(kept, "kafka", "", kept.ref))
 
     def report(
-        self, kind: WeirdKind, detail: str, ref: int = 0, position: int = 0, connection: Connection | None = None
+        self,
+        kind: WeirdKind,
+        detail: str,
+        ref: int = 0,
+        position: int = 0,
+        connection: Connection | None = None,
+        *,
+        uid: str | None = None,
     ) -> None:
-        """Counts an oddity and keeps its first sighting."""
-        self._count(kind, detail, ref, position, None if connection is None else connection_uid(connection))
+        """Counts an oddity and keeps its first sighting; its connection is given as such, or by its uid."""
+        self._count(kind, detail, ref, position, uid if connection is None else connection_uid(connection))
+
+    def failed(self, connection: Connection, error: Exception, ref: int, position: int = 0) -> None:
+        """What takes a connection's bytes failed: it is told, and the connection goes on as bytes that are counted."""
+        self.report(WeirdKind.DECODER_FAILED, f"the rest of the connection: {fault_of(error)}", ref, position, connection)
+        if isinstance(connection.talk, Conversation):
+            connection.talk.fail()
 
     def searched(self, ref: int, connection: Connection) -> None:
         """A packet's bytes decided something, whatever they are."""

@@ -54,6 +54,7 @@ class WeirdKind(StrEnum):
     FACTS_LIMIT = "facts_limit"  # more topics, brokers or client libraries than are remembered
     # bodies
     UNDECODED = "undecoded"  # a body that does not read as its API and version say
+    DECODER_FAILED = "decoder_failed"  # kcap's own code failed on an exchange or a connection, which stays without its values
 
 
 @dataclass(frozen=True, slots=True)

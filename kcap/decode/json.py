@@ -12,6 +12,7 @@ from typing import Any, Final, Literal
 
 from kcap.decode import opcodes
 from kcap.decode.plan import Label, Plan
+from kcap.faults import fault_of
 from kcap.model import Buffer
 from kcap.wire.cursor import Cursor
 from kcap.wire.varints import DamageError
@@ -217,5 +218,7 @@ def read_json(plan: Plan, buffer: Buffer, start: int = 0, end: int | None = None
         reader.fields(0, len(plan.rows) - 1, reader.reading.value)
     except DamageError as damage:
         reader.reading.undecoded = damage.reason
+    except Exception as error:  # noqa: BLE001 - a body that the reader fails on is one that it did not read; it says so
+        reader.reading.undecoded = fault_of(error)
     reader.reading.position = cursor.position
     return reader.reading

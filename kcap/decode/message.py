@@ -14,6 +14,7 @@ from kcap.decode.telemetry import pushed
 from kcap.decode.tokens import token_nodes
 from kcap.decode.tree import OPENERS, Inside, message_tree
 from kcap.errors import UsageError
+from kcap.faults import fault_of
 from kcap.model import Buffer
 from kcap.schema import facts, registry
 from kcap.schema.quirks import UNPREFIXED
@@ -129,6 +130,8 @@ def read_request_header(frame: Buffer) -> Header:
             _tags(cursor, header)
     except DamageError as damage:
         header.fault = f"header: {damage.reason}"
+    except Exception as error:  # noqa: BLE001 - a header that the reader fails on is one that it did not read
+        header.fault = fault_of(error)
     header.end = cursor.position
     return header
 
@@ -146,6 +149,8 @@ def read_response_header(frame: Buffer, api_key: int | None, api_version: int | 
             _tags(cursor, header)
     except DamageError as damage:
         header.fault = f"header: {damage.reason}"
+    except Exception as error:  # noqa: BLE001 - a header that the reader fails on is one that it did not read
+        header.fault = fault_of(error)
     header.end = cursor.position
     return header
 
@@ -217,6 +222,8 @@ def decode_data(name: str, blob: Buffer, version: int | None = None) -> Message:
             version = _prefix(message, cursor, header)
         except DamageError as damage:
             header.fault = f"prefix: {damage.reason}"
+        except Exception as error:  # noqa: BLE001 - as above
+            header.fault = fault_of(error)
     header.end = cursor.position
     plan = None if version is None else plan_of(name, version)
     return Message(bytes(blob), header, name, plan, f"{name} has no version {version}")

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from kcap.decode.json import uuid_text
 from kcap.decode.value_words import words
+from kcap.faults import fault_of
 from kcap.wire.cursor import Cursor
 from kcap.wire.varints import DamageError, read_varint, read_varlong
 
@@ -72,7 +73,11 @@ class Node:
     def children(self) -> tuple["Node", ...]:
         """The nodes inside, made on first use."""
         if self._children is None:
-            self._children = tuple(self.expand()) if self.expand else ()
+            try:
+                self._children = tuple(self.expand()) if self.expand else ()
+            except Exception as error:  # noqa: BLE001 - the node says so; those beside it stay
+                where = self.buffers, self.buffer, self.start, self.end
+                self._children = (Node(UNDECODED, self.data, fault_of(error), *where),)
             self.expand = None
         return self._children
 
@@ -148,6 +153,9 @@ class Tiler:
             # No reason: the node before says it. The nodes may end before the cursor, inside a value that was begun.
             self.cursor.position = self.nodes[-1].end if self.nodes else self.first
             self.rest(damage.reason, always=bool(damage.reason))
+        except Exception as error:  # noqa: BLE001 - what was laid before it stays, and the rest says why it was not read
+            self.cursor.position = self.nodes[-1].end if self.nodes else self.first
+            self.rest(fault_of(error), always=True)
         else:
             self.rest(behind)
         return self.nodes

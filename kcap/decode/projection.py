@@ -8,13 +8,14 @@ over the whole body.
 import functools
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from kcap.decode import opcodes, slots
 from kcap.decode.interpreter import COMPLETE, MALFORMED, SHORT, TRAILING, UNKNOWN, State, run
 from kcap.decode.plan import Row, plan_for
 from kcap.decode.programs import ROWS, place_of, program_index
+from kcap.faults import Fault, fault_of
 from kcap.schema import registry
 
 if TYPE_CHECKING:
@@ -74,6 +75,8 @@ class Projection:
     """Columns message, start, end of compressed magic 0 and 1 messages, whose records `record_count` leaves out."""
     elements: Sequence[Sequence[int]]
     """Columns of `slots.ELEMENTS`, partitions in wire order; none but of programs made for partitions."""
+    faults: dict[int, Fault] = field(default_factory=dict)
+    """Messages on which the interpreter failed; their status is 2."""
 
     def __len__(self) -> int:
         return len(self.status)
@@ -171,18 +174,23 @@ def _array_of(rows: tuple[Row, ...]) -> "NDArray[np.int32]":
 def _plain(buffer: bytes | bytearray, starts: Sequence[int], ends: Sequence[int], programs: Sequence[int]) -> Projection:
     state = State()
     status, mask, position, values = [], [], [], list[int]()
+    faults: dict[int, Fault] = {}
     for i, (start, end, program) in enumerate(zip(starts, ends, programs, strict=True)):
         state.begin(i, program, start)
         if program < 0:
             state.status = UNKNOWN
         else:
-            run(state, ROWS, buffer, end)
+            try:
+                run(state, ROWS, buffer, end)
+            except Exception as error:  # noqa: BLE001 - this message alone is without its values
+                state.status = MALFORMED
+                faults[i] = fault_of(error)
         status.append(state.status)
         mask.append(state.mask)
         position.append(state.position)
         values += state.values
     tables = (_columns(values, slots.WIDTH), _columns(state.topics, _TOPIC), _columns(state.wrapped, _WRAPPED))
-    return Projection(status, mask, position, *tables, _columns(state.elements, len(slots.ELEMENTS)))
+    return Projection(status, mask, position, *tables, _columns(state.elements, len(slots.ELEMENTS)), faults)
 
 
 def _columns(flat: list[int], width: int) -> list[list[int]]:

@@ -19,6 +19,7 @@ from kcap.arrays.arrow import Array, nulls, take
 from kcap.facts.api_versions import Offer, Software, offer_of, software_of
 from kcap.facts.batch_verdicts import VersionJudge
 from kcap.facts.brokers import Brokers, Server
+from kcap.facts.failures import Report, of_row, of_waiting
 from kcap.facts.message_json import behind_tags, read, read_as_far
 from kcap.facts.principals import principal_of_token
 from kcap.facts.topic_names import LOG_MARKS, METADATA_ID, METADATA_TOPIC, TopicNames, listed, listing_sides
@@ -99,7 +100,7 @@ class TeachingRow(NamedTuple):
 class MetadataTracker:
     """Everything learned of a capture; its parts are picklable values."""
 
-    def __init__(self, report: Callable[[WeirdKind, str], None] | None = None) -> None:
+    def __init__(self, report: Report | None = None) -> None:
         self.connections: dict[str, ConnectionFacts] = {}
         self._older: dict[str, ConnectionFacts] = {}
         """Connections without a row since `connections` was begun."""
@@ -113,7 +114,7 @@ class MetadataTracker:
         """Topic id -> connection, exchange and server that told its name first."""
         self.used = Used()
         self.judge = VersionJudge(self.offers, self.used)
-        self._report = report
+        self.report = report
         self._reported: set[str] = set()
         self._bodies: BodyBatch | None = None
         self._same: dict[ConnectionFacts, ConnectionFacts] = {}
@@ -217,39 +218,40 @@ class MetadataTracker:
             one = identities[place]
             asked = bytes(view[low:high]) if low >= 0 else self._moved(low)
             told = bytes(view[answer_low:answer_high]) if answer_low >= 0 else self._moved(answer_low)
-            if key == API_VERSIONS:
-                new = fresh.get((told, asked, version)) or self._api_versions(version, asked, told)
-                if new.offer is not None:
-                    offers[one.server_ip, one.server_port] = new.offer
-                if one.uid not in connections and one.uid not in older:
-                    connections[one.uid] = new
-                    changes.setdefault(place, []).append((at, new))
-                    continue
-                new = self._also(self.known(one.uid), new)
-            else:
-                row = TeachingRow(one.uid, (one.server_ip, one.server_port), exchange, key, version, done, (asked, told))
-                if key == HANDSHAKE:
-                    new = self._handshake(row)
-                elif key in (AUTHENTICATE, -1):
-                    new = self._authenticate(row)
+            with of_row(self.report, rows.batch, at, "what is learned"):
+                if key == API_VERSIONS:
+                    new = fresh.get((told, asked, version)) or self._api_versions(version, asked, told)
+                    if new.offer is not None:
+                        offers[one.server_ip, one.server_port] = new.offer
+                    if one.uid not in connections and one.uid not in older:
+                        connections[one.uid] = new
+                        changes.setdefault(place, []).append((at, new))
+                        continue
+                    new = self._also(self.known(one.uid), new)
                 else:
-                    self._listing(row)
-                    continue
-            self._change(one.uid, place, at, new)
+                    row = TeachingRow(one.uid, (one.server_ip, one.server_port), exchange, key, version, done, (asked, told))
+                    if key == HANDSHAKE:
+                        new = self._handshake(row)
+                    elif key in (AUTHENTICATE, -1):
+                        new = self._authenticate(row)
+                    else:
+                        self._listing(row)
+                        continue
+                self._change(one.uid, place, at, new)
         self._waiting(identities, early)
 
     def _waiting(self, identities: "Sequence[Identity]", early: "list[tuple[int, int, PassedOver]]") -> None:
         """Learns from requests that wait while later ones are answered."""
         for at, place, asked in early:
             one = identities[place]
-            if asked.api_key == API_VERSIONS:
-                new = self._also(self.known(one.uid), self._api_versions(asked.api_version, asked.body, b""))
-            else:
-                server, bodies = (one.server_ip, one.server_port), (asked.body, b"")
-                new = self._handshake(
-                    TeachingRow(one.uid, server, asked.exchange, asked.api_key, asked.api_version, False, bodies)
-                )
-            self._change(one.uid, place, at, new)
+            with of_waiting(self.report, one.uid, asked.exchange, "what is learned"):
+                if asked.api_key == API_VERSIONS:
+                    new = self._also(self.known(one.uid), self._api_versions(asked.api_version, asked.body, b""))
+                else:
+                    server, bodies = (one.server_ip, one.server_port), (asked.body, b"")
+                    call = asked.exchange, asked.api_key, asked.api_version
+                    new = self._handshake(TeachingRow(one.uid, server, *call, False, bodies))
+                self._change(one.uid, place, at, new)
 
     @staticmethod
     def _also(known: ConnectionFacts, new: ConnectionFacts) -> ConnectionFacts:
@@ -285,8 +287,8 @@ class MetadataTracker:
     def _limit(self, what: str) -> None:
         if what not in self._reported:
             self._reported.add(what)
-            if self._report is not None:
-                self._report(WeirdKind.FACTS_LIMIT, what)
+            if self.report is not None:
+                self.report(WeirdKind.FACTS_LIMIT, what)
 
     # -- the connection's own facts -----------------------------------------------------------------------------------
     def _api_versions(self, version: int, asked: bytes, told: bytes) -> ConnectionFacts:
@@ -382,14 +384,15 @@ class MetadataTracker:
         versions, identities = (rows.number(name).values[places].tolist() for name in ("api_version", "identity"))
         low, high = self._spans(rows.number("response_slot").filled(NO_BODY)[places])
         arena = memoryview(self._bodies.arena)
-        for version, identity, first, last in zip(versions, identities, low, high):
+        for at, version, identity, first, last in zip(places.tolist(), versions, identities, low, high):
             data = bytes(arena[first:last]) if first >= 0 else b""
             if not any(mark in data for mark in LOG_MARKS):
                 continue
             self.logs.add(rows.batch.identities[identity])
             if (seen := hash(data)) not in self._heads:
                 self._heads.add(seen)
-                learn_log(read(data, FETCH, version, RESPONSE), self.topics)
+                with of_row(self.report, rows.batch, at, "the log"):
+                    learn_log(read(data, FETCH, version, RESPONSE), self.topics)
 
     def take_names(self, files: Iterable[CaptureFile]) -> None:
         """Takes the host names that the files tell."""

@@ -29,6 +29,7 @@ from kcap.fastpath.state import FastPathState, header_tables
 from kcap.kafka.bodies import UNKNOWN, BodyBatch
 from kcap.kafka.conversation import Conversation
 from kcap.model import REF_FILE_SHIFT
+from kcap.net import guard
 from kcap.net.connections import Ending
 from kcap.net.segment_columns import ABSENT, SegmentColumns
 from kcap.net.tcp import Connection
@@ -310,10 +311,10 @@ class FastPath:
         stream = table.streams[one.flow[0]]
         packet, length = one.packet[0], one.length[0] - taken
         table.order = table.order_base + packet
-        stream.sink.data(
-            stream.next - length, one.buffer, one.payload[0] + taken, length, length, one.time_ns[0],
-            (one.file << REF_FILE_SHIFT) + packet, one.position[0],
-        )  # fmt: skip
+        ref, position = (one.file << REF_FILE_SHIFT) + packet, one.position[0]
+        guard.data(
+            stream, stream.next - length, one.buffer, one.payload[0] + taken, length, length, one.time_ns[0], ref, position
+        )
 
     # -- time ---------------------------------------------------------------------------------------------------------
     def advance(self, time_ns: int) -> None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 from kcap.decode import slots
 from kcap.decode.projection import MALFORMED, SHORT, Projection, Resumable, program_index, project
+from kcap.faults import Fault, fault_of
 from kcap.kafka.frames import NO_BODY, PendingExchange, PendingResponse
 from kcap.limits import TEACHING_BODY_BYTES
 from kcap.records.record_sets import count_wrapped
@@ -37,6 +38,8 @@ class BodyValues:
     """(name, id) in wire order."""
     data: bytes = b""
     """The body itself, where somebody asked for it."""
+    fault: Fault | None = None
+    """What failed on it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +59,9 @@ class BodyBatch:
     def unread(self) -> dict[int, str]:
         """Slots of bodies that ended early or made no sense, and which of the two."""
         status = self.projection.status
-        found = {at: WORDS[int(status[at])] for at in positions(status, WORDS)}
+        found = {at: WORDS[int(status[at])] for at in positions(status, WORDS)} | self.projection.faults
         slots_of = {int(self.dense[slot]): slot for slot in positions(self.dense, found)} if found else {}
-        carried = {number: WORDS[v.status] for number, v in self.carried.items() if v.status in WORDS}
+        carried = {number: v.fault or WORDS[v.status] for number, v in self.carried.items() if v.status in WORDS}
         return {slots_of[at]: word for at, word in found.items()} | carried
 
     def values(self, slot: int) -> BodyValues | None:
@@ -70,7 +73,11 @@ class BodyBatch:
             return None
         projection = self.projection
         row = [int(column[at]) for column in projection.values]
-        row[slots.RECORD_COUNT] += self._wrapped_records(at)
+        fault, status = projection.faults.get(at), int(projection.status[at])
+        try:
+            row[slots.RECORD_COUNT] += self._wrapped_records(at, int(self.ends[slot]))
+        except Exception as error:  # noqa: BLE001 - what else the message says stays
+            fault, status = fault_of(error), MALFORMED
         texts = tuple(_slice(self.arena, row[_TEXTS + 2 * i], row[_TEXTS + 2 * i + 1]) for i in range(len(slots.TEXTS)))
         messages, starts, ends, ids = projection.topics
         topics = []
@@ -79,7 +86,7 @@ class BodyBatch:
             topics.append((name, _slice(self.arena, int(ids[i]), int(ids[i]) + 16)))
         kept = self.keep or self.ends[slot] - self.starts[slot] <= TEACHING_BODY_BYTES
         data = bytes(self.arena[self.starts[slot] : self.ends[slot]]) if kept else b""
-        return BodyValues(int(projection.status[at]), int(projection.mask[at]), tuple(row), texts, tuple(topics), data)
+        return BodyValues(status, int(projection.mask[at]), tuple(row), texts, tuple(topics), data, fault)
 
     def token(self, slot: int) -> BodyValues | None:
         """A raw SASL token, which no program reads; None where it is too large to be kept."""
@@ -87,11 +94,11 @@ class BodyBatch:
         nothing = (0,) * slots.WIDTH, (None,) * len(slots.TEXTS), ()
         return BodyValues(UNKNOWN, 0, *nothing, data) if len(data) <= TEACHING_BODY_BYTES else None
 
-    def _wrapped_records(self, at: int) -> int:
+    def _wrapped_records(self, at: int, body_end: int) -> int:
         """Records inside compressed messages of magic 0 and 1, which the projection leaves out."""
         messages, starts, ends = self.projection.wrapped
         first, last = bisect_left(messages, at), bisect_right(messages, at)
-        return sum(count_wrapped(self.arena, int(starts[i]), int(ends[i])) for i in range(first, last))
+        return sum(count_wrapped(self.arena, int(starts[i]), int(ends[i]), body_end) for i in range(first, last))
 
 
 def positions(values: Sequence[int], wanted: Iterable[int]) -> list[int]:

@@ -19,7 +19,10 @@ from kcap.net.tcp import Connection
 from kcap.schema.registry import api_key
 from kcap.weird import WeirdKind
 
-MIDSTREAM, RETRANSMITTED, DUPLICATED, ONE_SIDED = (FLAG[n] for n in ("midstream", "retransmitted", "duplicated", "one_sided"))
+MIDSTREAM, RETRANSMITTED, DUPLICATED, ONE_SIDED, UNDECODED = (
+    FLAG[n] for n in ("midstream", "retransmitted", "duplicated", "one_sided", "undecoded")
+)
+NEVER: Final = 1 << 62
 
 
 SAYING_WHO: Final = (api_key("ApiVersions"), api_key("SaslHandshake"))
@@ -130,6 +133,8 @@ class Conversation:
         self.identity_batch = -1
         self.identity_index = -1
         self.rows = 0
+        self.failures = 0
+        """How often the code below failed on its bytes: from then on they are counted alone."""
         self.lane = -1
         """Place in the fast lane, -1 outside; there the lane knows better what stands in this object and those it refers to."""
         self.lane_left = 0
@@ -245,9 +250,22 @@ class Conversation:
             else:
                 sinks[index].gap(*call)
 
+    def fail(self) -> None:
+        """What stands below failed on this connection's bytes. Its rows so far stay; bytes are counted from here on."""
+        self.failures += 1
+        self.lane_again = NEVER
+        self.kept = []
+        if self.phase in ("empty", "waiting"):
+            self.phase, self.detail = "opaque", "not read: the decoder failed"
+        for stream in self.connection.streams:
+            stream.sink = Opaque()
+
     # -- the end ------------------------------------------------------------------------------------------------------
     def finish(self, time_ns: int) -> None:
         """The connection is over: what still waits is decided."""
+        if self.failures:
+            self._finish_failed(time_ns)
+            return
         self.consider(True)
         requests, responses = self.requests, self.responses
         if requests is None or responses is None:
@@ -261,6 +279,15 @@ class Conversation:
         reason = {"fin": "fin", "rst": "rst"}.get(connection.ended, "capture_end")
         ended_ns = connection.closing_ns if reason != "capture_end" and connection.closing_ns is not None else time_ns
         self.pairing.finish(reason, ended_ns, losing)
+
+    def _finish_failed(self, time_ns: int) -> None:
+        """Bytes that belong to no frame that was read are passed over; requests that wait are rows still, once."""
+        for framer in (self.requests, self.responses):
+            if framer is not None:
+                framer.open = framer.hunter = None
+                framer.skipped = framer.stream.captured - framer.framed
+        if self.requests is not None and self.failures == 1:
+            self.pairing.finish("capture_end", time_ns, True)
 
     # -- rows ---------------------------------------------------------------------------------------------------------
     def emit(
@@ -286,6 +313,8 @@ class Conversation:
             if connection.client is not None:
                 rtt_ns = connection.client.rtt_min
         flags |= request.flags | response.flags
+        if self.failures:
+            flags |= UNDECODED
         if connection.began != "syn":
             flags |= MIDSTREAM
         first, second = connection.streams

@@ -11,6 +11,7 @@ from typing import Protocol
 
 from kcap import limits
 from kcap.model import REF_FILE_SHIFT, SegmentBatch
+from kcap.net import guard
 from kcap.net.tcp import ACK, FIN, MASK, PSH, RST, SYN, Connection, Stream, WeirdReporter, signed32
 from kcap.weird import WeirdKind
 
@@ -133,7 +134,10 @@ class ConnectionTable:
                         if stream.timed_end is None:
                             stream.timed_end = end
                             stream.timed_ns = time_ns
-                        stream.sink.data(offset, buffer, at, captured, length, time_ns, base + packet, position)
+                        try:
+                            stream.sink.data(offset, buffer, at, captured, length, time_ns, base + packet, position)
+                        except Exception as error:  # noqa: BLE001 - one connection's bytes: the others go on
+                            guard.failed(stream, error, base + packet, position)
                     continue
             self._thorough(
                 stream, flow, seq, ack, flags, window, buffer, at, captured, length, time_ns, base + packet, position

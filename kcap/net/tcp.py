@@ -9,13 +9,16 @@ the lowest byte seen where the capture has no SYN.
 """
 
 from bisect import bisect_right
+from operator import itemgetter
 from typing import NamedTuple, Protocol
 
 from kcap import limits
+from kcap.net import guard
 from kcap.weird import WeirdKind
 
 FIN, SYN, RST, PSH, ACK = 1, 2, 4, 8, 16
 MASK = 0xFFFFFFFF
+START_OF = itemgetter(0)
 
 
 def signed32(distance: int) -> int:
@@ -42,6 +45,8 @@ class WeirdReporter(Protocol):
     def report(
         self, kind: WeirdKind, detail: str, ref: int = 0, position: int = 0, connection: "Connection | None" = None
     ) -> None: ...
+
+    def failed(self, connection: "Connection", error: Exception, ref: int, position: int = 0) -> None: ...
 
     def searched(self, ref: int, connection: "Connection") -> None:
         """The bytes of a packet decided something, whatever they are: not the fields of a message alone."""
@@ -191,7 +196,7 @@ class Stream:
         self.captured += length
         if self.timed_end is None:
             self.timed_end, self.timed_ns = end, time_ns
-        self.sink.data(start, buffer, at, captured, length, time_ns, ref, position)
+        guard.data(self, start, buffer, at, captured, length, time_ns, ref, position)
 
     def _repeated(self, start: int, end: int, time_ns: int, ref: int, position: int) -> None:
         """Bytes that were delivered (or given up) before came again."""
@@ -216,7 +221,7 @@ class Stream:
     def _hold(self, start: int, end: int, buffer: bytes, at: int, captured: int, time_ns: int, ref: int, position: int) -> None:
         """Keeps what no earlier segment brought; the first copy wins (PYROLYSE 2025: stacks disagree, so say so)."""
         held, mark = self.held, self.data_segments
-        i = bisect_right(held, start, key=_start)
+        i = bisect_right(held, start, key=START_OF)
         if i and held[i - 1].end > start:
             i -= 1
         cursor, repeated = start, 0
@@ -309,7 +314,7 @@ class Stream:
         self.next_raw = (self.next_raw or 0) + length & MASK
         self.timed_end = None
         self.connection.report(WeirdKind.GAP, f"{length} bytes at stream offset {start} of the {self.side}", ref, position)
-        self.sink.gap(start, length, time_ns)
+        guard.gap(self, start, length, time_ns, ref, position)
 
     def finish(self, time_ns: int) -> None:
         """No more segments will come."""
@@ -328,10 +333,6 @@ class Stream:
         if connection.client is None:
             return "lower endpoint" if connection.streams[0] is self else "higher endpoint"
         return "client" if connection.client is self else "server"
-
-
-def _start(held: Held) -> int:
-    return held.start
 
 
 class Connection:

@@ -10,6 +10,7 @@ from struct import Struct
 from typing import Any, Final
 
 from kcap.decode.json import base64
+from kcap.faults import fault_of
 from kcap.model import Buffer
 from kcap.wire.codecs import codec_name
 from kcap.wire.formats import MAGIC_AT, MESSAGE0_MIN, MINIMA, OVERHEAD, SIZE_AT
@@ -120,7 +121,10 @@ class Batch:
     def contents(self) -> Contents:
         """The records; decompresses on first use."""
         if self._contents is None:
-            self._contents = self.read(self)
+            try:
+                self._contents = self.read(self)
+            except Exception as error:  # noqa: BLE001 - the batch says so; its header and the other batches stay
+                self._contents = Contents(fault=fault_of(error))
         return self._contents
 
     @property

@@ -11,7 +11,7 @@ from kcap.records.magic2 import inflated_limit
 from kcap.wire.checksums import crc32
 from kcap.wire.codecs import inflate
 from kcap.wire.formats import CODEC_MASK, MAGIC_AT, MESSAGE_ATTRIBUTES_AT
-from kcap.wire.varints import DamageError, short_of
+from kcap.wire.varints import DamageError, java_long, short_of
 
 _HEADER = Struct(">qiIbb")
 """Offset, size, CRC, magic, attributes."""
@@ -111,4 +111,6 @@ def _placed(wrapper: Batch, records: list[Record]) -> list[Record]:
         return records
     base = wrapper.last_offset - records[-1].offset if wrapper.last_offset else 0
     appended = wrapper.timestamp_type == TIMESTAMP_TYPES[1]
-    return [Record(base + r.offset, wrapper.max_timestamp if appended else r.timestamp, r.key, r.value) for r in records]
+    return [
+        Record(java_long(base + r.offset), wrapper.max_timestamp if appended else r.timestamp, r.key, r.value) for r in records
+    ]

@@ -12,7 +12,7 @@ from kcap.wire.checksums import crc32c
 from kcap.wire.codecs import inflate
 from kcap.wire.formats import BATCH_ATTRIBUTES_AT, CODEC_MASK
 from kcap.wire.text import decode_text
-from kcap.wire.varints import DamageError, read_varint, read_varlong, short_of
+from kcap.wire.varints import DamageError, java_long, read_varint, read_varlong, short_of
 
 HEADER = Struct(">qiibIhiqqqhii")
 """Base offset, size, partition leader epoch, magic, CRC, attributes, last offset delta, base timestamp, max timestamp,
@@ -33,7 +33,7 @@ def read_batch(blob: bytes, start: int, end: int) -> Batch:
         magic=magic,
         codec_id=attributes & CODEC_MASK,
         base_offset=base,
-        last_offset=base + delta,
+        last_offset=java_long(base + delta),
         timestamp_type=TIMESTAMP_TYPES[bool(attributes & _LOG_APPEND)],
         crc=crc,
         max_timestamp=last,
@@ -112,6 +112,6 @@ def read_record(batch: Batch, data: bytes | bytearray, at: int) -> tuple[Record,
     if batch.timestamp_type == TIMESTAMP_TYPES[1]:
         time = batch.max_timestamp
     else:
-        time += batch.base_timestamp or 0
+        time = java_long(time + (batch.base_timestamp or 0))
     control = read_control(key, value) if batch.is_control else None
-    return Record(batch.base_offset + offset, time, key, value, tuple(headers), control), end
+    return Record(java_long(batch.base_offset + offset), time, key, value, tuple(headers), control), end

@@ -7,6 +7,7 @@ only when its records are asked for, except that a magic 0 or 1 wrapper must be 
 from dataclasses import dataclass, field
 from typing import Any
 
+from kcap.faults import Fault, FaultError, fault_of
 from kcap.model import Buffer
 from kcap.records import legacy, magic2
 from kcap.records.batch import Batch, spans
@@ -22,10 +23,16 @@ class RecordSet:
     batches: list[Batch] = field(default_factory=list)
     trailing_bytes: int = 0
     """Behind the last complete batch; a fetch response may well end in the middle of one."""
+    fault: str | None = None
+    """Why there may be more batches than were read, where not the bytes ended but a reader failed."""
 
     def to_json(self) -> dict[str, Any]:
         """Batches with their records in JSON values."""
-        return {"batches": [batch.to_json() for batch in self.batches], "trailing_bytes": self.trailing_bytes}
+        found: dict[str, Any] = {
+            "batches": [batch.to_json() for batch in self.batches],
+            "trailing_bytes": self.trailing_bytes,
+        }
+        return found | {"undecoded": self.fault} if self.fault else found
 
 
 def decode_records(blob: Buffer) -> RecordSet:
@@ -33,8 +40,13 @@ def decode_records(blob: Buffer) -> RecordSet:
     data = bytes(blob)
     found = RecordSet()
     at = 0
-    for start, at, magic in spans(data, 0, len(data)):
-        found.batches.append((read_batch if magic == 2 else read_message)(data, start, at))
+    for start, end, magic in spans(data, 0, len(data)):
+        try:
+            found.batches.append((read_batch if magic == 2 else read_message)(data, start, end))
+        except Exception as error:  # noqa: BLE001 - the batches before it stay
+            found.fault = fault_of(error)
+            break
+        at = end
     found.trailing_bytes = len(data) - at
     return found
 
@@ -48,8 +60,15 @@ def plain_size(batch: Batch) -> int | None:
     return None if inflated.fault else batch.size - len(packed) + len(inflated.data)
 
 
-def count_wrapped(buffer: Buffer, start: int, end: int) -> int:
+def count_wrapped(buffer: Buffer, start: int, end: int, body_end: int) -> int:
     """Records in the compressed magic 0 or 1 message at `buffer[start:end]` (a span of `Projection.wrapped`), as many as could
-    be read within the bounds of decompression.
+    be read within the bounds of decompression; 0 where the body ends inside of the message, as `decode_records` has it.
+
+    Raises FaultError where the reader failed on the message: how many there are is not known then.
     """
-    return read_message(bytes(buffer[start:end]), 0, end - start).count
+    if end > body_end:
+        return 0
+    batch = read_message(bytes(buffer[start:end]), 0, end - start)
+    if isinstance(batch.fault, Fault):
+        raise FaultError(batch.fault)
+    return batch.count

@@ -41,6 +41,11 @@ EDGES_NS: Final = tuple(digit * 10**power for power in range(3, 11) for digit in
 """Lower bounds of the histogram's classes, 1 us to 30 s; a class below the first is class 0."""
 
 
+LARGEST: Final = (1 << 63) - 1
+FAR: Final = float(1 << 62)
+"""Sums beyond are not held to the last unit: an engine would stop at them."""
+
+
 @dataclass(frozen=True, slots=True)
 class ReportRequest:
     """What a report is asked for."""
@@ -181,8 +186,12 @@ def total(condition: Any) -> Any:
 
 
 def added(column: Any, where: Any = None) -> Any:
-    """The sum of a column, 0 for no rows."""
-    return column.sum(where=where).fill_null(0).cast("int64")
+    """The sum of a column, 0 for no rows; of times centuries long the largest or smallest that 64 bits hold."""
+    import ibis
+
+    exact, rough = column.sum(where=where), column.cast("float64").sum(where=where)
+    held = ibis.ifelse(rough >= FAR, LARGEST, ibis.ifelse(rough <= -FAR, -LARGEST, exact))
+    return held.fill_null(0).cast("int64")
 
 
 def histogram(rows: Any, by: Sequence[str], value: str) -> Any:

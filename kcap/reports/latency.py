@@ -38,6 +38,8 @@ BESIDE: Final = {"p50_ns": 0.5, "p99_ns": 0.99}
 """Of the figures with long polls in, and of those with unanswered requests at their age."""
 DOUBTS: Final = ("clock", "duplicated", "gap", "out_of_order", "retransmitted")
 """Flags of rows whose latency may be less than exact."""
+EXACT_NS: Final = 1 << 46
+"""Up to here steps of time are worked out in nanoseconds: engines divide integers as doubles, which must hold the product."""
 STEPS: Final = 60
 """Points of the figures over time."""
 
@@ -117,7 +119,9 @@ def over_time(tables: Tables, asked: ReportRequest) -> Any:
     rows = rows.select("at_ns", "latency_ns", "service_ns", one=1)
     span = rows.aggregate(first_ns=rows.at_ns.min(), last_ns=rows.at_ns.max()).mutate(one_=1)
     both = rows.join(span, rows.one == span.one_)
-    step = both.mutate(step=((both.at_ns - both.first_ns) * STEPS) // (both.last_ns - both.first_ns + 1))
+    span_ns = both.last_ns - both.first_ns
+    unit = span_ns // EXACT_NS + 1  # 1 ns but for captures of many hours; with decades in nanoseconds the product overflows
+    step = both.mutate(step=((both.at_ns - both.first_ns) // unit * STEPS) // (span_ns // unit + 1))
     return step.group_by("step", "first_ns", "last_ns").aggregate(
         count=step.latency_ns.count(),
         percentiles=step.latency_ns.quantile(list(BESIDE.values())),

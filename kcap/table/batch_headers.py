@@ -4,12 +4,14 @@ In: spans of records fields in a buffer. Out: sums and facts of the first batch 
 decompressed; a wrapper of magic 0 or 1 is, within its bounds, since only its records tell how many there are.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from kcap.faults import Fault, fault_of
 from kcap.records.batch import Batch
 from kcap.records.record_sets import decode_records
+from kcap.wire.varints import java_long
 
 NO_TYPE: Final = "NoTimestampType"
 
@@ -53,7 +55,12 @@ class BatchFacts:
         self.first_timestamp_ms.append(first_timestamp(first) if first else None)
         self.max_timestamp_ms.append(known(max(batch.max_timestamp for batch in found)) if found else None)
         self.crc_ok.append(all(batch.crc_ok for batch in found) if found and checked else None)
-        self.next_offset.append(found[-1].last_offset + 1 if found else None)
+        self.next_offset.append(java_long(found[-1].last_offset + 1) if found else None)
+
+    def cut_to(self, size: int) -> None:
+        """Forgets what was begun behind so many entries."""
+        for name in COLUMNS:
+            del getattr(self, name)[size:]
 
     def nothing(self) -> None:
         """A message without a records field."""
@@ -78,13 +85,32 @@ def first_timestamp(batch: Batch) -> int | None:
     return None
 
 
-def batch_facts(buffer: Any, starts: Sequence[int], ends: Sequence[int], *, checked: bool = True) -> BatchFacts:
-    """The facts of the fields at `buffer[start:end]`; a start of -1 is none. Checksums only where asked for."""
+def batch_facts(
+    buffer: Any,
+    starts: Sequence[int],
+    ends: Sequence[int],
+    *,
+    checked: bool = True,
+    failed: Callable[[int, Fault], None] | None = None,
+) -> BatchFacts:
+    """The facts of the fields at `buffer[start:end]`; a start of -1 is none. Checksums only where asked for.
+
+    `failed` is told of fields on which the reader failed: they have no facts, or those of the batches before.
+    """
     facts = BatchFacts()
     view = memoryview(buffer)
-    for start, end in zip(starts, ends, strict=True):
+    for at, (start, end) in enumerate(zip(starts, ends, strict=True)):
         if start < 0:
             facts.nothing()
-        else:
-            facts.add(end - start, decode_records(view[start:end]).batches, checked=checked)
+            continue
+        found = decode_records(view[start:end])
+        fault = found.fault
+        try:
+            facts.add(end - start, found.batches, checked=checked)
+        except Exception as error:  # noqa: BLE001 - this field has no facts
+            facts.cut_to(at)
+            facts.nothing()
+            fault = fault_of(error)
+        if failed is not None and isinstance(fault, Fault):
+            failed(at, fault)
     return facts

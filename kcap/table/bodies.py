@@ -14,6 +14,8 @@ import pyarrow as pa
 from kcap.arrays.arrow import Array, binary, coded, take
 from kcap.arrays.vectors import Vector, nothing
 from kcap.decode import slots
+from kcap.facts.failures import tell
+from kcap.faults import Fault, fault_of
 from kcap.kafka.bodies import BodyBatch, BodyValues
 from kcap.kafka.frames import NO_BODY
 
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from kcap.arrays.vectors import Bools, Int64s
+    from kcap.table.exchanges import Exchanges
 
     Bytes = NDArray[np.uint8]
     Matrix = NDArray[np.int64]
@@ -96,8 +99,17 @@ class Messages:
         """Slots of the carried messages, in order."""
         self.carried: list[BodyValues] = [values for _, values in known]
         self._arena = batch.arena
+        self._ends = np.asarray(batch.ends, np.int64)
         self.pool = Pool(np.frombuffer(batch.arena, np.uint8))
         self._columns: dict[int, Int64s] = {}
+        self._faults: dict[int, Fault] = {}
+
+    @property
+    def faults(self) -> dict[int, Fault]:
+        """Messages whose wrapped records could not be counted, since the reader failed on them."""
+        if len(self.projection.wrapped[0]):
+            self.column(slots.RECORD_COUNT)
+        return self._faults
 
     @cached_property
     def carried_values(self) -> "Matrix":
@@ -124,8 +136,14 @@ class Messages:
         from kcap.records.record_sets import count_wrapped
 
         counts = np.zeros(self.count, np.int64)
+        body_end = np.zeros(self.count, np.int64)
+        dense = self._dense[:-1]
+        body_end[dense[dense >= 0]] = self._ends[dense >= 0]
         for message, start, end in zip(*self.projection.wrapped):
-            counts[message] += count_wrapped(self._arena, int(start), int(end))
+            try:
+                counts[message] += count_wrapped(self._arena, int(start), int(end), int(body_end[message]))
+            except Exception as error:  # noqa: BLE001 - what else the message says stays; its row is flagged
+                self._faults[int(message)] = fault_of(error)
         return counts
 
     @cached_property
@@ -216,3 +234,12 @@ def encoded(pool: Pool, starts: "Int64s", ends: "Int64s") -> tuple["Int64s", lis
 def encoded_ids(pool: Pool, starts: "Int64s") -> tuple["Int64s", list[bytes]]:
     """The same for ids, which are all of one size."""
     return encoded(pool, starts, starts + ID_BYTES)
+
+
+def tell_uncounted(rows: "Exchanges") -> None:
+    """Reports messages of which columns were made, and whose records could not be counted."""
+    made: Messages | None = vars(rows).get("messages")
+    for message, fault in made.faults.items() if made is not None else ():
+        for side in (rows.request, rows.response):
+            for at in np.flatnonzero(side.index == message).tolist():
+                tell(rows.learner.report, rows.batch, at, "records", fault)

@@ -16,7 +16,7 @@ from kcap.arrays.arrow import lists
 from kcap.columns import PAYLOADS, TABLES, Column
 from kcap.facts.fetch_positions import Positions
 from kcap.table.partitions import Partitions
-from kcap.table.records import RecordRows, names_of, records_of
+from kcap.table.records import RecordRows, names_of, placed_records
 from kcap.table.schema import arrow_schema
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class Children:
         if self._learns:
             from kcap.table.records import learn
 
-            learn(batch, self._topics, self._reading.message)
+            learn(batch, self._topics, self._reading.message, self._reading.analyzer.report)
         where = np.arange(len(batch)) if places is None else places
         columns = [*made.columns]
         for name, field in zip(self._names, self.fields):
@@ -69,7 +69,7 @@ class Children:
     def _partitions(self, batch: RowBatch) -> tuple["Int64s", Any]:
         """Exchange of each partition, and the partitions."""
         columns = columns_of_child("partitions")
-        found = Partitions(batch, self._reading.message, self._topics, self._positions)
+        found = Partitions(batch, self._reading.message, self._topics, self._positions, report=self._reading.analyzer.report)
         schema = arrow_schema("partitions", columns)
         arrays: list[Any] = [found.column(column.name) for column in columns]
         arrow: Any = pa.StructArray
@@ -78,13 +78,13 @@ class Children:
     def _records(self, batch: RowBatch, where: "Int64s") -> tuple["Int64s", Any]:
         """Exchange of each record, and the records."""
         rows = RecordRows(columns_of_child("records"))
-        counts: Counter[tuple[str, int]] = Counter()
-        for row in records_of(batch, self._topics, self._reading.message, frozenset(where.tolist())):
-            counts[row[0], row[1]] += 1
+        counts: Counter[int] = Counter()
+        only = frozenset(where.tolist())
+        for at, row in placed_records(batch, self._topics, self._reading.message, only, self._reading.analyzer.report):
+            counts[at] += 1
             rows.add(row)
         taken: Any = rows.take().to_struct_array()
-        numbers = [counts.get((batch.identities[row[0]].uid, row[1]), 0) for row in (batch.rows[at] for at in where.tolist())]
-        return np.repeat(where, numbers), taken
+        return np.repeat(where, [counts[at] for at in where.tolist()]), taken
 
 
 def gathered(rows: "Int64s", entries: Any, where: "Int64s", size: int) -> Any:

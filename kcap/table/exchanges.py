@@ -25,7 +25,7 @@ from kcap.row_columns import WHOLE_FROM, RowColumns
 from kcap.schema import registry
 from kcap.schema.errors import ERRORS
 from kcap.schema.releases import deprecated_in, removed_in
-from kcap.table.bodies import Messages, SideColumns, encoded
+from kcap.table.bodies import Messages, SideColumns, encoded, tell_uncounted
 from kcap.table.schema import TYPES, arrow_schema
 from kcap.table.service_parts import ServiceParts
 from kcap.table.topics import TopicColumns
@@ -305,6 +305,8 @@ class Exchanges:
             whole &= self.number(f"{name}_flags").values & BROKEN == 0
             unread = ~side.here | (side.status == SHORT) | (side.status == MALFORMED)
             found |= named & whole & unread
+            if self.messages.faults:
+                found |= np.isin(side.index, list(self.messages.faults))
         return found
 
     def flags(self) -> Array:
@@ -431,6 +433,7 @@ class ExchangeTable:
     def made(self, rows: Exchanges) -> pa.RecordBatch:
         """The columns; nothing is left of the batch behind them."""
         columns = [make(rows) for make in self._makers]
+        tell_uncounted(rows)
         self.let_go(rows)
         return pa.RecordBatch.from_arrays(columns, schema=self.schema)
 

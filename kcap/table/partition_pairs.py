@@ -59,6 +59,8 @@ class PartitionBodies:
         starts, ends, which = columns[:3]
         self.rows: Int64s = columns[3]
         self.sides: Int64s = columns[4]
+        self.ends: Int64s = ends
+        """End of each body in the buffer."""
         self.projection = project(self.buffer, starts, ends, which)
         self.pool = Pool(np.frombuffer(self.buffer, np.uint8))
         self.elements: list[Int64s] = [np.asarray(column, np.int64) for column in self.projection.elements]
@@ -145,6 +147,11 @@ class Pairs:
         """A place in the buffer that one side's element has, -1 for none."""
         at, values = self.at[side], self.bodies.elements[start]
         return np.where(at >= 0, values[np.maximum(at, 0)], -1) if len(values) else np.full(len(self), -1, np.int64)
+
+    def body_end(self, side: int) -> "Int64s":
+        """Where the body of one side's element ends in the buffer, -1 for none."""
+        at, message = self.at[side], self.bodies.elements[slots.MESSAGE]
+        return np.where(at >= 0, self.bodies.ends[message[np.maximum(at, 0)]], -1) if len(message) else at
 
     def _either(self, numbers: "Int64s") -> "Int64s":
         if not len(numbers):

@@ -18,8 +18,10 @@ from kcap.arrays.arrow import Array, take
 from kcap.arrays.vectors import Vector
 from kcap.columns import Column
 from kcap.decode import slots
+from kcap.facts.failures import Report, tell
 from kcap.facts.fetch_positions import Positions
 from kcap.facts.topic_names import TopicNames
+from kcap.faults import Fault
 from kcap.records.record_sets import decode_records, plain_size
 from kcap.row_columns import RowColumns
 from kcap.schema.registry import REQUEST, RESPONSE, api_key
@@ -59,6 +61,7 @@ class PartitionTable:
         self._names, self._learns = names_of(reading, asked=any(column.name == "topic" for column in columns))
         reading.keep_bodies()
         self._reading, self._columns, self._sieve = reading, columns, sieve
+        self._report = reading.analyzer.report
         self._schema, self._positions = arrow_schema("partitions", columns), Positions()
         self._listed = any(column.name == LEADER for column in columns)
 
@@ -66,8 +69,8 @@ class PartitionTable:
         """The rows of a batch, if it has any."""
         message = self._reading.message
         if self._learns:
-            learn(batch, self._names, message)
-        partitions = Partitions(batch, message, self._names, self._positions, listed=self._listed)
+            learn(batch, self._names, message, self._report)
+        partitions = Partitions(batch, message, self._names, self._positions, listed=self._listed, report=self._report)
         if not len(partitions.pairs):
             return
         arrays = [partitions.column(column.name) for column in self._columns]
@@ -81,10 +84,11 @@ class Partitions:
     """The partitions of one batch as columns; what several of them need is made once."""
 
     def __init__(
-        self, batch: RowBatch, message: Reread, names: TopicNames, positions: Positions, *, listed: bool = False
-    ) -> None:
-        """`listed`: the partitions that Metadata lists too."""
-        self._batch = batch
+        self, batch: RowBatch, message: Reread, names: TopicNames, positions: Positions, *, listed: bool = False,
+        report: Report | None = None,
+    ) -> None:  # fmt: skip
+        """`listed`: the partitions that Metadata lists too; `report` is told of those on which reading failed."""
+        self._batch, self._report = batch, report
         self._parts = RowColumns(batch)
         self._names = names
         self.pairs = Pairs(batch, self._parts, message, listed=listed)
@@ -202,13 +206,17 @@ class Partitions:
             np.where(produced, pairs.span(at, REQUEST), pairs.span(at, RESPONSE))
             for at in (slots.RECORDS_START, slots.RECORDS_END)
         )
-        # What a cut message announces and does not have is not there.
-        return starts, np.minimum(ends, len(pairs.bodies.buffer))
+        # What a cut message announces and does not have is not there, though other bodies stand behind it in the buffer.
+        body_end = np.where(produced, pairs.body_end(REQUEST), pairs.body_end(RESPONSE))
+        return starts, np.minimum(ends, body_end)
 
     @cached_property
     def _facts(self) -> BatchFacts:
         starts, ends = self._spans
-        return batch_facts(self.pairs.bodies.buffer, starts.tolist(), ends.tolist())
+        return batch_facts(self.pairs.bodies.buffer, starts.tolist(), ends.tolist(), failed=self._failed)
+
+    def _failed(self, place: int, error: Exception | Fault) -> None:
+        tell(self._report, self._batch, int(self.pairs.row[place]), "records of a partition", error)
 
     def of_batches(self, name: str) -> Array:
         """A fact of the records."""
@@ -218,10 +226,13 @@ class Partitions:
         """Of each Produce the size of its batches without compression."""
         view, produced = memoryview(self.pairs.bodies.buffer), self.number("api_key").values == PRODUCE
         found: list[int | None] = []
-        for start, end, wanted in zip(*(column.tolist() for column in (*self._spans, produced)), strict=True):
-            sizes = (
-                [plain_size(batch) for batch in decode_records(view[start:end]).batches] if wanted and start >= 0 else [None]
-            )
+        for at, (start, end, wanted) in enumerate(zip(*(column.tolist() for column in (*self._spans, produced)), strict=True)):
+            sizes: list[int | None] = [None]
+            if wanted and start >= 0:
+                try:
+                    sizes = [plain_size(batch) for batch in decode_records(view[start:end]).batches]
+                except Exception as error:  # noqa: BLE001 - of this partition the size is not known
+                    self._failed(at, error)
             found.append(None if None in sizes else sum(size or 0 for size in sizes))
         return pa.array(found, pa.int64())
 

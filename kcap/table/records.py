@@ -6,7 +6,7 @@ the base offset that its answer names. An incomplete last batch ends a partition
 """
 
 from binascii import a2b_base64
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
@@ -16,7 +16,9 @@ from kcap.columns import Column
 from kcap.decode.json import read_json
 from kcap.decode.message import decode_data
 from kcap.decode.plan import plan_for
+from kcap.facts.failures import Report, tell
 from kcap.facts.topic_names import LOG_MARKS, METADATA_TOPIC, NO_ID, TopicNames, telling_keys, tells
+from kcap.faults import Fault, fault_of
 from kcap.kafka.frames import NO_BODY
 from kcap.limits import FRAME_GATHERED_MAX
 from kcap.records.batch import Batch, Record
@@ -31,7 +33,7 @@ from kcap.schema.registry import (
 )
 from kcap.table.schema import TYPES, arrow_schema
 from kcap.wire.cursor import Cursor
-from kcap.wire.varints import DamageError
+from kcap.wire.varints import DamageError, java_long
 
 if TYPE_CHECKING:
     from kcap.decode.message import Message
@@ -68,14 +70,15 @@ class RecordTable:
         self._names, self._learns = names_of(reading, asked=any(column.name == "topic" for column in columns))
         reading.keep_bodies()
         self._reading, self._sieve, self._rows = reading, sieve, RecordRows(columns)
+        self._report = reading.analyzer.report
 
     def turn(self, batch: RowBatch) -> Iterator[pa.RecordBatch]:
         """The rows of a batch, if it has any."""
         message, rows = self._reading.message, self._rows
         if self._learns:
-            learn(batch, self._names, message)
+            learn(batch, self._names, message, self._report)
         only = None if self._sieve is None else frozenset(self._sieve.rows(batch).tolist())
-        for row in records_of(batch, self._names, message, only):
+        for row in records_of(batch, self._names, message, only, self._report):
             rows.add(row)
             if rows.full:
                 yield rows.take()
@@ -92,7 +95,7 @@ def names_of(reading: "Pass", *, asked: bool = True) -> tuple[TopicNames, bool]:
         return names, True
     earlier.keep_bodies()
     for batch in earlier.batches():
-        learn(batch, names, earlier.message)
+        learn(batch, names, earlier.message, reading.analyzer.report)
         if reading.watch is not None:
             reading.watch()
     return names, False
@@ -112,6 +115,8 @@ class Exchanged:
         self.version: int = self.row[PART["api_version"]]
         self._at = at
         self._message = message
+        self.fault: Fault | None = None
+        """What failed on one of the bodies; what was read before that stays."""
 
     def body(self, side: int) -> Json:
         """The body of one side as JSON, as far as it reads; empty where there is none."""
@@ -125,9 +130,17 @@ class Exchanged:
             # A large frame is not gathered: the batch has its beginning at most.
             message = self._message(self.batch, self._at, SIDES[side])
             body: Json | None = message.to_json() if message is not None else None
-            if body is not None:
+            if message is not None and body is not None:
+                self.note(message.undecoded)
                 return body
-        return read_json(plan, data, self._tags(data, side)).value
+        reading = read_json(plan, data, self._tags(data, side))
+        self.note(reading.undecoded)
+        return reading.value
+
+    def note(self, undecoded: str | None) -> None:
+        """Keeps the first fault; damage is told elsewhere."""
+        if self.fault is None and isinstance(undecoded, Fault):
+            self.fault = undecoded
 
     def _tags(self, data: bytes, side: int) -> int:
         """Where the body starts behind the header's tag section, which batches keep with it."""
@@ -155,18 +168,28 @@ class Exchanged:
         return b"" if values is None else values.data
 
 
-def learn(batch: RowBatch, names: TopicNames, message: Reread) -> None:
-    """Takes the names that a batch tells."""
+def learn(batch: RowBatch, names: TopicNames, message: Reread, report: Report | None = None) -> None:
+    """Takes the names that a batch tells; `report` is told of exchanges that failed to."""
     telling = telling_keys()
     for at, row in enumerate(batch.rows):
-        key, version = row[PART["api_key"]], row[PART["api_version"]]
-        if key in telling and version >= telling[key]:
-            name = api_name(key)
-            exchanged = Exchanged(batch, at, message)
-            for side in tells(name, version):
-                names.learn(f"{name}{('Request', 'Response')[side]}", exchanged.body(side))
-        elif key == FETCH and (exchanged := Exchanged(batch, at, message)).mentions(*LOG_MARKS):
-            learn_from_log(exchanged, names)
+        try:
+            learn_row(batch, at, row, telling, names, message)
+        except Exception as error:  # noqa: BLE001 - this exchange tells no names
+            tell(report, batch, at, "topic names", error)
+
+
+def learn_row(
+    batch: RowBatch, at: int, row: tuple[Any, ...], telling: Mapping[int, int], names: TopicNames, message: Reread
+) -> None:
+    """Takes the names that an exchange tells."""
+    key, version = row[PART["api_key"]], row[PART["api_version"]]
+    if key in telling and version >= telling[key]:
+        name = api_name(key)
+        exchanged = Exchanged(batch, at, message)
+        for side in tells(name, version):
+            names.learn(f"{name}{('Request', 'Response')[side]}", exchanged.body(side))
+    elif key == FETCH and (exchanged := Exchanged(batch, at, message)).mentions(*LOG_MARKS):
+        learn_from_log(exchanged, names)
 
 
 def learn_from_log(exchanged: Exchanged, names: TopicNames) -> None:
@@ -230,28 +253,56 @@ Row = tuple[str, int, str | None, str | None, str | None, int, int | None, Batch
 """Connection, exchange, API, topic, its id, partition, offset, batch, record."""
 
 
-def records_of(batch: RowBatch, names: TopicNames, message: Reread, only: frozenset[int] | None = None) -> Iterator[Row]:
-    """The records of a batch of exchanges, or of some of them."""
+def records_of(
+    batch: RowBatch,
+    names: TopicNames,
+    message: Reread,
+    only: frozenset[int] | None = None,
+    report: Report | None = None,
+) -> Iterator[Row]:
+    """The records of a batch of exchanges, or of some of them; `report` is told of exchanges on which reading failed."""
+    return (row for _, row in placed_records(batch, names, message, only, report))
+
+
+def placed_records(
+    batch: RowBatch,
+    names: TopicNames,
+    message: Reread,
+    only: frozenset[int] | None = None,
+    report: Report | None = None,
+) -> Iterator[tuple[int, Row]]:
+    """The same, each with the place of its exchange in the batch."""
     for at, row in enumerate(batch.rows):
         key = row[PART["api_key"]]
         if key not in CARRIERS or row[PART["api_version"]] is None or (only is not None and at not in only):
             continue
         exchanged = Exchanged(batch, at, message)
         uid, number, api = batch.identities[row[0]].uid, row[PART["exchange"]], api_name(key)
-        if key == PRODUCE:
-            for (name, uuid, partition, data), base in produced(exchanged):
-                place = 0
-                for records in decode_records(data).batches:
-                    for record in records.records:
-                        # Producers count from 0 or not at all; the broker numbers what it takes in the order in which it comes.
-                        offset = None if base is None else base + place
-                        place += 1
-                        yield uid, number, api, name or names.name(uuid), uuid, partition, offset, records, record
-            continue
-        for name, uuid, partition, data in fetched(exchanged):
-            for records in decode_records(data).batches:
-                for record in records.records:
-                    yield uid, number, api, name or names.name(uuid), uuid, partition, record.offset, records, record
+        try:
+            for name, uuid, partition, offset, records, record in of_exchange(exchanged, key):
+                yield at, (uid, number, api, name or names.name(uuid), uuid, partition, offset, records, record)
+        except Exception as error:  # noqa: BLE001 - the records before it stay, and so do those of other exchanges
+            exchanged.fault = exchanged.fault or fault_of(error)
+        if exchanged.fault is not None:
+            tell(report, batch, at, "records", exchanged.fault)
+
+
+def of_exchange(exchanged: Exchanged, key: int) -> Iterator[tuple[str | None, str | None, int, int | None, Batch, Record]]:
+    """Name and id of the topic, partition, offset, batch and record of each record of an exchange."""
+    parts: Iterator[tuple[Partition, int | None]] = (
+        produced(exchanged) if key == PRODUCE else ((part, None) for part in fetched(exchanged))
+    )
+    for (name, uuid, partition, data), base in parts:
+        place = 0
+        found = decode_records(data)
+        for records in found.batches:
+            for record in records.records:
+                # Producers count from 0 or not at all; the broker numbers what it takes in the order in which it comes.
+                offset = record.offset if key != PRODUCE else None if base is None else java_long(base + place)
+                place += 1
+                yield name, uuid, partition, offset, records, record
+            exchanged.note(records.fault)
+        exchanged.note(found.fault)
 
 
 def _control(row: Row) -> str | None:

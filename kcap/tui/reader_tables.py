@@ -90,7 +90,7 @@ class ReaderTables:
         if self.learner.knows_better():
             self._resolve(mark)
         self._talks.finish(reading)
-        self.learner._report = None
+        self.learner.report = None
         pickled(os.path.join(self._folder, TALKS), self._talks)
         return mark
 

@@ -19,6 +19,11 @@ class DamageError(Exception):
         """The bytes ended; more of them might have read well."""
 
 
+def java_long(value: int) -> int:
+    """A sum as a 64-bit signed integer: Java's arithmetic wraps, and columns hold no more."""
+    return value if -(1 << 63) <= value < 1 << 63 else (value + (1 << 63) & (1 << 64) - 1) - (1 << 63)
+
+
 def short_of(what: str, position: int) -> DamageError:
     """The bytes end inside `what`."""
     return DamageError(f"{what} is cut at byte {position}", position, short=True)

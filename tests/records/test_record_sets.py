@@ -58,7 +58,16 @@ def test_a_wrapper_is_counted() -> None:
 
     inner = message(b"a", offset=0) + message(b"b", offset=1)
     blob = b"before" + message(gzip.compress(inner), codec=1, offset=7) + b"behind"
-    assert count_wrapped(blob, 6, len(blob) - 6) == 2
+    assert count_wrapped(blob, 6, len(blob) - 6, len(blob)) == 2
+
+
+def test_a_wrapper_that_its_body_does_not_hold_whole_has_no_records() -> None:
+    """As in `decode_records`: what stands behind the body is not its own, and may be too short for a header."""
+    import gzip
+
+    blob = message(gzip.compress(message(b"a", offset=0)), codec=1, offset=7)
+    assert count_wrapped(blob + b"of the next body", 0, len(blob) + 8, len(blob)) == 0
+    assert count_wrapped(blob[:12], 0, len(blob), 12) == 0
 
 
 def test_reading_is_lazy() -> None:

@@ -18,6 +18,7 @@ from kcap.schema.registry import REQUEST
 from kcap.table.records import fetched, produced
 from kcap.tui.frame_bytes import FrameBytes
 from kcap.tui.views.sheet import Line, Sheet, counted, named
+from kcap.wire.varints import java_long
 
 MOST: Final = 20_000
 """Records shown of one exchange."""
@@ -61,7 +62,7 @@ def records(found: FrameBytes, names: dict[str, str] | None = None) -> Iterator[
         place = 0
         for number, batch in enumerate(decode_records(data).batches):
             for record in batch.records:
-                offset = record.offset if found.row["api"] != "Produce" else None if base is None else base + place
+                offset = record.offset if found.row["api"] != "Produce" else None if base is None else java_long(base + place)
                 place += 1
                 yield _row(name or (names or {}).get(uuid or "") or uuid, partition, number, offset, batch, record)
                 count += 1

@@ -1,0 +1,65 @@
+"""What kcap's own code failed on while rows were made of an exchange: told as a weird, with the exchange's place.
+
+In: a batch, a row of it, what was being read. Out: a `decoder_failed`. Law: it costs that exchange what was being read, never
+the run; the header columns of its row stay.
+"""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from kcap.faults import Fault, fault_of
+from kcap.weird import WeirdKind
+
+if TYPE_CHECKING:
+    from kcap.analyzer import RowBatch
+
+Report = Callable[..., None]
+"""As `Analyzer.report`."""
+
+
+def tell(report: Report | None, batch: "RowBatch", at: int, what: str, error: Exception | Fault) -> None:
+    """Reports that reading `what` of row `at` failed; the place is the answer's first packet, or the request's."""
+    if report is None:
+        return
+    from kcap.analyzer import ROW
+
+    row: dict[str, Any] = dict(zip(ROW, batch.rows[at], strict=True))
+    side = "request" if row["response_first_ref"] is None else "response"
+    uid = batch.identities[row["identity"]].uid
+    fault = error if isinstance(error, Fault) else fault_of(error)
+    detail = f"{what} of exchange {uid}.{row['exchange']}: {fault}"
+    ref, position = row[f"{side}_first_ref"] or 0, row[f"{side}_pos"] or 0
+    report(WeirdKind.DECODER_FAILED, detail, ref, position, uid=uid)
+
+
+class contained:  # noqa: N801 - read as a word behind `with`
+    """Reads one exchange: what it raises is told, and goes no further."""
+
+    __slots__ = ("_tell",)
+
+    def __init__(self, tell_it: Callable[[Exception], None]) -> None:
+        self._tell = tell_it
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> bool:
+        if not isinstance(error, Exception):
+            return False
+        self._tell(error)
+        return True
+
+
+def of_row(report: Report | None, batch: "RowBatch", at: int, what: str) -> contained:
+    """Around what reads `what` of a row."""
+    return contained(lambda error: tell(report, batch, at, what, error))
+
+
+def of_waiting(report: Report | None, uid: str, exchange: int, what: str) -> contained:
+    """Around what reads `what` of a request that has no row yet."""
+
+    def told(error: Exception) -> None:
+        if report is not None:
+            report(WeirdKind.DECODER_FAILED, f"{what} of exchange {uid}.{exchange}: {fault_of(error)}", uid=uid)
+
+    return contained(told)

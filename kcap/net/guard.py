@@ -1,0 +1,34 @@
+"""The edge between TCP and what is above it: a sink that fails costs its connection, not the run.
+
+In: a stream and what its sink is to be given. Out: the sink's call, or word of its failure. Law: nothing a sink raises goes on;
+the stream's own state was settled before, so that its connection is followed to its end.
+"""
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from kcap.net.tcp import Stream
+
+
+def data(
+    stream: "Stream", offset: int, buffer: bytes, at: int, captured: int, length: int, time_ns: int, ref: int, position: int
+) -> None:
+    """`Sink.data` of a stream."""
+    try:
+        stream.sink.data(offset, buffer, at, captured, length, time_ns, ref, position)
+    except Exception as error:  # noqa: BLE001 - told by the owner
+        failed(stream, error, ref, position)
+
+
+def gap(stream: "Stream", offset: int, length: int, time_ns: int, ref: int, position: int) -> None:
+    """`Sink.gap` of a stream; `ref` and `position` are those of the packet behind it."""
+    try:
+        stream.sink.gap(offset, length, time_ns)
+    except Exception as error:  # noqa: BLE001 - told by the owner
+        failed(stream, error, ref, position)
+
+
+def failed(stream: "Stream", error: Exception, ref: int, position: int) -> None:
+    """Tells the owner of the connection."""
+    connection = stream.connection
+    connection.oddities.failed(connection, error, ref or connection.first_ref, position)

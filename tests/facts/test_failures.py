@@ -1,0 +1,38 @@
+"""What failed on an exchange is told with the exchange's name and place."""
+
+from typing import Any
+
+import pytest
+
+from kcap.facts.failures import of_row, of_waiting, tell
+from kcap.faults import Fault
+from kcap.weird import WeirdKind
+from tests.table.handmade import batch, row, unanswered
+
+
+def test_the_place_is_that_of_the_answer_or_else_of_the_request() -> None:
+    told: list[Any] = []
+    rows = batch(row(response_pos=50, request_pos=20), unanswered(exchange=2, identity=1, request_pos=20))
+    for at in (0, 1):
+        tell(lambda *what, uid: told.append((*what, uid)), rows, at, "records", Fault("KeyError in x.py:1"))
+    assert told == [
+        (WeirdKind.DECODER_FAILED, "records of exchange C1.1: KeyError in x.py:1", 3, 50, "C1"),
+        (WeirdKind.DECODER_FAILED, "records of exchange C2.2: KeyError in x.py:1", 1, 20, "C2"),
+    ]
+
+
+def test_what_is_raised_inside_goes_no_further() -> None:
+    told: list[str] = []
+    report = lambda _kind, detail, *_place, uid: told.append(f"{uid} {detail}")  # noqa: E731
+    with of_row(report, batch(row()), 0, "a name"):
+        raise ValueError
+    with of_waiting(report, "C9", 4, "a name"):
+        raise ValueError
+    with of_row(None, batch(row()), 0, "a name"):
+        raise ValueError
+    assert told == ["C1 a name of exchange C1.1: ValueError", "C9 a name of exchange C9.4: ValueError"]
+
+
+def test_an_interrupt_is_no_failure() -> None:
+    with pytest.raises(KeyboardInterrupt), of_row(None, batch(row()), 0, "a name"):
+        raise KeyboardInterrupt
