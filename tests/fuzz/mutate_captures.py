@@ -549,7 +549,7 @@ def screen(path: str, folder: str) -> None:
     from kcap.table.schema import arrow_schema
     from kcap.tui.exchange_tree import anatomy
     from kcap.tui.frame_bytes import read
-    from kcap.tui.reader_main import Child, Order
+    from kcap.tui.reader_main import Child, ReadRequest
     from kcap.tui.reader_tables import COLUMNS, TALKS
     from kcap.tui.row_index import RowIndex as Rows
     from kcap.tui.spill import main_path, read_file
@@ -559,7 +559,7 @@ def screen(path: str, folder: str) -> None:
     shutil.rmtree(spill, ignore_errors=True)
     os.makedirs(spill)
     line: Any = Line()
-    child = Child(Order([path], spill), line)
+    child = Child(ReadRequest([path], spill), line)
     child._read()
     heard = line.last
     rows = Rows(read_file(main_path(spill, "exchanges")).to_batches(), arrow_schema("exchanges", COLUMNS))
@@ -573,7 +573,7 @@ def screen(path: str, folder: str) -> None:
     with open(os.path.join(spill, TALKS), "rb") as file:
         pickle.load(file)
     os.makedirs(f"{spill}/p")
-    other = Child(Order([path], f"{spill}/p", partitions=True), line)
+    other = Child(ReadRequest([path], f"{spill}/p", partitions=True), line)
     other._beside("partitions", everything("partitions"))
 
 

@@ -18,11 +18,11 @@ import kcap
 from kcap import limits
 from kcap.cli.main import main
 from kcap.decode import projection
-from kcap.decode.json import Reader
+from kcap.decode.json import JsonReader
 from kcap.kafka.requests import RequestFramer
 from kcap.records import record_sets
 from kcap.table.builder import Table
-from kcap.tui.reader_main import Child, Order
+from kcap.tui.reader_main import Child, ReadRequest
 from kcap.tui.spill import main_path, read_file
 from tests.records.batches import batch, message, record
 from tests.support.messages import saved
@@ -99,7 +99,7 @@ def of_message(blob: bytes, start: int, end: int) -> bytes:
 
 FAULTS: dict[str, tuple[Any, str, Callable[..., bytes]]] = {
     "projection": (projection, "run", of_span),
-    "json": (Reader, "fields", of_reader),
+    "json": (JsonReader, "fields", of_reader),
     "batches": (record_sets, "read_batch", of_message),
     "messages": (record_sets, "read_message", of_message),
 }
@@ -163,7 +163,7 @@ def screen_reads(path: Path, folder: Path, count: int) -> None:
     spill = folder / "spill"
     spill.mkdir()
     line: Any = Line()
-    Child(Order([str(path)], str(spill)), line)._read()
+    Child(ReadRequest([str(path)], str(spill)), line)._read()
     assert line.heard.over
     assert line.heard.error is None
     assert read_file(main_path(str(spill), "exchanges")).num_rows == count
