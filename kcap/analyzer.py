@@ -20,12 +20,15 @@ from kcap.model import REF_FILE_SHIFT, SegmentBatch
 from kcap.net.connections import ConnectionTable
 from kcap.net.segment_columns import SegmentColumns, columns_of
 from kcap.net.tcp import Connection
+from kcap.tls.secrets import Secrets
+from kcap.tls.session import TlsFacts
 from kcap.weird import Weird, WeirdKind
 
 if TYPE_CHECKING:
     from kcap.fastpath.closed_connections import ClosedState
     from kcap.fastpath.engine import FastPath
     from kcap.fastpath.rows import FastPathRows
+    from kcap.kafka.decrypted import Listen
 
 ROW = (
     "identity", "exchange", "api_key", "api_version", "correlation_id", "client_id", "outcome", "reason", "age_ns",
@@ -54,6 +57,8 @@ class Identity:
     server_port: int
     number: int = 1
     """Among all TCP connections, by first packet, from 1."""
+    tls: bool = False
+    """Its exchanges were decrypted."""
 
 
 @dataclass(slots=True)
@@ -113,11 +118,13 @@ class ClosedConnection:
 
 @dataclass(slots=True)
 class Options:
-    """The user's word on what the analyzer would otherwise find out."""
+    """What the user says about a capture: which ports are Kafka, and what TLS is decrypted with."""
 
     kafka_ports: frozenset[int] = field(default_factory=frozenset)
     """`-d tcp.port==N,kafka`."""
     not_kafka_ports: frozenset[int] = field(default_factory=frozenset)
+    secrets: Secrets | None = None
+    """What TLS is decrypted with."""
     lane: bool = True
     """Connections in good order are read by the compiled lane where segments come as columns; changes speed alone."""
 
@@ -127,6 +134,9 @@ class Analyzer:
 
     def __init__(self, options: Options | None = None) -> None:
         self.options = options or Options()
+        self.secrets = Secrets() if self.options.secrets is None else self.options.secrets.copy()
+        self.plaintext: Listen | None = None
+        """Hears of each piece of plaintext of TLS connections."""
         self.bodies = BodyCollector()
         self.rows: list[tuple[Any, ...]] = []
         self.orders: list[int] = []
@@ -317,10 +327,11 @@ class Analyzer:
 
     def identity(self, talk: Conversation) -> int:
         """Index of the connection's constants in the open batch."""
-        connection = talk.connection
+        connection = talk.tcp
         client = connection.client or connection.streams[0]
         flow = connection.flows[connection.streams.index(client)]
-        self.identities.append(Identity(connection_uid(connection), *endpoints(flow), connection.number))
+        tls = talk.tls is not None
+        self.identities.append(Identity(connection_uid(connection), *endpoints(flow), connection.number, tls))
         return len(self.identities) - 1
 
     @staticmethod
@@ -376,6 +387,7 @@ def describe(connection: Connection, talk: Conversation) -> dict[str, object]:
     """The row of `connections`, without the file's name."""
     client = connection.client or connection.streams[0]
     server = client.peer
+    kafka = talk if talk.inner is None else talk.inner
     flow = connection.flows[connection.streams.index(client)]
     ip, port, peer_ip, peer_port = endpoints(flow)
     values: dict[str, object] = {
@@ -402,23 +414,33 @@ def describe(connection: Connection, talk: Conversation) -> dict[str, object]:
         "rtt_avg_ns": client.rtt_sum // client.rtt_count if client.rtt_count else None,
         "client_rtt_min_ns": server.rtt_min,
         "zero_window_stalls": client.zero_stalls + server.zero_stalls,
-        "client_id": next(iter(talk.requests.client_ids), None) if talk.requests is not None else None,
-        "tls": talk.phase == "tls",
-        "exchanges": talk.rows,
-        "request_frames": talk.requests.frames if talk.requests is not None else 0,
-        "response_frames": talk.responses.frames if talk.responses is not None else 0,
+        "client_id": next(iter(kafka.requests.client_ids), None) if kafka.requests is not None else None,
+        "tls": talk.tls is not None,
+        "exchanges": kafka.rows,
+        "request_frames": kafka.requests.frames if kafka.requests is not None else 0,
+        "response_frames": kafka.responses.frames if kafka.responses is not None else 0,
     }
-    for name, stream, framer in (("client", client, talk.requests), ("server", server, talk.responses)):
+    if talk.tls is not None:
+        values |= tls_values(talk.tls.session.facts)
+    for name, stream, framer in (("client", client, kafka.requests), ("server", server, kafka.responses)):
         framed, skipped, pending = (framer.framed, framer.skipped, framer.pending) if framer is not None else (0, 0, 0)
+        opaque = stream.captured if framer is None else 0
+        if talk.inner is not None:  # of an encrypted stream all that is not plaintext of frames is opaque
+            opaque = max(stream.captured - framed - skipped - pending, 0)
         values |= {
             f"{name}_captured": stream.captured,
             f"{name}_framed": framed,
             f"{name}_skipped": skipped,
-            f"{name}_opaque": stream.captured if framer is None else 0,
+            f"{name}_opaque": opaque,
             f"{name}_pending": pending,
             f"{name}_missing": stream.missing,
         }
     return values
+
+
+def tls_values(facts: TlsFacts) -> dict[str, object]:
+    """What the row of a connection says of TLS."""
+    return {"tls_version": facts.version, "tls_cipher": facts.cipher, "tls_sni": facts.server_name}
 
 
 def community_id(flow: bytes) -> str:

@@ -292,3 +292,34 @@ IDS_IN_FLIGHT = 1000
 
 SPOOL_BYTES_MAX = 1 << 30
 """Bytes of a pipe or a compressed file that wait on disk for a second look; bodies behind them are not kept."""
+
+# --- TLS -------------------------------------------------------------------------------------------------------------
+TLS_SESSIONS_MAX = 1 << 18
+"""Sessions whose secrets are held at once: a key log of a day on a busy broker has some 100,000."""
+
+TLS_TRIAL_BYTES = 1 << 22
+"""Bytes of records that a direction may spend on trying keys and record numbers before it has brought any itself."""
+
+TLS_TRIAL_FACTOR = 16
+"""Bytes of trials that each byte of a direction allows: the cost of trials stays linear in the capture."""
+
+TLS_TRIAL_COST = 64
+"""What one trial costs beside the bytes of its record, counted as bytes."""
+
+TLS_NUMBER_TRIES = 1 << 14
+"""Record numbers that are tried behind a loss: a hole of 360 kB of smallest records."""
+
+TLS_MIDSTREAM_TRIES = 1 << 12
+"""Record numbers that are tried on a connection whose beginning is not in the capture."""
+
+TLS_WAITING_RECORDS = 64
+"""Encrypted records that wait for a handshake whose packets come later: early data of TLS 1.3 is 16 kB by default."""
+
+TLS_HANDSHAKE_BYTES = 1 << 18
+"""Bytes of handshake messages of a direction: certificate chains of 100 kB occur."""
+
+TLS_ALERTS_KEPT = 16
+"""Alerts of a connection that are named."""
+
+TLS_PLAINTEXT_BYTES = 256 << 20
+"""Plaintext that stays in memory for exchanges which are looked at again; it is never written to disk."""

@@ -10,6 +10,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
+from dataclasses import replace
 from functools import cached_property
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any
@@ -25,6 +26,8 @@ from kcap.limits import FRAME_GATHERED_MAX
 from kcap.model import REF_FILE_SHIFT, CaptureFile
 from kcap.net.packet_index import PacketIndex
 from kcap.net.segments import SegmentParser
+from kcap.tls.files import read_secrets
+from kcap.tls.plaintext import PlaintextPiece, PlaintextStore
 from kcap.weird import Weird, WeirdKind
 
 if TYPE_CHECKING:
@@ -54,6 +57,8 @@ class CapturePass:
         self.details: Counter[str] = Counter()
         """What those looked like that were no Kafka."""
         self.rows = 0
+        self._secrets = [0] * len(self.files.files)
+        """Per file: Decryption Secrets Blocks that were taken."""
         self.not_kept = 0
         """Messages too large to be gathered that were asked for and cannot be read again."""
         self.watch: Callable[[], None] | None = None
@@ -83,7 +88,23 @@ class CapturePass:
     @cached_property
     def frames(self) -> "FrameReader":
         """Frames of the files that this pass reads."""
-        return FrameReader(source_of(self))
+        return FrameReader(source_of(self), self.plaintext)
+
+    def plaintext(self) -> PlaintextStore | None:
+        """The plaintext of all TLS connections, by another pass over the files; None where they can be read once only."""
+        again = self.another()
+        if again is None:
+            return None
+        store = PlaintextStore()
+
+        def take(flow: bytes, offset: int, data: bytes, ref: int, position: int) -> None:
+            file, packet = ref >> REF_FILE_SHIFT, ref & ((1 << REF_FILE_SHIFT) - 1)
+            store.take(flow, PlaintextPiece(offset, data, file, packet, position))
+
+        again.analyzer.plaintext = take
+        for _ in again.batches():
+            pass
+        return store
 
     def message(self, batch: RowBatch, at: int, side: str) -> "Message | None":
         """The request or the response of a decided exchange, read again; None where it was not kept."""
@@ -123,6 +144,7 @@ class CapturePass:
             segments = parse(packets)
             for noted in self.noted:
                 noted.take(segments)
+            self._take_secrets(packets.file)
             analyzer.feed(segments)
             self._positions[packets.file] = int(packets.position[-1])
             if analyzer.closed_connections:
@@ -137,6 +159,13 @@ class CapturePass:
         last = self._take()
         analyzer.lane = None  # its arrays need not stay while somebody writes the end of what was read
         yield last
+
+    def _take_secrets(self, file: int) -> None:
+        """Takes the key logs that a pcapng file holds, which stand before the packets they are for."""
+        found = self.files.files[file].secrets
+        for text in found[self._secrets[file] :]:
+            self.analyzer.secrets.keylog.add(text)
+        self._secrets[file] = len(found)
 
     def _take(self) -> RowBatch:
         self._emitted = time.monotonic()
@@ -173,7 +202,7 @@ def source_of(reading: CapturePass) -> PacketSource:
 class Exchange:
     """One exchange of a capture: its row, its two messages, its packets."""
 
-    __slots__ = ("__dict__", "_at", "_flow", "_frames", "_raw", "_rows")
+    __slots__ = ("__dict__", "_at", "_flow", "_frames", "_raw", "_rows", "_tls")
 
     def __init__(self, rows: "ExchangeRows", at: int, frames: FrameReader) -> None:
         self._rows = rows
@@ -181,6 +210,7 @@ class Exchange:
         self._frames = frames
         self._raw = rows.batch.rows[at]
         identity = rows.batch.identities[int(str(self._raw[0]))]
+        self._tls = identity.tls
         client, server = ip_address(identity.client_ip).packed, ip_address(identity.server_ip).packed
         ports = identity.client_port.to_bytes(2, "big"), identity.server_port.to_bytes(2, "big")
         self._flow = client + server + ports[0] + ports[1], server + client + ports[1] + ports[0]
@@ -192,11 +222,11 @@ class Exchange:
 
     @cached_property
     def _request(self) -> tuple[list[Packet], bytes]:
-        return self._frames.packets(FrameLocation(self._raw, "request", self._flow[0]))
+        return self._frames.packets(FrameLocation(self._raw, "request", self._flow[0], tls=self._tls))
 
     @cached_property
     def _response(self) -> tuple[list[Packet], bytes]:
-        return self._frames.packets(FrameLocation(self._raw, "response", self._flow[1]))
+        return self._frames.packets(FrameLocation(self._raw, "response", self._flow[1], tls=self._tls))
 
     @cached_property
     def request(self) -> "Message | None":
@@ -255,12 +285,16 @@ def exchange_table(files: Sequence[CaptureFile]) -> "ExchangeTable":
 class Capture:
     """Some files as one capture, in time order. Each table and each iteration is a pass over the files; a pipe allows one."""
 
-    def __init__(self, paths: Sequence[str], options: Options | None = None, keylog: str | None = None) -> None:
+    def __init__(self, paths: Sequence[str], options: Options | None = None, keylog: str | Sequence[str] | None = None) -> None:
+        """`keylog`: NSS key logs, beside the secrets of the options. Raises UsageError for no path, CaptureError for a key log
+        that cannot be read."""
         if not paths:
             raise UsageError("no capture given")
         self.paths = list(paths)
         self.options = options
-        self.keylog = keylog
+        if keylog:
+            names = [keylog] if isinstance(keylog, str) else list(keylog)
+            self.options = replace(options or Options(), secrets=read_secrets(names))
         self.only: Filter | None = None
         """The exchanges that count; all of them without a filter."""
         self._passes = 0
@@ -293,7 +327,7 @@ class Capture:
         """The exchanges as they are decided, with what is known by then."""
         reading = self.read()
         reading.files.keeps = True
-        frames, table = FrameReader(source_of(reading)), exchange_table(reading.capture_files)
+        frames, table = reading.frames, exchange_table(reading.capture_files)
         sieve = self._sieve(reading)
         for batch in reading.batches():
             rows = ExchangeRows(batch, reading.capture_files, table)
@@ -350,8 +384,12 @@ class Capture:
         return self.table("weirds", columns)
 
 
-def open_capture(*paths: str | os.PathLike[str], keylog: str | None = None, options: Options | None = None) -> Capture:
-    """Several files, globs, folders or `-` as one capture.
+def open_capture(
+    *paths: str | os.PathLike[str],
+    keylog: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | None = None,
+    options: Options | None = None,
+) -> Capture:
+    """Several files, globs, folders or `-` as one capture; `keylog` names NSS key logs that TLS is decrypted with.
 
     Raises CaptureError when a path does not exist.
     """
@@ -359,7 +397,8 @@ def open_capture(*paths: str | os.PathLike[str], keylog: str | None = None, opti
     for path in expand(given):
         if path != STANDARD_INPUT and not os.path.exists(path):
             raise CaptureError(f"{path}: no such file or directory")
-    return Capture(given, options, keylog)
+    logs = [] if keylog is None else [keylog] if isinstance(keylog, str | os.PathLike) else keylog
+    return Capture(given, options, [os.fspath(log) for log in logs])
 
 
 __all__ = ["Capture", "CaptureError", "CapturePass", "Exchange", "Packet", "open_capture"]

@@ -32,6 +32,8 @@ class WeirdKind(StrEnum):
     DATA_AFTER_FIN = "data_after_fin"
     CONNECTION_LIMIT = "connection_limit"  # more open connections than are kept; the quietest one was closed
     CONNECTION_IDLE = "connection_idle"  # a connection without a packet for longer than is waited
+    # TLS
+    TLS_RECORDS_LOST = "tls_records_lost"  # application data between records that open is missing or opens under no key
     # Kafka frames
     NOT_KAFKA = "not_kafka"  # a TCP connection whose bytes are no Kafka; the detail names what they look like
     DIRECTION_UNKNOWN = "direction_unknown"  # no SYN and no content that tells client from server

@@ -55,9 +55,9 @@ def test_every_mirror_has_its_module() -> None:
 
 
 def test_modules_hold_one_idea() -> None:
-    """No module is longer than 450 lines."""
+    """No module is longer than 600 lines."""
     lengths = {relative(p): len(p.read_text(encoding="utf-8").splitlines()) for p in SOURCES}
-    assert {name: n for name, n in lengths.items() if n > 450} == {}
+    assert {name: n for name, n in lengths.items() if n > 600} == {}
 
 
 def test_modules_say_what_they_are_for() -> None:

@@ -4,7 +4,7 @@ In: where a frame is, as its row tells. Out: its packets and its bytes. Law: wha
 nothing where the file cannot be read twice or the frame goes over from one file to the next.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from kcap.analyzer import ROW
@@ -12,6 +12,7 @@ from kcap.capture.fileset import ignore
 from kcap.capture.packet_source import Packet, PacketSource
 from kcap.model import REF_FILE_SHIFT, PacketBatch
 from kcap.net.segments import SegmentParser
+from kcap.tls.plaintext import PlaintextStore
 
 PART = {name: at for at, name in enumerate(ROW)}
 Piece = tuple[int, bytes, Packet]
@@ -21,8 +22,11 @@ Piece = tuple[int, bytes, Packet]
 class FrameReader:
     """Frames of a capture read again from its files."""
 
-    def __init__(self, source: PacketSource) -> None:
+    def __init__(self, source: PacketSource, plaintext: Callable[[], PlaintextStore | None] | None = None) -> None:
+        """`plaintext` decrypts the capture's TLS connections once more; it is called for the first frame of one of these."""
         self._source = source
+        self._plaintext = plaintext
+        self._store: PlaintextStore | None = None
         self._parser = SegmentParser(ignore)
 
     def packets(self, place: "FrameLocation") -> tuple[list[Packet], bytes]:
@@ -38,6 +42,8 @@ class FrameReader:
         base: int | None = None
         if place.file is None:
             return []
+        if place.tls:
+            return self._decrypted(place, place.file)
         for batch in self._source.batches(place.file, place.low, place.high):
             segments = self._parser.parse(batch)
             for at in range(len(segments)):
@@ -51,11 +57,26 @@ class FrameReader:
                 pieces.append((offset, data, packet_of(batch, int(segments.packet[at]) - batch.first_packet)))
         return pieces
 
+    def _decrypted(self, place: "FrameLocation", file: int) -> list["Piece"]:
+        """As `pieces`, of a connection that was decrypted: what the packets carry is plaintext."""
+        if self._store is None and self._plaintext is not None:
+            self._store = self._plaintext()
+        found = [] if self._store is None else self._store.between(place.flow, file, place.low or 0, place.high or 0)
+        packets = {position: self._source.packet(file, position) for position in {piece.position for piece in found}}
+        out = []
+        for piece in found:
+            packet = packets[piece.position]
+            if packet is not None:
+                out.append((piece.offset, piece.data, packet))
+        return out
+
 
 class FrameLocation:
     """Where a frame is: its file and packets, its direction, and how it begins."""
 
-    def __init__(self, row: Sequence[Any], side: str, flow: bytes) -> None:
+    def __init__(self, row: Sequence[Any], side: str, flow: bytes, *, tls: bool = False) -> None:
+        self.tls = tls
+        """Its bytes are plaintext of TLS."""
         first, last = row[PART[f"{side}_first_ref"]], row[PART[f"{side}_last_ref"]]
         self.low, self.high = row[PART[f"{side}_pos"]], row[PART[f"{side}_end_pos"]]
         size, correlation = row[PART[f"{side}_bytes"]], row[PART["correlation_id"]]

@@ -14,7 +14,6 @@ def run(
     more_files: tuple[str, ...],
     decode_as: tuple[str, ...],
     not_kafka: tuple[int, ...],
-    tls_keylog: str | None,
     form: str | None,
     columns: str | None,
     output: str | None,
@@ -24,5 +23,5 @@ def run(
     from kcap.cli.output import OutputRequest, write_rows
     from kcap.session import Capture
 
-    capture = Capture(paths_of(files, more_files), analyzer_options(decode_as, not_kafka), tls_keylog)
+    capture = Capture(paths_of(files, more_files), analyzer_options(decode_as, not_kafka))
     return write_rows(capture, OutputRequest("connections", format_of(form, output), column_names(columns), output, limit))

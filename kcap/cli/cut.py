@@ -46,7 +46,6 @@ def run(
     more_files: tuple[str, ...],
     decode_as: tuple[str, ...],
     not_kafka: tuple[int, ...],
-    tls_keylog: str | None,
     only: str,
     output: str,
     form: str | None,
@@ -71,8 +70,6 @@ def run(
 
     Without -Y all exchanges are kept. Input that is no file is held in a temporary file, for it is read more than once.
     """
-    if tls_keylog is not None:
-        raise UsageError("--tls-keylog does not go into the file; editcap --inject-secrets puts it there")
     options = analyzer_options(decode_as, not_kafka)
     if key is not None and not key:
         raise UsageError("--anonymize takes a key of at least one character")

@@ -18,7 +18,6 @@ def run(
     more_files: tuple[str, ...],
     decode_as: tuple[str, ...],
     not_kafka: tuple[int, ...],
-    tls_keylog: str | None,
     form: str,
 ) -> int:
     """How far the capture can be trusted: holes, drops, cuts, oddities. A verdict for each point, and one for all."""
@@ -28,7 +27,7 @@ def run(
     from kcap.reports.health import judge
     from kcap.session import Capture
 
-    capture = Capture(paths_of(files, more_files), analyzer_options(decode_as, not_kafka), tls_keylog)
+    capture = Capture(paths_of(files, more_files), analyzer_options(decode_as, not_kafka))
     reading = capture.read(keep_connections=True)
     with Progress(reading, shown=True) as progress:
         reading.watch = progress.step

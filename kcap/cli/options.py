@@ -1,8 +1,9 @@
 """Options that several commands share, and what they mean."""
 
+import os
 import re
 from collections.abc import Callable, Sequence
-from typing import Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import click
 
@@ -12,6 +13,9 @@ from kcap.cli.places import Reads, Writes
 from kcap.columns import TABLES
 from kcap.errors import UsageError
 from kcap.output.formats import FORMATS
+
+if TYPE_CHECKING:
+    from kcap.tls.secrets import Secrets
 
 F = TypeVar("F", bound=Callable[..., object])
 
@@ -39,8 +43,14 @@ def inputs(command: F, *, tables: bool = False) -> F:
     """FILE..., -r, -d, --not-kafka, --tls-keylog. `tables`: saved tables are read too."""
     for decorator in (
         click.option(
-            "--tls-keylog", metavar="FILE", type=click.Path(exists=True, dir_okay=False),
-            help="Secrets of TLS sessions (SSLKEYLOGFILE). Taken, but nothing is decrypted yet.",
+            "--tls-key", metavar="FILE", multiple=True, type=click.Path(exists=True, dir_okay=False), expose_value=False,
+            callback=_remember, help="RSA private key of a broker, for TLS 1.2 with RSA key exchange. May repeat.",
+        ),
+        click.option(
+            "--tls-keylog", metavar="FILE", multiple=True, type=click.Path(exists=True, dir_okay=False), expose_value=False,
+            callback=_remember,
+            help="Secrets of TLS sessions, as clients and brokers write them (NSS key log). May repeat. "
+            "Default: the file that SSLKEYLOGFILE names.",
         ),
         ports,
         click.option(
@@ -107,7 +117,34 @@ def analyzer_options(decode_as: Sequence[str], not_kafka: Sequence[int]) -> Opti
     both = ports & set(not_kafka)
     if both:
         raise UsageError(f"port {min(both)} is said to be Kafka and not to be")
-    return Options(frozenset(ports), frozenset(not_kafka))
+    return Options(frozenset(ports), frozenset(not_kafka), secrets_given())
+
+
+def _remember(context: click.Context, parameter: click.Parameter, value: tuple[str, ...]) -> None:
+    """Keeps the files with secrets for `secrets_given`: every command that reads captures takes them, none looks at them."""
+    context.meta[f"kcap.{parameter.name}"] = value
+
+
+def secret_files() -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Key logs and private keys that the user named; without any, the key log of the environment, where there is one."""
+    context = click.get_current_context(silent=True)
+    keylogs, keys = ((context.meta.get(f"kcap.{name}") or () if context else ()) for name in ("tls_keylog", "tls_key"))
+    usual = os.environ.get("SSLKEYLOGFILE", "")
+    return (keylogs or (usual,) if keylogs or os.path.isfile(usual) else ()), keys
+
+
+def secrets_given() -> "Secrets | None":
+    """The secrets of `secret_files`; None where there are none.
+
+    Raises CaptureError for a file that does not read.
+    """
+    keylogs, keys = secret_files()
+    if not keylogs and not keys:
+        return None
+    from kcap.cli.main import say
+    from kcap.tls.files import read_secrets
+
+    return read_secrets(keylogs, keys, say)
 
 
 def column_names(text: str | None) -> list[str] | None:

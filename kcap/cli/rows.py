@@ -80,7 +80,6 @@ def run(
     more_files: tuple[str, ...],
     decode_as: tuple[str, ...],
     not_kafka: tuple[int, ...],
-    tls_keylog: str | None,
     only: str,
     **asked: Any,
 ) -> int:
@@ -91,7 +90,7 @@ def run(
     from kcap.session import Capture
 
     order = order_of(asked)
-    capture = Capture(paths_of(files, more_files), analyzer_options(decode_as, not_kafka), tls_keylog).filter(only)
+    capture = Capture(paths_of(files, more_files), analyzer_options(decode_as, not_kafka)).filter(only)
     return written(capture, order)
 
 

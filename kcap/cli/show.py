@@ -43,7 +43,6 @@ def run(
     more_files: tuple[str, ...],
     decode_as: tuple[str, ...],
     not_kafka: tuple[int, ...],
-    tls_keylog: str | None,
     with_hex: bool,
     as_json: bool,
     payloads: bool,
@@ -63,7 +62,7 @@ def run(
     if match is None:
         raise UsageError(f"{name!r} names no exchange; it is written UID.N, as in C0123456789abcdef.4, behind the files")
     load_arrow()
-    capture = Capture(paths_of(captures, more_files), analyzer_options(decode_as, not_kafka), tls_keylog)
+    capture = Capture(paths_of(captures, more_files), analyzer_options(decode_as, not_kafka))
     reading = capture.read()
     exchange = find(reading, match[1], int(match[2]))
     if exchange is None:

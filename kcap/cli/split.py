@@ -41,7 +41,6 @@ def run(
     more_files: tuple[str, ...],
     decode_as: tuple[str, ...],
     not_kafka: tuple[int, ...],
-    tls_keylog: str | None,  # noqa: ARG001
     size: int | None,
     every: str | None,
     prefix: str,

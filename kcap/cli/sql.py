@@ -38,7 +38,6 @@ def run(
     more_files: tuple[str, ...],
     decode_as: tuple[str, ...],
     not_kafka: tuple[int, ...],
-    tls_keylog: str | None,
     only: str,
     form: str | None,
     output: str | None,
@@ -53,7 +52,7 @@ def run(
     from kcap.session import Capture
 
     form = format_of(form, output)
-    capture = Capture(paths_of(files, more_files), analyzer_options(decode_as, not_kafka), tls_keylog).filter(only)
+    capture = Capture(paths_of(files, more_files), analyzer_options(decode_as, not_kafka)).filter(only)
     with ExitStack() as lines:
 
         def watch(reading: "CapturePass") -> "Callable[[], None]":

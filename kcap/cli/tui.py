@@ -8,7 +8,7 @@ import os
 
 import click
 
-from kcap.cli.options import analyzer_options, filters, inputs, paths_of
+from kcap.cli.options import analyzer_options, filters, inputs, paths_of, secret_files
 from kcap.errors import CaptureError, UsageError
 
 
@@ -22,7 +22,6 @@ def run(
     more_files: tuple[str, ...],
     decode_as: tuple[str, ...],
     not_kafka: tuple[int, ...],
-    tls_keylog: str | None,
     only: str,
     follow: bool,
     show_secrets: bool,
@@ -48,7 +47,8 @@ def run(
     from kcap.tui.reader_main import ReadRequest
 
     ports, others = sorted(options.kafka_ports), sorted(options.not_kafka_ports)
-    order = ReadRequest(paths, kafka_ports=ports, not_kafka_ports=others, follow=follow, keylog=tls_keylog)
+    keylogs, keys = map(list, secret_files())
+    order = ReadRequest(paths, kafka_ports=ports, not_kafka_ports=others, follow=follow, keylogs=keylogs, private_keys=keys)
     app = KcapApp(order, stdin, only=only, show_secrets=show_secrets)
     app.run()
     return app.return_code or (CaptureError.exit_code if app.book.heard.error is not None else 0)

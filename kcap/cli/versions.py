@@ -37,7 +37,6 @@ def run(
     more_files: tuple[str, ...],
     decode_as: tuple[str, ...],
     not_kafka: tuple[int, ...],
-    tls_keylog: str | None,
     only: str,
     target: str,
     fail_on: str | None,
@@ -64,7 +63,7 @@ def run(
     form = format_of(form, output, SUFFIXES, text=())
     if connection is not None and form not in ("table", "json"):
         raise UsageError("the story of one connection is told as table or json")
-    capture = Capture(paths_of(files, more_files), analyzer_options(decode_as, not_kafka), tls_keylog)
+    capture = Capture(paths_of(files, more_files), analyzer_options(decode_as, not_kafka))
     capture = capture.filter(only) if only else capture
     reading = capture.read(keep_connections=True)
     with Progress(reading, shown=True) as progress:

@@ -4,10 +4,11 @@ In: the bytes of both streams of a `Connection`. Out: rows to the `Collector`. P
 `Waiting` (not known what it is), framers (Kafka), `Opaque` (something else; counted, named, never guessed at).
 """
 
-from typing import Any, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from kcap import limits
 from kcap.kafka.bodies import BodyCollector
+from kcap.kafka.decrypted import DecryptedConnection, Decryptor, TlsSink
 from kcap.kafka.frames import FLAG, NO_BODY, NO_FRAME, Frame, PendingExchange, PendingResponse
 from kcap.kafka.headers import other_protocol
 from kcap.kafka.pairing import Pairing
@@ -17,7 +18,11 @@ from kcap.kafka.responses import ResponseFramer
 from kcap.net.connections import ConnectionTable
 from kcap.net.tcp import Connection
 from kcap.schema.registry import api_key
+from kcap.tls.secrets import Secrets
 from kcap.weird import WeirdKind
+
+if TYPE_CHECKING:
+    from kcap.kafka.decrypted import Listen
 
 MIDSTREAM, RETRANSMITTED, DUPLICATED, ONE_SIDED, UNDECODED = (
     FLAG[n] for n in ("midstream", "retransmitted", "duplicated", "one_sided", "undecoded")
@@ -54,6 +59,10 @@ class Collector(Protocol):
     passed_over: list[PassedOver]
     """Requests that tell who asks, behind which later ones were answered."""
     table: ConnectionTable
+    secrets: Secrets
+    """What TLS connections are decrypted with."""
+    plaintext: "Listen | None"
+    """Hears of each piece of plaintext."""
 
     def identity(self, talk: "Conversation") -> int:
         """Index of the connection's constants in the batch of rows that is open."""
@@ -120,13 +129,14 @@ class Opaque:
 class Conversation:
     """A connection and what is made of it."""
 
-    def __init__(self, connection: Connection, collector: Collector) -> None:
-        self.connection = connection
+    def __init__(self, connection: Connection | DecryptedConnection, collector: Collector) -> None:
+        self.connection: Connection = connection  # type: ignore[assignment]  # plaintext streams are read as TCP's are
+        self.tcp: Connection = connection.outer if isinstance(connection, DecryptedConnection) else connection
         self.collector = collector
         self.phase = "empty"
         """empty, waiting, kafka, or the name of what else it is."""
         self.detail = ""
-        self.pairing = Pairing(connection, self)
+        self.pairing = Pairing(self.connection, self)
         self.requests: RequestFramer | None = None
         self.responses: ResponseFramer | None = None
         self.looked_at = 0
@@ -135,6 +145,10 @@ class Conversation:
         self.rows = 0
         self.failures = 0
         """How often the code below failed on its bytes: from then on they are counted alone."""
+        self.tls: Decryptor | None = None
+        """Reads the connection where it speaks TLS."""
+        self.inner: Conversation | None = None
+        """What is made of the plaintext of a TLS connection."""
         self.lane = -1
         """Place in the fast lane, -1 outside; there the lane knows better what stands in this object and those it refers to."""
         self.lane_left = 0
@@ -143,7 +157,7 @@ class Conversation:
         """How many packets the lane has to have passed before it may enter again."""
         self.kept: list[tuple[int, Data | tuple[int, int, int]]] = []
         """What both streams brought while it was not known what they are."""
-        for index, stream in enumerate(connection.streams):
+        for index, stream in enumerate(self.connection.streams):
             stream.sink = Waiting(self, index)
 
     # -- what it is ---------------------------------------------------------------------------------------------------
@@ -225,13 +239,39 @@ class Conversation:
     def _opaque(self, detail: str) -> None:
         self.phase = detail if detail in ("tls", "http") else "opaque"
         self.detail = detail
-        for stream in self.connection.streams:
-            stream.sink = Opaque()
         first = next((call for _, call in self.kept if len(call) == 8), None)
-        if first is not None:
-            kind = WeirdKind.DIRECTION_UNKNOWN if detail == NO_REQUEST else WeirdKind.NOT_KAFKA
-            self.connection.report(kind, detail, first[6], first[7])
+        if detail == "tls" and self.connection is self.tcp:
+            self._decrypt()
+        else:
+            for stream in self.connection.streams:
+                stream.sink = Opaque()
+        if first is not None and not (self.tls is not None and self.collector.secrets):
+            self._not_kafka(detail, first[6], first[7])
         self._replay()
+
+    def _not_kafka(self, detail: str, ref: int, position: int) -> None:
+        kind = WeirdKind.DIRECTION_UNKNOWN if detail == NO_REQUEST else WeirdKind.NOT_KAFKA
+        self.connection.report(kind, detail, ref, position)
+
+    def _decrypt(self) -> None:
+        """The connection speaks TLS: its streams go through a decryptor, and what that opens is looked at as any
+        connection is.
+        """
+        connection = self.tcp
+        client = 0 if connection.client is None else connection.streams.index(connection.client)
+        if connection.client is None:
+            hello = next((index for index, call in self.kept if len(call) == 8 and call[1][5:6] in (b"\1", b"\2")), None)
+            if hello is not None:
+                first = next(call[1] for index, call in self.kept if index == hello and len(call) == 8)
+                client = hello if first[5:6] == b"\1" else 1 - hello
+        self.tls = Decryptor(connection, client, self.collector.secrets, self._plain, self.collector.plaintext)
+        for index, stream in enumerate(connection.streams):
+            stream.sink = TlsSink(self.tls, index)
+
+    def _plain(self, connection: DecryptedConnection) -> None:
+        """The first plaintext is there."""
+        self.inner = Conversation(connection, self.collector)
+        self.inner.tls = self.tls
 
     def _replay(self) -> None:
         """Hands the kept bytes on, both streams merged in packet order, so that an answer comes behind its request."""
@@ -267,6 +307,20 @@ class Conversation:
             self._finish_failed(time_ns)
             return
         self.consider(True)
+        if self.tls is not None and self.connection is self.tcp:
+            self.tls.finish()
+            if self.inner is not None:
+                self.inner.finish(time_ns)
+                if self.inner.phase == "kafka":
+                    self.phase = "kafka"
+                    return
+            if self.collector.secrets:
+                self._not_kafka(
+                    self.phase if self.inner is None else f"tls, {self.inner.detail or 'no data'}",
+                    self.tcp.first_ref,
+                    self.tcp.first_position,
+                )
+            return
         requests, responses = self.requests, self.responses
         if requests is None or responses is None:
             return

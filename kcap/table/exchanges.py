@@ -334,7 +334,7 @@ MAKERS: Final[dict[str, Callable[[Exchanges], Array]]] = {
     "server_port": lambda rows: rows.constant("server_port", pa.int32()),
     "api": lambda rows: rows.api(),
     "client_id": lambda rows: rows.array("client_id"),
-    "tls": lambda rows: pa.array(np.zeros(rows.size, np.bool_)),
+    "tls": lambda rows: rows.constant("tls", pa.bool_()),
     "outcome": lambda rows: rows.array("outcome"),
     "reason": lambda rows: rows.array("reason"),
     "request_first_packet": lambda rows: rows.packet("request_first_ref"),

@@ -26,6 +26,7 @@ from kcap.errors import UsageError
 from kcap.filter.ast import Filter, is_deep
 from kcap.filter.parse import parse
 from kcap.table.schema import arrow_schema
+from kcap.tls.plaintext import PlaintextStore
 from kcap.tui.folders import spill_folder
 from kcap.tui.frame_bytes import FrameBytes, read
 from kcap.tui.reader_main import KEY, Heard, ReadRequest
@@ -52,6 +53,7 @@ class CaptureModel:
     def __init__(self, order: ReadRequest, stdin: int | None = None, watch: Callable[[], None] | None = None) -> None:
         """`stdin`: descriptor of the pipe that is `-`. `watch` is called from another thread when there is news."""
         self.order = order
+        self._plaintext: PlaintextStore | None = None
         self.paths: Sequence[str] = order.paths
         self.only: Filter | None = None
         self.filter_text = ""
@@ -292,7 +294,16 @@ class CaptureModel:
     def frames(self, number: int) -> FrameBytes:
         """The exchange of a row, read again from the file."""
         heard = self.heard
-        return read(self.snapshot().row(number), heard.files, heard.layouts, self.process.spools)
+        return read(self.snapshot().row(number), heard.files, heard.layouts, self.process.spools, self._decrypted)
+
+    def _decrypted(self) -> PlaintextStore | None:
+        """The plaintext of all TLS connections, decrypted when the first of their exchanges is looked at."""
+        with self._lock:
+            if self._plaintext is None:
+                from kcap.session import Capture
+
+                self._plaintext = Capture(self.paths, self.order.options()).read().plaintext()
+            return self._plaintext
 
     def find(self, uid: str, number: int) -> int:
         """The row of an exchange, -1 where there is none."""

@@ -63,8 +63,7 @@ def protected(order: "ReadRequest") -> AbstractContextManager[None]:
     from kcap.capture.paths import expand
     from kcap.tui.config import config_path
 
-    others = [order.keylog] if order.keylog is not None else []
-    return reading([*order.paths, *others, str(config_path())], expand)
+    return reading([*order.paths, *order.keylogs, *order.private_keys, str(config_path())], expand)
 
 
 def cut(order: "ReadRequest", only: str, path: str, spools: dict[int, Any] | None = None) -> str:
@@ -112,14 +111,12 @@ def main(words: Sequence[str]) -> None:
 
 
 def _cut(order: "ReadRequest", only: str, path: str) -> str:
-    from kcap.analyzer import Options
     from kcap.export import cut
     from kcap.export.scratch import hand_over, kept, scratch
     from kcap.session import Capture
 
-    options = Options(frozenset(order.kafka_ports), frozenset(order.not_kafka_ports))
     with scratch(path) as folder:
-        capture = Capture(kept(order.paths, folder), options, order.keylog).filter(only)
+        capture = Capture(kept(order.paths, folder), order.options()).filter(only)
         made = os.path.join(folder, "cut")
         done = cut.cut(capture, made, None, named=path, whole=False, comment=f"kcap, {only}")
         if not done.packets:

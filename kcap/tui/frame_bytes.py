@@ -4,7 +4,7 @@ In: a row of `exchanges`, the files it was read from. Out: both frames with thei
 capture would give (`kcap.capture.frame_reader`); each byte of a frame belongs to the packet that brought it first.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -13,6 +13,7 @@ from kcap.capture.frame_reader import FrameLocation, Piece, laid
 from kcap.capture.frame_reader import FrameReader as Reader
 from kcap.capture.packet_source import Packet, PacketSource
 from kcap.model import CaptureFile
+from kcap.tls.plaintext import PlaintextStore
 
 if TYPE_CHECKING:
     from kcap.capture.reader import Section
@@ -48,6 +49,7 @@ class Spot(FrameLocation):
     """Where a frame is, as a row of the table tells."""
 
     def __init__(self, row: Mapping[str, Any], side: str, flow: bytes, files: Mapping[str, int]) -> None:
+        self.tls = bool(row["tls"])
         self.low, self.high = row[f"{side}_pos"], row[f"{side}_end_pos"]
         size, correlation = row[f"{side}_bytes"], row["correlation_id"]
         self.size = size or 0
@@ -66,10 +68,16 @@ class Spot(FrameLocation):
                 self.head += correlation.to_bytes(4, "big", signed=True)
 
 
-def read(row: dict[str, Any], files: Sequence[CaptureFile], layouts: Mapping[int, "list[Section]"], spools: Any) -> FrameBytes:
-    """Both frames of a row."""
+def read(
+    row: dict[str, Any],
+    files: Sequence[CaptureFile],
+    layouts: Mapping[int, "list[Section]"],
+    spools: Any,
+    plaintext: Callable[[], PlaintextStore | None] | None = None,
+) -> FrameBytes:
+    """Both frames of a row; `plaintext` decrypts the capture's TLS connections once more."""
     source = PacketSource(files, layouts, spools)
-    reader = Reader(source)
+    reader = Reader(source, plaintext)
     client, server = ip_address(row["client_ip"]).packed, ip_address(row["server_ip"]).packed
     ports = row["client_port"].to_bytes(2, "big"), row["server_port"].to_bytes(2, "big")
     flows = {"request": client + server + ports[0] + ports[1], "response": server + client + ports[1] + ports[0]}

@@ -25,6 +25,7 @@ from kcap.errors import KcapError
 if TYPE_CHECKING:
     from types import FrameType
 
+    from kcap.analyzer import Options
     from kcap.capture.reader import Section
     from kcap.model import CaptureFile, PacketBatch
     from kcap.session import CapturePass
@@ -51,12 +52,22 @@ class ReadRequest:
     not_kafka_ports: list[int] = field(default_factory=list)
     follow: bool = False
     """A file that grows is read on and on."""
-    keylog: str | None = None
-    """Secrets of TLS sessions."""
+    keylogs: list[str] = field(default_factory=list)
+    """Files with secrets of TLS sessions."""
+    private_keys: list[str] = field(default_factory=list)
+    """Files with RSA private keys of brokers."""
     passing: str = ""
     """The exchanges alone that this filter lets pass, by their names: for filters that look into messages."""
     partitions: bool = False
     """The table of partitions alone, which takes a pass of its own."""
+
+    def options(self) -> "Options":
+        """What the analyzer is to know. Raises CaptureError for a file of secrets that does not read."""
+        from kcap.analyzer import Options
+        from kcap.tls.files import read_secrets
+
+        secrets = read_secrets(self.keylogs, self.private_keys) if self.keylogs or self.private_keys else None
+        return Options(frozenset(self.kafka_ports), frozenset(self.not_kafka_ports), secrets)
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +188,6 @@ class Child:
             self._line.send(replace(self._heard, over=True, error=str(error)))
 
     def _reading(self, *, keep_connections: bool) -> "CapturePass":
-        from kcap.analyzer import Options
         from kcap.session import Capture
         from kcap.tui.growing_file import follow, grows
 
@@ -186,8 +196,7 @@ class Child:
             self._following = paths[0]
             follow(paths[0], self._stop, None if order.follow else GROWING_SECONDS)
             paths = ["-"]
-        options = Options(frozenset(order.kafka_ports), frozenset(order.not_kafka_ports))
-        reading = Capture(paths, options, order.keylog).read(keep_connections=keep_connections)
+        reading = Capture(paths, order.options()).read(keep_connections=keep_connections)
         reading.files.keeps = self._following is None
         if self._following is not None:
             reading.capture_files[0].name = os.path.basename(self._following)

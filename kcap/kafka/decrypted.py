@@ -1,0 +1,179 @@
+"""The plaintext of a TLS connection as two streams, so that the stages above see it as they see a connection without TLS.
+
+In: the ordered bytes of both directions of a connection that speaks TLS. Out: the plaintext of application data to the sinks of
+a `DecryptedConnection`, each piece with the packet that carried its ciphertext. Law: offsets count plaintext; what could not be
+opened is a gap.
+"""
+
+from collections import deque
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, Final
+
+from kcap import limits
+from kcap.net.tcp import Connection, Stream, StreamSink
+from kcap.tls.secrets import Secrets
+from kcap.weird import WeirdKind
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from kcap.tls.session import Event, Plaintext
+
+    Listen = Callable[[bytes, int, bytes, int, int], None]
+    """Called with flow key, plaintext offset, plaintext, packet reference and file position."""
+
+UNSURE_GAP: Final = limits.FRAME_GATHERED_MAX
+"""Length of a gap whose true length is not known: longer than what may be left of a frame, so that the boundary is searched."""
+
+
+class DecryptedStream:
+    """The plaintext of one direction: what framers and pairing look at of a `kcap.net.tcp.Stream`."""
+
+    def __init__(self, outer: Stream, connection: "DecryptedConnection", flow: bytes) -> None:
+        self.outer = outer
+        self.flow = flow
+        """Source, destination and ports."""
+        self.connection = connection
+        self.sink: StreamSink
+        self.peer: DecryptedStream
+        self.next = 0
+        """Offset of the next plaintext byte."""
+        self.whole = outer.anchored
+        """The plaintext is known from its first byte on."""
+        self._records: deque[tuple[int, int, int, int]] = deque(maxlen=limits.REPEATS_KEPT)
+        """The newest pieces: plaintext start and end, stream start and end."""
+
+    @property
+    def anchored(self) -> bool:
+        """Whether offset 0 is the first byte of the plaintext."""
+        return self.outer.anchored and self.whole
+
+    def __getattr__(self, name: str) -> Any:
+        """What concerns packets is that of the TCP stream."""
+        if name == "outer":  # not there yet while a pickle is read
+            raise AttributeError(name)
+        return getattr(self.outer, name)
+
+    @property
+    def repeats(self) -> list[tuple[int, int, bool]]:
+        """Plaintext ranges whose packets were seen again, the newest few: start, end, and whether the tap saw one
+        packet twice.
+        """
+        out = []
+        for start, end, twice in self.outer.repeats:
+            inside = [(low, high) for low, high, first, last in self._records if first < end and last > start]
+            if inside:
+                out.append((inside[0][0], inside[-1][1], twice))
+        return out
+
+    def deliver(self, event: "Plaintext", listen: "Listen | None") -> None:
+        """Gives the sink one record's data, a piece for each packet; `listen` hears of each first."""
+        for start, end, piece in event.spans:
+            at, self.next = self.next, self.next + end - start
+            if listen is not None:
+                listen(self.flow, at, event.data[start:end], piece.ref, piece.position)
+            self._records.append((at, self.next, piece.start, piece.end))
+            self.sink.data(at, event.data, start, end - start, end - start, piece.time_ns, piece.ref, piece.position)
+
+    def lose(self, length: int, *, exact: bool, time_ns: int) -> None:
+        """Gives the sink a gap."""
+        if not self.next:
+            self.whole = False
+        size = length if exact else max(length, UNSURE_GAP)
+        at, self.next = self.next, self.next + size
+        self.sink.gap(at, size, time_ns)
+
+
+class DecryptedConnection:
+    """A connection whose streams are plaintext; all else is that of the TCP connection."""
+
+    def __init__(self, outer: Connection) -> None:
+        self.outer = outer
+        first, second = (DecryptedStream(stream, self, flow) for stream, flow in zip(outer.streams, outer.flows))
+        self.streams = first, second
+        self.streams[0].peer, self.streams[1].peer = self.streams[1], self.streams[0]
+        self.talk: object = None
+
+    @property
+    def client(self) -> DecryptedStream | None:
+        """The stream that sends requests."""
+        client = self.outer.client
+        return None if client is None else self.streams[self.outer.streams.index(client)]
+
+    @client.setter
+    def client(self, stream: DecryptedStream) -> None:
+        self.outer.client = stream.outer
+
+    def __getattr__(self, name: str) -> object:
+        if name == "outer":  # not there yet while a pickle is read
+            raise AttributeError(name)
+        return getattr(self.outer, name)
+
+
+class TlsSink:
+    """Takes the bytes of one direction of a TLS connection."""
+
+    def __init__(self, decryptor: "Decryptor", index: int) -> None:
+        self.decryptor = decryptor
+        self.index = index
+        self.count = 0
+
+    def data(
+        self, offset: int, buffer: bytes, at: int, captured: int, length: int, time_ns: int, ref: int, position: int
+    ) -> None:
+        """Takes stream bytes."""
+        self.count += length
+        self.decryptor.data(self.index, offset, bytes(buffer[at : at + captured]), length, time_ns, ref, position)
+
+    def gap(self, offset: int, length: int, time_ns: int) -> None:
+        """Takes a hole."""
+        self.decryptor.gap(self.index, offset, length, time_ns)
+
+
+class Decryptor:
+    """Reads a connection that speaks TLS; the plaintext goes to whoever `begin` puts on the streams at its first byte."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        client: int,
+        secrets: Secrets,
+        begin: "Callable[[DecryptedConnection], None]",
+        listen: "Listen | None" = None,
+    ) -> None:
+        """`client` is the index of the stream that sent the ClientHello, as far as is known."""
+        from kcap.tls.session import Plaintext, TlsSession  # loads the library of ciphers, which few captures need
+
+        self._plaintext = Plaintext
+        self.connection = connection
+        self.session = TlsSession(secrets)
+        self.swapped = client == 1
+        self.plain: DecryptedConnection | None = None
+        self._begin = begin
+        self._listen = listen
+
+    def data(self, index: int, offset: int, data: bytes, length: int, time_ns: int, ref: int, position: int) -> None:
+        """Takes stream bytes of `connection.streams[index]`."""
+        self._deliver(self.session.data(index ^ self.swapped, offset, data, length, time_ns, ref, position))
+
+    def gap(self, index: int, offset: int, length: int, time_ns: int) -> None:
+        """Takes a hole."""
+        del time_ns
+        self._deliver(self.session.gap(index ^ self.swapped, offset, length))
+
+    def finish(self) -> None:
+        """No more bytes will come."""
+        self._deliver(self.session.finish())
+
+    def _deliver(self, events: "Iterable[Event]") -> None:
+        for event in events:
+            if self.plain is None:
+                self.plain = DecryptedConnection(self.connection)
+                self._begin(self.plain)
+            stream = self.plain.streams[event.side ^ self.swapped]
+            if isinstance(event, self._plaintext):
+                stream.deliver(event, self._listen)
+            else:
+                detail = f"{event.length} bytes of plaintext of the {stream.side}"
+                self.connection.report(WeirdKind.TLS_RECORDS_LOST, detail)
+                stream.lose(event.length, exact=event.exact, time_ns=event.time_ns)

@@ -1,0 +1,208 @@
+"""What TLS handshake messages say in the open: hellos, certificates, alerts; and the fingerprints JA3 and JA4.
+
+In: the body of a handshake message. Out: its fields; None where it does not read. Law: nothing raises. Source: RFC 5246 section
+7.4, RFC 8446 section 4, RFC 6066 (server name), RFC 7301 (ALPN); JA3 by Salesforce, JA4 by FoxIO.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from hashlib import md5, sha256
+from typing import Final
+
+CLIENT_HELLO, SERVER_HELLO, NEW_SESSION_TICKET, CERTIFICATE, CLIENT_KEY_EXCHANGE, FINISHED, KEY_UPDATE = 1, 2, 4, 11, 16, 20, 24
+END_OF_EARLY_DATA: Final = 5
+SERVER_NAME, GROUPS, FORMATS, SIGNATURES, ALPN, ETM, EMS, TICKET = 0, 10, 11, 13, 16, 22, 23, 35
+PRE_SHARED_KEY, EARLY_DATA, SUPPORTED_VERSIONS = 41, 42, 43
+RETRY_RANDOM: Final = bytes.fromhex("cf21ad74e59a6111be1d8c021e65b891c2a211167abb8c5e079e09e2c8a8339c")
+"""ServerHello.random of a HelloRetryRequest (RFC 8446 section 4.1.3)."""
+ALERTS: Final = {
+    0: "close_notify", 10: "unexpected_message", 20: "bad_record_mac", 21: "decryption_failed", 22: "record_overflow",
+    40: "handshake_failure", 41: "no_certificate", 42: "bad_certificate", 43: "unsupported_certificate",
+    44: "certificate_revoked", 45: "certificate_expired", 46: "certificate_unknown", 47: "illegal_parameter", 48: "unknown_ca",
+    49: "access_denied", 50: "decode_error", 51: "decrypt_error", 60: "export_restriction", 70: "protocol_version",
+    71: "insufficient_security", 80: "internal_error", 86: "inappropriate_fallback", 90: "user_canceled",
+    100: "no_renegotiation", 109: "missing_extension", 110: "unsupported_extension", 111: "certificate_unobtainable",
+    112: "unrecognized_name", 113: "bad_certificate_status_response", 114: "bad_certificate_hash_value",
+    115: "unknown_psk_identity", 116: "certificate_required", 120: "no_application_protocol", 121: "ech_required",
+}  # fmt: skip
+"""Alert descriptions of the IANA registry."""
+
+
+class _Fields:
+    """A reader of length-prefixed fields that gives empty bytes beyond the end and remembers it."""
+
+    __slots__ = ("at", "data", "short")
+
+    def __init__(self, data: bytes) -> None:
+        self.data, self.at, self.short = data, 0, False
+
+    def take(self, size: int) -> bytes:
+        found = self.data[self.at : self.at + size]
+        self.short |= len(found) < size
+        self.at += size
+        return found
+
+    def number(self, size: int) -> int:
+        return int.from_bytes(self.take(size), "big")
+
+    def vector(self, size: int) -> bytes:
+        return self.take(self.number(size))
+
+    @property
+    def left(self) -> bool:
+        return self.at < len(self.data) and not self.short
+
+
+def numbers(data: bytes) -> list[int]:
+    """16-bit numbers that stand one behind the other."""
+    return [int.from_bytes(data[at : at + 2], "big") for at in range(0, len(data) - 1, 2)]
+
+
+@dataclass(frozen=True, slots=True)
+class Hello:
+    """A ClientHello or a ServerHello."""
+
+    version: int
+    """`legacy_version` of a ClientHello, the negotiated version of a ServerHello."""
+    random: bytes
+    session_id: bytes
+    suites: tuple[int, ...]
+    """Offered, or the one chosen."""
+    extensions: dict[int, bytes] = field(default_factory=dict)
+    """In the order in which they stand."""
+
+    @property
+    def is_retry(self) -> bool:
+        """Whether a ServerHello is a HelloRetryRequest."""
+        return self.random == RETRY_RANDOM
+
+    @property
+    def server_name(self) -> str | None:
+        """The host name of SNI."""
+        reader = _Fields(self.extensions.get(SERVER_NAME, b""))
+        names = _Fields(reader.vector(2))
+        kind, name = names.number(1), names.vector(2)
+        return name.decode("ascii", "replace") if name and kind == 0 and not names.short else None
+
+    @property
+    def protocols(self) -> list[str]:
+        """The protocols of ALPN."""
+        reader = _Fields(_Fields(self.extensions.get(ALPN, b"")).vector(2))
+        found = []
+        while reader.left:
+            found.append(reader.vector(1).decode("ascii", "replace"))
+        return found
+
+    @property
+    def offered_versions(self) -> list[int]:
+        """Versions of the extension supported_versions of a ClientHello."""
+        return numbers(_Fields(self.extensions.get(SUPPORTED_VERSIONS, b"")).vector(1))
+
+
+def _extensions(reader: _Fields) -> dict[int, bytes]:
+    inner = _Fields(reader.vector(2))
+    out: dict[int, bytes] = {}
+    while inner.left:
+        number = inner.number(2)
+        data = inner.vector(2)
+        if not inner.short:
+            out.setdefault(number, data)
+    return out
+
+
+def read_client_hello(body: bytes) -> Hello | None:
+    """A ClientHello."""
+    reader = _Fields(body)
+    version, random, session = reader.number(2), reader.take(32), reader.vector(1)
+    suites = tuple(numbers(reader.vector(2)))
+    reader.vector(1)
+    if reader.short or version >> 8 != 3:
+        return None
+    return Hello(version, random, session, suites, _extensions(reader) if reader.left else {})
+
+
+def read_server_hello(body: bytes) -> Hello | None:
+    """A ServerHello, or a HelloRetryRequest."""
+    reader = _Fields(body)
+    version, random, session, suite = reader.number(2), reader.take(32), reader.vector(1), reader.number(2)
+    reader.take(1)
+    if reader.short or version >> 8 != 3:
+        return None
+    extensions = _extensions(reader) if reader.left else {}
+    chosen = extensions.get(SUPPORTED_VERSIONS, b"")
+    return Hello(int.from_bytes(chosen, "big") if len(chosen) == 2 else version, random, session, (suite,), extensions)
+
+
+def read_certificates(body: bytes, *, tls13: bool = False) -> list[bytes]:
+    """The certificates of a Certificate message, DER, the sender's own first."""
+    reader = _Fields(body)
+    if tls13:
+        reader.vector(1)
+    inner, out = _Fields(reader.vector(3)), []
+    while inner.left:
+        data = inner.vector(3)
+        if tls13:
+            inner.vector(2)
+        if data and not inner.short:
+            out.append(data)
+    return out
+
+
+def subject_of(certificate: bytes) -> str | None:
+    """The subject of a DER certificate as RFC 4514 writes it; None where it does not read."""
+    from cryptography import x509
+
+    try:
+        return x509.load_der_x509_certificate(certificate).subject.rfc4514_string() or None
+    except (ValueError, TypeError):
+        return None
+
+
+def messages(buffer: bytearray) -> Iterator[tuple[int, bytes, bytes]]:
+    """Whole handshake messages, taken off the front of `buffer`: type, body, and all bytes with the header."""
+    while len(buffer) >= 4:
+        size = 4 + int.from_bytes(buffer[1:4], "big")
+        if len(buffer) < size:
+            return
+        whole = bytes(buffer[:size])
+        del buffer[:size]
+        yield whole[0], whole[4:], whole
+
+
+def is_grease(number: int) -> bool:
+    """Whether a number is one of those that clients put in to keep servers tolerant (RFC 8701)."""
+    return number & 0x0F0F == 0x0A0A and number >> 8 == number & 0xFF
+
+
+def ja3(hello: Hello) -> str:
+    """JA3: the MD5 of version, suites, extensions, groups and point formats."""
+    lists = [
+        [n for n in hello.suites if not is_grease(n)],
+        [n for n in hello.extensions if not is_grease(n)],
+        [n for n in numbers(_Fields(hello.extensions.get(GROUPS, b"")).vector(2)) if not is_grease(n)],
+        list(_Fields(hello.extensions.get(FORMATS, b"")).vector(1)),
+    ]
+    text = ",".join([str(hello.version), *("-".join(map(str, some)) for some in lists)])
+    return md5(text.encode(), usedforsecurity=False).hexdigest()
+
+
+def ja4(hello: Hello) -> str:
+    """JA4 of a ClientHello over TCP."""
+    offered = [n for n in hello.offered_versions if not is_grease(n)]
+    version = {0x0304: "13", 0x0303: "12", 0x0302: "11", 0x0301: "10"}.get(max(offered, default=hello.version), "00")
+    suites = [n for n in hello.suites if not is_grease(n)]
+    extensions = [n for n in hello.extensions if not is_grease(n)]
+    protocols = hello.protocols
+    first = protocols[0] if protocols and protocols[0] else ""
+    alpn = first[0] + first[-1] if first else "00"
+    head = f"t{version}{'d' if hello.server_name else 'i'}{min(len(suites), 99):02d}{min(len(extensions), 99):02d}{alpn}"
+    listed = ",".join(f"{n:04x}" for n in sorted(n for n in extensions if n not in (SERVER_NAME, ALPN)))
+    signatures = ",".join(
+        f"{n:04x}" for n in numbers(_Fields(hello.extensions.get(SIGNATURES, b"")).vector(2)) if not is_grease(n)
+    )
+    second = listed + (f"_{signatures}" if signatures else "")
+    return f"{head}_{_short(','.join(f'{n:04x}' for n in sorted(suites)))}_{_short(second if extensions else '')}"
+
+
+def _short(text: str) -> str:
+    return sha256(text.encode()).hexdigest()[:12] if text else "0" * 12

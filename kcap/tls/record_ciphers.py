@@ -1,0 +1,169 @@
+"""One record at a time: protected bytes and a record number in, content type and plaintext out, or None.
+
+Law: what is returned was authenticated under the key and the record number (but for suites without encryption, whose MAC says
+the same). Source: RFC 5246 section 6.2.3, RFC 7366 (encrypt-then-MAC), RFC 7905 (ChaCha20-Poly1305), RFC 6655 (CCM), RFC 8446
+section 5.2.
+"""
+
+import hmac
+from hashlib import new as new_hash
+from typing import Any, NamedTuple
+
+from kcap.tls.key_schedule import WriteKeys
+from kcap.tls.suites import RecordCipher
+
+TLS13 = 0x0304
+HANDSHAKE, APPLICATION = 22, 23
+
+
+class Opened(NamedTuple):
+    """The content of a record."""
+
+    content_type: int
+    plaintext: bytes
+    start: int
+    """Place of the plaintext's first byte within the record's body, where ciphertext and plaintext keep pace."""
+
+
+class RecordOpener:
+    """Opens the records that one side protected with one set of keys."""
+
+    def __init__(self, version: int, cipher: RecordCipher, keys: WriteKeys, *, etm: bool = False) -> None:
+        """`version`: 0x0301 to 0x0304; `etm`: encrypt-then-MAC. Raises UnsupportedAlgorithm where the library lacks the
+        cipher.
+        """
+        self.version, self.cipher, self.keys, self.etm = version, cipher, keys, etm
+        self.mac_bytes = new_hash(cipher.mac, usedforsecurity=False).digest_size if cipher.mac else 0
+        self._aead: Any = None
+        self._refused: Any = ()
+        """What the AEAD raises for a record that does not authenticate."""
+        if cipher.kind in ("gcm", "ccm", "ccm8", "chacha"):
+            self._aead, self._refused = aead_of(cipher, keys.key)
+        self._block: Any = block_of(cipher, keys.key) if cipher.kind == "cbc" else None
+        self._chained = keys.iv
+        """The IV of the next record of TLS 1.0: the last block of the one before."""
+
+    def __getstate__(self) -> tuple[Any, ...]:
+        return self.version, self.cipher, self.keys, self.etm, self._chained
+
+    def __setstate__(self, state: tuple[Any, ...]) -> None:
+        RecordOpener.__init__(self, *state[:3], etm=state[3])
+        self._chained = state[4]
+
+    def open(self, number: int, content_type: int, version: int, body: bytes) -> Opened | None:
+        """The record's content; None where it does not authenticate as record `number` under this key."""
+        if self.version == TLS13:
+            return self._open13(number, content_type, body)
+        if self._aead is not None:
+            return self._open_aead(number, content_type, version, body)
+        return self._open_mac(number, content_type, version, body)
+
+    def passed(self, body: bytes) -> None:
+        """A record of this key was not opened: TLS 1.0 chains its last block to the next one."""
+        if self.cipher.kind == "cbc" and len(body) >= self.cipher.block_bytes:
+            self._chained = body[-self.cipher.block_bytes :]
+
+    def _open13(self, number: int, content_type: int, body: bytes) -> Opened | None:
+        if content_type != APPLICATION or len(body) < 17 - 8 * (self.cipher.kind == "ccm8"):
+            return None
+        nonce = (int.from_bytes(self.keys.iv, "big") ^ number).to_bytes(12, "big")
+        try:
+            inner = self._aead.decrypt(nonce, body, b"\x17\x03\x03" + len(body).to_bytes(2, "big"))
+        except self._refused:
+            return None
+        bare = inner.rstrip(b"\0")
+        return Opened(bare[-1], bare[:-1], 0) if bare else Opened(0, b"", 0)
+
+    def _open_aead(self, number: int, content_type: int, version: int, body: bytes) -> Opened | None:
+        tag = 8 if self.cipher.kind == "ccm8" else 16
+        if self.cipher.kind == "chacha":
+            nonce, start = (int.from_bytes(self.keys.iv, "big") ^ number).to_bytes(12, "big"), 0
+        else:
+            nonce, start = self.keys.iv + body[:8], 8
+        size = len(body) - start - tag
+        if size < 0:
+            return None
+        header = number.to_bytes(8, "big") + bytes([content_type]) + version.to_bytes(2, "big") + size.to_bytes(2, "big")
+        try:
+            return Opened(content_type, self._aead.decrypt(nonce, body[start:], header), start)
+        except self._refused:
+            return None
+
+    def _open_mac(self, number: int, content_type: int, version: int, body: bytes) -> Opened | None:
+        head = number.to_bytes(8, "big") + bytes([content_type]) + version.to_bytes(2, "big")
+        if self.cipher.kind == "null":
+            return self._checked(head, body, content_type, 0)
+        block, mac = self.cipher.block_bytes, self.mac_bytes
+        sealed = body
+        if self.etm:
+            if len(body) < mac or not self._is_mac(head + (len(body) - mac).to_bytes(2, "big") + body[:-mac], body[-mac:]):
+                return None
+            sealed = body[:-mac]
+        explicit = self.version >= 0x0302
+        iv, data = (sealed[:block], sealed[block:]) if explicit else (self._chained, sealed)
+        if len(iv) != block or not data or len(data) % block:
+            return None
+        from cryptography.hazmat.primitives.ciphers import Cipher, modes
+
+        decryptor = Cipher(self._block, modes.CBC(iv)).decryptor()
+        plain = decryptor.update(data) + decryptor.finalize()
+        padding = plain[-1] + 1
+        if padding > len(plain) or plain[-padding:] != bytes([plain[-1]]) * padding:
+            return None
+        bare, start = plain[:-padding], block if explicit else 0
+        if self.etm:
+            opened: Opened | None = Opened(content_type, bare, start)
+        else:
+            opened = self._checked(head, bare, content_type, start)
+        if opened is not None:
+            self._chained = data[-block:]
+        return opened
+
+    def _checked(self, head: bytes, data: bytes, content_type: int, start: int) -> Opened | None:
+        """Content whose MAC stands behind it."""
+        size = len(data) - self.mac_bytes
+        if size < 0 or not self._is_mac(head + size.to_bytes(2, "big") + data[:size], data[size:]):
+            return None
+        return Opened(content_type, data[:size], start)
+
+    def _is_mac(self, data: bytes, mac: bytes) -> bool:
+        return hmac.compare_digest(hmac.digest(self.keys.mac_key, data, self.cipher.mac), mac)
+
+
+def opener_of(version: int, cipher: RecordCipher | None, keys: WriteKeys, *, etm: bool = False) -> RecordOpener | None:
+    """What opens records; None where the library has no such cipher."""
+    from cryptography.exceptions import UnsupportedAlgorithm
+
+    try:
+        return None if cipher is None else RecordOpener(version, cipher, keys, etm=etm)
+    except UnsupportedAlgorithm:
+        return None
+
+
+def aead_of(cipher: RecordCipher, key: bytes) -> tuple[Any, type[Exception]]:
+    """The AEAD of a suite with the tag length that it uses, and what it raises for data that does not authenticate."""
+    from cryptography.exceptions import InvalidTag
+    from cryptography.hazmat.primitives.ciphers import aead
+
+    if cipher.kind == "gcm":
+        return aead.AESGCM(key), InvalidTag
+    if cipher.kind == "chacha":
+        return aead.ChaCha20Poly1305(key), InvalidTag
+    return aead.AESCCM(key, tag_length=8 if cipher.kind == "ccm8" else 16), InvalidTag
+
+
+def block_of(cipher: RecordCipher, key: bytes) -> Any:
+    """The block cipher of a suite. Raises UnsupportedAlgorithm where the library has it no more."""
+    from cryptography.hazmat.primitives.ciphers import algorithms
+
+    if cipher.algorithm == "AES":
+        return algorithms.AES(key)
+    from cryptography.hazmat.decrepit.ciphers import algorithms as decrepit
+
+    name = {"CAMELLIA": "Camellia", "3DES": "TripleDES", "SEED": "SEED"}[cipher.algorithm]
+    made = getattr(decrepit, name, None) or getattr(algorithms, name, None)
+    if made is None:
+        from cryptography.exceptions import UnsupportedAlgorithm
+
+        raise UnsupportedAlgorithm(cipher.algorithm)
+    return made(key)

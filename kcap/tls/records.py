@@ -1,0 +1,202 @@
+"""TLS records out of one direction's stream bytes, with the packets that carried them.
+
+In: stream bytes in order, and holes. Out: whole records, records of which bytes are missing, and the places at which the record
+boundary was lost. Law: the pieces of a record tile its bytes; behind a hole over a record header a boundary is only proposed:
+the caller accepts it (because the record authenticates) or refuses it. Source: RFC 5246 section 6.2.1, RFC 8446 section 5.1.
+"""
+
+from collections import deque
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+HEADER: Final = 5
+TYPES: Final = frozenset({20, 21, 22, 23, 24})
+LENGTH_MAX: Final = (1 << 14) + 2048
+"""Longest fragment of a protected record (RFC 5246 section 6.2.3)."""
+COMPACT_BYTES: Final = 1 << 16
+"""Bytes that were read and are forgotten in one go."""
+
+
+class Piece(NamedTuple):
+    """Stream bytes that one packet brought: their offsets, and the packet."""
+
+    start: int
+    end: int
+    time_ns: int
+    ref: int
+    position: int
+
+
+@dataclass(slots=True)
+class Record:
+    """One record."""
+
+    offset: int
+    """Stream offset of its header."""
+    content_type: int
+    version: int
+    body: bytes
+    pieces: list[Piece]
+    whole: bool = True
+    """All its bytes were captured."""
+    proposed: bool = False
+    """Its boundary was found by shape alone."""
+    behind: int = 0
+    """Stream bytes between the last record and this one that could not be read as records."""
+
+
+class RecordReader:
+    """Cuts one direction into records. Places are stream offsets."""
+
+    def __init__(self) -> None:
+        self.searching = False
+        """The record boundary is not known."""
+        self.skipped = 0
+        """Stream bytes passed over since the last record, holes included."""
+        self._data = bytearray()
+        self._base = 0
+        """Of the first byte of `_data`."""
+        self._at = 0
+        """Of the next record, or where the search for one goes on."""
+        self._looked = 0
+        """How many bytes behind `_at` no record begins at."""
+        self._pieces: deque[Piece] = deque()
+        self._holes: deque[tuple[int, int]] = deque()
+        """Start and end; `_data` holds zeros there."""
+
+    @property
+    def end(self) -> int:
+        """Behind the last byte taken."""
+        return self._base + len(self._data)
+
+    def feed(self, offset: int, data: bytes, length: int, time_ns: int, ref: int, position: int) -> None:
+        """Takes stream bytes in order; those beyond `data` up to `length` were not captured."""
+        self._room(offset)
+        self._data += data
+        self._pieces.append(Piece(offset, offset + length, time_ns, ref, position))
+        if len(data) < length:
+            self._hole(offset + len(data), offset + length)
+
+    def gap(self, offset: int, length: int) -> None:
+        """Takes a hole."""
+        self._room(offset)
+        self._hole(offset, offset + length)
+
+    def _room(self, offset: int) -> None:
+        """Forgets what was read."""
+        if self._at >= self.end:
+            self._data.clear()
+            self._base = self._at = max(offset, self._at)
+        elif self._at - self._base > COMPACT_BYTES:
+            del self._data[: self._at - self._base]
+            self._base = self._at
+
+    def _hole(self, start: int, end: int) -> None:
+        if end - start > 2 * LENGTH_MAX:  # no record can span it
+            self.skipped += end - self._at
+            self._pieces.clear()
+            self._holes.clear()
+            self._data.clear()
+            self._base = self._at = end
+            self.searching, self._looked = True, 0
+            return
+        self._data += bytes(end - start)
+        self._holes.append((start, end))
+
+    def next(self, *, final: bool = False) -> Record | None:
+        """The next record, None while bytes are missing; a proposed one stays until `accept` or `refuse`."""
+        while self._at < self.end:
+            if self.searching:
+                return self._proposed(final)
+            start = self._at - self._base
+            hole = self._hole_in(self._at, self._at + HEADER)
+            if hole is not None:
+                if hole[1] < self._at + HEADER and self.end < self._at + HEADER and not final:
+                    return None
+                self._pass(max(hole[1] - self._at, 1))
+                self.searching = True
+                continue
+            if self.end - self._at < HEADER:
+                return None
+            data = self._data
+            length = int.from_bytes(data[start + 3 : start + 5], "big")
+            if data[start] not in TYPES or data[start + 1] != 3 or length > LENGTH_MAX:
+                self.searching, self._looked = True, 0
+                continue
+            size = HEADER + length
+            if self.end - self._at < size:
+                if not final:
+                    return None
+                return self._taken(self.end - self._at, whole=False)
+            return self._taken(size, whole=self._hole_in(self._at, self._at + size) is None)
+        return None
+
+    def _hole_in(self, start: int, end: int) -> tuple[int, int] | None:
+        return next((hole for hole in self._holes if hole[0] < end and hole[1] > start), None)
+
+    def _pass(self, size: int) -> None:
+        """Steps over bytes that belong to no record that can be read."""
+        self.skipped += size
+        self._advance(size)
+
+    def _advance(self, size: int) -> None:
+        self._at += size
+        self._looked = max(self._looked - size, 0)
+        pieces, holes = self._pieces, self._holes
+        while pieces and pieces[0].end <= self._at:
+            pieces.popleft()
+        while holes and holes[0][1] <= self._at:
+            holes.popleft()
+
+    def _record(self, size: int, *, whole: bool, proposed: bool) -> Record:
+        start = self._at - self._base
+        data, end = self._data, self._at + size
+        pieces = []
+        for piece in self._pieces:
+            if piece.start >= end:
+                break
+            pieces.append(piece)
+        version = int.from_bytes(data[start + 1 : start + 3], "big")
+        body = bytes(data[start + HEADER : start + size])
+        return Record(self._at, data[start], version, body, pieces, whole, proposed, self.skipped)
+
+    def _taken(self, size: int, *, whole: bool) -> Record:
+        record = self._record(size, whole=whole, proposed=False)
+        self.skipped = 0
+        self._advance(size)
+        return record
+
+    def _proposed(self, final: bool) -> Record | None:
+        """A record that begins where a header could stand, all of whose bytes are there."""
+        data = self._data
+        while True:
+            found = data.find(b"\x03", self._at - self._base + self._looked + 1)
+            if found < 0:
+                self._pass(max(len(data) - 1 - (self._at - self._base), 0))
+                return None
+            at = self._base + found - 1
+            room = self.end - at
+            if room < HEADER:
+                self._pass(at - self._at)
+                return None
+            length = int.from_bytes(data[found + 2 : found + 4], "big")
+            fits = data[found - 1] in TYPES and data[found + 1] <= 4 and 0 < length <= LENGTH_MAX
+            if fits and self._hole_in(at, min(at + HEADER + length, self.end)) is None:
+                if room >= HEADER + length:
+                    self._pass(at - self._at)
+                    return self._record(HEADER + length, whole=True, proposed=True)
+                if not final:
+                    self._pass(at - self._at)
+                    return None
+            self._looked = at + 1 - self._at
+
+    def accept(self, record: Record) -> None:
+        """The proposed record is one: reading goes on behind it."""
+        self.searching = False
+        self.skipped = 0
+        self._looked = 0
+        self._advance(HEADER + len(record.body))
+
+    def refuse(self) -> None:
+        """The proposed record is none: the search goes on one byte later."""
+        self._looked = 1

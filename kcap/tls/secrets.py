@@ -1,0 +1,90 @@
+"""All that is known to decrypt with: key logs, private keys, and what earlier handshakes of the capture left for resumption.
+
+In: key logs, RSA private keys, finished handshakes. Out: master and traffic secrets of a session. Law: secrets are never
+printed (no field of theirs is in a `repr`), and none leaves this object but to make record keys.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from kcap import limits
+from kcap.tls.handshake import TICKET, Hello
+from kcap.tls.keylog import KeyLog
+
+
+@dataclass(slots=True)
+class Secrets:
+    """The secrets of one capture."""
+
+    keylog: KeyLog = field(default_factory=KeyLog, repr=False)
+    private_keys: list[bytes] = field(default_factory=list, repr=False)
+    """RSA private keys, DER (PKCS #8, not encrypted)."""
+    _masters: dict[bytes, bytes] = field(default_factory=dict, repr=False)
+    """Session id or ticket -> master secret of a session of TLS 1.2 or earlier."""
+    _loaded: list[Any] | None = field(default=None, repr=False)
+
+    def __bool__(self) -> bool:
+        return bool(self.keylog) or bool(self.private_keys)
+
+    def copy(self) -> "Secrets":
+        """The keys that were given, without what handshakes of another reading left."""
+        return Secrets(self.keylog.copy(), list(self.private_keys))
+
+    def __getstate__(self) -> tuple[Any, ...]:
+        return self.keylog, self.private_keys, self._masters
+
+    def __setstate__(self, state: tuple[Any, ...]) -> None:
+        self.keylog, self.private_keys, self._masters = state
+        self._loaded = None
+
+    def traffic(self, client_random: bytes) -> dict[str, bytes]:
+        """The traffic secrets of a session of TLS 1.3 by label; empty where the key log has none."""
+        return self.keylog.by_random.get(client_random, {})
+
+    def master(self, client: Hello, server: Hello | None) -> bytes | None:
+        """The master secret of a session of TLS 1.2 or earlier, from the key log or from the session that it resumes."""
+        known = self.keylog.by_random.get(client.random, {})
+        if "CLIENT_RANDOM" in known:
+            return known["CLIENT_RANDOM"]
+        for name in (server.session_id if server is not None else b"", client.session_id):
+            if name and name in self.keylog.by_session:
+                return self.keylog.by_session[name]
+            if name and name in self._masters and (server is None or server.session_id == name):
+                return self._masters[name]
+        ticket = client.extensions.get(TICKET, b"")
+        return self._masters.get(ticket) if ticket else None
+
+    def remember(self, name: bytes, master: bytes) -> None:
+        """Takes the master secret of a session that may be resumed by session id or ticket."""
+        if name and len(self._masters) < limits.TLS_SESSIONS_MAX:
+            self._masters[name] = master
+
+    def sessions(self) -> Iterator[tuple[bytes, dict[str, bytes]]]:
+        """Every session of the key log by client random: for a connection whose ClientHello is not in the capture."""
+        yield from self.keylog.by_random.items()
+
+    def premaster(self, encrypted: bytes, version: int) -> bytes | None:
+        """The premaster secret of an RSA key exchange (RFC 5246 section 7.4.7.1); `version` is that of the ClientHello."""
+        known = self.keylog.by_premaster.get(encrypted[:8])
+        if known is not None:
+            return known
+        from cryptography.hazmat.primitives.asymmetric import padding
+
+        for key in self._keys():
+            if key.key_size != 8 * len(encrypted):
+                continue
+            try:
+                found: bytes = key.decrypt(encrypted, padding.PKCS1v15())
+            except ValueError:
+                continue
+            if len(found) == 48 and int.from_bytes(found[:2], "big") == version:  # a wrong key gives random bytes
+                return found
+        return None
+
+    def _keys(self) -> list[Any]:
+        if self._loaded is None:
+            from cryptography.hazmat.primitives.serialization import load_der_private_key
+
+            self._loaded = [load_der_private_key(key, None) for key in self.private_keys]
+        return self._loaded

@@ -1,0 +1,574 @@
+"""One TLS connection read from the side: handshake, keys, and the plaintext of both directions.
+
+In: stream bytes of both directions in order, holes, and `Secrets`. Out: `Plaintext` with the packets that carried its
+ciphertext, `LostPlaintext` where records are missing or do not authenticate, and `facts`. Law: plaintext is that of records
+that authenticate under a known key and their number; the state is a picklable value; no input raises.
+
+Keys of a direction stand in a list of epochs, in the order in which TLS uses them (RFC 8446 section 7: early data, handshake,
+application data and its updates; before TLS 1.3 one after each ChangeCipherSpec). A record that does not open under the present
+epoch and number is tried under the next epochs from 0, and behind a loss under the numbers that the lost bytes allow.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from kcap import limits
+from kcap.tls import handshake as messages
+from kcap.tls.handshake import Hello
+from kcap.tls.key_schedule import key_block, master_secret, next_secret, traffic_keys
+from kcap.tls.record_ciphers import Opened, RecordOpener, opener_of
+from kcap.tls.records import HEADER, Piece, Record, RecordReader
+from kcap.tls.secrets import Secrets
+from kcap.tls.suites import Suite, suite_of, version_name
+
+CHANGE_CIPHER_SPEC, ALERT, HANDSHAKE, APPLICATION = 20, 21, 22, 23
+TLS13: Final = 0x0304
+CLIENT, SERVER = 0, 1
+SUITES13: Final = (0x1301, 0x1302, 0x1303, 0x1304, 0x1305)
+LABELS: Final = (
+    ("CLIENT_EARLY_TRAFFIC_SECRET", "CLIENT_HANDSHAKE_TRAFFIC_SECRET", "CLIENT_TRAFFIC_SECRET_0"),
+    ("SERVER_HANDSHAKE_TRAFFIC_SECRET", "SERVER_TRAFFIC_SECRET_0"),
+)
+"""Secrets of client and server in the order of their use."""
+SMALLEST_RECORD: Final = HEADER + 17
+EPOCHS_AHEAD: Final = 2
+
+
+class Span(NamedTuple):
+    """Plaintext bytes `start` to `end` came in one packet."""
+
+    start: int
+    end: int
+    piece: Piece
+
+
+class Plaintext(NamedTuple):
+    """Application data of one record."""
+
+    side: int
+    data: bytes
+    spans: list[Span]
+
+
+class LostPlaintext(NamedTuple):
+    """Application data that cannot be read, at this place of a direction."""
+
+    side: int
+    length: int
+    """Bytes, at most."""
+    exact: bool
+    """Whether `length` is how many there were; without padding and messages of the handshake among them."""
+    time_ns: int
+
+
+@dataclass(slots=True)
+class TlsFacts:
+    """What is known of a TLS connection; None where it was not seen."""
+
+    version: str | None = None
+    cipher: str | None = None
+    server_name: str | None = None
+    alpn: str | None = None
+    ja3: str | None = None
+    ja4: str | None = None
+    resumed: bool | None = None
+    server_subject: str | None = None
+    client_subject: str | None = None
+    alerts: list[str] = field(default_factory=list)
+    """`client: unknown_ca` and so on, in order."""
+    hello_ns: int | None = None
+    """Time of the ClientHello."""
+    ready_ns: int | None = None
+    """Time of the first application data, or of the last Finished that was seen."""
+    decrypted: int = 0
+    """Records opened."""
+    undecrypted: int = 0
+    """Records of application data that could not be."""
+    why: str | None = None
+    """Why records could not be opened."""
+
+
+@dataclass(slots=True)
+class Epoch:
+    """One set of keys of one direction."""
+
+    label: str
+    opener: RecordOpener
+    secret: bytes = field(default=b"", repr=False)
+    """Of TLS 1.3, from which the next one follows."""
+
+
+@dataclass(slots=True)
+class Direction:
+    """One side of the connection."""
+
+    reader: RecordReader = field(default_factory=RecordReader)
+    handshake: bytearray = field(default_factory=bytearray)
+    """The beginning of a handshake message whose end is in later records."""
+    epochs: list[Epoch] = field(default_factory=list)
+    at: int = 0
+    """The epoch in use."""
+    number: int = 0
+    """Of the next record in it."""
+    sealed: bool = False
+    """Records are encrypted."""
+    lost_bytes: int = 0
+    """Stream bytes of records since the last one that was opened."""
+    lost_records: int = 0
+    lost: bool = False
+    """The number of the next record is not known."""
+    waiting: list[Record] = field(default_factory=list)
+    """Encrypted records that came before the keys could be known."""
+    ready: bool = False
+    """Application data was opened."""
+    budget: int = limits.TLS_TRIAL_BYTES
+    """Bytes that may still be spent on trying keys and record numbers."""
+
+
+Event = Plaintext | LostPlaintext
+
+
+class TlsSession:
+    """A TLS connection."""
+
+    def __init__(self, secrets: Secrets) -> None:
+        self.secrets = secrets
+        self.facts = TlsFacts()
+        self.sides = (Direction(), Direction())
+        self.client: Hello | None = None
+        self.server: Hello | None = None
+        self.suite: Suite | None = None
+        self.version = 0
+        self.traffic: dict[str, bytes] = {}
+        """Secrets of TLS 1.3 by label."""
+        self.client_random = b""
+        self.master: bytes | None = None
+        self.premaster: bytes | None = None
+        self.transcript = bytearray()
+        """Handshake messages before TLS 1.3, for the extended master secret."""
+
+    # -- in ---------------------------------------------------------------------------------------------------------
+    def data(self, side: int, offset: int, data: bytes, length: int, time_ns: int, ref: int, position: int) -> Iterator[Event]:
+        """Takes stream bytes of one direction in order."""
+        direction = self.sides[side]
+        direction.budget += limits.TLS_TRIAL_FACTOR * length
+        direction.reader.feed(offset, data, length, time_ns, ref, position)
+        yield from self._read(side, final=False)
+
+    def gap(self, side: int, offset: int, length: int) -> Iterator[Event]:
+        """Takes a hole of one direction."""
+        self.sides[side].reader.gap(offset, length)
+        yield from self._read(side, final=False)
+
+    def finish(self) -> Iterator[Event]:
+        """No more bytes will come."""
+        for side in (CLIENT, SERVER):
+            yield from self._read(side, final=True)
+            for record in self._released(side):
+                yield from self._unopened(side, record)
+        facts = self.facts
+        if facts.why is None and (facts.undecrypted or any(side.sealed for side in self.sides)) and not facts.decrypted:
+            facts.why = self._why()
+
+    def _read(self, side: int, *, final: bool) -> Iterator[Event]:
+        reader = self.sides[side].reader
+        while (record := reader.next(final=final)) is not None:
+            if record.proposed:
+                found = self._proposed(side, record)
+                if found is None:
+                    reader.refuse()
+                    continue
+                reader.accept(record)
+                yield from self._behind(side, record)
+                yield from found
+            else:
+                yield from self._behind(side, record)
+                yield from self._record(side, record)
+
+    def _behind(self, side: int, record: Record) -> Iterator[Event]:
+        """Bytes before a record that were no records."""
+        if record.behind:
+            direction = self.sides[side]
+            direction.lost_bytes += record.behind
+            direction.lost = True
+            direction.handshake.clear()
+        yield from ()
+
+    # -- records ----------------------------------------------------------------------------------------------------
+    def _proposed(self, side: int, record: Record) -> list[Event] | None:
+        """What a record gives whose boundary was found by its shape; None where nothing proves it."""
+        direction = self.sides[side]
+        lost, direction.lost = direction.lost, True
+        direction.lost_bytes += record.behind
+        if direction.sealed or record.content_type == APPLICATION:
+            opened = self._opened(side, record)
+            direction.lost_bytes -= record.behind
+            if opened is None:
+                direction.lost = lost
+                return None
+            direction.lost_bytes += record.behind
+            events = list(self._content(side, record, opened))
+            direction.lost_bytes = 0
+            record.behind = 0
+            return events
+        direction.lost_bytes -= record.behind
+        plain = record.content_type == HANDSHAKE and len(record.body) > 4 and record.body[0] in (1, 2, 11, 16)
+        if plain or (record.content_type == CHANGE_CIPHER_SPEC and record.body == b"\1"):
+            return list(self._record(side, record))
+        direction.lost = lost
+        return None
+
+    def _record(self, side: int, record: Record) -> Iterator[Event]:
+        direction = self.sides[side]
+        if not record.whole:
+            direction.handshake.clear()
+            direction.lost_bytes += HEADER + len(record.body)
+            direction.lost_records += 1
+            if record.content_type == APPLICATION or direction.sealed:
+                self.facts.undecrypted += record.content_type == APPLICATION
+                direction.number += 1
+                if self.version == TLS13:  # it may have been the last one of its epoch
+                    direction.lost = True
+            return
+        if record.content_type == CHANGE_CIPHER_SPEC and (self.version == TLS13 or not direction.sealed):
+            if self.version != TLS13:
+                self._change_keys(side)
+            return
+        if not direction.sealed and record.content_type == APPLICATION:
+            direction.sealed = True
+            if self.version and self.version != TLS13:  # its ChangeCipherSpec is not in the capture
+                self._change_keys(side)
+                direction.lost = True
+        if not direction.sealed:
+            opened = Opened(record.content_type, record.body, 0)
+            yield from self._content(side, record, opened)
+            return
+        yield from self._sealed(side, record)
+
+    def _sealed(self, side: int, record: Record) -> Iterator[Event]:
+        direction = self.sides[side]
+        had_keys = bool(direction.epochs)
+        opened = self._opened(side, record)
+        if opened is not None:
+            if not had_keys:
+                yield from self._released_events(side)
+            yield from self._content(side, record, opened)
+            return
+        if not direction.epochs and len(direction.waiting) < limits.TLS_WAITING_RECORDS:
+            direction.waiting.append(record)
+            return
+        yield from self._unopened(side, record)
+
+    def _unopened(self, side: int, record: Record) -> Iterator[Event]:
+        """A record that no key opens."""
+        direction = self.sides[side]
+        direction.lost_bytes += HEADER + len(record.body)
+        direction.lost_records += 1
+        direction.lost = True
+        self.facts.undecrypted += record.content_type == APPLICATION
+        if direction.epochs:
+            direction.epochs[direction.at].opener.passed(record.body)
+        yield from ()
+
+    def _released(self, side: int) -> list[Record]:
+        direction = self.sides[side]
+        waiting, direction.waiting = direction.waiting, []
+        return waiting
+
+    def _released_events(self, side: int) -> Iterator[Event]:
+        """Records that waited for keys, which are there by now."""
+        for record in self._released(side):
+            yield from self._sealed(side, record)
+
+    # -- keys -------------------------------------------------------------------------------------------------------
+    def _opened(self, side: int, record: Record) -> Opened | None:
+        """The content of an encrypted record under whatever key opens it."""
+        direction = self.sides[side]
+        if not direction.epochs and not self._find_keys(side, record):
+            return None
+        number, at = direction.number, direction.at
+        opened = self._open(direction, at, number, record)
+        if opened is not None:
+            direction.number += 1
+            return opened
+        ahead = range(at + 1, at + 1 + EPOCHS_AHEAD)
+        for later in ahead:
+            opened = self._open(direction, later, 0, record) if self._has_epoch(direction, later) else None
+            if opened is not None:
+                direction.at, direction.number = later, 1
+                return opened
+        if not direction.lost:
+            return None
+        span = min(direction.lost_bytes // SMALLEST_RECORD + 2, limits.TLS_NUMBER_TRIES)
+        for later in (at, *ahead):
+            first = number - min(direction.lost_records, number) if later == at else 1
+            for candidate in range(first, first + span + (direction.lost_records if later == at else 0)):
+                if not self._has_epoch(direction, later) or direction.budget < 0:
+                    break
+                if later == at and candidate == number:
+                    continue
+                opened = self._open(direction, later, candidate, record)
+                if opened is not None:
+                    direction.at, direction.number = later, candidate + 1
+                    return opened
+        return None
+
+    def _open(self, direction: Direction, at: int, number: int, record: Record) -> Opened | None:
+        direction.budget -= len(record.body) + limits.TLS_TRIAL_COST
+        return direction.epochs[at].opener.open(number, record.content_type, record.version, record.body)
+
+    def _has_epoch(self, direction: Direction, at: int) -> bool:
+        """Whether there are keys of an epoch; those behind a KeyUpdate are made when they are looked for."""
+        epochs = direction.epochs
+        while at >= len(epochs) and self.version == TLS13 and self.suite is not None and epochs[-1].label.endswith("SECRET_0"):
+            epoch = _epoch13(epochs[-1].label, next_secret(epochs[-1].secret, self.suite), self.suite)
+            if epoch is None:
+                return False
+            epochs.append(epoch)
+        return at < len(epochs)
+
+    def _find_keys(self, side: int, record: Record) -> bool:
+        """Keys of a direction that has none yet, by what is known of the handshake or by trial; whether there are any now."""
+        if not self.secrets:
+            return False
+        direction = self.sides[side]
+        if self.version and self.version != TLS13 and self.client is not None:
+            return False  # ChangeCipherSpec makes them
+        if self.traffic and self.suite is not None:
+            direction.epochs = self._epochs13(side, self.suite)
+            return bool(direction.epochs)
+        if self.client is not None and self.server is None:
+            return self._try_suites(
+                side, record, self.client.random, self.secrets.traffic(self.client.random), self.client.suites
+            )
+        if self.client is None:
+            return self._try_sessions(side, record)
+        return False
+
+    def _try_suites(
+        self, side: int, record: Record, random: bytes, traffic: dict[str, bytes], offered: tuple[int, ...]
+    ) -> bool:
+        """Keys of TLS 1.3 without a ServerHello: the length of the secrets says the hash, the record which suite fits."""
+        for number in SUITES13:
+            suite = suite_of(number)
+            if not traffic or (offered and number not in offered) or self.sides[side].budget < 0:
+                continue
+            epochs = self._epochs13(side, suite, traffic)
+            for epoch in epochs:
+                span = 1 if not self.sides[side].lost and self.client is not None else limits.TLS_MIDSTREAM_TRIES
+                for candidate in range(span):
+                    if self.sides[side].budget < 0:
+                        return False
+                    self.sides[side].budget -= len(record.body) + limits.TLS_TRIAL_COST
+                    if epoch.opener.open(candidate, record.content_type, record.version, record.body) is not None:
+                        self.version, self.suite, self.traffic, self.client_random = TLS13, suite, traffic, random
+                        self.facts.version, self.facts.cipher = version_name(TLS13), suite.name
+                        direction = self.sides[side]
+                        direction.epochs, direction.at, direction.number = epochs, epochs.index(epoch), candidate
+                        return True
+        return False
+
+    def _try_sessions(self, side: int, record: Record) -> bool:
+        """Keys of a connection whose ClientHello is not in the capture: every session of the key log is tried."""
+        offered = self.server.suites if self.server is not None else ()
+        for random, found in self.secrets.sessions():
+            if self.sides[side].budget < 0:
+                return False
+            if "CLIENT_RANDOM" not in found and self._try_suites(side, record, random, found, offered):
+                return True
+        return False
+
+    def _epochs13(self, side: int, suite: Suite, traffic: dict[str, bytes] | None = None) -> list[Epoch]:
+        """The epochs of a direction of TLS 1.3 whose secrets are known."""
+        known = self.traffic if traffic is None else traffic
+        size = 48 if suite.hash == "sha384" else 32
+        made = []
+        for label in LABELS[side]:
+            if len(known.get(label, b"")) == size:
+                epoch = _epoch13(label, known[label], suite)
+                if epoch is None:
+                    return []
+                made.append(epoch)
+        return made
+
+    def _change_keys(self, side: int) -> None:
+        """A ChangeCipherSpec before TLS 1.3: the next record of this direction is the first under new keys."""
+        direction = self.sides[side]
+        direction.sealed = True
+        direction.handshake.clear()
+        suite, server = self.suite, self.server
+        if suite is None or server is None or suite.cipher is None:
+            return
+        if self.client is not None:
+            self.master = self.master or self.secrets.master(self.client, server)
+        if self.client is None or self.master is None:
+            return
+        keys = key_block(self.version, suite, self.master, self.client.random, server.random)[side]
+        etm = messages.ETM in server.extensions and suite.cipher.kind == "cbc"
+        opener = opener_of(self.version, suite.cipher, keys, etm=etm)
+        if opener is None:
+            self.facts.why = f"the cipher of {suite.name} is not available"
+            return
+        direction.epochs.append(Epoch("", opener))
+        direction.at = len(direction.epochs) - 1
+        direction.number, direction.lost, direction.lost_bytes, direction.lost_records = 0, False, 0, 0
+
+    # -- content ----------------------------------------------------------------------------------------------------
+    def _content(self, side: int, record: Record, opened: Opened) -> Iterator[Event]:
+        direction = self.sides[side]
+        if direction.sealed:
+            self.facts.decrypted += 1
+        kind, data = opened.content_type, opened.plaintext
+        time_ns = record.pieces[-1].time_ns if record.pieces else 0
+        if kind == APPLICATION:
+            yield from self._lost_before(side, time_ns)
+            if not direction.ready:
+                direction.ready = True
+                self.facts.ready_ns = self.facts.ready_ns or time_ns
+            if data:
+                yield Plaintext(side, data, spans(record, opened))
+        elif kind == HANDSHAKE:
+            direction.handshake += data
+            if len(direction.handshake) > limits.TLS_HANDSHAKE_BYTES:
+                direction.handshake.clear()
+            for number, body, whole in messages.messages(direction.handshake):
+                yield from self._message(side, number, body, whole, time_ns)
+        elif kind == ALERT and len(data) == 2:
+            if data[1] and len(self.facts.alerts) < limits.TLS_ALERTS_KEPT:
+                name = messages.ALERTS.get(data[1], f"alert {data[1]}")
+                self.facts.alerts.append(f"{('client', 'server')[side]}: {name}")
+        elif kind == CHANGE_CIPHER_SPEC and self.version != TLS13:
+            self._change_keys(side)
+        direction.lost, direction.lost_bytes, direction.lost_records = False, 0, 0
+
+    def _lost_before(self, side: int, time_ns: int) -> Iterator[Event]:
+        """What was lost of the application data since the last record that was opened."""
+        direction = self.sides[side]
+        if not direction.lost_bytes or not direction.epochs:
+            return
+        cipher = direction.epochs[direction.at].opener.cipher
+        overhead = HEADER + (
+            17 if self.version == TLS13 else {"gcm": 24, "ccm": 24, "ccm8": 16, "chacha": 16}.get(cipher.kind, 0)
+        )
+        records = max(direction.lost_records, 1)
+        exact = cipher.kind not in ("cbc", "null") and direction.lost_records > 0 and not direction.reader.skipped
+        yield LostPlaintext(side, max(direction.lost_bytes - records * overhead, 1), exact, time_ns)
+
+    def _message(self, side: int, number: int, body: bytes, whole: bytes, time_ns: int) -> Iterator[Event]:
+        """Takes one handshake message."""
+        if number == messages.CLIENT_HELLO and side == CLIENT:
+            hello = messages.read_client_hello(body)
+            if hello is not None:
+                self._client_hello(hello, time_ns)
+        if self.version != TLS13 and len(self.transcript) < limits.TLS_HANDSHAKE_BYTES:
+            self.transcript += whole
+        if number == messages.SERVER_HELLO and side == SERVER:
+            hello = messages.read_server_hello(body)
+            if hello is not None and not hello.is_retry:
+                yield from self._server_hello(hello)
+        elif number == messages.CERTIFICATE:
+            self._certificate(side, body)
+        elif number == messages.FINISHED:
+            self.facts.ready_ns = time_ns
+            self._finished(side)
+        elif self.version == TLS13:
+            if number == messages.KEY_UPDATE:
+                direction = self.sides[side]
+                if self._has_epoch(direction, direction.at + 1):
+                    direction.at, direction.number = direction.at + 1, 0
+            elif number == messages.END_OF_EARLY_DATA:
+                self._next_epoch(side, "HANDSHAKE_TRAFFIC_SECRET")
+        elif number == messages.CLIENT_KEY_EXCHANGE and side == CLIENT:
+            self._key_exchange(body)
+        elif number == messages.NEW_SESSION_TICKET and side == SERVER and self.client is not None:
+            master = self.master or self.secrets.master(self.client, self.server)
+            if master is not None:
+                self.secrets.remember(body[6:], master)
+
+    def _certificate(self, side: int, body: bytes) -> None:
+        certificates = messages.read_certificates(body, tls13=self.version == TLS13)
+        subject = messages.subject_of(certificates[0]) if certificates else None
+        if side == SERVER:
+            self.facts.server_subject = subject
+        else:
+            self.facts.client_subject = subject
+
+    def _finished(self, side: int) -> None:
+        if self.version == TLS13:
+            self._next_epoch(side, "TRAFFIC_SECRET_0")
+        elif self.master is not None and self.server is not None:
+            self.secrets.remember(self.server.session_id, self.master)
+
+    def _next_epoch(self, side: int, label: str) -> None:
+        direction = self.sides[side]
+        for at in range(direction.at + 1, len(direction.epochs)):
+            if direction.epochs[at].label.endswith(label):
+                direction.at, direction.number = at, 0
+                return
+
+    def _client_hello(self, hello: Hello, time_ns: int) -> None:
+        facts = self.facts
+        if self.client is None:
+            facts.hello_ns = time_ns
+            facts.server_name, facts.ja3, facts.ja4 = hello.server_name, messages.ja3(hello), messages.ja4(hello)
+        self.client, self.client_random = hello, hello.random
+        self.master = self.premaster = None
+        self.transcript.clear()
+
+    def _server_hello(self, hello: Hello) -> Iterator[Event]:
+        facts = self.facts
+        self.server, self.version, self.suite = hello, hello.version, suite_of(hello.suites[0])
+        facts.version, facts.cipher = version_name(hello.version), self.suite.name
+        facts.alpn = next(iter(hello.protocols), facts.alpn)
+        if self.suite.cipher is None:
+            facts.why = f"records of {self.suite.name} are not read"
+        if hello.version == TLS13:
+            facts.resumed = messages.PRE_SHARED_KEY in hello.extensions
+            self.sides[SERVER].sealed = True
+            if self.client is not None:
+                self.traffic = self.secrets.traffic(self.client.random)
+            self.sides[CLIENT].sealed = True
+            if self.traffic and not self.sides[CLIENT].epochs:
+                yield from self._released_events(CLIENT)
+        elif self.client is not None:
+            facts.resumed = bool(hello.session_id) and hello.session_id == self.client.session_id
+
+    def _key_exchange(self, body: bytes) -> None:
+        """The RSA key exchange of a ClientKeyExchange (RFC 5246 section 7.4.7.1), where the premaster secret can be known."""
+        suite, client, server = self.suite, self.client, self.server
+        if suite is None or client is None or server is None or suite.key_exchange != "RSA" or self.master is not None:
+            return
+        if self.secrets.master(client, server) is not None:
+            return
+        premaster = self.secrets.premaster(body[2:], client.version)
+        if premaster is not None:
+            transcript = bytes(self.transcript) if messages.EMS in server.extensions else None
+            self.master = master_secret(self.version, suite.hash, premaster, client.random + server.random, transcript)
+
+    def _why(self) -> str:
+        """Why nothing could be opened."""
+        if not self.secrets:
+            return "no keys were given"
+        if self.client is None:
+            return "its ClientHello is not in the capture"
+        if self.server is None:
+            return "its ServerHello is not in the capture"
+        return "the key log has no secret of this session"
+
+
+def _epoch13(label: str, secret: bytes, suite: Suite) -> Epoch | None:
+    """Keys of a traffic secret; None where the library has no such cipher."""
+    opener = opener_of(TLS13, suite.cipher, traffic_keys(secret, suite))
+    return None if opener is None else Epoch(label, opener, secret)
+
+
+def spans(record: Record, opened: Opened) -> list[Span]:
+    """Which packet brought which bytes of a record's plaintext: ciphertext and plaintext keep pace."""
+    first = record.offset + HEADER + opened.start
+    size, out = len(opened.plaintext), []
+    for piece in record.pieces:
+        start, end = max(piece.start - first, 0), min(piece.end - first, size)
+        if start < end:
+            out.append(Span(start, end, piece))
+    return out

@@ -1,0 +1,119 @@
+"""TLS conversations made in this process by OpenSSL, with the key log that OpenSSL writes."""
+
+import ssl
+import tempfile
+import warnings
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from functools import cache
+from pathlib import Path
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from cryptography.x509.oid import NameOID
+
+CLIENT, SERVER = 0, 1
+
+
+@dataclass
+class Conversation:
+    """What was sent, in order: side and bytes of the wire; the plaintext of each side; the key log."""
+
+    wire: list[tuple[int, bytes]] = field(default_factory=list)
+    plain: tuple[bytearray, bytearray] = field(default_factory=lambda: (bytearray(), bytearray()))
+    keylog: bytes = b""
+    suite: str = ""
+    version: str = ""
+
+
+@cache
+def certificate(kind: str) -> tuple[str, bytes]:
+    """A self-signed certificate with its key in a PEM file, and the key as DER (PKCS #8)."""
+    key = rsa.generate_private_key(65537, 2048) if kind == "rsa" else ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "broker.test")])
+    now = datetime(2026, 1, 1, tzinfo=UTC)
+    made = (
+        x509.CertificateBuilder().subject_name(name).issuer_name(name).public_key(key.public_key())
+        .serial_number(7).not_valid_before(now).not_valid_after(now + timedelta(days=36500)).sign(key, hashes.SHA256())
+    )  # fmt: skip
+    folder = Path(tempfile.mkdtemp(prefix="kcap-test-"))
+    pem = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    (folder / "both.pem").write_bytes(pem + made.public_bytes(serialization.Encoding.PEM))
+    der = key.private_bytes(serialization.Encoding.DER, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    return str(folder / "both.pem"), der
+
+
+def converse(
+    messages: list[tuple[int, bytes]], *, version: str = "TLSv1_3", ciphers: str | None = None, kind: str = "rsa",
+    session: ssl.SSLSession | None = None, keylog: bool = True,
+) -> tuple[Conversation, ssl.SSLSession | None]:  # fmt: skip
+    """A client and a server that shake hands and send these messages in turn; the session for a later resumption.
+
+    Raises ssl.SSLError where OpenSSL of this machine does not have the suite.
+    """
+    pem, _ = certificate(kind)
+    made = Conversation()
+    with tempfile.TemporaryDirectory(prefix="kcap-test-") as folder:
+        log = str(Path(folder, "keys"))
+        contexts = _contexts(version, ciphers, pem, log if keylog else None)
+        ends = [(ssl.MemoryBIO(), ssl.MemoryBIO()) for _ in contexts]
+        client = contexts[0].wrap_bio(*ends[0], server_hostname="broker.test", session=session)
+        server = contexts[1].wrap_bio(*ends[1], server_side=True)
+        both = (client, server)
+
+        def carry() -> bool:
+            moved = False
+            for side in (CLIENT, SERVER):
+                data = ends[side][1].read()
+                if data:
+                    made.wire.append((side, data))
+                    ends[1 - side][0].write(data)
+                    moved = True
+            return moved
+
+        todo = {CLIENT, SERVER}
+        for _ in range(20):
+            for side in sorted(todo):
+                try:
+                    both[side].do_handshake()
+                    todo.discard(side)
+                except ssl.SSLWantReadError:
+                    pass
+            if not carry() and not todo:
+                break
+        for side, data in messages:
+            both[side].write(data)
+            made.plain[side].extend(data)
+            carry()
+            while True:
+                try:
+                    if not both[1 - side].read(1 << 16):
+                        break
+                except ssl.SSLWantReadError:
+                    break
+        made.keylog = Path(log).read_bytes() if keylog else b""
+        made.suite, made.version = client.cipher()[0], client.version() or ""  # type: ignore[index]
+        return made, client.session
+
+
+_KEPT: dict[tuple[str, str | None, str], list[ssl.SSLContext]] = {}
+
+
+def _contexts(version: str, ciphers: str | None, pem: str, log: str | None) -> list[ssl.SSLContext]:
+    """Contexts of client and server; the same ones again for the same arguments, so that sessions can be resumed."""
+    made = _KEPT.get((version, ciphers, pem))
+    if made is None:
+        client, server = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT), ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        client.check_hostname, client.verify_mode = False, ssl.CERT_NONE
+        server.load_cert_chain(pem)
+        for context in (client, server):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", DeprecationWarning)  # TLS 1.0 and 1.1 are what is asked for
+                context.minimum_version = context.maximum_version = ssl.TLSVersion[version]
+            if ciphers is not None:
+                context.set_ciphers(f"{ciphers}:@SECLEVEL=0")
+        made = _KEPT[version, ciphers, pem] = [client, server]
+    if log is not None:
+        made[0].keylog_filename = log
+    return made

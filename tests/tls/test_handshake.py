@@ -1,0 +1,93 @@
+"""Handshake messages in the open."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kcap.tls.handshake import (
+    CLIENT_HELLO,
+    ja3,
+    ja4,
+    messages,
+    read_certificates,
+    read_client_hello,
+    read_server_hello,
+    subject_of,
+)  # fmt: skip
+from tests.support.tls import CLIENT, converse
+
+
+def hello() -> bytes:
+    """The ClientHello of a real handshake, without its header."""
+    made, _ = converse([], version="TLSv1_2", ciphers="AES128-GCM-SHA256")
+    return next(data for side, data in made.wire if side == CLIENT)[9:]
+
+
+def vector(size: int, data: bytes) -> bytes:
+    return len(data).to_bytes(size, "big") + data
+
+
+def extension(number: int, data: bytes) -> bytes:
+    return number.to_bytes(2, "big") + vector(2, data)
+
+
+MADE = (
+    b"\x03\x03" + bytes(32) + vector(1, b"") + vector(2, bytes.fromhex("0a0a13011302c02f")) + vector(1, b"\0")
+    + vector(2, extension(0, vector(2, b"\0" + vector(2, b"broker.test"))) + extension(0x1A1A, b"")
+             + extension(10, vector(2, bytes.fromhex("001d0017"))) + extension(11, vector(1, b"\0"))
+             + extension(13, vector(2, bytes.fromhex("04030804"))) + extension(16, vector(2, vector(1, b"h2")))
+             + extension(43, vector(1, bytes.fromhex("0a0a03040303"))))
+)  # fmt: skip
+
+
+def test_a_client_hello_is_read() -> None:
+    found = read_client_hello(MADE)
+    assert found is not None
+    assert (found.server_name, found.protocols, found.offered_versions) == ("broker.test", ["h2"], [0x0A0A, 0x0304, 0x0303])
+
+
+def test_fingerprints_leave_grease_out() -> None:
+    """JA3's text is `771,4865-4866-49199,0-10-11-13-16-43,29-23,0`; JA4's parts are counted and hashed as FoxIO says."""
+    from hashlib import md5, sha256
+
+    found = read_client_hello(MADE)
+    assert found is not None
+    assert ja3(found) == md5(b"771,4865-4866-49199,0-10-11-13-16-43,29-23,0").hexdigest()
+    suites = sha256(b"1301,1302,c02f").hexdigest()[:12]
+    extensions = sha256(b"000a,000b,000d,002b_0403,0804").hexdigest()[:12]
+    assert ja4(found) == f"t13d0306h2_{suites}_{extensions}"
+
+
+def test_a_real_hello_and_certificate_are_read() -> None:
+    made, _ = converse([], version="TLSv1_2", ciphers="AES128-GCM-SHA256")
+    found = read_client_hello(hello())
+    assert found is not None
+    assert found.server_name == "broker.test"
+    flight = bytearray(b"".join(data for side, data in made.wire if side != CLIENT))
+    bodies = bytearray()
+    while flight[:1] == b"\x16":
+        size = int.from_bytes(flight[3:5], "big")
+        bodies += flight[5 : 5 + size]
+        del flight[: 5 + size]
+    told = {number: body for number, body, _ in messages(bodies)}
+    server = read_server_hello(told[2])
+    assert server is not None
+    assert (server.version, server.suites) == (0x0303, (0x009C,))
+    assert [subject_of(der) for der in read_certificates(told[11])] == ["CN=broker.test"]
+
+
+def test_messages_wait_for_their_end() -> None:
+    buffer = bytearray(bytes([CLIENT_HELLO, 0, 0, 3]) + b"ab")
+    assert list(messages(buffer)) == []
+    buffer += b"c" + b"\x0e\0\0\0"
+    assert [(number, body) for number, body, _ in messages(buffer)] == [(1, b"abc"), (14, b"")]
+
+
+@given(st.binary(max_size=120), st.integers(0, len(MADE)))
+def test_any_bytes_are_taken(data: bytes, at: int) -> None:
+    for text in (data, MADE[:at] + data):
+        found = read_client_hello(text)
+        if found is not None:
+            assert isinstance(ja4(found) + ja3(found) + str(found.server_name) + str(found.protocols), str)
+        read_server_hello(text)
+        for certificate in read_certificates(text) + read_certificates(text, tls13=True):
+            subject_of(certificate)

@@ -1,0 +1,170 @@
+"""TLS read from the side: what OpenSSL said is what is read, and never anything else."""
+
+import pickle
+import random
+import ssl
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kcap.tls.secrets import Secrets
+from kcap.tls.session import LostPlaintext, Plaintext, TlsSession
+from tests.support.tls import CLIENT, SERVER, Conversation, certificate, converse
+
+TALK = [
+    (CLIENT, b"first request"),
+    (SERVER, b"first response" * 9),
+    (CLIENT, bytes(40_000)),
+    (SERVER, b"x" * 70_001),
+    (CLIENT, b"end"),
+]
+SUITES = [
+    ("TLSv1_3", None, "rsa"), ("TLSv1_3", None, "ecdsa"),
+    *[("TLSv1_2", name, "rsa") for name in (
+        "ECDHE-RSA-AES128-GCM-SHA256", "ECDHE-RSA-AES256-GCM-SHA384", "ECDHE-RSA-CHACHA20-POLY1305", "AES128-GCM-SHA256",
+        "AES128-CCM", "AES256-CCM", "AES128-CCM8", "AES256-CCM8", "AES128-SHA", "AES256-SHA256",
+        "ECDHE-RSA-AES256-SHA384", "CAMELLIA128-SHA", "CAMELLIA256-SHA256", "ECDHE-RSA-CAMELLIA256-SHA384",
+    )],
+    ("TLSv1_2", "ECDHE-ECDSA-AES128-CCM", "ecdsa"), ("TLSv1_2", "ECDHE-ECDSA-AES256-CCM8", "ecdsa"),
+    ("TLSv1_1", "AES128-SHA", "rsa"), ("TLSv1", "AES256-SHA", "rsa"),
+]  # fmt: skip
+
+
+def secrets_of(made: Conversation) -> Secrets:
+    secrets = Secrets()
+    secrets.keylog.add(made.keylog)
+    return secrets
+
+
+def talk(version: str, ciphers: str | None, kind: str = "rsa") -> Conversation:
+    try:
+        return converse(TALK, version=version, ciphers=ciphers, kind=kind)[0]
+    except (ssl.SSLError, ValueError) as error:
+        pytest.skip(f"OpenSSL here does not have it: {error}")
+
+
+def read(made: Conversation, secrets: Secrets, cut: int = 1 << 20) -> tuple[TlsSession, list[Plaintext | LostPlaintext]]:
+    """What a session reads of it, in pieces of at most `cut` bytes."""
+    session, events, offsets = TlsSession(secrets), [], [0, 0]
+    for ref, (side, data) in enumerate(made.wire):
+        for at in range(0, len(data), cut):
+            piece = data[at : at + cut]
+            events += session.data(side, offsets[side], piece, len(piece), ref, ref, offsets[side])
+            offsets[side] += len(piece)
+    return session, events + list(session.finish())
+
+
+def plain(events: list[Plaintext | LostPlaintext], side: int) -> bytes:
+    return b"".join(event.data for event in events if isinstance(event, Plaintext) and event.side == side)
+
+
+@pytest.mark.parametrize(("version", "ciphers", "kind"), SUITES)
+def test_every_suite_is_read(version: str, ciphers: str | None, kind: str) -> None:
+    made = talk(version, ciphers, kind)
+    session, events = read(made, secrets_of(made))
+    assert [plain(events, side) for side in (CLIENT, SERVER)] == [bytes(text) for text in made.plain]
+    assert not any(isinstance(event, LostPlaintext) for event in events)
+    assert (
+        session.facts.version
+        == {"TLSv1": "TLS 1.0", "TLSv1.1": "TLS 1.1", "TLSv1.2": "TLS 1.2", "TLSv1.3": "TLS 1.3"}[made.version]
+    )
+    assert session.facts.server_name == "broker.test"
+    assert session.facts.server_subject == "CN=broker.test"
+
+
+@pytest.mark.parametrize("ciphers", ["AES128-GCM-SHA256", "AES256-SHA", "AES128-SHA256"])
+def test_a_private_key_alone_reads_an_rsa_key_exchange(ciphers: str) -> None:
+    made = talk("TLSv1_2", ciphers)
+    _, events = read(made, Secrets(private_keys=[certificate("rsa")[1]]))
+    assert [plain(events, side) for side in (CLIENT, SERVER)] == [bytes(text) for text in made.plain]
+
+
+def test_a_private_key_does_not_read_a_key_exchange_with_forward_secrecy() -> None:
+    made = talk("TLSv1_2", "ECDHE-RSA-AES128-GCM-SHA256")
+    session, events = read(made, Secrets(private_keys=[certificate("rsa")[1]]))
+    assert plain(events, CLIENT) == b""
+    assert session.facts.why == "the key log has no secret of this session"
+
+
+def test_a_resumed_session_without_a_line_of_its_own_takes_the_secret_of_the_first() -> None:
+    first, ticket = converse(TALK, version="TLSv1_2", ciphers="AES128-GCM-SHA256")
+    second, _ = converse(TALK, version="TLSv1_2", ciphers="AES128-GCM-SHA256", session=ticket, keylog=False)
+    secrets = secrets_of(first)
+    read(first, secrets)
+    session, events = read(second, secrets)
+    assert plain(events, SERVER) == bytes(second.plain[SERVER])
+    assert session.facts.server_subject is None, "a resumed handshake shows no certificate"
+
+
+def test_without_keys_nothing_is_read_and_the_reason_is_named() -> None:
+    made = talk("TLSv1_3", None)
+    session, events = read(made, Secrets())
+    assert plain(events, CLIENT) == plain(events, SERVER) == b""
+    assert session.facts.why == "no keys were given"
+    assert session.facts.server_name == "broker.test"
+
+
+@pytest.mark.parametrize(("version", "ciphers"), [("TLSv1_3", None), ("TLSv1_2", "AES128-SHA"), ("TLSv1", "AES128-SHA")])
+@pytest.mark.parametrize("cut", [1, 7, 1448])
+def test_the_cut_of_segments_changes_nothing(version: str, ciphers: str | None, cut: int) -> None:
+    made = talk(version, ciphers)
+    _, events = read(made, secrets_of(made), cut)
+    assert [plain(events, side) for side in (CLIENT, SERVER)] == [bytes(text) for text in made.plain]
+    for event in events:
+        assert isinstance(event, Plaintext)
+        assert [span.start for span in event.spans] == [0, *(span.end for span in event.spans[:-1])]
+        assert event.spans[-1].end == len(event.data), "spans tile the plaintext"
+
+
+def test_a_session_is_a_value_that_can_be_pickled_between_any_two_pieces() -> None:
+    made = talk("TLSv1_3", None)
+    session, events, offsets = TlsSession(secrets_of(made)), [], [0, 0]
+    for ref, (side, data) in enumerate(made.wire):
+        session = pickle.loads(pickle.dumps(session))
+        events += session.data(side, offsets[side], data, len(data), ref, ref, 0)
+        offsets[side] += len(data)
+    assert plain(events, SERVER) == bytes(made.plain[SERVER])
+
+
+LOSSY: list[tuple[str, str | None]] = [("TLSv1_3", None), ("TLSv1_2", "AES128-GCM-SHA256"), ("TLSv1_2", "AES256-SHA")]
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 1 << 32), st.sampled_from(LOSSY))
+def test_holes_cost_records_and_never_invent_any(seed: int, which: tuple[str, str | None]) -> None:
+    """Of each side the records that are read stand in order in what was said; behind the last hole all are read again."""
+    chosen = random.Random(seed)
+    words = [(chosen.choice((CLIENT, SERVER)), bytes([65 + n % 26]) * chosen.randint(1, 3000)) for n in range(30)]
+    made, _ = converse(words, version=which[0], ciphers=which[1])
+    handshake = len(made.wire) - len(words)
+    session, events, offsets = TlsSession(secrets_of(made)), [], [0, 0]
+    for ref, (side, data) in enumerate(made.wire):
+        pieces = [data[at : at + 700] for at in range(0, len(data), 700)]
+        for piece in pieces:
+            lost = ref >= handshake + 2 and chosen.random() < 0.05 and ref < len(made.wire) - 6
+            if lost:
+                events += session.gap(side, offsets[side], len(piece))
+            else:
+                events += session.data(side, offsets[side], piece, len(piece), ref, ref, 0)
+            offsets[side] += len(piece)
+    events += session.finish()
+    for side in (CLIENT, SERVER):
+        said, at = bytes(made.plain[side]), 0
+        for event in events:
+            if isinstance(event, Plaintext) and event.side == side:
+                found = said.find(event.data, at)
+                assert found >= 0, "what is read was said, and in this order"
+                at = found + len(event.data)
+        last = [data for who, data in words[-3:] if who == side]
+        assert plain(events, side).endswith(b"".join(last)), "reading goes on behind a hole"
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.binary(max_size=400), st.booleans())
+def test_any_bytes_are_taken(data: bytes, framed: bool) -> None:
+    session = TlsSession(Secrets())
+    text = b"\x16\x03\x03" + len(data).to_bytes(2, "big") + data if framed else data
+    list(session.data(CLIENT, 0, text, len(text) + 3, 0, 0, 0))
+    list(session.gap(SERVER, 0, 100_000))
+    list(session.finish())
