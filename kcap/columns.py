@@ -323,6 +323,7 @@ stream int64 number of the connection among all TCP connections by first packet,
     "partitions": _table("""
 leader_id int32? of the partitions that Metadata lists, which are rows where this is asked for; null for all others
 plain_bytes int64? of a Produce: bytes of its batches if they were not compressed; null where one does not inflate
+control_records int64? control records (ends of transactions, leader changes) among the records; null where there is no batch
 """),
 }
 """Columns that a reading of a capture knows and a table has only where they are asked for."""

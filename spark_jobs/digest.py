@@ -18,8 +18,8 @@ from kcap.reports.definition import ReportRequest, Row
 from spark_jobs.capture import SparkCapture
 from spark_jobs.files import sink_at
 from spark_jobs.job import JobInput, job, main, tell
+from spark_jobs.report_job import shown
 from spark_jobs.reports import Saved, report_of, run_reports
-from spark_jobs.result import shown
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -35,7 +35,7 @@ def run(_spark: "SparkSession", source: SparkCapture | Saved, given: JobInput, t
         tell(name)
         print(f"== {name}\n{shown(made, report_of(name).by)}\n")
     if isinstance(source, SparkCapture):
-        from kcap.cli.report_text import style_of
+        from kcap.cli.report_formats import style_of
         from kcap.cli.versions_text import report as told
         from spark_jobs.versions import versions
 

@@ -1,23 +1,102 @@
-"""Jobs that tell a report.
+"""The reports as Spark jobs, and what jobs do with a report: print it as text, write it to a file.
 
-In: a report's name. Out: its job. Law: the report is that of `kcap NAME`.
+In: a report's name; a report as plain values. Out: its job; text, and JSON, CSV, Parquet or a Delta table. Law: the report is
+that of `kcap NAME`; the JSON form is the whole report, CSV has all of it too, Parquet and Delta have its rows.
 """
 
-from typing import TYPE_CHECKING, Final
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final
 
 import click
+import pyarrow as pa
 
-from kcap.reports.definition import ReportRequest, keys_of
+from kcap.cli.report_formats import csv_text, style_of, text
+from kcap.cli.report_views import VIEWS
+from kcap.errors import MissingExtraError
+from kcap.inputs import refuse_input
+from kcap.reports.definition import ReportRequest, Row, keys_of
 from spark_jobs.capture import SparkCapture
+from spark_jobs.files import form_of, sink_at
 from spark_jobs.job import JobInput, job
 from spark_jobs.reports import Saved, report_of, run_report
-from spark_jobs.result import FORMS, shown, write
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-POLLING: Final = frozenset({"latency"})
-"""Reports of times: long polls are left out of them unless they are asked for."""
+FORMS: Final = ("json", "csv", "parquet", "delta")
+REPORTS: Final = {
+    "errors": "Which errors brokers responded with, to which client, how often.",
+    "latency": "Latency percentiles, what dominates, where the time went.",
+    "throttle": "Which clients were throttled, by how much, and whether they complied.",
+    "topics": "Which clients write and read which topic, how much, and the lag.",
+}
+"""Report that is a job of its own -> its line in the help."""
+TIMES: Final = frozenset({"latency"})
+"""Reports of times, which subtract long polls."""
+
+
+def shown(result: Row, keys: Sequence[str]) -> str:
+    """The report as text for standard output."""
+    style = style_of(None)
+    return "\n".join(text(VIEWS[str(result["report"])](result, style, keys, []), style))
+
+
+def write(spark: "SparkSession", result: Row, output: str, form: str | None) -> None:
+    """The report, to a file or a URI; a Delta table to a folder.
+
+    Raises OutputError where it cannot be written, MissingExtraError where there is no Delta.
+    """
+    form = form_of(output, form)
+    if form == "delta":
+        refuse_input(output, folder=True)
+        write_delta(spark, result["rows"], output)
+        return
+    data = bytes_of(result, form)
+    with sink_at(output) as sink:
+        sink.write(data)
+
+
+def bytes_of(result: Row, form: str) -> bytes:
+    """The report in a form."""
+    if form == "json":
+        return (json.dumps(result, ensure_ascii=False) + "\n").encode()
+    if form == "csv":
+        return csv_text(result).encode()
+    from pyarrow import parquet
+
+    sink: Any = pa.BufferOutputStream()
+    writer: Any = parquet
+    writer.write_table(table_of(result["rows"]), sink)
+    found: bytes = sink.getvalue().to_pybytes()
+    return found
+
+
+def table_of(rows: Sequence[Row]) -> pa.Table:
+    """Rows as a table; what is neither number, text nor a list of those is JSON."""
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    columns = {name: [plain(row.get(name)) for row in rows] for name in names}
+    return pa.table(columns) if names else pa.table({})
+
+
+def plain(value: Any) -> Any:
+    """A value as a column can have it."""
+    if isinstance(value, dict) or (isinstance(value, list | tuple) and any(isinstance(one, dict | list) for one in value)):
+        return json.dumps(value, ensure_ascii=False)
+    return value
+
+
+def write_delta(spark: "SparkSession", rows: Sequence[Row], output: str) -> None:
+    """The rows as a Delta table, where the cluster has Delta.
+
+    Raises MissingExtraError where it has not.
+    """
+    try:
+        spark.createDataFrame(table_of(rows)).write.format("delta").mode("overwrite").save(output)
+    except Exception as error:
+        if "delta" in str(error).lower() and "find" in str(error).lower():
+            raise MissingExtraError("this Spark has no Delta Lake: start it with the package io.delta:delta-spark") from None
+        raise
 
 
 def report_job(name: str) -> click.Command:
@@ -26,16 +105,24 @@ def report_job(name: str) -> click.Command:
     def run(
         spark: "SparkSession", source: SparkCapture | Saved, given: JobInput, top: int | None, with_long_polls: bool = False
     ) -> int:
-        asked, report = ReportRequest(given.by, top, with_long_polls), report_of(name)
-        result = run_report(source, name, asked, given.only)
-        print(shown(result, [key.name for key in keys_of(report, asked)]))
+        request, report = ReportRequest(given.by, top, with_long_polls), report_of(name)
+        result = run_report(source, name, request, given.only)
+        print(shown(result, [key.name for key in keys_of(report, request)]))
         if given.output is not None:
             write(spark, result, given.output, given.form)
         return 0
 
-    run.__doc__ = f"The report of `kcap {name}` over captures of any size, or over what ingest saved of them."
+    run.__doc__ = (
+        f"{REPORTS[name]} The report of `kcap {name}` over captures of any size, or over the tables that ingest saved."
+    )
     made = job(name, FORMS, by=True)(run)
-    made.params.append(click.Option(["--top"], metavar="N", type=click.IntRange(1), help="So many rows, the first ones."))
-    if name in POLLING:
-        made.params.append(click.Option(["--with-long-polls"], is_flag=True, help="Requests that waited for data count too."))
+    made.params.append(click.Option(["--top"], metavar="N", type=click.IntRange(1), help="The first N rows."))
+    if name in TIMES:
+        made.params.append(
+            click.Option(["--with-long-polls"], is_flag=True, help="Do not subtract the time that a Fetch waited for data.")
+        )
     return made
+
+
+JOBS: Final = {name: report_job(name) for name in REPORTS}
+"""Report -> its job; `spark_jobs/NAME.py` is the entry point."""

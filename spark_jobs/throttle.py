@@ -1,15 +1,11 @@
-"""The report `throttle` on Spark: who was throttled, by how much, and whether they kept quiet.
-
-usage: python -m spark_jobs.throttle --input PATH... [--output PATH] [--by A,B] [-Y FILTER] [--format json|csv|parquet|delta]
-       spark-submit spark_jobs/throttle.py ...
-"""
+"""Entry point of the Spark job `throttle`: `python -m spark_jobs.throttle --help`, `spark-submit spark_jobs/throttle.py`."""
 
 import sys
 
 from spark_jobs.job import main
-from spark_jobs.report_job import report_job
+from spark_jobs.report_job import JOBS
 
-run = report_job("throttle")
+run = JOBS["throttle"]
 
 if __name__ == "__main__":
     sys.exit(main(run))

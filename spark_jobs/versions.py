@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 import click
 import pyarrow as pa
 
-from kcap.cli.report_text import style_of
+from kcap.cli.report_formats import style_of
 from kcap.distributed.shard_reader import ShardReader
 from kcap.errors import UsageError
 from kcap.facts.merge import FactsRecorder, tracker_of
@@ -26,8 +26,8 @@ from kcap.reports.versions.readiness import release_of
 from kcap.reports.versions.report import fails, report
 from spark_jobs.capture import SparkCapture
 from spark_jobs.job import FAILED, JobInput, job, main
+from spark_jobs.report_job import FORMS, write
 from spark_jobs.reports import Saved
-from spark_jobs.result import FORMS, write
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

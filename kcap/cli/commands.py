@@ -1,15 +1,26 @@
-"""Every command: its name, its module and its line in the help. Pure data: `kcap --help` loads no command."""
+"""Every command: its name, its module and its line in the help. `kcap --help` loads no command."""
 
-from typing import Final, NamedTuple
+from importlib import import_module
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+if TYPE_CHECKING:
+    import click
 
 
 class Entry(NamedTuple):
-    """A command; the module's `run` is the click command."""
+    """A command; `attribute` of the module is the click command."""
 
     module: str
     summary: str
+    attribute: str = "run"
+
+    def load(self) -> "click.Command":
+        """Imports the command."""
+        command: click.Command = getattr(import_module(self.module), self.attribute)
+        return command
 
 
+REPORTS: Final = "kcap.cli.reports"
 COMMANDS: Final = {
     "browse": Entry(
         "kcap.cli.tui", "Browse captures on the screen: exchanges, details, bytes, reports. kcap FILE... does too."
@@ -23,18 +34,18 @@ COMMANDS: Final = {
     "sql": Entry("kcap.cli.sql", "SQL over the tables of captures, or over saved ones."),
     "health": Entry("kcap.cli.health", "How far the capture can be trusted: holes, drops, cuts, oddities."),
     "stats": Entry(
-        "kcap.cli.stats", "A digest: which requests take the time, with health, totals and the worst of each class."
+        REPORTS, "A digest: which requests take the time, with health, totals and the slowest of each class.", "stats"
     ),
     "latency": Entry(
-        "kcap.cli.latency", "How long answers took: percentiles by API, client, broker, topic, time; long polls apart."
+        REPORTS, "Latency percentiles by API, client, broker, topic, time; what dominates; long polls apart.", "latency"
     ),
-    "slow": Entry("kcap.cli.slow", "The slowest exchanges, and why each of them was slow."),
-    "throttle": Entry("kcap.cli.throttle", "Who was throttled, for how long, and whether they kept quiet."),
+    "slow": Entry(REPORTS, "The slowest exchanges, and why each of them was slow.", "slow"),
+    "throttle": Entry(REPORTS, "Which clients were throttled, for how long, and whether they complied.", "throttle"),
     "errors": Entry(
-        "kcap.cli.errors", "Errors by code, API and client; of partitions; retries, and what came of lost leaders."
+        REPORTS, "Errors by code, API and client; of partitions; retries, and how leadership errors ended.", "errors"
     ),
-    "topics": Entry("kcap.cli.topics", "Who writes and reads which topic: records, bytes, batches, formats, lag."),
-    "clients": Entry("kcap.cli.clients", "Who the clients are: software, users, groups, what they ask for, write and read."),
+    "topics": Entry(REPORTS, "Which clients write and read which topic: records, bytes, batches, formats, lag.", "topics"),
+    "clients": Entry(REPORTS, "Who the clients are: software, users, groups, what they request, write and read.", "clients"),
     "versions": Entry("kcap.cli.versions", "Version negotiation: clients, brokers, upgrade readiness, diagnoses."),
     "cut": Entry("kcap.cli.cut", "The packets of the exchanges that a filter selects, as a capture for Wireshark."),
     "split": Entry("kcap.cli.split", "One capture as several files, by connections or by time."),

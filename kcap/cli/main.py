@@ -9,7 +9,6 @@ import signal
 import sys
 from collections.abc import Sequence
 from difflib import get_close_matches
-from importlib import import_module
 from types import FrameType
 from typing import NoReturn
 
@@ -41,7 +40,7 @@ class Kcap(click.Group):
         entry = COMMANDS.get(cmd_name)
         if entry is None:
             return None
-        command: click.Command = import_module(entry.module).run
+        command = entry.load()
         command.epilog = epilog(cmd_name)
         command.context_class = Invocation
         return command

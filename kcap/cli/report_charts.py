@@ -13,16 +13,17 @@ from typing import Any, Final
 
 from kcap.errors import MissingExtraError, UsageError
 from kcap.output.grid import duration
+from kcap.reports.text import duration_short
 
 Row = dict[str, Any]
 WIDTH, HEIGHT, LEFT, TOP, FOOT = 860, 230, 70, 34, 34
 COLORS: Final = {"p50_ns": "#2a7", "p99_ns": "#c53", "max_ns": "#999"}
 
 
-def drawer(path: str) -> Callable[[str, Row], None]:
-    """What draws a file of this name.
+def drawer(path: str) -> Callable[[str, Row, str], None]:
+    """The function that draws a file of this name, of a report and its HTML page.
 
-    Raises UsageError for a name it cannot tell the form of, MissingExtraError where a library is missing.
+    Raises UsageError for a suffix that has none, MissingExtraError where a library is missing.
     """
     found = DRAWERS.get(Path(path).suffix.lower())
     if found is None:
@@ -32,21 +33,14 @@ def drawer(path: str) -> Callable[[str, Row], None]:
     return found
 
 
-def draw(path: str, result: Row, _keys: object = None) -> None:
-    """Draws."""
-    drawer(path)(path, result)
+def draw(path: str, result: Row, page: str = "") -> None:
+    """Draws a report to a file; `page` is its HTML."""
+    drawer(path)(path, result, page)
 
 
 def counts_of(result: Row) -> list[int]:
     """The histogram of all rows."""
     return [sum(column) for column in zip(*(row["histogram"] for row in result["rows"]))]
-
-
-def short(edge: int) -> str:
-    """An edge of the histogram."""
-    from kcap.reports.text import duration_short
-
-    return duration_short(edge)
 
 
 def svg(result: Row) -> str:
@@ -63,27 +57,27 @@ def svg(result: Row) -> str:
     )
 
 
-def text(x: float, y: float, said: str, anchor: str = "middle", weight: str = "normal") -> str:
-    """A word."""
-    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" font-weight="{weight}" fill="#333">{escape(said)}</text>'
+def text(x: float, y: float, value: str, anchor: str = "middle", weight: str = "normal") -> str:
+    """A text element."""
+    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" font-weight="{weight}" fill="#333">{escape(value)}</text>'
 
 
 def histogram(result: Row) -> str:
-    """A bar a class."""
+    """The histogram: a bar for each class."""
     counts, edges = counts_of(result), result["histogram_edges_ns"]
     most = max(counts, default=0) or 1
     step, room = (WIDTH - LEFT - 20) / len(counts or [0]), HEIGHT - TOP - FOOT
-    out = [text(LEFT, 18, f"latency, {sum(counts):,} answers", "start", "bold"), text(LEFT - 6, TOP + 8, f"{most:,}", "end")]
+    out = [text(LEFT, 18, f"latency, {sum(counts):,} responses", "start", "bold"), text(LEFT - 6, TOP + 8, f"{most:,}", "end")]
     for at, count in enumerate(counts):
         high = count / most * room
         x, y = LEFT + at * step, TOP + room - high
-        label = f"below {short(edges[0])}" if at == 0 else f"from {short(edges[at - 1])}"
+        label = f"below {duration_short(edges[0])}" if at == 0 else f"from {duration_short(edges[at - 1])}"
         out.append(
             f'<rect x="{x + 1:.1f}" y="{y:.1f}" width="{step - 2:.1f}" height="{high:.1f}" fill="#47a">'
             f"<title>{label}: {count:,}</title></rect>"
         )
         if at:
-            out.append(text(x, HEIGHT - 14, short(edges[at - 1])))
+            out.append(text(x, HEIGHT - 14, duration_short(edges[at - 1])))
     return "".join(out)
 
 
@@ -116,27 +110,25 @@ def over_time(series: Row) -> str:
 
 
 def write(path: str, data: bytes) -> None:
-    """The file appears when it is whole."""
+    """Writes a file, which appears when it is complete."""
     from kcap.output.sink import new_file
 
     with new_file(path) as file:
         file.write(data)
 
 
-def draw_svg(path: str, result: Row) -> None:
-    """A picture."""
+def draw_svg(path: str, result: Row, _page: str) -> None:
+    """Both charts as SVG."""
     write(path, svg(result).encode())
 
 
-def draw_html(path: str, result: Row) -> None:
-    """The report as a page."""
-    from kcap.cli.report_pages import html
-
-    write(path, html(result, ()).encode())
+def draw_html(path: str, _result: Row, page: str) -> None:
+    """The report's page, which has the charts in it."""
+    write(path, page.encode())
 
 
 def pyplot() -> Any:
-    """matplotlib, where it is there."""
+    """matplotlib's pyplot. Raises MissingExtraError where it is not installed."""
     try:
         import_module("matplotlib").use("Agg")
         return import_module("matplotlib.pyplot")
@@ -144,14 +136,14 @@ def pyplot() -> Any:
         raise MissingExtraError("a .png needs matplotlib (pip install matplotlib); .svg and .html need nothing") from None
 
 
-def draw_png(path: str, result: Row) -> None:
+def draw_png(path: str, result: Row, _page: str) -> None:
     """The same two charts by matplotlib."""
     plot = pyplot()
     series = result.get("over_time")
     figure, axes = plot.subplots(2 if series else 1, 1, figsize=(9, 6), squeeze=False)
     counts, edges = counts_of(result), result["histogram_edges_ns"]
-    axes[0][0].bar(["<" + short(edges[0]), *map(short, edges)], counts)
-    axes[0][0].set_title(f"latency, {sum(counts):,} answers")
+    axes[0][0].bar(["<" + duration_short(edges[0]), *map(duration_short, edges)], counts)
+    axes[0][0].set_title(f"latency, {sum(counts):,} responses")
     if series:
         for name, color in COLORS.items():
             points = [(at * series["step_ns"] / 1e9, value / 1e6) for at, value in enumerate(series[name]) if value]
@@ -166,4 +158,4 @@ def draw_png(path: str, result: Row) -> None:
     plot.close(figure)
 
 
-DRAWERS: Final[dict[str, Callable[[str, Row], None]]] = {".svg": draw_svg, ".html": draw_html, ".png": draw_png}
+DRAWERS: Final[dict[str, Callable[[str, Row, str], None]]] = {".svg": draw_svg, ".html": draw_html, ".png": draw_png}

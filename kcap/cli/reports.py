@@ -1,7 +1,7 @@
-"""What the commands of all reports have in common: their options, how they run, the forms in which they tell.
+"""The commands of the reports: their options, how they run, the formats in which they write.
 
-In: what was typed. Out: a report on standard output or in a file, an exit code. Law: the JSON form is the report; all other
-forms show parts of it.
+In: command line arguments. Out: a report on standard output or in a file, an exit code. Law: the JSON form is the report; text,
+Markdown, HTML and CSV are made of it.
 """
 
 import json
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from kcap.cli.commands import COMMANDS
 from kcap.cli.options import analyzer_options, filters, inputs, paths_of
 from kcap.cli.places import Writes
 
@@ -25,35 +26,69 @@ SUFFIXES: Final = {
     ".json": "json", ".csv": "csv", ".md": "markdown", ".markdown": "markdown", ".html": "html", ".htm": "html",
     ".txt": "table",
 }  # fmt: skip
-POLLING: Final = frozenset({"latency", "stats", "slow"})
-"""Reports of times: long polls are left out of them unless they are asked for."""
-PLOTTED: Final = frozenset({"latency"})
+HELP: Final = {
+    "stats": """A digest: which requests take the time. The capture's health first, then all exchanges, then classes by share.
+
+    FILEs are captures, or Parquet files of kcap rows (which have no health).
+    """,
+    "latency": """Latency percentiles by API or by whatever --by names; what dominates and since when; where the time went.
+
+    FILEs are captures, or Parquet files of kcap rows. Percentiles are exact. The time that a Fetch waited for data (long poll)
+    is subtracted unless --with-long-polls is given; a request without a response is counted with its age.
+    """,
+    "slow": """The slowest exchanges, and why: a queue (behind which request), a mute, a throttle, the network, the broker.
+
+    FILEs are captures, or Parquet files of kcap rows.
+    """,
+    "throttle": """Which clients were throttled, for how long, in which way, and whether they complied: a client complies that
+    sends nothing on a throttled connection until the throttle time is over (KIP-219).
+
+    FILEs are captures, or Parquet files of kcap rows.
+    """,
+    "errors": """Errors by code, API and client, of single partitions with --by topic,partition; beside them requests without a
+    response, retries, and how leadership errors ended.
+
+    FILEs are captures, or Parquet files of kcap rows, those of --table partitions beside them.
+    """,
+    "topics": """Which clients write and read which topic: records, bytes, batches, formats; busiest partitions; lag of groups.
+
+    FILEs are captures, or Parquet files of kcap rows with those of kcap rows --table partitions.
+    """,
+    "clients": """Who the clients are: software, users, groups, what they request, write and read, and their errors.
+
+    FILEs are captures, or Parquet files of kcap rows.
+    """,
+}
+"""Report -> the text of its help."""
+TIMES: Final = frozenset({"latency", "stats", "slow"})
+"""Reports of times, which subtract long polls."""
+OPTIONS: Final = (
+    (lambda name: name != "slow", click.option(
+        "--by", metavar="A,B,...", help="Group by these columns of exchanges; also topic, time:10s for time buckets.")),
+    (lambda _name: True, click.option("--top", metavar="N", type=click.IntRange(1), help="The first N rows.")),
+    (lambda _name: True, click.option(
+        "--format", "form", type=click.Choice(FORMS), help="Output format. Default: table, or what the name of -o says.")),
+    (lambda _name: True, click.option(
+        "-o", "--output", metavar="FILE", type=Writes(), help="Write there; the file appears when it is complete.")),
+    (lambda name: name in TIMES, click.option(
+        "--with-long-polls", is_flag=True, help="Do not subtract the time that a Fetch waited for data.")),
+    (lambda name: name == "latency", click.option(
+        "--plot", metavar="FILE", type=Writes(), help="Draw a chart there too: .svg, .html or .png.")),
+)  # fmt: skip
+"""Which reports have an option -> the option, in the order of the help."""
 
 
-def command(name: str, summary: str, text: str) -> click.Command:
+def command(name: str) -> click.Command:
     """The command of a report."""
 
     def run(**options: Any) -> int:
-        return answer(name, options)
+        return execute(name, options)
 
-    run.__doc__ = text
+    run.__doc__ = HELP[name]
     made: Callable[..., int] = run
-    if name in PLOTTED:
-        made = click.option("--plot", metavar="FILE", type=Writes(), help="Draw a chart there too: .svg, .html or .png.")(made)
-    if name in POLLING:
-        made = click.option("--with-long-polls", is_flag=True, help="Requests that waited for data count as others do.")(made)
-    made = click.option(
-        "-o", "--output", metavar="FILE", type=Writes(), help="Write there; the file appears when it is whole."
-    )(made)
-    made = click.option(
-        "--format", "form", type=click.Choice(FORMS), help="How it is told. Default: table, or what the name of -o says."
-    )(made)
-    made = click.option("--top", metavar="N", type=click.IntRange(1), help="So many rows, the first ones.")(made)
-    if name != "slow":
-        made = click.option(
-            "--by", metavar="A,B,...", help="Group by these columns of exchanges; also topic, time:10s for time buckets."
-        )(made)
-    return click.command(name, short_help=summary)(inputs(filters(made), tables=True))
+    for applies, option in reversed(OPTIONS):
+        made = option(made) if applies(name) else made
+    return click.command(name, short_help=COMMANDS[name].summary)(inputs(filters(made), tables=True))
 
 
 def report_of(name: str) -> "Report":
@@ -62,8 +97,8 @@ def report_of(name: str) -> "Report":
     return found
 
 
-def answer(name: str, options: dict[str, Any]) -> int:
-    """Runs a report; the exit code."""
+def execute(name: str, options: dict[str, Any]) -> int:
+    """Runs a report. Returns the exit code."""
     from kcap.cli.main import say
     from kcap.cli.output import no_kafka, place, report_failed
     from kcap.filter.parse import parse
@@ -78,26 +113,26 @@ def answer(name: str, options: dict[str, Any]) -> int:
     if plot is not None:
         from kcap.cli.report_charts import drawer
 
-        drawer(plot)  # what cannot be drawn is said before a long run
+        drawer(plot)  # fails before a long run
     by = tuple(word.strip() for word in (options.get("by") or "").split(",") if word.strip())
     report = report_of(name)
-    asked = ReportRequest(by, options["top"], bool(options.get("with_long_polls")))
-    keys = [key.name for key in keys_of(report, asked)] if report.groups else []
+    request = ReportRequest(by, options["top"], bool(options.get("with_long_polls")))
+    keys = [key.name for key in keys_of(report, request)] if report.groups else []
     paths = paths_of(options["files"], options["more_files"])
     given = ReportInput(paths, analyzer_options(options["decode_as"], options["not_kafka"]), parse(options["only"]))
     with ExitStack() as stack:
         given.watch = watcher(stack)
         health = witness(given) if name == "stats" else None
-        result = run(report, given, asked)
+        result = run(report, given, request)
     if health is not None and given.reading is not None:
-        result = facts(result, health(given.reading))
+        result = with_health(result, health(given.reading))
     with place(output) as sink:
         shown = paths if given.reading is not None else []  # a saved table has no bytes to show
-        sink.write(told(result, form, output, keys, shown).encode(errors="replace"))
+        sink.write(formatted(result, form, output, keys, shown).encode(errors="replace"))
     if plot is not None:
         from kcap.cli.report_charts import draw
 
-        draw(plot, result, keys)
+        draw(plot, result, formatted(result, "html", None, keys, shown))
     if given.reading is None:
         return 0
     if not given.reading.analyzer.kafka_connections:
@@ -106,7 +141,7 @@ def answer(name: str, options: dict[str, Any]) -> int:
 
 
 def watcher(stack: ExitStack) -> "Callable[[CapturePass], Callable[[], None]]":
-    """Shows how far each pass is."""
+    """Makes a progress display for each pass."""
 
     def watch(reading: "CapturePass") -> Callable[[], None]:
         from kcap.cli.progress import Progress
@@ -118,7 +153,7 @@ def watcher(stack: ExitStack) -> "Callable[[CapturePass], Callable[[], None]]":
 
 
 def witness(given: "ReportInput") -> "Callable[[CapturePass], tuple[str, str, list[Any]]]":
-    """Looks at the capture's health while its rows go by."""
+    """Collects the capture's quality while its rows are read. Returns what judges it at the end."""
     from kcap.reports.capture_quality import CaptureQuality, settle, take
     from kcap.reports.health import judge
 
@@ -132,28 +167,36 @@ def witness(given: "ReportInput") -> "Callable[[CapturePass], tuple[str, str, li
     return end
 
 
-def facts(result: "Row", judged: tuple[str, str, list[Any]]) -> "Row":
+def with_health(result: "Row", assessed: tuple[str, str, list[Any]]) -> "Row":
     """The report with the capture's health before its rows."""
-    verdict, sentence, points = judged
-    told = [{"name": point.name, "verdict": point.verdict, "sentence": point.sentence, **point.numbers} for point in points]
+    verdict, sentence, points = assessed
+    found = [{"name": point.name, "verdict": point.verdict, "sentence": point.sentence, **point.numbers} for point in points]
     head = {"report": result["report"], "captures": result["captures"]}
-    return head | {"health": {"verdict": verdict, "sentence": sentence, "points": told}} | result
+    return head | {"health": {"verdict": verdict, "sentence": sentence, "points": found}} | result
 
 
-def told(result: "Row", form: str, output: str | None, keys: Sequence[str], paths: Sequence[str]) -> str:
-    """The report in one of its forms."""
+def formatted(result: "Row", form: str, output: str | None, keys: Sequence[str], paths: Sequence[str]) -> str:
+    """The report in one of its formats."""
+    from kcap.cli import report_formats as formats
+    from kcap.cli.report_views import VIEWS
+    from kcap.reports.text import Style
+
     if form == "json":
         return json.dumps(result, ensure_ascii=False) + "\n"
     if form == "csv":
-        from kcap.cli.report_pages import csv_text
+        return formats.csv_text(result)
+    view = VIEWS[str(result["report"])]
+    if form == "table":
+        style = formats.style_of(output)
+        return "\n".join(formats.text(view(result, style, keys, paths), style)) + "\n"
+    document = view(result, Style(formats.WIDTH, color=False, unicode=True), keys, paths)
+    if form == "markdown":
+        return formats.markdown(document)
+    from kcap.cli.report_charts import svg
 
-        return csv_text(result)
-    if form in ("markdown", "html"):
-        from kcap.cli import report_pages
+    return formats.html(document, [svg(result)] if result["rows"] and "histogram_edges_ns" in result else [])
 
-        return report_pages.markdown(result) if form == "markdown" else report_pages.html(result, keys)
-    from kcap.cli.report_text import style_of
-    from kcap.cli.report_views import VIEWS
 
-    style = style_of(output)
-    return "\n".join(VIEWS[str(result["report"])](result, style, keys, paths)) + "\n"
+stats, latency, slow, throttle, errors, topics, clients = map(
+    command, ("stats", "latency", "slow", "throttle", "errors", "topics", "clients")
+)

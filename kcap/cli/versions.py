@@ -49,7 +49,7 @@ def run(
     """
     from kcap.cli.output import no_kafka, place, report_failed
     from kcap.cli.progress import Progress
-    from kcap.cli.report_text import style_of
+    from kcap.cli.report_formats import style_of
     from kcap.errors import UsageError
     from kcap.output.formats import format_of
     from kcap.reports.versions.clients import whos

@@ -22,7 +22,7 @@ Value: TypeAlias = int | float | str | bool | Network
 
 @dataclass(frozen=True, slots=True)
 class FieldRef:
-    """What a row has, or what is worked out from columns of it."""
+    """A value of a row: that of a column, of several alternative columns, or a difference of two."""
 
     name: str
     """As in `fields.FIELDS`: a column, or a name that stands for several."""
@@ -32,6 +32,8 @@ class FieldRef:
     """The columns it comes from; several are alternatives, as both ports of `tcp.port`."""
     many: bool = False
     """The columns are lists."""
+    minus: str | None = None
+    """A column that is subtracted from the value; null counts as 0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +143,8 @@ def _inside(operand: Operand) -> list[Operand]:
 
 def columns_of(tree: Filter) -> tuple[str, ...]:
     """The columns that a filter looks at, in the order in which it names them."""
-    names = (name for operand in operands(tree) if isinstance(operand, FieldRef) for name in operand.columns)
+    refs = [operand for operand in operands(tree) if isinstance(operand, FieldRef)]
+    names = (name for ref in refs for name in (*ref.columns, *((ref.minus,) if ref.minus is not None else ())))
     return tuple(dict.fromkeys(names))
 
 

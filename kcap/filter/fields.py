@@ -86,6 +86,9 @@ ALIASES: Final[dict[str, tuple[str, ...]]] = {
 """Other names for columns; several columns are alternatives. An exchange has packets both ways, so Wireshark's source and
 destination are either end."""
 
+WITHOUT_POLLS: Final = "latency_without_polls"
+"""The time that reports count: `latency_ns` less `long_poll_ns`, for which a Fetch waited for data."""
+
 _OUTCOMES: Final = ("answered", "one_way", "unanswered", "orphan")
 _REASONS: Final = ("capture_end", "fin", "rst", "lost_in_capture", "skipped", "midstream")
 _VERDICTS: Final = ("ok", "below_broker_min", "above_broker_max", "unnegotiated", "not_highest")
@@ -114,6 +117,7 @@ def fields() -> dict[str, FieldRef]:
     found = {name: _field(name, (column,)) for name, column in declared.items()}
     for alias, names in ALIASES.items():
         found[alias] = _field(alias, tuple(declared[name] for name in names))
+    found[WITHOUT_POLLS] = FieldRef(WITHOUT_POLLS, "number", ("latency_ns",), minus="long_poll_ns")
     return found
 
 

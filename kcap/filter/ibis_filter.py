@@ -86,10 +86,14 @@ class _Predicate:
             }[operand.function]
             return [column.map(apply) if many else apply(column) for column in columns], many
         assert isinstance(operand, FieldRef)
-        missing = next((name for name in operand.columns if name not in self.table.columns), None)
+        needed = (*operand.columns, *((operand.minus,) if operand.minus is not None else ()))
+        missing = next((name for name in needed if name not in self.table.columns), None)
         if missing is not None:
             raise UsageError(f"this table has no column {missing!r}, which {operand.name} looks at")
-        return [self.table[name] for name in operand.columns], operand.many
+        columns = [self.table[name] for name in operand.columns]
+        if operand.minus is not None:
+            columns = [column - self.table[operand.minus].fill_null(0) for column in columns]
+        return columns, operand.many
 
     def constant(self, operand: Operand, value: Any) -> Any:
         """A value as the engine compares it: times have a type of their own."""

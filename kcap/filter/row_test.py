@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
 from operator import eq, ge, gt, le, lt, ne
-from typing import Any, Final
+from typing import Any, Final, TypeGuard
 
 from kcap.filter.ast import (
     PACKETS,
@@ -72,7 +72,7 @@ class Selection:
             failed = set(self.rows(tree.of, rows))
             return [row for row in rows if row not in failed]
         test = test_of(tree)
-        if not isinstance(tree, Present) and isinstance(tree.of, FieldRef) and len(tree.of.columns) == 1 and not tree.of.many:
+        if not isinstance(tree, Present) and is_plain(tree.of):
             column = self.columns[tree.of.columns[0]]
             if not isinstance(tree, Compare) or not isinstance(tree.value, FieldRef | Deep | FunctionCall):
                 return [row for row in rows if (value := column[row]) is not None and test(value)]
@@ -104,7 +104,7 @@ class Selection:
             if operand.many:
                 found += [entry for entry in value or () if entry is not None]
             elif value is not None:
-                found.append(value)
+                found.append(value - (self.columns[operand.minus][row] or 0) if operand.minus is not None else value)
         return found + self.packets(row) if self.packets is not None and operand.name == PACKETS else found
 
     def _deep(self, operand: Deep, row: int) -> list[Any]:
@@ -120,6 +120,11 @@ class Selection:
                 found += value if isinstance(value, list) else [value]
             level = [value for value in found if value is not None]
         return level
+
+
+def is_plain(operand: Operand) -> TypeGuard[FieldRef]:
+    """Whether an operand is the value of one column as it is."""
+    return isinstance(operand, FieldRef) and len(operand.columns) == 1 and not operand.many and operand.minus is None
 
 
 def test_of(tree: Present | Compare | Membership) -> Callable[[Any], bool]:

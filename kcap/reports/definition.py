@@ -194,6 +194,25 @@ def added(column: Any, where: Any = None) -> Any:
     return held.fill_null(0).cast("int64")
 
 
+def first_of(rows: Any, by: Sequence[str], value: Any) -> Any:
+    """One exchange a group, the one with the smallest value; ties go to the first by key on every engine."""
+    import ibis
+
+    order = ibis.window(group_by=list(by), order_by=[value.asc(nulls_first=False), *KEY])
+    ranked = rows.mutate(place_=ibis.row_number().over(order))
+    return ranked.filter(ranked.place_ == 0).select(*by, *KEY)
+
+
+def slowest_of(rows: Any, by: Sequence[str], value: Any) -> Any:
+    """One exchange a group, the one with the largest value, nulls aside, in one pass without sorting; ties as in `first_of`."""
+    import ibis
+
+    first = ibis.struct({"value": -value, **{name: rows[name] for name in KEY}}).min(where=value.notnull())
+    found = rows.group_by(list(by)).aggregate(first=first)
+    found = found.filter(found.first.notnull())
+    return found.select(*by, **{name: found.first[name] for name in KEY})
+
+
 def histogram(rows: Any, by: Sequence[str], value: str) -> Any:
     """How many values of each group lie in each class; `classes` makes lists of them."""
     import ibis

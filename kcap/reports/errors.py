@@ -18,6 +18,7 @@ from kcap.reports.definition import (
     Tables,
     counts_without,
     cut,
+    first_of,
     grouped,
     key_of,
     keys_of,
@@ -29,7 +30,6 @@ from kcap.reports.definition import (
     uid,
     without_zeros,
 )
-from kcap.reports.extremes import first_of
 from kcap.reports.retries import COLUMNS as STORIES
 from kcap.reports.retries import retries, stories
 

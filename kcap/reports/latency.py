@@ -1,11 +1,13 @@
-"""How long answers took, and of what: percentiles by group, long polls apart.
+"""Latency percentiles by group, with the time that Fetch requests waited for data (long polls) taken out.
 
-In: exchanges. Out: a row a group, a histogram, the figures over time. Law: percentiles are exact, interpolated as numpy does
-and rounded to the nearest nanosecond; what is not among them is counted: long polls, requests without an answer with their age.
+In: exchanges. Out: a row a group, a histogram, figures over time, a verdict. Law: every answered exchange counts; its time is
+`latency_ns - long_poll_ns`, or `latency_ns` where long polls are asked for. Percentiles are exact, interpolated linearly as
+numpy does and rounded to the nearest nanosecond. Requests without a response are counted with their age.
 """
 
 from typing import Any, Final
 
+from kcap.output.grid import duration
 from kcap.reports.definition import (
     EDGES_NS,
     PARTS,
@@ -23,6 +25,7 @@ from kcap.reports.definition import (
     empty,
     grouped,
     histogram,
+    instant,
     keys_of,
     named,
     names_by,
@@ -35,13 +38,17 @@ from kcap.reports.definition import (
 
 PERCENTILES: Final = {"p50_ns": 0.5, "p90_ns": 0.9, "p95_ns": 0.95, "p99_ns": 0.99, "p999_ns": 0.999}
 BESIDE: Final = {"p50_ns": 0.5, "p99_ns": 0.99}
-"""Of the figures with long polls in, and of those with unanswered requests at their age."""
-DOUBTS: Final = ("clock", "duplicated", "gap", "out_of_order", "retransmitted")
+"""Percentiles of the steps of time, and of the figures that count unanswered requests at their age."""
+INEXACT: Final = ("clock", "duplicated", "gap", "out_of_order", "retransmitted")
 """Flags of rows whose latency may be less than exact."""
 EXACT_NS: Final = 1 << 46
-"""Up to here steps of time are worked out in nanoseconds: engines divide integers as doubles, which must hold the product."""
+"""Up to here steps of time are computed in nanoseconds: engines divide integers as doubles, which must hold the product."""
 STEPS: Final = 60
 """Points of the figures over time."""
+SOURCE: Final = ("api", "client_ip", "client_id", "server_ip", "server_port")
+"""What the verdict names: an API of a client at a broker."""
+HALF: Final = 0.5
+"""Share from which the verdict says that a source or a part takes most of the time."""
 
 
 def is_answered(rows: Any) -> Any:
@@ -50,23 +57,19 @@ def is_answered(rows: Any) -> Any:
 
 
 def is_poll(rows: Any) -> Any:
-    """Rows that waited for data, as they had asked to."""
+    """Rows whose request waited for data."""
     return rows.long_poll_ns.fill_null(0) > 0
 
 
-def is_timed(rows: Any, asked: ReportRequest) -> Any:
-    """Rows whose latency counts."""
-    return is_answered(rows) if asked.long_polls else is_answered(rows) & ~is_poll(rows)
-
-
-def with_times(rows: Any, asked: ReportRequest) -> Any:
-    """The rows with the latencies that count, those of all answers, and those beside the ages of the unanswered: null where a
-    row has none. An engine takes a null column faster than a condition on each figure."""
+def with_times(rows: Any, request: ReportRequest) -> Any:
+    """Adds `timed_ns`, the time that counts, `answered_ns`, the whole latency, and `at_least_ns`, which is the age of a request
+    without a response: null where a row has none. An engine takes a null column faster than a condition on each figure."""
     import ibis
 
     none = ibis.null("int64")
+    time = rows.latency_ns if request.long_polls else rows.latency_ns - rows.long_poll_ns.fill_null(0)
     rows = rows.mutate(
-        timed_ns=ibis.ifelse(is_timed(rows, asked), rows.latency_ns, none),
+        timed_ns=ibis.ifelse(is_answered(rows), time, none),
         answered_ns=ibis.ifelse(is_answered(rows), rows.latency_ns, none),
     )
     if "age_ns" not in rows.columns:
@@ -74,91 +77,122 @@ def with_times(rows: Any, asked: ReportRequest) -> Any:
     return rows.mutate(at_least_ns=ibis.ifelse(rows.outcome == "unanswered", rows.age_ns, rows.timed_ns))
 
 
-def build(tables: Tables, asked: ReportRequest) -> Expressions:
-    """The groups, the figures over time, what is left out."""
-    keys = keys_of(REPORT, asked)
-    rows, by = grouped(with_times(tables.kept, asked), keys), names_by(keys)
+def build(tables: Tables, request: ReportRequest) -> Expressions:
+    """The groups, the figures over time, the source of most time, what is not counted."""
+    keys = keys_of(REPORT, request)
+    timed = with_times(tables.kept, request)
+    rows, by = grouped(timed, keys), names_by(keys)
     waiting, value = rows.outcome == "unanswered", rows.timed_ns
-    timed = value.notnull()
     figures = {
-        "count": total(timed),
+        "count": total(value.notnull()),
         "unanswered": total(waiting),
         "min_ns": value.min(),
         "percentiles": value.quantile(list(PERCENTILES.values())),
         "max_ns": value.max(),
         "sum_ns": added(value),
-        **{f"{part}_sum": added(rows[part], timed) for part in PARTS},
-        "unanswered_age_ns_max": rows.age_ns.max(where=waiting),
-        "long_polls": total(rows.answered_ns.notnull() & is_poll(rows)),
-        "with_polls": rows.answered_ns.quantile(list(BESIDE.values())),
+        "with_polls_p99_ns": rows.answered_ns.quantile([PERCENTILES["p99_ns"]]),
         "with_polls_max_ns": rows.answered_ns.max(),
+        **{f"{part}_sum": added(rows[part], value.notnull()) for part in PARTS},
+        "unanswered_age_ns_max": rows.age_ns.max(where=waiting),
+        "long_polls": total(value.notnull() & is_poll(rows)),
         "with_unanswered": rows.at_least_ns.quantile(list(BESIDE.values())),
     }
-    flagged = {f"flag_{flag}": total(tables.kept.flags.contains(flag) & is_timed(tables.kept, asked)) for flag in DOUBTS}
-    polls = total(is_answered(tables.kept) & is_poll(tables.kept))
-    left: dict[str, Any] = {
-        "long_poll": polls * 0 if asked.long_polls else polls,
-        "unanswered": total(tables.kept.outcome == "unanswered"),
-        "one_way": total(tables.kept.outcome == "one_way"),
-        "orphan": total(tables.kept.outcome == "orphan"),
-        "no_latency": total((tables.kept.outcome == "answered") & tables.kept.latency_ns.isnull()),
-        **counts_without(tables.kept, keys),
+    counted = timed.timed_ns.notnull()
+    beside = {
+        "unanswered": total(timed.outcome == "unanswered"),
+        "one_way": total(timed.outcome == "one_way"),
+        "orphan": total(timed.outcome == "orphan"),
+        "no_latency": total((timed.outcome == "answered") & timed.latency_ns.isnull()),
+        **counts_without(timed, keys),
+        **{f"flag_{flag}": total(timed.flags.contains(flag) & counted) for flag in INEXACT},
+        "age_ns_max": timed.age_ns.max(where=timed.outcome == "unanswered"),
+        "all_ns": added(timed.timed_ns),
     }
     return {
         "rows": rows.group_by(by).aggregate(**figures),
         "histograms": histogram(rows, by, "timed_ns"),
-        "left_out": tables.kept.aggregate(**left, **flagged),
-        "over_time": over_time(tables, asked),
+        "left_out": timed.aggregate(**beside),
+        "over_time": over_time(timed),
+        **sources(timed),
     }
 
 
-def over_time(tables: Tables, asked: ReportRequest) -> Any:
-    """Figures of each sixtieth of the time that the rows take."""
-    rows = tables.kept.filter(is_timed(tables.kept, asked))
-    rows = rows.mutate(at_ns=time_of(rows)).filter(lambda some: some.at_ns.notnull())
-    rows = rows.select("at_ns", "latency_ns", "service_ns", one=1)
-    span = rows.aggregate(first_ns=rows.at_ns.min(), last_ns=rows.at_ns.max()).mutate(one_=1)
-    both = rows.join(span, rows.one == span.one_)
+def steps(rows: Any, span: Any) -> Any:
+    """The rows with the number of their step: each is a sixtieth of the time of all rows."""
+    rows = rows.mutate(at_ns=time_of(rows), one=1).filter(lambda some: some.at_ns.notnull())
+    both = rows.join(span.mutate(one_=1), rows.one == span.mutate(one_=1).one_)
     span_ns = both.last_ns - both.first_ns
     unit = span_ns // EXACT_NS + 1  # 1 ns but for captures of many hours; with decades in nanoseconds the product overflows
-    step = both.mutate(step=((both.at_ns - both.first_ns) // unit * STEPS) // (span_ns // unit + 1))
-    return step.group_by("step", "first_ns", "last_ns").aggregate(
-        count=step.latency_ns.count(),
-        percentiles=step.latency_ns.quantile(list(BESIDE.values())),
-        max_ns=step.latency_ns.max(),
+    return both.mutate(step=((both.at_ns - both.first_ns) // unit * STEPS) // (span_ns // unit + 1))
+
+
+def span_of(rows: Any) -> Any:
+    """First and last time of the rows, as a table of one row."""
+    return rows.mutate(at_ns=time_of(rows)).aggregate(
+        first_ns=lambda some: some.at_ns.min(), last_ns=lambda some: some.at_ns.max()
     )
 
 
-def finish(results: Results, asked: ReportRequest) -> Row:
-    """Names for the percentiles; most time first."""
-    keys = keys_of(REPORT, asked)
+def over_time(timed: Any) -> Any:
+    """Figures of each step of the time that the answered exchanges take."""
+    rows = timed.filter(timed.timed_ns.notnull())
+    step = steps(rows.select(*TIMES, "timed_ns"), span_of(rows))
+    return step.group_by("step", "first_ns", "last_ns").aggregate(
+        count=step.timed_ns.count(), percentiles=step.timed_ns.quantile(list(BESIDE.values())), max_ns=step.timed_ns.max()
+    )
+
+
+def sources(timed: Any) -> Expressions:
+    """The source with the largest sum, with the parts of its time, and its sum in each step of time."""
+    import ibis
+
+    rows = timed.filter(timed.timed_ns.notnull())
+    found = rows.group_by(SOURCE).aggregate(
+        count=rows.count(), sum_ns=added(rows.timed_ns), **{f"{part}_sum": added(rows[part]) for part in PARTS}
+    )
+    first = found.order_by([ibis.desc("sum_ns"), *SOURCE]).limit(1)
+    # a null would be no partner to itself in a join
+    names = {f"{name}_": lambda some, name=name: ibis.coalesce(some[name].cast("string"), "") for name in SOURCE}
+    same = rows.mutate(**names).semi_join(first.mutate(**names).select(*names), list(names))
+    step = steps(same.select(*TIMES, "timed_ns"), span_of(rows))
+    return {
+        "source": first,
+        "source_steps": step.group_by("step", "first_ns", "last_ns").aggregate(sum_ns=added(step.timed_ns)),
+    }
+
+
+def finish(results: Results, request: ReportRequest) -> Row:
+    """Names for the percentiles; the groups with most time first."""
+    keys = keys_of(REPORT, request)
     by = names_by(keys)
     shapes = classes(results["histograms"], by)
     out = []
     for row in results["rows"]:
         shape = shapes.get(tuple(row[name] for name in by), empty())
         row = named(dict(row), keys)
-        sum_at = list(row).index("max_ns")
-        quantiles = figures(PERCENTILES, row.pop("percentiles"))
-        row = dict(list(row.items())[: sum_at - 1]) | quantiles | dict(list(row.items())[sum_at - 1 :])
-        polls = row.pop("with_polls")
-        row["with_long_polls"] = {
-            "count": row["count"] + (0 if asked.long_polls else row["long_polls"]),
-            **figures(BESIDE, polls), "max_ns": row.pop("with_polls_max_ns"),
-        }  # fmt: skip
+        row["with_polls_p99_ns"] = nearest_ns((row["with_polls_p99_ns"] or [None])[0])
+        row = with_quantiles(row, PERCENTILES)
         row["with_unanswered"] = figures(BESIDE, row.pop("with_unanswered"))
         row["histogram"] = shape
         out.append(row)
     out = in_order(out, [key.name for key in keys], "time" if any(key.step_ns for key in keys) else None)
     left = dict(results["left_out"][0])
     flagged = {name.removeprefix("flag_"): left.pop(name) for name in list(left) if name.startswith("flag_")}
+    age, whole = left.pop("age_ns_max"), left.pop("all_ns")
     return {
-        "rows": cut(out, asked.top),
+        "rows": cut(out, request.top),
         "left_out": without_zeros(left),
+        "verdict": verdict(results, whole, left["unanswered"], age, long_polls=request.long_polls),
         "flagged": without_zeros(flagged),
         "histogram_edges_ns": list(EDGES_NS),
         "over_time": series(results["over_time"]),
     }
+
+
+def with_quantiles(row: Row, names: dict[str, float]) -> Row:
+    """The row with its list of `percentiles` spelled out in its place."""
+    at, items = list(row).index("percentiles"), list(row.items())
+    return dict(items[:at]) | figures(names, row["percentiles"]) | dict(items[at + 1 :])
 
 
 def figures(names: dict[str, float], values: Any) -> Row:
@@ -166,8 +200,100 @@ def figures(names: dict[str, float], values: Any) -> Row:
     return {name: nearest_ns(value) for name, value in zip(names, values if values is not None else [None] * len(names))}
 
 
+def parts_of(row: Row, *, long_polls: bool) -> dict[str, int]:
+    """Sums of the parts that make up the counted time; what a broker spent is service less its named parts."""
+    inner = {"long poll": row["long_poll_ns_sum"], "throttle": row["throttle_ns_sum"], "mute": row["muted_ns_sum"]}
+    broker = row["service_ns_sum"] - sum(inner.values())
+    if not long_polls:
+        del inner["long poll"]
+    return {"network": row["rtt_ns_sum"], "queue": row["queue_ns_sum"], "broker": broker, **inner}
+
+
+WHERE: Final = {
+    "network": "on the network between the tap and the broker",
+    "queue": "in the queue behind earlier requests of the connection",
+    "broker": "in the broker, or in network delay beyond the smallest round trip",
+    "long poll": "in long polls",
+    "throttle": "in the broker's delay of throttled responses",
+    "mute": "in the broker's mute after a throttled response",
+}
+"""Part -> where the time was spent."""
+
+
+def verdict(results: Results, whole: int, unanswered: int, age_ns: int | None, *, long_polls: bool) -> Row:
+    """The source of most time, the largest part of that time, and the shortest run of steps with half of it, as values and as a
+    sentence. The sentence says that something dominates only where it takes half or more."""
+    from kcap.reports.text import words
+
+    found: Row = {"sentence": "No request was answered."}
+    if results["source"] and whole > 0:
+        source = results["source"][0]
+        parts = parts_of(source, long_polls=long_polls)
+        part = max(parts, key=lambda name: parts[name])
+        first_ns, last_ns, share_of_span = half_of(results["source_steps"], source["sum_ns"])
+        share, part_share = source["sum_ns"] / whole, parts[part] / source["sum_ns"] if source["sum_ns"] else 0.0
+        found = {name: source[name] for name in (*SOURCE, "count", "sum_ns")}
+        found |= {
+            "share": round(share, 6),
+            "part": part,
+            "part_share": round(part_share, 6),
+            "first_ns": first_ns,
+            "last_ns": last_ns,
+        }
+        who = f"{source['api'] or 'An unknown API'} of client {words(source['client_id'])} ({source['client_ip']}) at broker "
+        who += f"{source['server_ip']}:{source['server_port']}"
+        takes = "takes" if share >= HALF else "has the largest share of the time, no more than"
+        text = f"{who} {takes} {percent(share)} of the summed latency ({duration(source['sum_ns'])} of {duration(whole)}, "
+        text += f"{source['count']:,} exchanges)"
+        spent = f"{percent(part_share)} of that is spent {WHERE[part]}"
+        text += (
+            f"; {spent}."
+            if part_share >= HALF
+            else f"; no part has half of that, the largest is {percent(part_share)} {WHERE[part]}."
+        )
+        if first_ns is not None and last_ns is not None:
+            between = f"between {instant(first_ns, 1_000_000)[11:]} and {instant(last_ns, 1_000_000)[11:]}"
+            text += f" Half of it belongs to requests sent {between}, {percent(share_of_span)} of the captured time."
+        found["sentence"] = text
+    elif results["source"]:
+        found = {"sentence": "The summed latency is not above zero: the clock of the capture does not tell what dominates."}
+    if unanswered:
+        oldest = "" if age_ns is None else f", the oldest after {duration(age_ns)}"
+        found["sentence"] += f" {unanswered:,} {'requests have' if unanswered > 1 else 'request has'} no response{oldest}."
+    return found
+
+
+def percent(share: float) -> str:
+    """`83%`; never 100 for less than all, never 0 for something."""
+    return "<1%" if 0 < share < 0.01 else ">99%" if 0.99 < share < 1 else f"{100 * share:.0f}%"
+
+
+def half_of(rows: list[Row], whole: int) -> tuple[int | None, int | None, float]:
+    """Start and end of the shortest run of steps with half of a sum, the first of several, and its share of all steps."""
+    if not rows or whole <= 0:
+        return None, None, 0.0
+    first_ns, last_ns = rows[0]["first_ns"], rows[0]["last_ns"]
+    sums = [0] * STEPS
+    for row in rows:
+        sums[row["step"]] = row["sum_ns"]
+    low = spent = 0
+    best = (STEPS + 1, 0, 0)
+    for high, value in enumerate(sums):
+        spent += value
+        while low < high and (spent - sums[low]) * 2 >= whole:
+            spent -= sums[low]
+            low += 1
+        if spent * 2 >= whole and high + 1 - low < best[0]:
+            best = high + 1 - low, low, high + 1
+    width, low, high = best
+    if width > STEPS:
+        return None, None, 0.0
+    length = last_ns - first_ns + 1
+    return first_ns + -(-low * length // STEPS), first_ns + high * length // STEPS, width / STEPS
+
+
 def in_order(rows: list[Row], names: list[str], time: str | None) -> list[Row]:
-    """Most time first, ties by name; along the time where that is asked for."""
+    """Most time first, ties by name; in order of time where the grouping has time buckets."""
     rows.sort(key=lambda row: [sort_value(row[name]) for name in names])
     if time is None:
         rows.sort(key=lambda row: (row["count"] == 0, -row["sum_ns"]))
@@ -177,7 +303,7 @@ def in_order(rows: list[Row], names: list[str], time: str | None) -> list[Row]:
 
 
 def series(rows: list[Row]) -> Row | None:
-    """The figures over time as lists, None where nothing has a point; a step without rows has null."""
+    """The figures over time as lists, None where there is none; a step without rows has null."""
     if not rows:
         return None
     first, last = rows[0]["first_ns"], rows[0]["last_ns"]
@@ -197,7 +323,7 @@ def series(rows: list[Row]) -> Row | None:
 REPORT: Final = Report(
     "latency",
     ("api",),
-    ("outcome", "latency_ns", "age_ns", "flags", *PARTS, *TIMES),
+    ("outcome", "latency_ns", "age_ns", "flags", *SOURCE, *PARTS, *TIMES),
     build,
     finish,
 )

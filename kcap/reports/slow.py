@@ -1,10 +1,11 @@
 """The slowest exchanges, and why each of them was slow.
 
-In: exchanges. Out: a row an exchange, slowest first, with the parts of its latency and the largest of them in words. Law: the
-reason is the largest part; the parts are those of design, each 0 or more, together the latency.
+In: exchanges. Out: a row an exchange, slowest first, with the parts of its latency and the largest of them in words. Law:
+exchanges are ordered by the time that the latency report counts; the reason is the largest part of that time; the parts are
+each 0 or more, together the latency.
 """
 
-from typing import Any, Final
+from typing import Final
 
 from kcap.reports.definition import (
     KEY,
@@ -22,10 +23,10 @@ from kcap.reports.definition import (
     uid,
     without_zeros,
 )
-from kcap.reports.latency import is_answered
+from kcap.reports.latency import with_times
 
 DEFAULT: Final = 20
-"""Rows where no number is asked for: one screen."""
+"""Rows without --top: one screen."""
 LARGE_BYTES: Final = 1 << 20
 """A message of this size takes long to make and to send: one MiB is Kafka's default limit of a batch."""
 BLOCKER: Final = ("connection", "exchange", "api", "service_ns", "request_last_ns", "response_last_ns", "throttle_time_ms")
@@ -35,19 +36,14 @@ SHOWN: Final = (
 )  # fmt: skip
 
 
-def is_only_poll(rows: Any) -> Any:
-    """Rows that spent most of their latency waiting for data, as they had asked to."""
-    return rows.long_poll_ns.fill_null(0) * 2 > rows.latency_ns
-
-
 def build(tables: Tables, asked: ReportRequest) -> Expressions:
-    """The slowest, who stood before each of them, and the oldest requests without an answer."""
+    """The slowest, the earlier request that blocked each of them, and the oldest requests without a response."""
     import ibis
 
     limit = asked.top or DEFAULT
     kept = tables.kept
-    able = is_answered(kept) if asked.long_polls else is_answered(kept) & ~is_only_poll(kept)
-    slow = kept.filter(able).order_by([ibis.desc("latency_ns"), *KEY]).limit(limit)
+    timed = with_times(kept, asked)
+    slow = timed.filter(timed.timed_ns.notnull()).order_by([ibis.desc("timed_ns"), *KEY]).limit(limit)
     few = slow.select(his_connection=slow.connection, his_exchange=slow.exchange, came_ns=slow.request_last_ns)
     others = tables.every.select(*BLOCKER)
     same = others.join(few, [others.connection == few.his_connection, others.exchange < few.his_exchange])
@@ -60,14 +56,13 @@ def build(tables: Tables, asked: ReportRequest) -> Expressions:
     muting = throttled.mutate(place_=ibis.row_number().over(last))
     waiting = kept.filter(kept.outcome == "unanswered")
     return {
-        "rows": slow.select(*KEY, *TIMES, *SHOWN),
+        "rows": slow.select(*KEY, *TIMES, *SHOWN, "timed_ns"),
         "blockers": before.filter(before.place_ == 0).select(*his, "exchange", "api", "service_ns"),
         "muting": muting.filter(muting.place_ == 0).select(*his, "exchange", "throttle_time_ms"),
         "unanswered": waiting.order_by([waiting.age_ns.desc(nulls_first=False), *KEY])
         .limit(limit)
         .select(*KEY, *TIMES, "api", "client_id", "server_ip", "age_ns", "reason"),
         "left_out": kept.aggregate(
-            long_poll=total(ibis.literal(not asked.long_polls) & is_answered(kept) & is_only_poll(kept)),
             unanswered=total(kept.outcome == "unanswered"),
             one_way=total(kept.outcome == "one_way"),
             orphan=total(kept.outcome == "orphan"),
@@ -77,7 +72,7 @@ def build(tables: Tables, asked: ReportRequest) -> Expressions:
 
 
 def headed(row: Row) -> Row:
-    """A row that begins with its name and its time."""
+    """The row with its `UID.N` and its time in front."""
     row = dict(row)
     name = uid(row.pop("connection"), row.pop("exchange"))
     request, response = (row.pop(name) for name in TIMES)
@@ -86,13 +81,13 @@ def headed(row: Row) -> Row:
 
 
 def finish(results: Results, asked: ReportRequest) -> Row:
-    """The reasons."""
+    """The rows with their reasons."""
     blockers = {(row["his_connection"], row["his_exchange"]): row for row in results["blockers"]}
     muting = {(row["his_connection"], row["his_exchange"]): row for row in results["muting"]}
     out = []
-    for row in sorted(results["rows"], key=lambda row: (-row["latency_ns"], row["connection"], row["exchange"])):
+    for row in sorted(results["rows"], key=lambda row: (-row["timed_ns"], row["connection"], row["exchange"])):
         at = row["connection"], row["exchange"]
-        cause, words = why(row, blockers.get(at), muting.get(at))
+        cause, words = why(row, blockers.get(at), muting.get(at), long_polls=asked.long_polls)
         out.append(headed(row) | {"cause": cause, "why": words})
     waiting = sorted(results["unanswered"], key=lambda row: (-(row["age_ns"] or 0), row["connection"], row["exchange"]))
     return {
@@ -102,15 +97,17 @@ def finish(results: Results, asked: ReportRequest) -> Row:
     }
 
 
-def why(row: Row, blocker: Row | None, muting: Row | None) -> tuple[str, str]:
-    """The largest part of the latency: its name, and a sentence."""
+def why(row: Row, blocker: Row | None, muting: Row | None, *, long_polls: bool = False) -> tuple[str, str]:
+    """The largest part of the time that counts: its name, and a sentence."""
     from kcap.output.grid import duration
 
     inner = {name: row[f"{name}_ns"] or 0 for name in ("long_poll", "throttle", "muted")}
     parts = {"queue": row["queue_ns"] or 0, "network": row["rtt_ns"] or 0, **inner}
     parts["service"] = max(0, (row["service_ns"] or 0) - sum(inner.values()))
     if row["service_ns"] is None:
-        return "unknown", "what the time was spent on is not known"
+        return "unknown", "the parts of the time are not known"
+    if not long_polls:
+        del parts["long_poll"]
     cause = max(parts, key=lambda name: parts[name])
     spent = duration(parts[cause])
     if cause == "queue":
@@ -121,11 +118,11 @@ def why(row: Row, blocker: Row | None, muting: Row | None) -> tuple[str, str]:
         return cause, f"{spent} in the queue behind {name} ({blocker['api'] or 'unknown'}{took})"
     if cause == "muted":
         name = "" if muting is None else f" by {uid(row['connection'], muting['exchange'])} ({muting['throttle_time_ms']} ms)"
-        return cause, f"{spent} of broker's mute after a throttle{name}"
+        return cause, f"{spent} of the broker's mute after a throttled response{name}"
     sentences = {
-        "long_poll": f"{spent} long poll: waited for data, as it had asked to",
-        "throttle": f"{spent} of throttle inside the answer (broker before KIP-219)",
-        "network": f"{spent} on the way between the tap and the broker",
+        "long_poll": f"{spent} long poll: waited for min_bytes of data",
+        "throttle": f"{spent} of throttle before the response (broker before KIP-219)",
+        "network": f"{spent} on the network between the tap and the broker",
         "service": f"{spent} in the broker" + reason(row),
     }
     return cause, sentences[cause]
@@ -133,13 +130,14 @@ def why(row: Row, blocker: Row | None, muting: Row | None) -> tuple[str, str]:
 
 WAITING: Final = {
     "JoinGroup": ": waited for the group's members", "SyncGroup": ": waited for the group's leader",
-    "Produce": ": appended, and waited for replicas", "ShareFetch": ": waited for records", "Fetch": ": read records",
+    "Produce": ": appended, and waited for replicas", "ShareFetch": ": waited for records",
+    "Fetch": ": read records, or waited for them",
 }  # fmt: skip
-"""What brokers do meanwhile."""
+"""API -> what a broker does before it responds."""
 
 
 def reason(row: Row) -> str:
-    """What else is known of a long service."""
+    """What the broker did in a long service, as far as the message says it."""
     size = max(row["request_bytes"] or 0, row["response_bytes"] or 0)
     if size >= LARGE_BYTES:
         return f": a large message, {size / (1 << 20):.1f} MiB"

@@ -1,8 +1,8 @@
 """The digest: where the time went, by class of request.
 
-In: exchanges. Out: a row a class, most summed latency first, with its share and its worst exchange; totals of all. Law: shares
-are of the latency summed over all classes; every exchange counts in `count`, those that waited for data as they had asked to
-not in the times.
+In: exchanges. Out: a row a class, most summed latency first, with its share and its slowest exchange; totals of all. Law:
+shares are of the latency summed over all classes; every exchange counts in `count`, every answered one in the times, which are
+those of the latency report: without long polls unless these are asked for.
 """
 
 from typing import Any, Final
@@ -27,18 +27,18 @@ from kcap.reports.definition import (
     keys_of,
     named,
     names_by,
-    nearest_ns,
+    slowest_of,
     sort_value,
     time_of,
     total,
     uid,
     without_zeros,
 )
-from kcap.reports.extremes import worst_of
-from kcap.reports.latency import is_poll, with_times
+from kcap.reports.latency import is_poll, with_quantiles, with_times
 
 DIGITS: Final = 6
-"""Of a share."""
+"""Digits of a share."""
+PERCENTILES: Final = {"p50_ns": 0.5, "p95_ns": 0.95}
 
 
 def sums(rows: Any) -> dict[str, Any]:
@@ -58,21 +58,19 @@ def sums(rows: Any) -> dict[str, Any]:
 
 
 def figures(rows: Any) -> dict[str, Any]:
-    """Figures that do not."""
+    """Figures of a class that do not add up."""
     return {
-        "percentiles": rows.timed_ns.quantile([0.5, 0.95]),
+        "percentiles": rows.timed_ns.quantile(list(PERCENTILES.values())),
         "max_ns": rows.timed_ns.max(),
     }
 
 
 def build(tables: Tables, asked: ReportRequest) -> Expressions:
-    """The classes, the totals, the worst of each class."""
+    """The classes, the totals, the slowest exchange of each class."""
     keys = keys_of(REPORT, asked)
     kept = with_times(tables.kept, asked)
     rows, by = grouped(kept, keys), names_by(keys)
-    polls = total(kept.answered_ns.notnull() & is_poll(kept))
     left = {
-        "long_poll": polls * 0 if asked.long_polls else polls,
         "orphan": total(kept.outcome == "orphan"),
         "no_latency": total((kept.outcome == "answered") & kept.latency_ns.isnull()),
         **counts_without(kept, keys),
@@ -80,7 +78,7 @@ def build(tables: Tables, asked: ReportRequest) -> Expressions:
     out = {
         "rows": rows.group_by(by).aggregate(**sums(rows), **figures(rows)),
         "histograms": histogram(rows, by, "timed_ns"),
-        "worst": worst_of(rows, by, rows.timed_ns),
+        "worst": slowest_of(rows, by, rows.timed_ns),
     }
     beside: dict[str, Any] = {}
     if any(key.entry for key in keys):  # a row may stand in several groups, or in none: theirs do not add up
@@ -89,14 +87,6 @@ def build(tables: Tables, asked: ReportRequest) -> Expressions:
     all_ = {f"left_{name}": count for name, count in left.items()} | beside | figures(kept)
     all_ |= {"first_ns": time_of(kept).min(), "last_ns": time_of(kept).max()}
     return out | {"totals": kept.aggregate(**all_, connections=kept.connection.nunique())}
-
-
-def told(row: Row) -> Row:
-    """A class with its figures by name."""
-    at = list(row).index("percentiles")
-    quantiles = row["percentiles"] or [None, None]
-    items = list(row.items())
-    return dict(items[:at]) | {"p50_ns": nearest_ns(quantiles[0]), "p95_ns": nearest_ns(quantiles[1])} | dict(items[at + 1 :])
 
 
 def finish(results: Results, asked: ReportRequest) -> Row:
@@ -113,13 +103,13 @@ def finish(results: Results, asked: ReportRequest) -> Row:
     else:
         totals = {name: sum(row[name] for row in found) for name in SUMS} | totals
         shape = [sum(column) for column in zip(*shapes.values())] or empty()
-    totals = told(totals) | {"histogram": shape}
+    totals = with_quantiles(totals, PERCENTILES) | {"histogram": shape}
     left |= {name: totals[name] for name in ("unanswered", "one_way")}
     whole = sum(row["sum_ns"] for row in found)
     out = []
     for row in found:
         at = tuple(row[name] for name in by)
-        row = told(named(row, keys))
+        row = with_quantiles(named(row, keys), PERCENTILES)
         row["share"] = round(row["sum_ns"] / whole, DIGITS) if whole else 0.0
         row["worst"] = worst.get(at)
         row["histogram"] = shapes.get(at, empty())

@@ -153,20 +153,24 @@ def line(cells: Sequence[str], columns: Sequence[TextColumn], widths: Sequence[i
 
 
 REASONS: Final = {
-    "long_poll": "long polls", "unanswered": "unanswered", "one_way": "one-way (acks=0)", "orphan": "answers without a request",
-    "no_latency": "answers whose times were not captured", "no_topic": "without a topic", "no_error": "without an error",
-    "no_error_field": "with answers that have no error field", "no_throttle_time": "with answers that tell no throttle",
-    "never_throttled": "of groups that were never throttled", "no_partitions": "about no partition",
+    "unanswered": "unanswered request{s}", "one_way": "one-way request{s} (acks=0)", "orphan": "response{s} without a request",
+    "no_latency": "response{s} whose times were not captured", "no_topic": "exchange{s} without a topic",
+    "no_error": "exchange{s} without an error", "no_error_field": "response{s} without an error field",
+    "no_throttle_time": "response{s} without a throttle_time_ms field",
+    "never_throttled": "response{s} of groups that were never throttled", "no_partitions": "exchange{s} without a partition",
 }  # fmt: skip
-"""Reason -> what it is called."""
+"""Reason -> the words for it."""
 
 
 def left_out(counts: dict[str, int]) -> str:
-    """`left out: 12 long polls, 1 unanswered`."""
+    """`not counted: 12 unanswered requests, 1 response without an error field`."""
     if not counts:
         return ""
-    told = [f"{count:,} {REASONS.get(reason, reason.replace('_', ' '))}" for reason, count in counts.items()]
-    return "left out: " + ", ".join(told)
+    found = []
+    for reason, count in counts.items():
+        words_ = REASONS.get(reason, "exchange{s} with " + reason.replace("_", " "))
+        found.append(f"{count:,} {words_.format(s='' if count == 1 else 's')}")
+    return "not counted: " + ", ".join(found)
 
 
 def wrapped(text: str, width: int, indent: str = "") -> list[str]:
@@ -199,15 +203,14 @@ def clock(time_ns: int | None) -> str:
 
 
 def story(row: Row) -> str:
-    """One story: error, Metadata, the next good answer."""
+    """How a leadership error ended: the error, the Metadata request, the next successful response."""
     text = (
         f"{clock(row['at_ns'])} {words(row['client_id'])}: {row['api']} of {row['topic']}-{row['partition']} got {row['error']}"
     )
     metadata, good = row["metadata_after_ns"], row["good_after_ns"]
     if metadata is not None and (good is None or metadata <= good):
-        text += f", asked for Metadata after {duration(metadata)}"
+        text += f", requested Metadata after {duration(metadata)}"
     if good is None:
-        return text + "; no good answer in this capture"
-    return (
-        text + f", was answered well after {duration(good)} ({row['tries']:,} more {'try' if row['tries'] == 1 else 'tries'})"
-    )
+        return text + "; no successful response in this capture"
+    tries = "try" if row["tries"] == 1 else "tries"
+    return text + f", got a successful response after {duration(good)} ({row['tries']:,} more {tries})"

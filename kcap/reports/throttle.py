@@ -1,10 +1,11 @@
-"""Who was throttled, where the time was spent, and whether clients kept quiet for as long as they were asked to.
+"""Which clients were throttled, for how long, and whether they complied.
 
-In: exchanges. Out: a row a group that was throttled at least once. Law: sums are of Kafka's own milliseconds; a throttle counts
-where it was told, a mute where it was suffered, disobedience with the answer that was not obeyed.
+In: exchanges. Out: a row a group with at least one throttled response. Law: sums are of Kafka's own milliseconds; a throttle
+counts for the response that has it, a mute for the request that waited for its end, a violation for the throttled response that
+it disregards (`kcap.reports.throttle_compliance`).
 """
 
-from typing import Final
+from typing import Any, Final
 
 from kcap.reports.definition import (
     KEY,
@@ -27,50 +28,54 @@ from kcap.reports.definition import (
     total,
     without_zeros,
 )
-from kcap.reports.throttle_compliance import COLUMNS as OBEDIENCE
-from kcap.reports.throttle_compliance import MS, asks_for_silence, broken
+from kcap.reports.throttle_compliance import COLUMNS as COMPLIANCE
+from kcap.reports.throttle_compliance import MS, compliance, is_muting, obeys
 
 QUOTAS: Final = {
     "Produce": "produced bytes, or request time", "Fetch": "fetched bytes, or request time",
     "CreateTopics": "controller mutations, or request time", "DeleteTopics": "controller mutations, or request time",
     "CreatePartitions": "controller mutations, or request time",
 }  # fmt: skip
-"""API -> the quotas that throttle it (KIP-13, KIP-599); all others know request time alone (KIP-124). The wire does not tell
+"""API -> the quotas that throttle it (KIP-13, KIP-599); all others know request time alone (KIP-124). The wire does not show
 which of two it was."""
-DEAF: Final = {
+UNTHROTTLED: Final = {
     "librdkafka": "has no throttling of its own",
     "kafka-go": "has no throttling of its own",
     "github.com/segmentio/kafka-go": "has no throttling of its own",
     "rskafka": "has no throttling of its own",
 }
-"""Client software that is known not to wait -> what is known of it (confluentinc/librdkafka 5592, segmentio/kafka-go 919,
+"""Client software that does not wait -> what its maintainers say (confluentinc/librdkafka 5592, segmentio/kafka-go 919,
 influxdata/rskafka 182)."""
 
 
-def build(tables: Tables, asked: ReportRequest) -> Expressions:
-    """The groups, what is left out."""
-    keys = keys_of(REPORT, asked)
-    kept = tables.kept.left_join(broken(tables.every), list(KEY))
-    kept = kept.drop(*(name for name in kept.columns if name.endswith("_right")))
-    rows = grouped(kept, keys)
-    told = rows.throttle_time_ms
-    hit = (told > 0).fill_null(False)
-    silent = asks_for_silence(rows)
+def with_compliance(tables: Tables) -> Any:
+    """The exchanges beside the violations of their throttles."""
+    kept = tables.kept.left_join(compliance(tables.every), list(KEY))
+    return kept.drop(*(name for name in kept.columns if name.endswith("_right")))
+
+
+def build(tables: Tables, request: ReportRequest) -> Expressions:
+    """The groups, and what is not counted."""
+    keys = keys_of(REPORT, request)
+    rows = grouped(with_compliance(tables), keys)
+    time_ms = rows.throttle_time_ms
+    throttled = (time_ms > 0).fill_null(False)
+    muting = is_muting(rows)
     sums = rows.group_by(names_by(keys)).aggregate(
-        responses=told.count(),
-        throttled=total(hit),
-        throttle_ms_sum=added(told.cast("int64")),
-        throttle_ms_max=told.max(),
+        responses=time_ms.count(),
+        throttled=total(throttled),
+        throttle_ms_sum=added(time_ms.cast("int64")),
+        throttle_ms_max=time_ms.max(),
         delayed=total(rows.throttle_ns > 0),
-        muting=total(silent),
+        muting=total(muting),
         violations=added(rows.violations),
-        same_connection=added(rows.same_connection),
-        disobeyed=total(rows.violations > 0),
+        complied=total(muting & (rows.violations.fill_null(0) == 0)),
+        elsewhere=added(rows.elsewhere),
         early_ns=rows.early_ns.max(),
         throttle_ns_sum=added(rows.throttle_ns),
         muted_ns_sum=added(rows.muted_ns),
-        first_ns=time_of(rows).min(where=hit),
-        last_ns=time_of(rows).max(where=hit),
+        first_ns=time_of(rows).min(where=throttled),
+        last_ns=time_of(rows).max(where=throttled),
         software_name=rows.software_name.max(),
         software_version=rows.software_version.max(),
     )
@@ -88,34 +93,57 @@ def build(tables: Tables, asked: ReportRequest) -> Expressions:
     }
 
 
-def finish(results: Results, asked: ReportRequest) -> Row:
+def finish(results: Results, request: ReportRequest) -> Row:
     """Most throttled first."""
-    keys = keys_of(REPORT, asked)
+    keys = keys_of(REPORT, request)
     out = []
     for row in results["rows"]:
         row = named(dict(row), keys)
         early = row.pop("early_ns")
+        row["obeys"] = obeys(row["complied"], row["muting"])
         row["earliest_ms"] = None if early is None else early / MS
         row["phase"] = phase(row["delayed"], row["muting"])
         row["quota"] = QUOTAS.get(row["api"], "request time") if row.get("api") else None
-        row["known"] = DEAF.get(row["software_name"] or "")
+        row["known"] = UNTHROTTLED.get(row["software_name"] or "")
         out.append(row)
     never = results["responses"][0]["responses"] - sum(row["responses"] for row in out)
     out.sort(key=lambda row: [sort_value(row[key.name]) for key in keys])
     timed = any(key.step_ns for key in keys)
     out.sort(key=lambda row: sort_value(row["time"]) if timed else (False, -row["throttle_ms_sum"]))
-    return {"rows": cut(out, asked.top), "left_out": without_zeros(dict(results["left_out"][0]) | {"never_throttled": never})}
+    return {"rows": cut(out, request.top), "left_out": without_zeros(dict(results["left_out"][0]) | {"never_throttled": never})}
 
 
 def phase(delayed: int, muting: int) -> str | None:
-    """Where the waiting was done: `delayed` inside the latency, `muted` behind the answer (KIP-219)."""
+    """Where the throttle time was spent: `delayed` before the response, `muted` after it (KIP-219)."""
     return "both" if delayed and muting else "delayed" if delayed else "muted" if muting else None
+
+
+def complied(row: Row) -> str:
+    """`15 of 18`, nothing where the broker muted no connection."""
+    return f"{row['complied']:,} of {row['muting']:,}" if row["muting"] else ""
+
+
+def compliance_text(row: Row) -> str:
+    """Whether a group complied, as a sentence."""
+    delayed = f"the broker delayed {row['delayed']:,} responses itself, as brokers did before KIP-219"
+    from kcap.reports.text import milliseconds
+
+    if not row["muting"]:
+        return f"{delayed}." if row["delayed"] else "no throttle muted a connection."
+    text = f"complied with {complied(row)} throttles"
+    if row["violations"]:
+        sent = "request was" if row["violations"] == 1 else "requests were"
+        text += f"; {row['violations']:,} {sent} sent on a muted connection, up to {milliseconds(row['earliest_ms'])} too early"
+    if row["elsewhere"]:
+        sent = "request was" if row["elsewhere"] == 1 else "requests were"
+        text += f"; {row['elsewhere']:,} {sent} sent on other connections meanwhile, which KIP-219 allows"
+    return text + (f"; {delayed}." if row["delayed"] else ".")
 
 
 REPORT: Final = Report(
     "throttle",
     ("client_ip", "client_id", "api"),
-    tuple(dict.fromkeys((*OBEDIENCE, "outcome", "muted_ns", "software_name", "software_version", *TIMES))),
+    tuple(dict.fromkeys((*COMPLIANCE, "outcome", "muted_ns", "software_name", "software_version", *TIMES))),
     build,
     finish,
 )

@@ -1,30 +1,40 @@
-"""Requests that a client sent to a broker before that broker's throttle was over (KIP-219).
+"""Whether clients complied with throttles: requests that were sent while the broker had muted their connection (KIP-219).
 
-In: exchanges. Out: one row a throttled answer that was not obeyed, with how many requests came too early and by how much. Law:
-a request counts once, against the throttle that ends last; only answers that come at once and ask for silence count, since an
-older broker has waited already when it answers.
+In: exchanges. Out: one row a throttled response during whose mute requests were sent: how many on its own connection
+(violations), by how much the earliest of them came before the end, how many on other connections. Law: a broker that throttles
+a client responds at once and mutes that one channel until the throttle time is over, so only requests first sent on the
+throttled connection after the response's last byte and before the time is over are violations. Requests of the same client to
+the same broker on its other connections are counted apart and are no fault. A request counts once on either side, for the
+throttle that ends last.
 
-A client is its address and client id, a broker its address and port. The wire tells when bytes pass the tap: near the broker a
-request may be on its way when the answer leaves, so the tap's view is the stricter one there.
+A client is its address and client id, a broker its address and port. Times are those at which bytes pass the tap: near the
+broker a request may be on its way when the response leaves, so a few violations in the first milliseconds prove nothing.
 """
 
-from typing import Any
+from typing import Any, Final
 
 from kcap.limits import EARLY_CLOCK_NS
 from kcap.reports.definition import KEY
 from kcap.schema.quotas import FIRST_MUTING
 
-MS = 1_000_000
-CLIENT = ("client_ip", "who", "server_ip", "server_port")
-COLUMNS = (
+MS: Final = 1_000_000
+HOSTS: Final = ("client_ip", "server_ip", "server_port")
+CHANNEL: Final = ("connection",)
+CLIENT: Final = ("client_ip", "client_", "server_ip", "server_port")
+"""All connections of a client to a broker; `client_` stands for the client id, where null equals null."""
+COLUMNS: Final = (
     *KEY, "client_ip", "client_id", "server_ip", "server_port", "api_key", "api_version", "throttle_time_ms", "throttle_ns",
     "request_first_ns", "response_last_ns",
 )  # fmt: skip
-"""Columns of exchanges that are looked at."""
+"""Columns of exchanges that compliance is computed from."""
+OBEYS, DISOBEYS = 0.8, 0.5
+"""Shares of throttles complied with, from which a client obeys and up to which it does not: real Java clients send a few
+requests in the first milliseconds of a mute, before their network thread has read the response."""
 
 
-def asks_for_silence(rows: Any) -> Any:
-    """Rows whose answer was throttled and leaves the waiting to the client."""
+def is_muting(rows: Any) -> Any:
+    """Rows whose response was throttled and after which the broker mutes the channel: not those of a broker before KIP-219,
+    which delays the response itself."""
     import ibis
 
     first = ibis.cases(*((rows.api_key == key, version) for key, version in FIRST_MUTING.items()), else_=0)
@@ -37,34 +47,58 @@ def asks_for_silence(rows: Any) -> Any:
     ).fill_null(False)
 
 
-def broken(exchanges: Any) -> Any:
-    """connection, exchange, violations, same_connection, early_ns of the throttled answers that were not obeyed.
-
-    Some clients keep quiet on the connection that was throttled alone, and go on with another to the same broker."""
+def compliance(exchanges: Any) -> Any:
+    """connection, exchange, violations, early_ns, elsewhere of the muting responses during whose mute requests were sent."""
     import ibis
 
     # a null would be no partner to itself in a join
-    rows = exchanges.mutate(who=ibis.coalesce("=" + exchanges.client_id, ibis.literal("-")))
-    throttles = rows.filter(asks_for_silence(rows))
+    rows = exchanges.mutate(client_=ibis.coalesce("=" + exchanges.client_id, ibis.literal("-")))
+    throttles = rows.filter(is_muting(rows))
     throttles = throttles.mutate(until=throttles.response_last_ns + throttles.throttle_time_ms.cast("int64") * MS)
-    requests = rows.filter(rows.request_first_ns.notnull()).semi_join(throttles, list(CLIENT))
-    asked = requests.select(
-        *CLIENT, at=requests.request_first_ns, kind=ibis.literal(0, "int64"), until=ibis.null("int64"), his=requests.connection
+    requests = rows.filter(rows.request_first_ns.notnull()).semi_join(throttles, list(HOSTS))
+    columns = [*CLIENT, *CHANNEL]
+    sent = requests.select(*columns, at=requests.request_first_ns, kind=ibis.literal(0, "int64"), until=ibis.null("int64"))
+    muted = throttles.select(*columns, at=throttles.response_last_ns, kind=ibis.literal(1, "int64"), until=throttles.until)
+    events = ibis.union(sent, muted)
+    before = {"order_by": ["at", "kind"], "rows": (None, 0)}
+    walk = events.mutate(
+        own=events.until.max().over(ibis.window(group_by=list(CHANNEL), **before)),
+        any_=events.until.max().over(ibis.window(group_by=list(CLIENT), **before)),
     )
-    told = throttles.select(
-        *CLIENT, at=throttles.response_last_ns, kind=ibis.literal(1, "int64"), until=throttles.until, his=throttles.connection
+    walk = walk.filter(walk.kind == 0)
+    violations = walk.filter(walk.own - EARLY_CLOCK_NS > walk["at"])
+    elsewhere = walk.filter((walk.any_ - EARLY_CLOCK_NS > walk["at"]) & (walk.any_ > walk.own.fill_null(0)))
+    on_own = matched(throttles, violations, list(CHANNEL), "own")
+    on_other = matched(throttles, elsewhere, list(CLIENT), "any_")
+    found = ibis.union(
+        on_own.select(
+            *KEY, violations=ibis.literal(1, "int64"), early_ns=on_own.until - on_own["at"], elsewhere=ibis.literal(0, "int64")
+        ),
+        on_other.select(
+            *KEY, violations=ibis.literal(0, "int64"), early_ns=ibis.null("int64"), elsewhere=ibis.literal(1, "int64")
+        ),
     )
-    events = ibis.union(asked, told)
-    so_far = ibis.window(group_by=list(CLIENT), order_by=["at", "kind"], rows=(None, 0))
-    walk = events.mutate(over=events.until.max().over(so_far))
-    early = walk.filter((walk.kind == 0) & (walk.over - EARLY_CLOCK_NS > walk.at)).drop("until", "kind")
-    # two throttles may end in one nanosecond: the first of them by name stands for both
-    first = ibis.window(group_by=[*CLIENT, "until"], order_by=list(KEY))
-    ends = throttles.mutate(place=ibis.row_number().over(first))
-    ends = ends.filter(ends.place == 0).select(*CLIENT, "until", *KEY)
-    both = ends.join(early, [*CLIENT, ("until", "over")])
-    return both.group_by(*KEY).aggregate(
-        violations=both["at"].count(),
-        same_connection=(both.connection == both.his).cast("int64").sum(),
-        early_ns=(both.until - both["at"]).max(),
+    return found.group_by(*KEY).aggregate(
+        violations=found.violations.sum().cast("int64"),
+        early_ns=found.early_ns.max(),
+        elsewhere=found.elsewhere.sum().cast("int64"),
     )
+
+
+def matched(throttles: Any, requests: Any, by: list[str], until: str) -> Any:
+    """The requests beside the throttle that ends at `until`; of several that end in one nanosecond the first by key."""
+    import ibis
+
+    first = ibis.window(group_by=[*by, "until"], order_by=list(KEY))
+    ends = throttles.mutate(place_=ibis.row_number().over(first))
+    ends = ends.filter(ends.place_ == 0).select(*dict.fromkeys([*by, "until", *KEY]))
+    sent = requests.select(*by, "at", ends_=requests[until])
+    return ends.join(sent, [*by, ("until", "ends_")])
+
+
+def obeys(complied: int, muting: int) -> str | None:
+    """`yes`, `no` or `mixed` by the share of throttles complied with; None where the broker muted no connection."""
+    if not muting:
+        return None
+    share = complied / muting
+    return "yes" if share >= OBEYS else "no" if share <= DISOBEYS else "mixed"

@@ -34,51 +34,55 @@ OWN: Final = frozenset({"topic", "partition"})
 COLUMNS: Final = (
     *KEY, "api_key", "topic", "topic_id", "partition", "error", "group_id", "fetch_offset", "high_watermark",
     "committed_offset", "batches", "records", "bytes", "codec", "magic", "timestamp_type", "first_timestamp_ms",
-    "max_timestamp_ms", "lag", "crc_ok", "producer_id", "plain_bytes",
-    "leader_id",
+    "max_timestamp_ms", "lag", "crc_ok", "producer_id", "plain_bytes", "control_records", "leader_id",
 )  # fmt: skip
 PLACES: Final = 20
-"""Busiest partitions that are named."""
+"""Busiest partitions in the report."""
 MS: Final = 1_000_000
 CREATED: Final = "CreateTime"
 DRIFT_BATCHES: Final = 20
 DRIFT_NS: Final = 60_000_000_000
-"""A clock's drift shows in a minute at the earliest: a batch waits some milliseconds, a bad clock loses 0.1 ms a second."""
+"""Least batches and time from which a drift is computed. A clock's drift shows in a minute at the earliest: a batch waits some
+milliseconds, a bad clock loses 0.1 ms a second."""
 OVERHEAD: Final = {0: 26, 1: 34, 2: 61}
 """Bytes of a message (formats 0 and 1) or of a batch (format 2) that are neither key nor value."""
 
 
 def joined(tables: Tables) -> Any:
     """Partitions with the columns of their exchanges, topics by name or by id."""
+    import ibis
+
     there = tables.partitions
     if there is None:
         raise UsageError(
             "records and bytes of a topic are in the table partitions: give captures, or the Parquet file of "
             "`kcap rows --table partitions` beside that of the exchanges"
         )
-    if "plain_bytes" not in there.columns:  # a saved table has it where it was asked for
-        there = there.mutate(plain_bytes=there.bytes.nullif(there.bytes))
+    for name in ("plain_bytes", "control_records"):  # a saved table has them where they were requested
+        if name not in there.columns:
+            there = there.mutate(**{name: ibis.null("int64")})
     there = there.filter((there.api_key != METADATA).fill_null(True))
-    own = there.mutate(topic_=there.topic.fill_null(there.topic_id), his_group=there.group_id)
+    own = there.mutate(topic_=there.topic.fill_null(there.topic_id), own_group=there.group_id)
     own = own.select(*KEY, "partition", "error", "fetch_offset", "high_watermark", "committed_offset", "batches", "records",
                      "bytes", "codec", "magic", "timestamp_type", "first_timestamp_ms", "max_timestamp_ms", "lag", "crc_ok",
-                     "producer_id", "plain_bytes", "his_group", topic=own.topic_)  # fmt: skip
+                     "producer_id", "plain_bytes", "control_records", "own_group", topic=own.topic_)  # fmt: skip
     names = [name for name in tables.kept.columns if name not in own.columns or name in KEY]
     rows = own.join(tables.kept.select(*names), list(KEY))
     return rows.filter(rows.topic.notnull())
 
 
 def build(tables: Tables, asked: ReportRequest) -> Expressions:
-    """The topics; the busiest partitions; the groups' places."""
+    """The topics; the busiest partitions; the groups' committed offsets."""
     keys = keys_of(REPORT, asked)
     rows = grouped(joined(tables), keys)
     by = names_by(keys)
     written = (rows.api_key == PRODUCE).fill_null(False)
     read = rows.api_key.isin([FETCH, SHARE_FETCH]).fill_null(False)
-    group = rows.his_group.fill_null(rows.group_id) if "group_id" in rows.columns else rows.his_group
+    group = rows.own_group.fill_null(rows.group_id) if "group_id" in rows.columns else rows.own_group
     skew = time_of(rows) // MS - rows.max_timestamp_ms
     clock = (time_of(rows) // MS).cast("float64")
     timed = written & rows.max_timestamp_ms.notnull() & (rows.timestamp_type == CREATED).fill_null(False)
+    data = rows.records.cast("int64") - rows.control_records.fill_null(0)
     name = rows.connection.concat(".").concat(rows.exchange.cast("string"))
     figures = {
         "produce_clients": rows.client_id.collect(where=written & rows.client_id.notnull(), distinct=True),
@@ -89,7 +93,7 @@ def build(tables: Tables, asked: ReportRequest) -> Expressions:
         "records_in": added(rows.records.cast("int64"), written),
         "bytes_in": added(rows.bytes, written),
         "batches_in": added(rows.batches.cast("int64"), written),
-        "records_out": added(rows.records.cast("int64"), read),
+        "records_out": added(data, read),
         "bytes_out": added(rows.bytes, read),
         "batches_out": added(rows.batches.cast("int64"), read),
         "codecs": rows.codec.collect(where=rows.codec.notnull(), distinct=True),
@@ -113,9 +117,11 @@ def build(tables: Tables, asked: ReportRequest) -> Expressions:
     }
     place = rows.group_by("topic", "partition").aggregate(
         bytes_in=added(rows.bytes, written), bytes_out=added(rows.bytes, read),
-        records_in=added(rows.records.cast("int64"), written), records_out=added(rows.records.cast("int64"), read),
+        records_in=added(rows.records.cast("int64"), written), records_out=added(data, read),
         high_watermark=rows.high_watermark.max(), lag_max=rows.lag.max(),
     )  # fmt: skip
+    place = place.left_join(last_lags(rows, ["topic", "partition"]), ["topic", "partition"])
+    place = place.drop(*(column for column in place.columns if column.endswith("_right")))
     committed = rows.mutate(group_=group)
     committed = committed.filter(committed.group_.notnull() & (committed.committed_offset >= 0))
     places = committed.group_by("group_", "topic", "partition").aggregate(committed_offset=committed.committed_offset.max())
@@ -124,6 +130,7 @@ def build(tables: Tables, asked: ReportRequest) -> Expressions:
     kept = tables.kept
     return strays(tables) | {
         "rows": rows.group_by(by).aggregate(**figures),
+        "last_lags": last_lags(rows, by),
         "partitions": place,
         "lags": groups.select(
             "topic", "partition", group_id=groups.group_, committed_offset=groups.committed_offset, high_watermark=groups.end,
@@ -135,34 +142,47 @@ def build(tables: Tables, asked: ReportRequest) -> Expressions:
     }  # fmt: skip
 
 
+def last_lags(rows: Any, by: list[str]) -> Any:
+    """By group: the largest of the lags that each partition's last Fetch response shows."""
+    import ibis
+
+    rows = rows.filter(rows.lag.notnull()).mutate(at_ns=time_of(rows))
+    each = list(dict.fromkeys([*by, "topic", "partition"]))
+    order = [rows.at_ns.desc(nulls_first=False), rows.connection.desc(), rows.exchange.desc()]
+    ranked = rows.mutate(place_=ibis.row_number().over(ibis.window(group_by=each, order_by=order)))
+    ranked = ranked.filter(ranked.place_ == 0)
+    return ranked.group_by(by).aggregate(lag_last=ranked.lag.max())
+
+
 def strays(tables: Tables) -> Expressions:
-    """Requests to a broker that no Metadata of the capture calls leader of the partition; nothing where none is called so."""
+    """Requests to a broker that no Metadata of the capture names leader of the partition; none where no leader is named."""
     there = tables.partitions
     if there is None or "leader_id" not in there.columns:
         return {}
     named_ = there.mutate(topic=there.topic.fill_null(there.topic_id))
-    told = named_.filter(named_.leader_id >= 0).select("topic", "partition", broker_id="leader_id").distinct()
+    leaders = named_.filter(named_.leader_id >= 0).select("topic", "partition", broker_id="leader_id").distinct()
     sent = named_.filter(named_.api_key.isin([PRODUCE, FETCH])).select(*KEY, "topic", "partition", "api_key", refusal="error")
     sent = sent.join(tables.kept.select(*KEY, "client_id", "broker_id"), list(KEY))
-    known = sent.filter(sent.broker_id.notnull()).semi_join(told, ["topic", "partition"])
-    astray = known.anti_join(told, ["topic", "partition", "broker_id"])
+    known = sent.filter(sent.broker_id.notnull()).semi_join(leaders, ["topic", "partition"])
+    astray = known.anti_join(leaders, ["topic", "partition", "broker_id"])
     return {
         "routing": astray.group_by("client_id", "api_key", "topic", "partition", "broker_id").aggregate(
-            requests=astray.count(), refused=total(astray.refusal != "NONE"), untold=total(astray.refusal.isnull())
+            requests=astray.count(), refused=total(astray.refusal != "NONE"), unconfirmed=total(astray.refusal.isnull())
         ),
-        "leaders": told.semi_join(astray, ["topic", "partition"]),
+        "leaders": leaders.semi_join(astray, ["topic", "partition"]),
     }
 
 
 def routes(results: Results) -> list[Row]:
-    """The requests that went astray, by client and partition: most first. Where all were taken the broker was leader then, or a
-    reader was sent to the replica that is nearest (KIP-392); writes without an answer (acks=0) tell nothing, and count."""
+    """Requests to brokers that do not lead the partition, by client and partition, most first. Where all were accepted the
+    broker was leader then, or a reader was directed to the nearest replica (KIP-392); writes without a response (acks=0) prove
+    neither, and count."""
     leaders: dict[tuple[str, int], list[int]] = {}
     for row in results.get("leaders", ()):
         leaders.setdefault((row["topic"], row["partition"]), []).append(row["broker_id"])
     found = []
     for row in results.get("routing", ()):
-        if not row["refused"] and (row["api_key"] == FETCH or not row["untold"]):
+        if not row["refused"] and (row["api_key"] == FETCH or not row["unconfirmed"]):
             continue
         api = "Fetch" if row["api_key"] == FETCH else "Produce"
         place = {name: row[name] for name in ("topic", "partition", "broker_id")}
@@ -173,16 +193,18 @@ def routes(results: Results) -> list[Row]:
 
 
 def mean(whole: int, parts: int) -> float | None:
-    """One of them, on average."""
+    """The average, to one digit; None of nothing."""
     return round(whole / parts, 1) if parts else None
 
 
 def finish(results: Results, asked: ReportRequest) -> Row:
     """Most bytes first."""
     keys = keys_of(REPORT, asked)
+    lags_of = {tuple(row[name] for name in names_by(keys)): row["lag_last"] for row in results["last_lags"]}
     out = []
     for row in results["rows"]:
-        row = named(dict(row), keys)
+        row = dict(row) | {"lag_last": lags_of.get(tuple(row[name] for name in names_by(keys)))}
+        row = named(row, keys)
         for name in ("produce_clients", "fetch_clients", "groups", "codecs", "magics", "timestamp_types"):
             row[name] = sorted(row[name] or ())
         row["records_per_batch_in"] = mean(row["records_in"], row["batches_in"])
@@ -208,16 +230,16 @@ def finish(results: Results, asked: ReportRequest) -> Row:
 
 
 def ratio(plain: int, packed: int) -> float | None:
-    """How many bytes of batches one byte on the wire stands for, of what could be inflated."""
+    """Compression ratio of the batches that could be inflated: plain bytes for one byte on the wire."""
     return round(plain / packed, 2) if packed else None
 
 
 def drift(row: Row) -> float | None:
     """By how much the clocks of writers run slower than that of the capture, in millionths: how the time from a record's
-    timestamp to its request grows. None where too little was seen to tell."""
+    timestamp to its request grows. None where there are too few batches or too little time."""
     slope, seen, first, last = (row.pop(name) for name in ("drift", "drift_of", "drift_from", "drift_to"))
-    told = slope is not None and seen >= DRIFT_BATCHES and last - first >= DRIFT_NS
-    return round(slope * 1_000_000, 1) if told else None
+    enough = slope is not None and seen >= DRIFT_BATCHES and last - first >= DRIFT_NS
+    return round(slope * 1_000_000, 1) if enough else None
 
 
 def format_bytes(row: Row) -> int | None:

@@ -140,7 +140,11 @@ class _Mask:
         if isinstance(operand, Deep):
             return None
         if isinstance(operand, FieldRef):
-            return [_entries(self.batch.column(name)) for name in operand.columns]
+            found = [_entries(self.batch.column(name)) for name in operand.columns]
+            if operand.minus is not None:  # nulls are 0 among the numbers
+                less = _entries(self.batch.column(operand.minus)).numbers
+                found = [Entries(part.parents, part.valid, part.numbers - less) for part in found]
+            return found
         inner = self.entries(operand.of)
         if operand.function == "count" or inner is None:
             return None

@@ -36,6 +36,8 @@ class BatchFacts:
     max_timestamp_ms: list[int | None] = field(default_factory=list)
     crc_ok: list[bool | None] = field(default_factory=list)
     """All batches."""
+    control_records: list[int | None] = field(default_factory=list)
+    """Records of control batches, which `records` counts too."""
     next_offset: list[int | None] = field(default_factory=list)
     """Behind the last batch."""
 
@@ -55,6 +57,7 @@ class BatchFacts:
         self.first_timestamp_ms.append(first_timestamp(first) if first else None)
         self.max_timestamp_ms.append(known(max(batch.max_timestamp for batch in found)) if found else None)
         self.crc_ok.append(all(batch.crc_ok for batch in found) if found and checked else None)
+        self.control_records.append(sum(max(0, batch.count) for batch in found if batch.is_control) if found else None)
         self.next_offset.append(java_long(found[-1].last_offset + 1) if found else None)
 
     def cut_to(self, size: int) -> None:

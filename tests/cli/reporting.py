@@ -9,15 +9,16 @@ from kcap.cli.main import main
 from tests.cli.running import PCAPS
 
 COLUMNS = {
-    "latency": "api count unanswered min_ns p50_ns p90_ns p95_ns p99_ns p999_ns max_ns sum_ns rtt_ns_sum queue_ns_sum "
+    "latency": "api count unanswered min_ns p50_ns p90_ns p95_ns p99_ns p999_ns max_ns sum_ns "
+    "with_polls_p99_ns with_polls_max_ns rtt_ns_sum queue_ns_sum "
     "service_ns_sum long_poll_ns_sum",
     "stats": "api api_version client_id count share errors request_bytes response_bytes sum_ns p95_ns max_ns worst",
     "slow": "exchange time api client_id server_ip latency_ns rtt_ns queue_ns service_ns long_poll_ns throttle_ns muted_ns why",
-    "throttle": "client_ip client_id api responses throttled throttle_ms_sum throttle_ms_max delayed violations earliest_ms "
-    "muted_ns_sum",
+    "throttle": "client_ip client_id api responses throttled throttle_ms_sum throttle_ms_max delayed violations complied "
+    "obeys elsewhere earliest_ms muted_ns_sum",
     "errors": "error api client_id count first_ns last_ns example",
     "topics": "topic produce_clients fetch_clients groups produce_requests fetch_requests records_in bytes_in records_out "
-    "bytes_out codecs magics timestamp_types lag_max",
+    "bytes_out codecs magics timestamp_types lag_last lag_max",
     "clients": "client_ip client_id software_name software_version connections requests apis topics_in topics_out groups "
     "principals errors throttled unanswered",
 }

@@ -1,7 +1,5 @@
 """Laws of the table of commands: each entry is a command."""
 
-from importlib import import_module
-
 import click
 import pytest
 
@@ -10,7 +8,7 @@ from kcap.cli.commands import COMMANDS
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_each_entry_is_a_command_with_a_line_of_help(name: str) -> None:
-    command = import_module(COMMANDS[name].module).run
+    command = COMMANDS[name].load()
     assert isinstance(command, click.Command)
     assert command.name == name
     assert COMMANDS[name].summary.endswith(".")

@@ -1,7 +1,6 @@
 """Every command has examples, and every example is one that the command takes."""
 
 import shlex
-from importlib import import_module
 
 import click
 import pytest
@@ -30,7 +29,7 @@ def test_examples_are_taken(name: str, line: str) -> None:
         words.insert(1, name)  # the command that needs no name
     end = next((at for at, word in enumerate(words) if word in STOPS), len(words))
     assert words[1] == name
-    command: click.Command = import_module(COMMANDS[name].module).run
+    command: click.Command = COMMANDS[name].load()
     with command.make_context(name, words[2:end]) as context:
         if context.params.get("only"):
             assert parse(context.params["only"]) is not None

@@ -6,7 +6,6 @@ import shutil
 import subprocess
 import sys
 from hashlib import sha256
-from importlib import import_module
 from pathlib import Path
 
 import click
@@ -25,7 +24,7 @@ BEFORE = {"sql": ["select * from exchanges"], "split": ["--by-connection", "1"]}
 
 
 def command_of(name: str) -> click.Command:
-    found: click.Command = import_module(COMMANDS[name].module).run
+    found: click.Command = COMMANDS[name].load()
     return found
 
 

@@ -2,7 +2,8 @@
 
 import pytest
 
-from kcap.cli.report_views import VIEWS, bars
+from kcap.cli.report_formats import text
+from kcap.cli.report_views import VIEWS, histogram
 from kcap.reports.definition import EDGES_NS
 from kcap.reports.text import Style
 from tests.cli.reporting import COLUMNS, json_of
@@ -17,15 +18,18 @@ def test_every_report_has_a_view() -> None:
 @pytest.mark.parametrize("report", VIEWS)
 def test_a_terminal_that_knows_ascii_gets_ascii(report: str, capsys: pytest.CaptureFixture[str]) -> None:
     told = json_of(capsys, report, "quota-3.9.pcap")
-    text = "\n".join(VIEWS[report](told, ASCII, ["api"] if report in ("latency", "stats") else [], ["x.pcap"]))
-    assert text.replace("…", "").isascii()
-    assert "\x1b" not in text
+    document = VIEWS[report](told, ASCII, ["api"] if report in ("latency", "stats") else [], ["x.pcap"])
+    lines = "\n".join(text(document, ASCII))
+    assert lines.replace("…", "").isascii()
+    assert "\x1b" not in lines
 
 
 def test_the_histogram_shows_each_class_with_its_count() -> None:
     counts = [0] * 17
     counts[6], counts[9] = 40, 1
-    told = bars({"rows": [{"histogram": counts}], "histogram_edges_ns": list(EDGES_NS)}, ASCII)
-    assert told[1].split()[:4] == ["300us", "-", "1ms", "40"]
-    assert told[-1].rstrip().endswith("|") or told[-1].rstrip().endswith("#")
-    assert len(told) == 5
+    rows = histogram([{"histogram": counts}], EDGES_NS, ASCII).rows
+    assert [(row["low"], row["high"], row["count"]) for row in rows] == [
+        ("300us", "1ms", 40), ("1ms", "3ms", 0), ("3ms", "10ms", 0), ("10ms", "30ms", 1),
+    ]  # fmt: skip
+    assert [row["bar"][-1:] for row in rows] == ["#", "", "", "#"]
+    assert histogram([{"histogram": [0] * 17}], EDGES_NS, ASCII).rows == []

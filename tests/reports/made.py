@@ -121,6 +121,7 @@ PARTS: dict[str, st.SearchStrategy[Any]] = {
     "group_id": st.sampled_from([None, "g"]),
     "leader_id": st.sampled_from([None, 1, 2]),
     "plain_bytes": st.sampled_from([None, 1000]),
+    "control_records": st.sampled_from([None, 0, 1]),
     "producer_id": st.sampled_from([None, 7]),
     "base_sequence": st.sampled_from([None, 0, 4]),
 }

@@ -3,7 +3,18 @@
 import pytest
 
 from kcap.errors import UsageError
-from kcap.reports.definition import ReportRequest, grouped, instant, key_of, keys_of, nearest_ns, step_of, uid
+from kcap.reports.definition import (
+    ReportRequest,
+    first_of,
+    grouped,
+    instant,
+    key_of,
+    keys_of,
+    nearest_ns,
+    slowest_of,
+    step_of,
+    uid,
+)
 from kcap.reports.latency import REPORT
 from tests.reports.made import BASE_NS, engine, exchange, tables
 
@@ -58,3 +69,22 @@ def test_halves_go_up() -> None:
 
 def test_an_exchange_has_a_name() -> None:
     assert uid("C1", 7) == "C1.7"
+
+
+def test_ties_go_to_the_first_by_name() -> None:
+    rows = [
+        exchange(connection=c, exchange=n, latency_ns=value, client_id=client)
+        for c, n, value, client in [
+            ("B", 1, 5, None),
+            ("A", 2, 5, None),
+            ("A", 9, 5, None),
+            ("A", 1, None, "x"),
+            ("C", 1, 4, None),
+        ]
+    ]
+    made = tables(rows).every
+    assert engine().rows(slowest_of(made, ["client_id"], made.latency_ns)) == [
+        {"client_id": None, "connection": "A", "exchange": 2}
+    ]
+    found = engine().rows(first_of(made, ["client_id"], made.latency_ns))
+    assert {(row["client_id"], row["connection"], row["exchange"]) for row in found} == {(None, "C", 1), ("x", "A", 1)}

@@ -1,4 +1,4 @@
-"""Latencies: the percentiles are numpy's, what is left out is counted."""
+"""Latencies: the percentiles are numpy's, no answered exchange is left out, the verdict says what the numbers prove."""
 
 from collections import defaultdict
 from itertools import pairwise
@@ -7,18 +7,18 @@ from math import floor
 import numpy as np
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from kcap.reports.definition import EDGES_NS, ReportRequest, Row
-from kcap.reports.latency import PERCENTILES, REPORT
+from kcap.reports.latency import PERCENTILES, REPORT, STEPS, half_of, percent
 from tests.reports.made import MS, exchange, exchanges, report
 
 
 def plain(rows: list[Row], polls: bool) -> dict[object, list[int]]:
     groups = defaultdict(list)
     for row in rows:
-        waits = (row["long_poll_ns"] or 0) > 0
-        if row["outcome"] == "answered" and row["latency_ns"] is not None and (polls or not waits):
-            groups[row["api"]].append(row["latency_ns"])
+        if row["outcome"] == "answered" and row["latency_ns"] is not None:
+            groups[row["api"]].append(row["latency_ns"] - (0 if polls else row["long_poll_ns"] or 0))
     return groups
 
 
@@ -32,10 +32,10 @@ def is_nearest(whole: int, exact: float) -> bool:
 @settings(max_examples=12, deadline=None)
 def test_the_report_is_plain_python_over_the_rows(polls: bool, rows: list[Row]) -> None:
     """Law: counts, sums, extremes, percentiles (linear interpolation, to the nearest) and histogram of every group."""
-    told = report(REPORT, rows, ReportRequest(long_polls=polls))
+    made = report(REPORT, rows, ReportRequest(long_polls=polls))
     wanted = plain(rows, polls)
-    assert {row["api"] for row in told["rows"]} == {row["api"] for row in rows}
-    for row in told["rows"]:
+    assert {row["api"] for row in made["rows"]} == {row["api"] for row in rows}
+    for row in made["rows"]:
         values = wanted.get(row["api"], [])
         assert row["count"] == len(values) == sum(row["histogram"])
         assert row["unanswered"] == sum(r["outcome"] == "unanswered" and r["api"] == row["api"] for r in rows)
@@ -45,9 +45,9 @@ def test_the_report_is_plain_python_over_the_rows(polls: bool, rows: list[Row]) 
             assert is_nearest(row[name], np.percentile(values, quantile * 100)) if values else row[name] is None
         edges = [float("-inf"), *EDGES_NS, float("inf")]
         assert row["histogram"] == [sum(low <= v < high for v in values) for low, high in pairwise(edges)]
-    polled = [r for r in rows if r["outcome"] == "answered" and r["latency_ns"] is not None and (r["long_poll_ns"] or 0) > 0]
-    assert told["left_out"].get("long_poll", 0) == (0 if polls else len(polled))
-    assert sum(row["with_long_polls"]["count"] for row in told["rows"]) == sum(map(len, plain(rows, True).values()))
+        whole = plain(rows, True).get(row["api"], [])
+        assert row["with_polls_max_ns"] == max(whole, default=None)
+        assert is_nearest(row["with_polls_p99_ns"], np.percentile(whole, 99)) if whole else row["with_polls_p99_ns"] is None
 
 
 def test_large_percentiles_are_exact() -> None:
@@ -86,6 +86,55 @@ def test_the_figures_over_time_hold_every_answer() -> None:
     assert report(REPORT, [])["over_time"] is None
 
 
-def test_doubtful_times_are_told() -> None:
+def test_times_less_than_exact_are_counted() -> None:
     rows = [exchange(exchange=1, took_ms=1, flags=["clock", "retransmitted"]), exchange(exchange=2, took_ms=1)]
     assert report(REPORT, rows)["flagged"] == {"clock": 1, "retransmitted": 1}
+
+
+def test_the_verdict_names_what_dominates_and_when() -> None:
+    """Client `app` takes 90 ms of 100 ms, 80 of them in the queue, within the first tenth of the capture."""
+    rows = [
+        exchange(exchange=1, at_ms=0, took_ms=80, queue_ns=80 * MS, service_ns=0, api="Produce"),
+        exchange(exchange=2, at_ms=5, took_ms=10, api="Produce"),
+        exchange(exchange=3, at_ms=100, took_ms=10, api="Fetch"),
+    ]
+    found = report(REPORT, rows)["verdict"]
+    assert (found["api"], found["client_id"], found["count"], found["share"]) == ("Produce", "app", 2, 0.9)
+    assert (found["part"], found["part_share"]) == ("queue", pytest.approx(8 / 9, abs=1e-6))
+    assert found["last_ns"] - found["first_ns"] <= 2 * MS
+    assert found["sentence"].startswith(
+        "Produce of client app (10.0.0.1) at broker 10.0.0.2:9092 takes 90% of the summed latency"
+    )
+    assert "89% of that is spent in the queue" in found["sentence"]
+    assert "2% of the captured time" in found["sentence"]
+
+
+def test_the_verdict_does_not_say_that_something_dominates_which_does_not() -> None:
+    rows = [exchange(exchange=n, at_ms=n, took_ms=10 - n, api=api) for n, api in enumerate("ABC")]
+    sentence = report(REPORT, rows)["verdict"]["sentence"]
+    assert "has the largest share of the time, no more than 37%" in sentence
+    assert report(REPORT, [])["verdict"]["sentence"] == "No request was answered."
+    waiting = [exchange(outcome="unanswered", age_ns=9000 * MS)]
+    assert report(REPORT, waiting)["verdict"]["sentence"] == (
+        "No request was answered. 1 request has no response, the oldest after 9.00s."
+    )
+
+
+@given(st.lists(st.integers(0, 5), min_size=STEPS, max_size=STEPS))
+@settings(max_examples=30, deadline=None)
+def test_half_of_the_time_lies_in_the_shortest_run_of_steps(sums: list[int]) -> None:
+    """Law: no shorter run of steps has half of the sum."""
+    rows: list[Row] = [{"step": at, "sum_ns": value, "first_ns": 0, "last_ns": 599} for at, value in enumerate(sums)]
+    first, last, share = half_of(rows, sum(sums))
+    if not sum(sums):
+        assert (first, last, share) == (None, None, 0.0)
+        return
+    assert first is not None
+    assert last is not None
+    width = round(share * STEPS)
+    assert sum(sums[first // 10 : last // 10]) * 2 >= sum(sums)
+    assert all(sum(sums[at : at + width - 1]) * 2 < sum(sums) for at in range(STEPS))
+
+
+def test_a_share_is_never_rounded_to_all_or_nothing() -> None:
+    assert [percent(share) for share in (0.0, 0.001, 0.5, 0.999, 1.0)] == ["0%", "<1%", "50%", ">99%", "100%"]

@@ -38,7 +38,7 @@ def test_the_throttle_behind_a_mute_is_named() -> None:
         exchange(exchange=1, took_ms=1, throttle_time_ms=500),
         exchange(exchange=2, at_ms=2, took_ms=490, muted_ns=480 * MS),
     ]
-    assert slowest(rows)[0]["why"] == "480ms of broker's mute after a throttle by C1.1 (500 ms)"
+    assert slowest(rows)[0]["why"] == "480ms of the broker's mute after a throttled response by C1.1 (500 ms)"
 
 
 PARTS = {"rtt_ns": 0, "queue_ns": 0, "service_ns": 0, "long_poll_ns": 0, "throttle_ns": 0, "muted_ns": 0}
@@ -51,7 +51,7 @@ CASES = {
 
 @pytest.mark.parametrize("cause", CASES)
 def test_the_largest_part_is_the_cause(cause: str) -> None:
-    found, words = why(exchange(**PARTS | CASES[cause]), None, None)
+    found, words = why(exchange(**PARTS | CASES[cause]), None, None, long_polls=True)
     assert found == cause
     assert words
 
@@ -64,13 +64,17 @@ def test_large_messages_and_waits_are_said() -> None:
     assert "members" in why(exchange(api="JoinGroup", **service), None, None)[1]
 
 
-def test_long_polls_stand_apart() -> None:
-    """Law: what waited for data for most of its time is left out and counted, unless it is asked for."""
-    rows = [exchange(exchange=1, took_ms=500, long_poll_ns=499 * MS), exchange(exchange=2, took_ms=500, long_poll_ns=10 * MS)]
-    told = report(REPORT, rows)
-    assert [row["exchange"] for row in told["rows"]] == ["C1.2"]
-    assert told["left_out"] == {"long_poll": 1}
-    assert len(slowest(rows, long_polls=True)) == 2
+def test_long_polls_are_subtracted_and_no_exchange_is_left_out() -> None:
+    """Law: exchanges are in the order of their latency less the long poll, unless long polls are asked for."""
+    rows = [exchange(exchange=1, took_ms=500, long_poll_ns=499 * MS), exchange(exchange=2, took_ms=400, long_poll_ns=10 * MS)]
+    assert [(row["exchange"], row["timed_ns"], row["cause"]) for row in slowest(rows)] == [
+        ("C1.2", 390 * MS, "service"), ("C1.1", 1 * MS, "service"),
+    ]  # fmt: skip
+    assert [(row["exchange"], row["cause"]) for row in slowest(rows, long_polls=True)] == [
+        ("C1.1", "long_poll"),
+        ("C1.2", "service"),
+    ]
+    assert report(REPORT, rows)["left_out"] == {}
 
 
 def test_the_oldest_without_an_answer_stand_beside() -> None:

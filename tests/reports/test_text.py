@@ -66,7 +66,11 @@ def test_words() -> None:
 
 
 def test_what_is_left_out() -> None:
-    assert left_out({"long_poll": 1200, "no_codec": 1}) == "left out: 1,200 long polls, 1 no codec"
+    assert (
+        left_out({"orphan": 1200, "no_codec": 1}) == (
+        "not counted: 1,200 responses without a request, 1 exchange with no codec"
+    )
+    )
     assert left_out({}) == ""
     assert wrapped("", 10) == []
 
@@ -81,5 +85,5 @@ def test_a_series_folds_without_losing_its_peak() -> None:
 
 
 def test_stories_are_sentences() -> None:
-    assert story(LOST).endswith("asked for Metadata after 5.00ms, was answered well after 9.00ms (1 more try)")
-    assert story(LOST | {"good_after_ns": None, "metadata_after_ns": None}).endswith("no good answer in this capture")
+    assert story(LOST).endswith("requested Metadata after 5.00ms, got a successful response after 9.00ms (1 more try)")
+    assert story(LOST | {"good_after_ns": None, "metadata_after_ns": None}).endswith("no successful response in this capture")

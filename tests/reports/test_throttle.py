@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from kcap.reports.definition import ReportRequest, Row
 from kcap.reports.run import run
 from kcap.reports.source import ReportInput
-from kcap.reports.throttle import REPORT, phase
+from kcap.reports.throttle import REPORT, compliance_text, phase
 from tests.reports.made import exchange, exchanges, report
 
 
@@ -33,6 +33,15 @@ def test_where_the_waiting_was_done() -> None:
     assert [phase(1, 0), phase(0, 2), phase(1, 1), phase(0, 0)] == ["delayed", "muted", "both", None]
 
 
+def test_whether_a_group_complied_is_a_sentence() -> None:
+    row = {"muting": 18, "complied": 15, "violations": 4, "earliest_ms": 3.5, "elsewhere": 1, "delayed": 0}
+    assert compliance_text(row) == (
+        "complied with 15 of 18 throttles; 4 requests were sent on a muted connection, up to 3.50ms too early; "
+        "1 request was sent on other connections meanwhile, which KIP-219 allows."
+    )
+    assert "delayed 2 responses" in compliance_text(row | {"muting": 0, "delayed": 2})
+
+
 def test_software_that_is_known_not_to_wait() -> None:
     rows = [exchange(took_ms=1, throttle_time_ms=9, throttle_ns=0, software_name="librdkafka", software_version="2.16.1")]
     (row,) = report(REPORT, rows)["rows"]
@@ -50,10 +59,11 @@ def test_a_quota_before_kip_219(pcaps: Path) -> None:
         assert (row["throttled"], row["delayed"], row["throttle_ms_max"]) == (throttled, throttled, longest)
         assert row["throttle_ns_sum"] == row["throttle_ms_sum"] * 1_000_000
         assert (row["phase"], row["violations"], row["muted_ns_sum"]) == ("delayed", 0, 0)
+        assert (row["muting"], row["complied"], row["obeys"]) == (0, 0, None)
 
 
 def test_the_same_quota_after_it(pcaps: Path) -> None:
-    """On 3.9.2 the answers come at once. The Java client keeps quiet on the connection that was throttled, and goes on with its
+    """On 3.9.2 the responses come at once. The Java client sends nothing on the throttled connection, and goes on with its
     others to the same broker."""
     told = run(REPORT, ReportInput([str(pcaps / "quota-3.9.pcap")]), ReportRequest())
     found = {row["api"]: row for row in told["rows"]}
@@ -62,5 +72,6 @@ def test_the_same_quota_after_it(pcaps: Path) -> None:
         assert (row["phase"], row["delayed"], row["client_id"]) == ("muted", 0, "app-quota")
         assert row["throttled"] == row["muting"]
         assert row["muted_ns_sum"] > 3_900_000_000
-        assert row["violations"] > row["same_connection"] == 0
+        assert (row["violations"], row["complied"], row["obeys"], row["earliest_ms"]) == (0, row["muting"], "yes", None)
+        assert row["elsewhere"] > 0
     assert found["Produce"]["throttle_ms_max"] == 4061

@@ -5,6 +5,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
+import kcap
 from kcap.errors import UsageError
 from kcap.filter.parse import parse
 from kcap.reports.definition import ReportRequest
@@ -36,7 +37,9 @@ def test_sums_and_lag() -> None:
     parts = [
         partition(exchange=1, topic="t", records=4, batches=2, bytes=200, codec="none", magic=2, producer_id=1),
         partition(exchange=1, topic="t", partition=1, records=2, batches=1, bytes=100, codec="lz4", magic=2),
-        partition(exchange=2, topic="t", api_key=1, records=3, batches=1, bytes=90, high_watermark=10, lag=6),
+        partition(
+            exchange=2, topic="t", api_key=1, records=4, control_records=1, batches=1, bytes=90, high_watermark=10, lag=6
+        ),
         partition(exchange=3, topic="t", api_key=8, committed_offset=7, group_id="g"),
     ]
     told = report(REPORT, rows, None, parts)
@@ -44,12 +47,35 @@ def test_sums_and_lag() -> None:
     wanted = {
         "topic": "t", "produce_clients": ["p"], "fetch_clients": ["c"], "groups": ["g"], "produce_requests": 1,
         "fetch_requests": 1, "records_in": 6, "bytes_in": 300, "records_out": 3, "bytes_out": 90, "codecs": ["lz4", "none"],
-        "magics": [2], "lag_max": 6, "records_per_batch_in": 2.0, "bytes_per_batch_in": 100.0, "format_bytes_in": 61 * 3,
+        "magics": [2], "lag_max": 6, "lag_last": 6, "records_per_batch_in": 2.0, "bytes_per_batch_in": 100.0, "format_bytes_in": 61 * 3,
     }  # fmt: skip
     assert {name: row[name] for name in wanted} == wanted
     assert told["left_out"] == {"no_partitions": 1}
     assert [lag["lag"] for lag in told["lags"]] == [3]
     assert [(place["partition"], place["bytes_in"]) for place in told["partitions"]] == [(0, 200), (1, 100)]
+
+
+def test_the_last_lag_is_that_of_each_partitions_last_response() -> None:
+    """Partition 0 was 9 behind and caught up to 2; partition 1 ended 4 behind, which is the topic's last lag."""
+    rows = [exchange(exchange=n, at_ms=n, took_ms=1, api="Fetch", api_key=1) for n in (1, 2, 3)]
+    parts = [
+        partition(exchange=number, topic="t", api_key=1, partition=place, lag=lag)
+        for number, place, lag in ((1, 0, 9), (2, 1, 4), (3, 0, 2), (3, 1, None))
+    ]
+    made = report(REPORT, rows, None, parts)
+    assert [(row["lag_last"], row["lag_max"]) for row in made["rows"]] == [(4, 9)]
+    assert {row["partition"]: (row["lag_last"], row["lag_max"]) for row in made["partitions"]} == {0: (2, 9), 1: (4, 4)}
+
+
+def test_control_records_are_not_read_data(pcaps: Path) -> None:
+    """Each transaction ends with a control record in each of its partitions, which no application gets."""
+    path = str(pcaps / "java-transactions.pcap")
+    partitions = kcap.open(path).table("partitions", ["api_key", "records", "control_records"]).to_arrow().to_pylist()
+    read = [row for row in partitions if row["api_key"] == 1 and row["records"]]
+    control = sum(row["control_records"] for row in read)
+    assert control > 0
+    rows = run(REPORT, ReportInput([path]), ReportRequest())["rows"]
+    assert sum(row["records_out"] for row in rows) == sum(row["records"] for row in read) - control
 
 
 def test_a_saved_table_needs_its_partitions() -> None:
@@ -80,9 +106,7 @@ def test_compression_and_drift() -> None:
     assert "drift" not in told["slow"]
 
 
-def test_a_table_saved_without_plain_sizes_will_do(pcaps: Path, tmp_path: Path) -> None:
-    import kcap
-
+def test_a_table_saved_without_the_columns_on_request_will_do(pcaps: Path, tmp_path: Path) -> None:
     capture = kcap.open(str(pcaps / "librdkafka-zstd.pcap"))
     pq.write_table(capture.exchanges().to_arrow(), tmp_path / "exchanges.parquet")
     pq.write_table(capture.partitions().to_arrow(), tmp_path / "partitions.parquet")
@@ -90,7 +114,10 @@ def test_a_table_saved_without_plain_sizes_will_do(pcaps: Path, tmp_path: Path) 
     fresh = run(REPORT, ReportInput([str(pcaps / "librdkafka-zstd.pcap")]), ReportRequest())["rows"]
     assert [row.pop("compression_ratio_in") for row in saved] == [None] * len(saved)
     assert fresh[0].pop("compression_ratio_in") == 8.25
-    assert [row | {"compression_ratio_in": 0} for row in saved] == [row | {"compression_ratio_in": 0} for row in fresh]
+    with_control, data = (sum(row.pop("records_out") for row in rows) for rows in (saved, fresh))
+    assert with_control > data, "without the column control_records they are among the others"
+    beside = {"compression_ratio_in": 0, "records_per_batch_out": 0}
+    assert [row | beside for row in saved] == [row | beside for row in fresh]
 
 
 def test_requests_that_went_astray() -> None:

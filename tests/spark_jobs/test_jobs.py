@@ -21,8 +21,8 @@ from spark_jobs import ingest
 from spark_jobs.capture import open_capture
 from spark_jobs.files import form_of
 from spark_jobs.job import JobInput, carried_out, cause, main, size_of
+from spark_jobs.report_job import bytes_of
 from spark_jobs.reports import Saved, run_report, run_reports
-from spark_jobs.result import bytes_of
 from spark_jobs.versions import versions
 
 ROOT = Path(__file__).resolve().parent.parent.parent

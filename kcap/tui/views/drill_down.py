@@ -8,12 +8,10 @@ import re
 from collections.abc import Sequence
 from typing import Any, Final
 
-from kcap.filter.fields import fields, named_values
+from kcap.filter.fields import WITHOUT_POLLS, fields, named_values
 from kcap.reports.definition import Key, Row
 
 ANSWERED: Final = "outcome == answered && latency_ns"
-TIMED: Final = f"{ANSWERED} && !(long_poll_ns > 0)"
-"""Exchanges whose latency counts where long polls do not."""
 FAILED: Final = "error_code != 0"
 UNANSWERED: Final = "outcome == unanswered"
 THROTTLED: Final = "throttle_time_ms > 0"
@@ -70,9 +68,9 @@ def between(first_ns: int, end_ns: int | None) -> str:
     return every(f"time >= {moment(first_ns)}", f"time < {moment(end_ns)}" if end_ns is not None else None)
 
 
-def within(low_ns: int | None, high_ns: int | None) -> str:
-    """Exchanges of a class of latencies; the upper edge is no part of it."""
-    parts = [f"latency_ns >= {low_ns}" if low_ns is not None else "", f"latency_ns < {high_ns}" if high_ns is not None else ""]
+def within(low_ns: int | None, high_ns: int | None, time: str = WITHOUT_POLLS) -> str:
+    """Exchanges whose time lies in a class; the upper edge is no part of it. `time` is the filter's name for the time."""
+    parts = [f"{time} >= {low_ns}" if low_ns is not None else "", f"{time} < {high_ns}" if high_ns is not None else ""]
     return every(*parts)
 
 

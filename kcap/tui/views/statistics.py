@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual.binding import Binding, BindingType
 
+from kcap.filter.fields import WITHOUT_POLLS
 from kcap.reports.definition import ReportRequest, keys_of
-from kcap.tui.views import drill_down
 from kcap.tui.views import statistics_model as model
 from kcap.tui.views.grouping import report_of, waiting
 from kcap.tui.views.screen import View
@@ -48,8 +48,8 @@ class Statistics(View):
             report = report_of(("latency", "stats")[at])
             asked = ReportRequest(by, long_polls=polls and at == 0)
             result, keys = book.report(report, asked), keys_of(report, asked)
-            timed = drill_down.ANSWERED if polls else drill_down.TIMED
-            sheets[at] = model.latency(result, keys, timed) if at == 0 else model.digest(result, keys)
+            time = "latency_ns" if polls else WITHOUT_POLLS
+            sheets[at] = model.latency(result, keys, time) if at == 0 else model.digest(result, keys)
         else:
             sheets[at] = model.slow(book.report(report_of("slow"), ReportRequest(top=TOP, long_polls=polls)))
         title = f"by {', '.join(by)}" if at < 2 else "the slowest exchanges"

@@ -7,6 +7,7 @@ many exchanges.
 from collections.abc import Sequence
 from typing import Final
 
+from kcap.filter.fields import WITHOUT_POLLS
 from kcap.output.grid import duration
 from kcap.reports.definition import EDGES_NS, Key, Row, instant
 from kcap.reports.text import BARS, duration_short, left_out, number, words
@@ -18,7 +19,7 @@ PARTS: Final = {
     "queue_ns": "queue", "service_ns": "broker", "rtt_ns": "network", "long_poll_ns": "long poll", "throttle_ns": "throttle",
     "muted_ns": "mute", "request_transfer_ns": "request transfer", "transfer_ns": "transfer",
 }  # fmt: skip
-"""Parts of a latency -> what they are called; long poll, throttle and mute are parts of what the broker took."""
+"""Part of a latency -> its name; long poll, throttle and mute are parts of the broker's time."""
 
 
 def spark(counts: Sequence[int]) -> str:
@@ -42,8 +43,8 @@ def shape(rows: Sequence[Row], rank: int) -> SheetField:
     )
 
 
-def histogram(row: Row, group: str, timed: str) -> Bars:
-    """The classes of a row, each of which leads to its exchanges."""
+def histogram(row: Row, group: str, time: str = WITHOUT_POLLS) -> Bars:
+    """The classes of a row, each of which leads to its exchanges. `time` is the filter's name for what is counted."""
     counts = row["histogram"]
     low, high = shown([row])
     labels, downs = [], []
@@ -51,48 +52,49 @@ def histogram(row: Row, group: str, timed: str) -> Bars:
         first = EDGES_NS[at - 1] if at else None
         end = EDGES_NS[at] if at < len(EDGES_NS) else None
         labels.append(f"{duration_short(first) if first else '0'} - {duration_short(end) if end else 'more'}")
-        downs.append(drill_down.every(group, timed, drill_down.within(first, end)))
+        downs.append(drill_down.every(group, drill_down.ANSWERED, drill_down.within(first, end, time)))
     values = counts[low:high]
-    return Bars("how long answers took", labels, values, [number(count) for count in values], downs)
+    return Bars("latencies", labels, values, [number(count) for count in values], downs)
 
 
-def over_time(series: Row | None, timed: str) -> list[Bars]:
+def over_time(series: Row | None) -> list[Bars]:
     """The figures over time."""
     if not series or len(series["count"]) < 2:
         return []
     first, step = series["first_ns"], max(1, series["step_ns"])
     starts = [first + at * step for at in range(len(series["count"]))]
     ends = [*starts[1:], None]  # the last step ends with the last exchange, which its rounded width may leave out
-    downs = [drill_down.every(timed, drill_down.between(start, end)) for start, end in zip(starts, ends)]
+    downs = [drill_down.every(drill_down.ANSWERED, drill_down.between(start, end)) for start, end in zip(starts, ends)]
     labels = [instant(start, 1_000_000)[11:-1] for start in starts]
     return [
         Bars(f"p99 over time, {duration(step)} a step, by orders of magnitude", labels, series["p99_ns"],
              [duration(value) for value in series["p99_ns"]], downs, logarithmic=True, upright=True),
-        Bars("answers over time", labels, series["count"], [number(value) for value in series["count"]], downs, upright=True),
+        Bars("responses over time", labels, series["count"], [number(value) for value in series["count"]], downs, upright=True),
     ]  # fmt: skip
 
 
-def percent(name: str, head: str, rank: int) -> SheetField:
-    """A part of the summed latency."""
+def percent(name: str, head: str, rank: int, less: str | None = None) -> SheetField:
+    """A part of the summed latency; `less` is another sum that is no part of it."""
 
     def share(row: Row) -> float:
-        return 100 * row[name] / row["sum_ns"] if row["sum_ns"] else 0.0
+        value = row[name] - (row[less] if less is not None else 0)
+        return 100 * value / row["sum_ns"] if row["sum_ns"] > 0 and value > 0 else 0.0
 
     return SheetField(
-        head, lambda row: "" if not row[name] else f"{share(row):.0f}%" if share(row) >= 1 else "<1%", rank=rank, key=share
+        head, lambda row: "" if not share(row) else f"{share(row):.0f}%" if share(row) >= 1 else "<1%", rank=rank, key=share
     )
 
 
-def latency(result: Row, keys: Sequence[Key], timed: str = drill_down.TIMED) -> Sheet:
-    """Percentiles by group."""
-    series = over_time(result.get("over_time"), timed)
+def latency(result: Row, keys: Sequence[Key], time: str = WITHOUT_POLLS) -> Sheet:
+    """Percentiles by group. `time` is the filter's name for what is counted."""
+    timed, series = drill_down.ANSWERED, over_time(result.get("over_time"))
 
     def group(row: Row) -> str:
         return drill_down.group(keys, row)
 
-    def at_least(name: str, head: str, rank: int = 0) -> SheetField:
+    def at_least(name: str, head: str, rank: int = 0, time: str = time) -> SheetField:
         def leads(row: Row) -> str:
-            return drill_down.every(group(row), timed, f"latency_ns >= {row[name]}" if row[name] is not None else None)
+            return drill_down.every(group(row), timed, f"{time} >= {row[name]}" if row[name] is not None else None)
 
         return lasting(name, head, rank, down=leads)
 
@@ -103,33 +105,33 @@ def latency(result: Row, keys: Sequence[Key], timed: str = drill_down.TIMED) -> 
                 counts=lambda row: row["unanswered"], tone=lambda _row: "care"),
         at_least("p50_ns", "p50"), at_least("p90_ns", "p90", 5), at_least("p95_ns", "p95", 6), at_least("p99_ns", "p99"),
         at_least("p999_ns", "p99.9", 7), at_least("max_ns", "max", 1), lasting("sum_ns", "total", 2),
-        percent("queue_ns_sum", "queue", 8), percent("service_ns_sum", "broker", 9), percent("rtt_ns_sum", "net", 10),
-        shape(result["rows"], 4),
-        counted("long_polls", "polls", 11, zero=False, counts=lambda row: row["long_polls"],
+        at_least("with_polls_p99_ns", "p99 w/ polls", 12, "latency_ns"),
+        at_least("with_polls_max_ns", "max w/ polls", 13, "latency_ns"),
+        percent("queue_ns_sum", "queue", 8), percent("service_ns_sum", "broker", 9, less="long_poll_ns_sum"),
+        percent("rtt_ns_sum", "network", 10), shape(result["rows"], 4),
+        counted("long_polls", "long polls", 11, zero=False, counts=lambda row: row["long_polls"],
                 down=lambda row: drill_down.every(group(row), drill_down.ANSWERED, "long_poll_ns > 0")),
-        SheetField("p99 with them", lambda row: duration(row["with_long_polls"]["p99_ns"]) if row["long_polls"] else "",
-            rank=12,
-              key=lambda row: row["with_long_polls"]["p99_ns"], down=lambda row: drill_down.every(group(row),
-              drill_down.ANSWERED)),
     ]  # fmt: skip
 
     def charts(row: Row) -> list[Bars]:
-        return [*([histogram(row, group(row), timed)] if any(row["histogram"]) else []), *series]
+        return [*([histogram(row, group(row), time)] if any(row["histogram"]) else []), *series]
 
     def detail(row: Row, width: int) -> list[Line]:
         parts = {name: row[f"{name}_sum"] for name in PARTS if row.get(f"{name}_sum")}
-        told: list[Line] = [[(", ".join(words(row[key.name]) for key in keys)[:width], "bold")]]
-        whole = row["sum_ns"]
-        said = ", ".join(f"{PARTS[name]} {100 * value / whole:.0f}%" for name, value in parts.items() if whole)
-        told += [[(f"of the time: {said}"[: 2 * width], "dim")]] if said else []
+        out: list[Line] = [[(", ".join(words(row[key.name]) for key in keys)[:width], "bold")]]
+        sums = ", ".join(f"{PARTS[name]} {duration(value)}" for name, value in parts.items())
+        out += [[(f"time: {sums}"[: 2 * width], "dim")]] if sums else []
         if row["unanswered"]:
             age = duration(row["unanswered_age_ns_max"]) or "?"
-            told.append([(f"{row['unanswered']:,} unanswered, the oldest for {age}", "care")])
-        return told
+            out.append([(f"{row['unanswered']:,} unanswered, the oldest for {age}", "care")])
+        return out
 
-    doubts = ", ".join(f"{count:,} {flag}" for flag, count in (result.get("flagged") or {}).items())
-    foot = "; ".join(filter(None, (left_out(result["left_out"]), f"in doubt: {doubts}" if doubts else "")))
-    return Sheet("latency", fields, result["rows"], group, "no request was answered", foot=foot, detail=detail, charts=charts)
+    flagged = ", ".join(f"{count:,} {flag}" for flag, count in (result.get("flagged") or {}).items())
+    foot = "; ".join(filter(None, (left_out(result["left_out"]), f"times less than exact: {flagged}" if flagged else "")))
+    return Sheet(
+        "latency", fields, result["rows"], group, "no request was answered", note=result["verdict"]["sentence"], foot=foot,
+        detail=detail, charts=charts,
+    )  # fmt: skip
 
 
 def digest(result: Row, keys: Sequence[Key]) -> Sheet:
@@ -150,7 +152,7 @@ def digest(result: Row, keys: Sequence[Key]) -> Sheet:
                 counts=lambda row: row["unanswered"], tone=lambda _row: "care"),
         counted("throttled", rank=7, zero=False, down=lambda row: drill_down.every(group(row), drill_down.THROTTLED),
                 counts=lambda row: row["throttled"], tone=lambda _row: "care"),
-        sized("request_bytes", "asked", 8), sized("response_bytes", "answered", 9), lasting("p50_ns", "p50", 5),
+        sized("request_bytes", "request bytes", 8), sized("response_bytes", "response bytes", 9), lasting("p50_ns", "p50", 5),
         lasting("p95_ns", "p95"),
         lasting("max_ns", "max", 3, down=lambda row: drill_down.exchange(row["worst"])),
         shape(result["rows"], 4),
@@ -163,7 +165,7 @@ def digest(result: Row, keys: Sequence[Key]) -> Sheet:
     )
     return Sheet(
         "digest", fields, result["rows"], group, "no exchange", note=note, foot=left_out(result["left_out"]),
-        charts=lambda row: [histogram(row, group(row), drill_down.TIMED)] if any(row["histogram"]) else [],
+        charts=lambda row: [histogram(row, group(row))] if any(row["histogram"]) else [],
     )  # fmt: skip
 
 
@@ -171,6 +173,7 @@ def slow(result: Row) -> Sheet:
     """The slowest, each with its reason."""
     fields = [
         lasting("latency_ns", "latency", tone=lambda _row: "bold"),
+        SheetField("long poll", lambda row: duration(row["long_poll_ns"] or None), rank=3, key=lambda row: row["long_poll_ns"]),
         SheetField("api", lambda row: f"{row['api'] or '?'} v{words(row['api_version'])}", right=False),
         named("client_id", "client", 1),
         named("why"),

@@ -1,4 +1,4 @@
-"""The view of throttles: who was throttled, whether they kept quiet, each throttle by itself.
+"""The view of throttles: which clients were throttled, whether they complied, each throttled response.
 
 In: the book. Out: a screen of two sections. Law: only the section that is shown is worked out.
 """
@@ -28,7 +28,7 @@ class Throttling(View):
         """The section that is shown; the other waits."""
         if self.at:
             return Page(
-                [waiting("who"), model.each(book.report(report_of("throttled"), ReportRequest()))], "each throttled answer"
+                [waiting("who"), model.each(book.report(report_of("throttled"), ReportRequest()))], "each throttled response"
             )
         report, asked = report_of("throttle"), ReportRequest(self.by)
         sheet = model.who(book.report(report, asked), keys_of(report, asked))

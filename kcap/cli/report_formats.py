@@ -1,0 +1,253 @@
+"""A report as a document of sentences and tables, and its formats: text for terminals, Markdown, HTML, CSV.
+
+In: a document that `report_views` makes of a report, or the report's plain values. Out: text. Law: text, Markdown and HTML
+render one document, so each has every sentence and figure of the others; a narrow terminal drops columns, and text ends long
+tables early and says so. CSV has every value of the JSON form as it is, in one rectangular table whose column `section` names
+the part of the report.
+"""
+
+import csv
+import io
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Any, Final
+
+from kcap.cli.output import colored, is_terminal
+from kcap.output.pages import BREAKS, MARKS, STYLE
+from kcap.reports.definition import Row
+from kcap.reports.text import Style, TextColumn, lines, wrapped
+
+WIDTH: Final = 100
+"""Width of text that goes to no terminal."""
+ROWS: Final = "rows"
+"""Section of the report's own rows in CSV."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sentences:
+    """Some sentences, each of which begins a line."""
+
+    texts: Sequence[str]
+    title: str = ""
+    tone: str = ""
+    """How a terminal shows the title, or the sentences where there is none: `bold`, `red`, `dim`."""
+    most: int | None = None
+    """Sentences that text shows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A table."""
+
+    rows: Sequence[Row]
+    columns: Sequence[TextColumn]
+    title: str = ""
+    empty: str = ""
+    """The sentence for no rows; without it a table without rows is left out."""
+    red: Callable[[Row], bool] | None = None
+    """Rows that a terminal shows in red."""
+    most: int | None = None
+    """Rows that text shows."""
+    narrow: int = 0
+    """Width of a terminal below which text shows `narrow_columns` and, on lines of their own, `narrow_text`."""
+    narrow_columns: Sequence[TextColumn] = ()
+    narrow_text: Callable[[Row], str] = str
+
+
+@dataclass(frozen=True, slots=True)
+class Commands:
+    """Lines to copy into a shell; never wrapped."""
+
+    texts: Sequence[str]
+    title: str = ""
+
+
+Block = Sentences | Section | Commands
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A report for people."""
+
+    title: str
+    blocks: Sequence[Block]
+
+
+def style_of(output: str | None) -> Style:
+    """The style of text for standard output (None) or a file: colors only on a terminal that wants them."""
+    import shutil
+
+    width = shutil.get_terminal_size((WIDTH, 40)).columns if is_terminal(output) or os.environ.get("COLUMNS") else WIDTH
+    encoding = "utf-8" if output is not None else (sys.stdout.encoding or "ascii")
+    return Style(width, colored(output), encoding.lower().replace("-", "") in ("utf8", "utf16", "utf32"))
+
+
+def blocks_of(document: Document) -> Iterator[Block]:
+    """The blocks that say something."""
+    for block in document.blocks:
+        if block.rows or block.empty if isinstance(block, Section) else any(block.texts):
+            yield block
+
+
+# -- text -------------------------------------------------------------------------------------------------------------
+def text(document: Document, style: Style) -> list[str]:
+    """Lines, no wider than the terminal but for commands; a blank line between blocks."""
+    tones: dict[str, Callable[[str], str]] = {"bold": style.bold, "red": style.red, "dim": style.dim, "": str}
+    out: list[str] = []
+    for block in blocks_of(document):
+        out += [""] if out else []
+        if isinstance(block, Sentences):
+            tone = tones[block.tone]
+            out += [tone(line) for line in wrapped(block.title, style.width)]
+            indent = "  " if block.title else ""
+            for sentence in list(filter(None, block.texts))[: block.most]:
+                some = [indent + line for line in wrapped(sentence, style.width - len(indent), "  ")]
+                out += some if block.title else map(tone, some)
+            out += more(block.texts, block.most)
+        elif isinstance(block, Section):
+            out += [style.bold(block.title)] if block.title else []
+            out += table(block, style) if block.rows else [block.empty]
+        else:
+            out += [style.bold(block.title)] if block.title else []
+            out += [f"  {line}" if block.title else line for line in block.texts]
+    return out
+
+
+def table(section: Section, style: Style) -> list[str]:
+    """The table, as many rows of it as text shows."""
+    rows = section.rows[: section.most]
+    if style.width < section.narrow:
+        out = []
+        for line, row in zip(lines(rows, section.narrow_columns, style)[1:], rows):
+            out += [style.bold(line), *(f"  {part}" for part in wrapped(section.narrow_text(row), style.width - 4, "  "))]
+    else:
+        out = lines(rows, section.columns, style, section.red)
+    return [*out, *more(section.rows, section.most)]
+
+
+def more(entries: Sequence[object], most: int | None) -> list[str]:
+    """How many entries text does not show."""
+    rest = 0 if most is None else max(0, len(entries) - most)
+    return [f"  and {rest:,} more"] if rest else []
+
+
+# -- Markdown and HTML ------------------------------------------------------------------------------------------------
+def filled(section: Section) -> list[tuple[TextColumn, list[str]]]:
+    """The columns with a text in any row, or that a terminal never drops, with their texts."""
+    found = [(column, [column.text(row) for row in section.rows]) for column in section.columns]
+    return [(column, texts) for column, texts in found if any(texts) or not column.rank]
+
+
+def marked(value: str) -> str:
+    """Text as Markdown shows it."""
+    return MARKS.sub(r"\\\g<0>", BREAKS.sub(" ", value))
+
+
+def markdown(document: Document) -> str:
+    """Headings, lists and tables as GitHub draws them."""
+    out = [f"# {marked(document.title)}", ""]
+    for block in blocks_of(document):
+        if isinstance(block, Sentences):
+            texts = [marked(sentence) for sentence in block.texts if sentence]
+            out += [f"**{marked(block.title)}**", "", *(f"- {sentence}" for sentence in texts)] if block.title else texts
+        elif isinstance(block, Commands):
+            out += [f"## {marked(block.title)}", ""] if block.title else []
+            out += ["```", *block.texts, "```"]
+        else:
+            out += [f"## {marked(block.title)}", ""] if block.title else []
+            columns = filled(block)
+            if block.rows:
+                out.append("| " + " | ".join(marked(column.head) for column, _ in columns) + " |")
+                out.append("|" + "|".join("---:" if column.right else "---" for column, _ in columns) + "|")
+                out += ["| " + " | ".join(map(marked, cells)) + " |" for cells in zip(*(texts for _, texts in columns))]
+            else:
+                out.append(block.empty)
+        out.append("")
+    return "\n".join(out)
+
+
+def html(document: Document, pictures: Sequence[str] = ()) -> str:
+    """A page of its own, without a script; `pictures` are SVG."""
+    title = escape(document.title)
+    out = ["<!DOCTYPE html>", '<html lang="en"><head><meta charset="utf-8">', f"<title>kcap {title}</title>",
+           f"<style>{STYLE}</style></head><body><h1>kcap {title}</h1>", *pictures]  # fmt: skip
+    for block in blocks_of(document):
+        if isinstance(block, Sentences):
+            texts = [escape(sentence) for sentence in block.texts if sentence]
+            if block.title:
+                out += [f"<p><b>{escape(block.title)}</b></p>", "<ul>", *(f"<li>{text_}</li>" for text_ in texts), "</ul>"]
+            else:
+                out += [f"<p>{text_}</p>" for text_ in texts]
+            continue
+        out += [f"<h2>{escape(block.title)}</h2>"] if block.title else []
+        if isinstance(block, Commands):
+            out.append("<pre>" + escape("\n".join(block.texts)) + "</pre>")
+        elif block.rows:
+            columns = filled(block)
+            rights = [" class=n" if column.right else "" for column, _ in columns]
+            out.append(
+                "<table><thead><tr>" + "".join(f"<th>{escape(column.head)}</th>" for column, _ in columns) + "</tr></thead>"
+            )
+            out.append("<tbody>")
+            for cells in zip(*(texts for _, texts in columns)):
+                out.append("<tr>" + "".join(f"<td{right}>{escape(cell)}</td>" for right, cell in zip(rights, cells)) + "</tr>")
+            out.append("</tbody></table>")
+        else:
+            out.append(f"<p>{escape(block.empty)}</p>")
+    return "\n".join([*out, "</body></html>", ""])
+
+
+# -- CSV --------------------------------------------------------------------------------------------------------------
+def sections(name: str, value: Any) -> Iterator[tuple[str, Row]]:
+    """A key of the JSON form as rows: section, values by column. Objects within an object become columns `outer.inner`."""
+    if isinstance(value, dict):
+        inner = [(key, entry) for key, entry in value.items() if is_rows(entry)]
+        row = flat({key: entry for key, entry in value.items() if not is_rows(entry)})
+        if row:
+            yield name, row
+        for key, entry in inner:
+            yield from sections(f"{name}.{key}", entry)
+    elif is_rows(value):
+        for entry in value:
+            yield name, flat(entry)
+    elif value is not None and value != []:
+        yield name, {name: value}
+
+
+def is_rows(value: Any) -> bool:
+    """Whether a value is a list of objects."""
+    return isinstance(value, list) and bool(value) and isinstance(value[0], dict)
+
+
+def flat(row: Row) -> Row:
+    """A row without objects in it: `with_unanswered.p99_ns`."""
+    out: Row = {}
+    for name, value in row.items():
+        if isinstance(value, dict):
+            out |= {f"{name}.{inner}": entry for inner, entry in flat(value).items()}
+        else:
+            out[name] = value
+    return out
+
+
+def csv_text(result: Row) -> str:
+    """RFC 4180 with a header: first the report's own rows, then the other parts; entries of lists are joined by semicolons."""
+    others = {name: value for name, value in result.items() if name not in (ROWS, "report")}
+    rows = [*sections(ROWS, result[ROWS]), *(row for name, value in others.items() for row in sections(name, value))]
+    names = list(dict.fromkeys(name for _, row in rows for name in row))
+    file = io.StringIO()
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(["section", *names])
+    for section, row in rows:
+        writer.writerow([section, *(plain(row.get(name)) for name in names)])
+    return file.getvalue()
+
+
+def plain(value: Any) -> Any:
+    """A value as CSV has it."""
+    if isinstance(value, list):
+        return ";".join("" if entry is None else str(entry) for entry in value)
+    return str(value).lower() if isinstance(value, bool) else value

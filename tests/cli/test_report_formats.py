@@ -1,0 +1,150 @@
+"""Formats of a report: each says what the others say."""
+
+import csv
+import io
+import re
+from html import unescape
+from html.parser import HTMLParser
+
+import pytest
+
+from kcap.cli.report_formats import WIDTH, Commands, Document, Section, Sentences, csv_text, html, markdown, style_of, text
+from kcap.cli.report_views import VIEWS
+from kcap.cli.reports import report_of
+from kcap.reports.definition import Row
+from kcap.reports.text import Style, TextColumn
+from tests.cli.reporting import COLUMNS, json_of
+
+WIDE = Style(4000, color=False, unicode=True)
+MADE: Row = {
+    "report": "errors", "captures": ["<x>.pcap"], "left_out": {"no_error": 3}, "retries": [], "over_time": None,
+    "unanswered": [{"api": "Fetch", "age_ns_max": 7}],
+    "rows": [{"error": "A|B", "topics": ["a", None], "count": 2, "inner": {"a": 1}, "storm": True}],
+}  # fmt: skip
+COLUMN = TextColumn("error", lambda row: str(row["error"]), right=False)
+COUNT = TextColumn("count", lambda row: str(row["count"]))
+NOTHING = TextColumn("nothing", lambda _row: "", rank=1)
+
+
+def page(*blocks: Sentences | Section | Commands) -> Document:
+    return Document("errors: <x>.pcap", blocks)
+
+
+def test_csv_is_one_table_with_every_value_as_it_is() -> None:
+    rows = list(csv.DictReader(io.StringIO(csv_text(MADE))))
+    assert [{name: value for name, value in row.items() if value} for row in rows] == [
+        {"section": "rows", "error": "A|B", "topics": "a;", "count": "2", "inner.a": "1", "storm": "true"},
+        {"section": "captures", "captures": "<x>.pcap"},
+        {"section": "left_out", "no_error": "3"},
+        {"section": "unanswered", "api": "Fetch", "age_ns_max": "7"},
+    ]
+
+
+def test_markdown_escapes_and_aligns() -> None:
+    lines = markdown(page(Sentences(["a *b*"]), Section(MADE["rows"], [COLUMN, COUNT, NOTHING], "all"))).splitlines()
+    assert lines == [
+        "# errors: \\<x\\>.pcap",
+        "",
+        "a \\*b\\*",
+        "",
+        "## all",
+        "",
+        "| error | count |",
+        "|---|---:|",
+        "| A\\|B | 2 |",
+    ]
+
+
+def test_text_ends_a_long_table_early_and_says_so() -> None:
+    document = page(Section([MADE["rows"][0]] * 12, [COLUMN, COUNT], "all", most=10), Sentences(["a", "b"], "title", most=1))
+    lines = text(document, Style(80, color=False, unicode=True))
+    assert lines[:2] == ["all", "error  count"]
+    assert lines[12:] == ["  and 2 more", "", "title", "  a", "  and 1 more"]
+    assert markdown(document).count("A\\|B") == 12
+
+
+def test_a_narrow_terminal_gets_sentences_under_the_rows() -> None:
+    section = Section(MADE["rows"], [COLUMN, COUNT], narrow=90, narrow_columns=[COUNT], narrow_text=lambda _row: "a reason")
+    assert text(page(section), Style(80, color=False, unicode=True)) == ["    2", "  a reason"]
+
+
+def test_a_table_without_rows() -> None:
+    assert text(page(Section([], [COLUMN], empty="No rows."), Section([], [COLUMN])), WIDE) == ["No rows."]
+    assert "No rows." in markdown(page(Section([], [COLUMN], empty="No rows.")))
+    assert "<p>No rows.</p>" in html(page(Section([], [COLUMN], empty="No rows.")))
+
+
+class Page(HTMLParser):
+    """Checks that every element is closed, and collects the text."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.depth: list[str] = []
+        self.words: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: object) -> None:
+        if tag not in ("meta", "rect", "line", "circle"):
+            self.depth.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag not in ("meta", "rect", "line", "circle"):
+            assert self.depth.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.words.append(data)
+
+
+def words_of(lines: str) -> set[str]:
+    """The words, without the signs that formats add."""
+    return {word.strip("|*-#`") for word in lines.replace("\\", "").split()} - {""}
+
+
+@pytest.mark.parametrize("report", COLUMNS)
+@pytest.mark.parametrize("capture", ["quota-3.9.pcap", "broker-paused.pcap", "java-transactions.pcap"])
+def test_every_format_says_all(report: str, capture: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Law: each word and figure of the text is in Markdown and in HTML; CSV has every number and name of the JSON form."""
+    result = json_of(capsys, report, capture)
+    document = VIEWS[report](result, WIDE, report_of(report).by, ["x.pcap"])
+    shown = words_of("\n".join(text(document, WIDE)))
+    assert shown - words_of(markdown(document)) <= {"more"} | {word for word in shown if word.isdecimal()} & more_of(document)
+    parser = Page()
+    parser.feed(html(document))
+    assert parser.depth == []
+    assert shown - words_of(" ".join(parser.words)) <= {"more", "and"} | more_of(document)
+    cells = {cell for row in csv.reader(io.StringIO(csv_text(result))) for value in row for cell in [value, *value.split(";")]}
+    assert {value for value in leaves(result) if value not in (report, "", *result["captures"])} <= cells
+
+
+def more_of(document: Document) -> set[str]:
+    """The counts in `and N more`."""
+    lengths = [len(block.rows) - (block.most or 0) for block in document.blocks if isinstance(block, Section)]
+    lengths += [len(block.texts) - (block.most or 0) for block in document.blocks if isinstance(block, Sentences)]
+    return {f"{length:,}" for length in lengths}
+
+
+def leaves(value: object) -> set[str]:
+    """Every value within a result, as CSV writes it."""
+    if isinstance(value, dict):
+        return set().union(*map(leaves, value.values()))
+    if isinstance(value, list):
+        return set().union(*map(leaves, value))
+    return set() if value is None else {str(value).lower() if isinstance(value, bool) else str(value)}
+
+
+def test_text_of_the_capture_is_text() -> None:
+    made = html(page(Section([{"error": "<b>", "count": 1}], [COLUMN, COUNT]), Commands(["kcap show '<a>'"], "<c>")))
+    assert "&lt;b&gt;" in made
+    assert "&lt;a&gt;" in unescape(made.replace("&", "&amp;"))
+    assert re.findall(r"<b>|<a>|<c>|<x>", made) == []
+
+
+def test_text_for_a_file_has_no_color(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
+    style = style_of("report.txt")
+    assert (style.width, style.color, style.unicode) == (WIDTH, False, True)
+    assert style.red("bad") == style.bold("bad") == "bad"
+
+
+def test_the_environment_may_set_the_width(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "150")
+    assert style_of(None).width == 150
