@@ -294,7 +294,8 @@ def topics(result: Row, _style: Style, by: Sequence[str], _files: Sequence[str])
         sized("bytes_out", "bytes out", 2), named("produce_clients", "producers", 5),
         named("fetch_clients", "consumers", 6), named("groups", "groups", 7), named("codecs", "codecs", 9),
         TextColumn("ratio", lambda row: number(row["compression_ratio_in"]), rank=9), named("magics", "magic", 10),
-        named("timestamp_types", "timestamps", 11), counted("lag_last", "last lag", 3), counted("lag_max", "max lag", 4), some("errors", "errors", 3),
+        named("timestamp_types", "timestamps", 11), counted("lag_last", "last lag", 3), counted("lag_max", "max lag", 4),
+        some("errors", "errors", 3),
     ]  # fmt: skip
     busiest = [
         named("topic"), named("partition", right=True), counted("records_in", "records in"), sized("bytes_in", "bytes in"),

@@ -20,6 +20,7 @@ SOME: dict[str, st.SearchStrategy[Any]] = {
     "client_port": st.sampled_from([9092, 40000]),
     "server_port": st.sampled_from([9092, 9094]),
     "latency_ns": st.sampled_from([-5, 0, 1, 50_000_000, 1_000_000_000, (1 << 62)]),
+    "long_poll_ns": st.sampled_from([0, 1, 49_000_000]),
     "throttle_time_ms": st.sampled_from([0, 1, 50]),
     "request_bytes": st.integers(0, 30_000),
     "response_bytes": st.integers(0, 30_000),
@@ -43,6 +44,10 @@ def rows() -> st.SearchStrategy[list[Row]]:
 
 
 TERMS = (
+    "latency_without_polls > 1ms",
+    "latency_without_polls",
+    "latency_without_polls in {1ms..50ms}",
+    "latency_without_polls < latency_ns",
     "api == Fetch",
     "api != produce",
     "api in {Fetch, Metadata}",

@@ -66,10 +66,8 @@ def test_words() -> None:
 
 
 def test_what_is_left_out() -> None:
-    assert (
-        left_out({"orphan": 1200, "no_codec": 1}) == (
+    assert left_out({"orphan": 1200, "no_codec": 1}) == (
         "not counted: 1,200 responses without a request, 1 exchange with no codec"
-    )
     )
     assert left_out({}) == ""
     assert wrapped("", 10) == []

@@ -47,7 +47,8 @@ def test_sums_and_lag() -> None:
     wanted = {
         "topic": "t", "produce_clients": ["p"], "fetch_clients": ["c"], "groups": ["g"], "produce_requests": 1,
         "fetch_requests": 1, "records_in": 6, "bytes_in": 300, "records_out": 3, "bytes_out": 90, "codecs": ["lz4", "none"],
-        "magics": [2], "lag_max": 6, "lag_last": 6, "records_per_batch_in": 2.0, "bytes_per_batch_in": 100.0, "format_bytes_in": 61 * 3,
+        "magics": [2], "lag_max": 6, "lag_last": 6, "records_per_batch_in": 2.0, "bytes_per_batch_in": 100.0,
+        "format_bytes_in": 61 * 3,
     }  # fmt: skip
     assert {name: row[name] for name in wanted} == wanted
     assert told["left_out"] == {"no_partitions": 1}

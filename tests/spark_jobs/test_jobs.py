@@ -117,14 +117,14 @@ def test_a_failed_task_says_why() -> None:
 
 
 def test_results_for_machines() -> None:
-    """JSON is the whole report, CSV and Parquet its rows; what is nested is JSON there."""
+    """JSON and CSV are the whole report, Parquet its rows; what is nested is JSON there."""
     result = {
         "report": "latency",
         "captures": ["a"],
         "rows": [{"api": "Fetch", "count": 2, "more": {"a": 1}, "histogram": [1, 2]}],
     }
     assert json.loads(bytes_of(result, "json")) == result
-    assert bytes_of(result, "csv").startswith(b"api,count")
+    assert bytes_of(result, "csv").startswith(b"section,api,count")
     import pyarrow as pa
 
     (row,) = parquet.read_table(pa.BufferReader(bytes_of(result, "parquet"))).to_pylist()

@@ -25,7 +25,7 @@ def test_every_count_leads_to_as_many_exchanges(name: str, by: tuple[str, ...]) 
 def test_the_slowest(name: str) -> None:
     sheet = model.slow(StubBook(name).report(report_of("slow"), ReportRequest(top=20)))
     sheet_holds(sheet, name)
-    latencies = [row["latency_ns"] for row in sheet.rows]
+    latencies = [row["timed_ns"] for row in sheet.rows]
     assert latencies == sorted(latencies, reverse=True)
     assert sheet.detail is not None
     for row in sheet.rows:
@@ -49,13 +49,13 @@ def test_each_class_of_a_histogram_leads_to_its_exchanges() -> None:
 def test_steps_of_time_hold_all_answers() -> None:
     name, report = "java-transactions.pcap", report_of("latency")
     result = StubBook(name).report(report, ReportRequest())
-    p99, answers = model.over_time(result["over_time"], model.down.TIMED)
+    p99, answers = model.over_time(result["over_time"])
     assert sum(value or 0 for value in answers.values) == sum(row["count"] for row in result["rows"])
     found = [passing(name, str(down)) for down in answers.downs]
     off = sum(abs(one - int(value or 0)) for one, value in zip(found, answers.values))
     assert off <= 2, "a step ends at a nanosecond, `time` knows microseconds"
     assert p99.logarithmic
-    assert model.over_time(None, "") == []
+    assert model.over_time(None) == []
 
 
 def test_parts_of_a_latency_are_drawn() -> None:
