@@ -87,16 +87,16 @@ def report_of(name: str) -> Report:
     return found
 
 
-def run_report(source: SparkCapture | Saved, name: str, asked: ReportRequest, only: str | None = None) -> Row:
+def run_report(source: SparkCapture | Saved, name: str, request: ReportRequest, only: str | None = None) -> Row:
     """A report of a capture.
 
     Raises UsageError for a grouping that cannot be, FilterError for a filter that does not parse.
     """
-    return dict(run_reports(source, [name], asked, only))[name]
+    return dict(run_reports(source, [name], request, only))[name]
 
 
 def run_reports(
-    source: SparkCapture | Saved, names: Sequence[str], asked: ReportRequest, only: str | None = None
+    source: SparkCapture | Saved, names: Sequence[str], request: ReportRequest, only: str | None = None
 ) -> Iterator[tuple[str, Row]]:
     """Reports of a capture, which is read once for all of them.
 
@@ -104,18 +104,18 @@ def run_reports(
     """
     reports = [report_of(name) for name in names]
     files = source.captures if isinstance(source, Saved) else [file.name for file in source.scanned.files]
-    with opened(source, reports, asked, only) as (engine, tables):
+    with opened(source, reports, request, only) as (engine, tables):
         for name, report in zip(names, reports):
             mine = tables if report.partitions else replace(tables, partitions=None)
-            yield name, {"report": name, "captures": files} | result(engine, mine, report, asked)
+            yield name, {"report": name, "captures": files} | result(engine, mine, report, request)
 
 
 @contextmanager
 def opened(
-    source: SparkCapture | Saved, reports: Sequence[Report], asked: ReportRequest, only: str | None
+    source: SparkCapture | Saved, reports: Sequence[Report], request: ReportRequest, only: str | None
 ) -> Iterator[tuple[SparkEngine, Tables]]:
     """The tables of reports, for as long as the block lasts."""
-    names = {name for report in reports for name in columns_of(report, asked)}
+    names = {name for report in reports for name in columns_of(report, request)}
     tree = parse(only) if only else None
     deep = tree is not None and is_deep(tree)
     beside = filter_columns(tree) if tree is not None and not deep else ()

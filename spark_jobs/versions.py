@@ -20,7 +20,7 @@ from kcap.facts.tracker import MetadataTracker
 from kcap.filter.ast import Filter, is_deep
 from kcap.filter.parse import parse
 from kcap.reports.definition import Row
-from kcap.reports.versions.merge import parted, together
+from kcap.reports.versions.merge import detached, together
 from kcap.reports.versions.profiles import ConnectionProfiles, gather
 from kcap.reports.versions.readiness import release_of
 from kcap.reports.versions.report import fails, report
@@ -32,11 +32,11 @@ from spark_jobs.reports import Saved
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-TALKS: Final = "talks"
-SAID: Final = pa.schema([pa.field("talks", pa.binary())])
+PROFILES: Final = "talks"
+PROFILE_SCHEMA: Final = pa.schema([pa.field("talks", pa.binary())])
 
 
-class TalkRows:
+class ProfileRows:
     """What the connections of a share said."""
 
     def __init__(self, only: Filter | None) -> None:
@@ -44,12 +44,12 @@ class TalkRows:
         self.looks_inside = only is not None and is_deep(only)
 
     def share(
-        self, portion: ShardReader, learner: MetadataTracker, witness: FactsRecorder
+        self, portion: ShardReader, tracker: MetadataTracker, witness: FactsRecorder
     ) -> Iterator[tuple[str, pa.RecordBatch]]:
         """A row for all of them."""
         portion.keep_connections = True
-        talks = parted(gather(portion, self._only))
-        yield TALKS, pa.RecordBatch.from_arrays([pa.array([pickle.dumps(talks)], pa.binary())], schema=SAID)
+        profiles = detached(gather(portion, self._only))
+        yield PROFILES, pa.RecordBatch.from_arrays([pa.array([pickle.dumps(profiles)], pa.binary())], schema=PROFILE_SCHEMA)
 
 
 def versions(capture: SparkCapture, target: str = "newest", only: str | None = None) -> Row:
@@ -58,9 +58,9 @@ def versions(capture: SparkCapture, target: str = "newest", only: str | None = N
     Raises UsageError for a release that is not known.
     """
     release, facts = release_of(target), capture.facts()
-    maker = TalkRows(parse(only) if only else None)
-    packed = capture.made(maker, TALKS, SAID)
-    parts: list[ConnectionProfiles] = [pickle.loads(one.talks) for one in packed.collect()]  # noqa: S301 - what this job's tasks wrote
+    maker = ProfileRows(parse(only) if only else None)
+    packed = capture.made(maker, PROFILES, PROFILE_SCHEMA)
+    parts: list[ConnectionProfiles] = [pickle.loads(one.profiles) for one in packed.collect()]  # noqa: S301 - what this job's tasks wrote
     names = [file.name for file in capture.scanned.files]
     return report(together(parts, tracker_of(facts)), names, release)
 

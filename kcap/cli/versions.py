@@ -30,8 +30,8 @@ FAILED: Final = 1
     "--fail-on", type=click.Choice(("removed", "deprecated")), help="Exit 1 where a client uses what the target has not."
 )
 @click.option("--connection", metavar="UID", help="The story of one connection.")
-@click.option("--format", "form", type=click.Choice(FORMS), help="How it is told. Default: table, or what the name of -o says.")
-@click.option("-o", "--output", metavar="FILE", type=Writes(), help="Write there; the file appears when it is whole.")
+@click.option("--format", "form", type=click.Choice(FORMS), help="Output format. Default: table, or what the name of -o says.")
+@click.option("-o", "--output", metavar="FILE", type=Writes(), help="Write there; the file appears when it is complete.")
 def run(
     files: tuple[str, ...],
     more_files: tuple[str, ...],
@@ -52,7 +52,7 @@ def run(
     from kcap.cli.report_formats import style_of
     from kcap.errors import UsageError
     from kcap.output.formats import format_of
-    from kcap.reports.versions.clients import whos
+    from kcap.reports.versions.clients import identify_clients
     from kcap.reports.versions.pages import html, markdown
     from kcap.reports.versions.profiles import gather
     from kcap.reports.versions.readiness import release_of
@@ -62,21 +62,21 @@ def run(
     release = release_of(target)
     form = format_of(form, output, SUFFIXES, text=())
     if connection is not None and form not in ("table", "json"):
-        raise UsageError("the story of one connection is told as table or json")
+        raise UsageError("the story of one connection is written as table or json")
     capture = Capture(paths_of(files, more_files), analyzer_options(decode_as, not_kafka))
     capture = capture.filter(only) if only else capture
     reading = capture.read(keep_connections=True)
     with Progress(reading, shown=True) as progress:
         reading.watch = progress.step
-        talks = gather(reading, capture.only)
+        profiles = gather(reading, capture.only)
     names = [file.name for file in reading.capture_files]
-    made = report(talks, names, release)
+    made = report(profiles, names, release)
     told: dict[str, Any] = made
     if connection is not None:
         from kcap.cli.versions_text import story as tell
         from kcap.reports.versions.story import of
 
-        told = of(talks, connection, whos(talks), made["diagnoses"])
+        told = of(profiles, connection, identify_clients(profiles), made["diagnoses"])
         told = {"report": "versions", "captures": names, "rows": told["apis"], "left_out": {}, "story": told}
         forms: dict[str, Callable[[], str]] = {"table": lambda: "\n".join(tell(told["story"], style_of(output))) + "\n"}
     else:

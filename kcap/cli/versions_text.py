@@ -108,7 +108,7 @@ def report(made: Row, style: Style) -> list[str]:
     against = [row for row in made["readiness"] if row["would_change"] is not True]
     replaced = len(made["readiness"]) - len(against)
     if made["readiness"]:
-        out += [style.bold(f"what Kafka {made['target']} has against them")]
+        out += [style.bold(f"what breaks on Kafka {made['target']}")]
         out += lines(against, AGAINST, style, lambda r: r["would_change"] is False)
         if replaced:
             out.append(f"{replaced} more versions that clients replace by themselves")
@@ -130,7 +130,7 @@ def story(told: Row, style: Style) -> list[str]:
         at = duration(step["at_ns"]) if step["at_ns"] is not None else ""
         out += wrapped(f"{at:>9}  {step['exchange'].rpartition('.')[2]:>4}  {clean(step['text'])}", style.width, " " * 17)
     if told["lost_ns"]:
-        out.append(f"time lost to questions in vain: {duration(told['lost_ns'])}")
+        out.append(f"time lost to ApiVersions requests in vain: {duration(told['lost_ns'])}")
     if told["apis"]:
         columns = [
             TextColumn("API", lambda r: words(r["api"] or r["api_key"]), False),

@@ -51,11 +51,11 @@ def topics_of(rows: Any, by: list[str]) -> Any:
     return each.group_by(by).aggregate(entries=each.entry.collect(distinct=True))
 
 
-def build(tables: Tables, asked: ReportRequest) -> Expressions:
+def build(tables: Tables, request: ReportRequest) -> Expressions:
     """The clients; what they write and read."""
-    keys = keys_of(REPORT, asked)
-    asked_for = tables.kept.filter(tables.kept.outcome != "orphan")
-    rows, by = grouped(asked_for, keys), names_by(keys)
+    keys = keys_of(REPORT, request)
+    requests = tables.selected.filter(tables.selected.outcome != "orphan")
+    rows, by = grouped(requests, keys), names_by(keys)
     produces = (rows.api_key == PRODUCE).fill_null(False)
     fetches = rows.api_key.isin([FETCH, SHARE_FETCH]).fill_null(False)
     figures = {
@@ -83,14 +83,14 @@ def build(tables: Tables, asked: ReportRequest) -> Expressions:
         **{name: rows[column].collect(where=rows[column].notnull(), distinct=True) for name, column in SETS.items()},
     }
     written, read = rows.filter(produces), rows.filter(fetches)
-    without = counts_without(asked_for, keys)
-    return ({"without": asked_for.aggregate(**without)} if without else {}) | {
+    without = counts_without(requests, keys)
+    return ({"without": requests.aggregate(**without)} if without else {}) | {
         "rows": rows.group_by(by).aggregate(**figures),
         "topics_in": topics_of(written, by),
         "topics_out": topics_of(read, by),
         "codecs_in": entries(written, by, "codecs"),
         "magics_in": entries(written, by, "magics"),
-        "left_out": tables.kept.aggregate(orphan=total(tables.kept.outcome == "orphan")),
+        "left_out": tables.selected.aggregate(orphan=total(tables.selected.outcome == "orphan")),
     }
 
 
@@ -100,9 +100,9 @@ FIRST: Final = (
 )  # fmt: skip
 
 
-def finish(results: Results, asked: ReportRequest) -> Row:
+def finish(results: Results, request: ReportRequest) -> Row:
     """Most requests first."""
-    keys = keys_of(REPORT, asked)
+    keys = keys_of(REPORT, request)
     by = names_by(keys)
     lists = {
         name: {tuple(row[key] for key in by): sorted(row["entries"]) for row in results[name]}
@@ -121,7 +121,7 @@ def finish(results: Results, asked: ReportRequest) -> Row:
     timed = any(key.step_ns for key in keys)
     out.sort(key=lambda row: sort_value(row["time"]) if timed else (False, -row["requests"]))
     return {
-        "rows": cut(out, asked.top),
+        "rows": cut(out, request.top),
         "left_out": without_zeros(dict(results["left_out"][0]) | dict(*results.get("without", ()))),
     }
 

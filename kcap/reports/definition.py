@@ -64,7 +64,7 @@ class Tables:
 
     every: Any
     """Every exchange: what a client did before and after is looked up here."""
-    kept: Any
+    selected: Any
     """Exchanges that the filter lets pass."""
     partitions: Any = None
     """Partitions of those, None where nobody read them."""
@@ -139,9 +139,9 @@ def step_of(name: str) -> int:
     return int(number) * UNITS[text[len(number) :]]
 
 
-def keys_of(report: Report, asked: ReportRequest) -> list[Key]:
+def keys_of(report: Report, request: ReportRequest) -> list[Key]:
     """The grouping. Raises UsageError for names that are not known or come twice."""
-    keys = [key_of(name, report.own) for name in asked.by or report.by]
+    keys = [key_of(name, report.own) for name in request.by or report.by]
     names = [key.name for key in keys]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:

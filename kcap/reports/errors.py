@@ -47,17 +47,17 @@ def is_error(rows: Any) -> Any:
 def of_partitions(tables: Tables) -> Any:
     """Partitions with the columns of their exchanges; error, topic and partition are their own."""
     there = tables.partitions
-    names = [name for name in tables.kept.columns if name not in there.columns or name in KEY]
+    names = [name for name in tables.selected.columns if name not in there.columns or name in KEY]
     topic = there.topic.fill_null(there.topic_id)
     own = there.select(*KEY, "error", "error_code", "partition", topic=topic)
-    return own.join(tables.kept.select(*names), list(KEY)).drop("error_code")
+    return own.join(tables.selected.select(*names), list(KEY)).drop("error_code")
 
 
-def build(tables: Tables, asked: ReportRequest) -> Expressions:
+def build(tables: Tables, request: ReportRequest) -> Expressions:
     """The groups; what is beside them."""
-    keys = keys_of(REPORT, asked)
+    keys = keys_of(REPORT, request)
     deep = any(key.name in OWN for key in keys) and tables.partitions is not None
-    source = of_partitions(tables) if deep else tables.kept
+    source = of_partitions(tables) if deep else tables.selected
     bad = source.filter(is_error(source))
     if not deep:
         keys = [key_of(key.name) if key.name in OWN else key for key in keys]
@@ -65,7 +65,7 @@ def build(tables: Tables, asked: ReportRequest) -> Expressions:
     rows = rows.mutate(at_ns=time_of(rows))
     by = names_by(keys)
     per_second = rows.group_by(*by, second=rows.at_ns // SECOND).aggregate(here=rows.count())
-    waiting = tables.kept.filter(tables.kept.outcome == "unanswered")
+    waiting = tables.selected.filter(tables.selected.outcome == "unanswered")
     out: Expressions = {
         "rows": rows.group_by(by).aggregate(count=rows.count(), first_ns=rows.at_ns.min(), last_ns=rows.at_ns.max()),
         "examples": first_of(rows, by, rows.at_ns),
@@ -74,12 +74,12 @@ def build(tables: Tables, asked: ReportRequest) -> Expressions:
             count=waiting.count(), age_ns_max=waiting.age_ns.max()
         ),
         "unanswered_examples": first_of(waiting, ["api", "client_id", "reason"], time_of(waiting)),
-        "left_out": tables.kept.aggregate(
-            no_error=total(tables.kept.error == "NONE"),
-            no_error_field=total((tables.kept.outcome == "answered") & tables.kept.error.isnull()),
-            unanswered=total(tables.kept.outcome == "unanswered"),
-            one_way=total(tables.kept.outcome == "one_way"),
-            orphan=total((tables.kept.outcome == "orphan") & tables.kept.error.isnull()),
+        "left_out": tables.selected.aggregate(
+            no_error=total(tables.selected.error == "NONE"),
+            no_error_field=total((tables.selected.outcome == "answered") & tables.selected.error.isnull()),
+            unanswered=total(tables.selected.outcome == "unanswered"),
+            one_way=total(tables.selected.outcome == "one_way"),
+            orphan=total((tables.selected.outcome == "orphan") & tables.selected.error.isnull()),
         ),
     }
     without = counts_without(bad, keys)
@@ -91,9 +91,9 @@ def build(tables: Tables, asked: ReportRequest) -> Expressions:
     return out
 
 
-def finish(results: Results, asked: ReportRequest) -> Row:
+def finish(results: Results, request: ReportRequest) -> Row:
     """Most frequent first."""
-    keys = keys_of(REPORT, asked)
+    keys = keys_of(REPORT, request)
     by = names_by(keys)
     examples = {place(row, by): uid(row["connection"], row["exchange"]) for row in results["examples"]}
     peaks = {place(row, by): row["peak_per_s"] for row in results["peaks"]}
@@ -107,11 +107,11 @@ def finish(results: Results, asked: ReportRequest) -> Row:
     timed = any(key.step_ns for key in keys)
     out.sort(key=lambda row: sort_value(row["time"]) if timed else (False, -row["count"]))
     return {
-        "rows": cut(out, asked.top),
+        "rows": cut(out, request.top),
         "left_out": without_zeros(dict(results["left_out"][0]) | dict(*results.get("without", ()))),
         "unanswered": silent(results),
         "retries": sorted(results.get("retries", ()), key=lambda row: (-row["retries"], repr(sorted(row.items(), key=str)))),
-        "stories": [told(row) for row in sorted(results.get("stories", ()), key=order)],
+        "stories": [row_of(row) for row in sorted(results.get("stories", ()), key=order)],
     }
 
 
@@ -133,7 +133,7 @@ def order(row: Row) -> list[Any]:
     return [sort_value(row[name]) for name in ("at_ns", *KEY, "topic", "partition")]
 
 
-def told(row: Row) -> Row:
+def row_of(row: Row) -> Row:
     """A story with its example's name."""
     row = dict(row)
     return {"example": uid(row.pop("connection"), row.pop("exchange"))} | row

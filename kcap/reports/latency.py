@@ -80,7 +80,7 @@ def with_times(rows: Any, request: ReportRequest) -> Any:
 def build(tables: Tables, request: ReportRequest) -> Expressions:
     """The groups, the figures over time, the source of most time, what is not counted."""
     keys = keys_of(REPORT, request)
-    timed = with_times(tables.kept, request)
+    timed = with_times(tables.selected, request)
     rows, by = grouped(timed, keys), names_by(keys)
     waiting, value = rows.outcome == "unanswered", rows.timed_ns
     figures = {

@@ -28,8 +28,8 @@ def both(tables: Tables) -> Any:
         *KEY, "error", "partition", "producer_id", "producer_epoch", "base_sequence", "fetch_offset", "api_key", topic=topic
     )
     rows = own.filter(own.api_key.isin([PRODUCE, FETCH]))
-    kept = tables.kept.select(*KEY, "api", "client_ip", "client_id", "outcome", at_ns=time_of(tables.kept))
-    return rows.join(kept, list(KEY))
+    selected = tables.selected.select(*KEY, "api", "client_ip", "client_id", "outcome", at_ns=time_of(tables.selected))
+    return rows.join(selected, list(KEY))
 
 
 def retries(tables: Tables) -> Any:
@@ -69,20 +69,24 @@ def stories(tables: Tables) -> Any:
     )
     first = walk.filter(walk.moved & ~walk.before.isin(LEADERSHIP).fill_null(False))
     # a null would be no partner to itself in a join
-    first = first.mutate(who=ibis.coalesce("=" + first.client_id, ibis.literal("-")))
-    asked = tables.every.filter(tables.every.api_key == METADATA)
-    asked = asked.select(
-        ip=asked.client_ip, his=ibis.coalesce("=" + asked.client_id, ibis.literal("-")), asked_ns=time_of(asked)
+    first = first.mutate(client=ibis.coalesce("=" + first.client_id, ibis.literal("-")))
+    metadata = tables.every.filter(tables.every.api_key == METADATA)
+    metadata = metadata.select(
+        ip=metadata.client_ip,
+        client_=ibis.coalesce("=" + metadata.client_id, ibis.literal("-")),
+        requested_ns=time_of(metadata),
     )
-    pairs = first.join(asked, [first.client_ip == asked.ip, first.who == asked.his, asked.asked_ns > first.at_ns])
+    pairs = first.join(
+        metadata, [first.client_ip == metadata.ip, first.client == metadata.client_, metadata.requested_ns > first.at_ns]
+    )
     place = [*KEY, "topic", "partition"]
-    next_ = pairs.group_by(place).aggregate(metadata_ns=pairs.asked_ns.min())
-    next_ = next_.mutate(his_topic=ibis.coalesce("=" + next_.topic, ibis.literal("-"))).drop("topic")
-    first = first.mutate(his_topic=ibis.coalesce("=" + first.topic, ibis.literal("-")))
-    told = first.left_join(next_, [*KEY, "partition", "his_topic"])
-    return told.select(
+    next_ = pairs.group_by(place).aggregate(metadata_ns=pairs.requested_ns.min())
+    next_ = next_.mutate(topic_=ibis.coalesce("=" + next_.topic, ibis.literal("-"))).drop("topic")
+    first = first.mutate(topic_=ibis.coalesce("=" + first.topic, ibis.literal("-")))
+    found = first.left_join(next_, [*KEY, "partition", "topic_"])
+    return found.select(
         *KEY, *SLOT, "error", "at_ns",
-        metadata_after_ns=told.metadata_ns - told.at_ns,
-        good_after_ns=told.good_ns - told.at_ns,
-        tries=told.good_at - told.number,
+        metadata_after_ns=found.metadata_ns - found.at_ns,
+        good_after_ns=found.good_ns - found.at_ns,
+        tries=found.good_at - found.number,
     )  # fmt: skip

@@ -11,31 +11,31 @@ from kcap.reports.definition import Report, ReportRequest, Row, Rows, Tables, ke
 from kcap.reports.source import Engine, ReportInput, opened
 
 
-def columns_of(report: Report, asked: ReportRequest) -> list[str]:
+def columns_of(report: Report, request: ReportRequest) -> list[str]:
     """Columns of exchanges that the report takes as it is asked for.
 
     Raises UsageError for a grouping that cannot be.
     """
-    if asked.by and not report.groups:
+    if request.by and not report.groups:
         raise UsageError(f"{report.name} has no groups: --by goes with other reports")
-    keys = keys_of(report, asked) if report.groups else []
+    keys = keys_of(report, request) if report.groups else []
     grouping = [name for key in keys if key.name not in report.own for name in key.columns]
     return list(dict.fromkeys([*report.columns, *grouping]))
 
 
-def result(engine: Engine, tables: Tables, report: Report, asked: ReportRequest) -> Row:
+def result(engine: Engine, tables: Tables, report: Report, request: ReportRequest) -> Row:
     """Runs the expressions, and puts their rows together."""
-    expressions = report.build(tables, asked)
+    expressions = report.build(tables, request)
     results: dict[str, Rows] = {name: engine.rows(expression) for name, expression in expressions.items()}
-    return report.finish(results, asked)
+    return report.finish(results, request)
 
 
-def run(report: Report, given: ReportInput, asked: ReportRequest) -> Row:
+def run(report: Report, given: ReportInput, request: ReportRequest) -> Row:
     """The report.
 
     Raises UsageError for a grouping or a filter that cannot be, CaptureError where nothing can be read.
     """
-    columns = columns_of(report, asked)
+    columns = columns_of(report, request)
     with opened(given, columns, report.partitions) as (engine, tables):
-        made: dict[str, Any] = result(engine, tables, report, asked)
+        made: dict[str, Any] = result(engine, tables, report, request)
     return {"report": report.name, "captures": given.captures} | made

@@ -36,37 +36,37 @@ SHOWN: Final = (
 )  # fmt: skip
 
 
-def build(tables: Tables, asked: ReportRequest) -> Expressions:
+def build(tables: Tables, request: ReportRequest) -> Expressions:
     """The slowest, the earlier request that blocked each of them, and the oldest requests without a response."""
     import ibis
 
-    limit = asked.top or DEFAULT
-    kept = tables.kept
-    timed = with_times(kept, asked)
+    limit = request.top or DEFAULT
+    selected = tables.selected
+    timed = with_times(selected, request)
     slow = timed.filter(timed.timed_ns.notnull()).order_by([ibis.desc("timed_ns"), *KEY]).limit(limit)
-    few = slow.select(his_connection=slow.connection, his_exchange=slow.exchange, came_ns=slow.request_last_ns)
+    few = slow.select(slow_connection=slow.connection, slow_exchange=slow.exchange, came_ns=slow.request_last_ns)
     others = tables.every.select(*BLOCKER)
-    same = others.join(few, [others.connection == few.his_connection, others.exchange < few.his_exchange])
+    same = others.join(few, [others.connection == few.slow_connection, others.exchange < few.slow_exchange])
     in_flight = same.filter(same.response_last_ns > same.came_ns)
-    his = ["his_connection", "his_exchange"]
-    longest = ibis.window(group_by=his, order_by=[in_flight.service_ns.desc(nulls_first=False), "exchange"])
+    slow_key = ["slow_connection", "slow_exchange"]
+    longest = ibis.window(group_by=slow_key, order_by=[in_flight.service_ns.desc(nulls_first=False), "exchange"])
     before = in_flight.mutate(place_=ibis.row_number().over(longest))
     throttled = same.filter(same.throttle_time_ms > 0)
-    last = ibis.window(group_by=his, order_by=[ibis.desc("exchange")])
+    last = ibis.window(group_by=slow_key, order_by=[ibis.desc("exchange")])
     muting = throttled.mutate(place_=ibis.row_number().over(last))
-    waiting = kept.filter(kept.outcome == "unanswered")
+    waiting = selected.filter(selected.outcome == "unanswered")
     return {
         "rows": slow.select(*KEY, *TIMES, *SHOWN, "timed_ns"),
-        "blockers": before.filter(before.place_ == 0).select(*his, "exchange", "api", "service_ns"),
-        "muting": muting.filter(muting.place_ == 0).select(*his, "exchange", "throttle_time_ms"),
+        "blockers": before.filter(before.place_ == 0).select(*slow_key, "exchange", "api", "service_ns"),
+        "muting": muting.filter(muting.place_ == 0).select(*slow_key, "exchange", "throttle_time_ms"),
         "unanswered": waiting.order_by([waiting.age_ns.desc(nulls_first=False), *KEY])
         .limit(limit)
         .select(*KEY, *TIMES, "api", "client_id", "server_ip", "age_ns", "reason"),
-        "left_out": kept.aggregate(
-            unanswered=total(kept.outcome == "unanswered"),
-            one_way=total(kept.outcome == "one_way"),
-            orphan=total(kept.outcome == "orphan"),
-            no_latency=total((kept.outcome == "answered") & kept.latency_ns.isnull()),
+        "left_out": selected.aggregate(
+            unanswered=total(selected.outcome == "unanswered"),
+            one_way=total(selected.outcome == "one_way"),
+            orphan=total(selected.outcome == "orphan"),
+            no_latency=total((selected.outcome == "answered") & selected.latency_ns.isnull()),
         ),
     }
 
@@ -80,18 +80,18 @@ def headed(row: Row) -> Row:
     return {"exchange": name, "time": None if at is None else instant(at), "time_ns": at} | row
 
 
-def finish(results: Results, asked: ReportRequest) -> Row:
+def finish(results: Results, request: ReportRequest) -> Row:
     """The rows with their reasons."""
-    blockers = {(row["his_connection"], row["his_exchange"]): row for row in results["blockers"]}
-    muting = {(row["his_connection"], row["his_exchange"]): row for row in results["muting"]}
+    blockers = {(row["slow_connection"], row["slow_exchange"]): row for row in results["blockers"]}
+    muting = {(row["slow_connection"], row["slow_exchange"]): row for row in results["muting"]}
     out = []
     for row in sorted(results["rows"], key=lambda row: (-row["timed_ns"], row["connection"], row["exchange"])):
         at = row["connection"], row["exchange"]
-        cause, words = why(row, blockers.get(at), muting.get(at), long_polls=asked.long_polls)
+        cause, words = why(row, blockers.get(at), muting.get(at), long_polls=request.long_polls)
         out.append(headed(row) | {"cause": cause, "why": words})
     waiting = sorted(results["unanswered"], key=lambda row: (-(row["age_ns"] or 0), row["connection"], row["exchange"]))
     return {
-        "rows": cut(out, asked.top),
+        "rows": cut(out, request.top),
         "left_out": without_zeros(results["left_out"][0]),
         "unanswered": [headed(row) for row in waiting],
     }

@@ -65,15 +65,15 @@ def figures(rows: Any) -> dict[str, Any]:
     }
 
 
-def build(tables: Tables, asked: ReportRequest) -> Expressions:
+def build(tables: Tables, request: ReportRequest) -> Expressions:
     """The classes, the totals, the slowest exchange of each class."""
-    keys = keys_of(REPORT, asked)
-    kept = with_times(tables.kept, asked)
-    rows, by = grouped(kept, keys), names_by(keys)
+    keys = keys_of(REPORT, request)
+    selected = with_times(tables.selected, request)
+    rows, by = grouped(selected, keys), names_by(keys)
     left = {
-        "orphan": total(kept.outcome == "orphan"),
-        "no_latency": total((kept.outcome == "answered") & kept.latency_ns.isnull()),
-        **counts_without(kept, keys),
+        "orphan": total(selected.outcome == "orphan"),
+        "no_latency": total((selected.outcome == "answered") & selected.latency_ns.isnull()),
+        **counts_without(selected, keys),
     }
     out = {
         "rows": rows.group_by(by).aggregate(**sums(rows), **figures(rows)),
@@ -82,18 +82,18 @@ def build(tables: Tables, asked: ReportRequest) -> Expressions:
     }
     beside: dict[str, Any] = {}
     if any(key.entry for key in keys):  # a row may stand in several groups, or in none: theirs do not add up
-        beside = sums(kept)
-        out["histogram"] = histogram(kept, [], "timed_ns")
-    all_ = {f"left_{name}": count for name, count in left.items()} | beside | figures(kept)
-    all_ |= {"first_ns": time_of(kept).min(), "last_ns": time_of(kept).max()}
-    return out | {"totals": kept.aggregate(**all_, connections=kept.connection.nunique())}
+        beside = sums(selected)
+        out["histogram"] = histogram(selected, [], "timed_ns")
+    all_ = {f"left_{name}": count for name, count in left.items()} | beside | figures(selected)
+    all_ |= {"first_ns": time_of(selected).min(), "last_ns": time_of(selected).max()}
+    return out | {"totals": selected.aggregate(**all_, connections=selected.connection.nunique())}
 
 
-def finish(results: Results, asked: ReportRequest) -> Row:
+def finish(results: Results, request: ReportRequest) -> Row:
     """Most time first."""
-    keys = keys_of(REPORT, asked)
+    keys = keys_of(REPORT, request)
     by = names_by(keys)
-    worst = {tuple(row[name] for name in by): uid(row["connection"], row["exchange"]) for row in results["worst"]}
+    slowest = {tuple(row[name] for name in by): uid(row["connection"], row["exchange"]) for row in results["worst"]}
     shapes = classes(results["histograms"], by)
     found: list[Row] = [dict(row) for row in results["rows"]]
     totals = dict(results["totals"][0])
@@ -111,7 +111,7 @@ def finish(results: Results, asked: ReportRequest) -> Row:
         at = tuple(row[name] for name in by)
         row = with_quantiles(named(row, keys), PERCENTILES)
         row["share"] = round(row["sum_ns"] / whole, DIGITS) if whole else 0.0
-        row["worst"] = worst.get(at)
+        row["worst"] = slowest.get(at)
         row["histogram"] = shapes.get(at, empty())
         out.append(row)
     out.sort(key=lambda row: [sort_value(row[key.name]) for key in keys])
@@ -119,7 +119,7 @@ def finish(results: Results, asked: ReportRequest) -> Row:
     out.sort(key=lambda row: sort_value(row["time"]) if timed else (False, (-row["sum_ns"], -row["count"])))
     return {
         "totals": totals,
-        "rows": cut(out, asked.top),
+        "rows": cut(out, request.top),
         "left_out": without_zeros(left),
         "histogram_edges_ns": list(EDGES_NS),
     }

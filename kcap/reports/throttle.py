@@ -50,8 +50,8 @@ influxdata/rskafka 182)."""
 
 def with_compliance(tables: Tables) -> Any:
     """The exchanges beside the violations of their throttles."""
-    kept = tables.kept.left_join(compliance(tables.every), list(KEY))
-    return kept.drop(*(name for name in kept.columns if name.endswith("_right")))
+    selected = tables.selected.left_join(compliance(tables.every), list(KEY))
+    return selected.drop(*(name for name in selected.columns if name.endswith("_right")))
 
 
 def build(tables: Tables, request: ReportRequest) -> Expressions:
@@ -79,7 +79,7 @@ def build(tables: Tables, request: ReportRequest) -> Expressions:
         software_name=rows.software_name.max(),
         software_version=rows.software_version.max(),
     )
-    left = tables.kept
+    left = tables.selected
     plain = grouped(left, keys)
     return {
         "rows": sums.filter(sums.throttled > 0),

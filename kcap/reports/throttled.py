@@ -32,8 +32,8 @@ SHOWN: Final = (
 
 def build(tables: Tables, _request: ReportRequest) -> Expressions:
     """The throttled responses beside their violations."""
-    kept = with_compliance(tables)
-    rows = kept.filter((kept.throttle_time_ms > 0).fill_null(False))
+    selected = with_compliance(tables)
+    rows = selected.filter((selected.throttle_time_ms > 0).fill_null(False))
     return {
         "rows": rows.select(*KEY, *SHOWN, "violations", "elsewhere", "early_ns", muting=is_muting(rows), at_ns=time_of(rows))
     }

@@ -66,14 +66,14 @@ def joined(tables: Tables) -> Any:
     own = own.select(*KEY, "partition", "error", "fetch_offset", "high_watermark", "committed_offset", "batches", "records",
                      "bytes", "codec", "magic", "timestamp_type", "first_timestamp_ms", "max_timestamp_ms", "lag", "crc_ok",
                      "producer_id", "plain_bytes", "control_records", "own_group", topic=own.topic_)  # fmt: skip
-    names = [name for name in tables.kept.columns if name not in own.columns or name in KEY]
-    rows = own.join(tables.kept.select(*names), list(KEY))
+    names = [name for name in tables.selected.columns if name not in own.columns or name in KEY]
+    rows = own.join(tables.selected.select(*names), list(KEY))
     return rows.filter(rows.topic.notnull())
 
 
-def build(tables: Tables, asked: ReportRequest) -> Expressions:
+def build(tables: Tables, request: ReportRequest) -> Expressions:
     """The topics; the busiest partitions; the groups' committed offsets."""
-    keys = keys_of(REPORT, asked)
+    keys = keys_of(REPORT, request)
     rows = grouped(joined(tables), keys)
     by = names_by(keys)
     written = (rows.api_key == PRODUCE).fill_null(False)
@@ -127,7 +127,7 @@ def build(tables: Tables, asked: ReportRequest) -> Expressions:
     places = committed.group_by("group_", "topic", "partition").aggregate(committed_offset=committed.committed_offset.max())
     ends = rows.filter(rows.high_watermark.notnull()).group_by("topic", "partition").aggregate(end=rows.high_watermark.max())
     groups = places.left_join(ends, ["topic", "partition"])
-    kept = tables.kept
+    selected = tables.selected
     return strays(tables) | {
         "rows": rows.group_by(by).aggregate(**figures),
         "last_lags": last_lags(rows, by),
@@ -136,7 +136,7 @@ def build(tables: Tables, asked: ReportRequest) -> Expressions:
             "topic", "partition", group_id=groups.group_, committed_offset=groups.committed_offset, high_watermark=groups.end,
             lag=groups.end - groups.committed_offset,
         ),
-        "left_out": kept.anti_join(joined(tables).select(*KEY), list(KEY)).aggregate(
+        "left_out": selected.anti_join(joined(tables).select(*KEY), list(KEY)).aggregate(
             no_partitions=lambda some: some.count()
         ),
     }  # fmt: skip
@@ -162,7 +162,7 @@ def strays(tables: Tables) -> Expressions:
     named_ = there.mutate(topic=there.topic.fill_null(there.topic_id))
     leaders = named_.filter(named_.leader_id >= 0).select("topic", "partition", broker_id="leader_id").distinct()
     sent = named_.filter(named_.api_key.isin([PRODUCE, FETCH])).select(*KEY, "topic", "partition", "api_key", refusal="error")
-    sent = sent.join(tables.kept.select(*KEY, "client_id", "broker_id"), list(KEY))
+    sent = sent.join(tables.selected.select(*KEY, "client_id", "broker_id"), list(KEY))
     known = sent.filter(sent.broker_id.notnull()).semi_join(leaders, ["topic", "partition"])
     astray = known.anti_join(leaders, ["topic", "partition", "broker_id"])
     return {
@@ -197,9 +197,9 @@ def mean(whole: int, parts: int) -> float | None:
     return round(whole / parts, 1) if parts else None
 
 
-def finish(results: Results, asked: ReportRequest) -> Row:
+def finish(results: Results, request: ReportRequest) -> Row:
     """Most bytes first."""
-    keys = keys_of(REPORT, asked)
+    keys = keys_of(REPORT, request)
     lags_of = {tuple(row[name] for name in names_by(keys)): row["lag_last"] for row in results["last_lags"]}
     out = []
     for row in results["rows"]:
@@ -221,7 +221,7 @@ def finish(results: Results, asked: ReportRequest) -> Row:
     hot = sorted(results["partitions"], key=lambda row: (-row["bytes_in"] - row["bytes_out"], row["topic"], row["partition"]))
     lags = sorted(results["lags"], key=lambda row: (-(row["lag"] or 0), row["group_id"], row["topic"], row["partition"]))
     return {
-        "rows": cut(out, asked.top),
+        "rows": cut(out, request.top),
         "left_out": without_zeros(results["left_out"][0]),
         "partitions": hot[:PLACES],
         "lags": lags,

@@ -31,7 +31,7 @@ from kcap.tui.folders import spill_folder
 from kcap.tui.frame_bytes import FrameBytes, read
 from kcap.tui.reader_main import KEY, Heard, ReadRequest
 from kcap.tui.reader_process import Process
-from kcap.tui.reader_tables import COLUMNS, RESOLVED, TALKS
+from kcap.tui.reader_tables import COLUMNS, PROFILES, RESOLVED
 from kcap.tui.row_index import NOWHERE, RowIndex
 from kcap.tui.spill import Pages, main_path, read_file
 
@@ -236,11 +236,11 @@ class CaptureModel:
                 process.start()
             return process is not None and process.heard.over
 
-    def talks(self) -> "ConnectionProfiles | None":
+    def profiles(self) -> "ConnectionProfiles | None":
         """What `kcap.reports.versions.report.report` and the stories are made of, gathered in the same pass; None until
         it is over.
         """
-        path = os.path.join(self.folder, TALKS)
+        path = os.path.join(self.folder, PROFILES)
         with self._lock:
             if self._talks is None and self._resolved and os.path.exists(path):
                 with open(path, "rb") as file:
@@ -280,8 +280,8 @@ class CaptureModel:
             tables = Tables(engine.given("every_", every), engine.given("kept_", kept))
             if partitions is not None:
                 parts = engine.given("parts_", partitions.select(list(dict.fromkeys([*KEY, *report.partitions]))))
-                parts = parts if self.only is None else parts.semi_join(tables.kept.select(*KEY), list(KEY))
-                tables = Tables(tables.every, tables.kept, parts)
+                parts = parts if self.only is None else parts.semi_join(tables.selected.select(*KEY), list(KEY))
+                tables = Tables(tables.every, tables.selected, parts)
             made: dict[str, Any] = result(engine, tables, report, asked)
         finally:
             with self._lock:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 COLUMNS: Final = (*EXCHANGES, *ON_REQUEST["exchanges"])
 """Of the spill: also those that filters know beside the table's own."""
 CONNECTIONS_AT_ONCE: Final = 1024
-TALKS: Final = "talks.pickle"
+PROFILES: Final = "talks.pickle"
 RESOLVED: Final = "resolved"
 
 
@@ -91,7 +91,7 @@ class ReaderTables:
             self._resolve(mark)
         self._talks.finish(reading)
         self.learner.report = None
-        pickled(os.path.join(self._folder, TALKS), self._talks)
+        pickled(os.path.join(self._folder, PROFILES), self._talks)
         return mark
 
     def _resolve(self, mark: Mark) -> None:

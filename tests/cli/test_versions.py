@@ -65,7 +65,7 @@ def test_the_story_of_a_connection(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["versions", OLD, "--connection", uid]) == 0
     out = capsys.readouterr().out
     assert uid in out
-    assert "the client asks with ApiVersions v0" in out
+    assert "the client requests the versions with ApiVersions v0" in out
     assert main(["versions", OLD, "--connection", uid, "--format", "html"]) == 2
 
 

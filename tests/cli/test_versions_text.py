@@ -5,7 +5,7 @@ import pytest
 from kcap.cli.versions_text import report as text_of
 from kcap.cli.versions_text import story as story_of
 from kcap.reports.text import Style
-from kcap.reports.versions.clients import whos
+from kcap.reports.versions.clients import identify_clients
 from kcap.reports.versions.report import report
 from kcap.reports.versions.story import of as story
 from tests.reports.talking import of
@@ -25,8 +25,8 @@ def test_lines_fit(name: str, width: int) -> None:
 def test_stories_fit(width: int) -> None:
     whole = of("raw-frames.pcap")
     found = report(whole, [], "4.4")["diagnoses"]
-    for uid in whole.talks:
-        lines = story_of(story(whole, uid, whos(whole), found), Style(width, False, True))
+    for uid in whole.profiles:
+        lines = story_of(story(whole, uid, identify_clients(whole), found), Style(width, False, True))
         assert all(len(line) <= width for line in lines), max(lines, key=len)
 
 

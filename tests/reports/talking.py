@@ -37,13 +37,13 @@ def step(exchange: int, key: int, version: int, *, outcome: str = "answered", er
     return Step(exchange, key, version, outcome, reason, error if answered else None, exchange * 1000, answered)
 
 
-def talk(
-    calls: list[tuple[int, int]], *, ask: int | None = None, offer: dict[int, tuple[int, int]] | None = None, uid: str = "C1",
+def profile(
+    calls: list[tuple[int, int]], *, probe: int | None = None, offer: dict[int, tuple[int, int]] | None = None, uid: str = "C1",
     client: str | None = "app", ends: str = "fin", died: bool = False,
 ) -> ConnectionProfile:  # fmt: skip
     """A connection that asks (or not) and then sends these; with `died`, the last costs the connection."""
     made = ConnectionProfile(Identity(uid, "10.0.0.1", 40000, *SERVER))
-    steps = [(API_VERSIONS, ask), *calls] if ask is not None else list(calls)
+    steps = [(API_VERSIONS, probe), *calls] if probe is not None else list(calls)
     for number, (key, version) in enumerate(steps, 1):
         lost = died and number == len(steps)
         made.opening.append(step(number, key, version, outcome="unanswered" if lost else "answered"))
@@ -55,9 +55,9 @@ def talk(
             use.died, use.died_example = 1, number
     if offer is not None:
         made.offer = Offer(offer)
-    if ask is not None:
-        answer = ApiVersionsResponse(0, ask, len(offer or ()), {}, made.offer)
-        made.asks.append(ApiVersionsRequest(made.opening[0], answer))
+    if probe is not None:
+        answer = ApiVersionsResponse(0, probe, len(offer or ()), {}, made.offer)
+        made.probes.append(ApiVersionsRequest(made.opening[0], answer))
         made.asked = 1
     made.line = {
         "connection": uid, "client_ip": "10.0.0.1", "server_ip": SERVER[0], "server_port": SERVER[1], "began": "syn",
@@ -67,13 +67,13 @@ def talk(
     return made
 
 
-def whole(*talks: ConnectionProfile) -> ConnectionProfiles:
+def whole(*profiles: ConnectionProfile) -> ConnectionProfiles:
     """A capture of these."""
     made = ConnectionProfiles(MetadataTracker())
-    for one in talks:
-        made.talks[one.uid] = one
+    for one in profiles:
+        made.profiles[one.uid] = one
         if one.offer is not None:
-            made.learner.offers[one.server] = one.offer
+            made.tracker.offers[one.server] = one.offer
             made.offers.setdefault(one.server, {})[id(one.offer)] = one.offer, f"{one.uid}.1"
     return made
 

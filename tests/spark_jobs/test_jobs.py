@@ -195,7 +195,7 @@ def test_a_killed_worker_is_made_good(pcaps: Path, tmp_path: Path) -> None:
     path, lock = str(pcaps / "pipelined.pcap"), str(tmp_path / "killed")
     program.write_text(
         "import os, sys, spark_jobs, kcap\n"
-        "from spark_jobs import work\n"
+        "from spark_jobs import tasks as work\n"
         "from spark_jobs.scan import Scan\n"
         "spark = spark_jobs.session('killed', **{'spark.master': 'local[2,4]'})\n"
         "real = work.Reduce.__call__\n"

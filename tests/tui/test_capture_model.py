@@ -92,7 +92,7 @@ def test_what_is_not_there_yet_is_none(tmp_path: Path) -> None:
         assert not book.look()
         assert (book.rows, book.state, book.done) == (0, "reading", False)
         assert book.table("connections") is None
-        assert book.talks() is None
+        assert book.profiles() is None
         assert book.exchanges(["api"]).num_rows == 0
         book.narrow("api == Fetch")
         assert book.passed == 0
@@ -135,7 +135,7 @@ def test_a_report_is_given_up_by_who_asked_for_it(java: CaptureModel) -> None:
     def build(tables: Tables, _asked: ReportRequest) -> Expressions:
         here.set()
         assert go.wait(30)
-        return {"rows": tables.kept.aggregate(count=tables.kept.count())}
+        return {"rows": tables.selected.aggregate(count=tables.selected.count())}
 
     slow_report = Report("slow", (), ("api",), build, lambda results, _asked: {"rows": results["rows"]}, groups=False)
 

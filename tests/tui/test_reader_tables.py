@@ -32,7 +32,7 @@ def test_rows_are_those_of_the_table(name: str) -> None:
 
 
 def test_talks_come_along(book: CaptureModel) -> None:
-    assert isinstance(book.talks(), ConnectionProfiles)
+    assert isinstance(book.profiles(), ConnectionProfiles)
 
 
 def test_what_there_is_instead_of_kafka(tmp_path: Path) -> None:

@@ -26,12 +26,12 @@ Row = dict[str, Any]
 ClientKey = tuple[str, str | None]
 
 
-def clients_of(talks: ConnectionProfiles) -> dict[ClientKey, list[StoredProfile]]:
+def clients_of(profiles: ConnectionProfiles) -> dict[ClientKey, list[StoredProfile]]:
     """Address and client id -> connections; in order."""
     out: dict[ClientKey, list[StoredProfile]] = {}
-    for folded in talks.talks.folded():
-        for client_id in folded.clients:
-            out.setdefault((folded.identity.client_ip, client_id), []).append(folded)
+    for stored in profiles.profiles.stored():
+        for client_id in stored.clients:
+            out.setdefault((stored.identity.client_ip, client_id), []).append(stored)
     return dict(sorted(out.items(), key=lambda item: (item[0][0], item[0][1] is None, item[0][1] or "")))
 
 
@@ -67,7 +67,7 @@ class Sum:
 class Usage:
     """All that a client used."""
 
-    asks: bool
+    probes: bool
     sums: dict[tuple[int, int], Sum]
     """(key, version) -> sum, in order, of APIs that kcap knows."""
     latest: dict[int, Versions]
@@ -88,33 +88,41 @@ class ClientUsage:
         self._named: dict[tuple[Server, ...], list[str]] = {}
         self._judged: dict[tuple[Any, ...], tuple[list[tuple[int, Finding]], str, str]] = {}
 
-    def plan(self, folded: StoredProfile, client: int) -> list[PlannedUse]:
+    def plan(self, stored: StoredProfile, client: int) -> list[PlannedUse]:
         """The uses of a connection under one of its client ids."""
-        tale, offer = folded.tale, self.whole.offer_for(folded)
-        found = self._plans.get((tale, client, offer))
+        template, offer = stored.template, self.whole.offer_for(stored)
+        found = self._plans.get((template, client, offer))
         if found is None:
-            found, at = [], tale.first_use
-            for said in tale.uses:
+            found, at = [], template.first_use
+            for described in template.uses:
                 names = tuple(
-                    self.whole.verdict(kind, offer, said.key, said.version, tale.software) for kind in said.kinds
+                    self.whole.verdict(kind, offer, described.key, described.version, template.software)
+                    for kind in described.kinds
                 )  # fmt: skip
-                if said.client == client:
+                if described.client == client:
                     found.append(
-                        PlannedUse(at, said.key, said.version, api_name(said.key) is not None, range_in(offer, said.key), names)
+                        PlannedUse(
+                            at,
+                            described.key,
+                            described.version,
+                            api_name(described.key) is not None,
+                            range_in(offer, described.key),
+                            names,
+                        )
                     )
-                at += USE_FIGURES + len(said.kinds)
-            self._plans[tale, client, offer] = found
+                at += USE_FIGURES + len(described.kinds)
+            self._plans[template, client, offer] = found
         return found
 
     def usage(self, some: Sequence[StoredProfile], client_id: str | None) -> Usage:
         """What a client used; of connections with different brokers the one that offered most counts."""
         sums: dict[tuple[int, int], Sum] = {}
         latest: dict[int, Versions] = {}
-        first, last, total, asks = 1 << 62, 0, 0, False
-        for folded in some:
-            numbers, tale = folded.numbers(), folded.tale
-            asks = asks or bool(tale.asks)
-            for use in self.plan(folded, folded.clients.index(client_id)):
+        first, last, total, probes = 1 << 62, 0, 0, False
+        for stored in some:
+            numbers, template = stored.numbers(), stored.template
+            probes = probes or bool(template.probes)
+            for use in self.plan(stored, stored.clients.index(client_id)):
                 at = use.at
                 count, low, high = numbers[at : at + 3]
                 first = min(first, low)
@@ -123,13 +131,13 @@ class ClientUsage:
                     continue
                 found = sums.get((use.key, use.version))
                 if found is None:
-                    found = sums[use.key, use.version] = Sum(use.offered, (folded.identity.uid, numbers[at + 3]), low, high)
+                    found = sums[use.key, use.version] = Sum(use.offered, (stored.identity.uid, numbers[at + 3]), low, high)
                 elif low < found.first_ns:
-                    found.example, found.first_ns = (folded.identity.uid, numbers[at + 3]), low
+                    found.example, found.first_ns = (stored.identity.uid, numbers[at + 3]), low
                 found.last_ns = max(found.last_ns, high)
                 found.count += count
                 total += count
-                if tale.midstream:
+                if template.midstream:
                     found.midstream = True
                 if use.offered is not None:
                     latest[use.key] = use.offered
@@ -138,8 +146,8 @@ class ClientUsage:
                 for place, name in enumerate(use.verdicts, at + USE_FIGURES):
                     if name is not None:
                         found.verdicts[name] = found.verdicts.get(name, 0) + numbers[place]
-        servers = tuple(dict.fromkeys(folded.server for folded in some))
-        return Usage(asks, dict(sorted(sums.items())), latest, first, last, total, servers)
+        servers = tuple(dict.fromkeys(stored.server for stored in some))
+        return Usage(probes, dict(sorted(sums.items())), latest, first, last, total, servers)
 
     def apis(self, usage: Usage) -> list[Row]:
         """Each API that a client used, with its versions. Equal ones are one list."""
@@ -149,9 +157,9 @@ class ClientUsage:
             found = self._apis[key] = apis_of(usage)
         return found
 
-    def judged(self, usage: Usage, known: Software) -> tuple[list[Finding], str, str]:
+    def assessed(self, usage: Usage, known: Software) -> tuple[list[Finding], str, str]:
         """What stands against the release, the verdict, and its reason."""
-        key = known, tuple((*at, usage.asks or one.midstream, one.offered) for at, one in usage.sums.items())
+        key = known, tuple((*at, usage.probes or one.midstream, one.offered) for at, one in usage.sums.items())
         found = self._judged.get(key)
         if found is None:
             calls = calls_of(usage)
@@ -173,7 +181,9 @@ class ClientUsage:
 def calls_of(usage: Usage) -> list[ApiUse]:
     """The versions, as a release is asked about them."""
     return [
-        ApiUse(key, version, one.count, one.first_ns, one.last_ns, uid(*one.example), usage.asks or one.midstream, one.offered)
+        ApiUse(
+            key, version, one.count, one.first_ns, one.last_ns, uid(*one.example), usage.probes or one.midstream, one.offered
+        )
         for (key, version), one in usage.sums.items()
     ]
 
@@ -199,15 +209,17 @@ def apis_of(usage: Usage) -> list[Row]:
     return list(rows.values())
 
 
-def whos(whole: ConnectionProfiles, clients: dict[ClientKey, list[StoredProfile]] | None = None) -> dict[ClientKey, Software]:
+def identify_clients(
+    whole: ConnectionProfiles, clients: dict[ClientKey, list[StoredProfile]] | None = None
+) -> dict[ClientKey, Software]:
     """The library of each client."""
     known: dict[tuple[Any, ...], Software] = {}
     out: dict[ClientKey, Software] = {}
     for (ip, client_id), some in (clients_of(whole) if clients is None else clients).items():
         alike: dict[tuple[ProfileTemplate, int, Offer | None], StoredProfile] = {}
         for one in some:
-            alike.setdefault((one.tale, one.clients.index(client_id), whole.offer_for(one)), one)
-        if len({tale.software for tale, _, _ in alike} - {None}) > 1:  # the one that is said most often counts
+            alike.setdefault((one.template, one.clients.index(client_id), whole.offer_for(one)), one)
+        if len({template.software for template, _, _ in alike} - {None}) > 1:  # the one that is said most often counts
             out[ip, client_id] = who(some, client_id, whole)
             continue
         key = hint_of(client_id), tuple(alike)

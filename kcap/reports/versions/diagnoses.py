@@ -57,71 +57,71 @@ ONLY_NONE: Final = 1
 # -- ApiVersions ----------------------------------------------------------------------------------------------------------
 def questions(case: DiagnosisContext) -> None:
     """Refused and unanswered questions, and what came of them."""
-    for talk, client, name in case.talks():
-        if not talk.asks or not whole_line(talk):
+    for profile, client, name in case.profiles():
+        if not profile.probes or not whole_line(profile):
             continue
-        key, who = (talk.identity.client_ip, client, talk.server), subject(talk, client)
-        refused = [ask for ask in talk.asks if ask.answer is not None and ask.answer.error == UNSUPPORTED_VERSION]
-        worked = any(ask.answer is not None and ask.answer.offer is not None for ask in talk.asks)
+        key, who = (profile.identity.client_ip, client, profile.server), subject(profile, client)
+        refused = [probe for probe in profile.probes if probe.answer is not None and probe.answer.error == UNSUPPORTED_VERSION]
+        worked = any(probe.answer is not None and probe.answer.offer is not None for probe in profile.probes)
         if refused:
-            ask = refused[0]
-            at, version = uid(talk.uid, ask.step.exchange), ask.step.version
+            probe = refused[0]
+            at, version = uid(profile.uid, probe.step.exchange), probe.step.version
             if worked:
-                kind = library(case.known.get((talk.identity.client_ip, client)), key[:2])
-                case.add((version, *kind), talk.uid, at, Diagnosis(
+                kind = library(case.known.get((profile.identity.client_ip, client)), key[:2])
+                case.add((version, *kind), profile.uid, at, Diagnosis(
                     "newer_than_broker", NOTE,
-                    f"{name}{{others}} is newer than the broker {place(talk.server)}: it asks with ApiVersions v{version}, is "
-                    "refused with UNSUPPORTED_VERSION and asks again with an older one, on {n}",
+                    f"{name}{{others}} is newer than the broker {place(profile.server)}: it requests ApiVersions v{version}, "
+                    "is refused with UNSUPPORTED_VERSION and requests an older one, on {n}",
                     "This works and costs a round trip a connection; it ends when the broker is upgraded.", who,
                 ))  # fmt: skip
-            elif talk.line.get("ended") in ENDS or len(refused) > 1:
-                case.add(key, talk.uid, at, Diagnosis(
+            elif profile.line.get("ended") in ENDS or len(refused) > 1:
+                case.add(key, profile.uid, at, Diagnosis(
                     "error_35_loop", ERROR,
-                    f"{name} asks with ApiVersions v{version}, the broker {place(talk.server)} answers UNSUPPORTED_VERSION "
-                    "(error 35, in a version 0 body), and the client does not ask again with an older version, on {n}",
-                    "The client must read the refusal as version 0 and ask again with version 0 (KIP-511); upgrade or fix "
+                    f"{name} requests ApiVersions v{version}, the broker {place(profile.server)} responds UNSUPPORTED_VERSION "
+                    "(error 35, in a version 0 body), and the client does not try an older version, on {n}",
+                    "The client must read the refusal as version 0 and try again with version 0 (KIP-511); upgrade or fix "
                     "it, or "
                     "pin it to the broker's release.", who,
                 ))  # fmt: skip
-        silent = [ask for ask in talk.asks if ask.step.outcome == "unanswered" and ask.step.reason in ENDS]
-        if silent and not worked and not refused and not (talk.line.get("server_captured") or 0):
-            at = uid(talk.uid, silent[0].step.exchange)
-            case.add(key, talk.uid, at, Diagnosis(
+        silent = [probe for probe in profile.probes if probe.step.outcome == "unanswered" and probe.step.reason in ENDS]
+        if silent and not worked and not refused and not (profile.line.get("server_captured") or 0):
+            at = uid(profile.uid, silent[0].step.exchange)
+            case.add(key, profile.uid, at, Diagnosis(
                 "apiversions_unanswered", ERROR,
-                f"{place(talk.server)} closes the connection of {name} at its ApiVersions request without a byte, on {{n}}",
+                f"{place(profile.server)} closes the connection of {name} at its ApiVersions request without a byte, on {{n}}",
                 "A broker before 0.10 does not know the request: pin the client to that release (broker.version.fallback, "
                 "api_version). A TLS listener may do so too: compare security.protocol with the listener.", who,
             ))  # fmt: skip
 
 
-def worked(talk: ConnectionProfile) -> bool:
+def worked(profile: ConnectionProfile) -> bool:
     """Whether a connection did more than ask, and was answered."""
-    return answered(talk) and any(key != API_VERSIONS for _, key, _ in talk.uses)
+    return answered(profile) and any(key != API_VERSIONS for _, key, _ in profile.uses)
 
 
 def silence(case: DiagnosisContext) -> None:
     """Clients that do not ask, or do not say who they are."""
     by: dict[ClientKey, list[StoredProfile]] = {}
-    for folded, client, _ in case.clients:
-        by.setdefault((folded.identity.client_ip, client), []).append(folded)
+    for stored, client, _ in case.clients:
+        by.setdefault((stored.identity.client_ip, client), []).append(stored)
     is_whole, works = once(whole_line), once(worked)
-    asked = once(lambda talk: [ask.step.version for ask in talk.asks])
-    first = once(lambda talk: talk.opening[0].exchange if talk.opening else 1)
-    question = once(lambda talk: talk.asks[0].step.exchange)
+    asked = once(lambda profile: [probe.step.version for probe in profile.probes])
+    first = once(lambda profile: profile.opening[0].exchange if profile.opening else 1)
+    question = once(lambda profile: profile.probes[0].step.exchange)
     for (ip, client), some in by.items():
         if not all(map(is_whole, some)):
             continue
-        spoke, versions = [folded for folded in some if works(folded)], {one for folded in some for one in asked(folded)}
+        spoke, versions = [stored for stored in some if works(stored)], {one for stored in some for one in asked(stored)}
         if not spoke:
             continue
         who: Row = {"client_ip": ip, "client_id": client}
         known = case.known.get((ip, client))
         name = named(ip, client, known)
         if not versions:
-            for folded in spoke:
-                case.add((ip, client), folded.uid, uid(folded.uid, first(folded)), Diagnosis(
+            for stored in spoke:
+                case.add((ip, client), stored.uid, uid(stored.uid, first(stored)), Diagnosis(
                     "no_apiversions", WARNING,
-                    f"{name} never asks which versions the broker has: its versions are fixed, on {{n}}",
+                    f"{name} never requests the broker's versions (ApiVersions): its versions are fixed, on {{n}}",
                     "It breaks on the first release that drops one of them; let it negotiate (api.version.request, no "
                     "api_version, "
                     "a newer library) before the brokers are upgraded.", who,
@@ -129,11 +129,11 @@ def silence(case: DiagnosisContext) -> None:
         elif max(versions) < SOFTWARE_SINCE and min(versions) >= 0:
             version = max(versions)
             kind = library(known, (ip, client))
-            for folded in spoke:
-                if asked(folded):
-                    case.add((version, *kind), folded.uid, uid(folded.uid, question(folded)), Diagnosis(
+            for stored in spoke:
+                if asked(stored):
+                    case.add((version, *kind), stored.uid, uid(stored.uid, question(stored)), Diagnosis(
                         "nameless", NOTE,
-                        f"{name}{{others}} asks with ApiVersions v{version} at most, which does not carry its name and "
+                        f"{name}{{others}} requests ApiVersions v{version} at most, which does not carry its name and "
                         "version, on {n}",
                         "An old or pinned library; brokers count it as unknown software (KIP-511).", who,
                     ))  # fmt: skip
@@ -143,46 +143,46 @@ def silence(case: DiagnosisContext) -> None:
 def outside(case: DiagnosisContext) -> None:
     """Versions outside of what the broker offered, and what became of the connection."""
     highest: dict[tuple[str, str | None, int], int] = {}
-    for folded, _, _ in case.clients:
-        for said in folded.tale.uses:
-            at = folded.identity.client_ip, folded.clients[said.client], said.key
-            highest[at] = max(highest.get(at, -1), said.version)
+    for stored, _, _ in case.clients:
+        for described in stored.template.uses:
+            at = stored.identity.client_ip, stored.clients[described.client], described.key
+            highest[at] = max(highest.get(at, -1), described.version)
     seen: dict[tuple[ProfileTemplate, Server], tuple[bool, list[TemplateUse]]] = {}
 
-    def worth(folded: StoredProfile) -> bool:
+    def worth(stored: StoredProfile) -> bool:
         """Whether a version is wrong, or lower than it might be and the client's highest."""
-        where = folded.tale, folded.server
+        where = stored.template, stored.server
         if where not in seen:
-            seen[where] = doubtful(case, folded)
+            seen[where] = doubtful(case, stored)
         wrong, low = seen[where]
-        ip, ids = folded.identity.client_ip, folded.clients
+        ip, ids = stored.identity.client_ip, stored.clients
         return wrong or any(highest[ip, ids[one.client], one.key] == one.version for one in low)
 
-    for talk, _, name in case.worth(worth):
-        for (one, key, version), use in talk.uses.items():
+    for profile, _, name in case.worth(worth):
+        for (one, key, version), use in profile.uses.items():
             if key == API_VERSIONS:
                 continue
-            gone = named_though_gone(case, talk, key, version, use)
+            gone = named_though_gone(case, profile, key, version, use)
             if gone:
-                add_use(case, talk, one, use, key, version, Diagnosis(
+                add_use(case, profile, one, use, key, version, Diagnosis(
                     "advertised_but_removed", ERROR,
-                    f"{name} sends {call(key, version)}, which {place(talk.server)} names among its versions and refuses by "
+                    f"{name} sends {call(key, version)}, which {place(profile.server)} names among its versions and refuses by "
                     f"closing "
                     "the connection, on {n}",
                     "Kafka 4 names Produce 0-2 only so that librdkafka keeps compression on (KAFKA-18659) and takes 3 and "
                     "later "
-                    "(KIP-896): upgrade the client.", subject(talk, one),
+                    "(KIP-896): upgrade the client.", subject(profile, one),
                 ))  # fmt: skip
                 continue
-            found = case.whole.verdicts(talk, key, version, use)
-            offer = case.whole.offer(talk)
+            found = case.whole.verdicts(profile, key, version, use)
+            offer = case.whole.offer(profile)
             ranges = offer.ranges.get(key) if offer is not None else None
             has = f"{ranges[0]}-{ranges[1]}" if ranges else "none"
             for verdict, kind in (("above_broker_max", "above_broker_max"), ("below_broker_min", "below_broker_min")):
                 if not found[verdict]:
                     continue
                 end = ", which closes the connection" if use.died else ""
-                told = f"although it was told {has}" if talk.asks else f"the broker has {has}"
+                told = f"although the broker offered {has}" if profile.probes else f"the broker has {has}"
                 since = removed_in(key, version)
                 if version_range(key) is None:
                     kind = "unknown_api"
@@ -193,53 +193,55 @@ def outside(case: DiagnosisContext) -> None:
                     if since
                     else "The client is too old for this broker: upgrade it."
                 )  # fmt: skip
-                add_use(case, talk, one, use, key, version, Diagnosis(
+                add_use(case, profile, one, use, key, version, Diagnosis(
                     kind, ERROR if use.died or use.refused else WARNING,
-                    f"{name} sends {call(key, version)} to {place(talk.server)}, {told}{end}, on "
-                    f"{{n}}", advice, subject(talk, one),
+                    f"{name} sends {call(key, version)} to {place(profile.server)}, {told}{end}, on "
+                    f"{{n}}", advice, subject(profile, one),
                 ))  # fmt: skip
-            if found["not_highest"] and talk.asks and ranges and is_pinned(talk, one, key, version, highest):
-                add_use(case, talk, one, use, key, version, Diagnosis(
+            if found["not_highest"] and profile.probes and ranges and is_pinned(profile, one, key, version, highest):
+                add_use(case, profile, one, use, key, version, Diagnosis(
                     "pinned_old_version", NOTE,
-                    f"{name} uses {call(key, version)} with {place(talk.server)}, although the same software uses a higher "
+                    f"{name} uses {call(key, version)} with {place(profile.server)}, although the same software uses a higher "
                     f"one and "
                     f"the broker offers {has}, on {{n}}",
-                    "Look for a pinned version in its configuration.", subject(talk, one),
+                    "Look for a pinned version in its configuration.", subject(profile, one),
                 ))  # fmt: skip
 
 
-def doubtful(case: DiagnosisContext, folded: StoredProfile) -> tuple[bool, list[TemplateUse]]:
+def doubtful(case: DiagnosisContext, stored: StoredProfile) -> tuple[bool, list[TemplateUse]]:
     """Whether a tale has a version that is not what its server takes; and those below the highest there is."""
-    tale, offer, low, wrong = folded.tale, case.whole.offer_for(folded), [], False
-    for said in tale.uses:
-        if said.key == API_VERSIONS:
+    template, offer, low, wrong = stored.template, case.whole.offer_for(stored), [], False
+    for described in template.uses:
+        if described.key == API_VERSIONS:
             continue
-        found = {case.whole.verdict(kind, offer, said.key, said.version, tale.software) for kind in said.kinds}
-        gone = said.key == PRODUCE and said.version < GONE_PRODUCE and said.died
+        found = {
+            case.whole.verdict(kind, offer, described.key, described.version, template.software) for kind in described.kinds
+        }
+        gone = described.key == PRODUCE and described.version < GONE_PRODUCE and described.died
         wrong = wrong or gone or bool(found & {"above_broker_max", "below_broker_min"})
-        if "not_highest" in found and tale.asks:
-            low.append(said)
+        if "not_highest" in found and template.probes:
+            low.append(described)
     return wrong, low
 
 
 def is_pinned(
-    talk: ConnectionProfile, client: str | None, key: int, version: int, highest: dict[tuple[str, str | None, int], int]
+    profile: ConnectionProfile, client: str | None, key: int, version: int, highest: dict[tuple[str, str | None, int], int]
 ) -> bool:
     """Whether a client uses no higher version of this API anywhere, and has no reason of its own for that."""
-    return version != CHOSEN.get(key) and highest[talk.identity.client_ip, client, key] == version
+    return version != CHOSEN.get(key) and highest[profile.identity.client_ip, client, key] == version
 
 
 def add_use(
-    case: DiagnosisContext, talk: ConnectionProfile, client: str | None, use: Use, key: int, version: int, made: Diagnosis
+    case: DiagnosisContext, profile: ConnectionProfile, client: str | None, use: Use, key: int, version: int, made: Diagnosis
 ) -> None:
     """Counts a use to a trouble."""
-    example = uid(talk.uid, use.died_example if use.died_example is not None else use.example)
-    case.add((talk.identity.client_ip, client, talk.server, key, version), talk.uid, example, made)
+    example = uid(profile.uid, use.died_example if use.died_example is not None else use.example)
+    case.add((profile.identity.client_ip, client, profile.server, key, version), profile.uid, example, made)
 
 
-def named_though_gone(case: DiagnosisContext, talk: ConnectionProfile, key: int, version: int, use: Use) -> bool:
+def named_though_gone(case: DiagnosisContext, profile: ConnectionProfile, key: int, version: int, use: Use) -> bool:
     """A Produce of versions 0-2 that a broker names and does not take."""
-    offer = case.whole.offer(talk)
+    offer = case.whole.offer(profile)
     if key != PRODUCE or version >= GONE_PRODUCE or not use.died or offer is None:
         return False
     first, _ = offer.ranges.get(PRODUCE, (GONE_PRODUCE, 0))
@@ -249,45 +251,45 @@ def named_though_gone(case: DiagnosisContext, talk: ConnectionProfile, key: int,
 
 def compression(case: DiagnosisContext) -> None:
     """Librdkafka without compression for want of Produce 0 in the broker's ranges."""
-    for talk, client, name in case.talks():
-        known, offer = case.known.get((talk.identity.client_ip, client)), talk.offer
+    for profile, client, name in case.profiles():
+        known, offer = case.known.get((profile.identity.client_ip, client)), profile.offer
         if known is None or known.family != "librdkafka" or offer is None:
             continue
         first = offer.ranges.get(PRODUCE, (0, 0))[0]
-        sent = [(version, use) for (_, key, version), use in talk.uses.items() if key == PRODUCE]
+        sent = [(version, use) for (_, key, version), use in profile.uses.items() if key == PRODUCE]
         if first > 0 and sent and all(use.codecs == ONLY_NONE for _, use in sent):
             version, use = sent[0]
-            add_use(case, talk, client, use, PRODUCE, version, Diagnosis(
+            add_use(case, profile, client, use, PRODUCE, version, Diagnosis(
                 "compression_off", WARNING,
-                f"{name} sends uncompressed batches to {place(talk.server)}, which does not name Produce 0: librdkafka then "
+                f"{name} sends uncompressed batches to {place(profile.server)}, which does not name Produce 0: librdkafka then "
                 f"turns "
                 "gzip, snappy and lz4 off without a word, on {n}",
                 "If compression.type is set: let the broker or the proxy name Produce from 0 (KAFKA-18659), or upgrade "
                 "librdkafka.",
-                subject(talk, client),
+                subject(profile, client),
             ))  # fmt: skip
 
 
 # -- frames and brokers ---------------------------------------------------------------------------------------------------
 def headers(case: DiagnosisContext) -> None:
     """Requests that do not read as what their headers say, and cost the connection."""
-    for talk, client, name in case.worth(lambda folded: folded.uid in case.whole.malformed):
-        what = case.whole.malformed.get(talk.uid)
-        died = [(key, version, use) for (_, key, version), use in talk.uses.items() if use.died]
-        if what is None or not died or not whole_line(talk):
+    for profile, client, name in case.worth(lambda stored: stored.uid in case.whole.malformed):
+        what = case.whole.malformed.get(profile.uid)
+        died = [(key, version, use) for (_, key, version), use in profile.uses.items() if use.died]
+        if what is None or not died or not whole_line(profile):
             continue
         key, version, use = died[0]
-        if not {"ok", "not_highest", "unnegotiated"} & case.whole.verdicts(talk, key, version, use).keys():
+        if not {"ok", "not_highest", "unnegotiated"} & case.whole.verdicts(profile, key, version, use).keys():
             continue  # it was refused for its version
-        case.add((talk.identity.client_ip, client, talk.server, key, version), talk.uid,
-                 uid(talk.uid, use.died_example or use.example), Diagnosis(
+        case.add((profile.identity.client_ip, client, profile.server, key, version), profile.uid,
+                 uid(profile.uid, use.died_example or use.example), Diagnosis(
             "malformed_request", ERROR,
-            f"{name} sends {call(key, version)} with a body that does not read as such ({what}), and {place(talk.server)} "
+            f"{name} sends {call(key, version)} with a body that does not read as such ({what}), and {place(profile.server)} "
             f"closes, "
             "on {n}",
             "Compare header and body with `kcap schema`: flexible versions have compact lengths and tagged fields, and a "
             "header of "
-            "version 2 (KIP-482).", subject(talk, client),
+            "version 2 (KIP-482).", subject(profile, client),
         ))  # fmt: skip
 
 

@@ -63,13 +63,13 @@ class DiagnosisContext:
         self.troubles: dict[tuple[Any, ...], Diagnosis] = {}
         self.added = 0
         """Troubles that rules told of, again and again the same one among them."""
-        self.every = whole.talks.folded()
+        self.every = whole.profiles.stored()
         self.clients = list(self._clients())
         """Connections of clients that are no brokers, with client id, and a number that those share which are alike."""
         spoke = once(answered)
-        self.kafka: set[Server] = {folded.server for folded in self.every if spoke(folded)}
+        self.kafka: set[Server] = {stored.server for stored in self.every if spoke(stored)}
         """Servers that answered in Kafka's words."""
-        self.sasl = {folded.server for folded in self.every if folded.tale.mechanism is not None}
+        self.sasl = {stored.server for stored in self.every if stored.template.mechanism is not None}
         self.tls = {
             server_of(line) for line in whole.others if line["phase"] == "tls" and (line["server_captured"] or 0) > ALERT_BYTES
         }
@@ -88,47 +88,47 @@ class DiagnosisContext:
 
     def _clients(self) -> Iterator[tuple[StoredProfile, str | None, int]]:
         kinds: dict[tuple[ProfileTemplate, Server, Software | None], int] = {}
-        for folded in self.every:
-            if not folded.clients:
+        for stored in self.every:
+            if not stored.clients:
                 continue  # the filter passed none of it
-            known = self.known.get((folded.identity.client_ip, folded.clients[0]))
+            known = self.known.get((stored.identity.client_ip, stored.clients[0]))
             if known is None or not known.is_broker:
-                yield folded, folded.clients[0], kinds.setdefault((folded.tale, folded.server, known), len(kinds))
+                yield stored, stored.clients[0], kinds.setdefault((stored.template, stored.server, known), len(kinds))
 
-    def talks(self) -> Iterator[tuple[ConnectionProfile, str | None, str]]:
+    def profiles(self) -> Iterator[tuple[ConnectionProfile, str | None, str]]:
         """The same opened, with the client's name, for a rule that asks what was said, to which server, by which library.
 
         Of those that are alike in all three it sees no other once it has found nothing to say of the first.
         """
         quiet: set[int] = set()
-        for folded, client, kind in self.clients:
+        for stored, client, kind in self.clients:
             if kind in quiet:
                 continue
             before = self.added
-            yield folded.open(), client, self.name(folded, client)
+            yield stored.open(), client, self.name(stored, client)
             if self.added == before:
                 quiet.add(kind)
 
-    def name(self, folded: StoredProfile, client: str | None) -> str:
+    def name(self, stored: StoredProfile, client: str | None) -> str:
         """A client in words."""
-        ip = folded.identity.client_ip
+        ip = stored.identity.client_ip
         return named(ip, client, self.known.get((ip, client)))
 
     def worth(self, wanted: Callable[[StoredProfile], bool]) -> Iterator[tuple[ConnectionProfile, str | None, str]]:
         """The same of those that a rule has reason to look at, each of them."""
-        for folded, client, _ in self.clients:
-            if wanted(folded):
-                yield folded.open(), client, self.name(folded, client)
+        for stored, client, _ in self.clients:
+            if wanted(stored):
+                yield stored.open(), client, self.name(stored, client)
 
 
 def once(asked: Callable[[ConnectionProfile], T]) -> Callable[[StoredProfile], T]:
     """A question about what connections said, asked once for all that share a tale."""
     known: dict[ProfileTemplate, T] = {}
 
-    def answer(folded: StoredProfile) -> T:
-        if folded.tale not in known:
-            known[folded.tale] = asked(folded.open())
-        return known[folded.tale]
+    def answer(stored: StoredProfile) -> T:
+        if stored.template not in known:
+            known[stored.template] = asked(stored.open())
+        return known[stored.template]
 
     return answer
 
@@ -165,23 +165,23 @@ def named(ip: str, client_id: str | None, known: Software | None) -> str:
     return f"{name} of {ip}" + (f" ({'probably ' if known is not None and known.guessed else ''}{library})" if library else "")
 
 
-def answered(talk: ConnectionProfile) -> bool:
+def answered(profile: ConnectionProfile) -> bool:
     """Whether the server spoke Kafka on this connection."""
-    return bool(talk.line.get("server_framed")) or any(step.outcome == "answered" for step in talk.opening)
+    return bool(profile.line.get("server_framed")) or any(step.outcome == "answered" for step in profile.opening)
 
 
-def whole_line(talk: ConnectionProfile) -> bool:
+def whole_line(profile: ConnectionProfile) -> bool:
     """Whether the connection is there from its first packet, both ways and without holes."""
-    line = talk.line
+    line = profile.line
     return (
         line.get("began") == "syn" and (line.get("server_packets") or 0) > 0 and (line.get("client_packets") or 0) > 0
         and not line.get("server_missing") and not line.get("client_missing")
     )  # fmt: skip
 
 
-def subject(talk: ConnectionProfile, client_id: str | None) -> Row:
+def subject(profile: ConnectionProfile, client_id: str | None) -> Row:
     """Whom a row concerns."""
-    return {"client_ip": talk.identity.client_ip, "client_id": client_id, "server": place(talk.server)}
+    return {"client_ip": profile.identity.client_ip, "client_id": client_id, "server": place(profile.server)}
 
 
 def call(key: int, version: int) -> str:

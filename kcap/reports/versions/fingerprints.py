@@ -54,17 +54,20 @@ def hint_of(client_id: str | None) -> tuple[bool, str | None]:
 
 def who(kept: Sequence[ConnectionProfile | StoredProfile], client_id: str | None, whole: ConnectionProfiles) -> Software:
     """The library of a client, by all of its connections."""
-    talks = [talk.open() for talk in kept]
-    said = Counter(talk.software for talk in talks if talk.software is not None)
+    profiles = [profile.open() for profile in kept]
+    described = Counter(profile.software for profile in profiles if profile.software is not None)
     # a request that costs the connection is no proof: anybody can send one
     served = {
-        (key, v) for talk in talks for (one, key, v), use in talk.uses.items() if one == client_id and use.count > use.died
+        (key, v)
+        for profile in profiles
+        for (one, key, v), use in profile.uses.items()
+        if one == client_id and use.count > use.died
     }
     inner = sorted({key for key, version in served if key in INTERNAL or version >= BROKERS_ONLY.get(key, 1 << 15)})
     is_broker = bool(inner) or hint_of(client_id)[0]
-    if said:
-        (name, version), _ = said.most_common(1)[0]
-        others = ", ".join(sorted({f"{n} {v}" for n, v in said} - {f"{name} {version}"}))
+    if described:
+        (name, version), _ = described.most_common(1)[0]
+        others = ", ".join(sorted({f"{n} {v}" for n, v in described} - {f"{name} {version}"}))
         why = "said in ApiVersions (KIP-511)" + (f"; also {others}" if others else "")
         return Software(name, version, family_of(name, version), False, why, is_broker)
     if is_broker:
@@ -72,17 +75,17 @@ def who(kept: Sequence[ConnectionProfile | StoredProfile], client_id: str | None
             f"it sends {api_name(inner[0])}, which brokers use among themselves" if inner else "its client id is a broker's own"
         )
         return Software(BROKER, None, BROKER, True, reason, True)
-    return guessed(talks, client_id, whole)
+    return guessed(profiles, client_id, whole)
 
 
 def used(
-    talks: Iterable[ConnectionProfile], client_id: str | None, whole: ConnectionProfiles
+    profiles: Iterable[ConnectionProfile], client_id: str | None, whole: ConnectionProfiles
 ) -> dict[int, dict[int, int | None]]:
     """API key -> version -> the last version its broker offers, None where that is not known."""
     out: dict[int, dict[int, int | None]] = {}
-    for talk in talks:
-        offer = whole.offer(talk)
-        for one, key, version in talk.uses:
+    for profile in profiles:
+        offer = whole.offer(profile)
+        for one, key, version in profile.uses:
             if one == client_id:
                 last = offer.ranges.get(key, (0, None))[1] if offer is not None else None
                 versions = out.setdefault(key, {})
@@ -90,60 +93,62 @@ def used(
     return out
 
 
-def asks_of(talks: Iterable[ConnectionProfile]) -> tuple[set[int], bool]:
+def asks_of(profiles: Iterable[ConnectionProfile]) -> tuple[set[int], bool]:
     """First version of ApiVersions that was asked for on each connection; whether beginnings were captured."""
-    return {talk.asks[0].step.version for talk in talks if talk.asks}, any(not talk.midstream for talk in talks)
+    return {profile.probes[0].step.version for profile in profiles if profile.probes}, any(
+        not profile.midstream for profile in profiles
+    )
 
 
-def opening_of(talk: ConnectionProfile, count: int) -> tuple[str, ...]:
+def opening_of(profile: ConnectionProfile, count: int) -> tuple[str, ...]:
     """First requests as `Metadata0`."""
-    return tuple(f"{api_name(step.key)}{step.version}" for step in talk.opening[:count])
+    return tuple(f"{api_name(step.key)}{step.version}" for step in profile.opening[:count])
 
 
-def fits(profile: Profile, found: dict[int, dict[int, int | None]], talks: Sequence[ConnectionProfile]) -> bool:
+def fits(library: Profile, found: dict[int, dict[int, int | None]], profiles: Sequence[ConnectionProfile]) -> bool:
     """Whether all that a client used is what the profile has."""
     for key, versions in found.items():
         if key == API_VERSIONS:
             continue
-        known = profile.versions.get(key)
+        known = library.versions.get(key)
         if known is None:
             return False
         for version, last in versions.items():
-            allowed = known if last is None or profile.asks is None else tuple(min(one, last) for one in known)
+            allowed = known if last is None or library.probes is None else tuple(min(one, last) for one in known)
             if version not in allowed:
                 return False
-    size = len(profile.opening)
-    return not size or any(opening_of(talk, size) == profile.opening for talk in talks if not talk.midstream)
+    size = len(library.opening)
+    return not size or any(opening_of(profile, size) == library.opening for profile in profiles if not profile.midstream)
 
 
-def java_releases(found: dict[int, dict[int, int | None]], asks: set[int]) -> list[str]:
+def java_releases(found: dict[int, dict[int, int | None]], probes: set[int]) -> list[str]:
     """Releases of the Java client, which does not name itself before 2.4, that would have used these versions."""
     known = releases()
     first = known.index(JAVA_ASKS_SINCE)
-    some = known[first : known.index(JAVA_SAYS_SINCE)] if asks else known[:first]
-    return [release for release in some if java_fits(release, found, asks)]
+    some = known[first : known.index(JAVA_SAYS_SINCE)] if probes else known[:first]
+    return [release for release in some if java_fits(release, found, probes)]
 
 
-def java_fits(release: str, found: dict[int, dict[int, int | None]], asks: set[int]) -> bool:
+def java_fits(release: str, found: dict[int, dict[int, int | None]], probes: set[int]) -> bool:
     """The Java client uses the highest version that it and the broker have."""
     for key, versions in found.items():
         mine = taken(key, release)
         if mine is None:
             return False
         if key == API_VERSIONS:
-            if asks != {mine.versions[1]}:
+            if probes != {mine.versions[1]}:
                 return False
             continue
         version, last = max(versions.items(), key=lambda pair: pair[0])
-        if version != (mine.versions[1] if last is None or not asks else min(mine.versions[1], last)):
+        if version != (mine.versions[1] if last is None or not probes else min(mine.versions[1], last)):
             return False
     return True
 
 
-def guessed(talks: Sequence[ConnectionProfile], client_id: str | None, whole: ConnectionProfiles) -> Software:
+def guessed(profiles: Sequence[ConnectionProfile], client_id: str | None, whole: ConnectionProfiles) -> Software:
     """The library that fits."""
-    found = used(talks, client_id, whole)
-    asks, begun = asks_of(talks)
+    found = used(profiles, client_id, whole)
+    probes, begun = asks_of(profiles)
     _, hint = hint_of(client_id)
     nothing = Software(None, None, None, False, "")
     if not begun:
@@ -152,10 +157,10 @@ def guessed(talks: Sequence[ConnectionProfile], client_id: str | None, whole: Co
         return replace(nothing, why="too few different requests to tell")
     matches: dict[str, list[str]] = {}
     for profile in PROFILES:
-        asked = {profile.asks} if profile.asks is not None else set()
-        if asked == asks and fits(profile, found, talks):
+        asked = {profile.probes} if profile.probes is not None else set()
+        if asked == probes and fits(profile, found, profiles):
             matches.setdefault(profile.family, []).append(profile.releases)
-    java = java_releases(found, asks)
+    java = java_releases(found, probes)
     if java:
         matches.setdefault(JAVA, []).append(java[0] if len(java) == 1 else f"{java[0]}-{java[-1]}")
     opened = {p.family for p in PROFILES if p.opening and p.family in matches and p.releases in matches[p.family]}
@@ -164,7 +169,7 @@ def guessed(talks: Sequence[ConnectionProfile], client_id: str | None, whole: Co
     elif len(matches) > 1 and len(opened) == 1:
         matches = {family: matches[family] for family in opened}
     text = ", ".join(f"{api_name(key)} {'/'.join(map(str, sorted(versions)))}" for key, versions in sorted(found.items())[:4])
-    pinned = "" if asks else " without asking for the broker's"
+    pinned = "" if probes else " without asking for the broker's"
     if len(matches) == 1:
         ((family, some),) = matches.items()
         why = f"guessed by the versions it uses{pinned} ({text})"

@@ -47,7 +47,7 @@ class Profile:
     family: str
     releases: str
     """As far as they are told apart."""
-    asks: int | None
+    probes: int | None
     """Version of its ApiVersions request; None where it does not ask."""
     versions: dict[int, tuple[int, ...]]
     opening: tuple[str, ...] = ()

@@ -73,55 +73,60 @@ def protocols(case: DiagnosisContext) -> None:
 
 def plaintext_on_tls(case: DiagnosisContext) -> None:
     """Kafka requests that a TLS listener answers with an alert."""
-    for talk, client, name in case.talks():
-        line = talk.line
+    for profile, client, name in case.profiles():
+        line = profile.line
         alert = line.get("server_captured") == ALERT_BYTES and not line.get("server_framed")
         if (
             alert
-            and whole_line(talk)
-            and talk.opening
-            and talk.opening[0].outcome == "unanswered"
+            and whole_line(profile)
+            and profile.opening
+            and profile.opening[0].outcome == "unanswered"
             and line.get("ended") in ENDS
         ):
-            at = uid(talk.uid, talk.opening[0].exchange)
-            case.add((talk.identity.client_ip, client, talk.server), talk.uid, at, Diagnosis(
+            at = uid(profile.uid, profile.opening[0].exchange)
+            case.add((profile.identity.client_ip, client, profile.server), profile.uid, at, Diagnosis(
                 "plaintext_on_tls", ERROR,
-                f"{name} speaks plaintext to {place(talk.server)}, which answers with {ALERT_BYTES} bytes that are no "
+                f"{name} speaks plaintext to {place(profile.server)}, which answers with {ALERT_BYTES} bytes that are no "
                 f"Kafka, the "
                 "size of a TLS alert, and closes, on {n}",
                 "The listener wants TLS: set security.protocol to SSL or SASL_SSL, or use the plaintext port.",
-                subject(talk, client),
+                subject(profile, client),
             ))  # fmt: skip
 
 
 def logins(case: DiagnosisContext) -> None:
     """SASL that does not meet."""
-    for talk, client, name in case.talks():
-        who, key = subject(talk, client), (talk.identity.client_ip, client, talk.server)
-        for api, code in talk.errors:
-            at = uid(talk.uid, talk.error_example[api, code])
+    for profile, client, name in case.profiles():
+        who, key = subject(profile, client), (profile.identity.client_ip, client, profile.server)
+        for api, code in profile.errors:
+            at = uid(profile.uid, profile.error_example[api, code])
             if api == HANDSHAKE and code == UNSUPPORTED_MECHANISM:
-                has = ", ".join(talk.mechanisms) or "others"
-                case.add(key, talk.uid, at, Diagnosis(
+                has = ", ".join(profile.mechanisms) or "others"
+                case.add(key, profile.uid, at, Diagnosis(
                     "sasl_mechanism", ERROR,
-                    f"{name} wants SASL {talk.mechanism} and {place(talk.server)} has {has}, on {{n}}",
+                    f"{name} wants SASL {profile.mechanism} and {place(profile.server)} has {has}, on {{n}}",
                     "Set sasl.mechanism to one that the listener has, or add it to sasl.enabled.mechanisms.", who,
                 ))  # fmt: skip
             elif api == HANDSHAKE and code == ILLEGAL_STATE:
-                case.add(key, talk.uid, at, Diagnosis(
+                case.add(key, profile.uid, at, Diagnosis(
                     "sasl_on_plain", ERROR,
-                    f"{name} starts SASL on {place(talk.server)}, a listener without it, on {{n}}",
+                    f"{name} starts SASL on {place(profile.server)}, a listener without it, on {{n}}",
                     "The listener is PLAINTEXT or SSL: use the SASL port, or drop SASL from security.protocol.", who,
                 ))  # fmt: skip
             elif api == AUTHENTICATE and code == AUTHENTICATION_FAILED:
-                case.add(key, talk.uid, at, Diagnosis(
+                case.add(key, profile.uid, at, Diagnosis(
                     "sasl_failed", ERROR,
-                    f"{place(talk.server)} refuses the credentials of {name} (SASL {talk.mechanism}), on {{n}}",
+                    f"{place(profile.server)} refuses the credentials of {name} (SASL {profile.mechanism}), on {{n}}",
                     "User, password or token are wrong or unknown to the broker; versions are not the reason.", who,
                 ))  # fmt: skip
-        if talk.server in case.sasl and talk.mechanism is None and whole_line(talk) and talk.line.get("ended") in ENDS:
-            first = next((step for step in talk.opening if step.key != API_VERSIONS), None)
-            done = [step for step in talk.opening if step.key != API_VERSIONS and step.outcome == "answered"]
+        if (
+            profile.server in case.sasl
+            and profile.mechanism is None
+            and whole_line(profile)
+            and profile.line.get("ended") in ENDS
+        ):
+            first = next((step for step in profile.opening if step.key != API_VERSIONS), None)
+            done = [step for step in profile.opening if step.key != API_VERSIONS and step.outcome == "answered"]
             if (
                 first is not None
                 and not done
@@ -129,9 +134,9 @@ def logins(case: DiagnosisContext) -> None:
                 and first.reason in ENDS
                 and first.key != HANDSHAKE
             ):
-                case.add(key, talk.uid, uid(talk.uid, first.exchange), Diagnosis(
+                case.add(key, profile.uid, uid(profile.uid, first.exchange), Diagnosis(
                     "sasl_missing", ERROR,
-                    f"{name} sends {call(first.key, first.version)} to {place(talk.server)}, where others log in with SASL "
+                    f"{name} sends {call(first.key, first.version)} to {place(profile.server)}, where others log in with SASL "
                     f"first, "
                     "and is cut off, on {n}",
                     "Set security.protocol to SASL_PLAINTEXT or SASL_SSL.", who,
@@ -141,7 +146,7 @@ def logins(case: DiagnosisContext) -> None:
 def unreachable(case: DiagnosisContext) -> None:
     """Addresses that were tried and never answered."""
     tried: dict[Server, list[Row]] = {}
-    reached = {folded.server for folded in case.every}
+    reached = {stored.server for stored in case.every}
     for line in case.whole.others:
         server = server_of(line)
         if line["began"] != "syn" or (line["client_captured"] or 0) or (line["server_captured"] or 0):
@@ -152,9 +157,9 @@ def unreachable(case: DiagnosisContext) -> None:
             tried.setdefault(server, []).append(line)
         else:
             reached.add(server)
-    told = set(case.whole.learner.brokers.nodes)
+    told = set(case.whole.tracker.brokers.nodes)
     for server, lines in tried.items():
-        listed = any(endpoint in told for endpoint in case.whole.learner.brokers.endpoints(server))
+        listed = any(endpoint in told for endpoint in case.whole.tracker.brokers.endpoints(server))
         if server in reached or not (listed or server[1] in {other[1] for other in case.kafka}):
             continue
         refused = any(line["server_packets"] for line in lines)

@@ -15,31 +15,31 @@ from kcap.reports.versions.profiles import ConnectionProfiles, began
 NEVER_NS = 1 << 62
 
 
-def parted(talks: ConnectionProfiles) -> ConnectionProfiles:
+def detached(profiles: ConnectionProfiles) -> ConnectionProfiles:
     """Those of a part, ready to travel: without what all parts know together."""
-    talks.learner = MetadataTracker()
-    return talks
+    profiles.tracker = MetadataTracker()
+    return profiles
 
 
-def together(parts: Iterable[ConnectionProfiles], learner: MetadataTracker) -> ConnectionProfiles:
+def together(parts: Iterable[ConnectionProfiles], tracker: MetadataTracker) -> ConnectionProfiles:
     """Those of all parts."""
-    out = ConnectionProfiles(learner)
+    out = ConnectionProfiles(tracker)
     found: list[StoredProfile] = []
     offered: list[tuple[int, str, Server, Offer]] = []
     features: dict[Server, list[tuple[int, dict[str, object]]]] = {}
     for part in parts:
-        found += part.talks.folded()
+        found += part.profiles.stored()
         out.others += part.others
         out.malformed |= part.malformed
         out.orphans += part.orphans
         for server, offers in part.offers.items():
             for offer, example in offers.values():
-                offered.append((told_ns(part, example), example, server, offer))
+                offered.append((responded_ns(part, example), example, server, offer))
         latest = latest_ns(part)
         for server, told in part.features.items():
             features.setdefault(server, []).append((latest.get(server, 0), told))
     out.others.sort(key=began)
-    out.talks.keep(sorted(found, key=first_ns))
+    out.profiles.keep(sorted(found, key=first_ns))
     same: dict[frozenset[tuple[int, tuple[int, int]]], Offer] = {}
     for _, example, server, offer in sorted(offered, key=lambda one: one[:3]):
         one = same.setdefault(frozenset(offer.ranges.items()), offer)
@@ -49,24 +49,24 @@ def together(parts: Iterable[ConnectionProfiles], learner: MetadataTracker) -> C
     return out
 
 
-def first_ns(folded: StoredProfile) -> tuple[int, str]:
+def first_ns(stored: StoredProfile) -> tuple[int, str]:
     """When a connection's first exchange was decided."""
-    times = [max(step.asked_ns or 0, step.told_ns or 0) for step in folded.open().opening]
-    return (min(times) if times else NEVER_NS), folded.uid
+    times = [max(step.requested_ns or 0, step.responded_ns or 0) for step in stored.open().opening]
+    return (min(times) if times else NEVER_NS), stored.uid
 
 
-def told_ns(part: ConnectionProfiles, example: str) -> int:
+def responded_ns(part: ConnectionProfiles, example: str) -> int:
     """When an answer was given."""
     uid, _, number = example.rpartition(".")
-    times = [ask.step.told_ns for ask in part.talks[uid].asks if ask.step.exchange == int(number)]
+    times = [probe.step.responded_ns for probe in part.profiles[uid].probes if probe.step.exchange == int(number)]
     return next((time for time in times if time is not None), NEVER_NS)
 
 
 def latest_ns(part: ConnectionProfiles) -> dict[Server, int]:
     """When each server that told of features last told its versions."""
     out: dict[Server, int] = {}
-    for folded in part.talks.folded() if part.features else ():
-        if folded.tale.asks and folded.server in part.features:
-            times = [ask.step.told_ns or 0 for ask in folded.open().asks]
-            out[folded.server] = max(out.get(folded.server, 0), *times)
+    for stored in part.profiles.stored() if part.features else ():
+        if stored.template.probes and stored.server in part.features:
+            times = [probe.step.responded_ns or 0 for probe in stored.open().probes]
+            out[stored.server] = max(out.get(stored.server, 0), *times)
     return out

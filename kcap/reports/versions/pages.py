@@ -27,7 +27,7 @@ p.sum{font-size:1.05rem}
 """
 APIS_SHOWN: Final = 4
 """Of a client where there is one line for it."""
-VERDICT_WORDS: Final = {"yes": "works", "no": "breaks", "unknown": "cannot be told"}
+VERDICT_WORDS: Final = {"yes": "works", "no": "breaks", "unknown": "unknown"}
 WHAT: Final = {"removed": "removed", "not_yet": "not there yet", "deprecated": "deprecated"}
 
 
@@ -69,7 +69,7 @@ def summary(made: Row) -> str:
     clients = [row for row in made["clients"] if not row["is_broker"]]
     count = {name: sum(row["works_with_target"] == name for row in clients) for name in VERDICT_WORDS}
     one = f"Of {len(clients)} clients, {count['yes']} work with Kafka {made['target']}, {count['no']} break, "
-    return one + f"{count['unknown']} cannot be told."
+    return one + f"{count['unknown']} unknown."
 
 
 def sections(made: Row) -> list[Section]:
@@ -100,7 +100,7 @@ def sections(made: Row) -> list[Section]:
          ["level", "kind", "what happens", "advice", "connections", "example"], found),
         (f"Clients and Kafka {target}", summary(made),
          ["verdict", "address", "client id", "software", "connections", "requests", "APIs", "why", "seen"], clients),
-        (f"What Kafka {target} has against them", "Versions that it does not take, or calls deprecated.",
+        (f"What breaks on Kafka {target}", "Versions that it does not take, or calls deprecated.",
          ["what", "address", "client id", "software", "API", "requests", "seen", "example", "why"], against),
         ("Brokers", "What each address offers, and the releases that offer the same.",
          ["address", "node", "role", "release", "mode", "features", "evidence"], brokers),
@@ -166,7 +166,7 @@ def cell(text: str) -> str:
 def html(made: Row) -> str:
     """One file."""
     parts = [f"<h1>Kafka versions: {escape(', '.join(made['captures']))}</h1>", f'<p class="sum">{escape(summary(made))}</p>']
-    classes = {"works": "yes", "breaks": "no", "cannot be told": "unknown", "removed": "no", "not there yet": "no"}
+    classes = {"works": "yes", "breaks": "no", "unknown": "unknown", "removed": "no", "not there yet": "no"}
     for title, sentence, heads, rows in sections(made):
         head = "".join(f"<th>{escape(name)}</th>" for name in heads)
         body = "".join(

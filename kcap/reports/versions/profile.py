@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from kcap.analyzer import Identity
 
 
-class OfConnection:
+class ConnectionRecord:
     """What is told of one connection."""
 
     __slots__ = ()
@@ -42,8 +42,8 @@ class Step:
     outcome: str
     reason: str | None
     error: int | None
-    asked_ns: int | None
-    told_ns: int | None
+    requested_ns: int | None
+    responded_ns: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ class Use:
 
 
 @dataclass(slots=True)
-class ConnectionProfile(OfConnection):
+class ConnectionProfile(ConnectionRecord):
     """One connection that spoke Kafka."""
 
     identity: "Identity"
@@ -96,7 +96,7 @@ class ConnectionProfile(OfConnection):
     """What it was told."""
     midstream: bool = False
     opening: list[Step] = field(default_factory=list)
-    asks: list[ApiVersionsRequest] = field(default_factory=list)
+    probes: list[ApiVersionsRequest] = field(default_factory=list)
     asked: int = 0
     uses: dict[tuple[str | None, int, int], Use] = field(default_factory=dict)
     """(client id, key, version) -> use."""

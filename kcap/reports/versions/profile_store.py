@@ -13,7 +13,14 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, Final
 
 from kcap.facts.api_versions import Offer, Software
-from kcap.reports.versions.profile import ApiVersionsRequest, ApiVersionsResponse, ConnectionProfile, OfConnection, Step, Use
+from kcap.reports.versions.profile import (
+    ApiVersionsRequest,
+    ApiVersionsResponse,
+    ConnectionProfile,
+    ConnectionRecord,
+    Step,
+    Use,
+)
 
 if TYPE_CHECKING:
     from kcap.analyzer import Identity
@@ -38,7 +45,7 @@ OF_IDENTITY: Final = {
     "server_port": "server_port",
 }  # fmt: skip
 """Columns of a line that say what the identity says."""
-ASKED: Final = frozenset(
+CHECKED: Final = frozenset(
     {"client_packets", "server_packets", "client_missing", "server_missing", "client_captured", "server_captured",
      "server_framed"}
 )  # fmt: skip
@@ -73,7 +80,7 @@ class ProfileTemplate:
     offer: Offer | None
     midstream: bool
     opening: tuple[First, ...]
-    asks: tuple[tuple[int | First, ApiVersionsResponse | None], ...]
+    probes: tuple[tuple[int | First, ApiVersionsResponse | None], ...]
     """A question is one of the opening, by its place, or stands for itself."""
     uses: tuple[TemplateUse, ...]
     errors: tuple[tuple[int, int], ...]
@@ -86,15 +93,15 @@ class ProfileTemplate:
     @property
     def first_use(self) -> int:
         """Where the figures of the uses begin, those of one behind those of the other."""
-        return 1 + 2 * (len(self.opening) + sum(not isinstance(which, int) for which, _ in self.asks))
+        return 1 + 2 * (len(self.opening) + sum(not isinstance(which, int) for which, _ in self.probes))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class StoredProfile(OfConnection):
+class StoredProfile(ConnectionRecord):
     """One connection: its tale, and what is its own."""
 
     identity: "Identity"
-    tale: ProfileTemplate
+    template: ProfileTemplate
     clients: tuple[str | None, ...]
     """Client ids, as its uses number them."""
     figures: bytes
@@ -106,23 +113,23 @@ class StoredProfile(OfConnection):
 
     def open(self) -> ConnectionProfile:
         """The connection as it was."""
-        tale, numbers = self.tale, iter(self.numbers())
-        made = ConnectionProfile(self.identity, tale.software, tale.offer, tale.midstream, asked=next(numbers))
-        made.opening = [_step(first, numbers) for first in tale.opening]
-        made.asks = [
+        template, numbers = self.template, iter(self.numbers())
+        made = ConnectionProfile(self.identity, template.software, template.offer, template.midstream, asked=next(numbers))
+        made.opening = [_step(first, numbers) for first in template.opening]
+        made.probes = [
             ApiVersionsRequest(made.opening[which] if isinstance(which, int) else _step(which, numbers), answer)
-            for which, answer in tale.asks
+            for which, answer in template.probes
         ]
-        for said in tale.uses:
+        for described in template.uses:
             count, first, last, example, refused, died, lost = (next(numbers) for _ in range(USE_FIGURES))
-            made.uses[self.clients[said.client], said.key, said.version] = Use(
-                count, first, last, example, refused, died, None if lost == NEVER else lost, said.codecs,
-                Counter({kind: next(numbers) for kind in said.kinds}),
+            made.uses[self.clients[described.client], described.key, described.version] = Use(
+                count, first, last, example, refused, died, None if lost == NEVER else lost, described.codecs,
+                Counter({kind: next(numbers) for kind in described.kinds}),
             )  # fmt: skip
-        for error in tale.errors:
+        for error in template.errors:
             made.errors[error], made.error_example[error] = next(numbers), next(numbers)
-        made.mechanism, made.mechanisms = tale.mechanism, tale.mechanisms
-        for name, value in tale.line:
+        made.mechanism, made.mechanisms = template.mechanism, template.mechanisms
+        for name, value in template.line:
             if value is Placeholder.NUMBER:
                 value = next(numbers)
             elif value is Placeholder.OWN:
@@ -141,7 +148,7 @@ def _first(step: Step) -> First:
 
 
 def _times(step: Step) -> tuple[int, int]:
-    return NEVER if step.asked_ns is None else step.asked_ns, NEVER if step.told_ns is None else step.told_ns
+    return NEVER if step.requested_ns is None else step.requested_ns, NEVER if step.responded_ns is None else step.responded_ns
 
 
 def sign(number: int) -> int:
@@ -153,56 +160,58 @@ class ProfileDeduplicator:
     """Folds talks; equal tales are one."""
 
     def __init__(self) -> None:
-        self._tales: dict[tuple[Any, ...], ProfileTemplate] = {}
+        self._templates: dict[tuple[Any, ...], ProfileTemplate] = {}
         self._clients: dict[tuple[str | None, ...], tuple[str | None, ...]] = {}
 
-    def fold(self, talk: ConnectionProfile) -> StoredProfile:
+    def store(self, profile: ConnectionProfile) -> StoredProfile:
         """One of them; steps and questions come into the order of their exchanges."""
-        opening = sorted(talk.opening, key=lambda step: step.exchange)
-        figures, places = [talk.asked], {id(step): at for at, step in enumerate(opening)}
+        opening = sorted(profile.opening, key=lambda step: step.exchange)
+        figures, places = [profile.asked], {id(step): at for at, step in enumerate(opening)}
         for step in opening:
             figures += _times(step)
-        asks: list[tuple[int | First, ApiVersionsResponse | None]] = []
-        for ask in sorted(talk.asks, key=lambda ask: ask.step.exchange):
-            at = places.get(id(ask.step))
-            asks.append((_first(ask.step) if at is None else at, ask.answer))
-            figures += _times(ask.step) if at is None else ()
+        probes: list[tuple[int | First, ApiVersionsResponse | None]] = []
+        for probe in sorted(profile.probes, key=lambda probe: probe.step.exchange):
+            at = places.get(id(probe.step))
+            probes.append((_first(probe.step) if at is None else at, probe.answer))
+            figures += _times(probe.step) if at is None else ()
         clients: dict[str | None, int] = {}
         uses = []
-        for (client, key, version), use in talk.uses.items():
+        for (client, key, version), use in profile.uses.items():
             lost = NEVER if use.died_example is None else use.died_example
             figures += (use.count, use.first_ns, use.last_ns, use.example, use.refused, use.died, lost, *use.verdicts.values())
             uses.append((
                 clients.setdefault(client, len(clients)), key, version, use.codecs, tuple(use.verdicts),
                 use.count > use.died, use.refused > 0, use.died > 0,
             ))  # fmt: skip
-        for error, count in talk.errors.items():
-            figures += (count, talk.error_example[error])
+        for error, count in profile.errors.items():
+            figures += (count, profile.error_example[error])
         line: list[tuple[str, Any]] = []
         signs = []
-        for name, value in talk.line.items():
-            if name in OF_IDENTITY and value == getattr(talk.identity, OF_IDENTITY[name]):
+        for name, value in profile.line.items():
+            if name in OF_IDENTITY and value == getattr(profile.identity, OF_IDENTITY[name]):
                 line.append((name, Placeholder.OWN))
             elif type(value) is int:
                 line.append((name, Placeholder.NUMBER))
                 figures.append(value)
-                if name in ASKED:
+                if name in CHECKED:
                     signs.append(sign(value))
             else:
                 line.append((name, value))
         first = tuple(map(_first, opening))
         key_ = (
-            talk.software, id(talk.offer), talk.midstream, first, tuple((which, id(answer)) for which, answer in asks),
-            tuple(uses), tuple(talk.errors), talk.mechanism, talk.mechanisms, tuple(line), tuple(signs),
+            profile.software, id(profile.offer), profile.midstream, first,
+            tuple((which, id(answer)) for which, answer in probes),
+            tuple(uses), tuple(profile.errors), profile.mechanism, profile.mechanisms, tuple(line), tuple(signs),
         )  # fmt: skip
-        tale = self._tales.get(key_)
-        if tale is None:
-            tale = self._tales[key_] = ProfileTemplate(
-                talk.software, talk.offer, talk.midstream, first, tuple(asks), tuple(TemplateUse(*one) for one in uses),
-                tuple(talk.errors), talk.mechanism, talk.mechanisms, tuple(line), tuple(signs),
+        template = self._templates.get(key_)
+        if template is None:
+            template = self._templates[key_] = ProfileTemplate(
+                profile.software, profile.offer, profile.midstream, first, tuple(probes),
+                tuple(TemplateUse(*one) for one in uses),
+                tuple(profile.errors), profile.mechanism, profile.mechanisms, tuple(line), tuple(signs),
             )  # fmt: skip
         ids = tuple(clients)
-        return StoredProfile(talk.identity, tale, self._clients.setdefault(ids, ids), array("q", figures).tobytes())
+        return StoredProfile(profile.identity, template, self._clients.setdefault(ids, ids), array("q", figures).tobytes())
 
 
 class ProfileStore(MutableMapping[str, ConnectionProfile]):
@@ -215,8 +224,8 @@ class ProfileStore(MutableMapping[str, ConnectionProfile]):
     def __getitem__(self, uid: str) -> ConnectionProfile:
         return self._kept[uid].open()
 
-    def __setitem__(self, uid: str, talk: ConnectionProfile) -> None:
-        self._kept[uid] = talk
+    def __setitem__(self, uid: str, profile: ConnectionProfile) -> None:
+        self._kept[uid] = profile
 
     def __delitem__(self, uid: str) -> None:
         del self._kept[uid]
@@ -238,16 +247,16 @@ class ProfileStore(MutableMapping[str, ConnectionProfile]):
         made = self._kept[identity.uid] = found.open() if found is not None else ConnectionProfile(identity)
         return made
 
-    def fold(self, uid: str) -> None:
+    def store(self, uid: str) -> None:
         """Folds one that is over; another exchange opens it again."""
         found = self._kept[uid]
         if type(found) is ConnectionProfile:
-            self._kept[uid] = self._folder.fold(found)
+            self._kept[uid] = self._folder.store(found)
 
-    def folded(self) -> list[StoredProfile]:
+    def stored(self) -> list[StoredProfile]:
         """All, folded."""
         for uid in [uid for uid, one in self._kept.items() if type(one) is ConnectionProfile]:
-            self.fold(uid)
+            self.store(uid)
         return list(self._kept.values())  # type: ignore[arg-type]  # there are no others by now
 
     def keep(self, some: Iterable[StoredProfile]) -> None:
@@ -257,18 +266,18 @@ class ProfileStore(MutableMapping[str, ConnectionProfile]):
     def only(self, uids: Container[str | None]) -> "ProfileStore":
         """Those of these connections."""
         made = ProfileStore()
-        made.keep(one for one in self.folded() if one.identity.uid in uids)
+        made.keep(one for one in self.stored() if one.identity.uid in uids)
         return made
 
     # -- a column each: objects by the ten thousand travel slowly ---------------------------------------------------------
     def __getstate__(self) -> tuple[Any, ...]:
-        every = self.folded()
-        tales, clients, places = _numbered(), _numbered(), _numbered()
+        every = self.stored()
+        templates, clients, places = _numbered(), _numbered(), _numbered()
         return (
             [one.identity.uid for one in every], [one.identity.client_ip for one in every],
             array("q", [one.identity.client_port for one in every]), array("q", [one.identity.number for one in every]),
             array("q", [places[one.server] for one in every]), list(places),
-            array("q", [tales[one.tale] for one in every]), list(tales),
+            array("q", [templates[one.template] for one in every]), list(templates),
             array("q", [clients[one.clients] for one in every]), list(clients),
             array("q", [len(one.figures) for one in every]), b"".join(one.figures for one in every),
         )  # fmt: skip
@@ -276,13 +285,13 @@ class ProfileStore(MutableMapping[str, ConnectionProfile]):
     def __setstate__(self, state: tuple[Any, ...]) -> None:
         from kcap.analyzer import Identity
 
-        uids, ips, ports, numbers, place, places, tale, tales, client, clients, sizes, figures = state
+        uids, ips, ports, numbers, place, places, template, templates, client, clients, sizes, figures = state
         self._folder, self._kept = ProfileDeduplicator(), {}
         at = 0
-        for uid, ip, port, number, where, which, whose, size in zip(uids, ips, ports, numbers, place, tale, client, sizes):
+        for uid, ip, port, number, where, which, whose, size in zip(uids, ips, ports, numbers, place, template, client, sizes):
             host, door = places[where]
             identity = Identity(uid, ip, port, host, door, number)
-            self._kept[uid] = StoredProfile(identity, tales[which], clients[whose], figures[at : at + size])
+            self._kept[uid] = StoredProfile(identity, templates[which], clients[whose], figures[at : at + size])
             at += size
 
 

@@ -43,9 +43,9 @@ TOKEN: Final = -1
 class ConnectionProfiles:
     """Everything that the report is made of."""
 
-    def __init__(self, learner: MetadataTracker) -> None:
-        self.learner = learner
-        self.talks = ProfileStore()
+    def __init__(self, tracker: MetadataTracker) -> None:
+        self.tracker = tracker
+        self.profiles = ProfileStore()
         self.others: list[dict[str, Any]] = []
         """Connections without an exchange."""
         self.offers: dict[Server, dict[int, tuple[Offer, str]]] = {}
@@ -107,14 +107,14 @@ class ConnectionProfiles:
             np.minimum.reduceat(exchanges, starts), np.bitwise_or.reduceat(masks, starts), at[order][starts],
         )  # fmt: skip
         for count, low, high, example, mask, place in zip(*(column.tolist() for column in columns)):
-            talk = self.talks.growing(rows.batch.identities[int(rows.number("identity").values[place])])
+            profile = self.profiles.growing(rows.batch.identities[int(rows.number("identity").values[place])])
             known = told.known[int(told.state[place])]
-            talk.software = known.software or talk.software
-            talk.offer = known.offer or talk.offer
-            talk.mechanism = known.mechanism or talk.mechanism
+            profile.software = known.software or profile.software
+            profile.offer = known.offer or profile.offer
+            profile.mechanism = known.mechanism or profile.mechanism
             local = int(np.searchsorted(at, place))
             key, version = int(keys[local]), int(versions[local])
-            use = talk.uses.setdefault((names[int(id_of[local])], key, version), Use())
+            use = profile.uses.setdefault((names[int(id_of[local])], key, version), Use())
             use.count += count
             use.first_ns, use.last_ns = min(use.first_ns, low), max(use.last_ns, high)
             use.example = min(use.example, example)
@@ -140,7 +140,7 @@ class ConnectionProfiles:
         there = codes.mask()
         slots = [rows.number(f"{side}_slot").filled(NO_BODY) for side in ("request", "response")]
         for place in places.tolist():
-            talk = self.talks.growing(rows.batch.identities[int(rows.number("identity").values[place])])
+            profile = self.profiles.growing(rows.batch.identities[int(rows.number("identity").values[place])])
             key = int(keys[place]) if named[place] else TOKEN
             step = Step(
                 int(exchange.values[place]), key, int(rows.number("api_version").values[place]) if named[place] else 0,
@@ -150,33 +150,33 @@ class ConnectionProfiles:
                 int(told.values[place]) if told.mask()[place] else None,
             )  # fmt: skip
             if step.exchange <= OPENING:
-                talk.opening.append(step)
+                profile.opening.append(step)
             if key == API_VERSIONS:
-                data = body_of(rows.batch.bodies, int(slots[RESPONSE][place])) if step.told_ns is not None else b""
-                self._ask(talk, step, data)
+                data = body_of(rows.batch.bodies, int(slots[RESPONSE][place])) if step.responded_ns is not None else b""
+                self._ask(profile, step, data)
             elif key in (HANDSHAKE, AUTHENTICATE) and step.error:
-                talk.errors[key, step.error] += 1
-                talk.error_example.setdefault((key, step.error), step.exchange)
+                profile.errors[key, step.error] += 1
+                profile.error_example.setdefault((key, step.error), step.exchange)
                 if key == HANDSHAKE:
                     asked_body, told_body = (
                         body_of(rows.batch.bodies, int(slots[side][place])) for side in (REQUEST, RESPONSE)
                     )
-                    talk.mechanism = read(asked_body, key, step.version, REQUEST).get("mechanism") or talk.mechanism
-                    talk.mechanisms = tuple(read(told_body, key, step.version, RESPONSE).get("mechanisms") or ())
+                    profile.mechanism = read(asked_body, key, step.version, REQUEST).get("mechanism") or profile.mechanism
+                    profile.mechanisms = tuple(read(told_body, key, step.version, RESPONSE).get("mechanisms") or ())
 
-    def _ask(self, talk: ConnectionProfile, step: Step, data: bytes) -> None:
-        talk.asked += 1
+    def _ask(self, profile: ConnectionProfile, step: Step, data: bytes) -> None:
+        profile.asked += 1
         answer = self._answer(step.version, data) if data else None
-        if len(talk.asks) < ASKS_KEPT:
-            talk.asks.append(ApiVersionsRequest(step, answer))
+        if len(profile.probes) < ASKS_KEPT:
+            profile.probes.append(ApiVersionsRequest(step, answer))
         if answer is None or answer.offer is None:
             return
-        talk.offer = answer.offer
-        made = self.offers.setdefault(talk.server, {})
+        profile.offer = answer.offer
+        made = self.offers.setdefault(profile.server, {})
         if id(answer.offer) not in made and len(made) < ASKS_KEPT:
-            made[id(answer.offer)] = answer.offer, f"{talk.uid}.{step.exchange}"
+            made[id(answer.offer)] = answer.offer, f"{profile.uid}.{step.exchange}"
         if answer.features:
-            self.features[talk.server] = answer.features
+            self.features[profile.server] = answer.features
 
     def _answer(self, version: int, data: bytes) -> ApiVersionsResponse:
         """What an answer says; equal ones are one."""
@@ -209,12 +209,12 @@ class ConnectionProfiles:
 
     def _closed(self, line: dict[str, Any]) -> bool:
         """Gives a connection its line; whether there is one with an exchange."""
-        talk = self.talks.get(str(line["connection"]))
-        if talk is None:
+        profile = self.profiles.get(str(line["connection"]))
+        if profile is None:
             return False
-        talk.line, talk.midstream = line, line["began"] != "syn"
-        self.talks[talk.uid] = talk
-        self.talks.fold(talk.uid)
+        profile.line, profile.midstream = line, line["began"] != "syn"
+        self.profiles[profile.uid] = profile
+        self.profiles.store(profile.uid)
         return True
 
     def finish(self, reading: "Pass") -> None:
@@ -227,29 +227,29 @@ class ConnectionProfiles:
         for weird, _ in reading.weirds:
             if weird.kind == WeirdKind.UNDECODED and weird.connection and weird.detail.startswith("request "):
                 self.malformed.setdefault(weird.connection, weird.detail)
-        self.talks.folded()
+        self.profiles.stored()
 
     def only(self, uids: Container[str | None]) -> "ConnectionProfiles":
         """Of these connections alone; what was learned of servers stays."""
-        made = ConnectionProfiles(self.learner)
-        made.talks, made.offers, made.features = self.talks.only(uids), self.offers, self.features
+        made = ConnectionProfiles(self.tracker)
+        made.profiles, made.offers, made.features = self.profiles.only(uids), self.offers, self.features
         made.malformed = {uid: what for uid, what in self.malformed.items() if uid in uids}
         return made
 
-    def offer(self, talk: ConnectionProfile) -> Offer | None:
+    def offer(self, profile: ConnectionProfile) -> Offer | None:
         """What holds for a connection: what it was told, or else what its server told another."""
-        return talk.offer or self.learner.offers.get(talk.server)
+        return profile.offer or self.tracker.offers.get(profile.server)
 
-    def offer_for(self, folded: StoredProfile) -> Offer | None:
+    def offer_for(self, stored: StoredProfile) -> Offer | None:
         """The same of a folded one."""
-        return folded.tale.offer or self.learner.offers.get(folded.server)
+        return stored.template.offer or self.tracker.offers.get(stored.server)
 
-    def verdicts(self, talk: ConnectionProfile, key: int, version: int, use: Use) -> Counter[str]:
+    def verdicts(self, profile: ConnectionProfile, key: int, version: int, use: Use) -> Counter[str]:
         """What became of a use's verdicts, as all of the capture knows it."""
         found: Counter[str] = Counter()
-        offer = self.offer(talk)
+        offer = self.offer(profile)
         for verdict, count in use.verdicts.items():
-            name = self.verdict(verdict, offer, key, version, talk.software)
+            name = self.verdict(verdict, offer, key, version, profile.software)
             if name is not None:
                 found[name] += count
         return found
@@ -257,7 +257,7 @@ class ConnectionProfiles:
     def verdict(self, verdict: int, offer: Offer | None, key: int, version: int, software: Software | None) -> str | None:
         """What became of a verdict."""
         if verdict in (NONE, OK, UNNEGOTIATED):
-            verdict = final_verdict(verdict, offer, key, version, self.learner.used, software)
+            verdict = final_verdict(verdict, offer, key, version, self.tracker.used, software)
         return VERDICTS[verdict] if verdict != NONE else None
 
 
@@ -282,8 +282,8 @@ def body_of(bodies: "BodyBatch", slot: int) -> bytes:
 
 def gather(reading: "Pass", only: "Filter | None" = None) -> ConnectionProfiles:
     """Reads a pass to its end. `only`: exchanges that do not pass teach, and do not count."""
-    learner = MetadataTracker(reading.analyzer.report)
-    talks = ConnectionProfiles(learner)
+    tracker = MetadataTracker(reading.analyzer.report)
+    profiles = ConnectionProfiles(tracker)
     nothing = NameColumn([])
     sieve = None
     if only is not None:
@@ -296,11 +296,11 @@ def gather(reading: "Pass", only: "Filter | None" = None) -> ConnectionProfiles:
     for batch in reading.batches():
         closed, reading.connections = reading.connections, []
         if len(batch):
-            rows = Exchanges(batch, nothing, learner)
-            learner.take_names(reading.capture_files)
+            rows = Exchanges(batch, nothing, tracker)
+            tracker.take_names(reading.capture_files)
             _ = rows.told
-            talks.take(rows, sieve.rows(batch) if sieve is not None else None)
+            profiles.take(rows, sieve.rows(batch) if sieve is not None else None)
         for connection in closed:
-            talks.close(connection)
-    talks.finish(reading)
-    return talks
+            profiles.close(connection)
+    profiles.finish(reading)
+    return profiles

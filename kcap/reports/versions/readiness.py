@@ -125,7 +125,7 @@ def of(calls: list[ApiUse], who: Software, target: str) -> tuple[list[Finding], 
     """What stands against a release, the verdict, and its reason."""
     if who.is_broker:
         return [], UNKNOWN, "it is a broker: it is upgraded with its cluster"
-    findings = [found for call in calls if (found := judged(call, who, target)) is not None]
+    findings = [found for call in calls if (found := assessed(call, who, target)) is not None]
     work = [call for call in calls if call.key != API_VERSIONS]
     against = [f for f in findings if f.what != DEPRECATED]
     broken = [f for f in against if f.steps is False]
@@ -141,7 +141,7 @@ def of(calls: list[ApiUse], who: Software, target: str) -> tuple[list[Finding], 
     return findings, YES, f"{target} takes all {len(work)} versions that it was seen to use"
 
 
-def judged(call: ApiUse, who: Software, target: str) -> Finding | None:
+def assessed(call: ApiUse, who: Software, target: str) -> Finding | None:
     """What a release has against a version; None for nothing."""
     mine = taken(call.key, target)
     if accepts(call.key, call.version, target):

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from kcap.facts.brokers import Server
-from kcap.reports.versions.clients import ClientKey, ClientUsage, Row, clients_of, whos
+from kcap.reports.versions.clients import ClientKey, ClientUsage, Row, clients_of, identify_clients
 from kcap.reports.versions.diagnoses import diagnose
 from kcap.reports.versions.fingerprints import Software
 from kcap.reports.versions.profile_store import StoredProfile
@@ -22,11 +22,11 @@ def client_row(key: ClientKey, some: Sequence[StoredProfile], callers: ClientUsa
     """A client, and what stands against the release."""
     ip, client_id = key
     usage = callers.usage(some, client_id)
-    findings, verdict, why = callers.judged(usage, known)
+    findings, verdict, why = callers.assessed(usage, known)
     row: Row = {
         "client_ip": ip, "client_id": client_id, "software_name": known.name, "software_version": known.version,
         "guessed": known.guessed, "why": known.why, "family": known.family, "is_broker": known.is_broker,
-        "connections": len(some), "count": usage.count, "negotiates": usage.asks,
+        "connections": len(some), "count": usage.count, "negotiates": usage.probes,
         "apis": callers.apis(usage), "first_ns": usage.first_ns,
         "last_ns": usage.last_ns, "works_with_target": verdict, "works_why": why,
         "brokers": callers.named(usage.servers),
@@ -49,7 +49,7 @@ def broker_row(server: Server, whole: ConnectionProfiles) -> tuple[Row, list[Gue
     offers = list(whole.offers[server].values())
     guesses = [guess(offer.ranges) for offer, _ in offers]
     last, found = offers[-1][0], guesses[-1]
-    node, cluster = whole.learner.brokers.identify(server)
+    node, cluster = whole.tracker.brokers.identify(server)
     features = whole.features.get(server, {})
     row: Row = {
         "server_ip": server[0], "server_port": server[1], "broker_id": node, "cluster_id": cluster, "role": found.role,
@@ -73,7 +73,7 @@ def report(
 ) -> Row:
     """The report. `known`: what `whos` found, where it was asked before."""
     clients, against, callers, found_of = [], [], ClientUsage(whole, target), clients_of(whole)
-    known = whos(whole, found_of) if known is None else known
+    known = identify_clients(whole, found_of) if known is None else known
     for key, some in found_of.items():
         row, found = client_row(key, some, callers, known[key])
         clients.append(row)
@@ -102,6 +102,6 @@ def fails(made: Row, what: str) -> bool:
 
 
 def tally(made: Row) -> dict[str, int]:
-    """How many clients that are no brokers work, do not, or cannot be told."""
+    """How many clients that are no brokers work, do not, or unknown."""
     found = Counter(row["works_with_target"] for row in made["clients"] if not row["is_broker"])
     return {name: found[name] for name in (YES, NO, UNKNOWN)}

@@ -43,41 +43,46 @@ def para(text: str, width: int, tone: str = "", indent: str = "") -> list[Line]:
     return [[(line, tone)] for line in wrapped(clean(text), width, indent)]
 
 
-def question(talk: ConnectionProfile) -> tuple[str, str]:
+def question(profile: ConnectionProfile) -> tuple[str, str]:
     """How the negotiation went, in a few words, and its tone."""
-    if not talk.asks:
-        return ("began before the capture", "dim") if talk.midstream else ("never asked", "care")
+    if not profile.probes:
+        return ("began before the capture", "dim") if profile.midstream else ("never asked", "care")
     told = []
-    for ask in talk.asks:
-        if ask.answer is None:
-            told.append(f"v{ask.step.version} no answer")
-        elif ask.answer.error == UNSUPPORTED_VERSION:
-            told.append(f"v{ask.step.version} refused")
+    for probe in profile.probes:
+        if probe.answer is None:
+            told.append(f"v{probe.step.version} no answer")
+        elif probe.answer.error == UNSUPPORTED_VERSION:
+            told.append(f"v{probe.step.version} refused")
         else:
-            told.append(f"v{ask.step.version} " + ("error" if ask.answer.error else "ok"))
-    good = any(ask.answer is not None and ask.answer.offer is not None for ask in talk.asks)
+            told.append(f"v{probe.step.version} " + ("error" if probe.answer.error else "ok"))
+    good = any(probe.answer is not None and probe.answer.offer is not None for probe in profile.probes)
     return ", ".join(dict.fromkeys(told)), "bad" if not good else "care" if len(set(told)) > 1 else "good"
 
 
-def talk_row(talk: ConnectionProfile, whole: ConnectionProfiles, known: Known) -> Row:
+def talk_row(profile: ConnectionProfile, whole: ConnectionProfiles, known: Known) -> Row:
     """One connection that spoke Kafka."""
-    client_id = next(iter(talk.uses), (None, 0, 0))[0]
+    client_id = next(iter(profile.uses), (None, 0, 0))[0]
     found: set[str] = set()
     gone: str | None = None
-    for (_, key, version), use in talk.uses.items():
+    for (_, key, version), use in profile.uses.items():
         if key != API_VERSIONS:  # a question that is refused and asked again is no fault of anybody (KIP-511)
-            found |= set(whole.verdicts(talk, key, version, use))
+            found |= set(whole.verdicts(profile, key, version, use))
         gone = gone or (removed_in(key, version) if api_name(key) is not None else None)
-    library = known.get((talk.identity.client_ip, client_id))
-    asked, tone = question(talk)
-    wasted = [ask.step for ask in talk.asks if ask.answer is None or ask.answer.error]
+    library = known.get((profile.identity.client_ip, client_id))
+    asked, tone = question(profile)
+    wasted = [probe.step for probe in profile.probes if probe.answer is None or probe.answer.error]
     return {
-        "connection": talk.uid, "client_ip": talk.identity.client_ip, "client_id": client_id, "server": endpoint(*talk.server),
+        "connection": profile.uid, "client_ip": profile.identity.client_ip, "client_id": client_id,
+        "server": endpoint(*profile.server),
         "software": f"{library.name or ''} {library.version or ''}".strip() if library is not None else "",
         "asked": asked, "asked_tone": tone, "verdict": max(found, key=VERDICTS.index, default=""), "removed_in": gone or "",
-        "lost_ns": sum(s.told_ns - s.asked_ns for s in wasted if s.told_ns is not None and s.asked_ns is not None) or None,
-        "ended": talk.line.get("ended"), "count": sum(use.count for use in talk.uses.values()), "phase": "kafka",
-        "first_ns": talk.line.get("first_ns"),
+        "lost_ns": sum(
+            step.responded_ns - step.requested_ns
+            for step in wasted
+            if step.responded_ns is not None and step.requested_ns is not None
+        ) or None,
+        "ended": profile.line.get("ended"), "count": sum(use.count for use in profile.uses.values()), "phase": "kafka",
+        "first_ns": profile.line.get("first_ns"),
     }  # fmt: skip
 
 
@@ -99,12 +104,12 @@ def rows_of(whole: ConnectionProfiles, known: Known) -> list[Row]:
     def rank(one: StoredProfile | Row) -> int:
         if not isinstance(one, StoredProfile):
             return weight(other_row(one))
-        kind = one.tale, whole.offer_for(one)
+        kind = one.template, whole.offer_for(one)
         if kind not in alike:
             alike[kind] = weight(talk_row(one.open(), whole, known))
         return alike[kind]
 
-    every: list[StoredProfile | Row] = [*whole.talks.folded(), *whole.others]
+    every: list[StoredProfile | Row] = [*whole.profiles.stored(), *whole.others]
     chosen = nsmallest(SHOWN, every, key=rank)
     rows = [talk_row(one.open(), whole, known) if isinstance(one, StoredProfile) else other_row(one) for one in chosen]
     return sorted(rows, key=lambda row: (row["first_ns"] or 0, row["connection"]))
@@ -136,7 +141,7 @@ def connections(rows: list[Row], whole: ConnectionProfiles, known: Known, diagno
     def detail(row: Row, width: int) -> list[Line]:
         return story(story_of(whole, row["connection"], known, list(diagnoses)), width)
 
-    number_of = len(whole.talks) + len(whole.others)
+    number_of = len(whole.profiles) + len(whole.others)
     foot = f"{len(rows):,} of {number_of:,} connections, those with trouble first" if len(rows) < number_of else ""
     return Sheet(
         "connections", fields, rows, group, "no connection", foot=foot, detail=detail,
@@ -156,7 +161,7 @@ def story(told: Row, width: int) -> list[Line]:
         out.append([(f"{at:>7}  ", "dim"), (first, tone_of(step["text"]))])
         out += [[(" " * 9 + text, tone_of(step["text"]))] for text in rest]
     if told["lost_ns"]:
-        out += para(f"time lost to questions in vain: {duration(told['lost_ns'])}", width, "care")
+        out += para(f"time lost to ApiVersions requests in vain: {duration(told['lost_ns'])}", width, "care")
     rows: list[tuple[str, str, str, Line]] = []
     for api in told["apis"]:
         verdict = api["verdict"] or "-"

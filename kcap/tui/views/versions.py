@@ -53,15 +53,15 @@ class Versions(View):
         """All sections."""
         from pathlib import PurePath
 
-        from kcap.reports.versions.clients import whos
+        from kcap.reports.versions.clients import identify_clients
         from kcap.reports.versions.report import report
 
-        text, talks = book.filter_text, book.talks() if book.done else None
-        if talks is None:
+        text, profiles = book.filter_text, book.profiles() if book.done else None
+        if profiles is None:
             return Page([waiting("clients", later(book, "clients and their versions"))])
         if self._known is None or self._known[0] != text:
-            some = talks.only(passing(book)) if text else talks
-            known = whos(some)
+            some = profiles.only(passing(book)) if text else profiles
+            known = identify_clients(some)
             self._known = text, some, known, rows_of(some, known)
         _, some, known, rows = self._known
         target = releases()[self.target]

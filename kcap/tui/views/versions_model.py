@@ -223,7 +223,7 @@ def sheets(made: Row, whole: ConnectionProfiles, known: Known, talked: list[Row]
     every: list[Any] = [
         clients(made),
         against(made),
-        diagnoses(made, whole.talks),
+        diagnoses(made, whole.profiles),
         connections(talked, whole, known, made["diagnoses"]),
         brokers(made),
         offers(made),

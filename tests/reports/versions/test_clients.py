@@ -10,17 +10,17 @@ from hypothesis import strategies as st
 
 from kcap.facts.api_versions import Offer
 from kcap.facts.version_verdicts import NOT_HIGHEST, OK
-from kcap.reports.versions.clients import ClientUsage, Usage, calls_of, clients_of, whos
+from kcap.reports.versions.clients import ClientUsage, Usage, calls_of, clients_of, identify_clients
 from kcap.reports.versions.fingerprints import who
 from kcap.reports.versions.profile import ApiVersionsRequest, ApiVersionsResponse, ConnectionProfile
 from kcap.reports.versions.profiles import ConnectionProfiles
-from kcap.reports.versions.readiness import of as judged
+from kcap.reports.versions.readiness import of as assessed
 from kcap.reports.versions.readiness import range_in
 from kcap.schema.registry import api_name
-from tests.reports.talking import PCAPS, gathered, talk, whole
+from tests.reports.talking import PCAPS, gathered, profile, whole
 
 OFFERS = [Offer({1: (0, 17), 3: (0, 13), 18: (0, 4)}), Offer({1: (4, 18), 3: (0, 13), 18: (0, 4)}), None]
-ANSWERS = {(ask, offer): ApiVersionsResponse(0, ask, 3, {}, offer) for ask in (0, 3) for offer in OFFERS}
+ANSWERS = {(probe, offer): ApiVersionsResponse(0, probe, 3, {}, offer) for probe in (0, 3) for offer in OFFERS}
 CALLS = [[(3, 1)], [(3, 1), (1, 4)], [(3, 1), (1, 3)], [(1, 18)], [(999, 0)], [(0, 2), (0, 7)], [(4, 1), (3, 1)]]
 CLIENTS = ["a", None, "rdkafka", "broker-2-fetcher-0"]
 
@@ -37,11 +37,11 @@ def captures(draw: st.DrawFn) -> ConnectionProfiles:
     """Connections that say one of two things, with figures of their own."""
     made, kinds = [], draw(st.lists(KINDS, min_size=1, max_size=2))
     for number in range(draw(st.integers(2, 8))):
-        calls, ask, offer, died, software, midstream = draw(st.sampled_from(kinds))
-        one = talk(calls, ask=ask, offer=offer.ranges if offer is not None else None, uid=f"C{number}",
+        calls, probe, offer, died, software, midstream = draw(st.sampled_from(kinds))
+        one = profile(calls, probe=probe, offer=offer.ranges if offer is not None else None, uid=f"C{number}",
                    client=draw(st.sampled_from(CLIENTS)), died=died)  # fmt: skip
         one.offer, one.software, one.midstream = offer, software, midstream
-        one.asks = [ApiVersionsRequest(one.opening[0], ANSWERS[ask, offer])] if ask is not None else []
+        one.probes = [ApiVersionsRequest(one.opening[0], ANSWERS[probe, offer])] if probe is not None else []
         one.line["server_captured"], one.line["server_packets"] = draw(st.sampled_from([(0, 4), (7, 4), (90, 4), (90, 0)]))
         one.line["server_framed"] = draw(st.sampled_from([0, 90]))
         codecs, lower = draw(st.sampled_from([0, 1])), draw(st.booleans())
@@ -57,11 +57,11 @@ def captures(draw: st.DrawFn) -> ConnectionProfiles:
 
 
 def plain(
-    talks: list[ConnectionProfile], client_id: str | None, made: ConnectionProfiles
+    profiles: list[ConnectionProfile], client_id: str | None, made: ConnectionProfiles
 ) -> dict[tuple[int, int], dict[str, Any]]:
     """(key, version) -> what a client did with it, in the plainest way."""
     out: dict[tuple[int, int], dict[str, Any]] = {}
-    for one in talks:
+    for one in profiles:
         for (client, key, version), use in one.uses.items():
             if client == client_id and api_name(key) is not None:
                 row = out.setdefault((key, version), {"uses": [], "ranges": [], "verdicts": Counter()})
@@ -75,8 +75,8 @@ def plain(
 def test_sums_are_those_of_every_connection(made: ConnectionProfiles) -> None:
     callers = ClientUsage(made, "4.4")
     for (_, client_id), some in clients_of(made).items():
-        talks, usage = [one.open() for one in some], callers.usage(some, client_id)
-        want = plain(talks, client_id, made)
+        profiles, usage = [one.open() for one in some], callers.usage(some, client_id)
+        want = plain(profiles, client_id, made)
         assert usage.sums.keys() == want.keys()
         assert list(usage.sums) == sorted(want)
         for at, one in usage.sums.items():
@@ -96,12 +96,12 @@ def test_sums_are_those_of_every_connection(made: ConnectionProfiles) -> None:
 @given(captures())
 def test_what_is_remembered_is_what_each_is_asked(made: ConnectionProfiles) -> None:
     """Libraries and verdicts are worked out once for clients that are alike; each would get the same by itself."""
-    callers, known = ClientUsage(made, "4.4"), whos(made)
+    callers, known = ClientUsage(made, "4.4"), identify_clients(made)
     for key, some in clients_of(made).items():
         assert known[key] == who(some, key[1], made)
         usage = callers.usage(some, key[1])
-        findings, verdict, why = callers.judged(usage, known[key])
-        assert (findings, verdict, why) == judged(calls_of(usage), known[key], "4.4")
+        findings, verdict, why = callers.assessed(usage, known[key])
+        assert (findings, verdict, why) == assessed(calls_of(usage), known[key], "4.4")
 
 
 @pytest.mark.parametrize("name", ["old-java-new-broker.pcap", "fallback-0.9.pcap", "raw-frames.pcap"])
@@ -109,14 +109,14 @@ def test_examples_are_the_first(name: str) -> None:
     made = gathered(PCAPS / name)
     for (_, client_id), some in clients_of(made).items():
         for (key, version), one in ClientUsage(made, "4.4").usage(some, client_id).sums.items():
-            firsts = {talk.uid: talk.uses[client_id, key, version] for folded in some if (client_id, key, version) in
-                      (talk := folded.open()).uses}  # fmt: skip
+            firsts = {profile.uid: profile.uses[client_id, key, version] for stored in some if (client_id, key, version) in
+                      (profile := stored.open()).uses}  # fmt: skip
             assert firsts[one.example[0]].example == one.example[1]
             assert firsts[one.example[0]].first_ns == min(use.first_ns for use in firsts.values()) == one.first_ns
 
 
 def test_clients_that_did_the_same_share_their_rows() -> None:
-    made = whole(*(talk([(3, 1), (1, 4)], ask=3, uid=f"C{number}", client=f"app-{number}") for number in range(5)))
+    made = whole(*(profile([(3, 1), (1, 4)], probe=3, uid=f"C{number}", client=f"app-{number}") for number in range(5)))
     callers = ClientUsage(made, "4.4")
     rows = [callers.apis(callers.usage(some, key[1])) for key, some in clients_of(made).items()]
     assert all(one is rows[0] for one in rows)
@@ -127,17 +127,17 @@ def pair(
     change: Callable[[ConnectionProfile], None], *, ids: tuple[str, str] = ("a", "b")
 ) -> tuple[ClientUsage, list[Usage], ConnectionProfiles]:
     """Two clients that said the same, but for a change to the second."""
-    talks = [talk([(3, 1), (1, 3)], uid=f"C{number}", client=client) for number, client in enumerate(ids)]
-    change(talks[1])
-    made = whole(*talks)
+    profiles = [profile([(3, 1), (1, 3)], uid=f"C{number}", client=client) for number, client in enumerate(ids)]
+    change(profiles[1])
+    made = whole(*profiles)
     callers = ClientUsage(made, "4.4")
     return callers, [callers.usage(some, client) for (_, client), some in clients_of(made).items()], made
 
 
 def test_an_id_tells_apart_what_said_the_same() -> None:
     _, _, made = pair(lambda _one: None, ids=("a", "broker-2-fetcher-0"))
-    assert len({one.tale for one in made.talks.folded()}) == 1
-    assert [known.is_broker for known in whos(made).values()] == [False, True]
+    assert len({one.template for one in made.profiles.stored()}) == 1
+    assert [known.is_broker for known in identify_clients(made).values()] == [False, True]
 
 
 def test_counts_tell_apart_rows() -> None:
@@ -155,5 +155,5 @@ def test_a_beginning_that_was_not_captured_accuses_nobody() -> None:
         one.midstream = True
 
     callers, usages, made = pair(late)
-    known = whos(made)["10.0.0.1", "a"]
-    assert [callers.judged(usage, known)[1] for usage in usages] == ["no", "unknown"]
+    known = identify_clients(made)["10.0.0.1", "a"]
+    assert [callers.assessed(usage, known)[1] for usage in usages] == ["no", "unknown"]

@@ -9,7 +9,7 @@ from kcap.reports.versions.profile import ApiVersionsRequest, ApiVersionsRespons
 from kcap.reports.versions.profiles import ConnectionProfiles, gather
 from kcap.reports.versions.report import report
 from kcap.session import Capture
-from tests.reports.talking import PCAPS, SHARED, of, step, talk, whole
+from tests.reports.talking import PCAPS, SHARED, of, profile, step, whole
 
 OFFER = {0: (0, 13), 1: (4, 18), 3: (0, 13), 18: (0, 4)}
 
@@ -21,11 +21,11 @@ def kinds(made: ConnectionProfiles) -> dict[str, str]:
 
 def refused(*, retried: bool) -> ConnectionProfile:
     """A client that is newer than its broker."""
-    made = talk([(3, 1)] if retried else [], ask=4, offer=OFFER if retried else None)
+    made = profile([(3, 1)] if retried else [], probe=4, offer=OFFER if retried else None)
     made.software = "apache-kafka-java", "4.4.0"
-    asks = [ApiVersionsRequest(step(1, 18, 4, error=35), ApiVersionsResponse(35, 0, 0))]
-    made.asks = (
-        [*asks, ApiVersionsRequest(step(2, 18, 0), ApiVersionsResponse(0, 0, 4, {}, made.offer))] if retried else asks * 2
+    probes = [ApiVersionsRequest(step(1, 18, 4, error=35), ApiVersionsResponse(35, 0, 0))]
+    made.probes = (
+        [*probes, ApiVersionsRequest(step(2, 18, 0), ApiVersionsResponse(0, 0, 4, {}, made.offer))] if retried else probes * 2
     )
     return made
 
@@ -36,27 +36,27 @@ def test_a_refused_question() -> None:
 
 
 def test_a_broker_that_does_not_know_the_question() -> None:
-    made = talk([], ask=3)
-    made.asks = [ApiVersionsRequest(step(1, 18, 3, outcome="unanswered"), None)]
+    made = profile([], probe=3)
+    made.probes = [ApiVersionsRequest(step(1, 18, 3, outcome="unanswered"), None)]
     made.line |= {"server_captured": 0, "server_framed": 0}
     assert kinds(whole(made)) == {"apiversions_unanswered": "error"}
 
 
 def test_versions_outside_of_the_offer() -> None:
-    found = kinds(whole(talk([(1, 19)], ask=3, offer=OFFER, died=True)))
+    found = kinds(whole(profile([(1, 19)], probe=3, offer=OFFER, died=True)))
     assert found["above_broker_max"] == "error"
-    found = kinds(whole(talk([(1, 3)], ask=3, offer=OFFER, died=True)))
+    found = kinds(whole(profile([(1, 3)], probe=3, offer=OFFER, died=True)))
     assert found["below_broker_min"] == "error"
-    found = kinds(whole(talk([(999, 0)], ask=3, offer=OFFER, died=True)))
+    found = kinds(whole(profile([(999, 0)], probe=3, offer=OFFER, died=True)))
     assert found["unknown_api"] == "error"
-    found = kinds(whole(talk([(0, 2)], ask=0, offer=OFFER, died=True)))
+    found = kinds(whole(profile([(0, 2)], probe=0, offer=OFFER, died=True)))
     assert found["advertised_but_removed"] == "error"
-    assert "advertised_but_removed" not in kinds(whole(talk([(0, 2)], ask=0, offer=OFFER | {1: (0, 17)}, died=True)))
+    assert "advertised_but_removed" not in kinds(whole(profile([(0, 2)], probe=0, offer=OFFER | {1: (0, 17)}, died=True)))
 
 
 def test_compression_that_is_off_for_want_of_produce_0() -> None:
     def sent(first: int, codecs: int) -> set[str]:
-        made = talk([(0, 10)], ask=3, offer=OFFER | {0: (first, 13)})
+        made = profile([(0, 10)], probe=3, offer=OFFER | {0: (first, 13)})
         made.software = "librdkafka", "2.6.0"
         for use in made.uses.values():
             use.codecs = codecs
@@ -68,21 +68,21 @@ def test_compression_that_is_off_for_want_of_produce_0() -> None:
 
 
 def test_silence() -> None:
-    assert kinds(whole(talk([(3, 1), (0, 3)]))) == {"no_apiversions": "warning"}
-    assert kinds(whole(talk([(3, 1)], ask=0, offer=OFFER)))["nameless"] == "note"
-    late = talk([(3, 1), (0, 3)])
+    assert kinds(whole(profile([(3, 1), (0, 3)]))) == {"no_apiversions": "warning"}
+    assert kinds(whole(profile([(3, 1)], probe=0, offer=OFFER)))["nameless"] == "note"
+    late = profile([(3, 1), (0, 3)])
     late.midstream, late.line["began"] = True, "midstream"
     assert kinds(whole(late)) == {}
 
 
 def test_malformed_requests() -> None:
-    made = whole(talk([(3, 1)], died=True))
+    made = whole(profile([(3, 1)], died=True))
     made.malformed["C1"] = "request of key 3 version 1: out of bytes"
     assert kinds(made)["malformed_request"] == "error"
 
 
 def test_foreign_ranges() -> None:
-    assert kinds(whole(talk([(3, 1)], ask=3, offer=OFFER | {3: (0, 99)})))["foreign_ranges"] == "warning"
+    assert kinds(whole(profile([(3, 1)], probe=3, offer=OFFER | {3: (0, 99)})))["foreign_ranges"] == "warning"
 
 
 HEALTHY = ("aiokafka", "go-franz", "java-transactions", "librdkafka-zstd", "long-polls", "node-platformatic", "pipelined")

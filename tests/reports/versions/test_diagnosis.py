@@ -10,7 +10,7 @@ from kcap.reports.versions.fingerprints import Software
 from kcap.reports.versions.profile import ApiVersionsRequest, ApiVersionsResponse, ConnectionProfile
 from kcap.reports.versions.profiles import ConnectionProfiles
 from kcap.reports.versions.report import report
-from tests.reports.talking import talk, whole
+from tests.reports.talking import profile, whole
 from tests.reports.versions.test_clients import captures
 
 
@@ -33,10 +33,12 @@ def test_a_connection_counts_once_and_the_first_is_the_example() -> None:
 
 def test_notes_are_counted_by_library() -> None:
     """Thousands of clients that do the same are one row."""
-    talks = [talk([(3, 1)], ask=0, offer={3: (0, 13), 18: (0, 4)}, uid=f"C{n}", client=f"kafkajs-{n}") for n in range(5)]
-    for one in talks:
+    profiles = [
+        profile([(3, 1)], probe=0, offer={3: (0, 13), 18: (0, 4)}, uid=f"C{n}", client=f"kafkajs-{n}") for n in range(5)
+    ]
+    for one in profiles:
         one.software = "acme", "1.0"
-    rows = [row for row in report(whole(*talks), [], "4.4")["diagnoses"] if row["kind"] == "nameless"]
+    rows = [row for row in report(whole(*profiles), [], "4.4")["diagnoses"] if row["kind"] == "nameless"]
     assert [(row["clients"], row["count"]) for row in rows] == [(5, 5)]
     assert "(and 4 more clients of this library)" in rows[0]["sentence"]
 
@@ -46,12 +48,12 @@ def test_those_that_are_passed_over_would_tell_nothing(made: ConnectionProfiles)
     """A rule sees one connection of those that are alike and looks at the others only where it gave a trouble."""
 
     def every(case: DiagnosisContext, _wanted: object = None) -> Iterator[tuple[ConnectionProfile, str | None, str]]:
-        for folded, client, _ in case.clients:
-            yield folded.open(), client, case.name(folded, client)
+        for stored, client, _ in case.clients:
+            yield stored.open(), client, case.name(stored, client)
 
     found = report(made, [], "4.4")["diagnoses"]
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(DiagnosisContext, "talks", every)
+        patched.setattr(DiagnosisContext, "profiles", every)
         patched.setattr(DiagnosisContext, "worth", every)
         assert report(made, [], "4.4")["diagnoses"] == found
 
@@ -59,28 +61,28 @@ def test_those_that_are_passed_over_would_tell_nothing(made: ConnectionProfiles)
 def test_a_silent_one_is_not_opened_again() -> None:
     """Of a thousand connections without a trouble a rule sees one."""
     answer = ApiVersionsResponse(0, 3, 2)
-    talks = [talk([(3, 1)], ask=3, uid=f"C{number}", client=f"app-{number}") for number in range(1000)]
-    for one in talks:
-        one.asks = [ApiVersionsRequest(one.opening[0], answer)]
-    case = DiagnosisContext(whole(*talks), {}, [])
-    assert [one.uid for one, _, _ in case.talks()] == ["C0"]
+    profiles = [profile([(3, 1)], probe=3, uid=f"C{number}", client=f"app-{number}") for number in range(1000)]
+    for one in profiles:
+        one.probes = [ApiVersionsRequest(one.opening[0], answer)]
+    case = DiagnosisContext(whole(*profiles), {}, [])
+    assert [one.uid for one, _, _ in case.profiles()] == ["C0"]
     loud = []
-    for one, _, _ in case.talks():
+    for one, _, _ in case.profiles():
         case.add(("key",), one.uid, one.uid, trouble())
         loud.append(one.uid)
     assert len(loud) == 1000
 
 
 def test_libraries_tell_apart_what_said_the_same() -> None:
-    talks = [talk([(3, 1)], uid=f"C{number}", client=client) for number, client in enumerate("aba")]
+    profiles = [profile([(3, 1)], uid=f"C{number}", client=client) for number, client in enumerate("aba")]
     known = {("10.0.0.1", "b"): Software("librdkafka", "2.6.0", "librdkafka", False, "said")}
-    assert [kind for _, _, kind in DiagnosisContext(whole(*talks), known, []).clients] == [0, 1, 0]
+    assert [kind for _, _, kind in DiagnosisContext(whole(*profiles), known, []).clients] == [0, 1, 0]
 
 
 def test_a_question_is_asked_once_a_tale() -> None:
-    made, asked = whole(*(talk([(3, 1)], uid=f"C{number}") for number in range(9))), []
-    answer = once(lambda talk: asked.append(talk.uid) or len(talk.uses))
-    assert [answer(folded) for folded in made.talks.folded()] == [1] * 9
+    made, asked = whole(*(profile([(3, 1)], uid=f"C{number}") for number in range(9))), []
+    answer = once(lambda profile: asked.append(profile.uid) or len(profile.uses))
+    assert [answer(stored) for stored in made.profiles.stored()] == [1] * 9
     assert asked == ["C0"]
 
 
@@ -91,9 +93,9 @@ def test_names() -> None:
 
 
 def test_only_whole_connections_accuse() -> None:
-    made = talk([(3, 1)])
+    made = profile([(3, 1)])
     assert whole_line(made)
     for name, value in (("began", "midstream"), ("server_packets", 0), ("client_packets", 0), ("server_missing", 5)):
-        other = talk([(3, 1)])
+        other = profile([(3, 1)])
         other.line[name] = value
         assert not whole_line(other), name

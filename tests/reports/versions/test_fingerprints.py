@@ -10,32 +10,32 @@ from kcap.reports.versions.clients import clients_of
 from kcap.reports.versions.fingerprints import BROKER, family_of, who
 from kcap.reports.versions.libraries import PROFILES
 from kcap.schema.registry import api_key, version_range
-from tests.reports.talking import SHARED, gathered, of, talk, whole
+from tests.reports.talking import SHARED, gathered, of, profile, whole
 
 WIDE = {key: found for key in range(90) if (found := version_range(key)) is not None}
 
 
 @given(st.sampled_from(PROFILES), st.data())
-def test_a_guess_is_the_library_or_none(profile: object, data: st.DataObject) -> None:
+def test_a_guess_is_the_library_or_none(library: object, data: st.DataObject) -> None:
     """Whatever a library shows of itself, it is never taken for another."""
-    assert isinstance(profile, type(PROFILES[0]))
-    keys = data.draw(st.lists(st.sampled_from(sorted(profile.versions)), unique=True, max_size=8))
-    calls = [(key, data.draw(st.sampled_from(profile.versions[key]))) for key in keys]
-    opening = [(api_key(name.rstrip("0123456789")), int(name[-1])) for name in profile.opening if "ApiVersions" not in name]
-    made = talk([(key, version) for key, version in opening if key is not None] + calls, ask=profile.asks, offer=WIDE)
+    assert isinstance(library, type(PROFILES[0]))
+    keys = data.draw(st.lists(st.sampled_from(sorted(library.versions)), unique=True, max_size=8))
+    calls = [(key, data.draw(st.sampled_from(library.versions[key]))) for key in keys]
+    opening = [(api_key(name.rstrip("0123456789")), int(name[-1])) for name in library.opening if "ApiVersions" not in name]
+    made = profile([(key, version) for key, version in opening if key is not None] + calls, probe=library.probes, offer=WIDE)
     found = who([made], "app", whole(made))
-    assert found.family in (profile.family, None)
+    assert found.family in (library.family, None)
     assert found.why
     assert found.guessed == (found.family is not None)
 
 
 def test_one_request_is_too_little() -> None:
-    made = talk([(3, 5)], ask=0, offer=WIDE)
+    made = profile([(3, 5)], probe=0, offer=WIDE)
     assert who([made], "app", whole(made)).family is None
 
 
 def test_what_is_said_is_no_guess() -> None:
-    made = talk([(3, 5)], ask=3, offer=WIDE)
+    made = profile([(3, 5)], probe=3, offer=WIDE)
     made.software = "librdkafka", "2.6.0"
     found = who([made], "app", whole(made))
     assert (found.name, found.version, found.guessed) == ("librdkafka", "2.6.0", False)
@@ -44,17 +44,17 @@ def test_what_is_said_is_no_guess() -> None:
 
 
 def test_late_beginnings_tell_nothing() -> None:
-    made = talk([(3, 6), (0, 7), (1, 11)], ask=2, offer=WIDE)
+    made = profile([(3, 6), (0, 7), (1, 11)], probe=2, offer=WIDE)
     made.midstream = True
     assert who([made], "app", whole(made)).family is None
 
 
 def test_brokers_are_known_by_what_they_send() -> None:
-    made = talk([(api_key("BrokerHeartbeat") or 0, 1)], client="1")
+    made = profile([(api_key("BrokerHeartbeat") or 0, 1)], client="1")
     assert who([made], "1", whole(made)).is_broker
-    made = talk([(1, 17)], client="broker-2-fetcher-0")
+    made = profile([(1, 17)], client="broker-2-fetcher-0")
     assert who([made], "broker-2-fetcher-0", whole(made)).name == BROKER
-    made = talk([(4, 0)], died=True)
+    made = profile([(4, 0)], died=True)
     assert not who([made], "app", whole(made)).is_broker, "anybody can send a request that costs the connection"
 
 

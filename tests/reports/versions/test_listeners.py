@@ -6,7 +6,7 @@ from kcap.facts.brokers import Broker
 from kcap.reports.versions.profile import ConnectionProfile
 from kcap.reports.versions.profiles import ConnectionProfiles
 from kcap.reports.versions.report import report
-from tests.reports.talking import SERVER, line, talk, whole
+from tests.reports.talking import SERVER, line, profile, whole
 
 HANDSHAKE, AUTHENTICATE = 17, 36
 
@@ -16,9 +16,9 @@ def kinds(made: ConnectionProfiles) -> list[str]:
     return [row["kind"] for row in report(made, ["x"], "4.4")["diagnoses"] if row["level"] != "note"]
 
 
-def others(*lines: dict[str, object], talks: tuple[ConnectionProfile, ...] = ()) -> ConnectionProfiles:
+def others(*lines: dict[str, object], profiles: tuple[ConnectionProfile, ...] = ()) -> ConnectionProfiles:
     """A capture of connections without exchanges."""
-    made = whole(*talks)
+    made = whole(*profiles)
     made.others = list(lines)
     return made
 
@@ -33,15 +33,15 @@ def test_tls_on_plaintext() -> None:
 
 
 def test_plaintext_on_tls() -> None:
-    made = talk([], ask=3, died=True)
+    made = profile([], probe=3, died=True)
     made.line |= {"server_captured": 7, "server_framed": 0}
     assert "plaintext_on_tls" in kinds(whole(made))
 
 
 def test_other_protocols() -> None:
     assert kinds(others(line("http"))) == ["http_on_kafka"]
-    kafka = talk([(3, 13)], ask=3, offer={3: (0, 13)}, uid="C2")
-    assert "bad_framing" in kinds(others(line("opaque", detail="a frame length of -1"), talks=(kafka,)))
+    kafka = profile([(3, 13)], probe=3, offer={3: (0, 13)}, uid="C2")
+    assert "bad_framing" in kinds(others(line("opaque", detail="a frame length of -1"), profiles=(kafka,)))
     assert kinds(others(line("opaque", detail="a frame length of -1"))) == [], "nobody speaks Kafka there"
 
 
@@ -50,7 +50,7 @@ def test_other_protocols() -> None:
     [(HANDSHAKE, 33, "sasl_mechanism"), (HANDSHAKE, 34, "sasl_on_plain"), (AUTHENTICATE, 58, "sasl_failed")],
 )
 def test_logins(key: int, code: int, kind: str) -> None:
-    made = talk([(3, 13)], ask=3, offer={3: (0, 13)})
+    made = profile([(3, 13)], probe=3, offer={3: (0, 13)})
     made.errors[key, code] += 1
     made.error_example[key, code] = 2
     made.mechanism, made.mechanisms = "PLAIN", ("SCRAM-SHA-512",)
@@ -58,9 +58,9 @@ def test_logins(key: int, code: int, kind: str) -> None:
 
 
 def test_a_login_that_is_not_there() -> None:
-    good = talk([(17, 1), (36, 2), (3, 13)], ask=3, uid="C1")
+    good = profile([(17, 1), (36, 2), (3, 13)], probe=3, uid="C1")
     good.mechanism = "PLAIN"
-    bad = talk([(3, 13)], ask=3, uid="C2", client="other", died=True)
+    bad = profile([(3, 13)], probe=3, uid="C2", client="other", died=True)
     assert "sasl_missing" in kinds(whole(good, bad))
     assert "sasl_missing" not in kinds(whole(bad))
 
@@ -71,8 +71,8 @@ def test_addresses_that_do_not_answer() -> None:
     assert kinds(others(tried)) == [], "nobody said that Kafka is there"
     for one, kind in ((tried, "wrong_listener"), (refused, "unreachable")):
         made = others(one)
-        made.learner.brokers.learn(("10.0.0.9", 9092), "c", [Broker(1, *SERVER)])
+        made.tracker.brokers.learn(("10.0.0.9", 9092), "c", [Broker(1, *SERVER)])
         assert kinds(made) == [kind]
         reached = others(one, line("opaque", server_captured=5))
-        reached.learner.brokers.learn(("10.0.0.9", 9092), "c", [Broker(1, *SERVER)])
+        reached.tracker.brokers.learn(("10.0.0.9", 9092), "c", [Broker(1, *SERVER)])
         assert kinds(reached) == []

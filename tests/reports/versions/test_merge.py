@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from kcap.facts.merge import tracker_of
-from kcap.reports.versions.merge import parted, together
+from kcap.reports.versions.merge import detached, together
 from kcap.reports.versions.profiles import gather
 from kcap.reports.versions.report import report
 from kcap.session import CapturePass
@@ -27,6 +27,6 @@ def test_the_report_is_the_same(names: list[str], pcaps: Path) -> None:
     shared, parts = Shared(paths, 30_000, 5), []
     for portion in shared.portions():
         portion.keep_connections = True
-        parts.append(pickle.loads(pickle.dumps(parted(gather(portion)))))
+        parts.append(pickle.loads(pickle.dumps(detached(gather(portion)))))
     found = report(together(parts, tracker_of(learned(shared))), names, "4.4")
     assert found == wanted

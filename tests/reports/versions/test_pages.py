@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from kcap.reports.versions.pages import html, markdown, matrix
 from kcap.reports.versions.report import report
-from tests.reports.talking import of, talk, whole
+from tests.reports.talking import of, profile, whole
 
 OFFER = {3: (0, 13), 18: (0, 4)}
 
@@ -46,7 +46,7 @@ def test_a_page_is_whole_and_loads_nothing(name: str) -> None:
 
 @given(st.text(max_size=30))
 def test_names_from_the_wire_stay_text(name: str) -> None:
-    made = report(whole(talk([(3, 1)], ask=0, offer=OFFER, client=name)), [name], "4.4")
+    made = report(whole(profile([(3, 1)], probe=0, offer=OFFER, client=name)), [name], "4.4")
     tags = Tags()
     tags.feed(html(made))
     assert tags.open == []

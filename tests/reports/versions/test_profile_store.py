@@ -14,8 +14,8 @@ from kcap.analyzer import Identity
 from kcap.facts.api_versions import Offer
 from kcap.reports.versions.diagnosis import answered, whole_line
 from kcap.reports.versions.profile import LINE, ApiVersionsRequest, ApiVersionsResponse, ConnectionProfile, Step, Use
-from kcap.reports.versions.profile_store import ASKED, ProfileDeduplicator, ProfileStore, sign
-from tests.reports.talking import SERVER, of, talk
+from kcap.reports.versions.profile_store import CHECKED, ProfileDeduplicator, ProfileStore, sign
+from tests.reports.talking import SERVER, of, profile
 
 OFFERS = [Offer({3: (0, 12)}), Offer({1: (4, 17), 3: (0, 13)}), None]
 ANSWERS = [ApiVersionsResponse(0, 3, 2, {"finalizedFeatures": []}, OFFERS[0]), ApiVersionsResponse(35, 0, 0), None]
@@ -43,13 +43,13 @@ def lines(identity: Identity) -> st.SearchStrategy[dict[str, Any]]:
 
 
 @st.composite
-def talks(draw: st.DrawFn, uid: str = "C1") -> ConnectionProfile:
+def profiles(draw: st.DrawFn, uid: str = "C1") -> ConnectionProfile:
     """Whatever a connection may have said."""
     identity = Identity(uid, draw(st.sampled_from(["10.0.0.1", "::1"])), draw(ports), *SERVER, draw(st.integers(1, 9)))
     made = ConnectionProfile(identity, draw(st.sampled_from([None, ("a", "1"), ("b", "2")])), draw(st.sampled_from(OFFERS)))
     made.midstream, made.asked = draw(st.booleans()), draw(small)
     made.opening = [draw(steps(number)) for number in draw(st.lists(small, unique=True, max_size=4))]
-    made.asks = [
+    made.probes = [
         ApiVersionsRequest(draw(st.sampled_from([*made.opening, draw(steps(99))])), draw(st.sampled_from(ANSWERS)))
         for _ in range(draw(st.integers(0, 2)))
     ]
@@ -70,25 +70,25 @@ def talks(draw: st.DrawFn, uid: str = "C1") -> ConnectionProfile:
 def in_order(made: ConnectionProfile) -> ConnectionProfile:
     """As reports see it."""
     made.opening.sort(key=lambda step: step.exchange)
-    made.asks.sort(key=lambda ask: ask.step.exchange)
+    made.probes.sort(key=lambda probe: probe.step.exchange)
     return made
 
 
-@given(talks())
+@given(profiles())
 def test_what_is_opened_is_what_was_folded(made: ConnectionProfile) -> None:
     before = in_order(deepcopy(made))
-    opened = ProfileDeduplicator().fold(made).open()
-    before.offer, before.asks = (
+    opened = ProfileDeduplicator().store(made).open()
+    before.offer, before.probes = (
         opened.offer,
-        [ApiVersionsRequest(ask.step, answer.answer) for ask, answer in zip(before.asks, opened.asks)],
+        [ApiVersionsRequest(probe.step, answer.answer) for probe, answer in zip(before.probes, opened.probes)],
     )
     assert opened == before
     assert opened.offer is made.offer
     assert list(opened.uses) == list(made.uses), "the first client id is the connection's own"
-    assert [ask.answer for ask in opened.asks] == [ask.answer for ask in in_order(made).asks]
+    assert [probe.answer for probe in opened.probes] == [probe.answer for probe in in_order(made).probes]
 
 
-@given(st.lists(talks(), min_size=2, max_size=2))
+@given(st.lists(profiles(), min_size=2, max_size=2))
 def test_rules_cannot_tell_apart_what_shares_a_tale(pair: list[ConnectionProfile]) -> None:
     """Numbers that differ where no rule asks do not make another tale; those that a rule asks about do."""
     one, other = pair
@@ -97,40 +97,43 @@ def test_rules_cannot_tell_apart_what_shares_a_tale(pair: list[ConnectionProfile
     made.line = {
         name: value if name not in NUMBERS or not one.line else other.line.get(name) for name, value in one.line.items()
     }
-    made.offer, made.asks = one.offer, one.asks
+    made.offer, made.probes = one.offer, one.probes
     folder = ProfileDeduplicator()
-    first, second = folder.fold(one), folder.fold(made)
-    if first.tale is second.tale:
+    first, second = folder.store(one), folder.store(made)
+    if first.template is second.template:
         assert (whole_line(one), answered(one)) == (whole_line(made), answered(made))
         for name in ("server_captured", "server_framed", "client_captured"):
             assert sign(one.line.get(name) or 0) == sign(made.line.get(name) or 0)
 
 
 def test_connections_that_said_the_same_share_a_tale() -> None:
-    folder, made = ProfileDeduplicator(), [talk([(3, 1), (1, 4)], ask=3, uid=f"C{at}", client=f"app-{at}") for at in range(50)]
+    folder, made = (
+        ProfileDeduplicator(),
+        [profile([(3, 1), (1, 4)], probe=3, uid=f"C{at}", client=f"app-{at}") for at in range(50)],
+    )
     for number, one in enumerate(made):
-        one.asks = [ApiVersionsRequest(one.opening[0], ANSWERS[0])]
+        one.probes = [ApiVersionsRequest(one.opening[0], ANSWERS[0])]
         one.line |= {"packets": number, "first_ns": 7 * number}
         one.uses[f"app-{number}", 1, 4].first_ns = number
-    alike = [folder.fold(one) for one in made]
-    assert len({one.tale for one in alike}) == 1
+    alike = [folder.store(one) for one in made]
+    assert len({one.template for one in alike}) == 1
     assert [one.open().uses.keys() for one in alike[:2]] == [
         {(f"app-{number}", 18, 3), (f"app-{number}", 3, 1), (f"app-{number}", 1, 4)} for number in range(2)
     ]
-    assert folder.fold(talk([(3, 1), (1, 5)], ask=3)).tale is not alike[0].tale
-    assert folder.fold(talk([(3, 1), (1, 4)], ask=3, died=True)).tale is not alike[0].tale
+    assert folder.store(profile([(3, 1), (1, 5)], probe=3)).template is not alike[0].template
+    assert folder.store(profile([(3, 1), (1, 4)], probe=3, died=True)).template is not alike[0].template
 
 
 def alike(change: Callable[[ConnectionProfile], None]) -> bool:
     """Whether a connection shares its tale with one that differs in this."""
-    one, other, folder = talk([(3, 1), (1, 4)], died=True), talk([(3, 1), (1, 4)], died=True), ProfileDeduplicator()
+    one, other, folder = profile([(3, 1), (1, 4)], died=True), profile([(3, 1), (1, 4)], died=True), ProfileDeduplicator()
     change(other)
-    return folder.fold(one).tale is folder.fold(other).tale
+    return folder.store(one).template is folder.store(other).template
 
 
-@pytest.mark.parametrize("name", sorted(ASKED))
+@pytest.mark.parametrize("name", sorted(CHECKED))
 def test_a_number_that_rules_ask_about_makes_another_tale(name: str) -> None:
-    was = talk([]).line[name]
+    was = profile([]).line[name]
     assert not any(
         alike(lambda one, value=value: one.line.update({name: value})) for value in {0, 7, 55} - {was, 55 * bool(was)}
     )
@@ -156,14 +159,14 @@ def test_whether_any_was_served_makes_another_tale() -> None:
 
 
 def test_figures_take_no_more_room_than_their_numbers() -> None:
-    folded = ProfileDeduplicator().fold(talk([(3, 1), (1, 4)], ask=3))
-    assert len(folded.figures) == 8 * len(folded.numbers()) < 600
-    assert folded.tale.first_use == 1 + 2 * 3
+    stored = ProfileDeduplicator().store(profile([(3, 1), (1, 4)], probe=3))
+    assert len(stored.figures) == 8 * len(stored.numbers()) < 600
+    assert stored.template.first_use == 1 + 2 * 3
 
 
 @pytest.mark.parametrize("name", ["raw-frames.pcap", "java-transactions.pcap", "sasl-raw-tokens.pcap"])
 def test_a_shelf_travels_whole(name: str) -> None:
-    shelf = of(name).talks
+    shelf = of(name).profiles
     again = pickle.loads(pickle.dumps(shelf))
     assert list(again) == list(shelf)
     for uid, made in again.items():
@@ -175,21 +178,21 @@ def test_a_shelf_travels_whole(name: str) -> None:
             before.line,
         )
         assert (made.offer and made.offer.ranges) == (before.offer and before.offer.ranges)
-    assert len({one.tale for one in again.folded()}) == len({one.tale for one in shelf.folded()})
+    assert len({one.template for one in again.stored()}) == len({one.template for one in shelf.stored()})
 
 
 def test_a_connection_that_goes_on_is_opened_again_in_its_place() -> None:
     shelf = ProfileStore()
     for uid in ("C1", "C2", "C3"):
-        shelf[uid] = talk([(3, 1)], uid=uid)
-    shelf.fold("C2")
+        shelf[uid] = profile([(3, 1)], uid=uid)
+    shelf.store("C2")
     grown = shelf.growing(shelf["C2"].identity)
     grown.uses[None, 1, 4] = Use(1, 5, 5, 9, verdicts=Counter({0: 1}))
     assert (None, 1, 4) in shelf["C2"].uses
     assert list(shelf) == ["C1", "C2", "C3"]
-    shelf.fold("C2")
+    shelf.store("C2")
     assert (None, 1, 4) in shelf["C2"].uses
-    assert [one.uid for one in shelf.folded()] == ["C1", "C2", "C3"]
+    assert [one.uid for one in shelf.stored()] == ["C1", "C2", "C3"]
     assert list(shelf.only({"C3", "C9"})) == ["C3"]
     del shelf["C1"]
     assert "C1" not in shelf

@@ -23,16 +23,16 @@ def rows(name: str, text: str = "") -> Counter[tuple[str, str | None, int, int]]
 
 @pytest.mark.parametrize("name", NAMES)
 def test_counts_are_those_of_the_rows(name: str) -> None:
-    talks = of(name).talks.values()
-    assert {(t.uid, *key): use.count for t in talks for key, use in t.uses.items()} == dict(rows(name))
+    profiles = of(name).profiles.values()
+    assert {(t.uid, *key): use.count for t in profiles for key, use in t.uses.items()} == dict(rows(name))
 
 
 @pytest.mark.parametrize("text", ["api == Fetch", "latency > 1ms", 'request.acks == -1 or api == "Metadata"'])
 def test_a_filter_counts_what_the_rows_count(text: str, pcaps: Path) -> None:
     name = "java-transactions.pcap"
     reading = Capture([str(pcaps / name)]).read(keep_connections=True)
-    talks = gather(reading, parse(text)).talks.values()
-    assert {(t.uid, *key): use.count for t in talks for key, use in t.uses.items()} == dict(rows(name, text))
+    profiles = gather(reading, parse(text)).profiles.values()
+    assert {(t.uid, *key): use.count for t in profiles for key, use in t.uses.items()} == dict(rows(name, text))
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -40,17 +40,19 @@ def test_verdicts_are_those_of_the_rows(name: str) -> None:
     table = Capture([str(PCAPS / name)]).exchanges(["connection", "api_key", "api_version", "version_verdict"]).to_arrow()
     want = Counter(tuple(row.values()) for row in table.to_pylist() if row["version_verdict"] is not None)
     whole, got = of(name), Counter[tuple[object, ...]]()
-    for talk in whole.talks.values():
-        for (_, key, version), use in talk.uses.items():
-            for verdict, count in whole.verdicts(talk, key, version, use).items():
-                got[talk.uid, key, version, verdict] += count
+    for profile in whole.profiles.values():
+        for (_, key, version), use in profile.uses.items():
+            for verdict, count in whole.verdicts(profile, key, version, use).items():
+                got[profile.uid, key, version, verdict] += count
     assert got == want
 
 
 def test_a_refused_question_reads_in_version_0() -> None:
     """KIP-511: ApiVersions v99 is answered with error 35 in a version 0 body."""
-    asks = [ask for talk in of("raw-frames.pcap").talks.values() for ask in talk.asks if ask.step.version == 99]
-    assert [(ask.answer.error, ask.answer.form) for ask in asks if ask.answer] == [(35, 0)]
+    probes = [
+        probe for profile in of("raw-frames.pcap").profiles.values() for probe in profile.probes if probe.step.version == 99
+    ]
+    assert [(probe.answer.error, probe.answer.form) for probe in probes if probe.answer] == [(35, 0)]
 
 
 def test_features_are_read() -> None:
@@ -60,7 +62,7 @@ def test_features_are_read() -> None:
 
 def test_openings_are_in_order_and_bounded() -> None:
     for name in NAMES:
-        for talk in of(name).talks.values():
-            numbers = [step.exchange for step in talk.opening]
+        for profile in of(name).profiles.values():
+            numbers = [step.exchange for step in profile.opening]
             assert numbers == sorted(numbers)
             assert len(numbers) <= 12

@@ -17,8 +17,8 @@ from kcap.reports.versions.readiness import (
     UNKNOWN,
     YES,
     ApiUse,
+    assessed,
     is_named_though_gone,
-    judged,
     numbers,
     of,
     release_of,
@@ -47,7 +47,7 @@ def test_a_pinned_version_works_where_the_release_takes_it(target: str) -> None:
     for key, version in every():
         if key == API_VERSIONS:
             continue
-        found = judged(call(key, version), NOBODY, target)
+        found = assessed(call(key, version), NOBODY, target)
         _, verdict, why = of([call(key, version)], NOBODY, target)
         mine = taken(key, target)
         if accepts(key, version, target):

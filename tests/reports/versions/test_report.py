@@ -5,10 +5,10 @@ from collections import defaultdict
 
 import pytest
 
-from kcap.reports.versions.clients import clients_of, whos
+from kcap.reports.versions.clients import clients_of, identify_clients
 from kcap.reports.versions.report import fails, report, tally
 from kcap.session import Capture
-from tests.reports.talking import PCAPS, of, talk, whole
+from tests.reports.talking import PCAPS, of, profile, whole
 
 NAMES = [
     "raw-frames.pcap", "java-transactions.pcap", "fallback-0.9.pcap", "old-java-new-broker.pcap", "kafka-0.8-clients.pcap",
@@ -58,7 +58,7 @@ def test_failing_is_for_what_would_go_on() -> None:
     assert fails(report(of("fallback-0.9.pcap"), [], "3.9"), "deprecated")
     assert fails(report(of("old-java-new-broker.pcap"), [], "4.4"), "removed")
     assert not fails(report(of("java-transactions.pcap"), [], "4.4"), "removed")
-    bounded = talk([(1, 3)], ask=4, offer={1: (0, 3), 18: (0, 0)})
+    bounded = profile([(1, 3)], probe=4, offer={1: (0, 3), 18: (0, 0)})
     bounded.software = "apache-kafka-java", "3.9.2"
     made = report(whole(bounded), [], "4.0")
     assert [row["would_change"] for row in made["readiness"]] == [True]
@@ -74,8 +74,8 @@ def test_what_breaks_stands_first() -> None:
 
 
 def test_brokers_of_one_cluster_and_their_changes() -> None:
-    first = talk([(3, 1)], ask=0, offer={3: (0, 12), 18: (0, 3)}, uid="C1")
-    second = talk([(3, 1)], ask=0, offer={3: (0, 13), 18: (0, 4)}, uid="C2")
+    first = profile([(3, 1)], probe=0, offer={3: (0, 12), 18: (0, 3)}, uid="C1")
+    second = profile([(3, 1)], probe=0, offer={3: (0, 13), 18: (0, 4)}, uid="C2")
     row = report(whole(first, second), [], "4.4")["brokers"][0]
     assert row["answers"] == 2
     assert len(row["changed"]) == 2
@@ -83,6 +83,6 @@ def test_brokers_of_one_cluster_and_their_changes() -> None:
 
 def test_every_client_has_a_library_or_a_reason() -> None:
     for name in NAMES:
-        found = whos(of(name))
+        found = identify_clients(of(name))
         assert found.keys() == clients_of(of(name)).keys()
         assert all(one.why for one in found.values())

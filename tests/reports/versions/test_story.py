@@ -3,7 +3,7 @@
 import pytest
 
 from kcap.errors import UsageError
-from kcap.reports.versions.clients import whos
+from kcap.reports.versions.clients import identify_clients
 from kcap.reports.versions.report import report
 from kcap.reports.versions.story import found, of
 from tests.reports.talking import of as capture
@@ -12,37 +12,37 @@ from tests.reports.talking import of as capture
 def told(name: str, connection: str) -> dict[str, object]:
     """A story."""
     whole = capture(name)
-    return of(whole, connection, whos(whole), report(whole, [], "4.4")["diagnoses"])
+    return of(whole, connection, identify_clients(whole), report(whole, [], "4.4")["diagnoses"])
 
 
 def uid_of(name: str, key: int, version: int) -> str:
     """The connection that used this."""
-    return next(t.uid for t in capture(name).talks.values() if any((k, v) == (key, version) for _, k, v in t.uses))
+    return next(t.uid for t in capture(name).profiles.values() if any((k, v) == (key, version) for _, k, v in t.uses))
 
 
 def test_a_refused_question_and_its_retry() -> None:
     story = told("raw-frames.pcap", uid_of("raw-frames.pcap", 18, 99))
     texts = [step["text"] for step in story["steps"]]  # type: ignore[attr-defined]
-    assert texts[0] == "the client asks with ApiVersions v99"
+    assert texts[0] == "the client requests the versions with ApiVersions v99"
     assert texts[1].startswith("the broker refuses: UNSUPPORTED_VERSION (35) in a version 0 body")
-    assert texts[2] == "the client asks again with ApiVersions v0"
+    assert texts[2] == "the client tries again with ApiVersions v0"
     assert int(str(story["lost_ns"])) > 0
 
 
 def test_times_rise() -> None:
-    for talk in capture("java-transactions.pcap").talks.values():
-        story = told("java-transactions.pcap", talk.uid)
+    for profile in capture("java-transactions.pcap").profiles.values():
+        story = told("java-transactions.pcap", profile.uid)
         times = [step["at_ns"] for step in story["steps"] if step["at_ns"] is not None]  # type: ignore[attr-defined]
-        assert times == sorted(times) or len(talk.asks) != 1
-        assert {row["api_key"] for row in story["apis"]} == {key for _, key, _ in talk.uses}  # type: ignore[attr-defined]
+        assert times == sorted(times) or len(profile.probes) != 1
+        assert {row["api_key"] for row in story["apis"]} == {key for _, key, _ in profile.uses}  # type: ignore[attr-defined]
 
 
 def test_a_beginning_of_a_uid_is_enough_and_others_are_told() -> None:
     whole = capture("raw-frames.pcap")
     uid = uid_of("raw-frames.pcap", 18, 99)
-    talk = found(whole, uid[:12])
-    assert talk is not None
-    assert talk.uid == uid
+    profile = found(whole, uid[:12])
+    assert profile is not None
+    assert profile.uid == uid
     with pytest.raises(UsageError, match="no connection"):
         found(whole, "Cxyz")
     with pytest.raises(UsageError, match="several"):

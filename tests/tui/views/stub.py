@@ -79,7 +79,7 @@ class StubBook:
     def table(self, name: str) -> pa.Table | None:
         return whole(self.name, name)
 
-    def talks(self) -> ConnectionProfiles | None:
+    def profiles(self) -> ConnectionProfiles | None:
         return talks_of(self.name)
 
     def report(self, report: Report, asked: ReportRequest) -> dict[str, Any]:
@@ -109,7 +109,7 @@ class EmptyBook(StubBook):
     def table(self, name: str) -> pa.Table | None:
         return None
 
-    def talks(self) -> ConnectionProfiles | None:
+    def profiles(self) -> ConnectionProfiles | None:
         return None
 
     def report(self, report: Report, asked: ReportRequest) -> dict[str, Any]:

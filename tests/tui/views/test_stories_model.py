@@ -3,7 +3,7 @@
 import pytest
 
 from kcap.reports.versions.diagnoses import diagnose
-from kcap.reports.versions.report import whos
+from kcap.reports.versions.report import identify_clients
 from kcap.tui.views import stories_model as model
 from kcap.tui.views.sheet import Line, Sheet
 from tests.tui.views.laws import lines_hold, sheet_holds
@@ -13,19 +13,19 @@ CAPTURES = ("java-transactions.pcap", "go-franz.pcap", "raw-frames.pcap", "sasl-
 
 
 def sheet_of(name: str) -> Sheet:
-    talks = talks_of(name)
-    known = whos(talks)
-    return model.connections(model.rows_of(talks, known), talks, known, diagnose(talks, [], known))
+    profiles = talks_of(name)
+    known = identify_clients(profiles)
+    return model.connections(model.rows_of(profiles, known), profiles, known, diagnose(profiles, [], known))
 
 
-def said(lines: list[Line]) -> str:
+def described(lines: list[Line]) -> str:
     return "\n".join("".join(text for text, _ in line) for line in lines)
 
 
 @pytest.mark.parametrize("name", CAPTURES)
 def test_every_connection_has_a_line_and_a_story(name: str) -> None:
-    sheet, talks = sheet_of(name), talks_of(name)
-    assert {row["connection"] for row in sheet.rows} == {*talks.talks, *(line["connection"] for line in talks.others)}
+    sheet, profiles = sheet_of(name), talks_of(name)
+    assert {row["connection"] for row in sheet.rows} == {*profiles.profiles, *(line["connection"] for line in profiles.others)}
     assert [row["first_ns"] for row in sheet.rows] == sorted(row["first_ns"] for row in sheet.rows)
     sheet_holds(sheet, name)
     assert sheet.detail is not None
@@ -40,7 +40,7 @@ def test_columns_of_apis_fit() -> None:
     for width in (48, 60, 100):
         head, line = model.apis(rows, width)
         lines_hold([head, line], width)
-        assert said([line]).endswith("ok  gone in 4.0")
+        assert described([line]).endswith("ok  gone in 4.0")
     assert model.apis([], 50) == []
 
 
@@ -61,9 +61,9 @@ def test_a_refused_question_is_told_and_asked_again() -> None:
     assert any("refused" in text and " ok" in text and tone == "care" for text, tone in asked.items())
     row = next(row for row in sheet.rows if "refused" in row["asked"])
     assert sheet.detail is not None
-    told = said(sheet.detail(row, 100))
+    told = described(sheet.detail(row, 100))
     assert "UNSUPPORTED_VERSION (35)" in told
-    assert "asks again" in told
+    assert "tries again" in told
     assert row["lost_ns"] > 0
 
 
@@ -72,5 +72,5 @@ def test_connections_that_speak_no_kafka_have_a_story_too() -> None:
     http = [row for row in sheet.rows if "http" in row["asked"]]
     assert http
     assert sheet.detail is not None
-    assert "no Kafka request" in said(sheet.detail(http[0], 100))
+    assert "no Kafka request" in described(sheet.detail(http[0], 100))
     assert sheet.down(http[0]) is None

@@ -30,7 +30,7 @@ def test_another_release_is_another_verdict() -> None:
 
 def test_the_story_of_a_connection() -> None:
     seen = drive(StubBook("go-franz.pcap"), "versions", "4", size=(160, 50))
-    assert "the broker names 6" in seen.text or "the client asks with ApiVersions" in seen.text
+    assert "the broker names 6" in seen.text or "the client requests the versions with ApiVersions" in seen.text
     assert drive(StubBook("go-franz.pcap"), "versions", "4", "l").name == "ladder"
 
 
@@ -43,7 +43,7 @@ def test_a_filter_chooses_the_connections() -> None:
     name, text = "java-transactions.pcap", "api == Produce"
     book = StubBook(name, text)
     plain, under = drive(StubBook(name), "versions"), drive(book, "versions")
-    uids, every = passing(book), set(talks_of(name).talks)
+    uids, every = passing(book), set(talks_of(name).profiles)
     assert set() < uids < every
     assert UNDER in under.text
     assert UNDER not in plain.text

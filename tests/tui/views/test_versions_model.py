@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from kcap.reports.versions.clients import whos
+from kcap.reports.versions.clients import identify_clients
 from kcap.reports.versions.report import report
 from kcap.schema.facts import releases
 from kcap.tui.views import versions_model as model
@@ -26,13 +26,13 @@ def made_of(name: str, target: str) -> dict[str, Any]:
 
 
 def sheets_of(name: str, target: str = releases()[-1]) -> dict[str, Sheet]:
-    talks = talks_of(name)
+    profiles = talks_of(name)
     names = ("clients", "against", "diagnoses", "connections", "brokers", "ranges")
-    known = whos(talks)
-    return dict(zip(names, model.sheets(made_of(name, target), talks, known, rows_of(talks, known)), strict=True))
+    known = identify_clients(profiles)
+    return dict(zip(names, model.sheets(made_of(name, target), profiles, known, rows_of(profiles, known)), strict=True))
 
 
-def said(lines: list[Line]) -> str:
+def described(lines: list[Line]) -> str:
     return "\n".join("".join(text for text, _ in line) for line in lines)
 
 
@@ -54,7 +54,7 @@ def test_any_release_may_be_the_target(target: str) -> None:
     sheets = sheets_of("raw-frames.pcap", target)
     assert sheets["clients"].fields[0].head == f"with {target}"
     verdict = sheets["clients"].fields[0]
-    words = {"yes": "works", "no": "breaks", "unknown": "cannot be told"}
+    words = {"yes": "works", "no": "breaks", "unknown": "unknown"}
     for row in sheets["clients"].rows:
         assert verdict.text(row) == words[row["works_with_target"]]
 
@@ -67,7 +67,7 @@ def test_the_old_producer_breaks() -> None:
     assert texts["with 4.4"] == "breaks"
     detail = sheets["clients"].detail
     assert detail is not None
-    assert "4.4 no longer takes Produce v2" in said(detail(row, 90))
+    assert "4.4 no longer takes Produce v2" in described(detail(row, 90))
     assert "error" in {row["level"] for row in sheets["diagnoses"].rows}
 
 
