@@ -1,6 +1,6 @@
 """The reports of kcap on Spark: the same expressions, run by another engine.
 
-In: a scanned capture or the folder that `ingest` wrote, a report's name, what is asked of it. Out: the report as plain values,
+In: a scanned capture or the folder that `ingest` wrote, a report's name, its parameters. Out: the report as plain values,
 its JSON form. Law: it is what `kcap REPORT --format json` says of the same files.
 """
 

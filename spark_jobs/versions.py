@@ -37,7 +37,7 @@ PROFILE_SCHEMA: Final = pa.schema([pa.field("talks", pa.binary())])
 
 
 class ProfileRows:
-    """What the connections of a share said."""
+    """Makes the connection profiles of a shard."""
 
     def __init__(self, only: Filter | None) -> None:
         self._only = only

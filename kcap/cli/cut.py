@@ -137,7 +137,7 @@ def tell(done: "Cut", output: str, *, written: bool) -> None:
         said += f"; {counted(done.widened, 'connection')} kept whole, for parts of them would not read the same"
     say(said)
     if done.verdict.rows:
-        say(f"{counted(done.verdict.rows, 'row')} will not read quite as in the whole capture")
+        say(f"{counted(done.verdict.rows, 'row')} differ from those of the whole capture")
     if done.lost:
         say(f"pcap has no room for {done.lost}; pcapng keeps them")
 

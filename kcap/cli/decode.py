@@ -27,8 +27,8 @@ USAGE: Final = 2
 @click.command("decode", short_help="Bytes to meaning, without a capture.")
 @click.option("--hex", "as_hex", metavar="HEX", help="The bytes themselves; spaces may stand between.")
 @click.option("--request/--response", "is_request", default=True, help="What the bytes are.  [default: request]")
-@click.option("--api", metavar="NAME|KEY", help="API that a response answers.")
-@click.option("--api-version", metavar="N", type=click.IntRange(-32768, 32767), help="Version that a response answers.")
+@click.option("--api", metavar="NAME|KEY", help="API of a response.")
+@click.option("--api-version", metavar="N", type=click.IntRange(-32768, 32767), help="Version of a response.")
 @click.option("--records", "is_records", is_flag=True, help="The bytes are record batches.")
 @click.option("--data", "schema", metavar="NAME", help="The bytes are what travels inside others: OffsetCommitKey, ...")
 @click.option("--json", "as_json", is_flag=True, help="JSON instead of a tree.")
@@ -68,7 +68,7 @@ def run(
     else:
         key = api_key_of(api) if api is not None else None
         if not is_request and key is None:
-            raise UsageError("a response does not say what it answers: --api and --api-version do")
+            raise UsageError("a response names neither its API nor its version: give --api and --api-version")
         message, shift = unframed(data, is_request, key, api_version)
     if as_json:
         kind = "data" if schema is not None else "request" if is_request else "response"

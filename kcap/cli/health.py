@@ -11,7 +11,7 @@ from kcap.cli.options import analyzer_options, inputs, paths_of
 @click.command("health", short_help="How far the capture can be trusted.")
 @inputs
 @click.option(
-    "--format", "form", type=click.Choice(("table", "json")), default="table", show_default=True, help="How it is told."
+    "--format", "form", type=click.Choice(("table", "json")), default="table", show_default=True, help="Output format."
 )
 def run(
     files: tuple[str, ...],

@@ -51,7 +51,7 @@ class Ring(NamedTuple):
     type=click.IntRange(64, 262144),
     help="Bytes of a packet that are captured; all if none are named.",
 )
-@click.option("--ring", metavar="FILES:SIZE", help="Keep the packets too, in so many files of so much: 10:100MB.")
+@click.option("--ring", metavar="FILES:SIZE", help="Write the packets too, to a ring of FILES files of SIZE each: 10:100MB.")
 @click.option(
     "-w", "ring_path", metavar="FILE", type=Writes(),
     help="Where the files of --ring are; a number and the time come before the suffix.",

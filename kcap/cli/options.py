@@ -74,10 +74,10 @@ def filters(command: F) -> F:
 def outputs(command: F) -> F:
     """--format, --columns, -o, --limit."""
     for decorator in (
-        click.option("--limit", metavar="N", type=click.IntRange(0), help="Stop after so many rows."),
+        click.option("--limit", metavar="N", type=click.IntRange(0), help="Stop after N rows."),
         click.option(
             "-o", "--output", metavar="FILE", type=Writes(),
-            help="Write there; the file appears when it is whole. The name says the format: .json .jsonl .csv .tsv "
+            help="Write there; the file appears when it is complete. The name says the format: .json .jsonl .csv .tsv "
             "(also .gz .zst after these) .parquet .arrow .feather .arrows .md .html .txt",
         ),
         click.option(
@@ -116,7 +116,7 @@ def analyzer_options(decode_as: Sequence[str], not_kafka: Sequence[int]) -> Opti
         ports.add(int(match[1]))
     both = ports & set(not_kafka)
     if both:
-        raise UsageError(f"port {min(both)} is said to be Kafka and not to be")
+        raise UsageError(f"port {min(both)} is given as Kafka and as not Kafka")
     return Options(frozenset(ports), frozenset(not_kafka), secrets_given())
 
 

@@ -61,7 +61,7 @@ def shapes(command: F) -> F:
         ),
         click.option(
             "--resolve", is_flag=True,
-            help="Rows wait until the whole capture told its names and ids; those of -o do so anyway.",
+            help="Hold rows until the names and ids of the whole capture are known; rows for -o are held anyway.",
         ),
         click.option("--payloads", is_flag=True, help="With --table records: the columns key and value too."),
         click.option("--table", type=click.Choice(TABLE_NAMES), default="exchanges", show_default=True, help="Which table."),

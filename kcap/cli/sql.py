@@ -29,9 +29,9 @@ Examples:
 @filters
 @click.option(
     "--format", "form", type=click.Choice(FORMATS),
-    help="How the answer is written. Default: table, or what the name of -o says.",
+    help="How the result is written. Default: table, or what the name of -o says.",
 )  # fmt: skip
-@click.option("-o", "--output", metavar="FILE", type=Writes(), help="Write there; the file appears when it is whole.")
+@click.option("-o", "--output", metavar="FILE", type=Writes(), help="Write there; the file appears when it is complete.")
 def run(
     query: str,
     files: tuple[str, ...],

@@ -15,7 +15,7 @@ from kcap.errors import CaptureError, UsageError
 @click.command("browse", short_help="Browse captures on the screen.")
 @inputs
 @filters
-@click.option("--follow", is_flag=True, help="Go on reading a file that somebody writes, until q or Ctrl-S.")
+@click.option("--follow", is_flag=True, help="Go on reading a file that another program writes, until q or Ctrl-S.")
 @click.option("--show-secrets", is_flag=True, help="Passwords and tokens as they are.")
 def run(
     files: tuple[str, ...],

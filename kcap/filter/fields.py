@@ -178,7 +178,7 @@ def _kind(kind: str) -> str:
 
 
 def lookup(name: str) -> Operand | None:
-    """What a name stands for, None where nobody knows it."""
+    """What a name stands for, None where it is unknown."""
     found: Operand | None = fields().get(name)
     if found is None and name.partition(".")[0] in ("request", "response"):
         found = deep_fields().get(".".join(map(snake, name.split("."))))

@@ -52,7 +52,7 @@ def tabs(columns: Sequence[str]) -> FieldLayout:
 
 
 def layout_of(table: str, names: Sequence[str], settings: Sequence[str]) -> FieldLayout:
-    """What -e and -E ask for. Raises UsageError for a name or a setting that nobody knows."""
+    """What -e and -E ask for. Raises UsageError for a name or a setting that is unknown."""
     if not names:
         raise UsageError("-T fields needs -e FIELD, once for each field")
     found: dict[str, Any] = {}

@@ -1,4 +1,4 @@
-"""What a pass over a capture tells of the capture itself: counts, not opinions.
+"""Counts how complete a capture is, during a pass over it.
 
 In: a `CapturePass`, to its end. Out: `CaptureQuality`. Law: connections and rows are counted as they go by; nothing is kept of
 them.

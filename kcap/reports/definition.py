@@ -1,4 +1,4 @@
-"""What every report is made of: the tables it may look at, what it is asked for, the columns it groups by.
+"""What every report is made of: the tables it may look at, its parameters, the columns it groups by.
 
 In: Ibis tables of any engine and names as a user types them. Out: tables with the grouping's columns beside their own. Law: a
 row stands once in each group that it belongs to; rows that belong to none are counted, with the reason.
@@ -48,7 +48,7 @@ FAR: Final = float(1 << 62)
 
 @dataclass(frozen=True, slots=True)
 class ReportRequest:
-    """What a report is asked for."""
+    """The parameters of a report."""
 
     by: tuple[str, ...] = ()
     """Names to group by, as typed; the report's own where there are none."""
@@ -60,14 +60,14 @@ class ReportRequest:
 
 @dataclass(frozen=True, slots=True)
 class Tables:
-    """What there is to look at, as Ibis tables."""
+    """The tables a report reads, as Ibis tables."""
 
     every: Any
     """Every exchange: what a client did before and after is looked up here."""
     selected: Any
     """Exchanges that the filter lets pass."""
     partitions: Any = None
-    """Partitions of those, None where nobody read them."""
+    """Partitions of the selected exchanges, None where they were not read."""
 
 
 Expressions = dict[str, Any]
@@ -80,7 +80,7 @@ class Report:
 
     name: str
     by: tuple[str, ...]
-    """The grouping where none is asked for."""
+    """The default grouping."""
     columns: tuple[str, ...]
     """Columns of exchanges that it looks at."""
     build: Callable[[Tables, ReportRequest], Expressions]
@@ -89,9 +89,9 @@ class Report:
     partitions: tuple[str, ...] = ()
     """Columns of partitions that it looks at where it can."""
     groups: bool = True
-    """Whether a grouping may be asked for."""
+    """Whether --by is allowed."""
     own: frozenset[str] = field(default_factory=frozenset)
-    """Names to group by that are no columns of exchanges; they ask for partitions."""
+    """Names to group by that are no columns of exchanges; they need partitions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +99,7 @@ class Key:
     """One thing to group by."""
 
     name: str
-    """As it stands in the result."""
+    """Its key in the result."""
     column: str
     step_ns: int = 0
     """Width of a time bucket."""
@@ -115,7 +115,7 @@ class Key:
 
 
 def key_of(name: str, own: frozenset[str] = frozenset()) -> Key:
-    """What a name to group by stands for. Raises UsageError for one that is not known."""
+    """What a name to group by stands for. Raises UsageError for an unknown name."""
     if name in own:
         return Key(name, name)
     if name.partition(":")[0] == "time" and name != "time":
@@ -155,7 +155,7 @@ def time_of(rows: Any) -> Any:
 
 
 def grouped(rows: Any, keys: Sequence[Key]) -> Any:
-    """The rows with `by_NAME` for each key; a row stands once for each entry of a list, not at all for none."""
+    """The rows with `by_NAME` for each key; a row is repeated for each entry of a list and left out for none."""
     for key in keys:
         if key.step_ns:
             at = time_of(rows)
@@ -176,7 +176,7 @@ def names_by(keys: Sequence[Key]) -> list[str]:
 
 
 def counts_without(rows: Any, keys: Sequence[Key]) -> dict[str, Any]:
-    """Reason -> how many rows stand in no group, for each key that is an entry of a list."""
+    """Reason -> how many rows are in no group, for each key that is an entry of a list."""
     return {f"no_{key.name}": (rows[key.column].length().fill_null(0) == 0).sum() for key in keys if key.entry}
 
 
@@ -243,7 +243,7 @@ def nearest_ns(value: float | None) -> int | None:
 
 
 def named(row: Row, keys: Sequence[Key]) -> Row:
-    """A row with the names that were asked for, first; times as text."""
+    """The row with the columns of the grouping first; times as text."""
     out: Row = {}
     for key in keys:
         value = row.pop(f"by_{key.name}")

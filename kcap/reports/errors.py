@@ -1,6 +1,6 @@
-"""What brokers refused: by code, API and client, of single partitions where asked; and what came of it.
+"""Errors by code, API and client, of single partitions on request; retries, and how leadership errors ended.
 
-In: exchanges, and their partitions where there are any. Out: a row a group; beside it requests without an answer, retries,
+In: exchanges, and their partitions where there are any. Out: a row a group; beside it requests without a response, retries,
 and how errors of leadership ended. Law: an exchange counts once, by its first error; with topic or partition in the grouping,
 each partition counts by its own.
 """
@@ -121,7 +121,7 @@ def place(row: Row, by: list[str]) -> tuple[Any, ...]:
 
 
 def silent(results: Results) -> list[Row]:
-    """Requests without an answer, by API, client and reason."""
+    """Requests without a response, by API, client and reason."""
     by = ["api", "client_id", "reason"]
     examples = {place(row, by): uid(row["connection"], row["exchange"]) for row in results["unanswered_examples"]}
     rows = [row | {"example": examples.get(place(row, by))} for row in results["unanswered"]]
@@ -129,12 +129,12 @@ def silent(results: Results) -> list[Row]:
 
 
 def order(row: Row) -> list[Any]:
-    """Where a story stands: by time, then by what it is about."""
+    """The sort key of a story: time, then what it is about."""
     return [sort_value(row[name]) for name in ("at_ns", *KEY, "topic", "partition")]
 
 
 def row_of(row: Row) -> Row:
-    """A story with its example's name."""
+    """The story with the UID.N of its exchange."""
     row = dict(row)
     return {"example": uid(row.pop("connection"), row.pop("exchange"))} | row
 

@@ -1,6 +1,6 @@
 """How far a capture can be trusted: a sentence a point, and one for all.
 
-In: `CaptureQuality`. Out: points in the order in which one would ask. Law: a sentence follows from its numbers, which stand
+In: `CaptureQuality`. Out: points in the order of their importance. Law: a sentence follows from its numbers, which stand
 with it.
 """
 
@@ -187,7 +187,7 @@ def ledger(evidence: CaptureQuality) -> Point:
 
 
 def exchanges(evidence: CaptureQuality) -> Point:
-    """Do requests have their answers?"""
+    """Whether requests have their responses."""
     outcomes, rows = evidence.outcomes, sum(evidence.outcomes.values())
     lost = evidence.reasons["lost_in_capture"] + evidence.reasons["midstream"]
     parts = ", ".join(f"{number:,} {name.replace('_', ' ')}" for name, number in outcomes.most_common())

@@ -1,4 +1,4 @@
-"""What came of an error: tries that were repeated, and the way from a lost leader to the next answer that was good.
+"""Retries after errors, and the time from a leadership error to the next successful response.
 
 In: partitions beside their exchanges. Out: a row a group of retries; a row an error of leadership. Law: a retry is the same
 batch of the same producer (id, epoch, first sequence, partition) once more, or the same fetch after an error of its partition;
@@ -15,13 +15,13 @@ LEADERSHIP: Final = (
     "NOT_LEADER_OR_FOLLOWER", "LEADER_NOT_AVAILABLE", "FENCED_LEADER_EPOCH", "UNKNOWN_LEADER_EPOCH",
     "UNKNOWN_TOPIC_OR_PARTITION", "REPLICA_NOT_AVAILABLE", "UNKNOWN_TOPIC_ID",
 )  # fmt: skip
-"""Errors after which a client asks for Metadata and tries again (InvalidMetadataException of the Java client)."""
+"""Errors after which a client requests Metadata and tries again (InvalidMetadataException of the Java client)."""
 PRODUCE, FETCH, METADATA = (api_key(name) for name in ("Produce", "Fetch", "Metadata"))
 SLOT: Final = ("client_ip", "client_id", "api", "topic", "partition")
 
 
 def both(tables: Tables) -> Any:
-    """Partitions of Produce and Fetch with who asked, and when."""
+    """Partitions of Produce and Fetch with their client and time."""
     there = tables.partitions
     topic = there.topic.fill_null(there.topic_id)
     own = there.select(
@@ -51,7 +51,9 @@ def retries(tables: Tables) -> Any:
 
 
 def stories(tables: Tables) -> Any:
-    """Of each first error of leadership: how long until the client asked for Metadata, and until its next good answer there."""
+    """Of each first error of leadership: the time until the client requested Metadata, and until its next successful response
+    there.
+    """
     import ibis
 
     rows = both(tables)

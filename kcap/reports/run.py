@@ -1,6 +1,6 @@
 """A report from its input to its result.
 
-In: captures or saved rows, a report, what is asked of it. Out: the report as plain values, which is its JSON form. Law: the
+In: captures or saved rows, a report, its parameters. Out: the report as plain values, which is its JSON form. Law: the
 result depends on the rows alone, not on how they came.
 """
 
@@ -12,7 +12,7 @@ from kcap.reports.source import Engine, ReportInput, opened
 
 
 def columns_of(report: Report, request: ReportRequest) -> list[str]:
-    """Columns of exchanges that the report takes as it is asked for.
+    """Columns of exchanges that the report takes for a request.
 
     Raises UsageError for a grouping that cannot be.
     """

@@ -81,7 +81,7 @@ def build(tables: Tables, request: ReportRequest) -> Expressions:
         "worst": slowest_of(rows, by, rows.timed_ns),
     }
     beside: dict[str, Any] = {}
-    if any(key.entry for key in keys):  # a row may stand in several groups, or in none: theirs do not add up
+    if any(key.entry for key in keys):  # a row may be in several groups, or in none: theirs do not add up
         beside = sums(selected)
         out["histogram"] = histogram(selected, [], "timed_ns")
     all_ = {f"left_{name}": count for name, count in left.items()} | beside | figures(selected)

@@ -160,7 +160,7 @@ def _header_steps(message: Json, header: Json) -> list[list[int]]:
 
 
 def _api(key: int, request: Json, response: Json, headers: dict[str, Json], releases: dict[Release, Json]) -> Json:
-    """The index entry of one API: what can be asked of the registry without reading the messages."""
+    """The index entry of one API: what the registry needs without reading the messages."""
     fact: Json = {
         "key": key,
         "name": request["name"].removesuffix("Request"),

@@ -12,12 +12,13 @@ REQUEST_HEADERS: dict[tuple[int, int], int] = {(CONTROLLED_SHUTDOWN, 0): 0}
 `requestHeaderVersion`; RequestHeader v0 has no client id)."""
 
 RESPONSE_HEADERS: dict[int, int] = {API_VERSIONS: 0}
-"""API key -> response header version at every version. A client that asks with too new a version must be able to read the
+"""API key -> response header version at every version. A client that requests too new a version must be able to read the
 refusal, so ApiVersions never got the flexible header (KIP-511; comment in ApiVersionsResponse.json)."""
 
 DOWNGRADES: dict[int, tuple[int, int]] = {API_VERSIONS: (UNSUPPORTED_VERSION, 0)}
-"""API key -> (error code, version): a response that starts with this code is written at this version, whatever was asked.
-A broker treats an unknown ApiVersions version as 0 (KIP-511; RequestContext.parseRequest)."""
+"""API key -> (error code, version): a response that starts with this code is written at this version, whatever the request's
+version. A broker treats an unknown ApiVersions version as 0 (KIP-511; RequestContext.parseRequest).
+"""
 
 ERROR_SUFFIX = "ErrorCode"
 """An int16 field of a response whose name ends so is an error field: ErrorCode, PartitionErrorCode, TopicConfigErrorCode and
@@ -41,7 +42,7 @@ AddPartitionsToTxnRequest.json)."""
 
 
 def response_version(key: int, version: int, first_bytes_of_body: bytes | bytearray | memoryview) -> int:
-    """The version in which a response body is written, given the version asked for and at least its first two bytes."""
+    """The version in which a response body is written, given the requested version and at least its first two bytes."""
     downgrade = DOWNGRADES.get(key)
     if downgrade and int.from_bytes(first_bytes_of_body[:2], "big", signed=True) == downgrade[0]:
         return downgrade[1]

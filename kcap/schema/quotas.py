@@ -1,7 +1,7 @@
-"""Where a throttle is spent: in the answer's latency, or in a mute behind it (KIP-219).
+"""Which API versions delay a throttled response and which mute the channel after it (KIP-219).
 
-API key and version in, a fact out. Law: from an API's first muting version on the broker answers at once and then leaves the
-connection unread for throttle_time_ms; only brokers from 2.0 on know such a version. Below it, an older broker answers late, a
+API key and version in, a fact out. Law: from an API's first muting version on the broker responds at once and then leaves the
+connection unread for throttle_time_ms; only brokers from 2.0 on know such a version. Below it, an older broker responds late, a
 newer one mutes all the same.
 """
 
@@ -29,5 +29,5 @@ FIRST_MUTING: Final = _read()
 
 
 def mutes(key: int, version: int) -> bool:
-    """Whether a broker that takes this version of this API answers before the throttle, not after it."""
+    """Whether a broker that takes this version of this API responds before the throttle time, not after it."""
     return version >= FIRST_MUTING.get(key, 0)

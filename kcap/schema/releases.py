@@ -1,6 +1,6 @@
 """What each Kafka release takes of each API: what a broker offers, what is gone or going.
 
-API keys, versions and releases in, ranges and release names out. Law: every answer comes from the facts, which the importer
+API keys, versions and releases in, ranges and release names out. Law: every result comes from the facts, which the importer
 took from the releases themselves, or from `quirks`; unknown keys, versions and releases give None or False, never an exception.
 """
 
@@ -50,7 +50,7 @@ def accepts(api_key: int, version: int, release: str) -> bool:
 
 
 def advertised(api_key: int, release: str) -> Versions | None:
-    """First and last version that a broker of that release names in its ApiVersions answer; None where it names none."""
+    """First and last version that a broker of that release names in its ApiVersions response; None where it names none."""
     found = taken(api_key, release)
     final = stable(found) if found else None
     if final is None:

@@ -49,7 +49,7 @@ def test_help_is_quick_and_loads_no_arrow() -> None:
         (["--no-such"], "--no-such"),
         (["rows", JAVA, "--columns", "apu"], "no column 'apu'; did you mean api"),
         (["rows", JAVA, "-d", "tcp.port==9092,http"], "tcp.port==9094,kafka"),
-        (["rows", JAVA, "-d", "tcp.port==9092,kafka", "--not-kafka", "9092"], "port 9092 is said to be Kafka and not to be"),
+        (["rows", JAVA, "-d", "tcp.port==9092,kafka", "--not-kafka", "9092"], "port 9092 is given as Kafka and as not Kafka"),
         (["rows", JAVA, "--tls-keylog", "no-such-file"], "no-such-file"),
     ],
 )

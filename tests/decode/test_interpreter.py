@@ -26,7 +26,7 @@ def test_an_error_is_only_known_when_it_is_sure() -> None:
 
 
 def test_a_refused_version_is_read_as_it_is_written() -> None:
-    """ApiVersions: error 35 is version 0 whatever was asked, any other error is not."""
+    """ApiVersions: error 35 is version 0 whatever the request's version, any other error is not."""
     refusal = bytes.fromhex("002300000001001200000004")
     for version in (1, 3, 4):
         state = state_of(API_VERSIONS, version, 1, refusal)

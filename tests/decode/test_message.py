@@ -27,7 +27,9 @@ def test_headers() -> None:
 
 
 def test_negotiation() -> None:
-    """The refusal of an ApiVersions request is read at version 0 whatever was asked; unknown versions keep their header."""
+    """The refusal of an ApiVersions request is read at version 0 whatever the request's version; unknown versions keep their
+    header.
+    """
     for vector in vectors("negotiation"):
         asked = vector["request"]
         request = kcap.decode_request(bytes.fromhex(asked["frame"]))

@@ -47,7 +47,7 @@ def test_an_answer_that_waits_moves_on() -> None:
 
 
 def test_an_api_versions_refusal_is_read_as_version_0() -> None:
-    """KIP-511: error 35 comes in the form of version 0, whatever was asked."""
+    """KIP-511: error 35 comes in the form of version 0, whatever the request's version."""
     bodies, answer = BodyCollector(), PendingResponse(1, 0, 0)
     data = b"\0\x23\0\0\0\1\0\x12\0\0\0\4"
     answer.slot = bodies.add(data, 0, len(data), UNKNOWN, answer)

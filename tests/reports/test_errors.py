@@ -61,7 +61,7 @@ def test_a_storm() -> None:
 
 
 def test_a_broker_that_was_stopped(pcaps: Path) -> None:
-    """Requests without an answer stand beside the errors, with their age."""
+    """Requests without a response stand beside the errors, with their age."""
     told = run(REPORT, ReportInput([str(pcaps / "broker-paused.pcap")]), ReportRequest())
     assert {row["reason"] for row in told["unanswered"]} <= {"capture_end", "fin", "rst", "lost_in_capture", "skipped"}
     assert max(row["age_ns_max"] for row in told["unanswered"]) > 2_000_000_000

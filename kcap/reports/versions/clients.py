@@ -1,8 +1,8 @@
 """What each client used, summed over its connections.
 
-In: folded talks. Out: clients with their connections, the versions of each, rows of its APIs, and what its calls are to a
-release. Law: counts are those of the rows of `exchanges`. What follows from a tale, or from equal figures, is worked out once:
-rows of APIs are shared by clients that did the same, and nobody changes them.
+In: stored profiles. Out: clients with their connections, the versions of each, rows of its APIs, and what its calls are to a
+release. Law: counts are those of the rows of `exchanges`. What follows from a template, or from equal figures, is computed
+once: rows of APIs are shared by clients that did the same, and are not changed.
 """
 
 from collections import Counter
@@ -37,7 +37,7 @@ def clients_of(profiles: ConnectionProfiles) -> dict[ClientKey, list[StoredProfi
 
 @dataclass(frozen=True, slots=True)
 class PlannedUse:
-    """A use of a tale, and what it is with what the server offers."""
+    """A use of a template, and its verdicts against what the server offers."""
 
     at: int
     """Where its figures begin."""

@@ -2,7 +2,7 @@
 
 In: the connections of a capture, its clients and brokers. Out: a row a trouble and whom it concerns, with its connections, an
 example and advice; the gravest first. Law: a sentence follows from what was seen on the connections it names; a capture that
-shows one direction only, or began too late, accuses nobody.
+shows one direction only, or began too late, gives no diagnosis.
 
 Facts: KIP-35, KIP-511 (error 35 with a version 0 body), KIP-896.
 """
@@ -95,12 +95,12 @@ def questions(case: DiagnosisContext) -> None:
 
 
 def worked(profile: ConnectionProfile) -> bool:
-    """Whether a connection did more than ask, and was answered."""
+    """Whether a connection did more than request ApiVersions, and got responses."""
     return answered(profile) and any(key != API_VERSIONS for _, key, _ in profile.uses)
 
 
 def silence(case: DiagnosisContext) -> None:
-    """Clients that do not ask, or do not say who they are."""
+    """Clients that do not request ApiVersions, or do not name themselves."""
     by: dict[ClientKey, list[StoredProfile]] = {}
     for stored, client, _ in case.clients:
         by.setdefault((stored.identity.client_ip, client), []).append(stored)
@@ -209,7 +209,7 @@ def outside(case: DiagnosisContext) -> None:
 
 
 def doubtful(case: DiagnosisContext, stored: StoredProfile) -> tuple[bool, list[TemplateUse]]:
-    """Whether a tale has a version that is not what its server takes; and those below the highest there is."""
+    """Whether a template has a version that its server does not take; and the uses below the highest version."""
     template, offer, low, wrong = stored.template, case.whole.offer_for(stored), [], False
     for described in template.uses:
         if described.key == API_VERSIONS:
@@ -272,7 +272,7 @@ def compression(case: DiagnosisContext) -> None:
 
 # -- frames and brokers ---------------------------------------------------------------------------------------------------
 def headers(case: DiagnosisContext) -> None:
-    """Requests that do not read as what their headers say, and cost the connection."""
+    """Requests that do not decode as their headers say, and cost the connection."""
     for profile, client, name in case.worth(lambda stored: stored.uid in case.whole.malformed):
         what = case.whole.malformed.get(profile.uid)
         died = [(key, version, use) for (_, key, version), use in profile.uses.items() if use.died]
@@ -294,7 +294,7 @@ def headers(case: DiagnosisContext) -> None:
 
 
 def brokers(case: DiagnosisContext) -> None:
-    """Brokers that differ, and answers that no release gives."""
+    """Brokers that differ, and responses that no release gives."""
     clusters: dict[str, list[Row]] = {}
     for row in case.brokers:
         where = place((row["server_ip"], row["server_port"]))

@@ -1,7 +1,7 @@
-"""What connections said in parts of a capture, put together for the report on versions.
+"""Merges the connection profiles of parts of a capture for the report on versions.
 
-In: `ConnectionProfiles` of parts, and a learner of them all. Out: one `ConnectionProfiles`. Law: it tells what one that saw the
-whole capture tells; where the order counts, it is that of the times of the answers.
+In: `ConnectionProfiles` of parts, and a tracker of them all. Out: one `ConnectionProfiles`. Law: it equals that of a pass over
+the whole capture; where the order counts, it is that of the times of the responses.
 """
 
 from collections.abc import Iterable
@@ -16,13 +16,13 @@ NEVER_NS = 1 << 62
 
 
 def detached(profiles: ConnectionProfiles) -> ConnectionProfiles:
-    """Those of a part, ready to travel: without what all parts know together."""
+    """The profiles of a part without its tracker, ready to be sent."""
     profiles.tracker = MetadataTracker()
     return profiles
 
 
 def together(parts: Iterable[ConnectionProfiles], tracker: MetadataTracker) -> ConnectionProfiles:
-    """Those of all parts."""
+    """The profiles of all parts."""
     out = ConnectionProfiles(tracker)
     found: list[StoredProfile] = []
     offered: list[tuple[int, str, Server, Offer]] = []
@@ -56,14 +56,14 @@ def first_ns(stored: StoredProfile) -> tuple[int, str]:
 
 
 def responded_ns(part: ConnectionProfiles, example: str) -> int:
-    """When an answer was given."""
+    """Time of a response."""
     uid, _, number = example.rpartition(".")
     times = [probe.step.responded_ns for probe in part.profiles[uid].probes if probe.step.exchange == int(number)]
     return next((time for time in times if time is not None), NEVER_NS)
 
 
 def latest_ns(part: ConnectionProfiles) -> dict[Server, int]:
-    """When each server that told of features last told its versions."""
+    """Time of the last ApiVersions response of each server that names features."""
     out: dict[Server, int] = {}
     for stored in part.profiles.stored() if part.features else ():
         if stored.template.probes and stored.server in part.features:

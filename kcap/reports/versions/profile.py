@@ -1,7 +1,7 @@
-"""One connection as it spoke: its opening, its ApiVersions questions, the versions it used, how it ended.
+"""The profile of one connection: its opening, its ApiVersions requests, the versions it used, how it ended.
 
-In: what a pass over captures finds of it. Out: plain values. Law: `open` of a talk is itself, so that reports take it as it is
-or as it is kept (`kcap.reports.versions.profile_store`).
+In: what a pass over captures finds of it. Out: plain values. Law: `open` of a profile is itself, so that reports take it as it
+is or deduplicated (`kcap.reports.versions.profile_store`).
 """
 
 from collections import Counter
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class ConnectionRecord:
-    """What is told of one connection."""
+    """The identity of one connection."""
 
     __slots__ = ()
     identity: "Identity"
@@ -48,11 +48,11 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class ApiVersionsResponse:
-    """An ApiVersions answer as it reads."""
+    """An ApiVersions response."""
 
     error: int | None
     form: int
-    """Version of the body; 0 for an answer to a version that the broker does not know (KIP-511)."""
+    """Version of the body; 0 for a response to a version that the broker does not know (KIP-511)."""
     apis: int
     features: dict[str, Any] = field(default_factory=dict)
     offer: Offer | None = None
@@ -60,7 +60,7 @@ class ApiVersionsResponse:
 
 @dataclass(frozen=True, slots=True)
 class ApiVersionsRequest:
-    """An ApiVersions question of a connection."""
+    """An ApiVersions request of a connection and its response."""
 
     step: Step
     answer: ApiVersionsResponse | None
@@ -77,7 +77,7 @@ class Use:
     example: int = 1 << 62
     """The first exchange."""
     refused: int = 0
-    """Answered with UNSUPPORTED_VERSION."""
+    """Responses with UNSUPPORTED_VERSION."""
     died: int = 0
     """Unanswered when the connection was closed."""
     died_example: int | None = None
@@ -93,7 +93,7 @@ class ConnectionProfile(ConnectionRecord):
     identity: "Identity"
     software: Software | None = None
     offer: Offer | None = None
-    """What it was told."""
+    """The API versions that the broker offered it."""
     midstream: bool = False
     opening: list[Step] = field(default_factory=list)
     probes: list[ApiVersionsRequest] = field(default_factory=list)
@@ -105,7 +105,7 @@ class ConnectionProfile(ConnectionRecord):
     error_example: dict[tuple[int, int], int] = field(default_factory=dict)
     mechanism: str | None = None
     mechanisms: tuple[str, ...] = ()
-    """What the broker said it has, where it refused the one that was asked for."""
+    """The mechanisms that the broker offered when it refused the requested one."""
     line: dict[str, Any] = field(default_factory=dict)
     """Its row of `connections`, as far as `LINE` names it."""
 

@@ -1,8 +1,8 @@
-"""Connections folded to little room: what many of them said alike is kept once, and only their figures each.
+"""Deduplicated profiles of connections: what many of them have in common is stored once as a template, and their figures each.
 
-In: talks. Out: `StoredProfile` ones, and `ProfileStore`, a mapping that keeps them so and hands out talks. Law: what is opened
-is what was folded. Two of one `ProfileTemplate` differ in addresses, client ids, times and counts alone; what rules ask of
-counts besides (is there one, did all die, is it the size of an alert) is the same for all that share a tale.
+In: profiles. Out: `StoredProfile`, and `ProfileStore`, a mapping that holds them so and returns profiles. Law: what is opened
+equals what was stored. Two of one `ProfileTemplate` differ in addresses, client ids, times and counts alone; what rules test of
+counts besides (is there one, did all die, is it the size of an alert) is the same for all of one template.
 """
 
 from array import array
@@ -32,7 +32,7 @@ ALERT_BYTES: Final = 7
 
 
 class Placeholder(Enum):
-    """What a tale has in place of a value of a line."""
+    """What a template has in place of a value of a line."""
 
     NUMBER = "a figure"
     OWN = "what the identity says"
@@ -49,7 +49,7 @@ CHECKED: Final = frozenset(
     {"client_packets", "server_packets", "client_missing", "server_missing", "client_captured", "server_captured",
      "server_framed"}
 )  # fmt: skip
-"""Numbers of a line that rules ask about."""
+"""Numbers of a line that rules test."""
 
 First = tuple[int, int, int, str, str | None, int | None]
 """A step without its times: exchange, key, version, outcome, reason, error."""
@@ -57,7 +57,7 @@ First = tuple[int, int, int, str, str | None, int | None]
 
 @dataclass(frozen=True, slots=True)
 class TemplateUse:
-    """One version of one API, as a tale has it."""
+    """One version of one API in a template."""
 
     client: int
     """Number of the client id among those of the connection."""
@@ -74,7 +74,7 @@ class TemplateUse:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ProfileTemplate:
-    """What connections said that said the same."""
+    """What the profiles of several connections have in common."""
 
     software: Software | None
     offer: Offer | None
@@ -88,7 +88,7 @@ class ProfileTemplate:
     mechanisms: tuple[str, ...]
     line: tuple[tuple[str, Any], ...]
     signs: tuple[int, ...]
-    """Of each number that rules ask about: 0, 7 for the size of an alert, 1 for others."""
+    """Of each number that rules test: 0, 7 for the size of an alert, 1 for others."""
 
     @property
     def first_use(self) -> int:
@@ -98,7 +98,7 @@ class ProfileTemplate:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StoredProfile(ConnectionRecord):
-    """One connection: its tale, and what is its own."""
+    """One connection: its template, and its own figures."""
 
     identity: "Identity"
     template: ProfileTemplate
@@ -152,12 +152,12 @@ def _times(step: Step) -> tuple[int, int]:
 
 
 def sign(number: int) -> int:
-    """What rules may ask of a number."""
+    """What rules may test of a number."""
     return number if number in (0, ALERT_BYTES) else 1
 
 
 class ProfileDeduplicator:
-    """Folds talks; equal tales are one."""
+    """Stores profiles; equal templates are one."""
 
     def __init__(self) -> None:
         self._templates: dict[tuple[Any, ...], ProfileTemplate] = {}
@@ -215,7 +215,7 @@ class ProfileDeduplicator:
 
 
 class ProfileStore(MutableMapping[str, ConnectionProfile]):
-    """Talks by connection, in the order in which they came; those that are over are kept folded, and opened when asked for."""
+    """Profiles by connection, in order of arrival; those of closed connections are stored, and opened on request."""
 
     def __init__(self) -> None:
         self._kept: dict[str, ConnectionProfile | StoredProfile] = {}
@@ -240,7 +240,7 @@ class ProfileStore(MutableMapping[str, ConnectionProfile]):
         return uid in self._kept
 
     def growing(self, identity: "Identity") -> ConnectionProfile:
-        """The talk of a connection to add to: as it stands, opened again where it was folded, or a new one."""
+        """The profile of a connection to add to: as it is, opened again where it was stored, or a new one."""
         found = self._kept.get(identity.uid)
         if type(found) is ConnectionProfile:
             return found
@@ -254,13 +254,13 @@ class ProfileStore(MutableMapping[str, ConnectionProfile]):
             self._kept[uid] = self._folder.store(found)
 
     def stored(self) -> list[StoredProfile]:
-        """All, folded."""
+        """All of them, stored."""
         for uid in [uid for uid, one in self._kept.items() if type(one) is ConnectionProfile]:
             self.store(uid)
         return list(self._kept.values())  # type: ignore[arg-type]  # there are no others by now
 
     def keep(self, some: Iterable[StoredProfile]) -> None:
-        """Takes what another shelf has folded."""
+        """Adds stored profiles of another store."""
         self._kept.update((one.identity.uid, one) for one in some)
 
     def only(self, uids: Container[str | None]) -> "ProfileStore":

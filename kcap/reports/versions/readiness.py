@@ -93,7 +93,7 @@ def reasons(findings: list[Finding]) -> str:
 
 
 def release_of(text: str) -> str:
-    """A release as the facts name it: `4.0`, `3.9.2`, `0.10.2.2`, `newest`. Raises UsageError for one that is not known."""
+    """A release as the facts name it: `4.0`, `3.9.2`, `0.10.2.2`, `newest`. Raises UsageError for an unknown name."""
     known = releases()
     if text == "newest":
         return known[-1]

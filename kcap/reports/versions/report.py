@@ -1,7 +1,7 @@
 """Version negotiation: who speaks what, with whom, what breaks on another release, and what went wrong.
 
 In: one pass over captures. Out: plain values, which are the JSON form: clients, brokers, readiness, diagnoses. Law: counts are
-those of the rows of `exchanges`; clients that break stand first, brokers last, else in the order of their addresses and ids.
+those of the rows of `exchanges`; clients that break come first, brokers last, else in the order of their addresses and ids.
 """
 
 from collections import Counter
@@ -19,7 +19,7 @@ from kcap.schema.registry import api_name
 
 
 def client_row(key: ClientKey, some: Sequence[StoredProfile], callers: ClientUsage, known: Software) -> tuple[Row, list[Row]]:
-    """A client, and what stands against the release."""
+    """A client, and what breaks on the release."""
     ip, client_id = key
     usage = callers.usage(some, client_id)
     findings, verdict, why = callers.assessed(usage, known)
@@ -45,7 +45,7 @@ def client_row(key: ClientKey, some: Sequence[StoredProfile], callers: ClientUsa
 
 
 def broker_row(server: Server, whole: ConnectionProfiles) -> tuple[Row, list[Guess]]:
-    """A broker's address: what it offers, and what that tells."""
+    """A broker's address: what it offers, and the releases that offer it."""
     offers = list(whole.offers[server].values())
     guesses = [guess(offer.ranges) for offer, _ in offers]
     last, found = offers[-1][0], guesses[-1]

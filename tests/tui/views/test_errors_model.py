@@ -1,4 +1,4 @@
-"""Errors, requests without an answer, tries, stories."""
+"""Errors, requests without a response, tries, stories."""
 
 import pytest
 
