@@ -32,8 +32,8 @@ from spark_jobs.reports import Saved
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-PROFILES: Final = "talks"
-PROFILE_SCHEMA: Final = pa.schema([pa.field("talks", pa.binary())])
+PROFILES: Final = "profiles"
+PROFILE_SCHEMA: Final = pa.schema([pa.field("profiles", pa.binary())])
 
 
 class ProfileRows:
