@@ -32,10 +32,11 @@ from kcap.weird import Weird, WeirdKind
 
 if TYPE_CHECKING:
     from kcap.decode.message import Message
+    from kcap.facts.tracker import MetadataTracker
     from kcap.filter.ast import Filter
     from kcap.table.builder import Table
-    from kcap.table.exchanges import ExchangeTable
-    from kcap.table.row_filter import ExchangeFilter
+    from kcap.table.exchanges import Exchanges
+    from kcap.table.row_filter import RowFilter
 
 EAGER_SECONDS = 0.25
 """Rows wait no longer than this for a batch to fill; the first ones do not wait at all."""
@@ -257,29 +258,32 @@ class Exchange:
 
 
 class ExchangeRows:
-    """A batch of rows whose columns are made when the first of them is asked for; a table that saw the batches before knows
-    what they told."""
+    """A batch of exchanges whose columns are made when one of them is first read."""
 
-    def __init__(self, batch: RowBatch, files: Sequence[CaptureFile], table: "ExchangeTable | None" = None) -> None:
+    def __init__(self, batch: RowBatch, files: Sequence[CaptureFile], tracker: "MetadataTracker | None" = None) -> None:
+        """`tracker` observed the batches before; without one, the facts of this batch alone count."""
         self.batch = batch
         self._files = files
-        self._table = table
-        self._learned = table.learn(batch) if table is not None and len(batch) else None
+        self.exchanges = None if tracker is None or not len(batch) else observed(batch, files, tracker)
 
     @cached_property
     def columns(self) -> dict[str, list[Any]]:
         """Every column as Python values."""
-        if self._table is None or self._learned is None:
-            return exchange_table(self._files).turn(self.batch).to_pydict()
-        return self._table.made(self._learned).to_pydict()
+        from kcap.facts.tracker import MetadataTracker
+        from kcap.table.exchanges import ExchangeColumns
+        from kcap.table.schema import choose
+
+        exchanges = self.exchanges or observed(self.batch, self._files, MetadataTracker())
+        return ExchangeColumns(choose("exchanges", None)).make(exchanges).to_pydict()
 
 
-def exchange_table(files: Sequence[CaptureFile]) -> "ExchangeTable":
-    """What makes rows of the table `exchanges`, with all columns."""
-    from kcap.table.exchanges import ExchangeTable
-    from kcap.table.schema import choose
+def observed(batch: RowBatch, files: Sequence[CaptureFile], tracker: "MetadataTracker") -> "Exchanges":
+    """A batch with the facts that hold for its rows."""
+    from kcap.batch.columns import BatchColumns
+    from kcap.table.exchanges import Exchanges, NameColumn
 
-    return ExchangeTable(choose("exchanges", None), files)
+    columns = BatchColumns(batch)
+    return Exchanges(columns, tracker.observe(columns, files=files), NameColumn([file.name for file in files]))
 
 
 class Capture:
@@ -327,29 +331,32 @@ class Capture:
         """The exchanges as they are decided, with what is known by then."""
         reading = self.read()
         reading.files.keeps = True
-        frames, table = reading.frames, exchange_table(reading.capture_files)
-        sieve = self._sieve(reading)
+        from kcap.facts.tracker import MetadataTracker
+
+        frames, tracker = reading.frames, MetadataTracker(reading.analyzer.report, reading.message)
+        only = self._row_filter(reading)
         for batch in reading.batches():
-            rows = ExchangeRows(batch, reading.capture_files, table)
-            for at in range(len(batch)) if sieve is None else sieve.rows(batch).tolist():
+            rows = ExchangeRows(batch, reading.capture_files, tracker)
+            places = None if only is None or rows.exchanges is None else only.places(rows.exchanges).tolist()
+            for at in range(len(batch)) if places is None else places:
                 yield Exchange(rows, at, frames)
 
-    def _sieve(self, reading: CapturePass) -> "ExchangeFilter | None":
-        """What lets exchanges pass."""
+    def _row_filter(self, reading: CapturePass) -> "RowFilter | None":
+        """The filter over the exchanges of a reading."""
         if self.only is None:
             return None
-        from kcap.table.row_filter import ExchangeFilter, RowFilter
+        from kcap.table.row_filter import RowFilter
 
-        sieve = RowFilter(self.only, reading)
-        if sieve.deep:
+        only = RowFilter(self.only, reading)
+        if only.deep:
             reading.keep_bodies()
-        return ExchangeFilter(sieve, reading.capture_files, None)
+        return only
 
     def table(self, name: str, columns: Sequence[str] | None = None) -> "Table":
         """A table by name, one of `kcap.columns.TABLES`."""
         from kcap.table.builder import Table
 
-        return Table(lambda: self.read(keep_connections=name == "connections"), name, columns, only=self.only)
+        return Table(self.read, name, columns, only=self.only)
 
     def exchanges(self, columns: Sequence[str] | None = None) -> "Table":
         """One row a request/response exchange."""

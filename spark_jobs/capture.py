@@ -14,12 +14,13 @@ from kcap.errors import UsageError
 from kcap.facts.merge import Facts, tracker_of
 from kcap.filter.ast import columns_of
 from kcap.filter.parse import parse
-from kcap.table.fact_tables import broker_rows, topic_rows
 from kcap.table.schema import choose
-from kcap.table.side_tables import batch_of, capture_rows
+from kcap.table.side_tables import batch_of, broker_rows, capture_rows, topic_rows
+from kcap.table.table_builders import TableRequest
 from kcap.weird import WeirdKind
 from spark_jobs.scan import Scan, finished, scan
-from spark_jobs.table_rows import NUMBER, TURN, Maker, Together, Wanted
+from spark_jobs.table_rows import NUMBER, TURN, Maker, Together
+from spark_jobs.table_rows import finished as completed
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -53,7 +54,7 @@ class SparkCapture:
             segments = self.scanned.segments()
             return segments if columns is None else segments.select(*columns)
         wanted = self._wanted(name, columns, only)
-        if STREAM in wanted.names and name == "exchanges":
+        if STREAM in names_of(wanted) and name == "exchanges":
             return self._numbered(wanted, only)
         return self._read([wanted])[name]
 
@@ -64,14 +65,12 @@ class SparkCapture:
         """
         return self._read([self._wanted(name, some, only if name in OF_EXCHANGES else None) for name, some in columns.items()])
 
-    def _wanted(self, name: str, columns: Sequence[str] | None, only: str | None) -> Wanted:
-        wanted = Wanted(name, choose(name, columns), parse(only) if only else None)
-        if wanted.only is not None and name not in OF_EXCHANGES:
-            raise UsageError(f"a filter is about exchanges, which the table {name} is not made of")
+    def _wanted(self, name: str, columns: Sequence[str] | None, only: str | None) -> TableRequest:
+        wanted = TableRequest.of(name, columns, only=parse(only) if only else None)
         refuse(wanted.only)
         return wanted
 
-    def _read(self, asked: Sequence[Wanted]) -> "dict[str, DataFrame]":
+    def _read(self, asked: Sequence[TableRequest]) -> "dict[str, DataFrame]":
         """Tables in one reading."""
         together = Together.of(asked)
         facts = self.facts() if any(maker.primed for maker in together.makers.values()) else None
@@ -82,7 +81,7 @@ class SparkCapture:
                 self._facts = told
             learner = tracker_of(facts or told)
             for name, maker in together.makers.items():
-                made[name] = finished(packed, name, maker.finished(learner), maker.schema)
+                made[name] = finished(packed, name, completed(maker, learner), maker.schema)
         for wanted in asked:
             whole = WHOLE.get(wanted.table)
             if whole is not None:
@@ -110,34 +109,34 @@ class SparkCapture:
         table = pa.Table.from_batches([batch])
         return self.scanned.spark.createDataFrame(table, from_arrow_schema(table.schema))
 
-    def _topic_names(self, wanted: Wanted, _: "DataFrame | None") -> "DataFrame":
+    def _topic_names(self, wanted: TableRequest, _: "DataFrame | None") -> "DataFrame":
         return self._frame(batch_of(wanted.table, wanted.columns, list(topic_rows(tracker_of(self.facts())))))
 
-    def _brokers(self, wanted: Wanted, _: "DataFrame | None") -> "DataFrame":
+    def _brokers(self, wanted: TableRequest, _: "DataFrame | None") -> "DataFrame":
         rows = broker_rows(tracker_of(self.facts()), self.facts().servers)
         return self._frame(batch_of(wanted.table, wanted.columns, list(rows)))
 
-    def _captures(self, wanted: Wanted, _: "DataFrame | None") -> "DataFrame":
+    def _captures(self, wanted: TableRequest, _: "DataFrame | None") -> "DataFrame":
         return self._frame(batch_of(wanted.table, wanted.columns, list(capture_rows(self.scanned.readable))))
 
-    def _connections(self, wanted: Wanted, rows: "DataFrame") -> "DataFrame":
+    def _connections(self, wanted: TableRequest, rows: "DataFrame") -> "DataFrame":
         """With their numbers: in the order of their first packets."""
         from pyspark.sql import Window
         from pyspark.sql import functions as sql
 
-        if NUMBER in wanted.names:
+        if NUMBER in names_of(wanted):
             rows = rows.withColumn(NUMBER, sql.row_number().over(Window.orderBy(*TURN)).cast("long"))
-        return rows.select(*wanted.names)
+        return rows.select(*names_of(wanted))
 
-    def _numbered(self, wanted: Wanted, only: str | None) -> "DataFrame":
+    def _numbered(self, wanted: TableRequest, only: str | None) -> "DataFrame":
         """Exchanges with the numbers of their connections, which only the whole capture knows."""
-        names = [name for name in wanted.names if name != STREAM]
+        names = [name for name in names_of(wanted) if name != STREAM]
         rows = self.table("exchanges", list(dict.fromkeys([*names, "connection"])), only)
         numbers = self.table("connections", ["connection", NUMBER])
         numbers = numbers.withColumn(STREAM, numbers[NUMBER] - 1).drop(NUMBER)
-        return rows.join(numbers, "connection").select(*wanted.names)
+        return rows.join(numbers, "connection").select(*names_of(wanted))
 
-    def _weirds(self, wanted: Wanted, rows: "DataFrame") -> "DataFrame":
+    def _weirds(self, wanted: TableRequest, rows: "DataFrame") -> "DataFrame":
         """Those of connections as the shares have them; those of files and packets put together here."""
         files = self.scanned.files
         whole: dict[str, dict[str, Any]] = {}
@@ -152,10 +151,10 @@ class SparkCapture:
         for one in rows.where(rows.connection.isNull()).collect():
             add(whole, one.asDict())
         mine = self._frame(batch_of("weirds", choose("weirds", None), list(whole.values())))
-        return rows.where(rows.connection.isNotNull()).unionAll(mine).select(*wanted.names)
+        return rows.where(rows.connection.isNotNull()).unionAll(mine).select(*names_of(wanted))
 
 
-WHOLE: "Final[dict[str, Callable[[SparkCapture, Wanted, Any], DataFrame]]]" = {
+WHOLE: "Final[dict[str, Callable[[SparkCapture, TableRequest, Any], DataFrame]]]" = {
     "connections": SparkCapture._connections,
     "weirds": SparkCapture._weirds,
     "captures": SparkCapture._captures,
@@ -163,6 +162,11 @@ WHOLE: "Final[dict[str, Callable[[SparkCapture, Wanted, Any], DataFrame]]]" = {
     "brokers": SparkCapture._brokers,
 }
 """Tables that only the whole capture can give, or finish."""
+
+
+def names_of(wanted: TableRequest) -> list[str]:
+    """The columns of a table that are wanted."""
+    return [column.name for column in wanted.columns]
 
 
 def refuse(only: "Filter | None") -> None:

@@ -98,7 +98,9 @@ class Reduce:
     def rows(self, share: int, portion: ShardReader) -> Iterator[pa.RecordBatch]:
         """Some connections; out rows, and at last what was learned, and of which flows blanked bytes were looked at."""
         tell = portion.analyzer.report
-        learner = MetadataTracker(tell) if self.known is None else tracker_of(self.known, tell)
+        learner = (
+            MetadataTracker(tell, portion.message) if self.known is None else tracker_of(self.known, tell, portion.message)
+        )
         witness = FactsRecorder(learner)
         with TaskStorage(self.folder) as keeper:
             for table, made in self.maker.share(portion, learner, witness):

@@ -96,6 +96,7 @@ def write_rows(capture: Capture, order: OutputRequest) -> int:
     collect_rarely()
     from kcap.output.grid import DEFAULTS
     from kcap.output.time_format import timed, told
+    from kcap.table.backfill import Backfill
     from kcap.table.builder import Table
     from kcap.table.schema import choose
 
@@ -106,12 +107,12 @@ def write_rows(capture: Capture, order: OutputRequest) -> int:
     composed = form in SHOWN and columns is None and table in DEFAULTS
     names = DEFAULTS[table] if composed else columns
     made = beside(names, [*dict(order.keys), *sources(order.parted)])
-    direct = form in BINARY and output is not None and not order.keys and not order.parted and tells_all(table, names)
-    waits = order.resolve or bool(order.keys) or (output is not None and not direct)
+    direct = form in BINARY and output is not None and not order.keys and not order.parted and rewritable(table, names)
+    waits = order.resolve or bool(order.keys) or output is not None
     most = None if order.keys else limit
-    shown = Table(lambda: reading, table, made, whole=None if direct else waits, limit=most, only=capture.only,
-                  children=order.children)  # fmt: skip
-    reading = capture.read(keep_connections=table == "connections")
+    policy = Backfill.REWRITE if direct else Backfill.WAIT if waits else Backfill.AS_KNOWN
+    shown = Table(lambda: reading, table, made, backfill=policy, limit=most, only=capture.only, children=order.children)
+    reading = capture.read()
     left = limit
     with (
         closing(reading.files),
@@ -137,7 +138,7 @@ def write_rows(capture: Capture, order: OutputRequest) -> int:
             if left == 0:
                 break
         writer.close()
-        if direct and shown.learner is not None and shown.learner.knows_better():
+        if direct and shown.tracker is not None and shown.tracker.knows_better():
             write_again(form, sink, shown)
     if left != 0 and not reading.analyzer.kafka_connections and not order.quiet:
         say(no_kafka(reading))
@@ -183,26 +184,25 @@ def in_order(table: "Table", keys: "Sequence[Key]", schema: "pa.Schema") -> "Ite
     return (batch.select(schema.names) for batch in sort(table.record_batches(), keys))
 
 
-def tells_all(table: str, columns: Sequence[str] | None) -> bool:
-    """Whether rows say of whom they are, so that what the capture tells later can be put in."""
+def rewritable(table: str, columns: Sequence[str] | None) -> bool:
+    """Whether written rows have all columns that a backfill of them needs."""
     from kcap.table.backfill import companions
     from kcap.table.schema import choose
 
     chosen = choose(table, columns)
-    return table == "exchanges" and len(companions(chosen)) == len(chosen)
+    return len(companions(table, chosen)) == len(chosen)
 
 
 def write_again(form: str, sink: "OutputSink", table: "Table") -> None:
-    """Rows that are written, once more with what the whole capture told; a device or a pipe keeps what it has."""
-    from kcap.table.backfill import VerdictCache, backfill, read_again, taken_back
+    """Writes rows once more, with all facts of the capture; a device or a pipe keeps the rows that it has."""
+    from kcap.table.backfill import Backfiller, read_again, taken_back
 
-    learner, judged = table.learner, VerdictCache()
     with taken_back(sink) as written:
-        if written is None or learner is None:
+        if written is None or table.tracker is None:
             return
-        writer = make_writer(form, sink, table.schema, None, composed=False)
+        writer, fill = make_writer(form, sink, table.schema, None, composed=False), Backfiller(table.tracker)
         for batch in read_again(form, written):
-            writer.write(backfill(batch, learner, judged))
+            writer.write(fill(batch))
         writer.close()
 
 

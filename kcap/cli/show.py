@@ -80,12 +80,13 @@ def run(
 
 def find(reading: "CapturePass", uid: str, number: int) -> "Exchange | None":
     """The exchange of that name, None where the capture has none."""
-    from kcap.session import Exchange, ExchangeRows, exchange_table
+    from kcap.facts.tracker import MetadataTracker
+    from kcap.session import Exchange, ExchangeRows
 
-    frames, table = reading.frames, exchange_table(reading.capture_files)
+    frames, tracker = reading.frames, MetadataTracker(reading.analyzer.report, reading.message)
     for batch in reading.batches():
         places = {at for at, identity in enumerate(batch.identities) if identity.uid == uid}
-        rows = ExchangeRows(batch, reading.capture_files, table)
+        rows = ExchangeRows(batch, reading.capture_files, tracker)
         if not places:
             continue
         for at, row in enumerate(batch.rows):

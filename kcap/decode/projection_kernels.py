@@ -408,6 +408,13 @@ def _batch(b, rows, starts, ends, programs, first, out, facts, topics, t, wrappe
     return len(starts), t, w
 
 
+def _longer(table: Int64s, used: int) -> Int64s:
+    """The used rows of a table, with room for twice as many rows as it had."""
+    made = np.empty((used + 2 * len(table), table.shape[1]), np.int64)
+    made[:used] = table[:used]
+    return made
+
+
 def project_arrays(
     buffer: bytes | bytearray, rows: NDArray[np.int32], starts: Int64s, ends: Int64s, programs: Int64s, room: int
 ) -> tuple[Int64s, Int64s, Int64s, Int64s, Int64s]:
@@ -428,9 +435,11 @@ def project_arrays(
     while at < n:
         at, t, w = _batch(data, rows, starts, ends, programs, at, values, facts, topics, t, wrapped, w, elements, part)
         if at < n:
-            topics = np.concatenate([topics[:t], np.empty((2 * len(topics), 4), np.int64)])
-            wrapped = np.concatenate([wrapped[:w], np.empty((2 * len(wrapped), 3), np.int64)])
-            elements = np.concatenate([elements[: part[0]], np.empty((2 * len(elements), _WIDE), np.int64)])
+            full = [2 * used >= len(table) for used, table in ((t, topics), (w, wrapped), (part[0], elements))]
+            every = not any(full)  # one message needs more room than half of any table
+            topics = _longer(topics, t) if full[0] or every else topics
+            wrapped = _longer(wrapped, w) if full[1] or every else wrapped
+            elements = _longer(elements, int(part[0])) if full[2] or every else elements
     return values, facts, topics[:t], wrapped[:w], elements[: part[0]]
 
 

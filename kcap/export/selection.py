@@ -176,8 +176,8 @@ class Selection:
         for batch in table.record_batches():
             columns = batch.to_pydict()
             self._take(columns, index, context=context)
-        if table.learner is not None and not context:
-            told = table.learner.tellers.items()
+        if table.tracker is not None and not context:
+            told = table.tracker.topic_sources.items()
             self.tellers = {uuid: (uid, number) for uuid, (uid, number, _) in told if uuid in self.topic_ids}
         self._begun(reading)
         for ref, uid in self.starts.items():

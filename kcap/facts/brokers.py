@@ -58,7 +58,7 @@ class Brokers:
     """What was told so far; a picklable value."""
 
     def __init__(self) -> None:
-        self.told: dict[tuple[str | None, int, str, int], BrokerListing] = {}
+        self.listings: dict[tuple[str | None, int, str, int], BrokerListing] = {}
         """Rows of the table `brokers`, by cluster, node id, host and port."""
         self.nodes: dict[Endpoint, set[int]] = {}
         self.clusters: dict[Server, set[str]] = {}
@@ -74,7 +74,7 @@ class Brokers:
         self._claims: tuple[int, dict[tuple[int, int], set[Server]]] = -1, {}
         self._known: tuple[int, dict[Server, tuple[int | None, str | None]]] = -1, {}
 
-    def learn(
+    def take(
         self,
         server: Server,
         cluster: str | None,
@@ -85,9 +85,9 @@ class Brokers:
         exchange: int = 0,
     ) -> None:
         """Takes a list of brokers that a server gave, or was given. `itself`: the server is one of them."""
-        if len(self.told) >= BROKERS_KEPT:
+        if len(self.listings) >= BROKERS_KEPT:
             return
-        before = len(self.told), len(self.clusters.get(server, ())), len(self.own.get(server, ()))
+        before = len(self.listings), len(self.clusters.get(server, ())), len(self.own.get(server, ()))
         if cluster:
             self.clusters.setdefault(server, set()).add(cluster)
         for broker in brokers:
@@ -100,10 +100,10 @@ class Brokers:
                 self.listed.setdefault(endpoint, set()).add(cluster)
             if itself:
                 self.own.setdefault(server, set()).add((broker.node, host, broker.port))
-            self.told.setdefault(
+            self.listings.setdefault(
                 (cluster, broker.node, broker.host, broker.port), BrokerListing(cluster, broker, server, connection, exchange)
             )
-        if before != (len(self.told), len(self.clusters.get(server, ())), len(self.own.get(server, ()))):
+        if before != (len(self.listings), len(self.clusters.get(server, ())), len(self.own.get(server, ()))):
             self.version += 1
 
     def resolve_names(self, names: Mapping[str, str]) -> None:

@@ -1,8 +1,7 @@
-"""What parts of a capture told, put together: a part sees some connections only, yet topic names, brokers and offers hold for
-all of them.
+"""Merges the facts of shards of a capture: a shard has some connections, but topic names, brokers and offers hold for all.
 
-In: learners of parts. Out: facts that travel, and one learner of them all. Law: the learner knows at its end what one that had
-seen the whole capture would; where two were told different things, the order of their telling decides as it does there.
+In: the trackers of shards. Out: `Facts`, picklable values, and one tracker of all of them. Law: that tracker has the facts of
+one that observed the whole capture; where shards report different things, the time of the report decides as it does there.
 """
 
 from collections.abc import Callable, Iterable
@@ -11,12 +10,11 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from kcap.batch.rows import PART, RowColumns
 from kcap.facts.api_versions import Offer, Software
-from kcap.facts.brokers import BrokerListing as ToldBroker
-from kcap.facts.brokers import Server
+from kcap.facts.brokers import BrokerListing, Server
 from kcap.facts.topic_names import TopicNames
-from kcap.facts.tracker import MetadataTracker
-from kcap.row_columns import RowColumns
+from kcap.facts.tracker import MetadataTracker, Reread
 from kcap.schema.quirks import API_VERSIONS
 from kcap.weird import WeirdKind
 
@@ -24,20 +22,20 @@ if TYPE_CHECKING:
     from kcap.analyzer import RowBatch
 
 Order = tuple[int, str, int]
-"""When a row was decided, its connection, its number: which was told first."""
+"""Time in nanoseconds when a row was decided, its connection, its number: the order in which facts were reported."""
 EARLIEST: Final[Order] = (-(1 << 63), "", 0)
 
 
 @dataclass(slots=True)
 class Facts:
-    """What a part told; a picklable value."""
+    """The facts of a shard; a picklable value."""
 
     names: dict[str, tuple[Order, str]] = field(default_factory=dict)
-    """Topic id -> its name, and when that was told."""
-    tellers: dict[str, tuple[Order, tuple[str, int, Server]]] = field(default_factory=dict)
-    told: dict[tuple[str | None, int, str, int], tuple[Order, ToldBroker]] = field(default_factory=dict)
+    """Topic id -> its name, and when that was reported."""
+    topic_sources: dict[str, tuple[Order, tuple[str, int, Server]]] = field(default_factory=dict)
+    listings: dict[tuple[str | None, int, str, int], tuple[Order, BrokerListing]] = field(default_factory=dict)
     offers: dict[Server, tuple[Order, Offer]] = field(default_factory=dict)
-    """What a server answered last."""
+    """The last offer of each server."""
     clusters: dict[Server, set[str]] = field(default_factory=dict)
     nodes: dict[tuple[str, int], set[int]] = field(default_factory=dict)
     listed: dict[tuple[str, int], set[str]] = field(default_factory=dict)
@@ -47,50 +45,50 @@ class Facts:
     used: set[tuple[Software, int, int]] = field(default_factory=set)
     """Client library, API and version."""
     servers: set[Server] = field(default_factory=set)
-    """Who was talked to."""
+    """Servers of connections."""
     limits: set[str] = field(default_factory=set)
-    """Of what there was too much."""
+    """Limits that were reached."""
 
 
 class FactsRecorder:
-    """Looks on while a learner takes the batches of a part."""
+    """Records when the tracker of a shard received its facts."""
 
-    def __init__(self, learner: MetadataTracker) -> None:
-        self.learner = learner
+    def __init__(self, tracker: MetadataTracker) -> None:
+        self.tracker = tracker
         self.facts = Facts()
         self._broker_version = -1
 
-    def saw(self, batch: "RowBatch") -> None:
-        """The learner took a batch."""
-        learner, facts = self.learner, self.facts
-        fresh_names = [uuid for uuid in learner.topics.names if uuid not in facts.names]
-        fresh_told = (
-            [key for key in learner.brokers.told if key not in facts.told]
-            if learner.brokers.version != self._broker_version
+    def observed(self, batch: "RowBatch") -> None:
+        """Records the facts of a batch that the tracker has observed."""
+        tracker, facts = self.tracker, self.facts
+        fresh_names = [uuid for uuid in tracker.topics.names if uuid not in facts.names]
+        fresh_listings = (
+            [key for key in tracker.brokers.listings if key not in facts.listings]
+            if tracker.brokers.version != self._broker_version
             else []
         )
-        self._broker_version = learner.brokers.version
+        self._broker_version = tracker.brokers.version
         facts.servers.update((one.server_ip, one.server_port) for one in batch.identities)
-        for server, order in answers_of(batch).items():
-            offer = learner.offers.get(server)
+        for server, order in offers_of(batch).items():
+            offer = tracker.offers.get(server)
             if offer is not None:
                 facts.offers[server] = order, offer
-        if not fresh_names and not fresh_told:
+        if not fresh_names and not fresh_listings:
             return
         orders = orders_of(batch)
         for uuid in fresh_names:
-            teller = learner.tellers.get(uuid)
-            order = orders.get(teller[:2], EARLIEST) if teller is not None else EARLIEST
-            facts.names[uuid] = order, learner.topics.names[uuid]
-            if teller is not None:
-                facts.tellers[uuid] = order, teller
-        for key in fresh_told:
-            told = learner.brokers.told[key]
-            facts.told[key] = orders.get((told.connection, told.exchange), EARLIEST), told
+            source = tracker.topic_sources.get(uuid)
+            order = orders.get(source[:2], EARLIEST) if source is not None else EARLIEST
+            facts.names[uuid] = order, tracker.topics.names[uuid]
+            if source is not None:
+                facts.topic_sources[uuid] = order, source
+        for key in fresh_listings:
+            listing = tracker.brokers.listings[key]
+            facts.listings[key] = orders.get((listing.connection, listing.exchange), EARLIEST), listing
 
     def close(self) -> Facts:
-        """All that was told."""
-        facts, brokers, used = self.facts, self.learner.brokers, self.learner.used
+        """The facts of the shard."""
+        facts, brokers, used = self.facts, self.tracker.brokers, self.tracker.used
         facts.clusters, facts.nodes, facts.listed, facts.own = brokers.clusters, brokers.nodes, brokers.listed, brokers.own
         facts.hosts = brokers.names
         for software, number in used.numbers.items():
@@ -108,13 +106,13 @@ def orders_of(batch: "RowBatch") -> dict[tuple[str, int], Order]:
     return orders
 
 
-def answers_of(batch: "RowBatch") -> dict[Server, Order]:
-    """When each server last told its versions."""
+def offers_of(batch: "RowBatch") -> dict[Server, Order]:
+    """When each server last responded to an ApiVersions request."""
     parts = RowColumns(batch)
     keys = parts.number("api_key")
-    asked = np.flatnonzero((keys.values == API_VERSIONS) & keys.mask() & parts.number("response_last_ns").mask())
+    rows = np.flatnonzero((keys.values == API_VERSIONS) & keys.mask() & parts.number("response_last_ns").mask())
     last: dict[Server, Order] = {}
-    columns = (parts.number(name).values[asked].tolist() for name in ("identity", "exchange", "response_last_ns"))
+    columns = (parts.number(name).values[rows].tolist() for name in ("identity", "exchange", "response_last_ns"))
     for identity, exchange, time_ns in zip(*columns):
         one = batch.identities[identity]
         server, order = (one.server_ip, one.server_port), (time_ns, one.uid, exchange)
@@ -122,62 +120,58 @@ def answers_of(batch: "RowBatch") -> dict[Server, Order]:
     return last
 
 
-def _times() -> tuple[int, ...]:
-    from kcap.analyzer import ROW
-
-    return tuple(ROW.index(name) for name in ("request_first_ns", "request_last_ns", "response_first_ns", "response_last_ns"))
+TIMES: Final = tuple(PART[name] for name in ("request_first_ns", "request_last_ns", "response_first_ns", "response_last_ns"))
 
 
-TIMES: Final = _times()
-
-
-def merged(parts: Iterable[Facts]) -> Facts:
-    """The facts of several parts."""
+def merged(shards: Iterable[Facts]) -> Facts:
+    """The facts of several shards."""
     out = Facts()
-    for part in parts:
-        for name in ("names", "tellers", "told"):
-            mine, theirs = getattr(out, name), getattr(part, name)
+    for shard in shards:
+        for name in ("names", "topic_sources", "listings"):
+            mine, theirs = getattr(out, name), getattr(shard, name)
             for key, entry in theirs.items():
                 if key not in mine or entry[0] < mine[key][0]:
                     mine[key] = entry
-        for server, answer in part.offers.items():
+        for server, answer in shard.offers.items():
             if server not in out.offers or answer[0] >= out.offers[server][0]:
                 out.offers[server] = answer
         for name in ("clusters", "nodes", "listed", "own"):
             sets = getattr(out, name)
-            for key, some in getattr(part, name).items():
+            for key, some in getattr(shard, name).items():
                 sets.setdefault(key, set()).update(some)
-        out.hosts |= part.hosts
-        out.used |= part.used
-        out.servers |= part.servers
-        out.limits |= part.limits
+        out.hosts |= shard.hosts
+        out.used |= shard.used
+        out.servers |= shard.servers
+        out.limits |= shard.limits
     return out
 
 
-def tracker_of(facts: Facts, report: Callable[[WeirdKind, str], None] | None = None) -> MetadataTracker:
-    """One who knows all that, and tells `report` of what there is too much."""
-    learner = MetadataTracker(report)
-    learner.topics = TopicNames()
+def tracker_of(
+    facts: Facts, report: Callable[[WeirdKind, str], None] | None = None, reread: Reread | None = None
+) -> MetadataTracker:
+    """A tracker with all these facts; `report` takes oddities."""
+    tracker = MetadataTracker(report, reread)
+    tracker.topics = TopicNames()
     for uuid, (_, name) in sorted(facts.names.items(), key=lambda entry: entry[1][0]):
-        learner.topics.names[uuid] = name
-    for uuid, (_, teller) in sorted(facts.tellers.items(), key=lambda entry: entry[1][0]):
-        learner.tellers[uuid] = teller
-    brokers = learner.brokers
-    for key, (_, told) in sorted(facts.told.items(), key=lambda entry: entry[1][0]):
-        brokers.told[key] = told
+        tracker.topics.names[uuid] = name
+    for uuid, (_, source) in sorted(facts.topic_sources.items(), key=lambda entry: entry[1][0]):
+        tracker.topic_sources[uuid] = source
+    brokers = tracker.brokers
+    for key, (_, listing) in sorted(facts.listings.items(), key=lambda entry: entry[1][0]):
+        brokers.listings[key] = listing
     brokers.clusters, brokers.nodes, brokers.listed, brokers.own = facts.clusters, facts.nodes, facts.listed, facts.own
     brokers.names, brokers.version = facts.hosts, 1
     for server, (_, offer) in facts.offers.items():
-        learner.offers[server] = offer
+        tracker.offers[server] = offer
     by_software: dict[Software, list[tuple[int, int]]] = {}
     for software, api, version in facts.used:
         by_software.setdefault(software, []).append((api, version))
     for software in sorted(by_software):
         keys, versions = np.array(by_software[software], np.int64).T
-        number = learner.used.number(software)
+        number = tracker.used.number(software)
         if number:
-            learner.used.take(np.full(len(keys), number, np.int64), keys, versions)
-    return learner
+            tracker.used.take(np.full(len(keys), number, np.int64), keys, versions)
+    return tracker
 
 
 __all__ = ["Facts", "FactsRecorder", "merged", "tracker_of"]

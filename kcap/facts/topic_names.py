@@ -5,10 +5,13 @@ Law: a name is learned only from a struct that holds both; an id keeps the first
 to another topic; the state is a picklable value.
 """
 
+from binascii import a2b_base64
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
+from kcap.decode.message import decode_data
 from kcap.facts.brokers import Broker
+from kcap.records.record_sets import decode_records
 from kcap.schema.registry import REQUEST, RESPONSE, api_key
 
 NO_ID: Final = "A" * 22
@@ -18,6 +21,8 @@ METADATA_ID: Final = "A" * 21 + "Q"
 """The topic of KRaft's log and its id, which is the same everywhere (Uuid.METADATA_TOPIC_ID)."""
 LOG_MARKS: Final = (METADATA_TOPIC.encode(), bytes(15) + b"\x01")
 """What a response that brings KRaft's log holds: the topic's name, or its id."""
+TOPIC_RECORD: Final = b"\x01\x02"
+"""How a TopicRecord of KRaft's log begins: frame version 1, record type 2 (MetadataRecordSerde)."""
 
 _TABLE: Final = """
 MetadataRequest                    10  topics                                                 name
@@ -160,6 +165,18 @@ class TopicNames:
                 if isinstance(name, str) and name and isinstance(uuid, str) and uuid != NO_ID:
                     self.names.setdefault(uuid, name)
         return len(self.names) - before
+
+    def take_log(self, body: Mapping[str, Any]) -> None:
+        """Takes a Fetch response with a part of KRaft's log."""
+        for topic in body.get("responses") or ():
+            uuid = topic.get("topicId")
+            if METADATA_TOPIC not in (topic.get("topic"), self.names.get(uuid)):
+                continue
+            for partition in topic.get("partitions") or ():
+                for batch in decode_records(a2b_base64(partition.get("records") or "")).batches:
+                    for record in batch.records if not batch.is_control else ():
+                        if record.value is not None and record.value.startswith(TOPIC_RECORD):
+                            self.learn("TopicRecord", decode_data("TopicRecord", record.value).to_json())
 
     def name(self, uuid: str | None) -> str | None:
         """The name of an id, None while nothing told it."""

@@ -1,12 +1,13 @@
-"""Whether the version of a request suits the broker, by the broker's own ApiVersions answer.
+"""Whether the version of a request suits the broker, by the broker's own ApiVersions response.
 
-In: key and version of each request, the offer that holds for it, the client's software. Out: a verdict a request. A connection
-is held to the answer it was given; one that was given none, to its server's answer on another connection, and where that leaves
-nothing to object to it is `unnegotiated` - unless its beginning, or the answer it was given, was not captured. Law:
-`not_highest` only where the same software, name and version, used a higher version that this broker offers.
+In: batches of exchanges with the facts of their connections. Out: a verdict a request. The offer that the connection received
+counts; without one, the last offer of its server, and a version within that is `unnegotiated` - unless the beginning of the
+connection, or its ApiVersions response, was not captured. Law: `not_highest` only where the same software, name and version,
+used a higher version that this broker offers. Rows that are alike are classified once.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -14,7 +15,10 @@ import numpy as np
 from kcap import limits
 from kcap.arrays.arrow import Array, nulls, take
 from kcap.arrays.vectors import Vector
+from kcap.batch.columns import KEYS, VERSIONS
 from kcap.facts.api_versions import Offer, Software
+from kcap.facts.brokers import Server
+from kcap.kafka.frames import FLAG
 from kcap.schema.quirks import API_VERSIONS, BROKERS_ONLY, UNSUPPORTED_VERSION
 from kcap.schema.registry import api_keys, version_range
 from kcap.schema.releases import removed_in
@@ -23,14 +27,17 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from kcap.arrays.vectors import Bools, Int64s
+    from kcap.batch.columns import BatchColumns
+    from kcap.facts.tracker import RowContext
 
 VERDICTS: Final = ("ok", "not_highest", "unnegotiated", "above_broker_max", "below_broker_min")
-"""From the best to the worst; the number of a verdict is its place."""
+"""From good to bad; the number of a verdict is its place."""
 OK, NOT_HIGHEST, UNNEGOTIATED, ABOVE, BELOW = range(5)
 NONE: Final = -1
-KEYS, VERSIONS = 128, 32
-"""Room in the tables; what lies beyond is no version of any release."""
 ABSENT: Final = -1
+MARKED_MAX: Final = 1 << 18
+"""Distinct numbers below this are found by marking them in an array, which is quicker than sorting."""
+MIDSTREAM: Final = FLAG["midstream"]
 
 
 def _gone() -> "Bools":
@@ -63,7 +70,7 @@ class Offered:
         self.high = self.low.copy()
 
     def rows(self, offers: Sequence[Offer | None]) -> "Int64s":
-        """The row of each offer; those of an earlier call are good no longer."""
+        """The row of each offer; rows of an earlier call may no longer hold."""
         if len(self._numbers) > limits.ANSWERS_KEPT:
             self.__init__()  # type: ignore[misc]
         numbers = self._numbers
@@ -80,18 +87,18 @@ class Offered:
         return number
 
 
-class Used:
+class UsedVersions:
     """The versions that each client library has used."""
 
     def __init__(self) -> None:
         self.numbers: dict[Software, int] = {}
         self._seen = np.zeros((1, KEYS, VERSIONS), np.bool_)
         self._highest: NDArray[np.int8] | None = None
-        self._judged = np.full((1, KEYS, VERSIONS), ABSENT, np.int8)
+        self._classified = np.full((1, KEYS, VERSIONS), ABSENT, np.int8)
         self.full = False
 
     def number(self, software: Software | None) -> int:
-        """The row of a library; that of none where nothing is known of it, or too many others are."""
+        """The row of a library; row 0 for none, and for libraries beyond SOFTWARE_KEPT."""
         if software is None:
             return 0
         found = self.numbers.get(software)
@@ -106,7 +113,7 @@ class Used:
         return found
 
     def take(self, software: "Int64s", keys: "Int64s", versions: "Int64s") -> None:
-        """Takes requests; what only brokers send is no example for clients."""
+        """Takes requests, without those that only brokers send: clients need not support these."""
         common = versions < CLIENTS_BELOW[keys]
         software, keys, versions = software[common], keys[common], versions[common]
         places = (software * KEYS + keys) * VERSIONS + versions
@@ -130,26 +137,26 @@ class Used:
         return found
 
     def note(self, software: "Int64s", keys: "Int64s", versions: "Int64s", high: "Int64s") -> None:
-        """Takes what was judged OK, and the broker's highest version then."""
-        if len(self._judged) < len(self._seen):
-            more = np.full((len(self._seen) - len(self._judged), KEYS, VERSIONS), ABSENT, np.int8)
-            self._judged = np.concatenate([self._judged, more])
-        np.maximum.at(self._judged, (software, keys, versions), np.minimum(high, VERSIONS - 1).astype(np.int8))
+        """Takes what was classified as OK, and the highest version of the broker."""
+        if len(self._classified) < len(self._seen):
+            more = np.full((len(self._seen) - len(self._classified), KEYS, VERSIONS), ABSENT, np.int8)
+            self._classified = np.concatenate([self._classified, more])
+        np.maximum.at(self._classified, (software, keys, versions), np.minimum(high, VERSIONS - 1).astype(np.int8))
 
     def knows_better(self) -> bool:
-        """Whether something that was judged OK would be NOT_HIGHEST by now."""
+        """Whether something that was classified as OK would be NOT_HIGHEST by now."""
         return bool(self._lower()[1].any())
 
     def settle(self) -> None:
-        """All of that was judged again."""
+        """Marks all of that as classified again."""
         places, lower = self._lower()
-        self._judged.reshape(-1)[places[lower]] = ABSENT
+        self._classified.reshape(-1)[places[lower]] = ABSENT
 
     def _lower(self) -> "tuple[Int64s, Bools]":
-        """What was judged OK, and which of it would be NOT_HIGHEST by now."""
-        places = np.flatnonzero(self._judged >= 0)
-        software, keys, versions = np.unravel_index(places, self._judged.shape)
-        high = self._judged.reshape(-1)[places].astype(np.int64)
+        """What was classified as OK, and which of it would be NOT_HIGHEST by now."""
+        places = np.flatnonzero(self._classified >= 0)
+        software, keys, versions = np.unravel_index(places, self._classified.shape)
+        high = self._classified.reshape(-1)[places].astype(np.int64)
         return places, self.up_to(software, keys, high) > versions
 
     def up_to(self, software: "Int64s", keys: "Int64s", high: "Int64s") -> "Int64s":
@@ -161,8 +168,8 @@ class Used:
         return np.where(high < 0, -1, found)
 
 
-def judge(key: Vector, version: Vector, offer: "Int64s", offered: Offered) -> "Int64s":
-    """OK, ABOVE or BELOW by an offer each, a row of `offered`; NONE where that offers nothing, or there is no version."""
+def by_offer(key: Vector, version: Vector, offer: "Int64s", offered: Offered) -> "Int64s":
+    """OK, ABOVE or BELOW by each request's offer, a row of `offered`; NONE without an offer or a version."""
     keys = np.where((key.values >= 0) & (key.values < KEYS), key.values, 0)
     outside = keys != key.values
     low, high = offered.low[offer, keys], offered.high[offer, keys]
@@ -173,21 +180,23 @@ def judge(key: Vector, version: Vector, offer: "Int64s", offered: Offered) -> "I
     return np.where(known, found, NONE)
 
 
-def asked_too_much(key: Vector, error: Vector) -> "Bools":
-    """ApiVersions requests that the broker refused for their version: they carry no offer, and need none."""
+def refused_versions(key: Vector, error: Vector) -> "Bools":
+    """ApiVersions requests that the broker refused for their version: they bring no offer, and need none."""
     refused: Bools = (key.values == API_VERSIONS) & key.mask() & (error.values == UNSUPPORTED_VERSION) & error.mask()
     return refused
 
 
 def combined(own: "Int64s", servers: "Int64s", *, key: Vector, maybe: "Bools") -> "Int64s":
-    """The verdict by the connection's own offer, else by what is known of its server; `maybe`: it may have had an answer."""
-    asking = (key.values == API_VERSIONS) | ~key.mask()
-    silent = np.where(maybe | asking | (servers == ABOVE) | (servers == BELOW), servers, UNNEGOTIATED)
-    return np.where(own != NONE, own, silent)
+    """The verdict by the connection's own offer, else by its server's; `maybe`: the connection may have received an offer."""
+    negotiating = (key.values == API_VERSIONS) | ~key.mask()
+    without = np.where(maybe | negotiating | (servers == ABOVE) | (servers == BELOW), servers, UNNEGOTIATED)
+    return np.where(own != NONE, own, without)
 
 
-def final_verdict(verdict: int, offer: Offer | None, key: int, version: int, used: Used, software: Software | None) -> int:
-    """What became of a verdict, by what the server is known to offer and the software to use by now."""
+def final_verdict(
+    verdict: int, offer: Offer | None, key: int, version: int, used: UsedVersions, software: Software | None
+) -> int:
+    """A verdict again, with the server's offer and the versions that the software has used by now."""
     if offer is None:
         return verdict
     first, last = offer.ranges.get(key, (ABSENT, ABSENT))
@@ -200,10 +209,103 @@ def final_verdict(verdict: int, offer: Offer | None, key: int, version: int, use
     return UNNEGOTIATED if verdict == UNNEGOTIATED and found == OK else found
 
 
-def named(verdicts: "Int64s") -> Array:
-    """The column."""
-    import pyarrow as pa
+@dataclass(frozen=True, slots=True)
+class Verdicts:
+    """The verdicts of a batch of rows."""
 
-    if (verdicts == NONE).all():
-        return nulls(len(verdicts), pa.string())
-    return take(pa.array([*VERDICTS, None], pa.string()), np.where(verdicts == NONE, len(VERDICTS), verdicts))
+    kinds: "Int64s"
+    """Verdict of each kind of row."""
+    kind: "Int64s"
+    """Row -> its kind."""
+
+    @property
+    def numbers(self) -> "Int64s":
+        """The verdict of each row, as a number."""
+        return self.kinds[self.kind]
+
+    def select(self, places: "Int64s") -> "Verdicts":
+        """The verdicts of some rows."""
+        return Verdicts(self.kinds, self.kind[places])
+
+    def to_arrow(self) -> Array:
+        """The verdict of each row, as a text."""
+        import pyarrow as pa
+
+        if (self.kinds == NONE).all():
+            return nulls(len(self.kind), pa.string())
+        names = take(pa.array([*VERDICTS, None], pa.string()), np.where(self.kinds == NONE, len(VERDICTS), self.kinds))
+        return take(names, self.kind)
+
+
+class VersionClassifier:
+    """Classifies the rows of batches by the offers and used versions so far."""
+
+    def __init__(self, offers: dict[Server, Offer], used: UsedVersions) -> None:
+        self.offers = offers
+        self.used = used
+        self._offered = Offered()
+        self._silent: set[Server] = set()
+        """Servers of which rows were classified without their offer."""
+
+    def classify(self, columns: "BatchColumns", context: "RowContext") -> Verdicts:
+        """The verdicts of a batch."""
+        call, calls = columns.calls
+        midstream = columns.number("flags").values & MIDSTREAM != 0
+        code = ((context.state * len(context.servers) + context.server) * (len(calls) + 1) + call) * 2 + midstream
+        kinds, number = distinct(code, 2 * len(context.states) * len(context.servers) * (len(calls) + 1))
+        kind, began = np.divmod(kinds, 2)
+        kind, call_of = np.divmod(kind, len(calls) + 1)
+        state, server = np.divmod(kind, max(len(context.servers), 1))
+        found = self._of_kinds(context, [*calls, -1], (state, server, call_of, began > 0))
+        refused = refused_versions(columns.number("api_key"), columns.response.slot("error_code"))
+        if refused.any():
+            number = np.where(refused, len(found), number)
+        return Verdicts(np.append(found, ABOVE), number)
+
+    def _of_kinds(self, context: "RowContext", calls: list[int], kinds: "tuple[Int64s, Int64s, Int64s, Bools]") -> "Int64s":
+        """The verdict of each kind of row: state of the connection, server, API and version, begun before the capture."""
+        state, server, call, midstream = kinds
+        codes = np.array(calls, np.int64)[call]
+        valid = codes >= 0
+        key, version = Vector(codes // VERSIONS, valid), Vector(codes % VERSIONS, valid)
+        offered = self._offered
+        offers = offered.rows(
+            [*(known.offer for known in context.states), *(self.offers.get(known) for known in context.servers)]
+        )
+        own, theirs = offers[state], offers[server + len(context.states)]
+        by_own = by_offer(key, version, own, offered)
+        maybe = midstream | np.array([known.negotiated for known in context.states], np.bool_)[state]
+        found = combined(by_own, by_offer(key, version, theirs, offered), key=key, maybe=maybe)
+        here = np.flatnonzero((found == OK) & (by_own == OK))
+        software = np.array([self.used.number(known.software) for known in context.states], np.int64)[state[here]]
+        high = offered.high[own[here], key.values[here]]
+        self.used.take(software, key.values[here], version.values[here])
+        lower = self.used.up_to(software, key.values[here], high) > version.values[here]
+        found[here[lower]] = NOT_HIGHEST
+        same = here[~lower]
+        self.used.note(software[~lower], key.values[same], version.values[same], high[~lower])
+        for number in np.unique(server[((found == UNNEGOTIATED) | (found == NONE)) & valid]).tolist():
+            if context.servers[number] not in self.offers:
+                self._silent.add(context.servers[number])
+        return found
+
+    def settle(self) -> None:
+        """Marks all rows so far as classified again."""
+        self._silent -= self.offers.keys()
+        self.used.settle()
+
+    def knows_better(self) -> bool:
+        """Whether some row would have another verdict by now."""
+        return not self._silent.isdisjoint(self.offers) or self.used.knows_better()
+
+
+def distinct(codes: "Int64s", bound: int) -> "tuple[Int64s, Int64s]":
+    """The distinct numbers among some below a bound, and the place of each among these."""
+    if bound > MARKED_MAX:
+        known, number = np.unique(codes, return_inverse=True)
+        return known, number
+    place = np.zeros(bound, np.int64)
+    place[codes] = 1
+    found: Int64s = np.flatnonzero(place)
+    place[found] = np.arange(len(found))
+    return found, place[codes]

@@ -1,7 +1,7 @@
 """Captures, or tables saved from them, as tables of DuckDB.
 
-In: paths, the columns that are wanted, a filter. Out: Ibis tables for as long as the block lasts. Law: a capture and its saved
-rows give the same tables; memory is flat, since rows of a capture go to a temporary Parquet file as they are decided.
+In: paths, the columns that a report needs, a filter. Out: Ibis tables for as long as the block lasts. Law: a capture and its
+saved rows give the same tables; a capture is read once, and memory is flat, since its rows go to temporary Parquet files.
 """
 
 import os
@@ -9,9 +9,9 @@ import shutil
 import sys
 import tempfile
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -22,6 +22,9 @@ from kcap.errors import CaptureError, UsageError
 from kcap.filter.ast import Filter, columns_of, is_deep
 from kcap.reports.definition import KEY, Tables
 from kcap.session import Capture, CapturePass
+from kcap.table.backfill import Backfill, companions
+from kcap.table.builder import TableSet
+from kcap.table.table_builders import TableRequest
 
 if TYPE_CHECKING:
     from kcap.output.sink import OutputSink
@@ -38,9 +41,9 @@ class ReportInput:
     options: Options | None = None
     only: Filter | None = None
     watch: Callable[[CapturePass], Callable[[], None]] | None = None
-    """Makes what is called now and then while a capture is read."""
+    """Makes the callback that shows how far a capture was read."""
     witness: Callable[[CapturePass, RowBatch], None] | None = None
-    """Sees each batch of exchanges go by."""
+    """Observes each batch of exchanges."""
     reading: CapturePass | None = None
     """The pass over the captures, once it began."""
     captures: list[str] = field(default_factory=list)
@@ -201,27 +204,60 @@ def found(given: ReportInput, files: Sequence[str], columns: Sequence[str], part
 
 
 def read(given: ReportInput, folder: str, columns: Sequence[str], partitions: Sequence[str]) -> dict[str, list[str]]:
-    """Reads captures into Parquet files, a pass a table."""
+    """Reads captures, once, into a Parquet file a table."""
     deep = given.only is not None and is_deep(given.only)
     beside = () if given.only is None or deep else columns_of(given.only)
     names = list(dict.fromkeys([*KEY, *columns, *beside]))
     order = [column.name for column in EXCHANGES if column.name in names]
+    requests = {"exchanges": TableRequest.of("exchanges", order, backfill=Backfill.REWRITE)}
+    if deep:
+        requests["passed"] = TableRequest.of("exchanges", KEY, only=given.only)
+    if partitions:
+        wanted = list(dict.fromkeys([*KEY, *partitions]))
+        requests["partitions"] = TableRequest.of("partitions", wanted, backfill=Backfill.REWRITE)
     paths = list(given.paths)
     if STANDARD_INPUT in paths and (partitions or deep):
         paths[paths.index(STANDARD_INPUT)] = kept_input(folder)
-    capture = Capture(paths, given.options)
-    places = {"exchanges": [os.path.join(folder, "exchanges.parquet")]}
-    reading = capture.read(keep_connections=given.witness is not None)
-    given.reading = reading
-    write(given, reading, "exchanges", order, places["exchanges"][0])
+    reading = given.reading = Capture(paths, given.options).read(keep_connections=given.witness is not None)
+    if given.watch is not None:
+        reading.watch = given.watch(reading)
+    files = written(requests, observed(reading, given.witness), folder)
     given.captures = [file.name for file in reading.capture_files]
-    if deep:
-        places["passed"] = [os.path.join(folder, "passed.parquet")]
-        write(given, capture.read(), "exchanges", KEY, places["passed"][0], given.only)
-    if partitions:
-        places["partitions"] = [os.path.join(folder, "partitions.parquet")]
-        write(given, capture.read(), "partitions", list(dict.fromkeys([*KEY, *partitions])), places["partitions"][0])
+    return {label: [path] for label, path in files.items()}
+
+
+def written(requests: Mapping[str, TableRequest], reading: Any, folder: str) -> dict[str, str]:
+    """The tables of a reading as Parquet files, with all facts of the capture."""
+    from kcap.output.writers import Parquet
+    from kcap.table.backfill import read_again
+
+    tables = TableSet.of({label: with_companions(request) for label, request in requests.items()})
+    tracker = tables.begin(reading)
+    places = {label: os.path.join(folder, f"{label}.parquet") for label in requests}
+    with ExitStack() as stack:
+        sinks: dict[str, OutputSink] = {label: stack.enter_context(open(path, "wb")) for label, path in places.items()}
+        writers = {label: Parquet(sinks[label], builder.made_schema) for label, builder in tables.builders.items()}
+        for label, batch in tables.rows():
+            writers[label].write(batch)
+            del batch  # it would stay for as long as the next one is made
+        for writer in writers.values():
+            writer.close()
+    for label, builder in tables.builders.items():
+        if builder.waits or (tracker.knows_better() and builder.request.backfill is Backfill.REWRITE):
+            first, places[label] = places[label], os.path.join(folder, f"{label}-backfilled.parquet")
+            finish = tables.finisher(label)
+            with open(first, "rb") as source, open(places[label], "wb") as file:
+                again = Parquet(file, builder.schema)
+                for batch in read_again("parquet", source):
+                    again.write(finish(batch))
+                again.close()
+            os.unlink(first)
     return places
+
+
+def with_companions(request: TableRequest) -> TableRequest:
+    """The request with the columns that a backfill of its rows needs."""
+    return replace(request, columns=companions(request.table, request.columns))
 
 
 def kept_input(folder: str) -> str:
@@ -232,39 +268,15 @@ def kept_input(folder: str) -> str:
     return path
 
 
-class Seen:
-    """A pass that somebody else watches too."""
+def observed(reading: CapturePass, witness: Callable[[CapturePass, RowBatch], None] | None) -> CapturePass:
+    """A pass of which each batch is shown to a witness first."""
+    if witness is not None:
+        batches = reading.batches
 
-    def __init__(self, reading: CapturePass, witness: Callable[[CapturePass, RowBatch], None]) -> None:
-        self._reading = reading
-        self._witness = witness
+        def shown() -> Iterator[RowBatch]:
+            for batch in batches():
+                witness(reading, batch)
+                yield batch
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._reading, name)
-
-    def batches(self) -> Iterator[RowBatch]:
-        """The batches, each shown first."""
-        for batch in self._reading.batches():
-            self._witness(self._reading, batch)
-            yield batch
-
-
-def write(
-    given: ReportInput, reading: CapturePass, table: str, columns: Sequence[str], path: str, only: Filter | None = None
-) -> None:
-    """One pass into one file."""
-    from kcap.output.writers import Parquet
-    from kcap.table.builder import Table
-
-    if given.watch is not None:
-        reading.watch = given.watch(reading)
-    first = reading is given.reading and given.witness is not None
-    seen: Any = Seen(reading, given.witness) if first and given.witness is not None else reading
-    rows = Table(lambda: seen, table, columns, only=only)
-    with open(path, "wb") as file:
-        sink: OutputSink = file
-        writer = Parquet(sink, rows.schema)
-        for batch in rows.record_batches():
-            writer.write(batch)
-            del batch
-        writer.close()
+        reading.batches = shown  # type: ignore[method-assign]
+    return reading

@@ -1,7 +1,7 @@
 """SQL over the tables of captures: DuckDB's, on rows that wait in temporary Parquet files.
 
-In: a query and captures, or tables saved from them. Out: record batches of the answer. Law: only the tables that the query
-names are read from the captures, one pass each; memory is bounded by what DuckDB spills.
+In: a query and captures, or tables saved from them. Out: record batches of the result. Law: only the tables that the query
+names are made, in one pass over the captures; memory is bounded by what DuckDB spills.
 """
 
 import os
@@ -15,8 +15,10 @@ import pyarrow as pa
 
 from kcap.columns import TABLES
 from kcap.errors import UsageError
-from kcap.reports.source import saved_files, table_of
+from kcap.reports.source import saved_files, table_of, written
 from kcap.session import Capture
+from kcap.table.backfill import BACKFILLED
+from kcap.table.table_builders import TableRequest
 
 ROWS_AT_ONCE: Final = 1 << 13
 STATEMENTS: Final = (
@@ -36,7 +38,7 @@ STATEMENTS: Final = (
 
 
 def tables_named(query: str) -> list[str]:
-    """The tables whose names stand in a query; one too many costs a pass, none is left out."""
+    """The tables whose names occur in a query; one too many costs time, none is left out."""
     words = set(re.findall(r"[a-z_]+", query.lower()))
     return [name for name in TABLES if name in words]
 
@@ -45,7 +47,7 @@ def tables_named(query: str) -> list[str]:
 def answered(
     query: str, capture: Capture, watch: Callable[[Any], Callable[[], None]] | None = None
 ) -> Iterator[tuple[pa.Schema, Iterator[pa.RecordBatch]]]:
-    """The answer to a query, for as long as the block lasts.
+    """The result of a query, for as long as the block lasts.
 
     Raises UsageError for a query that DuckDB does not take, or that is none.
     """
@@ -82,23 +84,11 @@ def _files(
         for path in saved:
             found.setdefault(table_of(path)[0], []).append(path)
         return found
-    return {name: [_written(name, capture, folder, watch)] for name in tables_named(query)}
-
-
-def _written(name: str, capture: Capture, folder: str, watch: Callable[[Any], Callable[[], None]] | None) -> str:
-    """A table of the captures as a Parquet file."""
-    from kcap.output.writers import Parquet
-    from kcap.table.builder import Table
-
-    of_exchanges = name in ("exchanges", "partitions", "records")
-    reading = capture.read(keep_connections=name == "connections")
+    names = tables_named(query)
+    if not names:
+        return {}
+    requests = {name: TableRequest.of(name, only=capture.only if name in BACKFILLED else None) for name in names}
+    reading = capture.read()
     if watch is not None:
         reading.watch = watch(reading)
-    table = Table(lambda: reading, name, only=capture.only if of_exchanges else None)
-    place = os.path.join(folder, f"{name}.parquet")
-    with open(place, "wb") as file:
-        writer = Parquet(file, table.schema)
-        for batch in table.record_batches():
-            writer.write(batch)
-        writer.close()
-    return place
+    return {name: [path] for name, path in written(requests, reading, folder).items()}

@@ -1,8 +1,8 @@
-"""Facts of the whole capture for rows that were made before they were known.
+"""Facts of the whole capture for rows that were made before these facts were known.
 
-In: record batches of `exchanges`, made with what was known by then, and the learner that goes on learning. Out: the same rows,
-with broker ids, cluster ids, names of topics and verdicts as the end of the capture knows them. Law: what is put in depends on
-the row and on the learner's last state alone; nothing else of a row changes. Memory is flat: what waits, waits on disk.
+In: record batches of `exchanges`, `partitions` or `records`, and the tracker when all was read. Out: the same rows with broker
+ids, cluster ids, topic names and verdicts as the tracker has them at its end. Law: a value that is filled in depends on its row
+and the tracker's last state alone; nothing else of a row changes. Memory is flat: rows that wait, wait on disk.
 """
 
 import fcntl
@@ -11,22 +11,23 @@ import stat
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, BinaryIO, Final, cast
+from enum import Enum, auto
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 import numpy as np
 import pyarrow as pa
 
-from kcap.arrays.arrow import Array, coded, nulls, raw, take
-from kcap.columns import EXCHANGES, Column
+from kcap.arrays.arrow import Array, coded, lists, nulls, raw, take
+from kcap.columns import Column
 from kcap.facts.brokers import Server
 from kcap.facts.tracker import MetadataTracker
 from kcap.facts.version_verdicts import NONE, OK, UNNEGOTIATED, VERDICTS, final_verdict
 from kcap.limits import HELD_ROWS
+from kcap.table.schema import columns_of
 
 if TYPE_CHECKING:
     from kcap.arrays.vectors import Int64s
-    from kcap.table.row_filter import RowFilter
 
 COPIED_AT_ONCE: Final = 1 << 20
 SERVER: Final = ("server_ip", "server_port")
@@ -35,55 +36,75 @@ COMPANIONS: Final[dict[str, tuple[str, ...]]] = {
     "cluster_id": SERVER,
     "topics": ("topic_ids",),
     "version_verdict": (*SERVER, "api_key", "api_version", "software_name", "software_version"),
+    "topic": ("topic_id",),
 }
-"""Columns that the whole capture may know better -> the columns that say of whom."""
+"""Columns that facts of the whole capture may change -> the columns that these facts are looked up by."""
+PARTS_OF_EXCHANGES: Final = ("partitions", "records")
+BACKFILLED: Final = ("exchanges", *PARTS_OF_EXCHANGES)
+"""Tables with such columns."""
 
 
-def companions(columns: Sequence[Column]) -> list[Column]:
-    """Columns that must be made beside the ones asked for, so that these can be looked at again; those asked for come first."""
+class Backfill(Enum):
+    """When rows leave whose values later facts may change."""
+
+    WAIT = auto()
+    """When all was read, with all facts."""
+    AS_KNOWN = auto()
+    """At once, with the facts so far."""
+    REWRITE = auto()
+    """The first HELD_ROWS rows wait for each other; the caller writes all rows again if the tracker knows better in the end."""
+
+
+def companions(table: str, columns: Sequence[Column]) -> list[Column]:
+    """The columns, and behind them those that a backfill of them needs."""
     names = [column.name for column in columns]
-    wanted = {name for asked in names for name in COMPANIONS.get(asked, ())}
-    return [*columns, *(column for column in EXCHANGES if column.name in wanted and column.name not in names)]
+    wanted = {name for selected in names for name in COMPANIONS.get(selected, ())} if table in BACKFILLED else ()
+    return [*columns, *(column for name, column in columns_of(table).items() if name in wanted and name not in names)]
 
 
-def needs_backfill(columns: Sequence[Column]) -> bool:
-    """Whether any column may be known better at the end."""
-    return any(column.name in COMPANIONS for column in columns)
-
-
-def backfill(batch: pa.RecordBatch, learner: MetadataTracker, judged: "VerdictCache | None" = None) -> pa.RecordBatch:
-    """A batch as the learner knows it by now; `judged` keeps verdicts from batch to batch for one that learns no more."""
-    rows = _Rows(batch, learner, VerdictCache() if judged is None else judged)
-    for name, make in MAKERS.items():
-        if name in batch.schema.names:
-            at = batch.schema.get_field_index(name)
-            batch = batch.set_column(at, batch.schema.field(at), make(rows))
-    return batch
+def needs_backfill(table: str, columns: Sequence[Column], children: Sequence[str] = ()) -> bool:
+    """Whether facts of the whole capture may change a column."""
+    return table in BACKFILLED and (bool(children) or any(column.name in COMPANIONS for column in columns))
 
 
 VerdictCache = dict[tuple[Any, ...], str | None]
-"""Verdict as it was, server, API, version, library and its version -> verdict as it is known to be."""
+"""Verdict so far, server, API, version, library and its version -> verdict with all facts."""
 
 
-@dataclass(slots=True)
+class Backfiller:
+    """Fills in what a tracker knows by now; good for as long as the tracker observes nothing more."""
+
+    def __init__(self, tracker: MetadataTracker) -> None:
+        self.tracker = tracker
+        self.verdicts: VerdictCache = {}
+
+    def __call__(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """The same rows with today's facts."""
+        rows = _Rows(batch, self)
+        for name, make in MAKERS.items():
+            at = batch.schema.get_field_index(name)
+            if at >= 0 and all(companion in batch.schema.names for companion in COMPANIONS.get(name, ())):
+                batch = batch.set_column(at, batch.schema.field(at), make(rows))
+        return batch
+
+
 class _Rows:
-    """Rows that are looked at again, and who knows more of them."""
+    """Rows of one batch while they are filled in."""
 
-    batch: pa.RecordBatch
-    learner: MetadataTracker
-    judged: VerdictCache
-    _servers: "tuple[Int64s, list[tuple[str, int]]] | None" = None
+    def __init__(self, batch: pa.RecordBatch, filler: Backfiller) -> None:
+        self.batch, self.tracker, self.verdicts = batch, filler.tracker, filler.verdicts
 
-    @property
-    def servers(self) -> "tuple[Int64s, list[tuple[str, int]]]":
+    def column(self, name: str) -> Any:
+        """A column of the batch."""
+        return self.batch.column(name)
+
+    @cached_property
+    def servers(self) -> "tuple[Int64s, list[Server]]":
         """Server of each row by number, and those."""
-        if self._servers is None:
-            hosts, names = coded(self.batch.column("server_ip"))
-            column: Any = self.batch.column("server_port")
-            ports: Int64s = column.to_numpy(zero_copy_only=False).astype(np.int64)
-            number, known = _distinct(hosts.astype(np.int64) << 16 | ports)
-            self._servers = number, [(names[code >> 16], code & 0xFFFF) for code in known]
-        return self._servers
+        hosts, names = coded(self.column("server_ip"))
+        ports: Int64s = self.column("server_port").to_numpy(zero_copy_only=False).astype(np.int64)
+        number, known = _distinct(hosts.astype(np.int64) << 16 | ports)
+        return number, [(names[code >> 16], code & 0xFFFF) for code in known]
 
 
 def _distinct(codes: "Int64s") -> "tuple[Int64s, list[int]]":
@@ -95,35 +116,65 @@ def _distinct(codes: "Int64s") -> "tuple[Int64s, list[int]]":
 def _of_server(part: int, kind: pa.DataType) -> Callable[[_Rows], Array]:
     def make(rows: _Rows) -> Array:
         number, servers = rows.servers
-        values = [rows.learner.brokers.identify(server)[part] for server in servers]
+        values = [rows.tracker.brokers.identify(server)[part] for server in servers]
         return take(pa.array(values, kind), number) if any(v is not None for v in values) else nulls(len(number), kind)
 
     return make
 
 
+def named(names: Any, ids: Any, known: MetadataTracker) -> Array:
+    """Topic names, those of ids where they are null."""
+    if not names.null_count:
+        same: Array = names
+        return same
+    import pyarrow.compute as pc
+
+    compute: Any = pc
+    encoded = ids.dictionary_encode()
+    found = pa.array([known.topics.names.get(uuid) for uuid in encoded.dictionary.to_pylist()], pa.string())
+    filled: Array = compute.coalesce(names, found.take(encoded.indices))
+    return filled
+
+
 def _topics(rows: _Rows) -> Array:
-    batch, topics = rows.batch, cast(Any, rows.batch.column("topics"))
-    if not topics.flatten().null_count:
+    topics = rows.column("topics")
+    names = topics.flatten()
+    if not names.null_count:
         same: Array = topics
         return same
-    names: list[Any] = topics.to_pylist()
-    every: list[Any] = batch.column("topic_ids").to_pylist()
-    known = rows.learner.topics.names
-    for row, ids in enumerate(every):
-        if names[row] is not None and None in names[row]:
-            names[row] = [name if name is not None else known.get(uuid) for name, uuid in zip(names[row], ids)]
-    made: Array = pa.array(names, topics.type)
-    return made
+    return _relist(topics, named(names, rows.column("topic_ids").flatten(), rows.tracker))
+
+
+def _children(name: str) -> Callable[[_Rows], Array]:
+    """Fills in the topics of a list column of partitions or records."""
+
+    def make(rows: _Rows) -> Array:
+        column = rows.column(name)
+        if not pa.types.is_list(column.type):  # `partitions` has a column `records`, a count
+            same: Array = column
+            return same
+        structs = column.flatten()
+        parts = dict(zip((field.name for field in structs.type), structs.flatten()))
+        parts["topic"] = named(parts["topic"], parts["topic_id"], rows.tracker)
+        return _relist(column, pa.StructArray.from_arrays(list(parts.values()), fields=list(structs.type)))
+
+    return make
+
+
+def _relist(column: Any, values: Any) -> Array:
+    """A list column with other entries."""
+    offsets: Any = column.offsets.to_numpy()
+    made: Array = lists((offsets - offsets[0]).astype(np.int32), values, np.asarray(column.is_null()))
+    return made.cast(column.type)
 
 
 def _verdicts(rows: _Rows) -> Array:
-    """Rows that are alike are judged once."""
+    """The column `version_verdict`: one look-up for all rows that are alike."""
     number, servers = rows.servers
     code: Int64s = number
     parts: list[list[Any]] = [[*servers]]
     for name in ("version_verdict", "api_key", "api_version", "software_name", "software_version"):
-        column: Any = rows.batch.column(name)
-        encoded = column.dictionary_encode("encode")  # null is one of the values
+        encoded = rows.column(name).dictionary_encode("encode")  # null is one of the values
         parts.append(encoded.dictionary.to_pylist())
         code = code * max(len(parts[-1]), 1) + raw(encoded.indices, np.int32)
     kind, kinds = _distinct(code)
@@ -133,20 +184,20 @@ def _verdicts(rows: _Rows) -> Array:
         for known in reversed(parts):
             one, at = divmod(one, max(len(known), 1))
             values.append(known[at])
-        asked = tuple(values)
-        if asked not in rows.judged:
-            rows.judged[asked] = _judged(rows.learner, *asked)
-        found.append(rows.judged[asked])
+        key = tuple(values)
+        if key not in rows.verdicts:
+            rows.verdicts[key] = _final(rows.tracker, *key)
+        found.append(rows.verdicts[key])
     return take(pa.array(found, pa.string()), kind)
 
 
-def _judged(
-    learner: MetadataTracker, release: str, name: str | None, version: int, key: int | None, text: str | None, whom: Server
+def _final(
+    tracker: MetadataTracker, release: str, name: str | None, version: int, key: int | None, text: str | None, server: Server
 ) -> str | None:
     verdict = PLACES[text]
     if key is not None and verdict in (OK, UNNEGOTIATED, NONE):
         software = None if name is None else (name, release)
-        verdict = final_verdict(verdict, learner.offers.get(whom), key, version, learner.used, software)
+        verdict = final_verdict(verdict, tracker.offers.get(server), key, version, tracker.used, software)
     return None if verdict == NONE else VERDICTS[verdict]
 
 
@@ -156,13 +207,15 @@ MAKERS: Final[dict[str, Callable[[_Rows], Array]]] = {
     "cluster_id": _of_server(1, pa.string()),
     "topics": _topics,
     "version_verdict": _verdicts,
+    "topic": lambda rows: named(rows.column("topic"), rows.column("topic_id"), rows.tracker),
+    **{name: _children(name) for name in PARTS_OF_EXCHANGES},
 }
 
 
 def waited(
-    batches: Iterable[pa.RecordBatch], finish: Callable[[pa.RecordBatch], pa.RecordBatch], held: int = HELD_ROWS
+    batches: Iterable[pa.RecordBatch], finisher: Callable[[], Callable[[pa.RecordBatch], pa.RecordBatch]], held: int = HELD_ROWS
 ) -> Iterator[pa.RecordBatch]:
-    """The batches, looked at again once the last of them came; above `held` rows they wait in a file that nobody else sees."""
+    """The batches, finished once the last of them came; beyond `held` rows they wait in a file without a name."""
     waiting: list[pa.RecordBatch] = []
     ipc: Any = pa.ipc
     with tempfile.TemporaryFile(prefix="kcap-") as file:
@@ -174,6 +227,7 @@ def waited(
                 continue
             stream = stream or ipc.new_stream(file, batch.schema)
             stream.write_batch(batch)
+        finish = finisher()
         while waiting:
             yield finish(waiting.pop(0))
         if stream is not None:
@@ -183,8 +237,8 @@ def waited(
                 yield finish(batch)
 
 
-def leading(batches: Iterable[pa.RecordBatch], learner: MetadataTracker, held: int = HELD_ROWS) -> Iterator[pa.RecordBatch]:
-    """The batches; the first `held` rows are looked at again before they leave."""
+def leading(batches: Iterable[pa.RecordBatch], tracker: MetadataTracker, held: int = HELD_ROWS) -> Iterator[pa.RecordBatch]:
+    """The batches; the first `held` rows wait for each other and are backfilled."""
     waiting: list[pa.RecordBatch] = []
     source = iter(batches)
     for batch in source:
@@ -192,37 +246,19 @@ def leading(batches: Iterable[pa.RecordBatch], learner: MetadataTracker, held: i
         held -= batch.num_rows
         if held <= 0:
             break
-    better = learner.knows_better()
+    better, fill = tracker.knows_better(), Backfiller(tracker)
     while waiting:
         batch = waiting.pop(0)
-        yield backfill(batch, learner) if better else batch
+        yield fill(batch) if better else batch
         del batch
     if better:
-        learner.settle()
+        tracker.settle()
     yield from source
-
-
-def chosen(
-    names: Sequence[str], learner: MetadataTracker, sieve: "RowFilter | None" = None
-) -> Callable[[pa.RecordBatch], pa.RecordBatch]:
-    """Looks at a batch again, lets rows pass that a filter does, and leaves out the columns that nobody asked for."""
-
-    judged = VerdictCache()
-
-    def finish(batch: pa.RecordBatch) -> pa.RecordBatch:
-        if learner.knows_better():
-            batch = backfill(batch, learner, judged)
-        if sieve is not None:
-            batch = sieve.passed(batch)
-        picked: pa.RecordBatch = batch.select(names)
-        return picked
-
-    return finish
 
 
 @contextmanager
 def taken_back(sink: Any) -> Iterator[BinaryIO | None]:
-    """What a file holds that is being written, moved aside; the file is empty then. None where it cannot be read."""
+    """Moves aside the content of a file that is being written, and empties the file. None where it cannot be read."""
     try:
         number = sink.fileno()
         regular = stat.S_ISREG(os.fstat(number).st_mode) and fcntl.fcntl(number, fcntl.F_GETFL) & os.O_ACCMODE == os.O_RDWR

@@ -1,7 +1,7 @@
-"""What belongs to an exchange, as a list beside its columns: its partitions, its records.
+"""The partitions and records of each exchange as list columns beside its own.
 
-In: a batch of decided exchanges and which of its rows are wanted. Out: list columns, an entry a row. Law: the rows of the table
-of that name, each with its exchange, without the columns that the exchange has itself.
+In: a batch of exchanges and the rows to make. Out: list columns, an entry a row. Law: the rows of the table of that name, each
+with its exchange, without the columns that the exchange has itself.
 """
 
 from collections import Counter
@@ -11,19 +11,18 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pyarrow as pa
 
-from kcap.analyzer import RowBatch
 from kcap.arrays.arrow import lists
+from kcap.batch.columns import BatchColumns
 from kcap.columns import PAYLOADS, TABLES, Column
 from kcap.facts.fetch_positions import Positions
+from kcap.facts.tracker import MetadataTracker, Reread
 from kcap.table.partitions import Partitions
-from kcap.table.records import RecordRows, names_of, placed_records
+from kcap.table.records import RecordRows, placed_records
 from kcap.table.schema import arrow_schema
 
 if TYPE_CHECKING:
     from kcap.arrays.vectors import Int64s
-    from kcap.table.builder import Pass
 
-CHILDREN: Final = ("partitions", "records")
 OF_EXCHANGE: Final = frozenset({"connection", "exchange", "time", "api_key", "api"})
 """Columns that the exchange has itself."""
 
@@ -39,52 +38,40 @@ def child_fields(names: Sequence[str]) -> list["pa.Field[Any]"]:
 
 
 class Children:
-    """The list columns of a pass."""
+    """The list columns of a reading."""
 
-    def __init__(self, names: Sequence[str], reading: "Pass") -> None:
-        """Reads the capture once to learn what topic ids are called, where it can be read twice."""
-        self._names = list(names)
+    def __init__(self, names: Sequence[str], tracker: MetadataTracker, reread: Reread) -> None:
         self.fields = child_fields(names)
-        self._reading = reading
-        self._topics, self._learns = names_of(reading)
+        self._names, self._tracker, self._reread = list(names), tracker, reread
         self._positions = Positions()
-        reading.keep_bodies()
 
-    def beside(self, made: pa.RecordBatch, batch: RowBatch, places: "Int64s | None") -> pa.RecordBatch:
-        """The exchanges made of a batch, of all its rows or of those at `places`, with what belongs to them."""
-        if self._learns:
-            from kcap.table.records import learn
-
-            learn(batch, self._topics, self._reading.message, self._reading.analyzer.report)
-        where = np.arange(len(batch)) if places is None else places
-        columns = [*made.columns]
+    def make(self, columns: BatchColumns, where: "Int64s") -> list[Any]:
+        """The list columns of the rows at `where`."""
+        made = []
         for name, field in zip(self._names, self.fields):
-            rows, entries = self._partitions(batch) if name == "partitions" else self._records(batch, where)
-            columns.append(gathered(rows, entries, where, len(batch)).cast(field.type))
-        schema = made.schema
-        for field in self.fields:
-            schema = schema.append(field)
-        return pa.RecordBatch.from_arrays(columns, schema=schema)
+            rows, entries = self._partitions(columns) if name == "partitions" else self._records(columns, where)
+            made.append(gathered(rows, entries, where, columns.size).cast(field.type))
+        return made
 
-    def _partitions(self, batch: RowBatch) -> tuple["Int64s", Any]:
+    def _partitions(self, columns: BatchColumns) -> tuple["Int64s", Any]:
         """Exchange of each partition, and the partitions."""
-        columns = columns_of_child("partitions")
-        found = Partitions(batch, self._reading.message, self._topics, self._positions, report=self._reading.analyzer.report)
-        schema = arrow_schema("partitions", columns)
-        arrays: list[Any] = [found.column(column.name) for column in columns]
-        arrow: Any = pa.StructArray
-        return found.pairs.row, arrow.from_arrays(arrays, fields=list(schema))
+        chosen = columns_of_child("partitions")
+        found = Partitions(columns, self._tracker, self._positions, self._reread)
+        arrays: list[Any] = [found.column(column.name) for column in chosen]
+        return found.pairs.row, STRUCTS.from_arrays(arrays, fields=list(arrow_schema("partitions", chosen)))
 
-    def _records(self, batch: RowBatch, where: "Int64s") -> tuple["Int64s", Any]:
+    def _records(self, columns: BatchColumns, where: "Int64s") -> tuple["Int64s", Any]:
         """Exchange of each record, and the records."""
         rows = RecordRows(columns_of_child("records"))
         counts: Counter[int] = Counter()
-        only = frozenset(where.tolist())
-        for at, row in placed_records(batch, self._topics, self._reading.message, only, self._reading.analyzer.report):
+        for at, row in placed_records(columns, self._tracker, self._reread, where):
             counts[at] += 1
             rows.add(row)
         taken: Any = rows.take().to_struct_array()
         return np.repeat(where, [counts[at] for at in where.tolist()]), taken
+
+
+STRUCTS: Final[Any] = pa.StructArray
 
 
 def gathered(rows: "Int64s", entries: Any, where: "Int64s", size: int) -> Any:

@@ -11,23 +11,22 @@ import numpy as np
 
 from kcap.analyzer import RowBatch
 from kcap.arrays.vectors import Vector, nothing
+from kcap.batch.bodies import Pool, encoded, encoded_ids
+from kcap.batch.columns import SIDES, BatchColumns
+from kcap.batch.topics import NO_ID
 from kcap.decode import slots
 from kcap.decode.projection import program_index, project
 from kcap.kafka.frames import NO_BODY
 from kcap.limits import FRAME_GATHERED_MAX
-from kcap.row_columns import RowColumns
 from kcap.schema import registry
 from kcap.schema.registry import REQUEST, RESPONSE
-from kcap.table.bodies import Pool, encoded, encoded_ids
-from kcap.table.topics import NO_ID
 
 if TYPE_CHECKING:
     from kcap.arrays.vectors import Int64s
-    from kcap.table.records import Reread
+    from kcap.facts.tracker import Reread
 
 KEYS: Final = frozenset(key for name in slots.WITH_PARTITIONS if (key := registry.api_key(name)) is not None)
 LISTING: Final = registry.api_key(slots.LISTING)
-SIDES: Final = ("request", "response")
 MINUS_ONE_COUNTS: Final = frozenset({"error_code", "partition"})
 """Columns in which -1 is a value; in all others it is Kafka's word for none."""
 
@@ -35,30 +34,36 @@ MINUS_ONE_COUNTS: Final = frozenset({"error_code", "partition"})
 class PartitionBodies:
     """The bodies of a batch's exchanges that are about partitions, projected."""
 
-    def __init__(self, batch: RowBatch, parts: RowColumns, message: "Reread", *, listed: bool = False) -> None:
+    def __init__(self, columns: BatchColumns, reread: "Reread", *, listed: bool = False) -> None:
         """`listed`: those that Metadata lists too."""
+        batch = columns.batch
         self.buffer: bytearray = batch.bodies.arena
-        keys, versions = parts.number("api_key"), parts.number("api_version")
+        keys, versions = columns.number("api_key"), columns.number("api_version")
         wanted = [key for key in KEYS if listed or key != LISTING]
         about = np.flatnonzero(np.isin(keys.filled(-1), wanted) & versions.mask())
-        programs: dict[tuple[int, int, int], int] = {}
-        found: list[tuple[int, int, int, int, int]] = []
+        calls, call = np.unique(keys.values[about] << 16 | versions.values[about] & 0xFFFF, return_inverse=True)
+        starts, ends = (np.asarray(column, np.int64) for column in (batch.bodies.starts, batch.bodies.ends))
+        found: list[Any] = []
         for side in (REQUEST, RESPONSE):
-            slot_of = parts.number(f"{SIDES[side]}_slot").filled(NO_BODY)[about].tolist()
-            sizes = parts.number(f"{SIDES[side]}_bytes").filled(0)[about].tolist()
-            places = keys.values[about].tolist(), versions.values[about].tolist()
-            for row, slot, size, key, version in zip(about.tolist(), slot_of, sizes, *places, strict=True):
-                program = programs.get((key, version, side))
-                if program is None:
-                    program = programs[key, version, side] = program_index(key, version, side, True)
-                span = self._span(batch, row, slot, size, side, message) if program >= 0 else None
-                if span is not None:
-                    found.append((*span, program, row, side))
-        table: Any = np.array(found, np.int64).reshape(-1, 5)
-        columns: tuple[Any, ...] = tuple(np.ascontiguousarray(column) for column in table.T)
-        starts, ends, which = columns[:3]
-        self.rows: Int64s = columns[3]
-        self.sides: Int64s = columns[4]
+            programs = [program_index(code >> 16, code & 0xFFFF, side, True) for code in calls.tolist()]
+            program = np.array([*programs, -1], np.int64)[call]
+            slot = columns.number(f"{SIDES[side]}_slot").filled(NO_BODY)[about]
+            large = columns.number(f"{SIDES[side]}_bytes").filled(0)[about] > FRAME_GATHERED_MAX
+            here = np.flatnonzero((program >= 0) & (slot >= 0) & ~large)
+            other = [
+                (*span, int(program[at]), int(about[at]), side)
+                for at in np.flatnonzero((program >= 0) & (large | (slot < NO_BODY))).tolist()
+                if (span := self._elsewhere(batch, int(about[at]), int(slot[at]), bool(large[at]), side, reread)) is not None
+            ]
+            sides = np.full(len(here), side)
+            some = np.stack([starts[slot[here]], ends[slot[here]], program[here], about[here], sides], axis=1)
+            some = np.concatenate([some, np.array(other, np.int64).reshape(-1, 5)])
+            found.append(some[np.argsort(some[:, 3], kind="stable")])
+        table: Any = np.concatenate(found)
+        found_columns: tuple[Any, ...] = tuple(np.ascontiguousarray(column) for column in table.T)
+        starts, ends, which = found_columns[:3]
+        self.rows: Int64s = found_columns[3]
+        self.sides: Int64s = found_columns[4]
         self.ends: Int64s = ends
         """End of each body in the buffer."""
         self.projection = project(self.buffer, starts, ends, which)
@@ -66,23 +71,23 @@ class PartitionBodies:
         self.elements: list[Int64s] = [np.asarray(column, np.int64) for column in self.projection.elements]
         self.topics: list[Int64s] = [np.asarray(column, np.int64) for column in self.projection.topics]
 
-    def _span(self, batch: RowBatch, row: int, slot: int, size: int, side: int, message: "Reread") -> tuple[int, int] | None:
-        """Where a body stands in the buffer, which is a copy once something had to be laid behind the batch's bodies."""
-        bodies = batch.bodies
-        data: bytes | None = None
-        if size > FRAME_GATHERED_MAX:
-            read = message(batch, row, SIDES[side])
-            data = None if read is None else read.frame[body_start(read.frame, side, read.header.version) :]
-        elif slot < NO_BODY:
-            values = bodies.carried.get(slot)
+    def _elsewhere(
+        self, batch: RowBatch, row: int, slot: int, large: bool, side: int, reread: "Reread"
+    ) -> tuple[int, int] | None:
+        """Appends a body that is not in the arena, or not all of it, to a copy of the arena; its span."""
+        if large:
+            message = reread(batch, row, SIDES[side])
+            data = None if message is None else message.frame[body_start(message.frame, side, message.header.version) :]
+        else:
+            values = batch.bodies.carried.get(slot)
             data = None if values is None else values.data
-        if data is not None:
-            if self.buffer is bodies.arena:
-                self.buffer = bytearray(self.buffer)
-            start = len(self.buffer)
-            self.buffer += data
-            return start, len(self.buffer)
-        return (int(bodies.starts[slot]), int(bodies.ends[slot])) if slot >= 0 else None
+        if data is None:
+            return (int(batch.bodies.starts[slot]), int(batch.bodies.ends[slot])) if slot >= 0 else None
+        if self.buffer is batch.bodies.arena:
+            self.buffer = bytearray(self.buffer)
+        start = len(self.buffer)
+        self.buffer += data
+        return start, len(self.buffer)
 
 
 def body_start(frame: bytes, side: int, header_version: int | None) -> int:
@@ -97,8 +102,8 @@ def body_start(frame: bytes, side: int, header_version: int | None) -> int:
 class Pairs:
     """The partitions of a batch, one entry each."""
 
-    def __init__(self, batch: RowBatch, parts: RowColumns, message: "Reread", *, listed: bool = False) -> None:
-        self.bodies = PartitionBodies(batch, parts, message, listed=listed)
+    def __init__(self, columns: BatchColumns, reread: "Reread", *, listed: bool = False) -> None:
+        self.bodies = PartitionBodies(columns, reread, listed=listed)
         bodies, elements = self.bodies, self.bodies.elements
         topic = elements[slots.TOPIC]
         names, self.names = encoded(bodies.pool, bodies.topics[1], bodies.topics[2])
@@ -156,8 +161,8 @@ class Pairs:
     def _either(self, numbers: "Int64s") -> "Int64s":
         if not len(numbers):
             return np.full(len(self), -1, np.int64)
-        asked, answered = (np.where(at >= 0, numbers[np.maximum(at, 0)], -1) for at in self.at)
-        found: Int64s = np.where(asked >= 0, asked, answered)
+        requests, responses = (np.where(at >= 0, numbers[np.maximum(at, 0)], -1) for at in self.at)
+        found: Int64s = np.where(requests >= 0, requests, responses)
         return found
 
     def topic(self, place: int) -> bytes:

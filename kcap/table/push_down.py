@@ -1,22 +1,20 @@
-"""Which bodies of a batch need not be decoded, because a filter drops their rows by what headers and frames tell.
+"""Push-down of a filter: which bodies need no decoding, since headers and frames show that their rows do not pass.
 
-In: a filter, the columns asked for, batches whose bodies are not projected. Out: the slots of bodies that nobody will look at.
+In: a filter, the facts that columns need, batches whose bodies are not projected. Out: the slots of such bodies.
 Law: the rows that pass are the same, value by value.
 """
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from kcap.analyzer import RowBatch
 from kcap.arrays.vectors import Vector
-from kcap.columns import Column
+from kcap.batch.columns import BatchColumns
 from kcap.facts.topic_names import naming_apis
-from kcap.facts.tracker import FETCH, TEACHES
+from kcap.facts.tracker import FETCH, FROM_MESSAGES, IS_TRACKED, Fact, no_context
 from kcap.filter.ast import And, Filter, columns_of, is_deep
-from kcap.row_columns import RowColumns
-from kcap.table.exchanges import LEARNED, ExchangeTable
+from kcap.table.exchanges import Exchanges, NameColumn
 from kcap.table.row_filter import Read, RowFilter
 
 if TYPE_CHECKING:
@@ -33,13 +31,11 @@ HEADER: Final = frozenset(
         "age_ns", "stream", "removed_in", "deprecated_in",
     }
 )  # fmt: skip
-"""Columns that are told without a body."""
-MUTES: Final = frozenset({"long_poll_ns", "throttle_ns", "muted_ns"})
-"""Columns in which every answer of a connection counts, for its throttle time."""
+"""Columns that need no body."""
 
 
 def header_part(tree: Filter) -> Filter | None:
-    """What of a filter headers and frames decide: rows that do not pass it do not pass the filter."""
+    """The part of a filter that headers and frames decide: rows that do not pass it do not pass the filter."""
     if isinstance(tree, And):
         left, right = header_part(tree.left), header_part(tree.right)
         return And(left, right) if left is not None and right is not None else left or right
@@ -47,44 +43,43 @@ def header_part(tree: Filter) -> Filter | None:
 
 
 def names_topics(keys: Vector) -> "Int64s":
-    """Rows whose messages may tell what a topic id is called; Fetch among them, for the sake of KRaft's log."""
+    """Rows whose messages may have names of topic ids; Fetch among them, which may bring KRaft's log."""
     known = (keys.values >= 0) & (keys.values < len(NAMES)) & keys.mask()
     return np.flatnonzero(NAMES[np.where(known, keys.values, 0)] & known)
 
 
 def _names() -> "Bools":
-    found = np.zeros(len(TEACHES), np.bool_)
+    found = np.zeros(len(IS_TRACKED), np.bool_)
     found[[*naming_apis(), FETCH]] = True
     return found
 
 
 NAMES: Final = _names()
-"""API key -> whether its exchanges may tell the name of a topic id."""
+"""API key -> whether its messages may have names of topic ids."""
 
 
 class PushDown:
     """A filter's header part over batches without bodies."""
 
-    def __init__(self, tree: Filter, columns: Sequence[Column], reading: Read) -> None:
-        """`columns` are all that will be made."""
-        names = {column.name for column in columns}
-        self._sieve = RowFilter(tree, reading)
-        self._table = ExchangeTable(self._sieve.columns, reading.capture_files)
-        self._teaches = not names.isdisjoint(LEARNED)
-        self._topics = "topics" in names
-        self._sides = ("request",) if not names.isdisjoint(MUTES) else ("request", "response")
+    def __init__(self, tree: Filter, needs: Fact, reading: Read) -> None:
+        """`needs` are those of all columns that will be made."""
+        self._filter = RowFilter(tree, reading)
+        self._files = NameColumn([file.name for file in reading.capture_files])
+        self._messages = bool(needs & FROM_MESSAGES)
+        self._topics = Fact.TOPICS in needs
+        self._sides = ("request",) if Fact.MUTES in needs else ("request", "response")
 
     def unwanted(self, batch: RowBatch) -> "Int64s":
-        """Slots of bodies that nobody will look at."""
-        parts = RowColumns(batch)
-        keys = parts.number("api_key")
-        idle = keys.mask() & (keys.values >= 0) & (keys.values < len(TEACHES))
+        """Slots of bodies that need no decoding."""
+        columns = BatchColumns(batch)
+        keys = columns.number("api_key")
+        idle = keys.mask() & (keys.values >= 0) & (keys.values < len(IS_TRACKED))
         key = np.where(idle, keys.values, 0)
-        if self._teaches:
-            idle &= ~TEACHES[key]
+        if self._messages:
+            idle &= ~IS_TRACKED[key]
         if self._topics:
             idle &= ~NAMES[key]
-        idle[self._sieve.rows(self._table.turn(batch), None)] = False
-        slots = np.concatenate([parts.number(f"{side}_slot").values[idle] for side in self._sides])
+        idle[self._filter.places(Exchanges(columns, no_context(columns.size), self._files))] = False
+        slots = np.concatenate([columns.number(f"{side}_slot").values[idle] for side in self._sides])
         found: Int64s = slots[slots >= 0]
         return found

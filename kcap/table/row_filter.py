@@ -1,18 +1,19 @@
-"""The rows that a filter lets pass.
+"""The exchanges that pass a filter.
 
-In: a checked filter, batches of exchanges or of their rows. Out: the rows that pass, in their order. Law: those that
-`kcap.filter.row_test` passes; bodies are decoded only where everything cheaper holds.
+In: a checked filter, batches of exchanges or record batches of their rows. Out: the rows that pass, in their order. Law: those
+that `kcap.filter.row_test` passes; bodies are decoded only where every cheaper condition holds.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import numpy as np
 import pyarrow as pa
 
 from kcap.analyzer import RowBatch, endpoints
+from kcap.batch.columns import BatchColumns
 from kcap.columns import Column
-from kcap.facts.tracker import MetadataTracker
 from kcap.filter.ast import Filter, Membership, is_deep, packets_of
 from kcap.filter.ast import columns_of as named_by
 from kcap.filter.row_test import Selection
@@ -20,7 +21,7 @@ from kcap.model import CaptureFile
 from kcap.net.packet_index import PacketIndex
 from kcap.schema.registry import REQUEST, RESPONSE
 from kcap.table.backfill import COMPANIONS
-from kcap.table.exchanges import ExchangeTable
+from kcap.table.exchanges import ExchangeColumns, Exchanges, needs_of
 from kcap.table.records import Exchanged
 from kcap.table.schema import columns_of
 
@@ -36,7 +37,7 @@ PLACES: Final = (
     "capture", "response_capture", "request_last_capture", "response_last_capture", "client_ip", "client_port", "server_ip",
     "server_port", "request_pos", "request_end_pos", "response_pos", "response_end_pos",
 )  # fmt: skip
-"""Columns that say whose packets a row's are, and between which places of a file."""
+"""Columns that name the flow of a row's packets, and the positions in a file between which they are."""
 
 
 class Read(Protocol):
@@ -50,14 +51,14 @@ class Read(Protocol):
     def capture_files(self) -> Sequence[CaptureFile]: ...
 
 
-def noted(tree: Filter) -> PacketIndex | None:
-    """What a filter asks of the numbers of packets; None where it asks nothing."""
-    asked = packets_of(tree)
-    if not asked:
+def packet_index(tree: Filter) -> PacketIndex | None:
+    """An index of the packet numbers that a filter tests; None where it tests none."""
+    tests = packets_of(tree)
+    if not tests:
         return None
     singles: list[Any] = []
     ranges: list[Any] = []
-    for test in asked:
+    for test in tests:
         singles += test.values if isinstance(test, Membership) else [test.value]
         ranges += test.ranges if isinstance(test, Membership) else ()
     return PacketIndex((int(one) for one in singles), ((int(low), int(high)) for low, high in ranges))
@@ -67,43 +68,51 @@ class RowFilter:
     """A filter over rows."""
 
     def __init__(self, tree: Filter, reading: Read | None = None) -> None:
-        """`reading` reads large messages again, for filters that look inside, and looks out for packets."""
+        """`reading` reads large messages again, for filters on decoded bodies, and finds packets by their numbers."""
         self._tree = tree
         self._reading = reading
         self.deep = is_deep(tree)
-        """It looks into decoded bodies."""
-        self.noted = noted(tree) if reading is not None else None
-        """The packets it asks for."""
-        if self.noted is not None and reading is not None:
-            reading.noted.append(self.noted)
-        names = [*named_by(tree), *(["api_key"] if self.deep else []), *(PLACES if self.noted is not None else ())]
+        """It tests fields of decoded bodies."""
+        self.packets = packet_index(tree)
+        """Finds the packets whose numbers it tests."""
+        if self.packets is not None and reading is not None:
+            reading.noted.append(self.packets)
+        names = [*named_by(tree), *(["api_key"] if self.deep else []), *(PLACES if self.packets is not None else ())]
         self.columns: list[Column] = [DECLARED[name] for name in dict.fromkeys(names)] or [DECLARED["exchange"]]
+        self.needs = needs_of(self.columns)
         self.late = any(column.name in COMPANIONS for column in self.columns)
-        """It looks at what the whole capture may know better."""
+        """It tests columns that may change when the whole capture was read."""
 
-    def beside(self, columns: Sequence[Column]) -> list[Column]:
-        """Columns that must be made: those asked for, then what else the filter looks at."""
-        names = {column.name for column in columns}
-        return [*columns, *(column for column in self.columns if column.name not in names)]
+    @cached_property
+    def _made(self) -> ExchangeColumns:
+        return ExchangeColumns(self.columns)
 
-    def rows(self, rows: pa.RecordBatch, batch: RowBatch | None) -> list[int]:
-        """Numbers of the rows that pass. Of `batch`, which has the same rows, only a deep filter needs the bodies."""
+    def made(self, rows: Exchanges) -> pa.RecordBatch:
+        """The columns that it tests."""
+        return self._made.make(rows)
+
+    def places(self, rows: Exchanges) -> "Int64s":
+        """Numbers of the exchanges that pass."""
+        return np.array(self.rows(self.made(rows), rows.columns), np.int64)
+
+    def rows(self, rows: pa.RecordBatch, exchanges: BatchColumns | None = None) -> list[int]:
+        """Numbers of the rows that pass. `exchanges` are the same rows; only a deep filter needs their bodies."""
         columns = {column.name: values(rows.column(column.name)) for column in self.columns}
 
         def body(row: int, side: str) -> Mapping[str, Any] | None:
-            if batch is None or self._reading is None:
+            if exchanges is None or self._reading is None:
                 return None
-            return Exchanged(batch, row, self._reading.message).body(SIDES[side]) or None
+            return Exchanged(exchanges, row, self._reading.message).body(SIDES[side]) or None
 
-        packets = None if self.noted is None else self._between(columns)
+        packets = None if self.packets is None else self._between(columns)
         return Selection(columns, body, packets).rows(self._tree, range(rows.num_rows))
 
     def _between(self, columns: Mapping[str, Sequence[Any]]) -> Callable[[int], list[int]]:
-        """Finds packets that were asked for among those of a row's two frames."""
-        assert self.noted is not None
+        """Finds the indexed packets among those of a row's two frames."""
+        assert self.packets is not None
         assert self._reading is not None
         files = self._reading.capture_files
-        places = {(files[file].name, *endpoints(flow)): packets for (file, flow), packets in self.noted.found.items()}
+        places = {(files[file].name, *endpoints(flow)): packets for (file, flow), packets in self.packets.found.items()}
 
         def between(row: int) -> list[int]:
             found: list[int] = []
@@ -122,25 +131,13 @@ class RowFilter:
 
         return between
 
-    def passed(self, rows: pa.RecordBatch, batch: RowBatch | None = None) -> pa.RecordBatch:
-        """The rows that pass."""
-        numbers = self.rows(rows, batch)
+    def passed(self, rows: pa.RecordBatch) -> pa.RecordBatch:
+        """The rows that pass; not for deep filters."""
+        numbers = self.rows(rows)
         if len(numbers) == rows.num_rows:
             return rows
         taken: pa.RecordBatch = rows.take(pa.array(numbers, pa.int64()))
         return taken
-
-
-class ExchangeFilter:
-    """The exchanges of batches that pass, for tables whose rows are parts of exchanges."""
-
-    def __init__(self, sieve: RowFilter, files: Sequence[CaptureFile], learner: MetadataTracker | None) -> None:
-        self._sieve = sieve
-        self._table = ExchangeTable(sieve.columns, files, learner)
-
-    def rows(self, batch: RowBatch) -> "Int64s":
-        """Numbers of the exchanges that pass."""
-        return np.array(self._sieve.rows(self._table.turn(batch), batch), np.int64)
 
 
 def values(column: Any) -> list[Any]:

@@ -1,36 +1,40 @@
-"""The tables besides exchanges: connections, captures, weirds.
+"""Rows of the tables beside `exchanges` and its parts: connections, captures, weirds, topic_names, brokers, negotiations.
 
-In: what the analyzer and the readers say. Out: record batches of the asked-for columns. Law: as `kcap.columns` declares them.
+In: what the analyzer, the readers and the tracker have. Out: rows by column name, and record batches of chosen columns. Law: as
+`kcap.columns` declares them; a fact has one row, with the exchange that reported it first.
 """
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import Final
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Final
 
 import pyarrow as pa
 
 from kcap.analyzer import ClosedConnection
 from kcap.columns import Column
-from kcap.facts.tracker import ConnectionFacts
+from kcap.facts.brokers import Server
+from kcap.facts.negotiations import Negotiation
+from kcap.facts.tracker import ConnectionFacts, MetadataTracker
 from kcap.model import REF_FILE_SHIFT, CaptureFile
+from kcap.schema.registry import api_name
 from kcap.table.schema import TYPES, arrow_schema
 from kcap.weird import Weird
 
 FACT_COLUMNS: Final[dict[str, Callable[[ConnectionFacts], str | None]]] = {
-    "software_name": lambda told: told.software[0] if told.software else None,
-    "software_version": lambda told: told.software[1] if told.software else None,
-    "sasl_mechanism": lambda told: told.mechanism,
-    "principal": lambda told: told.principal,
+    "software_name": lambda known: known.software[0] if known.software else None,
+    "software_version": lambda known: known.software[1] if known.software else None,
+    "sasl_mechanism": lambda known: known.mechanism,
+    "principal": lambda known: known.principal,
 }
-"""Columns of `connections` that exchanges tell."""
-NOT_SAID: Final[dict[str, object]] = {"bool": False, "int64": 0}
-"""What a column that may not be null says where nothing was said."""
+"""Columns of `connections` that come from its exchanges."""
+DEFAULTS: Final[dict[str, object]] = {"bool": False, "int64": 0}
+"""Values of columns that may not be null, where there is none."""
 
 
 def batch_of(table: str, columns: Sequence[Column], rows: Sequence[dict[str, object]]) -> pa.RecordBatch:
     """Rows by column name as a record batch."""
     arrays = []
     for column in columns:
-        default = None if column.nullable else NOT_SAID.get(column.type)
+        default = None if column.nullable else DEFAULTS.get(column.type)
         values = [default if (value := row.get(column.name)) is None else value for row in rows]
         arrays.append(pa.array(values, TYPES[column.type]))
     return pa.RecordBatch.from_arrays(arrays, schema=arrow_schema(table, columns))
@@ -39,13 +43,13 @@ def batch_of(table: str, columns: Sequence[Column], rows: Sequence[dict[str, obj
 def connection_rows(
     closed: Iterable[ClosedConnection], files: Sequence[CaptureFile], known: Callable[[str], ConnectionFacts] | None = None
 ) -> list[dict[str, object]]:
-    """Rows of `connections`; `known` says what the exchanges of a connection told of it."""
+    """Rows of `connections`; `known` gives the facts of a connection."""
     rows = []
     for connection in closed:
         row = connection.values | {"capture": files[connection.ref >> REF_FILE_SHIFT].name}
         if known is not None:
-            told = known(str(row["connection"]))
-            row |= {name: pick(told) for name, pick in FACT_COLUMNS.items()}
+            facts = known(str(row["connection"]))
+            row |= {name: pick(facts) for name, pick in FACT_COLUMNS.items()}
         rows.append(row)
     return rows
 
@@ -73,7 +77,7 @@ def capture_rows(files: Iterable[CaptureFile]) -> list[dict[str, object]]:
 
 
 def weird_rows(sightings: Iterable[tuple[Weird, int]], files: Sequence[CaptureFile]) -> list[dict[str, object]]:
-    """Rows of `weirds`: those of a connection have a place where one was told."""
+    """Rows of `weirds`; those of a connection have a position where one is known."""
     return [
         {
             "kind": str(weird.kind),
@@ -86,3 +90,66 @@ def weird_rows(sightings: Iterable[tuple[Weird, int]], files: Sequence[CaptureFi
         }
         for weird, count in sightings
     ]
+
+
+def topic_rows(tracker: MetadataTracker) -> Iterator[dict[str, object]]:
+    """Rows of `topic_names`."""
+    for uuid, (connection, exchange, server) in tracker.topic_sources.items():
+        yield {
+            "topic_id": uuid,
+            "topic": tracker.topics.names[uuid],
+            "cluster_id": tracker.brokers.identify(server)[1],
+            "connection": connection,
+            "exchange": exchange,
+        }
+
+
+def broker_rows(tracker: MetadataTracker, servers: set[Server]) -> Iterator[dict[str, object]]:
+    """Rows of `brokers`; with the address on the wire where that is proven."""
+    brokers = tracker.brokers
+    seen = brokers.seen(servers)
+    rows: dict[tuple[object, ...], dict[str, object]] = {}
+    for listing in brokers.listings.values():
+        host, port = listing.broker.host, listing.broker.port
+        cluster = listing.cluster or brokers.identify(listing.server)[1]
+        server = seen.get(brokers.endpoint(host, port))
+        if server is not None and brokers.identify(server)[0] != listing.broker.node:
+            server = None
+        row: dict[str, object] = {
+            "cluster_id": cluster,
+            "broker_id": listing.broker.node,
+            "host": host,
+            "port": port,
+            "rack": listing.broker.rack,
+            "server_ip": server and server[0],
+            "server_port": server and server[1],
+            "connection": listing.connection,
+            "exchange": listing.exchange,
+        }
+        first = rows.setdefault((cluster, listing.broker.node, host, port), row)
+        first["rack"] = first["rack"] or listing.broker.rack
+    yield from rows.values()
+
+
+def negotiation_row(entry: Negotiation, tracker: MetadataTracker) -> dict[str, object]:
+    """A row of `negotiations`."""
+    offer, verdict = entry.final(tracker)
+    first, last = offer.ranges.get(entry.key, (None, None)) if offer is not None else (None, None)
+    one: Any = entry.identity
+    software = entry.software or (None, None)
+    return {
+        "connection": one.uid,
+        "client_ip": one.client_ip,
+        "client_port": one.client_port,
+        "server_ip": one.server_ip,
+        "server_port": one.server_port,
+        "software_name": software[0],
+        "software_version": software[1],
+        "api_key": entry.key,
+        "api": api_name(entry.key),
+        "broker_min": first,
+        "broker_max": last,
+        "versions": sorted(entry.versions),
+        "count": sum(count for counts in entry.versions.values() for count in counts.values()),
+        "verdict": verdict,
+    }

@@ -1,106 +1,83 @@
-"""All tables of a capture from one pass over it.
+"""All tables of a capture from one pass over it, written where the process of the screens reads them.
 
 In: batches of decided exchanges. Out: the spill of `exchanges`, and at the end a file for each other table. Law: each table has
 the rows that a pass of its own would give; memory grows with connections, not with exchanges.
 """
 
 import os
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from kcap.columns import EXCHANGES, ON_REQUEST
-from kcap.facts.negotiations import Negotiations
-from kcap.facts.tracker import MetadataTracker
+from kcap.facts.tracker import EVERY_FACT, MetadataTracker
 from kcap.reports.versions.profiles import ConnectionProfiles
-from kcap.table.backfill import MAKERS, VerdictCache, backfill
-from kcap.table.exchanges import ExchangeTable
-from kcap.table.fact_tables import broker_rows, negotiation_row, topic_rows
-from kcap.table.schema import arrow_schema, choose
-from kcap.table.side_tables import batch_of, capture_rows, connection_rows, weird_rows
+from kcap.table.backfill import Backfill, Backfiller
+from kcap.table.builder import TableSet
+from kcap.table.table_builders import TableRequest
 from kcap.tui.spill import Mapped, Mark, Spill, SpillStream, main_path
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from kcap.analyzer import RowBatch
-    from kcap.facts.brokers import Server
     from kcap.session import CapturePass
+    from kcap.table.builder import Labelled
 
 COLUMNS: Final = (*EXCHANGES, *ON_REQUEST["exchanges"])
-"""Of the spill: also those that filters know beside the table's own."""
-CONNECTIONS_AT_ONCE: Final = 1024
+"""Of the spill: also columns on request, which filters know."""
+OTHERS: Final = ("connections", "captures", "weirds", "topic_names", "brokers", "negotiations")
 PROFILES: Final = "talks.pickle"
 RESOLVED: Final = "resolved"
+RESOLVED_COLUMNS: Final = ("broker_id", "cluster_id", "topics", "version_verdict")
 
 
 class ReaderTables:
-    """The tables being made."""
+    """The tables of one pass."""
 
     def __init__(self, reading: "CapturePass", folder: str) -> None:
         self._reading, self._folder = reading, folder
-        self.learner = MetadataTracker(reading.analyzer.report)
-        self._table = ExchangeTable(
-            choose("exchanges", [column.name for column in COLUMNS]), reading.capture_files, self.learner
-        )
-        self._spill = Spill(folder, "exchanges", self._table.schema)
-        self._talks = ConnectionProfiles(self.learner)
-        self._negotiations = Negotiations()
-        self._servers: set[Server] = set()
-        self._columns = choose("connections", None)
-        self._connections = SpillStream(main_path(folder, "connections"), arrow_schema("connections", self._columns))
+        requests = {"exchanges": TableRequest.of("exchanges", [column.name for column in COLUMNS], backfill=Backfill.AS_KNOWN)}
+        requests |= {name: TableRequest.of(name) for name in OTHERS}
+        tracker = MetadataTracker(reading.analyzer.report, reading.message)
+        self._talks = ConnectionProfiles(tracker)
+        self._tables = TableSet.of(requests, [self._talks], EVERY_FACT)
+        self.tracker = self._tables.begin(reading, tracker)
+        self._spill = Spill(folder, "exchanges", requests["exchanges"].schema)
+        self._streams: dict[str, SpillStream] = {}
 
     def take(self, batch: "RowBatch") -> Mark:
         """Takes decided exchanges; how far the spill is."""
-        mark = self._spill.mark
-        if len(batch):
-            rows = self._table.learn(batch)
-            self._talks.take(rows)
-            self._negotiations.take(rows, self.learner)
-            self._servers.update(rows.told.servers)
-            mark = self._spill.write(self._table.made(rows))
-        if len(self._reading.connections) >= CONNECTIONS_AT_ONCE:
-            self._close_connections()
-        return mark
+        return self._write(self._tables.take(batch))
 
-    def _close_connections(self) -> None:
-        """Writes the connections that are over; all rows of one were in a batch by then."""
-        closed, self._reading.connections = self._reading.connections, []
-        for connection in closed:
-            self._talks.close(connection)
-        rows = connection_rows(closed, self._reading.capture_files, self.learner.known)
-        self._connections.write(batch_of("connections", self._columns, rows))
+    def _write(self, rows: "Iterable[Labelled]") -> Mark:
+        mark = self._spill.mark
+        for name, made in rows:
+            if name == "exchanges":
+                mark = self._spill.write(made)
+            else:
+                if name not in self._streams:
+                    self._streams[name] = SpillStream(main_path(self._folder, name), made.schema)
+                self._streams[name].write(made)
+        return mark
 
     def finish(self) -> Mark:
         """The capture is over: writes the rest."""
         from kcap.tui.reader_main import pickled
 
-        reading = self._reading
-        self._close_connections()
-        self._connections.close()
-        mark = self._spill.close()
-        made: dict[str, list[dict[str, object]]] = {
-            "captures": capture_rows(reading.capture_files),
-            "weirds": weird_rows(reading.weirds, reading.capture_files),
-            "topic_names": list(topic_rows(self.learner)),
-            "brokers": list(broker_rows(self.learner, self._servers)),
-            "negotiations": [negotiation_row(entry, self.learner) for entry in self._negotiations.entries.values()],
-        }
-        for name, rows in made.items():
-            columns = choose(name, None)
-            stream = SpillStream(main_path(self._folder, name), arrow_schema(name, columns))
-            stream.write(batch_of(name, columns, rows))
+        self._write(self._tables.rest())
+        for stream in self._streams.values():
             stream.close()
-        if self.learner.knows_better():
+        mark = self._spill.close()
+        if self.tracker.knows_better():
             self._resolve(mark)
-        self._talks.finish(reading)
-        self.learner.report = None
+        self._talks.finish(self._reading)
         pickled(os.path.join(self._folder, PROFILES), self._talks)
         return mark
 
     def _resolve(self, mark: Mark) -> None:
-        """Writes once more what the end of the capture knows better: the same rows, a few columns."""
-        names, judged = list(MAKERS), VerdictCache()
-        mapped = Mapped(main_path(self._folder, "exchanges"))
-        stream: Any = None
-        for batch in mapped.grow(mark.end):
-            known = backfill(batch, self.learner, judged).select(names)
+        """Writes the columns that a backfill changes once more, with all facts of the capture."""
+        fill, stream = Backfiller(self.tracker), None
+        for batch in Mapped(main_path(self._folder, "exchanges")).grow(mark.end):
+            known = fill(batch).select(RESOLVED_COLUMNS)
             stream = stream or SpillStream(main_path(self._folder, f"{RESOLVED}.part"), known.schema)
             stream.write(known)
         if stream is not None:
@@ -108,7 +85,7 @@ class ReaderTables:
             os.replace(main_path(self._folder, f"{RESOLVED}.part"), main_path(self._folder, RESOLVED))
 
     def no_kafka(self) -> str:
-        """What there is instead of Kafka."""
+        """What was found instead of Kafka."""
         reading = self._reading
         packets, connections = sum(file.packets for file in reading.capture_files), sum(reading.phases.values())
         if not connections:

@@ -14,12 +14,12 @@ from kcap.distributed.partitioner import NOTHING, PACKETS, STRIPPED, FlowSet, Pa
 from kcap.distributed.shard_reader import ShardReader
 from kcap.facts.merge import FactsRecorder, merged, tracker_of
 from kcap.facts.tracker import MetadataTracker
-from kcap.table.backfill import backfill
-from kcap.table.exchanges import ExchangeTable
+from kcap.table.backfill import Backfiller
 from kcap.table.schema import choose
 from kcap.table.side_tables import connection_rows
 from tests.support.messages import began, far_from_a_boundary, metadata, metadata_answer, saved
 from tests.support.shared import Shared
+from tests.support.tables import ExchangeTable
 
 SINGLE = (
     "aiokafka.pcap", "any-interface.pcap", "broker-paused.pcap", "cluster-startup.pcap", "fallback-0.9.pcap",
@@ -42,22 +42,22 @@ def exchanges(shared: Shared) -> list[dict[str, Any]]:
         batches, facts, again = read(shared.in_shares())
         assert again == b""
     here = read(shared.here())
-    learner = tracker_of(merged([*facts, *here[1]]))
-    return [row for batch in [*batches, *here[0]] for row in backfill(batch, learner).to_pylist()]
+    fill = Backfiller(tracker_of(merged([*facts, *here[1]])))
+    return [row for batch in [*batches, *here[0]] for row in fill(batch).to_pylist()]
 
 
 def read(portions: Iterable[ShardReader]) -> tuple[list[Any], list[Any], bytes]:
     """Rows, what was learned, and the flows of which blanked bytes were looked at."""
     batches, facts, flows = [], [], set[int]()
     for portion in portions:
-        learner = MetadataTracker()
-        witness, table = FactsRecorder(learner), ExchangeTable(COLUMNS, portion.capture_files, learner)
+        tracker = MetadataTracker()
+        witness, table = FactsRecorder(tracker), ExchangeTable(COLUMNS, portion.capture_files, tracker)
         for batch in portion.batches():
             if len(batch):
                 batches.append(table.turn(batch))
-                witness.saw(batch)
+                witness.observed(batch)
         facts.append(witness.close())
-        portion.doubts.read_logs(learner.logs)
+        portion.doubts.read_logs(tracker.logs)
         flows.update(np.frombuffer(portion.doubts.flows, np.int64).tolist())
     return batches, facts, np.array(sorted(flows), np.int64).tobytes()
 

@@ -16,7 +16,7 @@ def learned(
 ) -> Brokers:
     brokers = Brokers()
     for server, cluster, nodes in calls:
-        brokers.learn(server, cluster, [Broker(*node) for node in nodes])
+        brokers.take(server, cluster, [Broker(*node) for node in nodes])
     brokers.resolve_names(names or {})
     return brokers
 
@@ -60,7 +60,7 @@ def test_another_address_is_no_proof_whatever_its_port() -> None:
 
 def test_a_list_on_which_the_server_does_not_stand_proves_no_port() -> None:
     brokers = Brokers()
-    brokers.learn(ONE, None, [Broker(1, "kafka-1", 9092)], itself=False)
+    brokers.take(ONE, None, [Broker(1, "kafka-1", 9092)], itself=False)
     assert brokers.identify(ONE) == (None, None)
 
 
@@ -71,7 +71,7 @@ def test_contradictions_are_none() -> None:
 
 def test_what_is_no_broker_is_passed_over() -> None:
     brokers = learned((ONE, None, [(-1, "", -1), (1, "", 9092), (2, "10.0.0.1", 0)]))
-    assert brokers.told == {}
+    assert brokers.listings == {}
     assert brokers.identify(ONE) == (None, None)
 
 

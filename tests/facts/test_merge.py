@@ -8,11 +8,11 @@ from kcap.facts.api_versions import Offer
 from kcap.facts.merge import Facts, FactsRecorder, merged, tracker_of
 from kcap.facts.tracker import MetadataTracker
 from kcap.session import CapturePass
-from kcap.table.exchanges import ExchangeTable
-from kcap.table.fact_tables import broker_rows, topic_rows
 from kcap.table.schema import choose
+from kcap.table.side_tables import broker_rows, topic_rows
 from tests.support.messages import api_versions, api_versions_answer, began, saved
 from tests.support.shared import Shared
+from tests.support.tables import ExchangeTable
 
 COLUMNS = choose("exchanges", ["broker_id", "topics", "version_verdict"])
 
@@ -20,12 +20,12 @@ COLUMNS = choose("exchanges", ["broker_id", "topics", "version_verdict"])
 def learned(shared: Shared) -> Facts:
     facts = []
     for portion in shared.portions():
-        learner = MetadataTracker()
-        witness, table = FactsRecorder(learner), ExchangeTable(COLUMNS, portion.capture_files, learner)
+        tracker = MetadataTracker()
+        witness, table = FactsRecorder(tracker), ExchangeTable(COLUMNS, portion.capture_files, tracker)
         for batch in portion.batches():
             if len(batch):
                 table.turn(batch)
-                witness.saw(batch)
+                witness.observed(batch)
         facts.append(pickle.loads(pickle.dumps(witness.close())))
     return merged(facts)
 
@@ -34,9 +34,9 @@ def test_facts_of_shares_are_those_of_the_whole(pcaps: Path) -> None:
     """Law: topic names, brokers and offers are those of one reading, with the same tellers, in any order of the shares."""
     for name in ("cluster-startup.pcap", "java-transactions.pcap", "old-java-new-broker.pcap"):
         facts = learned(Shared([pcaps / name], 20_000, 6))
-        learner = tracker_of(facts)
+        tracker = tracker_of(facts)
         capture = kcap.open(pcaps / name)
-        for table, rows in (("topic_names", topic_rows(learner)), ("brokers", broker_rows(learner, facts.servers))):
+        for table, rows in (("topic_names", topic_rows(tracker)), ("brokers", broker_rows(tracker, facts.servers))):
             assert sorted(map(repr, rows)) == sorted(map(repr, capture.table(table).to_arrow().to_pylist())), (name, table)
         whole = MetadataTracker()
         reading, made = CapturePass([str(pcaps / name)]), None
@@ -44,9 +44,9 @@ def test_facts_of_shares_are_those_of_the_whole(pcaps: Path) -> None:
             made = made or ExchangeTable(COLUMNS, reading.capture_files, whole)
             if len(batch):
                 made.turn(batch)
-        assert learner.offers.keys() == whole.offers.keys()
-        assert all(learner.offers[server].ranges == whole.offers[server].ranges for server in whole.offers)
-        assert {server: learner.brokers.identify(server) for server in facts.servers} == {
+        assert tracker.offers.keys() == whole.offers.keys()
+        assert all(tracker.offers[server].ranges == whole.offers[server].ranges for server in whole.offers)
+        assert {server: tracker.brokers.identify(server) for server in facts.servers} == {
             server: whole.brokers.identify(server) for server in facts.servers
         }
 
@@ -58,9 +58,9 @@ def test_the_order_of_telling_decides() -> None:
     server, offers = ("10.0.0.1", 9092), [Offer({0: (0, 1)}), Offer({0: (0, 2)})]
     early.offers[server], late.offers[server] = ((3, "C", 9), offers[0]), ((2, "A", 1), offers[1])
     for parts in ([early, late], [late, early]):
-        learner = tracker_of(merged(parts))
-        assert learner.topics.names["id"] == "old"
-        assert learner.offers[server] is offers[0]
+        tracker = tracker_of(merged(parts))
+        assert tracker.topics.names["id"] == "old"
+        assert tracker.offers[server] is offers[0]
 
 
 def test_a_server_that_goes_back_to_its_first_answer(tmp_path: Path) -> None:

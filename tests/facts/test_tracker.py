@@ -11,9 +11,9 @@ from kcap.analyzer import Analyzer
 from kcap.facts.api_versions import Offer
 from kcap.facts.tracker import NO_FACTS, ConnectionFacts, MetadataTracker
 from kcap.model import SegmentBatch
-from kcap.table.exchanges import ExchangeTable
 from kcap.table.schema import choose
 from tests.support import messages as m
+from tests.support.tables import ExchangeTable
 from tests.support.wire import metadata as old_metadata
 from tests.support.wire import metadata_answer as old_metadata_answer
 
@@ -163,16 +163,16 @@ def test_requests_whose_answers_were_lost_tell_from_when_later_ones_were_answere
 
 
 def test_quiet_connections_are_forgotten() -> None:
-    learner = MetadataTracker()
+    tracker = MetadataTracker()
     told = ConnectionFacts(software=("lib", "1"))
-    learner.connections["C1"] = told
-    learner._turn_over(limits.CONNECTION_IDLE_NS)
-    assert learner.known("C1") is told, "it had a row since"
-    learner._turn_over(2 * limits.CONNECTION_IDLE_NS)
-    assert learner.known("C1") is told
-    learner._turn_over(3 * limits.CONNECTION_IDLE_NS)
-    learner._turn_over(4 * limits.CONNECTION_IDLE_NS)
-    assert learner.known("C1") is NO_FACTS
+    tracker.connections["C1"] = told
+    tracker._forget_idle(limits.CONNECTION_IDLE_NS)
+    assert tracker.known("C1") is told, "it had a row since"
+    tracker._forget_idle(2 * limits.CONNECTION_IDLE_NS)
+    assert tracker.known("C1") is told
+    tracker._forget_idle(3 * limits.CONNECTION_IDLE_NS)
+    tracker._forget_idle(4 * limits.CONNECTION_IDLE_NS)
+    assert tracker.known("C1") is NO_FACTS
 
 
 def test_equal_answers_are_one_offer(tmp_path: Path) -> None:
@@ -185,6 +185,6 @@ def test_equal_answers_are_one_offer(tmp_path: Path) -> None:
     table = ExchangeTable(choose("exchanges", ["version_verdict"]), reading.capture_files)
     for batch in reading.batches():
         table.turn(batch)
-    assert len(table.learner.connections) == 20
-    assert len({id(known) for known in table.learner.connections.values()}) == 1
-    assert all(isinstance(known.offer, Offer) for known in table.learner.connections.values())
+    assert len(table.tracker.connections) == 20
+    assert len({id(known) for known in table.tracker.connections.values()}) == 1
+    assert all(isinstance(known.offer, Offer) for known in table.tracker.connections.values())

@@ -7,12 +7,29 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import kcap
 from kcap import limits
 from kcap.arrays.vectors import Vector
+from kcap.facts import version_verdicts
 from kcap.facts.api_versions import Offer
-from kcap.facts.version_verdicts import ABOVE, BELOW, NONE, OK, UNNEGOTIATED, VERSIONS, Offered, Used, final_verdict, judge
+from kcap.facts.version_verdicts import (
+    ABOVE,
+    BELOW,
+    NONE,
+    OK,
+    UNNEGOTIATED,
+    VERDICTS,
+    VERSIONS,
+    Offered,
+    UsedVersions,
+    by_offer,
+    distinct,
+    final_verdict,
+)
 from kcap.schema.registry import api_key
+from kcap.table.schema import choose
 from tests.support import messages as m
+from tests.support.tables import ExchangeTable
 from tests.support.wire import metadata, metadata_answer, request
 
 COLUMNS = ["api", "api_version", "version_verdict"]
@@ -130,18 +147,18 @@ def test_columns_and_single_rows_agree(key: int, version: int, ranges: dict[int,
     places = offered.rows([offer, None])
     valid = np.array([key >= 0])
     keys, versions = Vector(np.array([key]), valid), Vector(np.array([version]), valid)
-    by_offer, by_none = (int(judge(keys, versions, places[[at]], offered)[0]) for at in (0, 1))
-    assert by_none == NONE
+    offered_one, offered_none = (int(by_offer(keys, versions, places[[at]], offered)[0]) for at in (0, 1))
+    assert offered_none == NONE
     if key >= 0:
-        assert by_offer == final_verdict(NONE, offer, key, version, Used(), None)
-        silent = final_verdict(UNNEGOTIATED, offer, key, version, Used(), None)
-        assert silent == (UNNEGOTIATED if by_offer == OK else by_offer)
-        assert by_offer in (OK, ABOVE, BELOW)
+        assert offered_one == final_verdict(NONE, offer, key, version, UsedVersions(), None)
+        silent = final_verdict(UNNEGOTIATED, offer, key, version, UsedVersions(), None)
+        assert silent == (UNNEGOTIATED if offered_one == OK else offered_one)
+        assert offered_one in (OK, ABOVE, BELOW)
 
 
 @given(st.lists(st.tuples(st.integers(1, 3), st.integers(0, 4), st.integers(0, VERSIONS - 1)), max_size=20), st.integers(0, 40))
 def test_the_highest_version_used(uses: list[tuple[int, int, int]], high: int) -> None:
-    used = Used()
+    used = UsedVersions()
     numbers = {at: used.number((f"lib{at}", "1")) for at in (1, 2, 3)}
     for software, key, version in uses:
         used.take(*(np.array([value]) for value in (numbers[software], key, version)))
@@ -153,7 +170,7 @@ def test_the_highest_version_used(uses: list[tuple[int, int, int]], high: int) -
 
 
 def test_it_knows_when_it_knows_better() -> None:
-    used = Used()
+    used = UsedVersions()
     one = np.array([used.number(("lib", "1"))])
     key, low, high = np.array([3]), np.array([1]), np.array([12])
     used.take(one, key, low)
@@ -168,7 +185,7 @@ def test_it_knows_when_it_knows_better() -> None:
 
 
 def test_too_many_libraries_are_not_told_apart() -> None:
-    used = Used()
+    used = UsedVersions()
     for at in range(limits.SOFTWARE_KEPT):
         assert used.number((str(at), "1")) == at + 1
     assert not used.full
@@ -179,3 +196,30 @@ def test_too_many_libraries_are_not_told_apart() -> None:
 @pytest.mark.parametrize("name", ["Produce", "Fetch"])
 def test_keys_fit(name: str) -> None:
     assert api_key(name) is not None
+
+
+@pytest.mark.parametrize("name", ["go-franz.pcap", "librdkafka-zstd.pcap", "java-transactions.pcap"])
+@pytest.mark.parametrize("marked", [0, 1 << 18])
+def test_kinds_are_classified_as_rows_are(pcaps: Path, name: str, marked: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of connections that asked for the broker's ranges."""
+    monkeypatch.setattr(version_verdicts, "MARKED_MAX", marked)
+    reading = kcap.open(pcaps / name).read()
+    names = ["connection", "api_key", "api_version", "version_verdict", "error", "software_name", "software_version"]
+    table, checked = ExchangeTable(choose("exchanges", names), reading.capture_files), 0
+    rows = [row for batch in reading.batches() if len(batch) for row in table.turn(batch).to_pylist()]
+    tracker = table.tracker
+    for row in rows:
+        offer = tracker.known(row["connection"]).offer
+        if offer is None or row["api_key"] == 18:
+            continue
+        checked += 1
+        verdict = final_verdict(NONE, offer, row["api_key"], row["api_version"], tracker.used, None)
+        assert row["version_verdict"] in (VERDICTS[verdict], "not_highest" if VERDICTS[verdict] == "ok" else "")
+    assert checked > 50
+
+
+@given(st.lists(st.integers(0, 40), max_size=60), st.booleans())
+def test_distinct_numbers(codes: list[int], many: bool) -> None:
+    known, number = distinct(np.array(codes, np.int64), 1 << 30 if many else 41)
+    assert known.tolist() == sorted(set(codes))
+    assert [known[at] for at in number] == codes

@@ -18,18 +18,18 @@ class Forbidden:
 sys.meta_path.insert(0, Forbidden())
 import pickle
 import pyarrow as pa
-from kcap.table.schema import choose
-from spark_jobs.table_rows import Together, Wanted
+from kcap.table.table_builders import TableRequest
+from spark_jobs.table_rows import Together
 from spark_jobs.task_storage import unpacked
 from spark_jobs.tasks import CHUNK, Deal, Reduce
 from tests.support.shared import Shared
-from kcap.distributed.partitioner import Task
-from kcap.distributed.shard_reader import Whole
+from kcap.distributed.partitioner import PartitionTask
+from kcap.distributed.shard_reader import ShardContext
 
 path = {path!r}
 shared = Shared([path], 20_000, 1)
 planned = shared.plans[0]
-tasks = [Task(part, shared.files[0], shared.files[0].size, 1) for part in planned.ranges]
+tasks = [PartitionTask(part, shared.files[0], shared.files[0].size, 1) for part in planned.ranges]
 numbers = pa.RecordBatch.from_arrays([pa.array(range(len(tasks)), pa.int64())], ["id"])
 dealt = [row for batch in Deal([path], tasks)([numbers]) for row in batch.to_pylist()]
 stands = shared.folded.stands
@@ -37,8 +37,8 @@ chunks = [row | {{"packets": stands[row["unit"]].packets, "before": stands[row["
           for row in dealt if row["share"] >= 0]
 kinds = {{"share": pa.int32(), "packets": pa.int64(), "before": pa.int64(), **CHUNK}}
 batch = pa.RecordBatch.from_pylist(chunks, pa.schema(kinds))
-wanted = Together.of([Wanted("exchanges", choose("exchanges", None))])
-reduce = Reduce([path], Whole(shared.files, 1, shared.folded.last_ns, True), wanted)
+wanted = Together.of([TableRequest.of("exchanges")])
+reduce = Reduce([path], ShardContext(shared.files, 1, shared.folded.last_ns, True), wanted)
 made = [out for out in reduce([batch]) if not out.column("facts")[0].is_valid]
 print(sum(rows.num_rows for rows in unpacked(made)))
 """

@@ -12,7 +12,7 @@ import pytest
 import kcap
 from kcap.columns import EXCHANGES
 from kcap.table import backfill
-from kcap.table.backfill import COMPANIONS, companions, needs_backfill, taken_back, waited
+from kcap.table.backfill import COMPANIONS, Backfill, companions, needs_backfill, taken_back, waited
 from kcap.table.builder import Table
 from tests.cli.running import kcap as command
 from tests.support import messages as m
@@ -70,11 +70,11 @@ def test_a_stream_knows_what_came_before(path: Path) -> None:
 
 def test_a_stream_of_small_batches_shows_less_than_a_table(path: Path) -> None:
     capture = kcap.open(path)
-    table = Table(lambda: eager(capture), "exchanges", NAMES, whole=False)
+    table = Table(lambda: eager(capture), "exchanges", NAMES, backfill=Backfill.AS_KNOWN)
     rows = [row for batch in table.record_batches() for row in batch.to_pylist()]
     assert facts(rows[0]) == UNKNOWN
-    assert table.learner is not None
-    assert table.learner.knows_better()
+    assert table.tracker is not None
+    assert table.tracker.knows_better()
     waits = Table(lambda: eager(capture), "exchanges", NAMES)
     assert ordered(waits.to_arrow()) == ordered(capture.exchanges(NAMES).to_arrow())
 
@@ -138,7 +138,7 @@ def test_a_file_that_was_written_is_written_again(path: Path, tmp_path: Path, fo
     capture.read = lambda **_: eager(kcap.open(path))  # type: ignore[method-assign,assignment]
     out = tmp_path / "out"
     with (
-        patch.object(backfill, "leading", lambda batches, learner: batches),
+        patch.object(backfill, "leading", lambda batches, tracker: batches),
         patch("kcap.table.builder.leading", lambda b, _: b),
     ):
         with patch("kcap.cli.output.write_again", side_effect=AssertionError), pytest.raises(AssertionError):
@@ -178,18 +178,19 @@ def test_a_limit_ends_the_reading(pcaps: Path, tmp_path: Path) -> None:
 
 def test_what_must_be_made_beside_a_column() -> None:
     by_name = {column.name: column for column in EXCHANGES}
-    assert set(COMPANIONS) <= by_name.keys()
+    assert set(COMPANIONS) - {"topic"} <= by_name.keys()
     asked = [by_name["topics"], by_name["api"]]
-    assert [column.name for column in companions(asked)] == ["topics", "api", "topic_ids"]
-    assert companions(EXCHANGES) == list(EXCHANGES)
-    assert needs_backfill(asked)
-    assert not needs_backfill(asked[1:])
+    assert [column.name for column in companions("exchanges", asked)] == ["topics", "api", "topic_ids"]
+    assert companions("exchanges", EXCHANGES) == list(EXCHANGES)
+    assert needs_backfill("exchanges", asked)
+    assert not needs_backfill("exchanges", asked[1:])
 
 
 @pytest.mark.parametrize("held", [0, 3, 100])
 def test_what_waits_comes_back_in_order(held: int) -> None:
     batches = [pa.RecordBatch.from_pydict({"n": [at, at + 1]}) for at in range(0, 20, 2)]
-    assert [batch.to_pylist() for batch in waited(iter(batches), lambda batch: batch, held)] == [b.to_pylist() for b in batches]
+    came = waited(iter(batches), lambda: lambda some: some, held)
+    assert [batch.to_pylist() for batch in came] == [b.to_pylist() for b in batches]
 
 
 def test_what_cannot_be_read_back_stays() -> None:

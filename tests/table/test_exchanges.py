@@ -13,8 +13,8 @@ import kcap
 from kcap.columns import EXCHANGES, FLAGS
 from kcap.kafka.frames import FLAG
 from kcap.model import CaptureFile
-from kcap.table.exchanges import ExchangeTable
 from kcap.table.schema import choose
+from tests.support.tables import ExchangeTable
 from tests.table.handmade import SECOND, batch, row, unanswered
 
 GOLDEN = Path(__file__).parent / "exchanges.jsonl"

@@ -6,17 +6,18 @@ from pathlib import Path
 import pytest
 
 from kcap.analyzer import Options, RowBatch
+from kcap.batch.columns import BatchColumns
+from kcap.batch.rows import PART
 from kcap.columns import EXCHANGES
-from kcap.facts.tracker import MetadataTracker
+from kcap.facts.tracker import Fact, MetadataTracker
 from kcap.filter.ast import Filter
 from kcap.filter.parse import parse
 from kcap.kafka.bodies import BodyCollector
-from kcap.row_columns import PART, RowColumns
 from kcap.session import CapturePass
-from kcap.table.exchanges import Exchanges, ExchangeTable, NameColumn
-from kcap.table.filtered import FilteredRows
+from kcap.table.exchanges import needs_of
 from kcap.table.push_down import HEADER, PushDown, header_part, names_topics
 from kcap.table.schema import choose
+from tests.support.tables import ExchangeTable
 
 NAMES = [column.name for column in EXCHANGES if column.name in HEADER]
 
@@ -81,7 +82,7 @@ def test_what_headers_decide(text: str, left: str | None) -> None:
 def test_bodies_of_dropped_rows_are_not_decoded(read: Callable[[str], CapturePass], column: str, decoded: set[str]) -> None:
     """But for those that teach what the column shows."""
     reading = read("java-transactions.pcap")
-    push = PushDown(parsed("api == Produce"), choose("exchanges", ["api", column]), reading)
+    push = PushDown(parsed("api == Produce"), needs_of(choose("exchanges", ["api", column])), reading)
     reading.unwanted = push.unwanted
     apis = ExchangeTable(choose("exchanges", ["api"]), reading.capture_files)
     seen: set[str] = set()
@@ -98,13 +99,12 @@ def test_names_of_topics_come_from_few_apis(read: Callable[[str], CapturePass], 
     """Law: no other message teaches a name."""
     reading = read(capture)
     every, few = MetadataTracker(), MetadataTracker()
-    tables = [ExchangeTable(choose("exchanges", ["topics"]), reading.capture_files, learner) for learner in (every, few)]
     rows = telling = 0
     for batch in reading.batches():
-        tables[0].turn(batch)
-        keys = RowColumns(batch).number("api_key")
-        places = names_topics(keys)
-        few.take_topics(FilteredRows(Exchanges(batch, NameColumn([]), few), places))
+        columns = BatchColumns(batch)
+        every.observe(columns, Fact.TOPICS)
+        places = names_topics(columns.number("api_key"))
+        few.observe(columns.select(places), Fact.TOPICS)
         rows, telling = rows + len(batch), telling + len(places)
     assert 0 < telling < rows
     assert few.topics.names == every.topics.names
@@ -114,7 +114,7 @@ def test_names_of_topics_come_from_few_apis(read: Callable[[str], CapturePass], 
 def test_answers_are_decoded_where_throttles_count(read: Callable[[str], CapturePass]) -> None:
     """A mute is told by the answer before, whether it passes or not; requests of dropped rows need no decoding."""
     reading = read("quota-3.9.pcap")
-    push = PushDown(parsed("exchange == 5"), choose("exchanges", ["exchange", "muted_ns"]), reading)
+    push = PushDown(parsed("exchange == 5"), Fact.MUTES, reading)
     reading.unwanted = push.unwanted
     decoded = [0, 0]
     for batch in reading.batches():

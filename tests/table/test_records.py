@@ -13,16 +13,19 @@ import pytest
 
 import kcap
 from kcap.analyzer import ROW
+from kcap.batch.columns import BatchColumns
 from kcap.capture import spool
 from kcap.capture.writer import PcapWriter
 from kcap.columns import RECORDS
-from kcap.decode.projection import project
-from kcap.facts.topic_names import METADATA_ID, TopicNames
+from kcap.decode.projection import program_index, project
+from kcap.facts.topic_names import METADATA_ID
+from kcap.facts.tracker import Fact, MetadataTracker
 from kcap.kafka.bodies import BodyBatch
+from kcap.schema.registry import RESPONSE
 from kcap.session import CapturePass
 from kcap.table import records
-from kcap.table.records import learn, record_batches, records_of
-from kcap.table.schema import choose
+from kcap.table.builder import Table
+from kcap.table.records import records_of
 from tests.cli.running import kcap as run
 from tests.records.batches import batch as magic2
 from tests.records.batches import message, record
@@ -60,7 +63,7 @@ def found(request: bytes, response: bytes | None, key: int, version: int) -> lis
         made = tuple(None if name == "response_bytes" else value for name, value in zip(ROW, made, strict=True))
     batch = rows_of(made)
     batch.bodies = bodies(request, *([] if response is None else [response]))
-    return list(records_of(batch, TopicNames(), not_read))
+    return list(records_of(BatchColumns(batch), MetadataTracker(), not_read))
 
 
 def test_what_was_produced_was_fetched(pcaps: Path) -> None:
@@ -123,7 +126,7 @@ def test_a_small_batch_changes_nothing(pcaps: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(records, "ROWS_AT_ONCE", 3)
     monkeypatch.setattr(CapturePass, "message", not_read)
     reading = kcap.open(path).read()
-    rows = [entry for made in record_batches(reading, choose("records", None)) for entry in made.to_pylist()]
+    rows = Table(lambda: reading, "records").to_arrow().to_pylist()
     order = lambda entry: (entry["connection"], entry["exchange"])  # noqa: E731
     assert sorted(rows, key=order) == sorted(whole, key=order)
 
@@ -180,11 +183,12 @@ def test_krafts_log_tells_names() -> None:
     partition = pack(">ihqqq", 0, 0, 1, 1, 0) + b"\1" + pack(">i", -1) + bytes([len(blob) + 1]) + blob + b"\0"
     body = b"\0" + pack(">ihi", 0, 0, 0) + b"\2" + bytes(15) + b"\1" + b"\2" + partition + b"\0" + b"\0"
     batch = rows_of(row(api_key=1, api_version=17, request_slot=-1, response_slot=0))
-    batch.bodies = bodies(body)
-    names = TopicNames()
-    learn(batch, names, not_read)
-    assert names.name(METADATA_ID) == "__cluster_metadata"
-    assert names.name("AAECAwQFBgcICQoLDA0ODw") == "orders"
+    program = program_index(1, 17, RESPONSE)
+    batch.bodies = BodyBatch(bytearray(body), [0], [len(body)], [0], project(body, [0], [len(body)], [program]), {})
+    tracker = MetadataTracker()
+    tracker.observe(BatchColumns(batch), Fact.TOPICS)
+    assert tracker.topic_name(METADATA_ID) == "__cluster_metadata"
+    assert tracker.topic_name("AAECAwQFBgcICQoLDA0ODw") == "orders"
 
 
 def pcap(segments: Sequence[Segment]) -> bytes:
@@ -219,7 +223,7 @@ def test_what_was_not_kept_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     data = pcap(Tap().open().client(metadata(1)).client(produce(2, 1, blob), 60_000).server(metadata_answer(1)).segments)
     (tmp_path / "packed.pcap.gz").write_bytes(gzip.compress(data))
     reading = CapturePass([str(tmp_path / "packed.pcap.gz")])
-    assert sum(batch.num_rows for batch in record_batches(reading, choose("records", ["offset"]))) == 0
+    assert Table(lambda: reading, "records", ["offset"]).to_arrow().num_rows == 0
     assert reading.not_kept
 
 

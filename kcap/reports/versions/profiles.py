@@ -15,14 +15,15 @@ from kcap.arrays.vectors import Vector
 from kcap.facts.api_versions import Offer, Software, offer_of
 from kcap.facts.brokers import Server
 from kcap.facts.message_json import behind_tags, read
-from kcap.facts.tracker import MetadataTracker
+from kcap.facts.tracker import NO_FACT, Fact, MetadataTracker
 from kcap.facts.version_verdicts import NONE, OK, UNNEGOTIATED, VERDICTS, final_verdict
 from kcap.kafka.frames import NO_BODY
 from kcap.reports.versions.profile import LINE, ApiVersionsRequest, ApiVersionsResponse, ConnectionProfile, Step, Use
 from kcap.reports.versions.profile_store import ProfileStore, StoredProfile
 from kcap.schema.quirks import API_VERSIONS, UNSUPPORTED_VERSION, response_version
 from kcap.schema.registry import REQUEST, RESPONSE
-from kcap.table.exchanges import Exchanges, NameColumn
+from kcap.table.builder import TableSet
+from kcap.table.exchanges import Exchanges
 from kcap.weird import WeirdKind
 
 if TYPE_CHECKING:
@@ -30,7 +31,8 @@ if TYPE_CHECKING:
     from kcap.arrays.vectors import Bools, Int64s
     from kcap.filter.ast import Filter
     from kcap.kafka.bodies import BodyBatch
-    from kcap.table.builder import Pass
+    from kcap.table.row_filter import RowFilter
+    from kcap.table.table_builders import Reading
 
 OPENING: Final = 12
 """Requests of a connection that are kept one by one: a client shows its hand in the first few."""
@@ -43,8 +45,12 @@ TOKEN: Final = -1
 class ConnectionProfiles:
     """Everything that the report is made of."""
 
-    def __init__(self, tracker: MetadataTracker) -> None:
+    needs = Fact.VERDICTS
+
+    def __init__(self, tracker: MetadataTracker, only: "RowFilter | None" = None) -> None:
+        """`only`: the exchanges that count."""
         self.tracker = tracker
+        self._only = only
         self.profiles = ProfileStore()
         self.others: list[dict[str, Any]] = []
         """Connections without an exchange."""
@@ -58,30 +64,32 @@ class ConnectionProfiles:
         self._offers: dict[frozenset[tuple[int, tuple[int, int]]], Offer] = {}
 
     # -- a batch ------------------------------------------------------------------------------------------------------
-    def take(self, rows: Exchanges, kept: "Int64s | None" = None) -> None:
-        """Takes a batch; of its rows those that `kept` names, all where it is None."""
+    def take(self, rows: Exchanges) -> None:
+        """Takes a batch."""
         size = rows.size
         wanted = np.ones(size, np.bool_)
-        if kept is not None:
+        if self._only is not None:
             wanted[:] = False
-            wanted[kept] = True
+            wanted[self._only.places(rows)] = True
         keys, versions = rows.number("api_key"), rows.number("api_version")
         named = keys.mask() & versions.mask()
-        self.orphans += int((wanted & rows.is_outcome("orphan")).sum())
+        self.orphans += int((wanted & rows.columns.is_outcome("orphan")).sum())
         died = self._died(rows)
-        codes = rows.error_code
+        codes = rows.columns.error_code
         if (named & wanted).any():
             self._count(rows, named & wanted, died, codes)
         self._open(rows, named, codes)
 
     def _died(self, rows: Exchanges) -> "Bools":
-        known, numbers = rows.parts.codes("reason")
+        known, numbers = rows.columns.rows.codes("reason")
         ended: Bools = np.array([text in ("fin", "rst") for text in known] or [False], np.bool_)[numbers]
-        return ended & rows.is_outcome("unanswered")
+        return ended & rows.columns.is_outcome("unanswered")
 
     def _count(self, rows: Exchanges, here: "Bools", died: "Bools", codes: Vector) -> None:
         at = np.flatnonzero(here)
-        told, (found, number) = rows.told, rows.learner.judge.judged(rows)
+        told, verdicts = rows.context, rows.context.verdicts
+        assert verdicts is not None
+        found, number = verdicts.kinds, verdicts.kind
         keys, versions = rows.number("api_key").values[at], rows.number("api_version").values[at]
         calls, call = np.unique((keys + (1 << 15)) << 16 | (versions + (1 << 15)), return_inverse=True)
         ids = rows.array("client_id").take(_places(at)).dictionary_encode()
@@ -92,7 +100,7 @@ class ConnectionProfiles:
         code = identity
         flags = refused[at] * 2 + died[at]
         for part, many in (
-            (state, len(told.known)), (call, len(calls)), (id_of, len(names)), (found[number[at]] - NONE, 8), (flags, 4),
+            (state, len(told.states)), (call, len(calls)), (id_of, len(names)), (found[number[at]] - NONE, 8), (flags, 4),
         ):  # fmt: skip
             code = code * many + part
         kinds, kind = np.unique(code, return_inverse=True)
@@ -107,8 +115,8 @@ class ConnectionProfiles:
             np.minimum.reduceat(exchanges, starts), np.bitwise_or.reduceat(masks, starts), at[order][starts],
         )  # fmt: skip
         for count, low, high, example, mask, place in zip(*(column.tolist() for column in columns)):
-            profile = self.profiles.growing(rows.batch.identities[int(rows.number("identity").values[place])])
-            known = told.known[int(told.state[place])]
+            profile = self.profiles.growing(rows.columns.identities[int(rows.number("identity").values[place])])
+            known = told.states[int(told.state[place])]
             profile.software = known.software or profile.software
             profile.offer = known.offer or profile.offer
             profile.mechanism = known.mechanism or profile.mechanism
@@ -130,17 +138,17 @@ class ConnectionProfiles:
         """Keeps first requests, and what is asked for before work begins: of all rows, since a filter hides no beginning."""
         exchange, keys = rows.number("exchange"), rows.number("api_key").values
         special = named & np.isin(keys, [API_VERSIONS, HANDSHAKE, AUTHENTICATE])
-        orphan = rows.is_outcome("orphan")
+        orphan = rows.columns.is_outcome("orphan")
         places = np.flatnonzero(~orphan & ((exchange.values <= OPENING) | special))
         if not len(places):
             return
-        outcomes, outcome = rows.parts.codes("outcome")
-        reasons, reason = rows.parts.codes("reason")
+        outcomes, outcome = rows.columns.rows.codes("outcome")
+        reasons, reason = rows.columns.rows.codes("reason")
         asked, told = rows.number("request_first_ns"), rows.number("response_first_ns")
         there = codes.mask()
         slots = [rows.number(f"{side}_slot").filled(NO_BODY) for side in ("request", "response")]
         for place in places.tolist():
-            profile = self.profiles.growing(rows.batch.identities[int(rows.number("identity").values[place])])
+            profile = self.profiles.growing(rows.columns.identities[int(rows.number("identity").values[place])])
             key = int(keys[place]) if named[place] else TOKEN
             step = Step(
                 int(exchange.values[place]), key, int(rows.number("api_version").values[place]) if named[place] else 0,
@@ -152,14 +160,14 @@ class ConnectionProfiles:
             if step.exchange <= OPENING:
                 profile.opening.append(step)
             if key == API_VERSIONS:
-                data = body_of(rows.batch.bodies, int(slots[RESPONSE][place])) if step.responded_ns is not None else b""
+                data = body_of(rows.columns.batch.bodies, int(slots[RESPONSE][place])) if step.responded_ns is not None else b""
                 self._ask(profile, step, data)
             elif key in (HANDSHAKE, AUTHENTICATE) and step.error:
                 profile.errors[key, step.error] += 1
                 profile.error_example.setdefault((key, step.error), step.exchange)
                 if key == HANDSHAKE:
                     asked_body, told_body = (
-                        body_of(rows.batch.bodies, int(slots[side][place])) for side in (REQUEST, RESPONSE)
+                        body_of(rows.columns.batch.bodies, int(slots[side][place])) for side in (REQUEST, RESPONSE)
                     )
                     profile.mechanism = read(asked_body, key, step.version, REQUEST).get("mechanism") or profile.mechanism
                     profile.mechanisms = tuple(read(told_body, key, step.version, RESPONSE).get("mechanisms") or ())
@@ -217,11 +225,9 @@ class ConnectionProfiles:
         self.profiles.store(profile.uid)
         return True
 
-    def finish(self, reading: "Pass") -> None:
+    def finish(self, reading: "Reading") -> None:
         """The capture is over."""
-        for closed in reading.connections:
-            self.close(closed)
-        reading.connections = []
+        self._only = None
         # its rows may be decided a batch after its end
         self.others = sorted((line for line in self.others if not self._closed(line)), key=began)
         for weird, _ in reading.weirds:
@@ -280,27 +286,19 @@ def body_of(bodies: "BodyBatch", slot: int) -> bytes:
     return b"" if carried is None else carried.data
 
 
-def gather(reading: "Pass", only: "Filter | None" = None) -> ConnectionProfiles:
-    """Reads a pass to its end. `only`: exchanges that do not pass teach, and do not count."""
-    tracker = MetadataTracker(reading.analyzer.report)
-    profiles = ConnectionProfiles(tracker)
-    nothing = NameColumn([])
-    sieve = None
+def gather(reading: "Reading", only: "Filter | None" = None) -> ConnectionProfiles:
+    """Reads a pass to its end. `only`: exchanges that do not pass still give facts, and do not count."""
+    row_filter = None
     if only is not None:
-        from kcap.table.row_filter import ExchangeFilter, RowFilter
+        from kcap.table.row_filter import RowFilter
 
-        inner = RowFilter(only, reading)
-        if inner.deep:
+        row_filter = RowFilter(only, reading)
+        if row_filter.deep:
             reading.keep_bodies()
-        sieve = ExchangeFilter(inner, reading.capture_files, MetadataTracker())
-    for batch in reading.batches():
-        closed, reading.connections = reading.connections, []
-        if len(batch):
-            rows = Exchanges(batch, nothing, tracker)
-            tracker.take_names(reading.capture_files)
-            _ = rows.told
-            profiles.take(rows, sieve.rows(batch) if sieve is not None else None)
-        for connection in closed:
-            profiles.close(connection)
+    profiles = ConnectionProfiles(MetadataTracker(reading.analyzer.report, reading.message), row_filter)
+    tables = TableSet({}, [profiles], NO_FACT if row_filter is None else row_filter.needs)
+    tables.begin(reading, profiles.tracker)
+    for _ in tables.rows():
+        pass
     profiles.finish(reading)
     return profiles

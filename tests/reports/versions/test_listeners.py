@@ -71,8 +71,8 @@ def test_addresses_that_do_not_answer() -> None:
     assert kinds(others(tried)) == [], "nobody said that Kafka is there"
     for one, kind in ((tried, "wrong_listener"), (refused, "unreachable")):
         made = others(one)
-        made.tracker.brokers.learn(("10.0.0.9", 9092), "c", [Broker(1, *SERVER)])
+        made.tracker.brokers.take(("10.0.0.9", 9092), "c", [Broker(1, *SERVER)])
         assert kinds(made) == [kind]
         reached = others(one, line("opaque", server_captured=5))
-        reached.tracker.brokers.learn(("10.0.0.9", 9092), "c", [Broker(1, *SERVER)])
+        reached.tracker.brokers.take(("10.0.0.9", 9092), "c", [Broker(1, *SERVER)])
         assert kinds(reached) == []

@@ -6,7 +6,7 @@ import pytest
 from kcap.arrays.vectors import Vector
 from kcap.errors import UsageError
 from kcap.facts.api_versions import Offer
-from kcap.facts.version_verdicts import ABOVE, BELOW, GONE, OK, Offered, judge
+from kcap.facts.version_verdicts import ABOVE, BELOW, GONE, OK, Offered, by_offer
 from kcap.reports.versions.fingerprints import Software
 from kcap.reports.versions.readiness import (
     ABSENT,
@@ -73,7 +73,7 @@ def test_the_verdict_table_is_that_of_the_ranges(target: str) -> None:
     calls = every()
     keys = Vector(np.array([key for key, _ in calls], np.int64), None)
     versions = Vector(np.array([version for _, version in calls], np.int64), None)
-    found = judge(keys, versions, np.repeat(offered.rows([Offer(ranges)]), len(calls)), offered)
+    found = by_offer(keys, versions, np.repeat(offered.rows([Offer(ranges)]), len(calls)), offered)
     for (key, version), verdict in zip(calls, found.tolist(), strict=True):
         if key not in ranges:
             assert verdict == (BELOW if GONE[key] else ABOVE)

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from kcap.analyzer import ROW, RowBatch
+from kcap.batch.rows import TEXTS, RowColumns
 from kcap.fastpath import layout
 from kcap.fastpath.rows import FastPathRows
-from kcap.row_columns import TEXTS, RowColumns
 from tests.table.handmade import NO_BODIES, batch, row, unanswered
 
 
@@ -18,18 +18,18 @@ def lane_rows(orders: list[int]) -> FastPathRows:
     return FastPathRows(columns, ["fast", None])
 
 
-@pytest.mark.parametrize("whole", [False, True])
-def test_parts_of_tuples(whole: bool) -> None:
+@pytest.mark.parametrize("many", [False, True])
+def test_parts_of_tuples(many: bool) -> None:
     made = batch(row(), unanswered(client_id=None), row(identity=1))
-    check(made, RowColumns(made, whole=whole))
+    check(made, RowColumns(made, many=many))
 
 
-@pytest.mark.parametrize("whole", [False, True])
+@pytest.mark.parametrize("many", [False, True])
 @pytest.mark.parametrize(("fast", "slow"), [([1, 2, 3], []), ([4, 1, 3], []), ([5, 1, 3], [2, 4])])
-def test_parts_of_both_kinds_of_rows(fast: list[int], slow: list[int], whole: bool) -> None:
+def test_parts_of_both_kinds_of_rows(fast: list[int], slow: list[int], many: bool) -> None:
     tuples = [row(exchange=100 + at, client_id=f"slow{at}") for at in slow]
     made = RowBatch(tuples, [], NO_BODIES, lane_rows(fast), slow)
-    check(made, RowColumns(made, whole=whole))
+    check(made, RowColumns(made, many=many))
 
 
 def check(made: RowBatch, parts: RowColumns) -> None:

@@ -1,7 +1,7 @@
-"""The parts of a batch's rows as columns, whether they come as tuples, as the lane's arrays, or as both.
+"""The parts of a batch's rows as columns, whether the rows come as tuples, as the fast path's arrays, or as both.
 
-In: a `RowBatch`. Out: one part of every row, in the order in which the rows were decided. Law: the same as the part of each of
-`RowBatch.rows`.
+In: a `RowBatch`. Out: one part of every row, in the order in which the rows were decided. Law: each value is the part of the
+same row in `RowBatch.rows`.
 """
 
 from functools import cached_property
@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from kcap.analyzer import ROW, RowBatch
-from kcap.arrays.arrow import Array, coded, picked, validity
+from kcap.arrays.arrow import Array, coded, picked, take, validity
 from kcap.arrays.vectors import Vector, vector
 
 if TYPE_CHECKING:
@@ -20,29 +20,30 @@ if TYPE_CHECKING:
 
 PART: Final = {name: at for at, name in enumerate(ROW)}
 TEXTS: Final = frozenset({"client_id", "outcome", "reason"})
-WHOLE_ROW: Final = pa.struct([(name, pa.string() if name in TEXTS else pa.int64()) for name in ROW])
-WHOLE_FROM: Final = 16
-"""Columns from which on it is quicker to turn whole rows than to pick parts from them."""
+ROW_STRUCT: Final = pa.struct([(name, pa.string() if name in TEXTS else pa.int64()) for name in ROW])
+STRUCT_FROM: Final = 16
+"""Columns from which on it is quicker to convert whole rows than to pick parts from them."""
 
 
 class RowColumns:
-    """The parts of one batch; each is made once."""
+    """The parts of one batch's rows; each is made once."""
 
-    def __init__(self, batch: RowBatch, *, whole: bool = False) -> None:
+    def __init__(self, batch: RowBatch, *, many: bool = False) -> None:
+        """`many`: most parts will be needed, so that rows are converted whole."""
         self.size = len(batch)
         self._tuples = batch.tuples
-        self._lane: Any = batch.lane
+        self._fast: Any = batch.lane
         self._orders = batch.orders
-        self._whole: Any = pa.array(batch.tuples, WHOLE_ROW) if whole and batch.tuples else None
+        self._structs: Any = pa.array(batch.tuples, ROW_STRUCT) if many and batch.tuples else None
         self._arrays: dict[str, Array] = {}
         self._vectors: dict[str, Vector] = {}
         self._codes: dict[str, tuple[list[str | None], Int64s]] = {}
 
     def array(self, name: str) -> Array:
-        """One part of every row, as it comes."""
+        """One part of every row."""
         found = self._arrays.get(name)
         if found is None:
-            if self._lane is None:
+            if self._fast is None:
                 found = self._of_tuples(name)
             elif name in TEXTS:
                 known, numbers = self.codes(name)
@@ -53,43 +54,43 @@ class RowColumns:
         return found
 
     def number(self, name: str) -> Vector:
-        """One part of every row, integers."""
+        """One integer part of every row."""
         found = self._vectors.get(name)
         if found is None:
-            found = vector(self.array(name)) if self._lane is None else self._number(name)
+            found = vector(self.array(name)) if self._fast is None else self._number(name)
             self._vectors[name] = found
         return found
 
     def _of_tuples(self, name: str) -> Array:
-        if self._whole is not None:
-            made: Array = self._whole.field(PART[name])
+        if self._structs is not None:
+            made: Array = self._structs.field(PART[name])
             return made
         kind = pa.string() if name in TEXTS else pa.int64()
         return pa.array(list(map(itemgetter(PART[name]), self._tuples)), kind)
 
     @cached_property
     def _order(self) -> "Int64s | None":
-        """Places among the lane's rows followed by the tuples; None where they are in order."""
-        order: Int64s = self._lane.merged(self._orders)
+        """Places among the fast path's rows followed by the tuples; None where they are in order."""
+        order: Int64s = self._fast.merged(self._orders)
         return None if (order[1:] > order[:-1]).all() else order
 
     def place_of(self, row: int) -> int:
-        """Where the row of the machines stands that has so many of them before it; behind all where there is none."""
+        """Place of the reference path's row number `row`; the number of rows where there is no such row."""
         if row >= len(self._tuples):
             return self.size
-        order = None if self._lane is None else self._order
-        at = row + (0 if self._lane is None else len(self._lane))
+        order = None if self._fast is None else self._order
+        at = row + (0 if self._fast is None else len(self._fast))
         return at if order is None else int(np.flatnonzero(order == at)[0])
 
     def _number(self, name: str) -> Vector:
-        values, valid = self._lane.numbers(name)
+        values, valid = self._fast.numbers(name)
         found = Vector(values, valid)
         if self._tuples:
             found = found.followed_by(vector(self._of_tuples(name)))
         return found if self._order is None else found.take(self._order)
 
     def codes(self, name: str) -> "tuple[list[str | None], Int64s]":
-        """A part that is a text as numbers of texts, and those, of which two may be equal."""
+        """A text part: texts, of which two may be equal, and the number of each row's text."""
         found = self._codes.get(name)
         if found is None:
             found = self._codes[name] = self._coded(name)
@@ -98,14 +99,14 @@ class RowColumns:
     def _coded(self, name: str) -> "tuple[list[str | None], Int64s]":
         known: list[str | None] = []
         parts: list[Int64s] = []
-        if self._lane is not None:
+        if self._fast is not None:
             from kcap.fastpath.layout import R_NAME
             from kcap.fastpath.rows import OUTCOME
 
             if name == "client_id":
-                known, numbers = list(self._lane.names), self._lane.columns[R_NAME]
+                known, numbers = list(self._fast.names), self._fast.columns[R_NAME]
             else:
-                known, numbers = [OUTCOME if name == "outcome" else None], np.zeros(len(self._lane), np.int64)
+                known, numbers = [OUTCOME if name == "outcome" else None], np.zeros(len(self._fast), np.int64)
             parts.append(numbers)
         if self._tuples or not parts:
             array = self._of_tuples(name)
@@ -114,4 +115,23 @@ class RowColumns:
             parts.append((few if here is None else np.where(here, few, len(texts))).astype(np.int64) + len(known))
             known = [*known, *texts, None]
         joined = np.concatenate(parts) if len(parts) > 1 else parts[0]
-        return known, joined if self._lane is None or self._order is None else joined[self._order]
+        return known, joined if self._fast is None or self._order is None else joined[self._order]
+
+
+class SelectedRows(RowColumns):
+    """The parts of some rows of a batch."""
+
+    def __init__(self, rows: RowColumns, places: "Int64s") -> None:
+        self.size = len(places)
+        self._all = rows
+        self._places = places
+
+    def array(self, name: str) -> Array:
+        return take(self._all.array(name), self._places)
+
+    def number(self, name: str) -> Vector:
+        return self._all.number(name).take(self._places)
+
+    def codes(self, name: str) -> "tuple[list[str | None], Int64s]":
+        known, numbers = self._all.codes(name)
+        return known, numbers[self._places]

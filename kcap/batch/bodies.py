@@ -14,7 +14,6 @@ import pyarrow as pa
 from kcap.arrays.arrow import Array, binary, coded, take
 from kcap.arrays.vectors import Vector, nothing
 from kcap.decode import slots
-from kcap.facts.failures import tell
 from kcap.faults import Fault, fault_of
 from kcap.kafka.bodies import BodyBatch, BodyValues
 from kcap.kafka.frames import NO_BODY
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from kcap.arrays.vectors import Bools, Int64s
-    from kcap.table.exchanges import Exchanges
 
     Bytes = NDArray[np.uint8]
     Matrix = NDArray[np.int64]
@@ -234,12 +232,3 @@ def encoded(pool: Pool, starts: "Int64s", ends: "Int64s") -> tuple["Int64s", lis
 def encoded_ids(pool: Pool, starts: "Int64s") -> tuple["Int64s", list[bytes]]:
     """The same for ids, which are all of one size."""
     return encoded(pool, starts, starts + ID_BYTES)
-
-
-def tell_uncounted(rows: "Exchanges") -> None:
-    """Reports messages of which columns were made, and whose records could not be counted."""
-    made: Messages | None = vars(rows).get("messages")
-    for message, fault in made.faults.items() if made is not None else ():
-        for side in (rows.request, rows.response):
-            for at in np.flatnonzero(side.index == message).tolist():
-                tell(rows.learner.report, rows.batch, at, "records", fault)

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from kcap.facts.failures import of_row, of_waiting, tell
+from kcap.batch.failures import of_row, of_waiting, tell
 from kcap.faults import Fault
 from kcap.weird import WeirdKind
 from tests.table.handmade import batch, row, unanswered

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from kcap.arrays.arrow import Array, lists, nulls, take
-from kcap.table.bodies import Messages, SideColumns, encoded, encoded_ids
+from kcap.batch.bodies import Messages, SideColumns, encoded, encoded_ids
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

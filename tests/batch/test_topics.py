@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from kcap.analyzer import ROW
+from kcap.batch.bodies import Messages, SideColumns
+from kcap.batch.topics import NO_ID, TopicColumns, join, whole
 from kcap.session import CapturePass
-from kcap.table.bodies import Messages, SideColumns
-from kcap.table.topics import NO_ID, TopicColumns, join, whole
 
 REQUEST, RESPONSE = ROW.index("request_slot"), ROW.index("response_slot")
 Topic = tuple[bytes | None, bytes | None]

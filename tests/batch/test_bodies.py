@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kcap.analyzer import ROW
+from kcap.batch.bodies import Messages, Pool, SideColumns, encoded, encoded_ids
 from kcap.decode import slots
 from kcap.session import CapturePass
-from kcap.table.bodies import Messages, Pool, SideColumns, encoded, encoded_ids
 
 REQUEST, RESPONSE = ROW.index("request_slot"), ROW.index("response_slot")
 

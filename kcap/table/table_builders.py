@@ -1,0 +1,416 @@
+"""How each table is built during one reading: one class a kind of table.
+
+In: batches of exchanges with their contexts, connections that are over. Out: record batches, which `finisher` completes once
+the tracker has observed everything. Law: rows before that depend on the connections
+that were read alone.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+import numpy as np
+import pyarrow as pa
+
+from kcap.analyzer import Analyzer, ClosedConnection, RowBatch
+from kcap.arrays.arrow import take
+from kcap.columns import Column
+from kcap.errors import UsageError
+from kcap.facts.brokers import Server
+from kcap.facts.fetch_positions import Positions
+from kcap.facts.negotiations import Negotiation, Negotiations
+from kcap.facts.tracker import NO_FACT, Fact, MetadataTracker
+from kcap.model import CaptureFile
+from kcap.net.packet_index import PacketIndex
+from kcap.table.backfill import BACKFILLED, Backfill, Backfiller, companions, needs_backfill
+from kcap.table.exchanges import ExchangeColumns, Exchanges, needs_of
+from kcap.table.partitions import LEADER, Partitions
+from kcap.table.records import RecordRows, records_of
+from kcap.table.schema import arrow_schema, choose
+from kcap.table.side_tables import (
+    FACT_COLUMNS,
+    batch_of,
+    broker_rows,
+    capture_rows,
+    connection_rows,
+    negotiation_row,
+    topic_rows,
+    weird_rows,
+)
+from kcap.weird import Weird
+
+if TYPE_CHECKING:
+    from kcap.arrays.vectors import Int64s
+    from kcap.decode.message import Message
+    from kcap.filter.ast import Filter
+    from kcap.table.row_filter import Read, RowFilter
+
+Batches = Iterator[pa.RecordBatch]
+ROWS_AT_ONCE: Final = 8192
+
+
+class Reading(Protocol):
+    """One pass over a capture, or over a shard of one."""
+
+    connections: list[ClosedConnection]
+    analyzer: Analyzer
+    watch: Callable[[], None] | None
+    noted: list[PacketIndex]
+    unwanted: "Callable[[RowBatch], Any] | None"
+    keep_connections: bool
+
+    def another(self) -> "Reading | None": ...
+
+    def keep_bodies(self) -> None: ...
+
+    def message(self, batch: RowBatch, at: int, side: str) -> "Message | None": ...
+
+    @property
+    def capture_files(self) -> Sequence[CaptureFile]: ...
+
+    def batches(self) -> Iterator[RowBatch]: ...
+
+    @property
+    def weirds(self) -> list[tuple[Weird, int]]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class TableRequest:
+    """One table of a capture."""
+
+    table: str
+    columns: Sequence[Column]
+    only: "Filter | None" = None
+    """The exchanges that count, for tables of exchanges and their parts."""
+    backfill: Backfill = Backfill.WAIT
+    children: Sequence[str] = ()
+    """`partitions`, `records`: list columns behind those of exchanges."""
+
+    @classmethod
+    def of(cls, table: str, names: Sequence[str] | None = None, **more: Any) -> "TableRequest":
+        """A request by names of columns, all of the table by default.
+
+        Raises UsageError for names that are not there, and for a filter on a table that is not made of exchanges.
+        """
+        if more.get("only") is not None and table not in BACKFILLED:
+            raise UsageError(f"a filter is about exchanges, which the table {table} is not made of")
+        return cls(table, choose(table, names), **more)
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The schema of the finished rows."""
+        made = arrow_schema(self.table, self.columns)
+        if self.children:
+            from kcap.table.children import child_fields
+
+            for field in child_fields(self.children):
+                made = made.append(field)
+        return made
+
+
+def row_filter(tree: "Filter", reading: "Read | None" = None) -> "RowFilter":
+    """The filter over rows; its parts take packages that tables without one do not need."""
+    from kcap.table.row_filter import RowFilter
+
+    return RowFilter(tree, reading)
+
+
+class TableBuilder:
+    """Builds one table; a new reading begins with `begin`. A picklable value before that."""
+
+    needs = NO_FACT
+    """The facts that its rows need."""
+    bodies = False
+    """It needs the bytes of bodies, also of those that a batch does not retain by default."""
+    primed = False
+    """It needs the facts of the whole capture before its first row."""
+    closes = False
+    """It is made of connections that are over."""
+    waits = False
+    """Its rows have to be completed by `finisher`."""
+    filtered_late = False
+    """The filter tests values that a backfill may change, so that `finisher` applies it."""
+
+    def __init__(self, request: TableRequest) -> None:
+        self.request = request
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The schema of the finished rows."""
+        return self.request.schema
+
+    @property
+    def made_schema(self) -> pa.Schema:
+        """The schema of the rows before `finisher` completes them."""
+        return self.schema
+
+    def begin(self, reading: Reading, tracker: MetadataTracker) -> None:
+        """Starts a reading."""
+        self.reading, self.tracker = reading, tracker
+
+    def take(self, rows: Exchanges) -> Batches:
+        """The rows of a batch of exchanges."""
+        yield from ()
+
+    def close(self, closed: Sequence[ClosedConnection]) -> Batches:
+        """The rows of connections that are over; all exchanges of these were in a batch by then."""
+        yield from ()
+
+    def rest(self) -> Batches:
+        """The rows that are left when all was read."""
+        yield from ()
+
+    def finisher(self, tracker: MetadataTracker, *, better: bool = True) -> Callable[[pa.RecordBatch], pa.RecordBatch]:
+        """Completes record batches, with all facts of the capture. `better`: these may change a row."""
+        return lambda batch: batch
+
+    def in_batches(self, rows: Iterator[dict[str, object]]) -> Batches:
+        """Rows by column name, some at a time; one empty batch for none."""
+        some: list[dict[str, object]] = []
+        for row in rows:
+            some.append(row)
+            if len(some) >= ROWS_AT_ONCE:
+                yield batch_of(self.request.table, self.request.columns, some)
+                some = []
+        yield batch_of(self.request.table, self.request.columns, some)
+
+
+class OfExchanges(TableBuilder):
+    """Base of tables whose rows are exchanges or parts of them: filter, companions, backfill."""
+
+    def __init__(self, request: TableRequest) -> None:
+        super().__init__(request)
+        only = None if request.only is None else row_filter(request.only)
+        resolved = request.backfill is not Backfill.AS_KNOWN
+        self.needs = NO_FACT if only is None else only.needs
+        self.bodies = only is not None and only.deep
+        self.filtered_late = self._can_wait(only) and resolved
+        self.primed = only is not None and only.late and resolved and not self.filtered_late
+        columns = list(request.columns)
+        if self.filtered_late and only is not None:
+            names = {column.name for column in columns}
+            columns += [column for column in only.columns if column.name not in names]
+        self.waits = self.filtered_late or (
+            request.backfill is Backfill.WAIT and needs_backfill(request.table, columns, request.children)
+        )
+        self.made = companions(request.table, columns) if self.waits else columns
+
+    @property
+    def made_schema(self) -> pa.Schema:
+        return replace(self.request, columns=self.made).schema
+
+    def _can_wait(self, only: "RowFilter | None") -> bool:
+        """Whether the filter can be applied to finished rows."""
+        return False
+
+    def begin(self, reading: Reading, tracker: MetadataTracker) -> None:
+        super().begin(reading, tracker)
+        if self.bodies:
+            reading.keep_bodies()
+        self.filter: RowFilter | None = None
+        if self.request.only is not None and not self.filtered_late:
+            self.filter = row_filter(self.request.only, reading)
+
+    def finisher(self, tracker: MetadataTracker, *, better: bool = True) -> Callable[[pa.RecordBatch], pa.RecordBatch]:
+        fill, names = Backfiller(tracker), self.schema.names
+        late = row_filter(self.request.only) if self.filtered_late and self.request.only is not None else None
+
+        def finish(batch: pa.RecordBatch) -> pa.RecordBatch:
+            if better:
+                batch = fill(batch)
+            if late is not None:
+                batch = late.passed(batch)
+            chosen: pa.RecordBatch = batch.select(names)
+            return chosen
+
+        return finish
+
+
+class ExchangesBuilder(OfExchanges):
+    """`exchanges`, with list columns of their parts on request."""
+
+    def __init__(self, request: TableRequest) -> None:
+        super().__init__(request)
+        self.needs |= needs_of(self.made)
+        if request.children:
+            self.bodies, self.needs = True, self.needs | Fact.TOPICS
+
+    def _can_wait(self, only: "RowFilter | None") -> bool:
+        return only is not None and only.late and not only.deep and only.packets is None
+
+    def begin(self, reading: Reading, tracker: MetadataTracker) -> None:
+        super().begin(reading, tracker)
+        self._columns, self._children = ExchangeColumns(self.made), None
+        self._schema = self._columns.schema
+        if self.request.children:
+            from kcap.table.children import Children
+
+            self._children = Children(self.request.children, tracker, reading.message)
+            for field in self._children.fields:
+                self._schema = self._schema.append(field)
+
+    def push_down(self, needs: Fact) -> None:
+        """Skips the bodies of rows that do not pass, in a reading of this table alone; `needs` are those of the tracker."""
+        if self.request.only is None:
+            return
+        from kcap.table.push_down import PushDown, header_part
+
+        first = header_part(self.request.only)
+        if first is not None:
+            self.reading.unwanted = PushDown(first, needs, self.reading).unwanted
+            self.filter = self.filter or row_filter(first, self.reading)
+
+    def take(self, rows: Exchanges) -> Batches:
+        columns, seen = rows.columns, {}
+        places: Int64s = np.arange(rows.size)
+        if self.filter is not None:
+            tested = self.filter.made(rows)
+            places = np.array(self.filter.rows(tested, columns), np.int64)
+            if len(places) < rows.size:
+                rows = rows.select(places)
+                seen = {name: take(tested.column(name), places) for name in tested.schema.names}
+            else:
+                seen = dict(zip(tested.schema.names, tested.columns))
+        if not len(places):
+            return
+        made = [seen[name] if name in seen else make(rows) for name, make in self._columns.makers.items()]
+        if self._children is not None:
+            made += self._children.make(columns, places)
+        columns.report_uncounted(self.tracker.report)
+        del rows, columns  # the batch's bodies need not stay while its rows are written
+        yield pa.RecordBatch.from_arrays(made, schema=self._schema)
+
+
+class PartsBuilder(OfExchanges):
+    """Base of `partitions` and `records`."""
+
+    def __init__(self, request: TableRequest) -> None:
+        super().__init__(request)
+        self.bodies = True
+        if any(column.name == "topic" for column in request.columns):
+            self.needs |= Fact.TOPICS
+
+
+class PartitionsBuilder(PartsBuilder):
+    """`partitions`."""
+
+    def begin(self, reading: Reading, tracker: MetadataTracker) -> None:
+        super().begin(reading, tracker)
+        self._schema, self._positions = arrow_schema("partitions", self.made), Positions()
+        self._listed = any(column.name == LEADER for column in self.made)
+
+    def take(self, rows: Exchanges) -> Batches:
+        found = Partitions(rows.columns, self.tracker, self._positions, self.reading.message, listed=self._listed)
+        if not len(found.pairs):
+            return
+        made = pa.RecordBatch.from_arrays([found.column(column.name) for column in self.made], schema=self._schema)
+        if self.filter is not None:
+            made = made.filter(pa.array(np.isin(found.pairs.row, self.filter.places(rows))))
+        yield made
+
+
+class RecordsBuilder(PartsBuilder):
+    """`records`."""
+
+    def begin(self, reading: Reading, tracker: MetadataTracker) -> None:
+        super().begin(reading, tracker)
+        self._rows = RecordRows(self.made)
+
+    def take(self, rows: Exchanges) -> Batches:
+        only = None if self.filter is None else self.filter.places(rows)
+        for row in records_of(rows.columns, self.tracker, self.reading.message, only):
+            self._rows.add(row)
+            if self._rows.full:
+                yield self._rows.take()
+        if self._rows.waiting:
+            yield self._rows.take()
+
+
+class ConnectionsBuilder(TableBuilder):
+    """`connections`."""
+
+    closes = True
+
+    def __init__(self, request: TableRequest) -> None:
+        super().__init__(request)
+        self._facts = any(column.name in FACT_COLUMNS for column in request.columns)
+        self.needs = Fact.CONNECTIONS if self._facts else NO_FACT
+
+    def close(self, closed: Sequence[ClosedConnection]) -> Batches:
+        known = self.tracker.known if self._facts else None
+        rows = connection_rows(closed, self.reading.capture_files, known)
+        yield batch_of("connections", self.request.columns, rows)
+
+
+class NegotiationsBuilder(TableBuilder):
+    """`negotiations`."""
+
+    needs = Fact.VERDICTS
+
+    def begin(self, reading: Reading, tracker: MetadataTracker) -> None:
+        super().begin(reading, tracker)
+        self._negotiations = Negotiations()
+
+    def take(self, rows: Exchanges) -> Batches:
+        self._negotiations.take(rows.columns, rows.context)
+        yield from ()
+
+    def entries(self) -> list[Negotiation]:
+        """What connections used so far."""
+        return list(self._negotiations.entries.values())
+
+    def rest(self) -> Batches:
+        yield from self.in_batches(negotiation_row(entry, self.tracker) for entry in self.entries())
+
+
+class BrokersBuilder(TableBuilder):
+    """`brokers`."""
+
+    needs = Fact.BROKERS
+
+    def begin(self, reading: Reading, tracker: MetadataTracker) -> None:
+        super().begin(reading, tracker)
+        self._servers: set[Server] = set()
+
+    def take(self, rows: Exchanges) -> Batches:
+        self._servers.update(rows.context.servers)
+        yield from ()
+
+    def rest(self) -> Batches:
+        yield from self.in_batches(broker_rows(self.tracker, self._servers))
+
+
+class TopicNamesBuilder(TableBuilder):
+    """`topic_names`."""
+
+    needs = Fact.TOPICS | Fact.BROKERS
+
+    def rest(self) -> Batches:
+        yield from self.in_batches(topic_rows(self.tracker))
+
+
+class CapturesBuilder(TableBuilder):
+    """`captures`."""
+
+    def rest(self) -> Batches:
+        yield batch_of("captures", self.request.columns, capture_rows(self.reading.capture_files))
+
+
+class WeirdsBuilder(TableBuilder):
+    """`weirds`."""
+
+    def rest(self) -> Batches:
+        yield batch_of("weirds", self.request.columns, weird_rows(self.reading.weirds, self.reading.capture_files))
+
+
+BUILDERS: Final[dict[str, Callable[[TableRequest], TableBuilder]]] = {
+    "exchanges": ExchangesBuilder,
+    "partitions": PartitionsBuilder,
+    "records": RecordsBuilder,
+    "connections": ConnectionsBuilder,
+    "negotiations": NegotiationsBuilder,
+    "brokers": BrokersBuilder,
+    "topic_names": TopicNamesBuilder,
+    "captures": CapturesBuilder,
+    "weirds": WeirdsBuilder,
+}

@@ -1,0 +1,55 @@
+"""Laws of a batch's columns: those of some rows are entries of those of all, and a batch is freed with its columns."""
+
+import gc
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from kcap.batch.columns import KEYS, VERSIONS, BatchColumns
+from kcap.session import CapturePass
+from tests.table.handmade import batch, row, unanswered
+
+
+@pytest.mark.parametrize("name", ["java-transactions.pcap", "quota-3.9.pcap"])
+def test_columns_of_some_rows_are_entries_of_those_of_all(pcaps: Path, name: str) -> None:
+    for made in CapturePass([str(pcaps / name)]).batches():
+        every, places = BatchColumns(made), np.arange(0, len(made), 3)
+        some = every.select(places)
+        assert some.size == len(places)
+        for column in ("latency", "rtt", "queue", "service", "error_code", "throttle"):
+            wanted, found = getattr(every, column).take(places), getattr(some, column)
+            assert np.array_equal(wanted.mask(), found.mask()), column
+            assert np.array_equal(wanted.filled(), found.filled()), column
+        assert np.array_equal(every.is_outcome("answered")[places], some.is_outcome("answered"))
+
+
+def test_calls_number_each_api_and_version() -> None:
+    columns = BatchColumns(
+        batch(row(), row(api_key=1, api_version=2), row(), row(api_key=999, api_version=99), row(api_key=None))
+    )
+    number, codes = columns.calls
+    assert codes == [1 * VERSIONS + 2, 3 * VERSIONS + 12, KEYS * VERSIONS - 1]
+    assert number.tolist() == [1, 0, 1, 2, 3]
+
+
+def test_a_body_of_no_slot_is_empty() -> None:
+    columns = BatchColumns(batch(row(), unanswered()))
+    (low, _), (high, _) = columns.spans(np.array([-1, -5]))
+    assert columns.body(low, high) == b""
+
+
+def test_bodies_are_freed_with_the_last_reference(pcaps: Path) -> None:
+    """Without Python's collector, which runs seldom: a batch's bodies are megabytes."""
+    made = next(b for b in CapturePass([str(pcaps / "java-transactions.pcap")]).batches() if len(b))
+    arena = made.bodies.arena
+    gc.disable()
+    try:
+        columns = BatchColumns(made)
+        assert columns.topics.pairs()
+        assert len(columns.service) == len(made)
+        del made, columns
+        assert sys.getrefcount(arena) == 2
+    finally:
+        gc.enable()
