@@ -21,6 +21,7 @@ from kcap.columns import EXCHANGES, ON_REQUEST
 from kcap.errors import CaptureError, UsageError
 from kcap.filter.ast import Filter, columns_of, is_deep
 from kcap.reports.definition import KEY, Tables
+from kcap.runtime import give_back
 from kcap.session import Capture, CapturePass
 from kcap.table.backfill import Backfill, companions
 from kcap.table.builder import TableSet
@@ -147,6 +148,7 @@ def opened(given: ReportInput, columns: Sequence[str], partitions: Sequence[str]
         saved = saved_files(given.paths)
         if saved is None:
             places = read(given, folder, columns, partitions)
+            give_back()  # the pages of compiled code that reading needed and the engine does not
         else:
             places = found(given, saved, columns, partitions)
         engine = Engine(folder)

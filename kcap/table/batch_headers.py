@@ -120,7 +120,7 @@ class BatchFacts:
         """Columns of the batches' headers."""
         total = len(self._start)
         made = {name: np.full(total, -1, np.int64) for name in (*NUMBERS, "max_timestamp", "crc")}
-        made |= {name: np.zeros(total, np.int64) for name in ("codec", "timestamp_type", "count", "last_offset", "control")}
+        made |= {name: np.zeros(total, np.int64) for name in ("codec", "timestamp_type", "count", "control", "last_offset")}
         made["magic"] = self._magic
         new = np.flatnonzero(self._magic == 2)
         if len(new):
@@ -129,7 +129,7 @@ class BatchFacts:
             for name in ("producer_id", "producer_epoch", "base_sequence", "max_timestamp", "count", "crc"):
                 made[name][new] = head[name]
             made["codec"][new] = attributes & CODEC_MASK
-            made["control"][new] = attributes & CONTROL != 0
+            made["control"][new] = np.where(attributes & CONTROL, np.maximum(head["count"], 0), 0)
             made["timestamp_type"][new] = np.where(attributes & LOG_APPEND, 2, 1)
             made["last_offset"][new] = head["base_offset"].astype(np.int64) + head["offset_delta"]
             made["first_timestamp_ms"][new] = np.where(attributes & DELETE_HORIZON, -1, head["base_timestamp"])
@@ -172,6 +172,11 @@ class BatchFacts:
         if len(filled):
             values[filled] = np.maximum.reduceat(self._headers["max_timestamp"], self._first[filled])
         return Vector(values, self._filled & (values != -1))
+
+    @property
+    def control_records(self) -> Vector:
+        """Records of control batches, which `records` counts too."""
+        return self._sums(self._headers["control"]).where(self._filled)
 
     def crc_ok(self) -> Array:
         """Whether the stored CRC of every batch is that of its bytes."""
@@ -229,8 +234,5 @@ class BatchFacts:
             return Vector(self._ends - self._starts, self.present)
         if name == "records":
             return self._sums(np.maximum(self._headers["count"], 0))
-        if name == "control_records":
-            sums = self._sums(np.maximum(self._headers["count"], 0) * self._headers["control"])
-            return Vector(sums.values, self._filled)
         found: Vector = getattr(self, name)
         return found

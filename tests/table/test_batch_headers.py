@@ -71,6 +71,8 @@ def test_columns_are_those_of_the_batches(few: int, fields: list[list[bytes]], c
         batches = decode_records(bytes(buffer[start:end])).batches
         assert found["batches"][at] == len(batches)
         assert found["records"][at] == sum(max(0, batch.count) for batch in batches)
+        controls = [max(0, batch.count) for batch in batches if batch.is_control]
+        assert found["control_records"][at] == (sum(controls) if batches else None)
         if not batches:
             assert found["codec"][at] is found["crc_ok"][at] is found["next_offset"][at] is None
             continue

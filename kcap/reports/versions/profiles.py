@@ -87,7 +87,7 @@ class ConnectionProfiles:
 
     def _count(self, rows: Exchanges, here: "Bools", died: "Bools", codes: Vector) -> None:
         at = np.flatnonzero(here)
-        told, verdicts = rows.context, rows.context.verdicts
+        context, verdicts = rows.context, rows.context.verdicts
         assert verdicts is not None
         found, number = verdicts.kinds, verdicts.kind
         keys, versions = rows.number("api_key").values[at], rows.number("api_version").values[at]
@@ -95,12 +95,12 @@ class ConnectionProfiles:
         ids = rows.array("client_id").take(_places(at)).dictionary_encode()
         id_of = ids.indices.fill_null(len(ids.dictionary)).to_numpy(zero_copy_only=False).astype(np.int64)
         names = [*ids.dictionary.to_pylist(), None]
-        identity, state = rows.number("identity").values[at], told.state[at]
+        identity, state = rows.number("identity").values[at], context.state[at]
         refused = (codes.values == UNSUPPORTED_VERSION) & codes.mask()
         code = identity
         flags = refused[at] * 2 + died[at]
         for part, many in (
-            (state, len(told.states)), (call, len(calls)), (id_of, len(names)), (found[number[at]] - NONE, 8), (flags, 4),
+            (state, len(context.states)), (call, len(calls)), (id_of, len(names)), (found[number[at]] - NONE, 8), (flags, 4),
         ):  # fmt: skip
             code = code * many + part
         kinds, kind = np.unique(code, return_inverse=True)
@@ -116,7 +116,7 @@ class ConnectionProfiles:
         )  # fmt: skip
         for count, low, high, example, mask, place in zip(*(column.tolist() for column in columns)):
             profile = self.profiles.growing(rows.columns.identities[int(rows.number("identity").values[place])])
-            known = told.states[int(told.state[place])]
+            known = context.states[int(context.state[place])]
             profile.software = known.software or profile.software
             profile.offer = known.offer or profile.offer
             profile.mechanism = known.mechanism or profile.mechanism
