@@ -1,4 +1,4 @@
-"""A capture of any size whose connections live as long as it does: a real produce request and its answer, again and again.
+"""A capture of any size whose connections live as long as it does: a real produce request and its response, again and again.
 
 usage: python benchmarks/one_connection.py OUT.pcap [--size 4G] [--connections 1] [--from pcaps/aiokafka.pcap]
 
@@ -50,7 +50,7 @@ def packet(up: bool, flags: int, payload: bytes, time_us: int, seq: int = 0, ack
 
 
 def largest(path: str) -> tuple[bytes, bytes]:
-    """The largest Produce request of a capture that was answered, and the answer, both with their lengths."""
+    """The largest Produce request of a capture that got a response, and the response, both with their lengths."""
     found = [one for one in kcap.open(path) if one.row["api"] == "Produce" and one.row["outcome"] == "answered"]
     one = max(found, key=lambda exchange: int(exchange.row["request_bytes"]))
     assert one.request is not None
@@ -88,11 +88,11 @@ def main() -> None:
     parser.add_argument("--from", dest="source", default="pcaps/aiokafka.pcap")
     options = parser.parse_args()
     size = size_of(options.size)
-    request, answer = (struct.pack(">I", len(frame)) + frame for frame in largest(options.source))
+    request, response = (struct.pack(">I", len(frame)) + frame for frame in largest(options.source))
     parts: list[tuple[bool, int, int, bytes]] = [
         (True, at, 0, request[at : at + SEGMENT]) for at in range(0, len(request), SEGMENT)
     ]
-    parts += [(False, 0, len(request), answer), (True, len(request), len(answer), b"")]
+    parts += [(False, 0, len(request), response), (True, len(request), len(response), b"")]
     packets = [packet(up, 0x18 if payload else 0x10, payload, 0) for up, _, _, payload in parts]
     starts = np.cumsum([0, *map(len, packets)])
     template = np.frombuffer(b"".join(packets), np.uint8)
@@ -113,7 +113,7 @@ def main() -> None:
                 rows[:, at : at + 4] = np.asarray(values & 0xFFFFFFFF).astype(kind).view(np.uint8).reshape(-1, 4)
 
             for at, (start, (up, mine, others, payload)) in enumerate(zip(starts.tolist(), parts)):
-                sent, heard = (request, answer) if up else (answer, request)
+                sent, heard = (request, response) if up else (response, request)
                 time_us = BEGAN_US + 1000 + numbers * EVERY_US + at * GAP_US
                 put(start, "<u4", time_us // 1_000_000)
                 put(start + 4, "<u4", time_us % 1_000_000)
@@ -126,7 +126,7 @@ def main() -> None:
             out.write(rows.tobytes())
     Path(f"{options.out}.json").write_text(json.dumps({"exchanges": count}), encoding="utf-8")
     print(
-        f"{options.out}: {several:,} connections, {count:,} exchanges of {len(request):,} and {len(answer):,} bytes, "
+        f"{options.out}: {several:,} connections, {count:,} exchanges of {len(request):,} and {len(response):,} bytes, "
         f"{count * len(packets):,} packets"
     )
 

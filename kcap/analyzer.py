@@ -1,6 +1,6 @@
-"""The composition: segments in, batches of decided exchanges, closed connections and weirds out. No I/O, no clock.
+"""Composes the pipeline: segments in, batches of decided exchanges, closed connections and weirds out. No I/O, no clock.
 
-Law: pickling the analyzer after any packet and going on with the copy changes nothing; neither does the size of the batches
+Law: pickling the analyzer after any packet and continuing with the copy changes nothing; neither does the size of the batches
 it is fed.
 """
 
@@ -38,17 +38,20 @@ ROW = (
     "response_start", "response_bytes", "response_first_ns", "response_first_ref", "response_last_ns", "response_last_ref",
     "response_pos", "response_end_pos", "response_flags",
 )  # fmt: skip
-"""The parts of a row as conversations emit it; `*_ref` are packet references (file << 40 | number)."""
+"""The parts of a row as `Conversation.emit` gives them; `*_ref` are packet references (file << 40
+
+number).
+"""
 
 SLOTS_AT, FRAMES_AT = ROW.index("request_slot"), ROW.index("request_start")
 
 BROKEN = FLAG["snaplen"] | FLAG["gap"] | FLAG["truncated"]
-"""Flags of a frame that was not captured whole."""
+"""Flags of a frame that was not captured completely."""
 
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """What is the same for all rows of a connection."""
+    """The constants of a connection, the same in all its rows."""
 
     uid: str
     client_ip: str
@@ -66,33 +69,33 @@ class RowBatch:
     """Decided exchanges: raw rows (see `ROW`), the connections they refer to, and their projected bodies."""
 
     tuples: list[tuple[Any, ...]]
-    """Rows of the machines."""
+    """Rows of the reference path."""
     identities: list[Identity]
     bodies: BodyBatch
-    lane: "FastPathRows | None" = None
-    """Rows of the fast lane."""
+    fast_rows: "FastPathRows | None" = None
+    """Rows of the fast path."""
     orders: list[int] = field(default_factory=list)
-    """When the rows of the machines were decided, in the lane's count."""
+    """For each row of the reference path the order of the packet that decided it."""
     passed_over: list[tuple[int, int, PassedOver]] = field(default_factory=list)
-    """Requests behind which later ones were answered: rows of the machines before that, and the connection's identity."""
+    """Overtaken requests: number of the reference path's rows before it, index of the connection's identity, the request."""
     _rows: list[tuple[Any, ...]] | None = None
 
     def __len__(self) -> int:
-        return len(self.tuples) + (len(self.lane) if self.lane is not None else 0)
+        return len(self.tuples) + (len(self.fast_rows) if self.fast_rows is not None else 0)
 
     @property
     def rows(self) -> list[tuple[Any, ...]]:
         """All rows as tuples, in the order in which they were decided."""
         if self._rows is None:
             self._rows = self.tuples
-            if self.lane is not None:
-                both = self.lane.tuples(ROW) + self.tuples
-                self._rows = [both[at] for at in self.lane.merged(self.orders).tolist()]
+            if self.fast_rows is not None:
+                both = self.fast_rows.tuples(ROW) + self.tuples
+                self._rows = [both[at] for at in self.fast_rows.merged(self.orders).tolist()]
         return self._rows
 
 
 class ClosedConnection:
-    """A connection that is over, with what `columns.CONNECTIONS` says of it; that is put together when it is asked for."""
+    """A closed connection and its row of `connections`, which is made when it is read."""
 
     __slots__ = ("_connection", "_values", "detail", "phase", "ref")
 
@@ -110,7 +113,7 @@ class ClosedConnection:
         return self._values
 
     def settle(self) -> None:
-        """Puts the row together and lets go of the connection."""
+        """Makes the row and releases the connection."""
         connection, self._connection = self._connection, None
         if connection is not None:
             self._values = describe(*(connection if isinstance(connection, tuple) else connection.restore()))
@@ -118,118 +121,122 @@ class ClosedConnection:
 
 @dataclass(slots=True)
 class Options:
-    """What the user says about a capture: which ports are Kafka, and what TLS is decrypted with."""
+    """The user's settings for a capture: ports, TLS secrets, engine."""
 
     kafka_ports: frozenset[int] = field(default_factory=frozenset)
     """`-d tcp.port==N,kafka`."""
     not_kafka_ports: frozenset[int] = field(default_factory=frozenset)
     secrets: Secrets | None = None
-    """What TLS is decrypted with."""
-    lane: bool = True
-    """Connections in good order are read by the compiled lane where segments come as columns; changes speed alone."""
+    """Secrets that decrypt TLS connections."""
+    fast_path: bool = True
+    """Whether compiled code reads connections in good order where segments come as columns; changes speed alone."""
 
 
 class Analyzer:
-    """Feed it segments in capture order, take what has been decided."""
+    """Turns segments in capture order into decided exchanges."""
 
     def __init__(self, options: Options | None = None) -> None:
         self.options = options or Options()
         self.secrets = Secrets() if self.options.secrets is None else self.options.secrets.copy()
         self.plaintext: Listen | None = None
-        """Hears of each piece of plaintext of TLS connections."""
+        """Called with each piece of plaintext of TLS connections."""
         self.bodies = BodyCollector()
         self.rows: list[tuple[Any, ...]] = []
         self.orders: list[int] = []
         self.passed_over: list[PassedOver] = []
-        self.lane: FastPath | None = None
+        self.fast_path: FastPath | None = None
         self.packets = 0
-        """Packets that came as columns before there was a lane."""
+        """Packets that came as columns before the fast path was started."""
         self.batch = 0
         self.identities: list[Identity] = []
         self.closed_connections: list[ClosedConnection] = []
         self._weirds: dict[tuple[WeirdKind, str | None], tuple[Weird, int]] = {}
         self.kafka_connections = 0
         self.watch: Callable[[int, Connection], None] | None = None
-        """Is told of packets whose bytes decided more than the fields of a message (`kcap.distributed.blanked_reads`)."""
+        """Callback(packet reference, connection) for each packet whose payload a heuristic used
+        (`kcap.distributed.shard_reader`).
+        """
         self.table = ConnectionTable(self)
 
     def __getstate__(self) -> dict[str, object]:
-        if self.lane is not None:
-            self.lane.leave()
+        if self.fast_path is not None:
+            self.fast_path.leave()
         return self.__dict__
 
     def feed(self, batch: SegmentBatch | SegmentColumns) -> None:
         """Takes segments."""
-        if self.lane is None and isinstance(batch, SegmentColumns):
-            self._enter_lane(len(batch))
-        if self.lane is not None:
-            self.lane.feed(columns_of(batch) if isinstance(batch, SegmentBatch) else batch)
+        if self.fast_path is None and isinstance(batch, SegmentColumns):
+            self._start_fast_path(len(batch))
+        if self.fast_path is not None:
+            self.fast_path.feed(columns_of(batch) if isinstance(batch, SegmentBatch) else batch)
         else:
             self.table.feed(batch if isinstance(batch, SegmentBatch) else batch.all())
 
     def expect_many(self) -> None:
-        """More than LANE_AFTER_PACKETS packets will come: the lane need not wait for them. Changes speed alone."""
-        self.packets = limits.LANE_AFTER_PACKETS
+        """Starts the fast path with the next columns, since more than FAST_PATH_AFTER_PACKETS packets will come. Changes speed
+        alone.
+        """
+        self.packets = limits.FAST_PATH_AFTER_PACKETS
 
-    def _enter_lane(self, packets: int) -> None:
-        """Once enough packets came for the compiled lane to pay, makes it."""
+    def _start_fast_path(self, packets: int) -> None:
+        """Starts the fast path once enough packets came for it to pay."""
         self.packets += packets
-        if not self.options.lane or self.packets < limits.LANE_AFTER_PACKETS:
+        if not self.options.fast_path or self.packets < limits.FAST_PATH_AFTER_PACKETS:
             return
         try:
             from kcap.fastpath.engine import FastPath
         except (ImportError, RuntimeError):  # no numba, or no place for its cache
-            self.options = replace(self.options, lane=False)
+            self.options = replace(self.options, fast_path=False)
         else:
-            self.lane = FastPath(self)
+            self.fast_path = FastPath(self)
 
     @property
     def waiting(self) -> int:
         """Rows that were decided since the last batch."""
-        return len(self.rows) + (self.lane.decided if self.lane is not None else 0)
+        return len(self.rows) + (self.fast_path.decided if self.fast_path is not None else 0)
 
     @property
     def full(self) -> bool:
-        """Enough was decided or gathered for a batch."""
-        gathered = self.lane.gathered if self.lane is not None else 0
+        """Whether enough rows or bodies are there for a batch."""
+        gathered = self.fast_path.gathered if self.fast_path is not None else 0
         return self.waiting >= limits.ROWS_PER_BATCH or len(self.bodies.arena) + gathered >= limits.BODIES_BYTES
 
     def take(self, unwanted: Callable[[RowBatch], Any] | None = None) -> RowBatch:
-        """What has been decided since the last call.
+        """The exchanges decided since the last call.
 
-        `unwanted` sees the batch without its bodies and says, as an array of slots, which of them need not be decoded.
+        `unwanted` gets the batch without its bodies and returns an array of the slots that need not be decoded.
         """
         passed_over, self.passed_over = self.passed_over, []
         if not self.waiting:  # nobody looks at a batch without rows
             self.passed_over = [one._replace(row=0) for one in passed_over]
             passed_over = []
-        passed = [(one.row, one.talk.identity(), one) for one in passed_over]
-        if self.lane is None:
+        passed = [(one.row, one.conversation.identity(), one) for one in passed_over]
+        if self.fast_path is None:
             if unwanted is not None:
                 self.bodies.leave_out(unwanted(self._bare(None)).tolist())
             batch = RowBatch(self.rows, self.identities, self.bodies.close(), passed_over=passed)
         else:
             asked = None if unwanted is None else lambda taken: unwanted(self._bare(taken))
-            decided, bodies = self.lane.take(asked)
+            decided, bodies = self.fast_path.take(asked)
             batch = RowBatch(self.rows, self.identities, bodies, decided, self.orders, passed)
         self.rows, self.identities, self.orders = [], [], []
         self.batch += 1
-        self._tell_undecoded(batch)
+        self._report_undecoded(batch)
         return batch
 
     def _bare(self, decided: "FastPathRows | None") -> RowBatch:
         """The open batch without its bodies."""
         return RowBatch(self.rows, self.identities, BodyCollector().close(), decided, self.orders)
 
-    def _tell_undecoded(self, batch: RowBatch) -> None:
-        """Reports bodies that were captured whole and do not read as their API and version say."""
+    def _report_undecoded(self, batch: RowBatch) -> None:
+        """Reports bodies that were captured completely and do not read as their API and version say."""
         slots = batch.bodies.unread()
         if not slots:
             return
         rows = [row for row in batch.tuples if row[SLOTS_AT] in slots or row[SLOTS_AT + 1] in slots]
-        if batch.lane is not None:
+        if batch.fast_rows is not None:
             marked = [row[SLOTS_AT] in slots or row[SLOTS_AT + 1] in slots for row in batch.tuples]
-            rows = batch.lane.among(ROW, slots, rows, [order for order, here in zip(batch.orders, marked) if here])
+            rows = batch.fast_rows.among(ROW, slots, rows, [order for order, here in zip(batch.orders, marked) if here])
         for row in rows:
             for side, start in (("request", FRAMES_AT), ("response", FRAMES_AT + 9)):
                 word = slots.get(row[SLOTS_AT + (start > FRAMES_AT)])
@@ -249,43 +256,43 @@ class Analyzer:
         return closed
 
     def advance(self, time_ns: int) -> None:
-        """Capture time moves on, also where others have the packets."""
-        (self.table if self.lane is None else self.lane).advance(time_ns)
+        """Capture time moves on, also without packets of this analyzer."""
+        (self.table if self.fast_path is None else self.fast_path).advance(time_ns)
 
     def finish(self) -> None:
         """The capture is over: every connection is closed and every exchange decided."""
         self.table.expect_end()
         self.advance(self.table.time_ns)
-        if self.lane is not None:
-            self.lane.finish()
+        if self.fast_path is not None:
+            self.fast_path.finish()
         else:
             self.table.finish()
 
     # -- what connections and conversations ask for -------------------------------------------------------------------
     def opened(self, connection: Connection) -> None:
-        """A connection's first packet."""
-        connection.talk = Conversation(connection, self)
-        if self.lane is not None:
-            self.lane.opened(connection)
+        """A connection begins."""
+        connection.conversation = Conversation(connection, self)
+        if self.fast_path is not None:
+            self.fast_path.opened(connection)
 
     def closed(self, connection: Connection, time_ns: int) -> None:
-        """A connection's end."""
-        talk = connection.talk
-        if isinstance(talk, Conversation):
+        """A connection ends."""
+        conversation = connection.conversation
+        if isinstance(conversation, Conversation):
             for _ in range(3):  # each time less is left to be done
                 try:
-                    talk.finish(time_ns)
+                    conversation.finish(time_ns)
                     break
                 except Exception as error:  # noqa: BLE001 - what else it said is in its rows
                     self.failed(connection, error, connection.first_ref)
-            self.kafka_connections += talk.phase == "kafka"
-            closed = ClosedConnection((connection, talk), talk.phase, talk.detail, connection.first_ref)
+            self.kafka_connections += conversation.phase == "kafka"
+            closed = ClosedConnection((connection, conversation), conversation.phase, conversation.detail, connection.first_ref)
             self.closed_connections.append(closed)
-        if self.lane is not None:
-            self.lane.closed(connection)
+        if self.fast_path is not None:
+            self.fast_path.closed(connection)
 
     def over(self, kept: "ClosedState") -> None:
-        """The end of a Kafka connection that the lane opened."""
+        """A Kafka connection ends that lived in the fast path alone."""
         self.kafka_connections += 1
         self.closed_connections.append(ClosedConnection(kept, "kafka", "", kept.ref))
 
@@ -299,17 +306,17 @@ class Analyzer:
         *,
         uid: str | None = None,
     ) -> None:
-        """Counts an oddity and keeps its first sighting; its connection is given as such, or by its uid."""
+        """Counts an oddity and holds its first sighting; its connection is given as such or by uid."""
         self._count(kind, detail, ref, position, uid if connection is None else connection_uid(connection))
 
     def failed(self, connection: Connection, error: Exception, ref: int, position: int = 0) -> None:
-        """What takes a connection's bytes failed: it is told, and the connection goes on as bytes that are counted."""
+        """Reports a decoder failure on a connection, whose further bytes are only counted."""
         self.report(WeirdKind.DECODER_FAILED, f"the rest of the connection: {fault_of(error)}", ref, position, connection)
-        if isinstance(connection.talk, Conversation):
-            connection.talk.fail()
+        if isinstance(connection.conversation, Conversation):
+            connection.conversation.fail()
 
     def searched(self, ref: int, connection: Connection) -> None:
-        """A packet's bytes decided something, whatever they are."""
+        """A heuristic used the payload of a packet."""
         if self.watch is not None:
             self.watch(ref, connection)
 
@@ -325,26 +332,26 @@ class Analyzer:
         """Every oddity so far: the first sighting of its kind on its connection, and how many there were."""
         return list(self._weirds.values())
 
-    def identity(self, talk: Conversation) -> int:
+    def identity(self, conversation: Conversation) -> int:
         """Index of the connection's constants in the open batch."""
-        connection = talk.tcp
+        connection = conversation.tcp
         client = connection.client or connection.streams[0]
         flow = connection.flows[connection.streams.index(client)]
-        tls = talk.tls is not None
+        tls = conversation.tls is not None
         self.identities.append(Identity(connection_uid(connection), *endpoints(flow), connection.number, tls))
         return len(self.identities) - 1
 
     @staticmethod
     def name(flow: bytes, client: bytes, first_ns: int, isn: int | None, number: int) -> Identity:
-        """The constants of a connection that the lane opened: flow keys of its lower endpoint and of its client."""
+        """The constants of a connection that began in the fast path: flow keys of its lower endpoint and its client."""
         return Identity(uid_of(flow, first_ns, isn), *endpoints(client), number)
 
     def takes_all(self) -> bool:
-        """The user has said nothing on ports."""
+        """Whether the user set no ports."""
         return not self.options.kafka_ports and not self.options.not_kafka_ports
 
     def decode_as(self, connection: Connection) -> bool | None:
-        """The user's word on this connection's ports."""
+        """The user's setting for this connection's ports: True Kafka, False not Kafka, None no setting."""
         options = self.options
         if not options.kafka_ports and not options.not_kafka_ports:
             return None
@@ -369,7 +376,7 @@ def address(packed: bytes) -> str:
 
 
 def connection_uid(connection: Connection) -> str:
-    """A name that re-runs and other splits of the input give too: endpoints, first packet's time, initial sequence number."""
+    """A uid that re-runs and other splits of the input reproduce: endpoints, first packet's time, initial sequence number."""
     if connection.uid is None:
         client = connection.client
         isn = client.isn if client is not None else None
@@ -383,11 +390,11 @@ def uid_of(flow: bytes, first_ns: int, isn: int | None) -> str:
     return "C" + blake2b(seed, digest_size=8).hexdigest()
 
 
-def describe(connection: Connection, talk: Conversation) -> dict[str, object]:
+def describe(connection: Connection, conversation: Conversation) -> dict[str, object]:
     """The row of `connections`, without the file's name."""
     client = connection.client or connection.streams[0]
     server = client.peer
-    kafka = talk if talk.inner is None else talk.inner
+    kafka = conversation if conversation.inner is None else conversation.inner
     flow = connection.flows[connection.streams.index(client)]
     ip, port, peer_ip, peer_port = endpoints(flow)
     values: dict[str, object] = {
@@ -402,8 +409,8 @@ def describe(connection: Connection, talk: Conversation) -> dict[str, object]:
         "last_ns": connection.last_ns,
         "began": connection.began,
         "ended": connection.ended,
-        "phase": talk.phase if talk.phase != "waiting" else "opaque",
-        "detail": talk.detail or None,
+        "phase": conversation.phase if conversation.phase != "waiting" else "opaque",
+        "detail": conversation.detail or None,
         "packets": client.packets + server.packets,
         "client_packets": client.packets,
         "server_packets": server.packets,
@@ -415,17 +422,17 @@ def describe(connection: Connection, talk: Conversation) -> dict[str, object]:
         "client_rtt_min_ns": server.rtt_min,
         "zero_window_stalls": client.zero_stalls + server.zero_stalls,
         "client_id": next(iter(kafka.requests.client_ids), None) if kafka.requests is not None else None,
-        "tls": talk.tls is not None,
+        "tls": conversation.tls is not None,
         "exchanges": kafka.rows,
         "request_frames": kafka.requests.frames if kafka.requests is not None else 0,
         "response_frames": kafka.responses.frames if kafka.responses is not None else 0,
     }
-    if talk.tls is not None:
-        values |= tls_values(talk.tls.session.facts)
+    if conversation.tls is not None:
+        values |= tls_values(conversation.tls.session.facts)
     for name, stream, framer in (("client", client, kafka.requests), ("server", server, kafka.responses)):
         framed, skipped, pending = (framer.framed, framer.skipped, framer.pending) if framer is not None else (0, 0, 0)
         opaque = stream.captured if framer is None else 0
-        if talk.inner is not None:  # of an encrypted stream all that is not plaintext of frames is opaque
+        if conversation.inner is not None:  # of an encrypted stream all that is not plaintext of frames is opaque
             opaque = max(stream.captured - framed - skipped - pending, 0)
         values |= {
             f"{name}_captured": stream.captured,
@@ -439,7 +446,7 @@ def describe(connection: Connection, talk: Conversation) -> dict[str, object]:
 
 
 def tls_values(facts: TlsFacts) -> dict[str, object]:
-    """What the row of a connection says of TLS."""
+    """The columns of `connections` about TLS."""
     return {"tls_version": facts.version, "tls_cipher": facts.cipher, "tls_sni": facts.server_name}
 
 

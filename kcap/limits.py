@@ -17,7 +17,7 @@ BATCH_PACKETS_MAX = 8192
 """Packets handed on at once: the first rows of a huge file must not wait for more."""
 
 FRAGMENT_DATAGRAMS_MAX = 1024
-"""Unfinished IP datagrams kept (Linux keeps 4 MiB of fragments, about as many)."""
+"""Unfinished IP datagrams held (Linux holds 4 MiB of fragments, about as many)."""
 
 FRAGMENT_WAIT_NS = 30 * SECOND_NS
 """RFC 1122 section 3.3.2 wants 60 to 120 s; Linux waits 30 s (net.ipv4.ipfrag_time)."""
@@ -26,44 +26,48 @@ GUESS_BYTES = 256 << 10
 """Read at the beginning of a range to find a record in it: more than the largest packet of a capture with offload."""
 
 GUESS_RECORDS = 12
-"""Records in a row that make sense before one is taken for the first of a range; the guess is proven later."""
+"""Plausible records in a row before the first is taken for the first of a range; stitching verifies the guess."""
 
 GUESS_SECONDS = 24 * 3600
-"""Time between two packets in a row that a guess believes."""
+"""Seconds between two packets in a row that a guess accepts."""
 
 GUESSES_WRONG = 3
-"""Wrong guesses in one file after which it is read on in longer and longer pieces, each from a place that is proven."""
+"""Wrong guesses in one file after which longer and longer pieces are read on from verified places."""
 
 CHUNK_PACKETS = 1 << 17
-"""Packets of a range that are looked at before they are sent to where their flows are put together: some 10 MiB of columns."""
+"""Packets of a range in one chunk: some 10 MiB of columns."""
 
 CHUNK_BYTES = 4 << 20
-"""Bytes of packets that are sent along with them at once, where those cannot be read a second time at low cost."""
+"""Packet bytes in one chunk, where the file cannot be read a second time at low cost."""
 
 STRIPPED_BYTES = 64 << 20
 STRIPPED_PACKETS = 1 << 18
-"""Payload and packets that are seen at once before they travel as stripped segments: batches over the edge stay whole."""
+"""Payload and packets that are stripped together: batches across the edge are not blanked."""
 
 STRIPPED_CHUNK_BYTES = 16 << 20
-"""Payload of a chunk of them, most of it blank."""
+"""Payload of a chunk of stripped segments, most of it blanked."""
 
 STRIPPED_MIDSTREAM_BYTES = 1 << 20
-"""Bytes of a direction whose SYN was not seen that stay as they are: MIDSTREAM_BYTES may be looked at to tell who asks, and a
-frame boundary is searched for."""
+"""Bytes of a direction without a SYN that are never blanked: recognition may look at MIDSTREAM_BYTES, and resync searches a
+frame boundary.
+"""
 
 STRIPPED_GAP_BYTES = 64 << 10
-"""Bytes behind a hole that stay as they are: where it took a length prefix, the next boundary is behind one more message.
-Where these are not enough, the connection travels whole after all."""
+"""Bytes behind a hole that are never blanked: where it took a length prefix, the next boundary is behind one more message.
+Where these are not enough, the connection is re-read unstripped.
+"""
 
 STRIPPED_KNOWN = 64
-"""Chunks of a share of which it is remembered which segments were blanked; those of older ones count as such."""
+"""Chunks of a shard whose blanked segments are remembered; segments of older ones count as blanked."""
 
 CHUNK_RUN_PACKETS = 8192
 CHUNK_RUN_SPAN = 1 << 17
-"""Packets of a share that are read again at once, and how far apart their numbers may be: columns have room for each number."""
+"""Packets of a shard that are analyzed at once, and the largest span of their numbers: columns have room for each number."""
 
 CHUNK_SPARSE = 4
-"""Times the bytes of the packets that are wanted up to which those between them stay in memory too: copying costs more."""
+"""Bytes that are read from a file at once, as a multiple of the wanted ones, up to which the others stay in memory too: copying
+costs more.
+"""
 
 CHUNK_GAP_BYTES = 16 << 10
 """Bytes of a file between two packets that are read rather than stepped over: a read costs as much as copying them."""
@@ -77,16 +81,16 @@ REORDER_NS = 120 * SECOND_NS
 """Capture time after which an acknowledged hole is taken for lost: on a quiet connection few segments span many seconds."""
 
 EARLY_SEGMENTS = 2 * REORDER_SEGMENTS
-"""Data segments of the client that an answer waits for its request, which may stand behind a hole for as long as a hole may."""
+"""Data segments of the client that a response waits for its request, which may be behind a hole for as long as a hole may."""
 
 EARLY_NS = 2 * REORDER_NS
-"""Capture time that an answer waits for its request."""
+"""Capture time that a response waits for its request."""
 
 REORDER_BYTES_MAX = 16 << 20
-"""Bytes that may wait behind a hole which nobody acknowledged: above the receive windows that Linux grants (6 MiB)."""
+"""Bytes that may wait behind an unacknowledged hole: above the receive windows that Linux grants (6 MiB)."""
 
 REORDER_SEGMENTS_MAX = 16384
-"""Segments that may wait behind a hole which nobody acknowledged."""
+"""Segments that may wait behind an unacknowledged hole."""
 
 SEQUENCE_FAR = 1 << 28
 """A segment further than this from its stream belongs to another connection of the same ports."""
@@ -95,16 +99,16 @@ SYN_DISPLACED_BYTES = 1 << 20
 """A SYN this near to bytes already seen was displaced behind them; further away it opens a new connection."""
 
 SWEEP_NS = 60 * SECOND_NS
-"""Capture time between looks at idle connections."""
+"""Capture time between sweeps of idle connections."""
 
 CONNECTION_IDLE_NS = 3600 * SECOND_NS
 """A silent connection is closed after this long. Kafka's own connections.max.idle.ms is 10 minutes; keep-alives count."""
 
 CONNECTION_LINGER_NS = 30 * SECOND_NS
-"""A connection that ended is kept this long for displaced and repeated packets: several retransmission time-outs."""
+"""A connection that ended is held this long for displaced and repeated packets: several retransmission time-outs."""
 
 CONNECTIONS_MAX = 1_000_000
-"""Open connections kept; some 4 KiB each. The quietest goes first."""
+"""Open connections; some 4 KiB each. The quietest is closed first."""
 
 DUPLICATE_NS = 5_000_000
 """The same segment again within 5 ms was captured twice (`-i any`, SPAN); a sender's own time-out takes 200 ms or more."""
@@ -115,52 +119,54 @@ REPEATS_KEPT = 64
 # --- Kafka frames ----------------------------------------------------------------------------------------------------
 FRAME_BYTES_MAX = 1 << 30
 """Kafka's own bounds: socket.request.max.bytes (default 100 MiB) for requests, fetch.max.bytes (default 50 MiB) and one record
-batch for answers. Settings go up to int32, a length above 1 GiB on the wire has only been seen as damage."""
+batch for responses. Settings go up to int32, a length above 1 GiB on the wire has only been seen as damage.
+"""
 
-ANSWER_BYTES_MAX = 200 << 20
-"""Of an answer beyond what its request asks for: only a fetch has a setting (max_bytes) that lets it grow."""
+RESPONSE_BYTES_MAX = 200 << 20
+"""Bytes of a response beyond those that its request allows: only a fetch has a setting (max_bytes) that lets it grow."""
 
 ORPHAN_BYTES_MAX = (1 << 24) - 1
-"""Of an answer whose request was not seen. A length that is read a byte too early is a multiple of 16 MiB and a little."""
+"""Bytes of a response whose request was not seen. A length that is read a byte too early is a multiple of 16 MiB and a little.
+"""
 
 FRAME_GATHERED_MAX = 1 << 20
-"""Frames up to this size are gathered into one buffer for the projection; larger ones are read as they pass."""
+"""Frames up to this size are buffered for the projection; larger ones are read as they pass."""
 
 FRAME_HEAD_KEPT = 1 << 12
-"""Of those, what is kept: room for a request's header and what stands before its acks."""
+"""Bytes of larger frames that are buffered: room for a request's header and the fields before its acks."""
 
 FIRST_FRAME_BYTES_MAX = 512 << 20
 """The first frame of a connection that is not known to be Kafka may not claim more."""
 
 RECOGNISE_BYTES = 64 << 10
-"""Bytes of a stream that may be kept while it is not known what it is."""
+"""Bytes of a stream that may be buffered before it is recognised."""
 
-HUNT_BYTES = 4 << 20
-"""Bytes kept while a frame boundary is searched for after a loss."""
+RESYNC_BYTES = 4 << 20
+"""Bytes held by a resync."""
 
-HUNT_FRAME_MAX = 200 << 20
-"""While searching, a longer frame is not believed."""
+RESYNC_FRAME_MAX = 200 << 20
+"""Resync accepts no longer frame."""
 
 API_UNKNOWN_MAX = 1000
 """An unknown key or version from here on is chance, not an API of the future (Kafka 4.4 has keys up to 92)."""
 
-HEADERS_LOOKED_AT = 40
-"""Requests in a row that are counted to tell the client's side from the broker's."""
+RECOGNISED_HEADERS_MAX = 40
+"""Requests in a row that recognition counts to tell the client's side from the broker's."""
 
 CLIENT_IDS_KEPT = 8
-"""Client ids of one connection that a search looks for; brokers and proxies use a few on one connection."""
+"""Client ids of one connection that resync searches for; brokers and proxies use a few on one connection."""
 
 IDS_SEARCHED = 64
-"""Outstanding correlation ids a search looks for; the oldest, since brokers answer in order."""
+"""Outstanding correlation ids that resync searches for; the oldest, since brokers respond in order."""
 
 IDS_APART = 100_000
-"""An answer to a request that was not captured has an id near those that were, or near the start."""
+"""A response to a request that was not captured has an id near those that were, or near the start."""
 
 OUTSTANDING_MAX = 100_000
-"""Requests that may wait for an answer on one connection (Java allows 5 in flight, librdkafka a million by default)."""
+"""Outstanding requests of one connection (Java allows 5 in flight, librdkafka a million by default)."""
 
 ONE_WAY_KEPT = 1000
-"""Produce requests with acks=0 of one connection that are kept in case a broker answers them (some mock brokers do)."""
+"""Produce requests with acks=0 of one connection that are held in case a broker responds to them (some mock brokers do)."""
 
 EARLY_BYTES_MAX = 4 << 20
 """Bytes of one connection's responses that may wait for a request captured after them."""
@@ -169,18 +175,18 @@ EARLY_RESPONSES_MAX = 4096
 """Responses of one connection that may wait for a request captured after them."""
 
 MIDSTREAM_BYTES = 1 << 20
-"""Bytes of a connection without a SYN that are kept while its direction is found out."""
+"""Bytes of a connection without a SYN that are buffered while its direction is unknown."""
 
 # --- rows ------------------------------------------------------------------------------------------------------------
 ROWS_PER_BATCH = 8192
 """Rows built at once."""
 
 BODIES_BYTES = 8 << 20
-"""Bytes of bodies gathered before they are projected and forgotten."""
+"""Bytes of bodies collected before they are projected and released."""
 
 # --- reading, beginnings ---------------------------------------------------------------------------------------------
 FIRST_WINDOW_BYTES = 64 << 10
-"""Bytes read first, doubled up to READ_WINDOW_BYTES: a set's first look at each file should be cheap."""
+"""Bytes read first, doubled up to READ_WINDOW_BYTES: the first read of each file of a set should be cheap."""
 
 OPEN_WINDOWS_BYTES = 32 << 20
 """Windows of all files that are merged at once: many overlapping files get smaller windows, not more memory."""
@@ -193,7 +199,7 @@ DECOMPRESS_INPUT_BYTES = 1 << 10
 so this is 32 MiB at worst."""
 
 FRAGMENT_BYTES_MAX = 2 << 16
-"""Bytes kept of one unfinished IP datagram: twice what its length field can say, for overlapping copies."""
+"""Bytes held of one unfinished IP datagram: twice its maximum length, for overlapping copies."""
 
 # --- records ---------------------------------------------------------------------------------------------------------
 INFLATED_BYTES_MAX = 16 << 20
@@ -202,9 +208,10 @@ INFLATED_BYTES_MAX = 16 << 20
 INFLATED_RATIO_MAX = 64
 """A larger batch may grow to this many times its size; JSON logs reach 20 to 40 under zstd. What lies beyond is not read."""
 
-# --- the fast lane ---------------------------------------------------------------------------------------------------
-LANE_AFTER_PACKETS = 30_000
-"""Packets read by the compiled parser after which the lane is loaded: that takes 0.15 s, which it saves on 50,000 packets."""
+# --- the fast path ---------------------------------------------------------------------------------------------------
+FAST_PATH_AFTER_PACKETS = 30_000
+"""Packets read by the compiled parser before the fast path is loaded: loading takes 0.15 s, which it saves on 50,000 packets.
+"""
 
 LARGE_BYTES = 32 << 20
 """A capture of this size on disk will pay for all compiled parts; they are loaded as soon as the first rows are out."""
@@ -212,44 +219,50 @@ LARGE_BYTES = 32 << 20
 JIT_SOON_BYTES = 256 << 10
 """JIT_AFTER_BYTES in files of a capture that is known to be large: enough for first rows."""
 
-LANE_PACKETS = 4096
-"""Packets walked between looks at which connections may enter the lane: a look costs some 50 us, one that the machines have to
-open waits for half of them, unless it shows much of itself (LANE_PATIENCE)."""
+FAST_PATH_PACKETS = 4096
+"""Packets of a window: behind each, connections may be imported into the fast path. An import pass costs some 50 us; a
+connection that the reference path opens waits half a window, unless it has many packets (FAST_PATH_PATIENCE).
+"""
 
-LANE_PATIENCE = 8
-"""Packets of a connection outside the lane between two looks, doubled within a batch: a new connection that begins with a burst
-should not stay outside for all of it."""
+FAST_PATH_PATIENCE = 8
+"""Packets of a connection outside the fast path between two import passes, doubled within a batch: a new connection that begins
+with a burst should not stay outside for all of it.
+"""
 
-LANE_CONNECTIONS = 1 << 15
-"""Connections in the lane, some 1 KiB each; more than that stay with the machines."""
+FAST_PATH_CONNECTIONS = 1 << 15
+"""Connections in the fast path, some 1 KiB each; more than that stay on the reference path."""
 
-LANE_FRAME_MAX = 1 << 20
-"""Larger frames stay with the machines when they span packets: room for the whole frame is kept from its first byte on."""
+FAST_PATH_FRAME_MAX = 1 << 20
+"""Larger frames that span packets stay on the reference path: the fast path reserves room for the complete frame from its first
+byte on.
+"""
 
-LANE_OUTSTANDING_MAX = 8192
-"""Requests of one connection that wait for an answer in the lane; librdkafka stops at 1,000 Produce requests unless it is
-told otherwise."""
+FAST_PATH_OUTSTANDING_MAX = 8192
+"""Outstanding requests of one connection in the fast path; librdkafka stops at 1,000 Produce requests by default."""
 
-LANE_NAMES = 10_000
-"""Client ids after which those are forgotten that nobody in the lane has: some clients make one up for each connection."""
+FAST_PATH_NAMES = 10_000
+"""Client ids after which unused ones are dropped: some clients make one up for each connection."""
 
-LANE_WAIT = 256
-LANE_WAIT_MAX = 1 << 16
-"""Packets of all connections that one stays away which had to leave the lane; they double each time, up to the second number.
-Leaving and entering cost as much as some 50 of its packets."""
+FAST_PATH_WAIT = 256
+FAST_PATH_WAIT_MAX = 1 << 16
+"""Packets of all connections before an exported connection is imported again; doubled each time, up to the second number.
+Export and import cost as much as some 50 of its packets.
+"""
 
-LANE_MOVED_BODY = 4 << 10
-LANE_MOVED_BYTES = 1 << 20
-"""Bodies up to this size, and this many bytes in all, go over to the next batch with a request that still waits; others leave
-their values."""
+FAST_PATH_MOVED_BODY = 4 << 10
+FAST_PATH_MOVED_BYTES = 1 << 20
+"""Bodies up to this size, and this many bytes in all, move to the next batch with an outstanding request; of others only the
+values do.
+"""
 
 # --- facts of the whole capture --------------------------------------------------------------------------------------
 PRINCIPAL_BYTES_MAX = 1 << 10
-"""A longer name of a user is not believed: what stands there is no name (Kafka's own limit for resource names is 249)."""
+"""Longest name of a principal that is accepted (Kafka's own limit for resource names is 249)."""
 
-TEACHING_BODY_BYTES = 512
-"""Bodies up to this size stay with a request whose row comes in a later batch: those that tell who asks (ApiVersions, logins)
-are smaller, but for some bearer tokens."""
+OVERTAKEN_BODY_BYTES = 512
+"""Bodies up to this size are retained for a request whose row comes in a later batch: those of identifying requests
+(ApiVersions, logins) are smaller, but for some bearer tokens.
+"""
 
 TOPIC_NAMES_KEPT = 1_000_000
 """Topic ids whose names are remembered, some 300 bytes each; KRaft clusters are tested with as many partitions."""
@@ -258,7 +271,7 @@ BROKERS_KEPT = 100_000
 """Endpoints of brokers that are remembered; large estates have some thousands."""
 
 ANSWERS_KEPT = 4096
-"""Bodies told apart to read equal ones once; forgotten together, which costs reading them again."""
+"""Distinct bodies that are remembered so that equal ones are decoded once; dropped together."""
 
 SOFTWARE_KEPT = 1024
 """Client libraries (name and version) whose use of versions is remembered, 4 KiB each; a fleet has some dozens."""
@@ -268,18 +281,20 @@ FETCH_PARTITIONS_KEPT = 1_000_000
 holds sessions of any size, a follower's has every partition it follows."""
 
 MUTE_CLOCK_NS = 10_000_000
-"""By how much an answer may come before its broker's mute is over: that began before the throttled answer was on the wire, and
-is counted in whole milliseconds. Seen: 1.8 ms."""
+"""By how much a response may come before its broker's mute is over: the mute began before the throttled response was on the
+wire, and is counted in whole milliseconds. Seen: 1.8 ms.
+"""
 
 HELD_ROWS = 1 << 15
-"""Rows that wait in memory for facts of the whole capture, half a Parquet row group; later ones wait on disk, or are looked at
-again at the end if need be. Most of what a capture tells of its brokers and topics it tells with its first connections."""
+"""Rows that wait in memory for facts of the whole capture, half a Parquet row group; later ones wait on disk, or are backfilled
+at the end. Most brokers and topics of a capture are known after its first connections.
+"""
 
 PARTS_OPEN = 64
-"""Files of a parted table that are open at once."""
+"""Open files of a partitioned table."""
 
 PARTS_ROWS = 1 << 17
-"""Rows of all of them that wait in memory for a row group: as many as are sorted at once."""
+"""Rows of all partitions that wait in memory for a row group: as many as are sorted at once."""
 
 SORTED_ROWS = 1 << 17
 """Rows that are sorted in memory before they wait on disk as a run: some 60 MB of all columns."""
@@ -288,10 +303,10 @@ EARLY_CLOCK_NS = 1_000_000
 """By how much a request may come before the client's throttle is over: Java clients count in whole milliseconds, cut down."""
 
 IDS_IN_FLIGHT = 1000
-"""By how much the ids of two answers that follow each other may differ."""
+"""By how much the ids of two consecutive responses may differ."""
 
 SPOOL_BYTES_MAX = 1 << 30
-"""Bytes of a pipe or a compressed file that wait on disk for a second look; bodies behind them are not kept."""
+"""Bytes of a pipe or a compressed file that are spilled to disk for re-reading; bodies behind them are not retained."""
 
 # --- TLS -------------------------------------------------------------------------------------------------------------
 TLS_SESSIONS_MAX = 1 << 18
@@ -307,7 +322,7 @@ TLS_TRIAL_COST = 64
 """What one trial costs beside the bytes of its record, counted as bytes."""
 
 TLS_NUMBER_TRIES = 1 << 14
-"""Record numbers that are tried behind a loss: a hole of 360 kB of smallest records."""
+"""Record numbers tried behind a loss: a hole of 360 kB of smallest records."""
 
 TLS_MIDSTREAM_TRIES = 1 << 12
 """Record numbers that are tried on a connection whose beginning is not in the capture."""
@@ -322,4 +337,4 @@ TLS_ALERTS_KEPT = 16
 """Alerts of a connection that are named."""
 
 TLS_PLAINTEXT_BYTES = 256 << 20
-"""Plaintext that stays in memory for exchanges which are looked at again; it is never written to disk."""
+"""Plaintext retained in memory for exchanges that are read again; it is never written to disk."""

@@ -1,16 +1,25 @@
 """The records that cross the pipeline's stages. Columns where it is hot, frozen slotted dataclasses elsewhere.
 
 A *packet reference* is (file, byte offset); packet numbers are derived by counting. Times are integer nanoseconds since the
-epoch. Lengths on the wire and lengths captured are told apart everywhere, since a snapshot length may cut either.
+epoch. Lengths on the wire and captured lengths are separate fields everywhere, since a snapshot length may cut packets.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 REF_FILE_SHIFT = 40
 """A packet reference in one integer: index of the file << 40 | packet number."""
 
 Buffer = bytes | bytearray | memoryview
+
+
+class Transition(NamedTuple):
+    """A row of the state table of a machine: what an event does in a state. Events that change no state have no row."""
+
+    state: str
+    event: str
+    result: str
 
 
 @dataclass(slots=True)
@@ -42,7 +51,7 @@ class PacketBatch:
 
 @dataclass(slots=True)
 class SegmentBatch:
-    """TCP segments as columns; what is left of a `PacketBatch` once link, tunnel, IP and TCP headers are read.
+    """TCP segments as columns; a `PacketBatch` without link, tunnel, IP and TCP headers.
 
     Payload i is `buffers[i]` or `buffer` from `payload[i]`, `captured[i]` bytes of which were captured and `length[i]` were on
     the wire. `flow` names the direction: source address, destination address, source port, destination port, as on the wire
@@ -71,7 +80,7 @@ class SegmentBatch:
 
 @dataclass(slots=True)
 class CaptureFile:
-    """What is known of one file of a capture; becomes a row of the `captures` table."""
+    """The facts of one capture file; a row of the `captures` table."""
 
     path: str
     name: str
@@ -88,7 +97,7 @@ class CaptureFile:
     packet_bytes: int = 0
     """Captured bytes of all packets."""
     kernel_drops: int | None = None
-    """Packets lost by the capturing machine, as pcapng's interface statistics tell (ISB if_drop plus osdrop)."""
+    """Packets dropped by the capturing host, by pcapng's interface statistics (ISB if_drop plus osdrop)."""
     cut_packets: int = 0
     """Packets captured shorter than they were on the wire."""
     secrets: list[bytes] = field(default_factory=list)

@@ -1,7 +1,7 @@
-"""Arrow without pandas: pyarrow imports pandas with its first array, to know its objects when it meets one.
+"""Tunes the process: Arrow without pandas, allocator, garbage collector, pages of libraries.
 
-That is 0.3 s and 40 MB which no command needs. Where pandas is asked for outright later, pyarrow looks again and finds it; but
-it may not know pandas' own missing values then, so this is for kcap's own process alone.
+pyarrow imports pandas with its first array, to recognise its objects: 0.3 s and 40 MB that no command needs. Where pandas is
+imported later, pyarrow finds it; but it may not know pandas' missing values then, so this is for kcap's own process alone.
 """
 
 import gc
@@ -17,7 +17,7 @@ MAPPING: Final = re.compile(r"([0-9a-f]+)-([0-9a-f]+) .-.p \S+ \S+ \d+ .*\.so\b"
 """A private mapping of a library that cannot be written to (proc_pid_smaps(5))."""
 MADV_DONTNEED: Final = 4
 STEPS: Final = 16
-"""Steps of reading before the first look at memory, then four times as many: kernels are loaded when they are first needed."""
+"""Steps of reading before memory is checked first, then four times as many: kernels are loaded when they are first needed."""
 
 
 class _NotNow:
@@ -25,14 +25,14 @@ class _NotNow:
 
     @staticmethod
     def find_spec(name: str, _path: Sequence[str] | None = None, _target: ModuleType | None = None) -> ModuleSpec | None:
-        """Raises for pandas, has no opinion on anything else."""
+        """Raises for pandas, leaves all other modules to other finders."""
         if name == "pandas":
             raise ModuleNotFoundError(name, name=name)
         return None
 
 
 def load_arrow() -> None:
-    """Imports pyarrow and makes it look for pandas, in both places where it does, while there is none to be found."""
+    """Imports pyarrow and lets it look for pandas, in both places where it does, while none can be found."""
     import pyarrow as pa
 
     pool()
@@ -46,7 +46,7 @@ def load_arrow() -> None:
 
 
 def pool() -> None:
-    """Arrow's memory from jemalloc where its build has it: mimalloc, its choice, keeps some 20 MB more of what was let go."""
+    """Makes Arrow use jemalloc where its build has it: mimalloc, its default, holds some 20 MB more of freed memory."""
     import pyarrow as pa
 
     if "ARROW_DEFAULT_MEMORY_POOL" in os.environ:
@@ -58,18 +58,19 @@ def pool() -> None:
 
 
 def collect_rarely() -> None:
-    """Python's collector forgets what is loaded, and looks at the rest every 50,000 objects.
+    """Excludes loaded objects from garbage collection, which then runs every 50,000 objects.
 
-    Connections refer to their streams and back, so it has to look; at its usual pace that is a tenth of a large capture's time.
+    Connections refer to their streams and back, so it has to run; at its default rate it takes a tenth of a large capture's
+    time.
     """
     gc.freeze()
     gc.set_threshold(50_000, 20, 50)
 
 
 def untouched(lines: Iterable[str]) -> Iterator[tuple[int, int]]:
-    """Address and size of the parts of libraries that are as they stand in their files, of the lines of /proc/self/smaps.
+    """Address and size of unmodified library pages, by the lines of /proc/self/smaps.
 
-    Those can be given back: what is needed of them is read from the file again.
+    They can be released: they are read from the file again when needed.
     """
     place: tuple[int, int] | None = None
     for line in lines:
@@ -83,10 +84,9 @@ def untouched(lines: Iterable[str]) -> Iterator[tuple[int, int]]:
 
 
 def give_back() -> None:
-    """Gives the pages of libraries back, which count as this process's memory for as long as nobody else wants them.
+    """Releases library pages, which count as memory of this process until they are needed elsewhere.
 
-    Most were touched while they were loaded, those of numba's compiler (70 MB) while kernels were, and are not needed again.
-    Linux only.
+    Most were touched while libraries were loaded, those of numba's compiler (70 MB) while kernels were. Linux only.
     """
     if "ctypes" not in sys.modules or not sys.platform.startswith("linux"):
         return
@@ -103,7 +103,7 @@ def give_back() -> None:
 
 
 class Steps:
-    """What is done now and then while a capture is read."""
+    """Releases memory now and then while a capture is read."""
 
     def __init__(self, step: Callable[[], None]) -> None:
         self._step = step
@@ -111,7 +111,7 @@ class Steps:
         self._next = STEPS
 
     def __call__(self) -> None:
-        """Some more was read."""
+        """One more step of reading is done."""
         self._step()
         self._count += 1
         if self._count == self._next:

@@ -138,7 +138,7 @@ class CapturePass:
     def batches(self) -> Iterator[RowBatch]:
         """Decided exchanges, as they are decided: the first ones at once, then in full batches as far as time allows."""
         analyzer = self.analyzer
-        parse = self.parser.columns if analyzer.options.lane else self.parser.parse
+        parse = self.parser.columns if analyzer.options.fast_path else self.parser.parse
         if self.files.large:
             analyzer.expect_many()
         for packets in self.files.batches():
@@ -158,7 +158,7 @@ class CapturePass:
         analyzer.finish()
         self._drain()
         last = self._take()
-        analyzer.lane = None  # its arrays need not stay while somebody writes the end of what was read
+        analyzer.fast_path = None  # its arrays need not stay while somebody writes the end of what was read
         yield last
 
     def _take_secrets(self, file: int) -> None:

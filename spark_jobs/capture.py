@@ -29,17 +29,17 @@ if TYPE_CHECKING:
     from kcap.filter.ast import Filter
 
 OF_EXCHANGES: Final = ("exchanges", "partitions", "records")
-"""Tables that a filter is about."""
+"""Tables that a filter applies to."""
 SHIPS: Final = ("auto", "references", "edges", "packets")
 
 
 STREAM: Final = "stream"
-"""The column of exchanges that the numbers of connections give."""
+"""The column of exchanges that is the number of the connection in the capture, from 0."""
 
 
 @dataclass(slots=True)
 class SparkCapture:
-    """A capture that was scanned, for any number of tables."""
+    """A scanned capture, which gives any number of tables."""
 
     scanned: Scan
     _facts: Facts | None = field(default=None)
@@ -59,9 +59,9 @@ class SparkCapture:
         return self._read([wanted])[name]
 
     def tables(self, columns: Mapping[str, Sequence[str]], only: str | None = None) -> "dict[str, DataFrame]":
-        """Columns of several tables, which are made in one reading; what is asked of them is what `table` takes.
+        """Columns of several tables, made in one pass over the shards; the arguments are those of `table`.
 
-        The filter is about exchanges and what is part of them. Raises what `table` raises.
+        The filter applies to exchanges and their parts. Raises what `table` raises.
         """
         return self._read([self._wanted(name, some, only if name in OF_EXCHANGES else None) for name, some in columns.items()])
 
@@ -70,36 +70,36 @@ class SparkCapture:
         refuse(wanted.only)
         return wanted
 
-    def _read(self, asked: Sequence[TableRequest]) -> "dict[str, DataFrame]":
-        """Tables in one reading."""
-        together = Together.of(asked)
+    def _read(self, tables: Sequence[TableRequest]) -> "dict[str, DataFrame]":
+        """Several tables in one pass over the shards."""
+        together = Together.of(tables)
         facts = self.facts() if any(maker.primed for maker in together.makers.values()) else None
         made: dict[str, DataFrame] = {}
         if together.makers:
-            packed, told = self.scanned.reduced(together, facts)
+            packed, found = self.scanned.reduced(together, facts)
             if facts is None and together.learns_all:
-                self._facts = told
-            learner = tracker_of(facts or told)
+                self._facts = found
+            tracker = tracker_of(facts or found)
             for name, maker in together.makers.items():
-                made[name] = finished(packed, name, completed(maker, learner), maker.schema)
-        for wanted in asked:
-            whole = WHOLE.get(wanted.table)
-            if whole is not None:
-                made[wanted.table] = whole(self, wanted, made.get(wanted.table))
-        return {wanted.table: made[wanted.table] for wanted in asked}
+                made[name] = finished(packed, name, completed(maker, tracker), maker.schema)
+        for wanted in tables:
+            complete = OF_CAPTURE.get(wanted.table)
+            if complete is not None:
+                made[wanted.table] = complete(self, wanted, made.get(wanted.table))
+        return {wanted.table: made[wanted.table] for wanted in tables}
 
     def close(self) -> None:
-        """Lets go of what Spark keeps for the tables; what is read after that is made again."""
+        """Releases the frames that Spark persisted for the tables; tables that are read later are made again."""
         self.scanned.close()
 
     def facts(self) -> Facts:
-        """What the capture told of topics, brokers and versions."""
+        """The facts of the whole capture: topics, brokers, versions."""
         if self._facts is None:
             self._facts = self.scanned.reduced(Together(learns=True))[1]
         return self._facts
 
     def made(self, maker: Maker, table: str, schema: "pa.Schema") -> "DataFrame":
-        """What a maker of one's own makes of the shares, as a table."""
+        """A table that the caller's own maker makes of the shards."""
         return finished(self.scanned.reduced(maker)[0], table, iter, schema)
 
     def _frame(self, batch: "pa.RecordBatch") -> "DataFrame":
@@ -120,7 +120,7 @@ class SparkCapture:
         return self._frame(batch_of(wanted.table, wanted.columns, list(capture_rows(self.scanned.readable))))
 
     def _connections(self, wanted: TableRequest, rows: "DataFrame") -> "DataFrame":
-        """With their numbers: in the order of their first packets."""
+        """Connections with their numbers, in the order of their first packets."""
         from pyspark.sql import Window
         from pyspark.sql import functions as sql
 
@@ -129,7 +129,7 @@ class SparkCapture:
         return rows.select(*names_of(wanted))
 
     def _numbered(self, wanted: TableRequest, only: str | None) -> "DataFrame":
-        """Exchanges with the numbers of their connections, which only the whole capture knows."""
+        """Exchanges joined with the numbers of their connections, which depend on the whole capture."""
         names = [name for name in names_of(wanted) if name != STREAM]
         rows = self.table("exchanges", list(dict.fromkeys([*names, "connection"])), only)
         numbers = self.table("connections", ["connection", NUMBER])
@@ -137,31 +137,31 @@ class SparkCapture:
         return rows.join(numbers, "connection").select(*names_of(wanted))
 
     def _weirds(self, wanted: TableRequest, rows: "DataFrame") -> "DataFrame":
-        """Those of connections as the shares have them; those of files and packets put together here."""
+        """Oddities of connections as the shards have them; oddities of files and packets summed up over all ranges."""
         files = self.scanned.files
-        whole: dict[str, dict[str, Any]] = {}
-        for index, oddity in sorted(self.scanned.folded.oddities, key=lambda one: one[1].time_ns):
-            add(whole, {
+        kinds: dict[str, dict[str, Any]] = {}
+        for index, oddity in sorted(self.scanned.stitched.oddities, key=lambda one: one[1].time_ns):
+            add(kinds, {
                 "kind": str(oddity.kind), "connection": None, "capture": files[index].name, "packet": oddity.packet or None,
                 "position": oddity.position if oddity.packet else None, "detail": oddity.detail, "count": oddity.count,
             })  # fmt: skip
         for path, error in self.scanned.failed:
             name = next(file.name for file in files if file.path == path)
-            add(whole, {"kind": str(WeirdKind.FILE_UNREADABLE), "capture": name, "detail": str(error), "count": 1})
+            add(kinds, {"kind": str(WeirdKind.FILE_UNREADABLE), "capture": name, "detail": str(error), "count": 1})
         for one in rows.where(rows.connection.isNull()).collect():
-            add(whole, one.asDict())
-        mine = self._frame(batch_of("weirds", choose("weirds", None), list(whole.values())))
+            add(kinds, one.asDict())
+        mine = self._frame(batch_of("weirds", choose("weirds", None), list(kinds.values())))
         return rows.where(rows.connection.isNotNull()).unionAll(mine).select(*names_of(wanted))
 
 
-WHOLE: "Final[dict[str, Callable[[SparkCapture, TableRequest, Any], DataFrame]]]" = {
+OF_CAPTURE: "Final[dict[str, Callable[[SparkCapture, TableRequest, Any], DataFrame]]]" = {
     "connections": SparkCapture._connections,
     "weirds": SparkCapture._weirds,
     "captures": SparkCapture._captures,
     "topic_names": SparkCapture._topic_names,
     "brokers": SparkCapture._brokers,
 }
-"""Tables that only the whole capture can give, or finish."""
+"""Tables that depend on the whole capture."""
 
 
 def names_of(wanted: TableRequest) -> list[str]:
@@ -170,14 +170,14 @@ def names_of(wanted: TableRequest) -> list[str]:
 
 
 def refuse(only: "Filter | None") -> None:
-    """Raises UsageError for a filter that no share of the packets can decide on its own."""
+    """Raises UsageError for a filter that one shard cannot decide."""
     if only is not None and STREAM in columns_of(only):
         raise UsageError("tcp.stream is known of the whole capture alone: ask for the column stream, and filter the rows by it")
 
 
-def add(whole: dict[str, dict[str, Any]], row: dict[str, Any]) -> None:
-    """Counts oddities of a kind; the first one is shown."""
-    seen = whole.setdefault(row["kind"], row)
+def add(kinds: dict[str, dict[str, Any]], row: dict[str, Any]) -> None:
+    """Adds an oddity to the row of its kind, which shows the first one and their count."""
+    seen = kinds.setdefault(row["kind"], row)
     if seen is not row:
         seen["count"] += row["count"]
 
@@ -220,12 +220,12 @@ def read_capture(
 ) -> "DataFrame":
     """A table of some files as one capture: rows equal those of `kcap rows --table TABLE -o FILE`; also `segments`.
 
-    `split_bytes`: about so much of a file is read at once (128 MiB). `partitions`: shares that the connections are dealt out to
-    (one a core, or one for 8 GiB). `columns`: of the table, else all. `only`: a display filter. `strict`: a file that cannot
-    be read is an error, else it is left out, and stands in the tables `captures` and `weirds`. `ship`: what travels between
-    tasks: `references` to packets, which are read a second time; `edges`, the segments of connections in several ranges, most
-    of them without records, while others are decoded where they are; or all `packets`. `auto` is the first on one machine, the
-    second on several and for object stores, the third for compressed files. docs/scale.md has figures.
+    `split_bytes`: about so much of a file is read at once (128 MiB). `partitions`: shards that the connections are partitioned
+    into (one a core, or one for 8 GiB). `columns`: of the table, else all. `only`: a display filter. `strict`: a file that
+    cannot be read is an error; otherwise it is left out and reported in the tables `captures` and `weirds`. `ship`: what
+    travels between tasks: `references` to packets, which are read a second time; `edges`, the segments of connections in
+    several ranges, most of them without records, while others are decoded where they are; or all `packets`. `auto` is the first
+    on one machine, the second on several and for object stores, the third for compressed files. docs/scale.md has figures.
 
     Raises CaptureError where nothing can be read, UsageError for what the table does not have.
     """

@@ -1,7 +1,7 @@
-"""The process that Spark forks its Python workers from, with all that a worker of kcap needs in memory already.
+"""The daemon that Spark forks its Python workers from, with the modules that kcap needs imported already.
 
-In: what Spark's launcher asks of `pyspark.daemon`. Out: the same. Law: workers are those of pyspark; they start some two CPU
-seconds sooner, most of it pyspark's own modules, which Spark would have each worker compile from a zip.
+In: the arguments of `pyspark.daemon`. Out: its workers. Law: workers behave as pyspark's own; they start some two CPU seconds
+sooner, mostly because each worker would compile pyspark's modules from a zip.
 """
 
 import os
@@ -13,30 +13,30 @@ MODULES: Final = (
     "pyspark.worker", "spark_jobs.scan", "kcap.table.row_filter", "kcap.decode.projection_kernels", "kcap.fastpath.engine",
     "kcap.net.segment_kernels",
 )  # fmt: skip
-"""What workers import for rows, with all that these import: pandas among it, which pyarrow looks for."""
+"""Modules that workers import to make rows; pyarrow tries pandas, so it is imported too."""
 UNTHREADED: Final = "OPENBLAS_NUM_THREADS"
-"""numpy would start threads for matrices as it is imported; a process that is forked had better have none."""
+"""numpy starts threads when it is imported; a process that forks must have none."""
 
 
 def plain_first() -> None:
-    """Modules before zips: of what is in both, Python compiles the zip's each time."""
+    """Puts folders before zips on the path: Python compiles modules from a zip at each start."""
     sys.path.sort(key=lambda entry: entry.endswith(".zip"))
 
 
 def load() -> list[str]:
-    """Imports what there is of the modules; those that could not be, such as the compiled ones where there is no numba."""
+    """Imports the modules; returns those that could not be imported, such as kernels where numba is missing."""
     os.environ.setdefault(UNTHREADED, "1")
     missing = []
     for name in MODULES:
         try:
             import_module(name)
-        except (ImportError, RuntimeError):  # no numba, or no place for its cache: the worker asks again and does without
+        except (ImportError, RuntimeError):  # no numba, or no folder for its cache: the worker does without
             missing.append(name)
     return missing
 
 
 def main() -> None:
-    """Loads, then does what pyspark's does."""
+    """Imports the modules, then runs pyspark's daemon."""
     plain_first()
     load()
     from pyspark.daemon import manager

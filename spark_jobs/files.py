@@ -1,6 +1,6 @@
-"""The bytes of capture files, wherever they are: on a local disk, or behind a URI that pyarrow knows (s3, gs, abfs, hdfs).
+"""Reads capture files wherever they are: on a local disk, or behind a URI that pyarrow knows (s3, gs, abfs, hdfs).
 
-In: paths as people give them. Out: the files that are meant, and reads of them by offset. Law: a local file is read by the
+In: paths, folders, patterns and URIs. Out: the files they name, and reads of them by offset. Law: a local file is read by the
 operating system alone; credentials come from the environment, never from a URI.
 """
 
@@ -19,11 +19,11 @@ from kcap.output.formats import format_of
 from kcap.output.sink import new_file
 
 SUFFIXES: Final = {".json": "json", ".csv": "csv", ".parquet": "parquet", ".pq": "parquet"}
-"""Of a report's file."""
+"""Suffix of a report's file -> its format."""
 OPEN_MAX: Final = 64
-"""Files that a task keeps open."""
+"""Open files per task."""
 DONE: Final = "_KCAP"
-"""File in a folder that `ingest` has finished."""
+"""Marker file in a folder that `ingest` has finished."""
 
 
 def is_remote(path: str) -> bool:
@@ -32,7 +32,7 @@ def is_remote(path: str) -> bool:
 
 
 def local(path: str) -> str:
-    """A path without the scheme that says nothing."""
+    """A path without the scheme `file://`."""
     return path.removeprefix("file://")
 
 
@@ -52,7 +52,7 @@ def place_of(path: str) -> tuple[Any, str]:
 
 
 def found(paths: Sequence[str]) -> list[str]:
-    """The files that are meant, none of them twice.
+    """The files that some paths name, each once.
 
     Raises CaptureError for a folder that cannot be read.
     """
@@ -66,7 +66,7 @@ def found(paths: Sequence[str]) -> list[str]:
 
 
 def remote(path: str) -> list[str]:
-    """The captures that a URI means: one file, a folder's, or those that a pattern in the last part matches."""
+    """The captures that a URI names: one file, those of a folder, or those that match a pattern in its last part."""
     from pyarrow import fs
 
     scheme = path.partition("://")[0]
@@ -98,13 +98,13 @@ def is_capture(system: Any, path: str) -> bool:
 
 
 def first_line(error: Exception) -> str:
-    """What an error says, in one line."""
+    """The first line of an error's message."""
     said = getattr(error, "strerror", None) or str(error) or type(error).__name__
     return str(said).splitlines()[0].lower()
 
 
 def read_of(paths: Sequence[str]) -> list[str]:
-    """All files that are read of some paths: captures, and every file of a folder that `ingest` wrote."""
+    """All files that reading some paths touches: captures, and every file of a folder that `ingest` wrote."""
     saved = [
         os.path.join(folder, name)
         for path in paths
@@ -121,7 +121,7 @@ def is_ingested(path: str) -> bool:
 
 
 def form_of(output: str, form: str | None) -> str:
-    """The format of a report's file: as chosen, as the name says, or JSON where it says nothing.
+    """The format of a report's file: as chosen, by the suffix of its name, or JSON.
 
     Raises UsageError for a name that says another format, or one that reports do not have.
     """
@@ -130,7 +130,7 @@ def form_of(output: str, form: str | None) -> str:
 
 @contextmanager
 def sink_at(path: str) -> Iterator[BinaryIO]:
-    """Takes the bytes of an output: a local file, which appears when it is whole, or what a URI names.
+    """Opens an output for writing: a local file, which appears once it is complete, or a URI.
 
     Raises UsageError for an input, OutputError for what cannot be written.
     """
@@ -183,7 +183,7 @@ class Files:
         return data
 
     def reading(self, file: int, offset: int, end: int) -> Read:
-        """Reads from one place to another, one after the other."""
+        """A sequential reader of the bytes between two offsets."""
 
         def read(size: int) -> bytes:
             nonlocal offset

@@ -23,7 +23,7 @@ from spark_jobs.capture import SparkCapture
 from spark_jobs.files import DONE, first_line, is_remote, local, place_of, sink_at
 from spark_jobs.job import JobInput, job, main, tell
 from spark_jobs.reports import Saved
-from spark_jobs.scan import kept
+from spark_jobs.scan import persisted
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -35,13 +35,13 @@ TIMESTAMPS: Final = "spark.sql.parquet.outputTimestampType"
 
 
 def set_name(paths: Sequence[str]) -> str:
-    """The name of what was asked for: the same paths are the same set."""
+    """The name of the set of some paths: the same paths give the same name."""
     asked = sorted(path if is_remote(path) else os.path.abspath(local(path)) for path in paths)
     return blake2b("\n".join(asked).encode(), digest_size=8).hexdigest()
 
 
 def placed(frame: "DataFrame", table: str, servers: "DataFrame") -> "DataFrame":
-    """Rows with the columns that their folders are named after: date and hour of their time in UTC, the broker's address."""
+    """Rows with the columns that name their folders: date and hour in UTC, address of the broker."""
     from pyspark.sql import functions as sql
 
     if table not in BY_BROKER:
@@ -55,7 +55,7 @@ def placed(frame: "DataFrame", table: str, servers: "DataFrame") -> "DataFrame":
 
 
 def save(frame: "DataFrame", folder: str, table: str) -> int:
-    """Writes a table of a set; how many rows it has."""
+    """Writes a table of a set; returns its number of rows."""
     from pyspark.sql import Observation
     from pyspark.sql import functions as sql
 
@@ -74,12 +74,12 @@ def folder_of(output: str, table: str, name: str) -> str:
 
 
 def marks(output: str, name: str) -> tuple[str, str]:
-    """The files that say that a set is there, and that the folder is one of sets."""
+    """The marker files of a finished set and of a folder of sets."""
     return f"{output}/_sets/{name}.json", f"{output}/{DONE}"
 
 
 def refuse(given: JobInput, options: dict[str, Any]) -> None:
-    """Refuses an output folder in which an input would be replaced, and one that is an input itself. Raises UsageError."""
+    """Raises UsageError for an output folder that is an input or in which an input would be replaced."""
     if given.output is None:
         return
     output, name = given.output.rstrip("/"), options["name"] or set_name(given.paths)
@@ -90,7 +90,7 @@ def refuse(given: JobInput, options: dict[str, Any]) -> None:
 
 
 def unmark(output: str, name: str) -> None:
-    """A set that is about to be written anew is not there."""
+    """Removes the marker of a set that is about to be written again."""
     path = marks(output, name)[0]
     if not is_remote(output):
         with suppress(FileNotFoundError):
@@ -102,7 +102,7 @@ def unmark(output: str, name: str) -> None:
 
 
 def mark(output: str, name: str, facts: dict[str, Any]) -> None:
-    """Says that a set is there.
+    """Writes the marker of a finished set.
 
     Raises OutputError where that cannot be written.
     """
@@ -135,7 +135,7 @@ def run(spark: "SparkSession", source: SparkCapture | Saved, given: JobInput, re
         if records or table != "records"
     }
     tables = source.tables(columns, given.only)
-    servers = kept(tables["connections"].select("connection", "server_ip", "server_port"), large=False)
+    servers = persisted(tables["connections"].select("connection", "server_ip", "server_port"), large=False)
     rows: dict[str, int] = {}
     for table, frame in tables.items():
         rows[table] = save(placed(frame, table, servers), folder_of(output, table, name), table)

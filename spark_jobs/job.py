@@ -1,4 +1,4 @@
-"""What all jobs have in common: their options, a session, what is said on the way, exit codes.
+"""The frame of all jobs: options, a session, progress on stderr, exit codes.
 
 In: what was typed. Out: a table on standard output, a result in a file, an exit code as kcap's commands have it. Law: what went
 wrong is one line; a file that could not be read is said, and the exit code is 3 then.
@@ -32,7 +32,7 @@ UNITS: Final = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 
 @dataclass(frozen=True, slots=True)
 class JobInput:
-    """What every job is told."""
+    """The options that every job takes."""
 
     paths: Sequence[str]
     output: str | None
@@ -46,7 +46,7 @@ class JobInput:
     options: Options
 
     def open(self, spark: "SparkSession") -> SparkCapture | Saved:
-        """The capture, scanned; or what `ingest` saved of it."""
+        """The scanned capture, or the tables that `ingest` wrote of it."""
         if len(self.paths) == 1 and is_ingested(self.paths[0]):
             return Saved(spark, self.paths[0], [self.paths[0]])
         tell(f"laying out {', '.join(self.paths[:3])}{' ...' if len(self.paths) > 3 else ''}")
@@ -58,13 +58,13 @@ class JobInput:
         packets, size = sum(file.packets for file in files), sum(file.size or 0 for file in files)
         tell(
             f"{len(files)} file{'' if len(files) == 1 else 's'}, {size / 1e6:,.1f} MB, {packets:,} packets, "
-            f"{capture.scanned.shares} shares after {time.monotonic() - start:.1f} s"
+            f"{capture.scanned.shards} shards after {time.monotonic() - start:.1f} s"
         )
         return capture
 
 
 def size_of(_context: click.Context, _parameter: click.Parameter, text: str | None) -> int | None:
-    """`64k`, `128M`, `1000` as bytes."""
+    """Parses a size such as `64k`, `128M` or `1000` into bytes."""
     if text is None:
         return None
     unit = UNITS.get(text[-1:].lower())
@@ -75,7 +75,7 @@ def size_of(_context: click.Context, _parameter: click.Parameter, text: str | No
 
 
 def one_output(given: JobInput, _options: dict[str, Any]) -> None:
-    """Refuses an output that a report may not go to: an input, or a name that says another format.
+    """Refuses an output for a report that is an input or whose name has the suffix of another format.
 
     Raises UsageError.
     """
@@ -86,7 +86,7 @@ def one_output(given: JobInput, _options: dict[str, Any]) -> None:
 def job(
     name: str, forms: Sequence[str], *, by: bool = False, refuse: Callable[[JobInput, dict[str, Any]], None] = one_output
 ) -> Callable[[Callable[..., int]], click.Command]:
-    """Makes a job of a function that takes a session and what is given; `refuse` looks at its outputs before it begins."""
+    """Makes a job of a function of a session and options; `refuse` checks its outputs before it begins."""
 
     def make(run: Callable[..., int]) -> click.Command:
         def answer(**options: Any) -> int:
@@ -122,7 +122,7 @@ def job(
 def perform(
     name: str, run: Callable[..., int], options: dict[str, Any], refuse: Callable[[JobInput, dict[str, Any]], None] = one_output
 ) -> int:
-    """Runs a job; the exit code."""
+    """Runs a job; returns the exit code."""
     paths = [*options.pop("inputs"), *options.pop("files")]
     if not paths:
         raise UsageError("no input given; name captures, a folder or a URI with --input")
@@ -144,7 +144,7 @@ def perform(
 
 
 def carried_out(spark: "SparkSession", run: Callable[..., int], given: JobInput, options: dict[str, Any]) -> int:
-    """Runs a job in a session; the exit code."""
+    """Runs a job in a session; returns the exit code."""
     spark.conf.set("spark.sql.session.timeZone", "UTC")
     start = time.monotonic()
     source = given.open(spark)
@@ -157,12 +157,12 @@ def carried_out(spark: "SparkSession", run: Callable[..., int], given: JobInput,
 
 
 def tell(message: str) -> None:
-    """One line on stderr."""
+    """Prints one line to stderr."""
     print(f"kcap: {message}", file=sys.stderr, flush=True)
 
 
 def main(command: click.Command, arguments: Sequence[str] | None = None) -> int:
-    """Runs a job from the command line; its exit code."""
+    """Runs a job from the command line; returns the exit code."""
     try:
         code: int = command.main(
             list(sys.argv[1:] if arguments is None else arguments), prog_name=command.name, standalone_mode=False
@@ -184,7 +184,7 @@ def main(command: click.Command, arguments: Sequence[str] | None = None) -> int:
 
 
 def cause(error: Exception) -> str:
-    """The line of a failed task that says why, or the first of what Spark says."""
+    """The line of a failed task's traceback with the cause, or the first line of Spark's message."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     own = [line for line in lines if line.startswith("kcap.errors.")]
     if own:

@@ -1,4 +1,4 @@
-"""kcap as one zip for `spark-submit --py-files`: executors then need numpy and pyarrow, and nothing of kcap installed.
+"""Packs kcap as one zip for `spark-submit --py-files`: executors then need only numpy and pyarrow installed.
 
 usage: python -m spark_jobs.pack kcap.zip
 """
@@ -14,7 +14,7 @@ SUFFIXES: Final = frozenset({".py", ".jsonl", ".lark", ".tcss"})
 
 
 def pack(path: str) -> int:
-    """Writes the zip; how many files it holds."""
+    """Writes the zip; returns the number of files in it."""
     count = 0
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as out:
         for package in PACKAGES:
@@ -26,7 +26,7 @@ def pack(path: str) -> int:
 
 
 def main(arguments: list[str]) -> int:
-    """Writes it; the exit code."""
+    """Writes the zip; returns the exit code."""
     if len(arguments) != 1:
         print("usage: python -m spark_jobs.pack kcap.zip", file=sys.stderr)
         return 2

@@ -21,7 +21,7 @@ from kcap.reports.run import columns_of, result
 from kcap.reports.source import Engine, passed
 from kcap.table.schema import arrow_schema, choose
 from spark_jobs.capture import SparkCapture
-from spark_jobs.scan import kept
+from spark_jobs.scan import persisted
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -124,7 +124,7 @@ def opened(
     columns = {"exchanges": [column.name for column in EXCHANGES if column.name in names]}
     if of_partitions:
         columns["partitions"] = list(dict.fromkeys([*KEY, *of_partitions]))
-    frames = {name: kept(frame, large=False) for name, frame in source.tables(columns).items()}
+    frames = {name: persisted(frame, large=False) for name, frame in source.tables(columns).items()}
     engine = SparkEngine(frames["exchanges"].sparkSession)
     try:
         every = engine.view(frames["exchanges"])

@@ -1,7 +1,8 @@
-"""A capture on a cluster: its files cut into ranges, the ranges dealt out to shares, the shares read into rows.
+"""Scans a capture with Spark: cuts files into ranges, partitions the ranges by flow into shards, makes rows of the shards.
 
-In: a Spark session and paths. Out: data frames. Law: rows equal those of `kcap rows -o`, whatever the ranges and the shares; a
-range that does not begin where the one before it ended is read again from there, never guessed.
+In: a Spark session and paths. Out: data frames. Law: rows equal those of `kcap rows -o`, whatever the ranges and the shards; a
+range that does not begin where the range before it ended is read again from there. The stages are those of `kcap.distributed`;
+this module runs them as Spark tasks.
 """
 
 import os
@@ -17,8 +18,16 @@ import pyarrow as pa
 
 from kcap.analyzer import Options
 from kcap.capture.paths import unique_names
-from kcap.distributed.packet_columns import ranks_of
-from kcap.distributed.partitioner import NOTHING, PACKETS, STRIPPED, FlowSet, PartitionTask, first_seen, in_several
+from kcap.distributed.chunks import ranks_of
+from kcap.distributed.partitioner import (
+    PACKETS,
+    REFERENCES,
+    STRIPPED,
+    FlowSet,
+    PartitionTask,
+    flows_in_several_ranges,
+    newly_seen_flows,
+)
 from kcap.distributed.ranges import ByteRange, RangeSummary
 from kcap.distributed.shard_reader import ShardContext
 from kcap.distributed.stitching import (
@@ -26,75 +35,75 @@ from kcap.distributed.stitching import (
     RangeNumbers,
     RangePosition,
     StitchedCapture,
+    next_unverified,
     plan,
     recognise,
     stitch,
-    to_read_again,
 )
 from kcap.errors import CaptureError
 from kcap.facts.merge import Facts, merged
 from kcap.limits import JIT_SOON_BYTES, LARGE_BYTES
 from kcap.model import CaptureFile
 from spark_jobs.files import Files, found, is_remote
-from spark_jobs.segments import SEGMENTS, Proven, Segments
+from spark_jobs.segments import SEGMENTS, Segments, VerifiedRange
 from spark_jobs.table_rows import Maker
 from spark_jobs.task_storage import REDUCED, unpacked
-from spark_jobs.tasks import ACCOUNT, CHUNK, DEALT, Deal, Reduce, ReduceHere
+from spark_jobs.tasks import CHUNK, PARTITIONED, SUMMARY, PartitionRanges, Reduce, ReduceLocal
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 SPLIT_BYTES: Final = 128 << 20
-"""Of a range where nobody says otherwise."""
+"""Default size of a range."""
 PER_TASK_BYTES: Final = 32 << 20
-"""Ranges are read together in a task up to this many bytes: a task costs some 10 ms."""
-SHARE_BYTES: Final = 8 << 30
-"""Of a capture for each share where nobody says otherwise and there are fewer cores."""
+"""One task reads several ranges up to this many bytes: starting a task costs some 10 ms."""
+SHARD_BYTES: Final = 8 << 30
+"""Default size of a shard where there are fewer cores than shards of this size."""
 BYTES_AT_ONCE: Final = "spark.sql.execution.arrow.maxBytesPerBatch"
-"""Spark's own bound for what goes to a Python worker at once is a number of rows, and chunks are megabytes."""
+"""Spark's default bound of a batch for a Python worker is a number of rows; a row that holds a chunk has megabytes."""
 BATCH_BYTES: Final = 16 << 20
 NO_BOUND: Final = (1 << 31) - 1
 NUMBERS: Final = count()
 CHUNKS: Final = "packets"
 ROWS: Final = "rows"
-"""Folders of what tasks keep."""
+"""Folders in which tasks store chunks and rows."""
 COMPRESSED: Final = "spark.sql.inMemoryColumnarStorage.compressed"
-KEPT_AT_ONCE: Final = "spark.sql.inMemoryColumnarStorage.batchSize"
+CACHED_ROWS: Final = "spark.sql.inMemoryColumnarStorage.batchSize"
 
 
 @dataclass(frozen=True, slots=True)
-class ScanFacts:
-    """What a share learned."""
+class ShardFacts:
+    """The facts that the reader of one shard found."""
 
-    share: int
+    shard: int
     facts: Facts
     flows: bytes
-    """Numbers of flows of which blanked bytes were looked at."""
+    """Numbers of the flows that have to be re-read unstripped (`kcap.distributed.shard_reader.BlankedReadTracker`)."""
 
 
 @dataclass(slots=True)
 class Scan:
-    """A capture whose files are laid out and dealt out."""
+    """A capture whose ranges are stitched and partitioned into shards."""
 
     spark: "SparkSession"
     files: list[CaptureFile]
     failed: list[tuple[str, CaptureError]]
     """Files that are no captures, and why."""
-    folded: StitchedCapture
-    dealer: "Dealer"
-    dealt: "DataFrame"
-    shares: int
+    stitched: StitchedCapture
+    rounds: "PartitionRounds"
+    partitioned: "DataFrame"
+    shards: int
     options: Options = field(default_factory=Options)
-    kept: "list[DataFrame]" = field(default_factory=list)
-    """What is kept until nobody needs it."""
-    doubted: FlowSet = field(default_factory=FlowSet)
-    """Flows of which blanked bytes were looked at: their packets were dealt out as they are."""
-    proven: list[Proven] = field(default_factory=list)
-    """The ranges, each as it was proven."""
+    retained: "list[DataFrame]" = field(default_factory=list)
+    """Persisted rows, until `close`."""
+    unstripped: FlowSet = field(default_factory=FlowSet)
+    """Flows that were partitioned again with unstripped packets."""
+    verified: list[VerifiedRange] = field(default_factory=list)
+    """All ranges, verified."""
     folder: str | None = None
-    """Where tasks keep packets and rows, if all of them run on this machine."""
-    here: list[tuple[PartitionTask, RangePosition]] = field(default_factory=list)
-    """Ranges whose own connections, which lie in no other, are read where the range is."""
+    """Folder in which tasks store chunks and rows, if all tasks run on this machine."""
+    local: list[tuple[PartitionTask, RangePosition]] = field(default_factory=list)
+    """Ranges with connections that lie in no other range; one task reads and analyzes them."""
 
     @property
     def readable(self) -> list[CaptureFile]:
@@ -104,85 +113,88 @@ class Scan:
 
     @property
     def rows_folder(self) -> str | None:
-        """Where rows wait."""
+        """Folder of stored rows."""
         return None if self.folder is None else os.path.join(self.folder, ROWS)
 
     @property
-    def whole(self) -> ShardContext:
-        """What each share needs to know."""
+    def shard_context(self) -> ShardContext:
+        """What the reader of each shard needs to know of the capture."""
         layouts = {
             file: [context.section(position) for position, context in contexts]
-            for file, contexts in self.folded.contexts.items()
+            for file, contexts in self.stitched.contexts.items()
         }
         large = sum(file.size or 0 for file in self.files) >= LARGE_BYTES
-        return ShardContext(self.files, self.shares, self.folded.last_ns, large, layouts, self.options)
+        return ShardContext(self.files, self.shards, self.stitched.last_ns, large, layouts, self.options)
 
-    def reduced(self, maker: Maker, known: Facts | None = None) -> "tuple[DataFrame, Facts]":
-        """Rows made of the shares, in packed batches with the name of their table, and what these learned.
+    def reduced(self, maker: Maker, facts: Facts | None = None) -> "tuple[DataFrame, Facts]":
+        """Rows made of the shards, in packed batches with the name of their table, and the facts of all shards.
 
-        Shares in which blanked bytes were looked at are made again, with the packets of those connections as they are.
+        Shards in which blanked bytes influenced a decision are made again, with unstripped packets of these flows.
         """
-        dealt = self.dealer.whole(self.folded) if maker.looks_inside and self.dealer.strips else self.dealt
-        reduce = Reduce([file.path for file in self.files], self.whole, maker, known, self.rows_folder, self.doubted)
-        made = in_arrow(dealt, reduce, REDUCED)
-        if self.here:
-            numbers = tasks_of(self.spark, [task.part for task, _ in self.here], self.files)
-            made = made.unionAll(in_arrow(numbers, ReduceHere(reduce, self.here), REDUCED))
-        rows, told = self._made(made)
-        while any(one.flows for one in told):
-            again = [one.share for one in told if one.flows]
-            self._doubt([one.flows for one in told])
-            some = in_arrow(self.dealt.where(self.dealt.share.isin(again)), replace(reduce, doubted=self.doubted), REDUCED)
+        stripped_away = maker.looks_inside and self.rounds.strips
+        partitioned = self.rounds.unstripped_chunks(self.stitched) if stripped_away else self.partitioned
+        reduce = Reduce([file.path for file in self.files], self.shard_context, maker, facts, self.rows_folder, self.unstripped)
+        made = in_arrow(partitioned, reduce, REDUCED)
+        if self.local:
+            numbers = tasks_of(self.spark, [task.part for task, _ in self.local], self.files)
+            made = made.unionAll(in_arrow(numbers, ReduceLocal(reduce, self.local), REDUCED))
+        rows, shard_facts = self._made(made)
+        while any(one.flows for one in shard_facts):
+            again = [one.shard for one in shard_facts if one.flows]
+            self._reread_unstripped([one.flows for one in shard_facts])
+            some = in_arrow(
+                self.partitioned.where(self.partitioned.shard.isin(again)), replace(reduce, unstripped=self.unstripped), REDUCED
+            )
             others, more = self._made(some)
-            rows = rows.where(~rows.share.isin(again)).unionAll(others)
-            told = [one for one in told if not one.flows] + more
-        return rows.drop("share"), merged(one.facts for one in told)
+            rows = rows.where(~rows.shard.isin(again)).unionAll(others)
+            shard_facts = [one for one in shard_facts if not one.flows] + more
+        return rows.drop("shard"), merged(one.facts for one in shard_facts)
 
-    def _doubt(self, flows: Sequence[bytes]) -> None:
-        """Deals the packets of some flows out as they are."""
+    def _reread_unstripped(self, flows: Sequence[bytes]) -> None:
+        """Partitions the packets of some flows again, unstripped."""
         keys = np.unique(np.concatenate([np.frombuffer(some, np.int64) for some in flows]))
-        self.doubted = FlowSet(np.union1d(np.frombuffer(self.doubted.keys, np.int64), keys).tobytes())
-        self.dealt = self.dealer.without_doubt(self.folded, keys.tobytes())
+        self.unstripped = FlowSet(np.union1d(np.frombuffer(self.unstripped.keys, np.int64), keys).tobytes())
+        self.partitioned = self.rounds.with_unstripped(self.stitched, keys.tobytes())
 
-    def _made(self, rows: "DataFrame") -> "tuple[DataFrame, list[ScanFacts]]":
-        """Rows that are kept, without what was told beside them, and that."""
-        rows = kept(rows)
-        self.kept.append(rows)
-        said = rows.where(rows.facts.isNotNull()).select("share", "facts").collect()
-        told = [ScanFacts(one.share, *pickle.loads(one.facts)) for one in said]  # noqa: S301 - what this job's own tasks wrote
-        return rows.where(rows.facts.isNull()).drop("facts"), told
+    def _made(self, rows: "DataFrame") -> "tuple[DataFrame, list[ShardFacts]]":
+        """Persists rows; gives them without the rows that hold facts, and the facts."""
+        rows = persisted(rows)
+        self.retained.append(rows)
+        found = rows.where(rows.facts.isNotNull()).select("shard", "facts").collect()
+        shard_facts = [ShardFacts(one.shard, *pickle.loads(one.facts)) for one in found]  # noqa: S301 - what this job's own tasks wrote
+        return rows.where(rows.facts.isNull()).drop("facts"), shard_facts
 
     def close(self) -> None:
-        """Lets go of what was kept. References in files stay as long as the session: a shuffle still says where they are."""
-        for frame in (*self.kept, *self.dealer.frames):
+        """Releases persisted rows and chunks. Stored chunks stay until the session ends: a shuffle still refers to them."""
+        for frame in (*self.retained, *self.rounds.frames):
             frame.unpersist()
-        self.kept.clear()
+        self.retained.clear()
         if self.rows_folder is not None:
             shutil.rmtree(self.rows_folder, ignore_errors=True)
 
     def segments(self) -> "DataFrame":
-        """A row a TCP segment."""
-        ranges = self.spark.range(0, len(self.proven), 1, max(1, len(self.proven)))
-        return in_arrow(ranges, Segments([file.path for file in self.files], self.proven), SEGMENTS)
+        """The table `segments`: a row for each TCP segment."""
+        ranges = self.spark.range(0, len(self.verified), 1, max(1, len(self.verified)))
+        return in_arrow(ranges, Segments([file.path for file in self.files], self.verified), SEGMENTS)
 
 
 def scan(
     spark: "SparkSession",
     paths: Sequence[str],
     split_bytes: int | None = None,
-    shares: int | None = None,
+    shards: int | None = None,
     *,
     strict: bool = False,
     ship: str = "auto",
     options: Options | None = None,
 ) -> Scan:
-    """Lays out a capture's files and deals their packets out.
+    """Stitches the ranges of a capture's files and partitions their packets.
 
     Raises CaptureError where nothing can be read, or with `strict` where something cannot.
     """
     if int(spark.conf.get(BYTES_AT_ONCE, None) or NO_BOUND) >= NO_BOUND:
         spark.conf.set(BYTES_AT_ONCE, BATCH_BYTES)
-    files, failed = lay_out(paths), list[tuple[str, CaptureError]]()
+    files, failed = files_of(paths), list[tuple[str, CaptureError]]()
     source, numbers = Files([file.path for file in files]), RangeNumbers()
     plans: list[PlannedFile] = []
     for index, file in enumerate(files):
@@ -197,25 +209,37 @@ def scan(
         raise failed[0][1] if len(failed) == 1 else CaptureError(f"{len(failed)} files could not be read; {failed[0][1]}")
     total = sum(file.size or 0 for file in files)
     parallel = max(1, spark.sparkContext.defaultParallelism)
-    shares = shares or max(parallel, -(-total // SHARE_BYTES))
+    shards = shards or max(parallel, -(-total // SHARD_BYTES))
     folder = scratch(spark)
-    dealer = Dealer(spark, files, shares, way(spark, files, ship), JIT_SOON_BYTES if total >= LARGE_BYTES else None, folder)
-    dealer.deal([part for planned in plans for part in planned.ranges])
-    while wrong := [again for planned in plans if (again := to_read_again(planned, dealer.accounts, numbers)) is not None]:
-        dealer.deal(wrong)
-    folded = stitch(plans, dealer.accounts)
-    folded.files = files
-    parts = [dealer.known(part) for planned in plans for part in planned.ranges]
-    proven = [Proven(dealer.task(part), folded.stands[part.unit].packets) for part in parts]
-    here = [(task, folded.stands[task.part.unit]) for task in dealer.settled(parts, folded)]
-    standing = dealer.standing(folded)
+    rounds = PartitionRounds(
+        spark, files, shards, ship_of(spark, files, ship), JIT_SOON_BYTES if total >= LARGE_BYTES else None, folder
+    )
+    rounds.run([part for planned in plans for part in planned.ranges])
+    while wrong := [again for planned in plans if (again := next_unverified(planned, rounds.summaries, numbers)) is not None]:
+        rounds.run(wrong)
+    stitched = stitch(plans, rounds.summaries)
+    stitched.files = files
+    parts = [rounds.verified_range(part) for planned in plans for part in planned.ranges]
+    verified = [VerifiedRange(rounds.task(part), stitched.positions[part.unit].packets) for part in parts]
+    local = [(task, stitched.positions[task.part.unit]) for task in rounds.local_tasks(parts, stitched)]
+    placed_chunks = rounds.placed_chunks(stitched)
     return Scan(
-        spark, files, failed, folded, dealer, standing, shares, options or Options(), proven=proven, folder=folder, here=here
+        spark,
+        files,
+        failed,
+        stitched,
+        rounds,
+        placed_chunks,
+        shards,
+        options or Options(),
+        verified=verified,
+        folder=folder,
+        local=local,
     )
 
 
-def way(spark: "SparkSession", files: Sequence[CaptureFile], ship: str) -> str:
-    """What travels between tasks; where nobody says, what costs least where they run."""
+def ship_of(spark: "SparkSession", files: Sequence[CaptureFile], ship: str) -> str:
+    """What travels between tasks; with `auto` the cheapest way for where the tasks run and the files are."""
     if ship != "auto":
         return ship
     if all("+" in file.format for file in files):
@@ -224,7 +248,7 @@ def way(spark: "SparkSession", files: Sequence[CaptureFile], ship: str) -> str:
 
 
 def scratch(spark: "SparkSession") -> str | None:
-    """A folder that goes when the session does, where all tasks run on this machine."""
+    """A folder that Spark removes with the session; None unless all tasks run on this machine."""
     from pyspark import SparkFiles
 
     if is_afar(spark):
@@ -237,8 +261,8 @@ def is_afar(spark: "SparkSession") -> bool:
     return not str(spark.sparkContext.master).startswith("local")
 
 
-def lay_out(paths: Sequence[str]) -> list[CaptureFile]:
-    """The files of a capture, by name.
+def files_of(paths: Sequence[str]) -> list[CaptureFile]:
+    """The files of a capture, sorted by name.
 
     Raises CaptureError where there are none.
     """
@@ -248,141 +272,142 @@ def lay_out(paths: Sequence[str]) -> list[CaptureFile]:
     return [CaptureFile(path, name) for path, name in zip(files, unique_names(files))]
 
 
-class Dealer:
-    """Deals ranges out, a round after the other."""
+class PartitionRounds:
+    """Partitions ranges in rounds: each round is one Spark stage over the ranges that have to be read (again)."""
 
     def __init__(
-        self, spark: "SparkSession", files: list[CaptureFile], shares: int, ship: str, jit_after: int | None, folder: str | None
+        self, spark: "SparkSession", files: list[CaptureFile], shards: int, ship: str, jit_after: int | None, folder: str | None
     ) -> None:
-        self.accounts: dict[int, RangeSummary] = {}
+        self.summaries: dict[int, RangeSummary] = {}
         self._rounds: list[DataFrame] = []
-        self._whole: list[DataFrame] = []
-        """Packets of all flows in several ranges as they are, once they were asked for."""
+        self._unstripped: list[DataFrame] = []
+        """Unstripped packets of all flows that are in several ranges, once `unstripped_chunks` was called."""
         self._spark = spark
         self._files = files
-        self._shares = shares
+        self._shards = shards
         self._edges = ship == "edges"
-        self._carries = NOTHING if ship == "references" else PACKETS
+        self._carries = REFERENCES if ship == "references" else PACKETS
         self._parts: list[ByteRange] = []
-        """Ranges in which there is something of flows that are in several."""
+        """Ranges with packets of flows that are in several ranges."""
         self._several = FlowSet()
         self._jit_after = jit_after
         self._folder = None if folder is None else os.path.join(folder, CHUNKS)
 
-    def deal(self, parts: Sequence[ByteRange]) -> None:
-        """One round; accounts alone where it must be seen first which connections lie in several ranges."""
+    def run(self, parts: Sequence[ByteRange]) -> None:
+        """Runs one round. With `edges` it gives summaries only: they tell which flows are in several ranges."""
         flows = FlowSet() if self._edges else None
-        dealt = self._dealt([self.task(part, lists=self._edges, flows=flows) for part in parts])
-        self._rounds.append(dealt)
-        for _, packed in dealt.where(dealt.share == ACCOUNT).select("unit", "kept").collect():
-            account: RangeSummary = pickle.loads(packed)  # noqa: S301 - what this job's own tasks wrote
-            self.accounts[account.part.unit] = account
+        partitioned = self._partition([self.task(part, lists=self._edges, flows=flows) for part in parts])
+        self._rounds.append(partitioned)
+        for _, packed in partitioned.where(partitioned.shard == SUMMARY).select("unit", "stored").collect():
+            summary: RangeSummary = pickle.loads(packed)  # noqa: S301 - what this job's own tasks wrote
+            self.summaries[summary.part.unit] = summary
 
-    def settled(self, parts: Sequence[ByteRange], folded: StitchedCapture) -> list[PartitionTask]:
-        """Deals out what lies in several ranges; the tasks that read what does not.
+    def local_tasks(self, parts: Sequence[ByteRange], stitched: StitchedCapture) -> list[PartitionTask]:
+        """Partitions the flows that are in several ranges; returns the tasks that read the other flows.
 
-        Fragments of a datagram do not say which connection they are of: where there are some, all is dealt out.
+        With IP fragments everything is partitioned, since a fragment does not show its flow.
         """
         if not self._edges:
             return []
         for frame in self._rounds:
             frame.unpersist()
         self._rounds.clear()
-        if folded.fragments:
-            self._rounds.append(self._dealt([self.task(part) for part in parts]))
+        if stitched.fragments:
+            self._rounds.append(self._partition([self.task(part) for part in parts]))
             return []
-        parts = sorted(parts, key=lambda part: self.accounts[part.unit].first_ns or 0)
-        several = in_several([self.accounts[part.unit].flows for part in parts])
-        self._several, own = FlowSet(several), FlowSet(several, named=False)
+        parts = sorted(parts, key=lambda part: self.summaries[part.unit].first_ns or 0)
+        several = flows_in_several_ranges([self.summaries[part.unit].flows for part in parts])
+        self._several, own = FlowSet(several), FlowSet(several, listed=False)
         self._parts = [part for part in parts if self._has(part, self._several)]
-        fresh = first_seen([self.accounts[part.unit].flows for part in self._parts], self._several)
+        fresh = newly_seen_flows([self.summaries[part.unit].flows for part in self._parts], self._several)
         tasks = [self.task(part, flows=self._several) for part in self._parts]
         self._rounds.append(
-            self._dealt([replace(task, carries=STRIPPED, fresh=FlowSet(some)) for task, some in zip(tasks, fresh)])
+            self._partition([replace(task, carries=STRIPPED, fresh=FlowSet(some)) for task, some in zip(tasks, fresh)])
         )
-        return [replace(self.task(part, flows=own), shares=1) for part in parts if self._has(part, own)]
+        return [replace(self.task(part, flows=own), shards=1) for part in parts if self._has(part, own)]
 
     @property
     def strips(self) -> bool:
-        """What was dealt out are stripped segments."""
+        """Whether the chunks are stripped segments."""
         return bool(self._parts)
 
-    def whole(self, folded: StitchedCapture) -> "DataFrame":
-        """The packets of flows in several ranges as they are; dealt out once."""
-        if not self._whole:
-            self._whole = [self._dealt([self.task(part, flows=self._several) for part in self._parts])]
-        return self._standing(folded, self._whole)
+    def unstripped_chunks(self, stitched: StitchedCapture) -> "DataFrame":
+        """Chunks with the unstripped packets of flows in several ranges; partitioned at the first call."""
+        if not self._unstripped:
+            self._unstripped = [self._partition([self.task(part, flows=self._several) for part in self._parts])]
+        return self._placed_chunks(stitched, self._unstripped)
 
-    def without_doubt(self, folded: StitchedCapture, flows: bytes) -> "DataFrame":
-        """What was dealt out, and the packets of some flows as they are, whose segments are to be left out then."""
+    def with_unstripped(self, stitched: StitchedCapture, flows: bytes) -> "DataFrame":
+        """The chunks so far and the unstripped packets of some flows; readers leave out these flows' stripped segments."""
         some = FlowSet(flows)
-        self._rounds.append(self._dealt([self.task(part, flows=some) for part in self._parts if self._has(part, some)]))
-        return self.standing(folded)
+        self._rounds.append(self._partition([self.task(part, flows=some) for part in self._parts if self._has(part, some)]))
+        return self.placed_chunks(stitched)
 
     def _has(self, part: ByteRange, flows: FlowSet) -> bool:
-        return bool(flows.pick(np.frombuffer(self.accounts[part.unit].flows, np.int64)).any())
+        return bool(flows.mask(np.frombuffer(self.summaries[part.unit].flows, np.int64)).any())
 
-    def _dealt(self, tasks: Sequence[PartitionTask]) -> "DataFrame":
+    def _partition(self, tasks: Sequence[PartitionTask]) -> "DataFrame":
         numbers = tasks_of(self._spark, [task.part for task in tasks], self._files)
-        return kept(in_arrow(numbers, Deal([file.path for file in self._files], tasks, self._folder), DEALT))
+        work = PartitionRanges([file.path for file in self._files], tasks, self._folder)
+        return persisted(in_arrow(numbers, work, PARTITIONED))
 
     @property
     def frames(self) -> "list[DataFrame]":
-        """What was dealt out."""
-        return [*self._rounds, *self._whole]
+        """The persisted chunks."""
+        return [*self._rounds, *self._unstripped]
 
     def task(self, part: ByteRange, *, lists: bool = False, flows: FlowSet | None = None) -> PartitionTask:
-        """A range as it is read."""
+        """The task that partitions a range."""
         file = self._files[part.file]
         packed = "+" in file.format
         size = None if packed else file.size
         return PartitionTask(
-            part, file, size, self._shares, PACKETS if packed else self._carries, self._jit_after, lists, flows
+            part, file, size, self._shards, PACKETS if packed else self._carries, self._jit_after, lists, flows
         )
 
-    def known(self, part: ByteRange) -> ByteRange:
-        """A range as it was proven."""
-        account = self.accounts[part.unit]
-        return replace(part, start=account.start or 0, context=account.before, known=True)
+    def verified_range(self, part: ByteRange) -> ByteRange:
+        """A range with the start and the context that stitching verified."""
+        summary = self.summaries[part.unit]
+        return replace(part, start=summary.start or 0, context=summary.before, verified=True)
 
-    def standing(self, folded: StitchedCapture) -> "DataFrame":
-        """The chunks of the ranges that are proven, in the order in which each share takes them."""
-        return self._standing(folded, self._rounds)
+    def placed_chunks(self, stitched: StitchedCapture) -> "DataFrame":
+        """The chunks of the verified ranges, grouped by shard, in the order in which its reader takes them."""
+        return self._placed_chunks(stitched, self._rounds)
 
-    def _standing(self, folded: StitchedCapture, rounds: "Sequence[DataFrame]") -> "DataFrame":
+    def _placed_chunks(self, stitched: StitchedCapture, rounds: "Sequence[DataFrame]") -> "DataFrame":
         from pyspark.sql import functions as sql
 
         ranks = ranks_of([file.name for file in self._files])
-        stands = [
-            (unit, ranks[self.accounts[unit].part.file], stand.packets, stand.latest_ns)
-            for unit, stand in folded.stands.items()
+        positions = [
+            (unit, ranks[self.summaries[unit].part.file], range_position.packets, range_position.latest_ns)
+            for unit, range_position in stitched.positions.items()
         ]
-        known = self._spark.createDataFrame(stands, "unit int, rank int, packets long, before long")
+        verified = self._spark.createDataFrame(positions, "unit int, rank int, packets long, before long")
         chunks = rounds[0]
         for more in rounds[1:]:
             chunks = chunks.unionAll(more)
-        placed = chunks.where(chunks.share != ACCOUNT).join(sql.broadcast(known), "unit")
+        placed = chunks.where(chunks.shard != SUMMARY).join(sql.broadcast(verified), "unit")
         placed = placed.withColumn("turn", sql.greatest("latest", "before"))
-        shared = placed.repartitionById(self._shares, placed.share)
-        return shared.sortWithinPartitions("turn", "rank", "number").select("share", "packets", "before", *CHUNK)
+        shared = placed.repartitionById(self._shards, placed.shard)
+        return shared.sortWithinPartitions("turn", "rank", "number").select("shard", "packets", "before", *CHUNK)
 
 
 def finished(
     packed: "DataFrame", table: str, finish: Callable[[Any], Iterator[pa.RecordBatch]], schema: pa.Schema
 ) -> "DataFrame":
-    """Packed batches of a table as rows, once they were looked at again."""
+    """The rows of a table: its packed batches, finished with the facts of the whole capture."""
     return in_arrow(packed.where(packed.table == table), lambda batches: finish(unpacked(batches)), schema)
 
 
 def tasks_of(spark: "SparkSession", parts: Sequence[ByteRange], files: Sequence[CaptureFile]) -> "DataFrame":
-    """Numbers of ranges, some of them for each task."""
+    """A data frame of the indexes of ranges, with several ranges in a partition."""
     total = sum((part.stop or files[part.file].size or 0) - part.start for part in parts)
     parallel = max(1, spark.sparkContext.defaultParallelism)
     return spark.range(0, len(parts), 1, max(1, min(len(parts), max(parallel, -(-total // PER_TASK_BYTES)))))
 
 
 def in_arrow(frame: "DataFrame", work: Callable[[Any], Iterator[pa.RecordBatch]], schema: pa.Schema) -> "DataFrame":
-    """A step that is done in Python, a task at a time."""
+    """Runs `work` over the record batches of each partition in Python."""
     from pyspark.sql.pandas.types import from_arrow_schema
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -391,14 +416,14 @@ def in_arrow(frame: "DataFrame", work: Callable[[Any], Iterator[pa.RecordBatch]]
     return frame.mapInArrow(run, from_arrow_schema(schema))
 
 
-def kept(frame: "DataFrame", *, large: bool = True) -> "DataFrame":
-    """A data frame that is kept. Large rows are kept on disk one by one: Spark's serializer holds on to a hundred batches.
+def persisted(frame: "DataFrame", *, large: bool = True) -> "DataFrame":
+    """Persists a data frame: large rows on disk one by one, since Spark's serializer holds a hundred batches in memory.
 
-    Its search for a shorter form of each column costs more than to keep them as they are.
+    Spark's own compression of cached columns is off: it costs more than it saves.
     """
     from pyspark import StorageLevel
 
-    settings = {COMPRESSED: "false"} | ({KEPT_AT_ONCE: "1"} if large else {})
+    settings = {COMPRESSED: "false"} | ({CACHED_ROWS: "1"} if large else {})
     conf = frame.sparkSession.conf
     before = {name: str(conf.get(name)) for name in settings}
     try:

@@ -1,7 +1,8 @@
-"""TCP segments of byte ranges as rows: what is below everything else, for whom rows of exchanges are too much.
+"""The table `segments`: TCP segments of byte ranges, for analyses below the level of Kafka.
 
-In: ranges that are proven, and the packets before each. Out: a row a segment, with the number and place of its packet. Law: the
-segments of all ranges are those of one reading of the files; IP fragments give none, since a range has not all of a datagram.
+In: verified ranges, and the number of packets before each. Out: a row a segment, with the number and file offset of its packet.
+Law: the segments of all ranges are those of one pass over the files. IP fragments give none: a range may lack part of a
+datagram.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -26,27 +27,28 @@ KINDS: Final[dict[str, pa.DataType]] = {
     "length": pa.int32(),
 }  # fmt: skip
 SEGMENTS: Final = pa.schema([pa.field(name, kind) for name, kind in KINDS.items()])
-"""Columns of the table `segments`: `position` is where the packet's record begins, `window` -1 where it was cut off; of
-`length` payload bytes `captured` are there."""
+"""Columns of the table `segments`: `position` is where the packet's record begins, `window` is -1 where it was cut off;
+`captured` of `length` payload bytes are in the file.
+"""
 
 
 @dataclass(frozen=True, slots=True)
-class Proven:
-    """A range that begins where a record does, and the packets of its file before it."""
+class VerifiedRange:
+    """A range that begins at a record, and the number of packets of its file before it."""
 
     task: PartitionTask
     packets: int
 
 
 def numbers_of(batches: Iterable[pa.RecordBatch]) -> Iterator[int]:
-    """Numbers of ranges, as Spark hands them to a task."""
+    """The indexes of ranges that Spark gives to a task."""
     for batch in batches:
         numbers: list[Any] = batch.column(0).to_pylist()
         yield from numbers
 
 
 def bytes_of(files: Files, task: PartitionTask) -> tuple[Read, list[tuple[str, int]]]:
-    """What is to be read of a range, inside its compression; and where that turned out to be cut, once it was read."""
+    """A reader of a range's decompressed bytes, and a list that gets (detail, offset) where compressed data is truncated."""
     read, truncated = files.reading(task.part.file, task.part.start, task.file.size or 0), list[tuple[str, int]]()
     if task.size is None:
         read = unwrap(read, lambda detail, position: truncated.append((detail, position)))[1]
@@ -54,19 +56,19 @@ def bytes_of(files: Files, task: PartitionTask) -> tuple[Read, list[tuple[str, i
 
 
 def opened(files: Files, task: PartitionTask) -> RangeScan:
-    """A range about to be read."""
+    """A scan of a range."""
     return RangeScan(task.part, bytes_of(files, task)[0], task.file, task.size, task.jit_after)
 
 
-def segments_of(files: Files, proven: Proven) -> Iterator[pa.RecordBatch]:
-    """The rows of a range."""
-    walk = opened(files, proven.task)
-    parser = ShardParser(walk.report, 1)
-    for batch, _ in walk.batches():
+def segments_of(files: Files, verified: VerifiedRange) -> Iterator[pa.RecordBatch]:
+    """The segments of a range as rows."""
+    scan = opened(files, verified.task)
+    parser = ShardParser(scan.report, 1)
+    for batch, _ in scan.batches():
         found = parser.split(batch)[1]
         segments = found if isinstance(found, SegmentBatch) else found.all()
         if len(segments):
-            yield rows_of(segments, proven.task.file.name, proven.packets)
+            yield rows_of(segments, verified.task.file.name, verified.packets)
 
 
 def rows_of(segments: SegmentBatch, capture: str, packets: int) -> pa.RecordBatch:
@@ -86,13 +88,13 @@ def rows_of(segments: SegmentBatch, capture: str, packets: int) -> pa.RecordBatc
 
 @dataclass(frozen=True, slots=True)
 class Segments:
-    """The rows of some ranges, by number."""
+    """Makes the segment rows of ranges, given by index."""
 
     paths: Sequence[str]
-    proven: Sequence[Proven]
+    verified: Sequence[VerifiedRange]
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Numbers of ranges in, rows out."""
+        """Indexes of ranges in, rows out."""
         files = Files(self.paths)
         for number in numbers_of(batches):
-            yield from segments_of(files, self.proven[number])
+            yield from segments_of(files, self.verified[number])

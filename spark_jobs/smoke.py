@@ -1,4 +1,4 @@
-"""A real job on a real capture, small: whether Spark works here, and tells what the command line tells.
+"""A small job on real captures: checks that Spark works here and gives what the command line gives.
 
 usage: python -m spark_jobs.smoke [FILE...]
 
@@ -28,13 +28,13 @@ INPUTS: Final = [
     [PCAPS / name for name in ("rotated.pcap", "rotated.pcap1", "rotated.pcap2")],
     [PCAPS / "node-platformatic.pcap"],
 ]
-"""A rotated set, whose connections go from file to file, and a single one."""
+"""A rotated set, whose connections span files, and a single file."""
 SPLIT_BYTES: Final = 16 << 10
-SHARES: Final = 3
+SHARDS: Final = 3
 
 
 def rows_of(table: "pa.Table") -> Counter[str]:
-    """The rows, whatever their order."""
+    """The rows in an order that does not depend on how they were made."""
     found: list[dict[str, Any]] = table.to_pylist()
     return Counter(map(repr, found))
 
@@ -51,7 +51,7 @@ def same_rows(capture: SparkCapture, paths: list[str], table: str) -> bool:
 
 
 def same_report(capture: SparkCapture, paths: list[str], name: str) -> bool:
-    """Whether a report says what it says in one process."""
+    """Whether a report has the rows that one process gives."""
     wanted, found = run(report_of(name), ReportInput(paths), ReportRequest()), run_report(capture, name, ReportRequest())
     found["captures"] = sorted(found["captures"])
     wanted["captures"] = sorted(wanted["captures"])
@@ -60,7 +60,7 @@ def same_report(capture: SparkCapture, paths: list[str], name: str) -> bool:
 
 
 def main(arguments: list[str]) -> int:
-    """Runs the checks; the exit code."""
+    """Runs the checks; returns the exit code."""
     start, good = time.monotonic(), True
     try:
         spark = session("kcap smoke", master="local[2]", sql_shuffle_partitions="2")
@@ -69,7 +69,7 @@ def main(arguments: list[str]) -> int:
         return 1
     try:
         for paths in [arguments] if arguments else [list(map(str, paths)) for paths in INPUTS]:
-            capture = open_capture(spark, paths[::-1], SPLIT_BYTES, SHARES)
+            capture = open_capture(spark, paths[::-1], SPLIT_BYTES, SHARDS)
             good &= same_rows(capture, paths, "exchanges")
             good &= same_rows(capture, paths, "connections")
             good &= same_report(capture, paths, "latency")

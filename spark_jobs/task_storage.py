@@ -1,7 +1,7 @@
-"""What tasks leave for later ones: packets for the shares, rows that wait until all shares were read.
+"""Stores the output of tasks for later tasks: chunks of shards, and rows that wait until all shards were read.
 
-In: bytes, record batches. Out: rows that hold them or say where they are, and the same once more. Law: what comes out is what
-went in, in any process of the machine, or anywhere where it went through Spark.
+In: bytes, record batches. Out: Spark rows that hold them or refer to a file, and the same bytes and batches from such rows.
+Law: loading gives what was stored, in any process of the machine, and on any machine where the bytes went through Spark.
 """
 
 import os
@@ -12,18 +12,18 @@ from typing import Any, Final
 import pyarrow as pa
 
 PACKED_ROWS: Final = 8192
-"""Rows that are kept together: some 1.5 MB of them."""
-KEPT: Final[dict[str, pa.DataType]] = {
-    "kept": pa.binary(), "file": pa.string(), "start": pa.int64(), "size": pa.int64(),
+"""Rows that are stored together, some 1.5 MB."""
+STORED: Final[dict[str, pa.DataType]] = {
+    "stored": pa.binary(), "file": pa.string(), "start": pa.int64(), "size": pa.int64(),
 }  # fmt: skip
-"""Columns for bytes that are kept: they themselves, or where in a file they are."""
-REDUCED_KINDS: Final[dict[str, pa.DataType]] = {"share": pa.int32(), "table": pa.string(), **KEPT, "facts": pa.binary()}
+"""Columns for stored bytes: the bytes themselves, or a span of a file."""
+REDUCED_KINDS: Final[dict[str, pa.DataType]] = {"shard": pa.int32(), "table": pa.string(), **STORED, "facts": pa.binary()}
 REDUCED: Final = pa.schema(REDUCED_KINDS)
-"""Batches of a share's rows; and in a row of its own what the share learned."""
+"""Batches of a shard's rows; and in a row of their own the facts of the shard."""
 
 
 class TaskStorage:
-    """Keeps bytes: in a file of its own, or in what it gives."""
+    """Stores bytes in a file of its own in `folder`, or in the rows themselves where there is no folder."""
 
     def __init__(self, folder: str | None) -> None:
         self._folder = folder
@@ -40,38 +40,40 @@ class TaskStorage:
         if self._file is not None:
             self._file.close()
 
-    def keep(self, *parts: bytes | pa.Buffer) -> dict[str, Any]:
-        """Values of KEPT for the parts, one behind the other."""
+    def store(self, *parts: bytes | pa.Buffer) -> dict[str, Any]:
+        """Values of the columns STORED for the joined parts."""
         if self._file is None:
-            return {"kept": b"".join(parts)}
+            return {"stored": b"".join(parts)}
         start = self._size
         for part in parts:
             self._size += self._file.write(part)
-        self._file.flush()  # whoever reads it is another process
+        self._file.flush()  # another process reads it
         return {"file": self._file.name, "start": start, "size": self._size - start}
 
-    def keep_rows(self, share: int, table: str, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-        """Rows of REDUCED that say where those of the batch are."""
+    def store_rows(self, shard: int, table: str, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        """Rows of REDUCED that hold the rows of a batch."""
         for at in range(0, batch.num_rows, PACKED_ROWS):
-            yield a_row(REDUCED, share=share, table=table, **self.keep(packed(batch.slice(at, PACKED_ROWS))))
+            yield single_row(REDUCED, shard=shard, table=table, **self.store(packed(batch.slice(at, PACKED_ROWS))))
 
 
-def again(row: Mapping[str, Any]) -> bytes:
-    """What a row with KEPT keeps."""
+def load(row: Mapping[str, Any]) -> bytes:
+    """The bytes that the columns STORED of a row hold or refer to."""
     if row["file"] is None:
-        inline: bytes = row["kept"]
+        inline: bytes = row["stored"]
         return inline
     with open(row["file"], "rb", buffering=0) as file:
         return os.pread(file.fileno(), row["size"], row["start"])
 
 
-def a_row(schema: pa.Schema, **values: Any) -> pa.RecordBatch:
-    """One row; what is not named is null."""
+def single_row(schema: pa.Schema, **values: Any) -> pa.RecordBatch:
+    """A record batch of one row; columns without a value are null."""
     return pa.RecordBatch.from_arrays([pa.array([values.get(field.name)], field.type) for field in schema], schema=schema)
 
 
 def packed(batch: pa.RecordBatch) -> pa.Buffer:
-    """A record batch as bytes: on its way through Spark it costs next to nothing, as columns it costs more than to make it."""
+    """A record batch as bytes, which pass through Spark almost for free; Spark's handling of columns costs more than making
+    them.
+    """
     ipc: Any = pa.ipc
     sink: Any = pa.BufferOutputStream()
     with ipc.new_stream(sink, batch.schema, options=ipc.IpcWriteOptions(compression="lz4")) as stream:
@@ -81,9 +83,9 @@ def packed(batch: pa.RecordBatch) -> pa.Buffer:
 
 
 def unpacked(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The rows that `TaskStorage` kept."""
+    """The rows that `TaskStorage` stored."""
     ipc: Any = pa.ipc
     for batch in batches:
         every: list[Any] = batch.to_pylist()
         for row in every:
-            yield from ipc.open_stream(again(row))
+            yield from ipc.open_stream(load(row))

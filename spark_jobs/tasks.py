@@ -1,7 +1,7 @@
-"""What Spark's tasks do: a range dealt out to shares, a share read into rows.
+"""The work of Spark's tasks: partition a range into shards, make rows of a shard.
 
-In: numbers of tasks, and chunks, as record batches. Out: record batches. Law: nothing here knows of Spark; a task that is run
-again, anywhere, gives the same.
+In: indexes of tasks, and chunks, as record batches. Out: record batches. Law: nothing here imports Spark; a task that is run
+again, on any machine, gives the same.
 """
 
 import pickle
@@ -11,8 +11,8 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from kcap.distributed.packet_columns import ShardPackets, unpack
-from kcap.distributed.partitioner import PACKETS, FlowSet, Partitioner, PartitionTask, without
+from kcap.distributed.chunks import ShardPackets, unpack
+from kcap.distributed.partitioner import PACKETS, FlowSet, Partitioner, PartitionTask, without_flows
 from kcap.distributed.shard_reader import PlacedPackets, ShardContext, ShardReader
 from kcap.distributed.stitching import RangePosition
 from kcap.facts.merge import Facts, FactsRecorder, tracker_of
@@ -21,130 +21,136 @@ from kcap.weird import WeirdKind
 from spark_jobs.files import Files
 from spark_jobs.segments import bytes_of, numbers_of
 from spark_jobs.table_rows import Maker
-from spark_jobs.task_storage import KEPT, REDUCED, TaskStorage, a_row, again
+from spark_jobs.task_storage import REDUCED, STORED, TaskStorage, load, single_row
 
-ACCOUNT: Final = -1
-"""In place of a share: the row is the account of a range."""
-HERE: Final = -2
-"""In place of a share: what lies in one range."""
-CHUNK: Final[dict[str, pa.DataType]] = {**KEPT, "columns": pa.int64(), "carried": pa.int64()}
-"""Columns for a chunk: its own columns compressed, behind them what its packets carry, and the bytes of both; null where what
-they carry stayed in the files."""
+SUMMARY: Final = -1
+"""Value of `shard` for the summary of a range."""
+LOCAL: Final = -2
+"""Value of `shard` for the connections that lie in one range."""
+CHUNK: Final[dict[str, pa.DataType]] = {**STORED, "columns": pa.int64(), "carried": pa.int64()}
+"""Columns for a chunk: its compressed columns followed by the captured bytes of its packets; `columns` and `carried` are the
+sizes of both, `carried` is null where the packets are read from the files.
+"""
 CODEC: Final = "zstd"
-DEALT: Final = pa.schema({"unit": pa.int32(), "share": pa.int32(), "latest": pa.int64(), "number": pa.int64(), **CHUNK})
-"""Chunks on their way to the shares, and the accounts of ranges."""
+PARTITIONED: Final = pa.schema({"unit": pa.int32(), "shard": pa.int32(), "latest": pa.int64(), "number": pa.int64(), **CHUNK})
+"""Chunks of shards, and summaries of ranges."""
 
 
 @dataclass(frozen=True, slots=True)
-class Deal:
-    """The tasks of one round, by number."""
+class PartitionRanges:
+    """Partitions ranges: the tasks of one round."""
 
     paths: Sequence[str]
     tasks: Sequence[PartitionTask]
     folder: str | None = None
-    """Where chunks are kept that are small, if all tasks run on this machine; those with whole packets go through Spark, which
-    takes some copies more, and lets go of them before the session ends."""
+    """Folder for chunks without packet bytes, if all tasks run on this machine. Chunks with packet bytes go through Spark: that
+    takes more copies, but Spark releases them before the session ends."""
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Numbers of tasks in, chunks and accounts out."""
+        """Indexes of tasks in, chunks and summaries out."""
         files = Files(self.paths)
         for number in numbers_of(batches):
-            yield from deal(files, self.tasks[number], self.folder)
+            yield from partition_range(files, self.tasks[number], self.folder)
 
 
-def deal(files: Files, task: PartitionTask, folder: str | None = None) -> Iterator[pa.RecordBatch]:
-    """One range.
+def partition_range(files: Files, task: PartitionTask, folder: str | None = None) -> Iterator[pa.RecordBatch]:
+    """Partitions one range.
 
     Raises CaptureError where the file cannot be read.
     """
     part = task.part
     read, truncated = bytes_of(files, task)
-    dealing = Partitioner(task, read)
-    with TaskStorage(None if task.carries == PACKETS else folder) as keeper:
-        for share, chunk in dealing.chunks():
+    partitioner = Partitioner(task, read)
+    with TaskStorage(None if task.carries == PACKETS else folder) as storage:
+        for shard, chunk in partitioner.chunks():
             latest, number = (int(chunk.column(name)[0]) for name in ("latest", "number"))
             columns, carried = chunk.pack(), None if chunk.data is None else len(chunk.data)
-            kept = keeper.keep(pa.compress(columns, CODEC), chunk.data or b"") | {"columns": len(columns), "carried": carried}
-            yield a_row(DEALT, unit=part.unit, share=share, latest=latest, number=number, **kept)
-    account = dealing.account
+            stored = storage.store(pa.compress(columns, CODEC), chunk.data or b"") | {
+                "columns": len(columns),
+                "carried": carried,
+            }
+            yield single_row(PARTITIONED, unit=part.unit, shard=shard, latest=latest, number=number, **stored)
+    summary = partitioner.summary
     for detail, position in truncated:
-        account.facts.complete = False
-        dealing.walk.report(WeirdKind.COMPRESSED_TRUNCATED, detail, part.file, 0, position)
-    yield a_row(DEALT, unit=part.unit, share=ACCOUNT, latest=0, number=0, kept=pickle.dumps(account))
+        summary.facts.complete = False
+        partitioner.scan.report(WeirdKind.COMPRESSED_TRUNCATED, detail, part.file, 0, position)
+    yield single_row(PARTITIONED, unit=part.unit, shard=SUMMARY, latest=0, number=0, stored=pickle.dumps(summary))
 
 
 @dataclass(frozen=True, slots=True)
 class Reduce:
-    """Makes rows of connections."""
+    """Makes rows of shards."""
 
     paths: Sequence[str]
-    whole: ShardContext
+    context: ShardContext
     maker: Maker
-    known: Facts | None = None
-    """What the capture told, where that is known before."""
+    facts: Facts | None = None
+    """The facts of the whole capture, where they are needed before rows are made."""
     folder: str | None = None
-    """Where rows are kept, if all tasks run on this machine; else they go through Spark."""
-    doubted: FlowSet = field(default_factory=FlowSet)
-    """Flows of which stripped segments are not taken: their packets come as they are."""
+    """Folder for rows, if all tasks run on this machine; else they go through Spark."""
+    unstripped: FlowSet = field(default_factory=FlowSet)
+    """Flows whose stripped segments are left out, since their packets come unstripped."""
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Chunks of a share in order, with how their ranges stand; out rows, and at last what was learned."""
+        """Chunks of one shard in order in, with the positions of their ranges; rows and then the facts of the shard out."""
         files = Files(self.paths)
-        rows = standing(batches, self.doubted)
+        rows = placed_chunks(batches, self.unstripped)
         first = next(rows, None)
         if first is not None:
-            yield from self.rows(first[0], ShardReader(self.whole, first[0], in_front(first[1], rows), files.read_at))
+            yield from self.rows(first[0], ShardReader(self.context, first[0], prepended(first[1], rows), files.read_at))
 
-    def rows(self, share: int, portion: ShardReader) -> Iterator[pa.RecordBatch]:
-        """Some connections; out rows, and at last what was learned, and of which flows blanked bytes were looked at."""
-        tell = portion.analyzer.report
-        learner = (
-            MetadataTracker(tell, portion.message) if self.known is None else tracker_of(self.known, tell, portion.message)
+    def rows(self, shard: int, reader: ShardReader) -> Iterator[pa.RecordBatch]:
+        """The rows of a shard, then its facts and the flows that have to be re-read unstripped."""
+        report = reader.analyzer.report
+        tracker = (
+            MetadataTracker(report, reader.message) if self.facts is None else tracker_of(self.facts, report, reader.message)
         )
-        witness = FactsRecorder(learner)
-        with TaskStorage(self.folder) as keeper:
-            for table, made in self.maker.share(portion, learner, witness):
-                yield from keeper.keep_rows(share, table, made)
-        portion.doubts.read_logs(learner.logs)
-        yield a_row(REDUCED, share=share, facts=pickle.dumps((witness.close(), portion.doubts.flows)))
+        recorder = FactsRecorder(tracker)
+        with TaskStorage(self.folder) as storage:
+            for table, made in self.maker.share(reader, tracker, recorder):
+                yield from storage.store_rows(shard, table, made)
+        reader.blanked_reads.read_logs(tracker.logs)
+        yield single_row(REDUCED, shard=shard, facts=pickle.dumps((recorder.close(), reader.blanked_reads.flows)))
 
 
 @dataclass(frozen=True, slots=True)
-class ReduceHere:
-    """Makes rows of the connections that lie in one range, where that is read."""
+class ReduceLocal:
+    """Makes rows of the connections that lie in one range, in the task that reads the range."""
 
     reduce: Reduce
     tasks: Sequence[tuple[PartitionTask, RangePosition]]
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Numbers of ranges in; out rows, and what was learned in each range."""
-        files, whole = Files(self.reduce.paths), replace(self.reduce.whole, shares=1)
+        """Indexes of ranges in; rows and then the facts of each range out."""
+        files, context = Files(self.reduce.paths), replace(self.reduce.context, shards=1)
         for number in numbers_of(batches):
-            task, stand = self.tasks[number]
+            task, range_position = self.tasks[number]
             chunks = Partitioner(task, bytes_of(files, task)[0]).chunks()
-            yield from self.reduce.rows(HERE, ShardReader(whole, HERE, ((chunk, stand) for _, chunk in chunks), files.read_at))
+            yield from self.reduce.rows(
+                LOCAL, ShardReader(context, LOCAL, ((chunk, range_position) for _, chunk in chunks), files.read_at)
+            )
 
 
-def standing(batches: Iterable[pa.RecordBatch], doubted: FlowSet) -> Iterator[tuple[int, PlacedPackets]]:
-    """Shares and chunks of rows, without stripped segments of some flows."""
+def placed_chunks(batches: Iterable[pa.RecordBatch], unstripped: FlowSet) -> Iterator[tuple[int, PlacedPackets]]:
+    """Shards and chunks from Spark rows, without stripped segments of some flows."""
     for batch in batches:
         for at in range(batch.num_rows):
             row: dict[str, Any] = batch.slice(at, 1).to_pylist()[0]
-            chunk = without(chunk_of(row), doubted)
+            chunk = without_flows(chunk_of(row), unstripped)
             if chunk is not None:
-                yield row["share"], (chunk, RangePosition(row["packets"], row["before"]))
+                yield row["shard"], (chunk, RangePosition(row["packets"], row["before"]))
 
 
 def chunk_of(row: dict[str, Any]) -> ShardPackets:
-    """The chunk of a row of DEALT."""
-    kept, carried = again(row), row["carried"]
-    behind = len(kept) - (carried or 0)
-    columns: bytes = pa.decompress(kept[:behind], row["columns"], CODEC, asbytes=True)
-    return unpack(columns, None if carried is None else kept[behind:])
+    """The chunk in a row of PARTITIONED."""
+    stored, carried = load(row), row["carried"]
+    behind = len(stored) - (carried or 0)
+    columns: bytes = pa.decompress(stored[:behind], row["columns"], CODEC, asbytes=True)
+    return unpack(columns, None if carried is None else stored[behind:])
 
 
-def in_front(first: PlacedPackets, others: Iterator[tuple[int, PlacedPackets]]) -> Iterator[PlacedPackets]:
-    """One more, and the others."""
+def prepended(first: PlacedPackets, others: Iterator[tuple[int, PlacedPackets]]) -> Iterator[PlacedPackets]:
+    """An iterator over `first` and then the chunks of `others`."""
     yield first
     for _, one in others:
         yield one

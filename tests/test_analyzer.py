@@ -6,20 +6,20 @@ from kcap.net.segment_columns import columns_of
 from tests.support.wire import Tap, analyze, batch, flow, metadata, metadata_answer
 
 
-def talk(port: int = 40_000) -> Tap:
+def conversation(port: int = 40_000) -> Tap:
     return Tap(port=port).open().client(metadata(1)).server(metadata_answer(1)).close()
 
 
 def test_a_connection_is_named_after_its_first_packet_and_number() -> None:
     """Re-runs give the same uid, another initial sequence number gives another."""
-    one, again = analyze(talk().segments), analyze(talk().segments, sizes=2)
+    one, again = analyze(conversation().segments), analyze(conversation().segments, sizes=2)
     other = analyze(Tap(client_isn=77).open().client(metadata(1)).segments)
     assert one.connections[0]["connection"] == again.connections[0]["connection"]
     assert one.connections[0]["connection"] != other.connections[0]["connection"]
 
 
 def test_ports_used_again_are_another_connection() -> None:
-    first = talk()
+    first = conversation()
     second = Tap(client_isn=5_000_000, server_isn=7_000_000, time_ns=first.time_ns).open()
     second.client(metadata(1)).server(metadata_answer(1)).close()
     seen = analyze(first.segments + second.segments)
@@ -28,7 +28,7 @@ def test_ports_used_again_are_another_connection() -> None:
 
 
 def test_the_user_may_say_what_a_port_is() -> None:
-    segments = talk().segments
+    segments = conversation().segments
     assert analyze(segments, Options(not_kafka_ports=frozenset({9092}))).rows == []
     odd = Tap().open().client(b"\0\0\0\x0e\x7f\0\0\0\0\0\0\1\0\4good").server(metadata_answer(1))
     assert analyze(odd.segments).rows == []
@@ -43,14 +43,14 @@ def test_bytes_that_are_no_kafka_are_counted_and_named() -> None:
 
 def test_a_large_capture_has_the_lane_from_its_first_columns_on() -> None:
     """It changes no row; a capture that nobody announced waits."""
-    segments = batch(talk().segments)
+    segments = batch(conversation().segments)
     announced, other = Analyzer(), Analyzer()
     announced.expect_many()
     for analyzer in (announced, other):
         analyzer.feed(columns_of(segments))
         analyzer.finish()
-    assert announced.lane is not None
-    assert other.lane is None
+    assert announced.fast_path is not None
+    assert other.fast_path is None
     assert [row[1:12] for row in announced.take().rows] == [row[1:12] for row in other.take().rows]
 
 

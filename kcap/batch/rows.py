@@ -32,7 +32,7 @@ class RowColumns:
         """`many`: most parts will be needed, so that rows are converted whole."""
         self.size = len(batch)
         self._tuples = batch.tuples
-        self._fast: Any = batch.lane
+        self._fast: Any = batch.fast_rows
         self._orders = batch.orders
         self._structs: Any = pa.array(batch.tuples, ROW_STRUCT) if many and batch.tuples else None
         self._arrays: dict[str, Array] = {}

@@ -37,7 +37,7 @@ class FileSetMember:
         self.at = 0
         self._batches = reader.batches()
         self._latest: int | None = None
-        """Latest time of the batch, once it is asked for."""
+        """Latest time of the batch; None before it is computed."""
         self._ordered = False
 
     def fill(self) -> bool:
@@ -53,7 +53,7 @@ class FileSetMember:
         return int(self.batch.time_ns[self.at]), self.reader.file.name, self.index
 
     def take(self, until: Order | None) -> PacketBatch:
-        """The packets up to the one that another file's has to come before."""
+        """The packets before the next packet of another file."""
         batch, first = self.batch, self.at
         assert batch is not None
         last = len(batch) if until is None else self._run_end(batch, first, until)
@@ -90,9 +90,9 @@ class FileSet:
         self.layouts: dict[int, list[Section]] = {}
         """Per file that was opened: what `PacketSource` needs to read it from the middle."""
         self.spools: dict[int, Spool] = {}
-        """Of what can be read only once: its bytes, where they are kept."""
+        """Spilled bytes of inputs that can be read only once."""
         self.keeps = False
-        """Packets will be asked for again."""
+        """Whether packets will be re-read."""
         self.large = sum(map(size_of, found)) >= LARGE_BYTES
         """All of it is so much that compiled loops are sure to pay."""
         self._report = report
@@ -143,7 +143,7 @@ class FileSet:
         self._sources.clear()
 
     def _look(self, index: int) -> None:
-        """Finds out when a file begins, which the only one of a set need not tell; one without packets comes first."""
+        """Finds the first packet time of a file, unless it is the only one; a file without packets comes first."""
         file, first = self.files[index], EARLIEST
         if len(self.files) == 1:
             member = self._start(index)
@@ -220,7 +220,7 @@ def first_time(source: Source) -> int:
 
 
 def ignore(_kind: WeirdKind, _detail: str, _file: int, _packet: int, _position: int) -> None:
-    """Oddities met at a first look are told when the file is read."""
+    """Oddities of the first look at a file are reported when the file is read."""
 
 
 def as_lists(batch: PacketBatch) -> PacketBatch:

@@ -87,7 +87,7 @@ class FrameLocation:
         one_file = whole and (last is None or last >> REF_FILE_SHIFT == first >> REF_FILE_SHIFT)
         self.file: int | None = first >> REF_FILE_SHIFT if one_file else None
         self.head = b""
-        """The bytes the frame begins with, as far as its row tells them."""
+        """The first bytes of the frame, as far as its row has them."""
         if size is not None:
             self.head = (self.size - 4 & 0xFFFFFFFF).to_bytes(4, "big")
             if side == "request" and row[PART["api_key"]] is not None:

@@ -132,7 +132,7 @@ class PcapngCopy(PcapngWriter):
         return known
 
     def close(self) -> None:
-        """Says what the capturing machines lost, as far as they told, where the file has an interface to say it of."""
+        """Writes the dropped packets that the capturing hosts reported, where the file has an interface to attach them to."""
         drops = [origin.notes.drops for origin in self._origins if origin.notes.drops is not None]
         if self.tells_drops and drops and self._known:
             body = pack("<III", 0, 0, 0) + option(pcapng_blocks.OPTION_IFDROP, pack("<Q", sum(drops))) + option(0, b"")

@@ -21,7 +21,7 @@ from kcap.limits import READ_WINDOW_BYTES
 from kcap.model import CaptureFile, PacketBatch
 
 OPEN_FILES_MAX = 16
-"""Files kept open: bodies of one exchange come from two at most."""
+"""Open files: bodies of one exchange come from two at most."""
 ONE_PACKET_BYTES = 4096
 """Read for one packet: more than a packet without offload has."""
 READERS: dict[str, type[PcapReader | PcapngReader]] = {"pcap": PcapReader, "pcapng": PcapngReader}
@@ -128,7 +128,7 @@ class PacketSource:
 
 
 def close_all(files: dict[int, int]) -> None:
-    """Closes file descriptors, also those of a source that nobody holds any more."""
+    """Closes file descriptors, also when a source is garbage collected."""
     for number in files.values():
         os.close(number)
     files.clear()

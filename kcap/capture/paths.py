@@ -65,7 +65,7 @@ def begins_like_capture(read: Read) -> bool:
 
 
 def unique_names(paths: Sequence[str]) -> list[str]:
-    """Base names, with as much of the path's tail as it takes to tell them apart."""
+    """Base names, extended by as much of the path's tail as makes them unique."""
     parts = [[path] if path == STANDARD_INPUT else os.path.abspath(path).split(os.sep) for path in paths]
     depth = [1] * len(paths)
     while True:

@@ -173,7 +173,7 @@ class PcapngReader(CaptureFileReader):
         return at + padded, 0
 
     def _odd_packet(self, kind: int, at: int, total: int, columns: PacketColumns) -> None:
-        """A packet block that the fast loop left: an old or simple one, or one that contradicts itself."""
+        """Reads a packet block that the fast loop skips: an obsolete or simple one, or one that contradicts itself."""
         buffer, order = self._window.buffer, self._order
         header = 12 if kind == pcapng_blocks.SIMPLE_PACKET else PACKET_HEADER
         room = total - header - 4

@@ -1,8 +1,4 @@
-"""What the readers of both formats share: batches are counted on their way out, oddities of the whole file told at its end.
-
-In: a `FileWindow` on a file's decompressed bytes. Out: `PacketBatch` after `PacketBatch`, in file order. Law: nothing raises
-for the bytes of a file whose header was understood; whatever its window size, the same packets come out.
-"""
+"""Base of the readers of both formats: counts batches, reports oddities of the whole file at its end."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence

@@ -8,10 +8,10 @@ is not an ordinary packet record is left to the plain reader, at the place where
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from kcap.capture.reader import Interface
 from kcap.capture.window import FileWindow
+from kcap.kernels import compiled, inner, uint32
 from kcap.limits import BATCH_PACKETS_MAX
 from kcap.model import PacketBatch
 
@@ -45,16 +45,15 @@ def hop_pcapng(
     return PacketBatch(file, first_packet, window.buffer, times, starts, sizes, lengths, positions, link), at, need
 
 
-@njit(cache=True, nogil=True)
+@inner
 def word(data: Any, at: int, big: bool) -> int:
-    """An unsigned 32 bit number."""
-    a, b, c, d = int(data[at]), int(data[at + 1]), int(data[at + 2]), int(data[at + 3])
+    """An unsigned 32 bit integer in the byte order of the file."""
     if big:
-        return a << 24 | b << 16 | c << 8 | d
-    return d << 24 | c << 16 | b << 8 | a
+        return int(uint32(data, at))
+    return int(data[at + 3]) << 24 | int(data[at + 2]) << 16 | int(data[at + 1]) << 8 | int(data[at])
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def pcap_records(data: Any, at: int, big: bool, header: int, unit: int, columns: Any) -> tuple[int, int, int]:
     """Records of a pcap file."""
     available, count, room = data.size, 0, columns.shape[1]
@@ -74,7 +73,7 @@ def pcap_records(data: Any, at: int, big: bool, header: int, unit: int, columns:
     return count, at, 0
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def pcapng_packets(data: Any, at: int, big: bool, clocks: Any, columns: Any) -> tuple[int, int, int]:
     """Enhanced packet blocks of a pcapng section whose clocks tick in whole nanoseconds."""
     available, count, room = data.size, 0, columns.shape[1]
@@ -96,9 +95,9 @@ def pcapng_packets(data: Any, at: int, big: bool, clocks: Any, columns: Any) -> 
     return count, at, 0
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def copy_pieces(source: Any, starts: Any, sizes: Any, out: Any) -> None:
-    """As `kcap.distributed.pieces.gather`."""
+    """As `kcap.distributed.stripping.gather`."""
     at = 0
     for place in range(starts.size):
         start, size = starts[place], sizes[place]

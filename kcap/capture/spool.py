@@ -1,7 +1,7 @@
-"""The bytes of what can be read only once, kept for a second look: a pipe's, or those inside a compressed file.
+"""Spills the bytes of input that can be read only once (a pipe, or inside a compressed file) to disk, for re-reading.
 
-In: a read function. Out: the same reads, and the bytes again by position. Law: what is given again is what was read; nothing is
-kept unless somebody asked for it before the first packet was handed out, and never more than the bound.
+In: reads of the input. Out: the same reads, and the bytes again by offset. Law: nothing is spilled unless re-reading was
+requested before the first packet, and never more than the limit.
 """
 
 import os
@@ -19,13 +19,13 @@ class Spool:
     def __init__(self, limit: int = SPOOL_BYTES_MAX) -> None:
         self._limit = limit
         self._early: list[bytes] | None = []
-        """What was read before it was said whether to keep it: the beginning of a file."""
+        """Bytes read before `decide`: the beginning of a file."""
         self._file: FileIO | None = None
         self.kept = 0
         """Bytes from the first on."""
 
     def reading(self, read: Read) -> Read:
-        """Reads as before, and keeps what comes."""
+        """Reads, and spills what it reads."""
 
         def tee(size: int) -> bytes:
             data = read(size)
@@ -38,7 +38,7 @@ class Spool:
         return tee
 
     def decide(self, keep: bool) -> None:
-        """Says whether to keep what comes and came; only the first word counts."""
+        """Decides whether bytes are spilled; only the first call counts."""
         early, self._early = self._early, None
         if early is None or not keep:
             return
@@ -50,11 +50,11 @@ class Spool:
 
     @property
     def number(self) -> int | None:
-        """File descriptor of what is kept, for another process; None where nothing is."""
+        """File descriptor of the spilled bytes, for another process; None where there are none."""
         return None if self._file is None else self._file.fileno()
 
     def _keep(self, data: bytes) -> None:
-        """Bytes behind the bound are not kept, nor any after them."""
+        """Spills bytes; nothing from the first byte behind the limit on."""
         assert self._file is not None
         room = memoryview(data)[: self._limit - self.kept]
         while room:
@@ -67,7 +67,7 @@ class Spool:
             room = room[written:]
 
     def read(self, size: int, at: int) -> bytes:
-        """Bytes again, as far as they were kept."""
+        """The bytes at an offset, as far as they were spilled."""
         if self._file is None or at >= self.kept:
             return b""
         return os.pread(self._file.fileno(), min(size, self.kept - at), at)

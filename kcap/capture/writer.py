@@ -12,7 +12,7 @@ from kcap.errors import OutputError
 from kcap.limits import SECOND_NS
 
 SNAPLEN = 262144
-"""What tcpdump writes when it was not told to cut; larger packets are written whole."""
+"""The snapshot length that tcpdump writes by default; larger packets are written completely."""
 
 
 class PacketStream(Protocol):

@@ -211,7 +211,7 @@ def single(name: str, key: str, kind: str) -> Label:
 
 
 def read_json(plan: Plan, buffer: Buffer, start: int = 0, end: int | None = None, records: Records = "base64") -> JsonReading:
-    """The body at `buffer[start:end]` as JSON values. Bytes behind the message are left; `position` tells where it ended."""
+    """The body at `buffer[start:end]` as JSON values; `position` is where it ended, bytes behind it are not read."""
     cursor = Cursor(buffer, start, end)
     reader = JsonReader(plan, cursor, records)
     try:

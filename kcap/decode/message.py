@@ -42,7 +42,7 @@ class Header:
 
 
 class Message:
-    """A decoded request, response, or blob; everything but the header is read when asked for."""
+    """A decoded request, response, or blob; everything but the header is decoded on demand."""
 
     __slots__ = ("_plan", "_reading", "_unknown", "frame", "header", "name")
 
@@ -93,7 +93,7 @@ class Message:
         return reading.undecoded
 
     def tree(self) -> Node:
-        """The frame as nodes with byte spans; children are made when asked for and tile their parent."""
+        """The frame as nodes with byte spans; children are made on demand and tile their parent."""
         return self.tree_in(Inside(Buffers(self.frame), 0, 0, len(self.frame)))
 
     def tree_in(self, place: Inside) -> Node:
@@ -137,7 +137,7 @@ def read_request_header(frame: Buffer) -> Header:
 
 
 def read_response_header(frame: Buffer, api_key: int | None, api_version: int | None) -> Header:
-    """The header at the start of a response frame, whose key and version its request has told."""
+    """The header at the start of a response frame; its request gives key and version."""
     header = Header(api_key, api_version, fields=_RESPONSE_FIELDS)
     cursor = Cursor(frame)
     try:

@@ -46,7 +46,7 @@ class Buffers:
         return self.entries[number].data
 
     def open(self, data: bytes, parent: int, start: int, end: int, how: str) -> int:
-        """The number of a buffer made from `parent[start:end]`; the same one when asked again."""
+        """The number of the buffer made from `parent[start:end]`; the same number for the same span."""
         place = (parent, start, end)
         if place not in self._opened:
             self._opened[place] = len(self.entries)

@@ -52,7 +52,9 @@ TAG_END = 23
 DOWNGRADE = 24
 """If the next int16 is `a`, the message goes on at row `b`; no bytes are consumed (see quirks.DOWNGRADES)."""
 END = 25
-"""The message is complete; `a` has the presence bits of what only a whole message tells: counts, the absence of errors."""
+"""The message is complete; `a` has the presence bits of facts that only a complete message gives: counts, the absence of
+errors.
+"""
 
 ELEMENT = 26
 """A partition begins: a new entry of the side buffer of partitions; only in the plans that are made for these."""

@@ -80,7 +80,7 @@ class _Compiler:
         self.partitions = partitions
         """Partitions go to the side buffer of partitions."""
         self.element: tuple[str, ...] = ()
-        """The path of a partition's struct, while its fields are at hand."""
+        """The path of a partition's struct while its fields are compiled."""
         self.captures = message.kind in ("request", "response")
         self.errors = message.kind == "response"
         self.structs = variant.structs
@@ -201,7 +201,7 @@ class _Compiler:
         return slots.partition_column(self.message, path[-1])
 
     def fixed(self, label: Label) -> None:
-        """A field nobody captures joins the FIXED row before it."""
+        """A field that no slot captures joins the FIXED row before it."""
         size = SIZES[label.types[0]]
         if self.rows and self.rows[-1][0] == opcodes.FIXED and self.barrier < len(self.rows):
             last = self.labels[-1]
@@ -319,7 +319,7 @@ def compile_plan(message: MessageSpec, version: int, *, partitions: bool = False
 
 
 _PLANS_MAX: Final = 4096
-"""Plans kept: above all that exist, below what the versions of a hostile capture could fill."""
+"""Cached plans: more than there are, fewer than the versions of a hostile capture."""
 
 
 @functools.lru_cache(_PLANS_MAX)

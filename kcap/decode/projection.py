@@ -47,7 +47,7 @@ COMPILED_FROM_BYTES: Final = 16_384
 """A span from which on a call of the compiled interpreter is quicker than the plain one."""
 
 PRODUCE: Final = 0
-"""API key of the only request that may ask for no answer."""
+"""API key of the only request that may expect no response."""
 
 _TEXTS: Final = len(slots.SLOTS)
 _TOPIC: Final = 4
@@ -139,7 +139,7 @@ class _Engines:
         return self.rows
 
     def ready(self) -> bool:
-        """Whether numba's interpreter is loaded."""
+        """Whether the compiled interpreter is loaded."""
         return not self.missing and "kcap.decode.projection_kernels" in sys.modules
 
 
@@ -147,7 +147,7 @@ _engines = _Engines()
 
 
 def load_compiled() -> bool:
-    """Loads numba's interpreter, for who has the time before it is needed (half a second); whether there is one."""
+    """Loads the compiled interpreter ahead of its use (half a second); returns whether there is one."""
     return _engines.jit(JIT_AFTER, "auto")
 
 
@@ -250,11 +250,11 @@ class Resumable:
         self._base = 0
         """Body bytes before the tail."""
         self._last = _NO_TOPIC
-        """The last kept topic: the other half of its name and id may come with a later piece."""
+        """The last topic: the other half of its name and id may come with a later piece."""
         self._topics = 0
-        """Length of the state's topics whose bytes are kept."""
+        """Number of the state's topics whose bytes are copied."""
         self._texts = 0
-        """Presence bits of the texts whose bytes are kept."""
+        """Presence bits of the texts whose bytes are copied."""
         run(self.state, ROWS, b"", 0)
 
     def __getstate__(self) -> tuple[Any, ...]:

@@ -4,14 +4,11 @@ Imported only when a batch is large enough to pay for numba. Law: slots, spans, 
 whatever the bytes; a side buffer that runs full stops the kernel before that message, to go on with a larger one.
 """
 
-import os
-from zlib import crc32
-
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from kcap.decode import opcodes, slots
+from kcap.kernels import compiled, inner, int16, int32
 from kcap.wire.cursor import STRING_BYTES_MAX
 from kcap.wire.formats import (
     BATCH_ATTRIBUTES_AT,
@@ -51,40 +48,8 @@ _FULL = 4
 
 Int64s = NDArray[np.int64]
 
-_NUMBERS = (opcodes.OPS, slots.SLOTS, slots.TEXTS, slots.ELEMENTS, slots.NOTHING, MINIMA, BATCH_ATTRIBUTES_AT, BATCH_COUNT_AT)
-_BUILT_FOR = crc32(repr(_NUMBERS).encode())
-"""The numbers that are compiled in and stand in other files, whose changes numba's cache does not see."""
 
-
-@njit(cache=True)
-def _built_for():  # type: ignore[no-untyped-def]
-    return _BUILT_FOR
-
-
-if _built_for() != _BUILT_FOR:
-    if os.access(__file__, os.W_OK):
-        os.utime(__file__)  # numba looks at the time of this file alone: the next process compiles anew
-    raise RuntimeError("numba's cache is of another kcap")
-
-
-@njit(cache=True, nogil=True, inline="always")
-def _int16(b, p):  # type: ignore[no-untyped-def]
-    return np.int64(np.int16((np.uint16(b[p]) << 8) | np.uint16(b[p + 1])))
-
-
-@njit(cache=True, nogil=True, inline="always")
-def _int32(b, p):  # type: ignore[no-untyped-def]
-    return np.int64(
-        np.int32(
-            (np.uint32(b[p]) << np.uint32(24))
-            | (np.uint32(b[p + 1]) << np.uint32(16))
-            | (np.uint32(b[p + 2]) << np.uint32(8))
-            | np.uint32(b[p + 3])
-        )
-    )
-
-
-@njit(cache=True, nogil=True)
+@inner
 def _integer(b, p, size):  # type: ignore[no-untyped-def]
     value = np.int64(np.int8(b[p]))
     for k in range(1, size):
@@ -92,7 +57,7 @@ def _integer(b, p, size):  # type: ignore[no-untyped-def]
     return value
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _uvarint(b, p, end):  # type: ignore[no-untyped-def]
     value = np.int64(0)
     shift = 0
@@ -108,7 +73,7 @@ def _uvarint(b, p, end):  # type: ignore[no-untyped-def]
     return np.int64(-1), p
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _walk(b, p, end, stop, i, out, wrapped, count):  # type: ignore[no-untyped-def]
     while p < stop:
         left = stop - p
@@ -116,7 +81,7 @@ def _walk(b, p, end, stop, i, out, wrapped, count):  # type: ignore[no-untyped-d
             return stop, count
         if p + _HEADER > end:
             return p, count
-        total = OVERHEAD + _int32(b, p + SIZE_AT)
+        total = OVERHEAD + int32(b, p + SIZE_AT)
         magic = b[p + MAGIC_AT]
         if magic > 2 or total > left:
             return stop, count
@@ -126,7 +91,7 @@ def _walk(b, p, end, stop, i, out, wrapped, count):  # type: ignore[no-untyped-d
             if p + BATCH_MIN > end:
                 return p, count
             codec = np.int64(b[p + BATCH_ATTRIBUTES_AT + 1] & CODEC_MASK)
-            out[_RECORD_COUNT, i] += max(np.int64(0), _int32(b, p + BATCH_COUNT_AT))
+            out[_RECORD_COUNT, i] += max(np.int64(0), int32(b, p + BATCH_COUNT_AT))
         else:
             if p + _MESSAGE_HEADER > end:
                 return p, count
@@ -147,7 +112,7 @@ def _walk(b, p, end, stop, i, out, wrapped, count):  # type: ignore[no-untyped-d
     return stop, count
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _message(b, p, end, rows, pc, i, out, topics, t, wrapped, w, elements, part, counters, ends):  # type: ignore[no-untyped-def]  # noqa: C901
     """One message: (status, mask, position, topics so far, wrapped so far); `part` has the partitions so far and the group of
     those at hand.
@@ -180,7 +145,7 @@ def _message(b, p, end, rows, pc, i, out, topics, t, wrapped, w, elements, part,
             if op & 1:
                 if p + 2 > end:
                     return SHORT, mask, p, t, w
-                n = _int16(b, p)
+                n = int16(b, p)
                 at = p + 2
             else:
                 n, at = _uvarint(b, p, end)
@@ -222,7 +187,7 @@ def _message(b, p, end, rows, pc, i, out, topics, t, wrapped, w, elements, part,
         elif op == _ERROR:
             if p + 2 > end:
                 return SHORT, mask, p, t, w
-            n = _int16(b, p)
+            n = int16(b, p)
             p += 2
             pc += 1
             if a:
@@ -249,7 +214,7 @@ def _message(b, p, end, rows, pc, i, out, topics, t, wrapped, w, elements, part,
             if op & 1:
                 if p + 4 > end:
                     return SHORT, mask, p, t, w
-                n = _int32(b, p)
+                n = int32(b, p)
                 at = p + 4
             else:
                 n, at = _uvarint(b, p, end)
@@ -298,7 +263,7 @@ def _message(b, p, end, rows, pc, i, out, topics, t, wrapped, w, elements, part,
             if op & 1:
                 if p + 4 > end:
                     return SHORT, mask, p, t, w
-                n = _int32(b, p)
+                n = int32(b, p)
                 at = p + 4
             else:
                 n, at = _uvarint(b, p, end)
@@ -358,7 +323,7 @@ def _message(b, p, end, rows, pc, i, out, topics, t, wrapped, w, elements, part,
         elif op == _DOWNGRADE:
             if p + 2 > end:
                 return SHORT, mask, p, t, w
-            pc = v if _int16(b, p) == a else pc + 1
+            pc = v if int16(b, p) == a else pc + 1
         elif op == _END:
             return COMPLETE if p == end else TRAILING, mask | a, p, t, w
         elif op == _ELEMENT:
@@ -383,7 +348,7 @@ def _message(b, p, end, rows, pc, i, out, topics, t, wrapped, w, elements, part,
     return SHORT, mask, p, t, w
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _batch(b, rows, starts, ends, programs, first, out, facts, topics, t, wrapped, w, elements, part):  # type: ignore[no-untyped-def]
     """Messages `first` and later: (message to go on with, topics, wrapped)."""
     counters = np.zeros(_COUNTERS, np.int64)

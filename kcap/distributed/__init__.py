@@ -1,6 +1,8 @@
-"""One capture read in parts: byte ranges, their stitching, the partitioner by flow, stripped segments, the reader of a shard.
+"""Reads one capture in parallel: cuts files into byte ranges, partitions packets by flow into shards, reads each shard.
 
-In: the bytes of capture files, a range at a time. Out: shards of packets or segments, each with whole connections, and one
-reader per shard that gives what a pass over the whole capture gives of these connections. Law: the rows do not depend on how
-the files were cut or on how many shards there are. Spark runs these parts as tasks; nothing here knows Spark.
+In: the bytes of capture files, a range at a time. Out: chunks of packets or stripped segments, each of one shard, and one
+reader per shard, which gives the exchanges of its connections. Law: the rows do not depend on how the files were cut or on how
+many shards there are. The stages in order: `ranges` reads a range, `stitching` verifies where ranges begin, `flow_shards` and
+`partitioner` give each packet its shard, `stripping` makes chunks small, `chunks` packs them, `shard_reader` reads a shard.
+Spark runs these stages as tasks; nothing here imports Spark.
 """

@@ -1,8 +1,8 @@
-"""Shares of a capture: which packets belong together, and the segments of a share in the places they have in the whole.
+"""Shards of a capture by flow: the shard of each packet, and the segments of a shard's packets under their own packet numbers.
 
-In: segments of a batch. Out: a number of a share for each packet; or, of packets picked from a file, columns as they would be
-had the others been no TCP. Law: both directions of a flow are of one share, whatever tunnel or link they came through; how
-many packets are looked at together changes nothing.
+In: packets of a batch. Out: the number of a shard for each packet; or, for selected packets of a file, segment columns as if
+the other packets held no TCP. Law: both directions of a flow are in one shard, whatever tunnel or link layer they came through;
+the size of batches changes nothing.
 """
 
 from typing import TYPE_CHECKING, Any, Final
@@ -25,17 +25,17 @@ if TYPE_CHECKING:
     Bytes = NDArray[np.uint8]
     Words = NDArray[np.uint64]
 
-NOWHERE: Final = -1
-"""No TCP: of no share."""
-EVERYWHERE: Final = -2
-"""An IP fragment: of the share of its datagram, which only those find who see all fragments."""
+NO_SHARD: Final = -1
+"""Shard of a packet without TCP: none."""
+ALL_SHARDS: Final = -2
+"""Shard of an IP fragment: every one, since only a reader of all fragments of a datagram finds its flow."""
 FACTORS: Final = np.array([0x9E3779B97F4A7C15, 0xD1B54A32D192ED03, 0x8CB92BA72F3D8DD7], np.uint64)
-"""Odd numbers for the 8-byte words of an endpoint: an address and a port."""
+"""Odd multipliers for the 8-byte words of an endpoint (an address and a port)."""
 MIXING: Final = np.uint64(0xBF58476D1CE4E5B9)
 
 
 def keys_of_flows(flows: "Bytes") -> "Int64s":
-    """A number of 63 bits for each flow key, a row each (12 or 36 bytes); that of the other direction is the same."""
+    """A 63 bit number for each flow key (rows of 12 or 36 bytes), the same for both directions of a flow."""
     size = (flows.shape[1] - 4) // 2
     ends = []
     for address, port in ((0, 2 * size), (size, 2 * size + 2)):
@@ -52,14 +52,14 @@ def keys_of_flows(flows: "Bytes") -> "Int64s":
     return found
 
 
-def shards_of(keys: "Int64s", shares: int) -> "Int64s":
-    """The share of each flow by its number; NOWHERE and EVERYWHERE stay."""
-    return np.where(keys < 0, keys, (keys >> 32) % shares)
+def shards_of(keys: "Int64s", shards: int) -> "Int64s":
+    """The shard of each flow number; NO_SHARD and ALL_SHARDS stay."""
+    return np.where(keys < 0, keys, (keys >> 32) % shards)
 
 
 def keys_of_lists(flows: "Sequence[bytes]") -> "Int64s":
-    """Numbers of flow keys as bytes."""
-    out = np.full(len(flows), NOWHERE, np.int64)
+    """As `keys_of_flows`, for flow keys as bytes."""
+    out = np.full(len(flows), NO_SHARD, np.int64)
     sizes = np.array([len(flow) for flow in flows], np.int64)
     for size in np.unique(sizes).tolist():
         where = np.flatnonzero(sizes == size)
@@ -68,13 +68,13 @@ def keys_of_lists(flows: "Sequence[bytes]") -> "Int64s":
     return out
 
 
-def shard_of(flow: bytes, shares: int) -> int:
-    """The share of one flow key."""
-    return int(shards_of(keys_of_lists([flow]), shares)[0])
+def shard_of(flow: bytes, shards: int) -> int:
+    """The shard of one flow key."""
+    return int(shards_of(keys_of_lists([flow]), shards)[0])
 
 
-class FragmentsSeen(FragmentTable):
-    """Takes note of fragments and puts none together."""
+class FragmentRecorder(FragmentTable):
+    """Records which packets are IP fragments and reassembles none."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -83,35 +83,35 @@ class FragmentsSeen(FragmentTable):
     def add(
         self, key: "Hashable", offset: int, more: bool, data: bytes, size: int, place: FragmentPlace, report: "Report"
     ) -> tuple[bytes, int] | None:
-        """The packet's number is kept."""
+        """Records the number of the packet."""
         self.packets.append(place.packet)
         return None
 
 
 class ShardParser(SegmentParser):
-    """Says of which share each packet is."""
+    """Parses segments and finds the shard of each packet."""
 
-    def __init__(self, report: "Report", shares: int, *, keyed: bool = False) -> None:
-        """`keyed`: flows are told apart where there is but one share, too."""
+    def __init__(self, report: "Report", shards: int, *, keyed: bool = False) -> None:
+        """`keyed`: find flow numbers even for a single shard."""
         super().__init__(report)
-        self.shares = shares
+        self.shards = shards
         self.keys: Int64s = np.zeros(0, np.int64)
-        """Number of the flow of each packet of the batch at hand; NOWHERE or EVERYWHERE where it has none."""
-        self._keyed = keyed or shares > 1
-        self.seen = self.fragments = FragmentsSeen()
+        """Flow number of each packet of the current batch; NO_SHARD or ALL_SHARDS where it has none."""
+        self._keyed = keyed or shards > 1
+        self.seen = self.fragments = FragmentRecorder()
 
     def split(self, batch: PacketBatch) -> "tuple[Int64s, SegmentBatch | SegmentColumns]":
-        """The share of each packet of a batch, NOWHERE or EVERYWHERE for those of none; and the segments."""
+        """The shard of each packet of a batch (NO_SHARD, ALL_SHARDS for packets of no single one), and the segments."""
         self.seen.packets.clear()
-        self.keys = np.full(len(batch), NOWHERE, np.int64)
+        self.keys = np.full(len(batch), NO_SHARD, np.int64)
         found = self.columns(batch)
         if isinstance(found, SegmentColumns):
             self._of_columns(found)
         elif len(found):
             self.keys[np.array(found.packet, np.int64) - batch.first_packet] = keys_of_lists(found.flow)
         if self.seen.packets:
-            self.keys[np.array(self.seen.packets, np.int64) - batch.first_packet] = EVERYWHERE
-        return shards_of(self.keys, self.shares), found
+            self.keys[np.array(self.seen.packets, np.int64) - batch.first_packet] = ALL_SHARDS
+        return shards_of(self.keys, self.shards), found
 
     def _of_columns(self, found: SegmentColumns) -> None:
         sizes = np.where(found.state == ABSENT, 0, found.flow_size)
@@ -126,29 +126,29 @@ class ShardParser(SegmentParser):
                 self.keys[at] = keys_of_lists([flow])[0]
 
 
-class PickedParser(SegmentParser):
-    """The segments of packets that were picked from a file, with their numbers."""
+class SelectedParser(SegmentParser):
+    """Parses packets that were selected from a file; segments have the numbers that the packets have in the file."""
 
-    def __init__(self, report: "Report", share: frozenset[int], shares: int) -> None:
-        """`share`: which are looked for; fragments are put together whosever they are."""
+    def __init__(self, report: "Report", shard: frozenset[int], shards: int) -> None:
+        """`shard`: the shards whose segments are wanted; fragments of any shard are reassembled."""
         super().__init__(report)
-        self._share = share
-        self._shares = shares
+        self._shard = shard
+        self._shards = shards
         self._numbers: Int64s = np.zeros(0, np.int64)
         self._first = 0
 
     def read_packet(
         self, place: FragmentPlace, buffer: bytes, start: int, captured: int, wire: int, link: int
     ) -> Segment | None:
-        """The slow path: oddities are told with the packet's number, and what fragments gave is of one share only."""
+        """The slow path: oddities have the packet's number in the file; a reassembled datagram counts in one shard alone."""
         place = place._replace(packet=int(self._numbers[place.packet - self._first]))
         found = super().read_packet(place, buffer, start, captured, wire, link)
-        if found is None or found[8] is None or self._shares == 1:
+        if found is None or found[8] is None or self._shards == 1:
             return found
-        return found if shard_of(found[0], self._shares) in self._share else None
+        return found if shard_of(found[0], self._shards) in self._shard else None
 
-    def picked(self, batch: PacketBatch, numbers: "Int64s") -> SegmentBatch | SegmentColumns:
-        """The segments of a batch whose packets have these numbers, in rising order."""
+    def segments(self, batch: PacketBatch, numbers: "Int64s") -> SegmentBatch | SegmentColumns:
+        """The segments of a batch; `numbers` are the packet numbers in the file, rising."""
         self._numbers, self._first = numbers, batch.first_packet
         found = self.columns(batch)
         if isinstance(found, SegmentColumns):
@@ -158,7 +158,7 @@ class PickedParser(SegmentParser):
 
 
 def spread(columns: SegmentColumns, numbers: "Int64s") -> SegmentColumns:
-    """Columns with an entry for each packet from the first number to the last; those between are absent."""
+    """Columns with an entry for each packet number from the first to the last; packets between the given ones are absent."""
     first = int(numbers[0])
     where = numbers - first
     span = int(where[-1]) + 1

@@ -1,9 +1,9 @@
-"""One byte range of a capture file, read without what comes before it.
+"""Reads one byte range of a capture file without the bytes before it.
 
-In: a range, a `read` of the file's bytes from where the range begins. Out: batches of the packets whose records begin in the
-range, numbered from 1, and an account of the range. Law: a range that begins where a record does, with the interfaces that hold
-there, gives the packets that a reading of the whole file gives. Where neither is known they are guessed; the account says with
-what the range began and ended, which is what `kcap.distributed.stitching` proves the guess by.
+In: a range, and a `read` of the file's bytes from the start of the range. Out: batches of the packets whose records begin in
+the range, numbered from 1, and a summary of the range. Law: a range that starts at a record, with the interfaces that hold
+there, gives the packets that a pass over the whole file gives. Where neither is known both are guessed; the summary says with
+which context the range began and ended, by which `kcap.distributed.stitching` verifies the guess.
 """
 
 from bisect import bisect_left
@@ -26,26 +26,26 @@ if TYPE_CHECKING:
     from kcap.capture.pcapng import PacketColumns
 
 KINDS: Final = frozenset({pcapng_blocks.SECTION, *range(1, 11)})
-"""Types of pcapng blocks that a guess takes for some."""
+"""Types of pcapng blocks that the search for a block boundary accepts."""
 
 
 @dataclass(frozen=True, slots=True)
 class RangeContext:
-    """What stands before a record and says how it is to be read."""
+    """State of a reader in front of a record: byte order and interfaces."""
 
     order: str
     interfaces: tuple[Interface, ...]
     sections: int = 1
-    """Sections of the file so far, this one among them."""
+    """Sections of the file so far, this one included."""
 
     def section(self, position: int = 0) -> Section:
-        """As readers take it."""
+        """The context as a section that readers start from."""
         return Section(position, self.order, [replace(interface) for interface in self.interfaces])
 
 
 @dataclass(frozen=True, slots=True)
 class ByteRange:
-    """The records of a file that begin from `start` up to, and not at, `stop`."""
+    """The records of a file that begin at an offset in `start <= offset < stop`."""
 
     unit: int
     """Its number among all ranges of a capture."""
@@ -54,14 +54,14 @@ class ByteRange:
     stop: int | None
     """None: to the file's end."""
     context: RangeContext | None = None
-    """None at the file's beginning, which tells it."""
-    known: bool = True
-    """`start` is where a record begins, and the context is the one that holds there; else both are a guess."""
+    """None at the beginning of the file, whose header has it."""
+    verified: bool = True
+    """`start` is the offset of a record and `context` holds there; otherwise both are guesses."""
 
 
 @dataclass(slots=True)
 class CountedWeird:
-    """Oddities of one kind: the first of them, and how many there were."""
+    """The oddities of one kind: the first one, and how many there were."""
 
     kind: WeirdKind
     detail: str
@@ -74,43 +74,43 @@ class CountedWeird:
 
 @dataclass(slots=True)
 class RangeSummary:
-    """A range that was read; a picklable value."""
+    """The outcome of reading a range; a picklable value."""
 
     part: ByteRange
     start: int | None
-    """Where its first record began; None where none was found."""
+    """Offset of its first record; None where none was found."""
     before: RangeContext | None
-    """What it was read with."""
+    """The context it was read with."""
     end: int = 0
-    """Where the next range's first record begins."""
+    """Offset of the first record behind the range."""
     after: RangeContext | None = None
     ended: bool = False
-    """Nothing of the file can be read beyond its end."""
+    """The file ends with this range, or cannot be read further."""
     first_ns: int | None = None
-    """Of its first packet; `CaptureFile` has the earliest and the latest."""
+    """Time of its first packet; `facts` has the earliest and the latest."""
     final_ns: int | None = None
-    """Of its last packet."""
+    """Time of its last packet."""
     timeless: bool = False
-    """Some packet's time follows from packets before it, which may stand before the range."""
+    """The time of some packet (a Simple Packet Block) derives from a packet before it, which may be before the range."""
     fragments: int = 0
     flows: bytes = b""
-    """Numbers of its flows (`kcap.distributed.flow_shards`), 8 bytes each in rising order, where they were asked for."""
+    """Numbers of its flows (`kcap.distributed.flow_shards`), 8 bytes each in rising order; with `PartitionTask.lists`."""
     facts: CaptureFile = field(default_factory=lambda: CaptureFile("", ""))
     drops: dict[tuple[int, int], int] = field(default_factory=dict)
-    """Section and interface -> packets that the capturing machine lost."""
+    """(section, interface) -> packets that the capturing host dropped."""
     oddities: dict[WeirdKind, CountedWeird] = field(default_factory=dict)
 
 
 class RangedPcap(PcapReader):
-    """The records of a pcap file up to a place."""
+    """Reads the records of a pcap file up to `stop`."""
 
     stop: int | None = None
     reached: int | None = None
-    """Where the first record stands that is not of the range."""
+    """Offset of the first record behind the range."""
 
     @property
     def base(self) -> int:
-        """File offset of the buffer of the batch at hand."""
+        """File offset of the buffer of the current batch."""
         return self._window.base
 
     def batches(self) -> Iterator[PacketBatch]:
@@ -123,27 +123,27 @@ class RangedPcap(PcapReader):
         self._stopped = True
 
     def context(self) -> RangeContext:
-        """What holds behind what was read."""
+        """The context behind the records read so far."""
         return RangeContext(self._order, (self._interface,))
 
 
 class RangedPcapng(PcapngReader):
-    """The blocks of a pcapng file up to a place."""
+    """Reads the blocks of a pcapng file up to `stop`."""
 
     stop: int | None = None
     reached: int | None = None
     timeless = False
     before = 0
-    """Sections before the one at hand."""
+    """Sections of the file before the first one read."""
 
     @property
     def base(self) -> int:
-        """File offset of the buffer of the batch at hand."""
+        """File offset of the buffer of the current batch."""
         return self._window.base
 
     @property
     def drops(self) -> dict[tuple[int, int], int]:
-        """Lost packets by section and interface."""
+        """(section, interface) -> dropped packets."""
         return {(section + self.before, interface): count for (section, interface), count in self._drops.items()}
 
     def batches(self) -> Iterator[PacketBatch]:
@@ -165,7 +165,7 @@ class RangedPcapng(PcapngReader):
         return super()._odd_packet(kind, at, total, columns)
 
     def context(self) -> RangeContext:
-        """What holds behind what was read."""
+        """The context behind the records read so far."""
         interfaces = tuple(replace(interface) for interface in self._interfaces)
         return RangeContext(self._order, interfaces, self.before + len(self.sections))
 
@@ -174,7 +174,7 @@ Ranged = RangedPcap | RangedPcapng
 
 
 def stops(reader: Ranged, position: int) -> bool:
-    """Whether a place lies behind the range; the reader notes the first such place."""
+    """Whether an offset lies behind the range; the reader records the first such offset."""
     if reader.stop is None or position < reader.stop:
         return False
     reader.reached = position if reader.reached is None else min(position, reader.reached)
@@ -182,7 +182,7 @@ def stops(reader: Ranged, position: int) -> bool:
 
 
 def up_to_stop(reader: Ranged, batches: Iterator[PacketBatch], count: Callable[[PacketBatch], None]) -> Iterator[PacketBatch]:
-    """The packets that begin in the range."""
+    """The packets whose records begin in the range."""
     for batch in batches:
         if reader.stop is not None and batch.position[-1] >= reader.stop:
             last = bisect_left(batch.position, reader.stop)
@@ -197,13 +197,13 @@ def up_to_stop(reader: Ranged, batches: Iterator[PacketBatch], count: Callable[[
 
 
 class RangeScan:
-    """A range being read."""
+    """Reads one range."""
 
     def __init__(self, part: ByteRange, read: Read, file: CaptureFile, size: int | None, jit_after: int | None = None) -> None:
-        """`read` gives the file's bytes from `part.start` on; `file` says its format; `size` is where its bytes end."""
+        """`read` gives the file's bytes from `part.start` on; `file` has its format; `size` is its length, None if unknown."""
         self.part = part
         self.file = CaptureFile(file.path, file.name, format=file.format)
-        self.account = RangeSummary(part, part.start, part.context, facts=self.file)
+        self.summary = RangeSummary(part, part.start, part.context, facts=self.file)
         self._size = size
         self._jit_after = jit_after
         self._window = FileWindow(read, READ_WINDOW_BYTES, part.start)
@@ -212,23 +212,23 @@ class RangeScan:
 
     def report(self, kind: WeirdKind, detail: str, _file: int, packet: int, position: int) -> None:
         """Counts an oddity of the range."""
-        seen = self.account.oddities.get(kind)
+        seen = self.summary.oddities.get(kind)
         if seen is None:
-            self.account.oddities[kind] = CountedWeird(kind, detail, packet, position, self._time_ns)
+            self.summary.oddities[kind] = CountedWeird(kind, detail, packet, position, self._time_ns)
         else:
             seen.count += 1
 
     def batches(self) -> Iterator[tuple[PacketBatch, int]]:
-        """The packets, and the file offset of each batch's buffer; the account is complete behind the last."""
-        part, account, pcapng = self.part, self.account, self.file.format.startswith("pcapng")
+        """Batches of packets, each with the file offset of its buffer; the summary is complete behind the last."""
+        part, summary, pcapng = self.part, self.summary, self.file.format.startswith("pcapng")
         section = None if part.context is None else part.context.section()
-        if not part.known and section is not None:
+        if not part.verified and section is not None:
             at = find_block(self._window, section.order) if pcapng else find_record(self._window, section)
             if at is None or (part.stop is not None and self._window.base + at >= part.stop):
-                account.start = None
+                summary.start = None
                 return
             self._window.advance(at, 1)
-            account.start = self._window.base
+            summary.start = self._window.base
         kind: type[Ranged] = RangedPcapng if pcapng else RangedPcap
         self._reader = reader = kind(self._window, self.file, part.file, self.report, self._jit_after, section)
         reader.stop = part.stop
@@ -236,23 +236,23 @@ class RangeScan:
             reader.before = part.context.sections - 1
         for batch in reader.batches():
             times = batch.time_ns
-            if account.first_ns is None:
-                account.first_ns = int(times[0])
-            account.final_ns = self._time_ns = int(times[-1])
+            if summary.first_ns is None:
+                summary.first_ns = int(times[0])
+            summary.final_ns = self._time_ns = int(times[-1])
             yield batch, reader.base
-        account.after = reader.context()
-        account.ended = reader.reached is None
-        account.end = (self._size or 0) if reader.reached is None else reader.reached
+        summary.after = reader.context()
+        summary.ended = reader.reached is None
+        summary.end = (self._size or 0) if reader.reached is None else reader.reached
         if isinstance(reader, RangedPcapng):
-            account.timeless, account.drops = reader.timeless, reader.drops
+            summary.timeless, summary.drops = reader.timeless, reader.drops
 
     def context(self) -> RangeContext | None:
-        """What holds behind the batch at hand; None before there was one."""
+        """The context behind the current batch; None before the first."""
         return None if self._reader is None else self._reader.context()
 
 
 def running_latest(times: Any, before: int | None) -> Any:
-    """The latest time so far, packet by packet; None where that is each packet's own."""
+    """For each packet the latest time so far; None where that is its own time throughout."""
     if in_order(times) and (before is None or before <= times[0]):
         return None
     latest, out = before if before is not None else int(times[0]), []
@@ -264,17 +264,17 @@ def running_latest(times: Any, before: int | None) -> Any:
 
 # -- guesses --------------------------------------------------------------------------------------------------------------
 def find_record(window: FileWindow, section: Section) -> int | None:
-    """Where in the window a pcap record seems to begin: some records in a row that make sense as such."""
+    """Offset in the window of a probable pcap record: plausible records follow each other there. None: no such place."""
     window.advance(0, GUESS_BYTES)
     interface, buffer = section.interfaces[0], window.buffer
     for at in range(max(0, len(buffer) - interface.record_header + 1)):
-        if makes_sense(buffer, at, section.order, interface, ended=window.ended):
+        if looks_like_records(buffer, at, section.order, interface, ended=window.ended):
             return at
     return None
 
 
-def makes_sense(buffer: bytes, at: int, order: str, interface: Interface, *, ended: bool) -> bool:
-    """Whether records follow each other from `at` on, up to the buffer's end at least."""
+def looks_like_records(buffer: bytes, at: int, order: str, interface: Interface, *, ended: bool) -> bool:
+    """Whether plausible pcap records follow each other from `at` on, at least to the end of the buffer."""
     header, limit = interface.record_header, 1_000_000_000 // interface.multiplier
     most = max(interface.snaplen, 1 << 18)
     before: int | None = None
@@ -292,17 +292,19 @@ def makes_sense(buffer: bytes, at: int, order: str, interface: Interface, *, end
 
 
 def find_block(window: FileWindow, order: str) -> int | None:
-    """Where in the window a pcapng block seems to begin: some blocks in a row that agree with themselves."""
+    """Offset in the window of a probable pcapng block: several blocks with matching lengths follow each other. None: no such
+    place.
+    """
     window.advance(0, GUESS_BYTES)
     buffer = window.buffer
     for at in range(-window.base % 4, max(0, len(buffer) - BLOCK_LEAST + 1), 4):
-        if agrees(buffer, at, order, ended=window.ended):
+        if looks_like_blocks(buffer, at, order, ended=window.ended):
             return at
     return None
 
 
-def agrees(buffer: bytes, at: int, order: str, *, ended: bool) -> bool:
-    """Whether blocks follow each other from `at` on, up to the buffer's end at least."""
+def looks_like_blocks(buffer: bytes, at: int, order: str, *, ended: bool) -> bool:
+    """Whether consistent pcapng blocks follow each other from `at` on, at least to the end of the buffer."""
     for count in range(GUESS_RECORDS):
         if at + BLOCK_LEAST > len(buffer):
             return at == len(buffer) if ended else count > 0

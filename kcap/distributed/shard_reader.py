@@ -1,13 +1,16 @@
-"""A share of a capture read like a capture: some of its connections, each whole, as the reading of everything would see them.
+"""Reads one shard of a capture like a capture: some of its connections, each complete.
 
-In: chunks of the share's packets in the order of their first packets, and the bytes of files on demand. Out: what `Reading`
-gives: decided exchanges, closed connections, oddities. Law: rows are those that a reading of the whole capture gives of these
-connections, packet numbers and positions among them; memory does not depend on how much there is.
+In: chunks of the shard's packets in the order of their first packets, and the bytes of files on demand. Out: what
+`kcap.session.CapturePass` gives: decided exchanges, closed connections, oddities; also the flows whose blanked bytes influenced
+a decision. Law: the rows equal those of these connections in a pass over the whole capture, packet numbers and positions
+included; memory does not depend on the size of the shard.
 """
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,11 +21,10 @@ from kcap.capture.frame_reader import FrameReader
 from kcap.capture.packet_source import PacketSource
 from kcap.capture.reader import Section
 from kcap.capture.window import FileWindow
-from kcap.distributed.blanked_reads import BlankedReadTracker
-from kcap.distributed.flow_shards import PickedParser, spread
-from kcap.distributed.packet_columns import AT, ReadAt, ShardPackets, merged, ranks_of, with_bytes
+from kcap.distributed.chunks import AT, ReadAt, ShardPackets, merged, ranks_of, with_bytes
+from kcap.distributed.flow_shards import SelectedParser, keys_of_lists, spread
 from kcap.distributed.stitching import RangePosition
-from kcap.limits import CHUNK_RUN_PACKETS, CHUNK_RUN_SPAN
+from kcap.limits import CHUNK_RUN_PACKETS, CHUNK_RUN_SPAN, STRIPPED_KNOWN
 from kcap.model import REF_FILE_SHIFT, CaptureFile, SegmentBatch
 from kcap.net.packet_index import PacketIndex
 from kcap.net.segment_columns import SegmentColumns
@@ -30,29 +32,95 @@ from kcap.session import Exchange, ExchangeRows
 from kcap.weird import Weird, WeirdKind
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from kcap.analyzer import Identity
     from kcap.decode.message import Message
+    from kcap.distributed.chunks import StrippedSegments
+    from kcap.net.tcp import Connection
+
+    Int64s = NDArray[np.int64]
+
+
+class BlankedReadTracker:
+    """Tracks the flows of a shard for which a decision depended on blanked bytes, so that they can be re-read unstripped.
+
+    Such decisions are resync, recognition, the comparison of two copies of a segment, and topic names of KRaft's metadata log.
+    Law: a flow it does not list has the rows that its unstripped bytes give; it may list one too many.
+    """
+
+    def __init__(self) -> None:
+        self._flows: set[int] = set()
+        self._blanked: set[bytes] = set()
+        """Flow keys of directions with blanked bytes."""
+        self._refs: deque[Int64s] = deque()
+        """References of packets with blanked bytes, rising, one array a chunk."""
+        self._forgotten: dict[int, int] = {}
+        """File -> its last reference that was dropped from `_refs`; earlier ones count as blanked."""
+
+    def blanked(self, file: int, numbers: "Int64s", stripped: "StrippedSegments") -> None:
+        """Notes a chunk that is about to be read, with the numbers of its packets."""
+        where = np.flatnonzero(stripped.blanked)
+        if not len(where):
+            return
+        self._blanked.update(stripped.flows[at] for at in np.unique(stripped.flow[where]).tolist())
+        self._refs.append((file << REF_FILE_SHIFT) + numbers[where])
+        if len(self._refs) > STRIPPED_KNOWN:
+            last = int(self._refs.popleft()[-1])
+            self._forgotten[last >> REF_FILE_SHIFT] = max(last, self._forgotten.get(last >> REF_FILE_SHIFT, 0))
+
+    def searched(self, ref: int, connection: "Connection") -> None:
+        """A heuristic used the payload of a packet."""
+        if self._blanked.isdisjoint(connection.flows):
+            return
+        if ref <= self._forgotten.get(ref >> REF_FILE_SHIFT, -1) or any(has(refs, ref) for refs in self._refs):
+            self._flows.update(keys_of_lists([connection.flows[0]]).tolist())
+
+    def read_logs(self, identities: "Iterable[Identity]") -> None:
+        """KRaft's metadata log was read on these connections."""
+        some = (
+            {(one.client_ip, one.client_port, one.server_ip, one.server_port) for one in identities} if self._blanked else set()
+        )
+        blanked = set(keys_of_lists(list(self._blanked)).tolist())
+        for client, client_port, server, server_port in some:
+            ports = client_port.to_bytes(2, "big") + server_port.to_bytes(2, "big")
+            key = keys_of_lists([ip_address(client).packed + ip_address(server).packed + ports]).tolist()[0]
+            if key in blanked:
+                self._flows.add(key)
+
+    @property
+    def flows(self) -> bytes:
+        """The flows as numbers (`kcap.distributed.flow_shards`), 8 bytes each in rising order."""
+        return np.array(sorted(self._flows), np.int64).tobytes()
+
+
+def has(refs: "Int64s", ref: int) -> bool:
+    """Whether a sorted array contains a number."""
+    at = int(np.searchsorted(refs, ref))
+    return at < len(refs) and int(refs[at]) == ref
+
 
 PlacedPackets = tuple[ShardPackets, RangePosition]
-"""A chunk, and where its range stands in the file."""
+"""A chunk, and the position of its range in the file."""
 
 
 @dataclass(frozen=True, slots=True)
 class ShardContext:
-    """What a share needs to know of the capture it is of; a picklable value."""
+    """What the reader of a shard needs to know of the whole capture; a picklable value."""
 
     files: Sequence[CaptureFile]
-    shares: int
+    shards: int
     last_ns: int
-    """When the capture ends."""
+    """Latest packet time of the capture, in nanoseconds."""
     large: bool = False
-    """So much comes that the compiled parts pay."""
+    """The capture is large enough for compiled code to pay."""
     layouts: Mapping[int, list[Section]] = field(default_factory=dict)
-    """Per file: what it takes to read it from the middle."""
+    """File index -> its sections, which are needed to read the file from the middle."""
     options: Options = field(default_factory=Options)
 
 
 class RangedPacketSource(PacketSource):
-    """Packets once more, from wherever the files are."""
+    """Re-reads packets through the caller's `read_at`, wherever the files are."""
 
     def __init__(self, files: Sequence[CaptureFile], layouts: Mapping[int, list[Section]], read_at: ReadAt) -> None:
         super().__init__(files, layouts)
@@ -71,48 +139,50 @@ class RangedPacketSource(PacketSource):
 
 
 class ShardReader:
-    """One pass over a share; what a `kcap.table.builder.Table` reads."""
+    """One pass over a shard, with the interface of `kcap.session.CapturePass` that tables read."""
 
-    def __init__(self, whole: ShardContext, share: int, chunks: Iterable[PlacedPackets], read_at: ReadAt) -> None:
-        self.analyzer = Analyzer(whole.options)
-        self.doubts = BlankedReadTracker()
-        """Connections whose packets have to come as they are."""
-        self.analyzer.watch = self.doubts.searched
+    def __init__(self, context: ShardContext, shard: int, chunks: Iterable[PlacedPackets], read_at: ReadAt) -> None:
+        self.analyzer = Analyzer(context.options)
+        for key_log in (text for file in context.files for text in file.secrets):
+            self.analyzer.secrets.keylog.add(key_log)
+        self.blanked_reads = BlankedReadTracker()
+        """Lists the flows that have to be re-read unstripped."""
+        self.analyzer.watch = self.blanked_reads.searched
         self.keep_connections = False
         self.connections: list[ClosedConnection] = []
-        """Connections that are over, where they are kept; whoever reads them may take them away."""
+        """Closed connections, with `keep_connections`; a consumer may remove them."""
         self.noted: list[PacketIndex] = []
-        """Who looks out for packets."""
+        """Indexes of packets that are fed with every segment."""
         self.unwanted: Callable[[RowBatch], Any] | None = None
-        """Says which bodies of a batch nobody will look at."""
+        """Tells which bodies of a batch can be released at once."""
         self.watch: Callable[[], None] | None = None
         self._late: dict[int, int] = {}
-        """Packets whose time is before that of another one ahead of them -> the latest time so far."""
-        self._whole = whole
-        self._compiled = whole.large and has_kernels()
-        self._share = share
+        """Reference of a packet out of time order -> the latest time before it, in nanoseconds."""
+        self._context = context
+        self._compiled = context.large and has_kernels()
+        self._shard = shard
         self._chunks = chunks
         self._read_at = read_at
-        self._ranks = ranks_of([file.name for file in whole.files])
-        self._parser = PickedParser(self._report, frozenset([share]), whole.shares)
+        self._ranks = ranks_of([file.name for file in context.files])
+        self._parser = SelectedParser(self._report, frozenset([shard]), context.shards)
 
     def _report(self, kind: WeirdKind, detail: str, file: int, packet: int, position: int) -> None:
-        """Oddities of IP fragments, which all shares see, are told by one of them."""
-        if self._share == 0:
+        """Reports oddities of IP fragments in shard 0 only, since all shards see the fragments."""
+        if self._shard == 0:
             self.analyzer.report(kind, detail, file << REF_FILE_SHIFT | packet, position)
 
     def another(self) -> "ShardReader | None":
-        """There is no second pass over what others send."""
+        """None: the chunks of a shard are read once."""
         return None
 
     def keep_bodies(self) -> None:
-        """Bodies will be asked for."""
+        """Retains message bodies until `message` reads them."""
         self.analyzer.bodies.keep = True
 
     @property
     def capture_files(self) -> Sequence[CaptureFile]:
         """The files of the capture."""
-        return self._whole.files
+        return self._context.files
 
     @property
     def weirds(self) -> list[tuple[Weird, int]]:
@@ -120,20 +190,20 @@ class ShardReader:
         return self.analyzer.sightings()
 
     def message(self, batch: RowBatch, at: int, side: str) -> "Message | None":
-        """The request or the response of a decided exchange, read again from the files."""
+        """The request or the response of a decided exchange, re-read from the files."""
         exchange = Exchange(ExchangeRows(batch, self.capture_files), at, self._frames)
         return exchange.request if side == "request" else exchange.response
 
     @cached_property
     def _frames(self) -> FrameReader:
-        return FrameReader(RangedPacketSource(self._whole.files, self._whole.layouts, self._read_at))
+        return FrameReader(RangedPacketSource(self._context.files, self._context.layouts, self._read_at))
 
     def batches(self) -> Iterator[RowBatch]:
         """Decided exchanges, in full batches."""
-        analyzer, whole = self.analyzer, self._whole
+        analyzer, context = self.analyzer, self._context
         if self._compiled:
             analyzer.expect_many()
-        for chunk, first, last in merged(self._standing(), self._ranks):
+        for chunk, first, last in merged(self._placed_chunks(), self._ranks):
             for low, high in self._runs(chunk, first, last):
                 self._feed(chunk, low, high)
                 if analyzer.closed_connections:
@@ -141,15 +211,15 @@ class ShardReader:
                 if analyzer.full:
                     yield analyzer.take(self.unwanted)
         self._parser.finish()
-        analyzer.advance(whole.last_ns)
+        analyzer.advance(context.last_ns)
         analyzer.finish()
         self.connections += self._settled()
         last_batch = analyzer.take(self.unwanted)
-        analyzer.lane = None
+        analyzer.fast_path = None
         yield last_batch
 
     def turn(self, connection: ClosedConnection) -> tuple[int, int, int]:
-        """When a connection's first packet had its turn: latest time so far, rank of the file, number of the packet."""
+        """Place of a connection's first packet in capture order: latest time so far, rank of the file, packet number."""
         file, number = connection.ref >> REF_FILE_SHIFT, connection.ref & (1 << REF_FILE_SHIFT) - 1
         latest = self._late.get(connection.ref)
         if latest is None:
@@ -164,14 +234,14 @@ class ShardReader:
             connection.settle()
         return closed
 
-    def _standing(self) -> Iterator[ShardPackets]:
-        """The chunks with numbers and times of the whole file."""
-        for chunk, stand in self._chunks:
-            chunk.columns[AT["number"]] += stand.packets
-            if stand.latest_ns is not None:
-                np.maximum(chunk.columns[AT["latest"]], stand.latest_ns, out=chunk.columns[AT["latest"]])
+    def _placed_chunks(self) -> Iterator[ShardPackets]:
+        """The chunks with the packet numbers and latest times that hold for the whole file."""
+        for chunk, range_position in self._chunks:
+            chunk.columns[AT["number"]] += range_position.packets
+            if range_position.latest_ns is not None:
+                np.maximum(chunk.columns[AT["latest"]], range_position.latest_ns, out=chunk.columns[AT["latest"]])
             if chunk.stripped is not None:
-                self.doubts.blanked(chunk.file, chunk.column("number"), chunk.stripped)
+                self.blanked_reads.blanked(chunk.file, chunk.column("number"), chunk.stripped)
             late = np.flatnonzero(chunk.column("latest") != chunk.column("time_ns"))
             if len(late):
                 refs = (chunk.file << REF_FILE_SHIFT) + chunk.column("number")[late]
@@ -180,7 +250,7 @@ class ShardReader:
 
     @staticmethod
     def _runs(chunk: ShardPackets, first: int, last: int) -> Iterator[tuple[int, int]]:
-        """A run in pieces that are read at once."""
+        """Cuts a run of packets into pieces that are analyzed at once."""
         numbers = chunk.column("number")
         while first < last:
             end = min(last, first + CHUNK_RUN_PACKETS)
@@ -190,7 +260,7 @@ class ShardReader:
 
     def _feed(self, chunk: ShardPackets, first: int, last: int) -> None:
         found = self._segments(chunk, first, last)
-        if isinstance(found, SegmentColumns) and not (self._whole.options.lane and self._compiled):
+        if isinstance(found, SegmentColumns) and not (self._context.options.fast_path and self._compiled):
             found = found.all()
         for noted in self.noted:
             noted.take(found)
@@ -202,13 +272,13 @@ class ShardReader:
             times, positions = (np.ascontiguousarray(chunk.column(name)[first:last]) for name in ("time_ns", "start"))
             return spread(chunk.stripped.columns(chunk.file, first, last, times, positions), numbers)
         batch = with_bytes(chunk, first, last, self._read_at)
-        return self._parser.picked(batch if self._compiled else as_lists(batch), numbers)
+        return self._parser.segments(batch if self._compiled else as_lists(batch), numbers)
 
 
 def has_kernels() -> bool:
-    """Whether the compiled loops can be had: a machine that was sent kcap alone has no numba."""
+    """Whether compiled code is available: a Spark executor that was sent kcap as a zip has no numba."""
     try:
         from kcap.net import segment_kernels
-    except (ImportError, RuntimeError):  # no numba, or no place for its cache
+    except (ImportError, RuntimeError):  # no numba, or no folder for its cache
         return False
     return segment_kernels is not None

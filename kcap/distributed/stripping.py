@@ -1,10 +1,10 @@
-"""Packets of a range made into segments that travel light: no headers below TCP, and no records that a checksum vouches for.
+"""Strips the packets of a range: keeps TCP segments without lower headers and blanks records that a CRC-32C verifies.
 
-In: segments in capture order, with their shares. Out: chunks. Law: what travels has whatever decides a row of `exchanges`, or
-`StrippedSegments.blanked` tells that it may not, so that whoever looks at blanked bytes knows. Of batches that their CRC-32C
-proves (`kcap.records.verified`) all but the header becomes BLANK. Left as they are: batches that go over the edge of a window;
-what comes first of a connection without its SYN, and what is behind a hole, where a frame boundary may have to be searched for;
-KRaft's log, which names topics.
+In: segments in capture order, with their shards. Out: chunks of stripped segments. Law: a chunk holds whatever decides a row of
+`exchanges`, or `StrippedSegments.blanked` marks the packet, so that `BlankedReadTracker` notices a decision that depended on
+blanked bytes. The records of CRC-verified batches (`kcap.records.verified`) become BLANK; batch headers stay. Never blanked:
+batches across the edge of a window; the first bytes of a connection without a SYN and the bytes after a hole, where resync may
+search for a frame boundary; KRaft's metadata log, which names topics.
 """
 
 from collections.abc import Iterator
@@ -14,57 +14,94 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from kcap.distributed.packet_columns import AT, ShardPackets
-from kcap.distributed.pieces import directions_of, gather
-from kcap.distributed.stripped_segments import CAPTURED, FLAGS, PAYLOAD, SEQ, StrippedSegments, distances, in_directions
+from kcap.distributed.chunks import AT, CAPTURED, FLAGS, PAYLOAD, SEQ, ShardPackets, StrippedSegments, distances, in_directions
 from kcap.facts.topic_names import LOG_MARKS
 from kcap.limits import STRIPPED_BYTES, STRIPPED_CHUNK_BYTES, STRIPPED_GAP_BYTES, STRIPPED_MIDSTREAM_BYTES, STRIPPED_PACKETS
 from kcap.net.segment_columns import SegmentColumns, columns_of
 from kcap.net.tcp import SYN
-from kcap.records.verified import can_prove, proven
+from kcap.records.verified import can_verify, find_verified
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from kcap.model import SegmentBatch
+    from kcap.net.segment_columns import SegmentColumns
 
-    Bytes = NDArray[np.uint8]
     Bools = NDArray[np.bool_]
+    Bytes = NDArray[np.uint8]
     Int64s = NDArray[np.int64]
 
+
+def gather(source: "Bytes", starts: "Int64s", sizes: "Int64s", out: "Bytes", *, compiled: bool) -> None:
+    """Copies spans of `source`, one behind the other, to the beginning of `out`; the compiled way gives what the plain one
+    gives.
+    """
+    if compiled:
+        from kcap.capture.record_kernels import copy_pieces
+
+        copy_pieces(source, starts, sizes, out)
+        return
+    view = memoryview(source.data)
+    pieces = b"".join([view[start : start + size] for start, size in zip(starts.tolist(), sizes.tolist())])
+    out[: len(pieces)] = np.frombuffer(pieces, np.uint8)
+
+
+def directions_of(columns: "SegmentColumns", where: "Int64s", keys: "Int64s") -> "tuple[list[bytes], Int64s, Int64s]":
+    """The distinct flow keys (one for each direction) of some segments, the first segment of each, and each segment's key.
+
+    `where`: indexes of the segments; `keys`: their flow numbers (`kcap.distributed.flow_shards`), the same for both directions.
+    """
+    sizes = columns.flow_size[where]
+    if not columns.flows and sizes.min() == sizes.max():
+        rows: Any = columns.data[columns.flow_at[where][:, None] + np.arange(int(sizes[0]))]
+        ends = rows[:, -8:].copy().view("<i8")[:, 0]  # the destination address and the ports: they differ between directions
+        _, first, own = np.unique(keys ^ ends, return_index=True, return_inverse=True)
+        if (rows[first][own] == rows).all():
+            return [rows[at].tobytes() for at in first.tolist()], first, own
+    places: dict[bytes, int] = {}
+    heads: list[int] = []
+    inverse: list[int] = []
+    for at, key in enumerate(columns.lists(where).flow):
+        place = places.setdefault(key, len(places))
+        if place == len(heads):
+            heads.append(at)
+        inverse.append(place)
+    return list(places), np.array(heads, np.int64), np.array(inverse, np.int64)
+
+
 FIRST_BYTES: Final = 1 << 20
-"""Room for payloads at first."""
+"""Bytes of the payload buffer at first."""
 BLANK: Final = 0xFF
-"""Where a length prefix is looked for it is a negative number: who reads it knows that it is none."""
+"""Value of blanked bytes: read as a length prefix it is negative, so no frame boundary is found among them."""
 
 
 @dataclass(slots=True)
 class Direction:
-    """One direction of a flow, as far as the range shows it; places count from the first number seen."""
+    """One direction of a flow within the range; places count from the first sequence number seen."""
 
     base: int
     fresh: bool
-    """It is not known from an earlier range, and its SYN was not seen."""
+    """Its flow is in no earlier range, and no SYN was seen: it may begin in mid-frame."""
     next: int | None = None
-    """Behind the last byte seen."""
-    whole: int = 0
-    """Up to where bytes stay as they are."""
+    """Place behind the last byte seen; None before the first."""
+    unstripped_to: int = 0
+    """Place before which no byte is blanked."""
 
 
 class StripWindow:
-    """What is seen at once: packets, a row or an entry each."""
+    """The packets that are stripped together, with their payloads."""
 
     def __init__(self) -> None:
         self.columns: list[Int64s] = []
         self.numbers: list[Int64s] = []
-        self.shares: list[Int64s] = []
+        self.shards: list[Int64s] = []
         self.flows: list[Int64s] = []
         self.packets = self.top = 0
         self._data = np.empty(FIRST_BYTES, np.uint8)
 
     @property
     def full(self) -> bool:
-        """Enough for chunks."""
+        """Whether chunks should be made of it."""
         return self.top >= STRIPPED_BYTES or self.packets >= STRIPPED_PACKETS
 
     @property
@@ -73,7 +110,7 @@ class StripWindow:
         return self._data[: self.top]
 
     def payloads(self, source: "Bytes", starts: "Int64s", sizes: "Int64s", *, compiled: bool) -> None:
-        """More of them."""
+        """Appends payloads: spans of `source`."""
         self.packets += len(sizes)
         end = self.top + int(sizes.sum())
         if end > len(self._data):
@@ -90,16 +127,18 @@ class Stripper:
     def __init__(self, file: int) -> None:
         self._file = file
         self._places: dict[bytes, int] = {}
-        """Flow key of a direction -> its place among all."""
+        """Flow key of a direction -> its index in `_directions`."""
         self._directions: list[Direction] = []
         self._window = StripWindow()
         self._compiled = False
 
     def take(
-        self, columns: "Int64s", shares: "Int64s", keys: "Int64s", found: "SegmentBatch | SegmentColumns", fresh: "Bools"
+        self, columns: "Int64s", shards: "Int64s", keys: "Int64s", found: "SegmentBatch | SegmentColumns", fresh: "Bools"
     ) -> None:
-        """Packets by their chunk columns and the numbers of their flows; `found` has their segments and may have others,
-        `fresh` says whose flow is of no earlier range."""
+        """Takes packets by their chunk columns, shards and flow numbers.
+
+        `found`: their segments, perhaps among others; `fresh`: whether the flow is in no earlier range.
+        """
         self._compiled = isinstance(found, SegmentColumns)
         if not isinstance(found, SegmentColumns):
             found = columns_of(found)
@@ -113,11 +152,11 @@ class Stripper:
         window.flows.append(self._flows(directions_of(found, where, keys), numbers, fresh))
         window.columns.append(columns)
         window.numbers.append(numbers)
-        window.shares.append(shares)
+        window.shards.append(shards)
 
     @property
     def full(self) -> bool:
-        """Chunks should be made."""
+        """Whether `chunks` should be called."""
         return self._window.full
 
     def _flows(self, directions: "tuple[list[bytes], Int64s, Int64s]", numbers: "Int64s", fresh: "Bools") -> "Int64s":
@@ -132,39 +171,37 @@ class Stripper:
         return out
 
     def chunks(self) -> Iterator[tuple[int, ShardPackets]]:
-        """Shares and their packets, of what was taken since the last call."""
+        """Chunks of the packets taken since the last call, each with the number of its shard."""
         window, self._window = self._window, StripWindow()
         if not window.flows:
             return
         columns, numbers = (np.concatenate(parts, axis=1) for parts in (window.columns, window.numbers))
-        shares, flow = np.concatenate(window.shares), np.concatenate(window.flows)
+        shards, flow = np.concatenate(window.shards), np.concatenate(window.flows)
         columns[AT["start"]] -= columns[AT["head"]]
         columns[[AT[name] for name in ("head", "captured", "cut", "link")]] = 0
         payloads = StrippedPayloads(flow, numbers, window.data, self._directions, compiled=self._compiled)
-        if can_prove(compiled=self._compiled):
+        if can_verify(compiled=self._compiled):
             payloads.blank()
         blanked, captured = payloads.blanked(), numbers[CAPTURED]
         keys = list(self._places)
-        for share in np.unique(shares).tolist():
-            places = np.flatnonzero(shares == share)
+        for shard in np.unique(shards).tolist():
+            places = np.flatnonzero(shards == shard)
             parts = (np.cumsum(captured[places]) - captured[places]) // STRIPPED_CHUNK_BYTES
             cuts = [0, *(np.flatnonzero(np.diff(parts)) + 1).tolist(), len(places)]
             for low, high in pairwise(cuts):
                 some = places[low:high]
                 known, own = np.unique(flow[some], return_inverse=True)
                 order, starts = in_directions(own, captured[some])
-                kept: Any = numbers[:, some]
-                kept[PAYLOAD] = starts
+                own_numbers: Any = numbers[:, some]
+                own_numbers[PAYLOAD] = starts
                 flows = [keys[at] for at in known.tolist()]
                 data = payloads.of(some[order]) + b"".join(flows)
-                yield (
-                    share,
-                    ShardPackets(self._file, columns[:, some], None, StrippedSegments(kept, own, flows, blanked[some], data)),
-                )
+                stripped = StrippedSegments(own_numbers, own, flows, blanked[some], data)
+                yield shard, ShardPackets(self._file, columns[:, some], None, stripped)
 
 
 class StrippedPayloads:
-    """The payloads of a window in the order of their streams, and what of them is blanked."""
+    """The payloads of a window in stream order, each stream byte once, with the records of verified batches blanked."""
 
     def __init__(
         self, flow: "Int64s", numbers: "Int64s", source: "Bytes", directions: list[Direction], *, compiled: bool
@@ -186,7 +223,7 @@ class StrippedPayloads:
         self._flow, self._place, self._sizes, self._order = (part[once] for part in (self._flow, self._place, sizes, order))
         self._starts = np.cumsum(self._sizes) - self._sizes
         self._bytes = bytearray(int(self._sizes.sum()))
-        """Each once, those of a stream one behind the other."""
+        """Every payload once, those of a stream one behind the other."""
         self._data = np.frombuffer(self._bytes, np.uint8)
         gather(source, self._source_at[self._order], self._sizes, self._data, compiled=compiled)
         self._at = np.zeros(len(flow), np.int64)
@@ -194,23 +231,23 @@ class StrippedPayloads:
         self._zones: Int64s = np.empty((0, 2), np.int64)
 
     def of(self, which: "Int64s") -> bytes:
-        """Payloads of some packets."""
+        """The payloads of some packets, joined."""
         sizes = self._captured[which]
         out = np.empty(int(sizes.sum()), np.uint8)
         gather(self._data, self._at[which], sizes, out, compiled=self._compiled)
         return out.tobytes()
 
     def blank(self) -> None:
-        """Blanks the records of proven batches."""
+        """Blanks the records of verified batches."""
         if not len(self._flow):
             return
-        zones = proven(self._data, self._stretches(), compiled=self._compiled)
+        zones = find_verified(self._data, self._stretches(), compiled=self._compiled)
         for low, high in zones.tolist():
             self._data[low:high] = BLANK
         self._zones = self._without_logs(zones)
 
     def blanked(self) -> "Bools":
-        """Packets of whose payload something is blank."""
+        """For each packet whether any byte of its payload is blanked."""
         if not len(self._zones):
             return np.zeros(len(self._at), np.bool_)
         behind = np.searchsorted(self._zones[:, 1], self._at, "right")
@@ -223,7 +260,7 @@ class StrippedPayloads:
         return self._source[start : start + self._captured[at]]
 
     def _stretches(self) -> "Int64s":
-        """Bytes that follow each other in a stream, and from where on batches in them count."""
+        """Contiguous stretches of streams as rows (start, end, first place at which a batch may be blanked)."""
         flow, place = self._flow, self._place
         ends = place + self._sizes  # what the snapshot length cut off is a hole
         breaks = np.ones(len(flow), np.bool_)
@@ -236,19 +273,19 @@ class StrippedPayloads:
         for row, (begin, stop) in enumerate(zip(begins.tolist(), stops.tolist())):
             direction, start = self._directions[flow[begin]], int(place[begin])
             if direction.next is None:
-                direction.whole = start + STRIPPED_MIDSTREAM_BYTES if direction.fresh else 0
+                direction.unstripped_to = start + STRIPPED_MIDSTREAM_BYTES if direction.fresh else 0
             elif start > direction.next:
-                direction.whole = start + STRIPPED_GAP_BYTES
-            out[row, 2] = out[row, 0] + max(0, direction.whole - start)
+                direction.unstripped_to = start + STRIPPED_GAP_BYTES
+            out[row, 2] = out[row, 0] + max(0, direction.unstripped_to - start)
             direction.next = max(direction.next or 0, int(ends[stop - 1]))
         return out
 
     def _without_logs(self, zones: "Int64s") -> "Int64s":
-        """The zones of directions that do not fetch KRaft's log; those of others are what they were."""
+        """The zones of directions without KRaft's metadata log; the bytes of directions with it are restored."""
         if not len(zones):
             return zones
         cuts = [*np.flatnonzero(np.diff(self._flow, prepend=-1)).tolist(), len(self._flow)]
-        kept = np.ones(len(zones), np.bool_)
+        blanked = np.ones(len(zones), np.bool_)
         for low, high in pairwise(cuts):
             start, end = int(self._starts[low]), int(self._starts[high - 1] + self._sizes[high - 1])
             if any(self._bytes.find(mark, start, end) >= 0 for mark in LOG_MARKS):
@@ -256,5 +293,5 @@ class StrippedPayloads:
                 gather(
                     self._source, self._source_at[some], self._captured[some], self._data[start:end], compiled=self._compiled
                 )
-                kept &= (zones[:, 0] < start) | (zones[:, 0] >= end)
-        return zones[kept]
+                blanked &= (zones[:, 0] < start) | (zones[:, 0] >= end)
+        return zones[blanked]

@@ -1,9 +1,8 @@
-"""Frames and their bodies in the lane's arena, compiled.
+"""Frames and their bodies in the fast path's arena, compiled.
 
-In: bytes of a frame as packets bring them. Out: bodies with room for all of it, and frames as they stand in rows. Law: a
-frame is what
-the framers make of the same bytes; a body that is still wanted when a batch closes stands in the next. Importing this module
-imports numba.
+In: bytes of a frame as packets bring them. Out: bodies with room for all bytes, and frames as they are in rows. Law: a frame
+equals the one that the framers make of the same bytes; a body that is still needed when a batch closes moves to the next.
+Importing this module imports numba.
 """
 
 from typing import Any
@@ -40,8 +39,8 @@ from kcap.fastpath.layout import (
 )
 from kcap.kernels import compiled, inner
 
-MOVED_BODY = limits.LANE_MOVED_BODY
-MOVED_BYTES = limits.LANE_MOVED_BYTES
+MOVED_BODY = limits.FAST_PATH_MOVED_BODY
+MOVED_BYTES = limits.FAST_PATH_MOVED_BYTES
 UNKNOWN = -1
 
 
@@ -53,7 +52,7 @@ def copied(data: Any, low: int, high: int, arena: Any, top: int) -> None:
 
 @inner
 def add_body(data: Any, low: int, high: int, stop: int, program: int, arena: Any, bodies: Any, meta: Any) -> Any:
-    """Keeps `data[low:high]` and room up to `stop` in the arena; its slot in the lane."""
+    """Adds `data[low:high]` and room up to `stop` to the arena; returns the slot."""
     slot, top = meta[M_BODIES], meta[M_TOP]
     copied(data, low, high, arena, top)
     bodies[0, slot] = top
@@ -95,7 +94,7 @@ def go_on(streams: Any, place: int, data: Any, at: int, end: int, position: int,
 
 @inner
 def close_frame(streams: Any, place: int, table: Any, row: int, base: int, time_ns: int, ref: int) -> None:
-    """The open frame's last byte has passed: it stands in a row of a table from column `base` on."""
+    """The open frame's last byte has passed: writes it to a row of a table from column `base` on."""
     table[row, base + F_START] = streams[place, OPEN_START]
     table[row, base + F_SIZE] = streams[place, OPEN_SIZE]
     table[row, base + F_FIRST_NS] = streams[place, OPEN_NS]
@@ -121,7 +120,9 @@ def whole_frame(table: Any, row: int, base: int, start: int, size: int, time_ns:
 def carry_over(
     connections: Any, streams: Any, queues: Any, bodies: Any, arena: Any, new_bodies: Any, new_arena: Any, meta: Any, heavy: Any
 ) -> Any:
-    """Moves the bodies of requests that wait and of open frames to a new batch; which entries are too heavy for that."""
+    """Moves the bodies of outstanding requests and of open frames to a new batch; lists the entries that are too large for
+    that.
+    """
     count, room, meta[M_BODIES], meta[M_TOP] = 0, MOVED_BYTES, 0, 0
     for slot in range(connections.shape[0]):
         connection = connections[slot]
@@ -153,7 +154,7 @@ def carry_over(
 
 @inner
 def moved(old: int, bodies: Any, arena: Any, new_bodies: Any, new_arena: Any, meta: Any) -> Any:
-    """A body's place in the new batch; in the old one nobody reads it."""
+    """Moves a body to the new batch; returns its slot there."""
     low, high, slot, top = bodies[0, old], bodies[1, old], meta[M_BODIES], meta[M_TOP]
     new_arena[top : top + high - low] = arena[low:high]
     new_bodies[0, slot] = top

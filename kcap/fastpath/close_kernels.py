@@ -1,7 +1,7 @@
-"""How a connection ends, compiled: FIN and RST of connections that owe nothing.
+"""How a connection ends, compiled: FIN and RST of connections without outstanding requests.
 
-In: a packet that is no plain one. Out: the connection's rows as `Connection.segment` would leave them. Law: a connection with
-requests that wait or a frame that is open leaves the lane before its end, as does one whose end is not in order. Importing this
+In: a packet that is no plain segment. Out: the connection's rows as `Connection.segment` would leave them. Law: a connection
+with outstanding requests or an open frame is exported before its end, as is one whose end is out of order. Importing this
 module imports numba.
 """
 
@@ -56,7 +56,7 @@ def ending(
     seq: int, ack: int, flags: int, window: int, length: int, time_ns: int, order: int, place: int, connections: Any,
     streams: Any, ended: Any, meta: Any,
 ) -> int:  # fmt: skip
-    """A packet that is no plain one, of a connection that has talked: DONE where it ends a connection in order."""
+    """Takes a FIN or RST of a connection with traffic: DONE where it ends the connection in order."""
     slot, other = place >> 1, place ^ 1
     live = connections[slot, LIVE]
     if not connections[slot, OWN] or length or (live != TALKING and live != HALF and live != CLOSING):
@@ -101,8 +101,9 @@ def ending(
 
 @compiled
 def settled(slot: int, connections: Any, streams: Any) -> bool:
-    """Whether nothing of an own connection is left to be decided at its end: no request waits, no frame is open, and all that
-    was acknowledged was captured (as `Stream.finish` sees it)."""
+    """Whether nothing of an own connection is left to be decided at its end: no request is outstanding, no frame is open, and
+    all that was acknowledged was captured (as `Stream.finish` sees it).
+    """
     first, second, live = 2 * slot, 2 * slot + 1, connections[slot, LIVE]
     if not connections[slot, OWN] or connections[slot, COUNT] or live in (CALLED, OPEN):
         return False
@@ -120,7 +121,7 @@ def settled(slot: int, connections: Any, streams: Any) -> bool:
 
 @compiled
 def release(slot: int, table: Any, keys: Any, connections: Any, streams: Any, free: Any, meta: Any) -> None:
-    """The slot is nobody's from here on."""
+    """Frees the slot."""
     connections[slot, LIVE] = FREE
     drop(2 * slot, table, keys, streams)
     drop(2 * slot + 1, table, keys, streams)

@@ -1,7 +1,7 @@
-"""Connections that began and ended in the lane.
+"""Connections that began and ended in the fast path.
 
-In: the numbers of one that is over. Out: its place among all that end, and its objects where somebody asks for them. Law: it is
-closed when and where the machines would close it; what it says of itself is what theirs would say.
+In: the numbers of a closed connection. Out: its place in the order of all ends, and its objects on demand. Law: it is closed
+when and where the reference path would close it, with the same row of `connections`.
 """
 
 from dataclasses import dataclass
@@ -15,24 +15,24 @@ from kcap.net.tcp import Connection
 
 
 class Closer(Protocol):
-    """Who closes the lane's own connections."""
+    """The engine, which closes the fast path's own connections."""
 
     def close(self, slot: int) -> Connection | None: ...
 
 
 @dataclass(eq=False, slots=True)
 class OwnEnding:
-    """One of the lane's own connections in the queue of those that are over."""
+    """An own connection of the fast path in the queue of ended connections."""
 
     number: int
     closing_ns: int
     closing_order: int
     slot: int
-    lane: Closer
+    fast_path: Closer
 
     def close(self) -> Connection | None:
         """As `net.connections.Ending`."""
-        return self.lane.close(self.slot)
+        return self.fast_path.close(self.slot)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,16 +51,16 @@ class ClosedState:
         return int(self.connection[at.FIRST_REF])
 
     def restore(self) -> tuple[Connection, Conversation]:
-        """Its objects."""
+        """Makes its objects."""
         values, streams = self.connection.tolist(), self.streams.tolist()
         low, high = (key[: numbers[at.FLOW_SIZE]].tobytes() for key, numbers in zip(self.keys, streams))
-        talk = made(values, streams, (low, high), self.name, self.keeper)
-        filled(talk, values, streams)
-        return talk.connection, talk
+        conversation = made(values, streams, (low, high), self.name, self.keeper)
+        filled(conversation, values, streams)
+        return conversation.connection, conversation
 
 
 def keep(state: FastPathState, slot: int, keeper: ConnectionOwner) -> ClosedState:
-    """What is known of an own connection."""
+    """The state of an own connection."""
     connection, pair = state.connections[slot].copy(), slice(2 * slot, 2 * slot + 2)
     name = state.all_names()[connection[at.NAME]]
     return ClosedState(connection, state.streams[pair].copy(), state.keys[pair].copy(), name, keeper)

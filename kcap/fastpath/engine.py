@@ -1,9 +1,9 @@
-"""The lane beside the table of connections: who walks which packet, who enters and who leaves.
+"""The fast path beside the table of connections: decides which path takes each packet, imports and exports connections.
 
-In: `SegmentColumns` in capture order. Out: rows and closed connections of the lane, and calls on the `ConnectionTable` for all
-other packets, in order. Law: rows, connections, weirds and ledgers are those of the table alone.
+In: `SegmentColumns` in capture order. Out: rows and closed connections of the fast path, and calls on the `ConnectionTable` for
+all other packets, in order. Law: rows, connections, weirds and ledgers are those of the table alone.
 
-A connection is *own* (the lane opened it, there are no objects), a guest (it came from the machines), or outside.
+A connection is *own* (it began in the fast path, there are no objects), a guest (imported from the reference path), or outside.
 """
 
 from bisect import bisect_left
@@ -34,16 +34,17 @@ from kcap.net.connections import Ending
 from kcap.net.segment_columns import ABSENT, SegmentColumns
 from kcap.net.tcp import Connection
 
-STEP = limits.LANE_PACKETS
+STEP = limits.FAST_PATH_PACKETS
 SEEN = 4096
-"""Counters of packets left to the machines, by endpoints; two connections that share one only make the kernel stop early or
-leave a new one to the machines."""
+"""Counters of packets left to the reference path, by endpoints; two connections with the same counter only make the kernel stop
+early or leave a new one to the reference path.
+"""
 OUTSIDE = 1 << 16
-"""Counters of connections outside, by endpoints; a new connection that shares one is left to the machines."""
+"""Counters of connections outside, by endpoints; a new connection with the same counter is left to the reference path."""
 
 
 class Host(ConnectionOwner, Protocol):
-    """The analyzer, as the lane sees it."""
+    """The interface of the analyzer that the fast path uses."""
 
     identities: list[Any]
     batch: int
@@ -52,14 +53,14 @@ class Host(ConnectionOwner, Protocol):
         """The constants of a connection with this flow key of its lower endpoint, this of its client, and this number."""
 
     def over(self, kept: ClosedState) -> None:
-        """One of the lane's own connections is closed."""
+        """An own connection of the fast path is closed."""
 
     def takes_all(self) -> bool:
-        """Whether every connection that looks like Kafka is taken for it: the user has said nothing on ports."""
+        """Whether every connection that looks like Kafka counts as Kafka: the user set no ports."""
 
 
 class FastPath:
-    """The fast lane of one analyzer."""
+    """The fast path of one analyzer."""
 
     def __init__(self, analyzer: Host) -> None:
         self.analyzer = analyzer
@@ -74,9 +75,9 @@ class FastPath:
         """Bytes of the arena that came over from the batch before."""
         self.outside: Any = np.zeros(OUTSIDE, np.int32)
         self.entered: list[int] = []
-        """Orders of the packets of this look that opened connections outside."""
+        """Orders of the packets of this window that opened connections outside."""
         self.endings: dict[int, OwnEnding] = {}
-        """Own connections that are over, by slot, as they stand in the table's queue."""
+        """Own connections that ended, by slot, as they are in the table's queue."""
         self.identities: dict[int, Any] = {}
         """Constants of own connections, by slot."""
         self._know_outside()
@@ -97,12 +98,12 @@ class FastPath:
 
     # -- who is outside -----------------------------------------------------------------------------------------------
     def opened(self, connection: Connection) -> None:
-        """The machines have one more connection."""
+        """The reference path has one more connection."""
         self.outside[self._place(connection)] += 1
         self.entered.append(self.analyzer.table.order)
 
     def closed(self, connection: Connection) -> None:
-        """The machines have one less."""
+        """The reference path has one connection less."""
         self.outside[self._place(connection)] -= 1
 
     @staticmethod
@@ -130,11 +131,11 @@ class FastPath:
             self.passed += count
             return
         table.order_base = self.passed - columns.first_packet
-        first, patience = 0, limits.LANE_PATIENCE
+        first, patience = 0, limits.FAST_PATH_PATIENCE
         while first < count:
             last = min(first + STEP, count)
             stopped = self._look(columns, first, last, patience)
-            patience = limits.LANE_PATIENCE if stopped == last else 2 * patience
+            patience = limits.FAST_PATH_PATIENCE if stopped == last else 2 * patience
             first = stopped
         self.passed += count
         table.order = self.passed - 1
@@ -176,9 +177,9 @@ class FastPath:
         first_ns = state.connections[fresh, at.FIRST_NS].tolist()
         isns = state.streams[2 * fresh + clients, at.ISN].tolist()
         for slot, client, time_ns, isn, number in zip(fresh.tolist(), clients.tolist(), first_ns, isns, places):
-            talk = state.talks[slot]
-            if talk is not None:
-                analyzer.identity(talk)
+            conversation = state.conversations[slot]
+            if conversation is not None:
+                analyzer.identity(conversation)
                 continue
             if slot not in known:
                 known[slot] = analyzer.name(state.flow(2 * slot), state.flow(2 * slot + client), time_ns, isn, number)
@@ -196,7 +197,7 @@ class FastPath:
         ended: list[list[int]],
         named: dict[int, int],
     ) -> None:
-        """After a walk: those who leave do, the machines take what was left, and all is told in the order of the packets."""
+        """After a walk: exports connections, hands packets to the reference path, reports ends, all in packet order."""
         table, state = self.analyzer.table, self.state
         for slot, order in ended:
             closing_ns = int(state.connections[slot, at.CLOSING_NS])
@@ -207,10 +208,12 @@ class FastPath:
         back: dict[int, Connection] = {}
         if state.meta[at.M_GONE]:
             slots = gone[: state.meta[at.M_GONE]].tolist()
-            for slot, talk in zip(slots, self._back(slots)):
-                talk.lane_left += 1
-                talk.lane_again = self.passed + min(limits.LANE_WAIT << talk.lane_left, limits.LANE_WAIT_MAX)
-                back[slot] = talk.connection
+            for slot, conversation in zip(slots, self._back(slots)):
+                conversation.fast_path_exits += 1
+                conversation.fast_path_retry_at = self.passed + min(
+                    limits.FAST_PATH_WAIT << conversation.fast_path_exits, limits.FAST_PATH_WAIT_MAX
+                )
+                back[slot] = conversation.connection
         if len(left):
             self.entered.clear()
             table.taken.extend(orders)
@@ -225,7 +228,7 @@ class FastPath:
             number = before + place + 1 + (bisect_left(self.entered, order) if len(left) else 0)
             if slot in back:
                 back[slot].number = number
-                gone_with = back[slot].talk
+                gone_with = back[slot].conversation
                 if isinstance(gone_with, Conversation) and gone_with.identity_batch == self.analyzer.batch:
                     named.setdefault(slot, gone_with.identity_index)
             if slot in named:
@@ -246,15 +249,15 @@ class FastPath:
         closing.extend(sorted(tail, key=lambda ended: ended.closing_order))
 
     def _back(self, slots: Iterable[int]) -> list[Conversation]:
-        """These connections go to the machines."""
-        table, talks, ended = self.analyzer.table, [], {}
+        """Exports these connections to the reference path."""
+        table, conversations, ended = self.analyzer.table, [], {}
         for slot in slots:
-            guest = self.state.talks[slot] is not None
-            talk = export_connection(self.state, slot, self.analyzer)
-            talks.append(talk)
+            guest = self.state.conversations[slot] is not None
+            conversation = export_connection(self.state, slot, self.analyzer)
+            conversations.append(conversation)
             if guest:
                 continue
-            connection = talk.connection
+            connection = conversation.connection
             table.adopt(connection)
             self.outside[self._place(connection)] += 1
             self.identities.pop(slot, None)
@@ -264,10 +267,10 @@ class FastPath:
                 ended[ending] = connection
         if ended:
             table.closing = deque(ended.get(each, each) if isinstance(each, OwnEnding) else each for each in table.closing)
-        return talks
+        return conversations
 
     def _slow_flows(self, columns: SegmentColumns, first: int, last: int) -> None:
-        """Packets that the kernel cannot look up make their connections leave."""
+        """Exports the connections of packets whose flow the kernel cannot read."""
         state, slots = self.state, set()
         for index, flow in columns.flows.items():
             if first <= index < last:
@@ -278,7 +281,7 @@ class FastPath:
             self._back(sorted(slots))
 
     def _rest(self, columns: SegmentColumns, left: Any) -> None:
-        """Packets for the machines, in order; then those of their connections enter that are in good order."""
+        """Hands packets to the reference path, in order; then imports their connections where they are in good order."""
         table = self.analyzer.table
         where, taken = left[:, 0], left[:, 1]
         batch = columns.lists(where)
@@ -298,14 +301,19 @@ class FastPath:
             if stream is None:
                 continue
             connection = stream.connection
-            talk = connection.talk
-            if not isinstance(talk, Conversation) or talk.phase != "kafka" or talk.lane >= 0 or talk.lane_again > passed:
+            conversation = connection.conversation
+            if (
+                not isinstance(conversation, Conversation)
+                or conversation.phase != "kafka"
+                or conversation.fast_path_slot >= 0
+                or conversation.fast_path_retry_at > passed
+            ):
                 continue
-            if fits(connection, talk) and not import_connection(self.state, talk, number):
+            if fits(connection, conversation) and not import_connection(self.state, conversation, number):
                 return
 
     def _remainder(self, columns: SegmentColumns, index: int, taken: int) -> None:
-        """The rest of a packet's payload, of which the lane took the beginning."""
+        """The rest of a packet's payload, of which the fast path took the beginning."""
         table = self.analyzer.table
         one = columns.lists(np.array([index]))
         stream = table.streams[one.flow[0]]
@@ -329,13 +337,13 @@ class FastPath:
             idle = (live != at.FREE) & (live != at.CLOSING) & (time_ns - last >= limits.CONNECTION_IDLE_NS)
             self._back(np.flatnonzero(idle).tolist())
             for slot in np.flatnonzero((live != at.FREE) & (connections[:, at.OWN] == 0)).tolist():
-                talk = self.state.talks[slot]
-                assert talk is not None
-                talk.connection.last_ns = int(last[slot])
+                conversation = self.state.conversations[slot]
+                assert conversation is not None
+                conversation.connection.last_ns = int(last[slot])
         table.advance(time_ns)
 
     def close(self, slot: int) -> Connection | None:
-        """Closes an own connection, or gives it back where more is to be decided at its end than the lane knows."""
+        """Closes an own connection, or exports it where the reference path has to decide its end."""
         if not settled(slot, self.state.connections, self.state.streams):
             return self._back([slot])[0].connection
         self.analyzer.over(keep(self.state, slot, self.analyzer))
@@ -345,7 +353,7 @@ class FastPath:
         return None
 
     def leave(self) -> None:
-        """Everybody leaves."""
+        """Exports all connections."""
         self._back(self.state.live())
 
     def finish(self) -> None:
@@ -363,7 +371,9 @@ class FastPath:
 
     # -- rows ---------------------------------------------------------------------------------------------------------
     def take(self, unwanted: Callable[[FastPathRows], Any] | None = None) -> tuple[FastPathRows, BodyBatch]:
-        """Rows since the last call, and the bodies of these and of the machines' rows; those `unwanted` names are not read."""
+        """Rows since the last call, and the bodies of these and of the reference path's rows; `unwanted` names bodies not to
+        decode.
+        """
         state, bodies, meta = self.state, self.analyzer.bodies, self.state.meta
         rows = np.ascontiguousarray(state.rows[: meta[at.M_ROWS]].T)
         slots = rows[at.R_REQUEST_SLOT]
@@ -393,6 +403,6 @@ class FastPath:
         self.kept = int(meta[at.M_TOP])
         meta[at.M_ROWS] = 0
         state.connections[:, at.IDENTITY] = -1
-        if len(state.names) > limits.LANE_NAMES:
+        if len(state.names) > limits.FAST_PATH_NAMES:
             state.forget_names()
         return taken, batch

@@ -1,7 +1,7 @@
-"""The way of a connection out of the lane, and how objects are made of one that never had any.
+"""Exports a connection from the fast path; makes the objects of one that never had any.
 
-In: a connection's numbers. Out: the `Conversation`, as if the machines had taken every packet. Law: nothing that can be asked
-of a connection tells which of its packets the lane took.
+In: a connection's numbers. Out: the `Conversation` as if the reference path had taken every packet. Law: no attribute shows
+which packets the fast path took.
 """
 
 from collections.abc import Sequence
@@ -27,13 +27,13 @@ Numbers = list[int]
 
 
 class ConnectionOwner(Owner, Collector, Protocol):
-    """Who has all connections and what is made of them: the analyzer."""
+    """The analyzer, which holds all connections."""
 
 
 def made(
     values: Numbers, streams: Sequence[Numbers], flows: tuple[bytes, bytes], name: str | None, keeper: ConnectionOwner
 ) -> Conversation:
-    """The objects of a connection that the lane opened, up to the point from which on `filled` says the rest."""
+    """Makes the objects of a connection that began in the fast path; `filled` sets the rest of their attributes."""
     place, first_ns, ref, position = values[at.PLACE], values[at.FIRST_NS], values[at.FIRST_REF], values[at.FIRST_POSITION]
     connection = Connection(*flows, place, first_ns, ref, position, keeper)
     connection.client = connection.streams[values[at.CLIENT]]
@@ -41,24 +41,29 @@ def made(
     connection.ended = at.ENDS[values[at.ENDED]]
     connection.syn_ns, connection.rst_ns = none(values[at.SYN_NS]), none(values[at.RST_NS])
     connection.closing_ns = none(values[at.CLOSING_NS])
-    connection.calm = values[at.LIVE] != at.CALLED
+    connection.in_order = values[at.LIVE] != at.CALLED
     for stream, numbers in zip(connection.streams, streams):
         stream.isn, stream.fin_at, stream.fin_ns = none(numbers[at.ISN]), none(numbers[at.FIN_AT]), none(numbers[at.FIN_NS])
         stream.anchored = stream.started = stream.isn is not None
-    talk = Conversation(connection, keeper)
-    connection.talk = talk
+    conversation = Conversation(connection, keeper)
+    connection.conversation = conversation
     if values[at.LIVE] not in (at.CALLED, at.OPEN):
-        talk.begin(values[at.CLIENT])
-        assert talk.requests is not None
+        conversation.begin(values[at.CLIENT])
+        assert conversation.requests is not None
         if values[at.NUMBER]:
-            talk.requests.remember(name)
-    return talk
+            conversation.requests.remember(name)
+    return conversation
 
 
-def filled(talk: Conversation, values: Numbers, streams: Sequence[Numbers]) -> None:
-    """Gives the objects the numbers that the lane changes."""
-    requests, responses, connection, pairing = talk.requests, talk.responses, talk.connection, talk.pairing
-    connection.last_ns, pairing.exchanges, talk.rows = values[at.LAST], values[at.NUMBER], values[at.ROWS]
+def filled(conversation: Conversation, values: Numbers, streams: Sequence[Numbers]) -> None:
+    """Sets the attributes that the fast path changes."""
+    requests, responses, connection, pairing = (
+        conversation.requests,
+        conversation.responses,
+        conversation.connection,
+        conversation.pairing,
+    )
+    connection.last_ns, pairing.exchanges, conversation.rows = values[at.LAST], values[at.NUMBER], values[at.ROWS]
     if requests is not None and responses is not None:
         requests.last_correlation = none(values[at.CORRELATION])
         responses.last_ns = none(values[at.ANSWERED])
@@ -70,31 +75,31 @@ def filled(talk: Conversation, values: Numbers, streams: Sequence[Numbers]) -> N
 
 
 def export_connection(state: FastPathState, slot: int, keeper: ConnectionOwner) -> Conversation:
-    """Gives a connection to the machines."""
+    """Exports a connection to the reference path."""
     values: Numbers = state.connections[slot].tolist()
     streams: list[Numbers] = state.streams[2 * slot : 2 * slot + 2].tolist()
-    talk = state.talks[slot]
-    if talk is None:
+    conversation = state.conversations[slot]
+    if conversation is None:
         name = state.all_names()[values[at.NAME]]
-        talk = made(values, streams, (state.flow(2 * slot), state.flow(2 * slot + 1)), name, keeper)
-    talk.lane = -1
-    filled(talk, values, streams)
+        conversation = made(values, streams, (state.flow(2 * slot), state.flow(2 * slot + 1)), name, keeper)
+    conversation.fast_path_slot = -1
+    filled(conversation, values, streams)
     if values[at.IDENTITY] >= 0:
-        talk.identity_batch, talk.identity_index = keeper.batch, values[at.IDENTITY]
-    requests, responses = talk.requests, talk.responses
+        conversation.identity_batch, conversation.identity_index = keeper.batch, values[at.IDENTITY]
+    requests, responses = conversation.requests, conversation.responses
     if requests is not None and responses is not None:
         client = values[at.CLIENT]
-        _queue(state, slot, values, talk, requests, streams[client])
+        _queue(state, slot, values, conversation, requests, streams[client])
         if streams[1 - client][at.OPEN_START] >= 0:
-            _open_response(state, talk, responses, streams[1 - client])
+            _open_response(state, conversation, responses, streams[1 - client])
     state.release(slot)
-    return talk
+    return conversation
 
 
 def _queue(
-    state: FastPathState, slot: int, values: Numbers, talk: Conversation, requests: RequestFramer, stream: Numbers
+    state: FastPathState, slot: int, values: Numbers, conversation: Conversation, requests: RequestFramer, stream: Numbers
 ) -> None:
-    pairing, queues = talk.pairing, state.queues
+    pairing, queues = conversation.pairing, state.queues
     for _ in range(values[at.COUNT]):
         entry = queues[state.connections[slot, at.HEAD]].tolist()
         unchain(state.connections, slot, queues, state.meta)
@@ -103,7 +108,7 @@ def _queue(
         pairing.outstanding.append(exchange)
         if done:
             exchange.request = Frame._make([*entry[at.Q_FRAME :], 0])
-            _body(state, talk, exchange, body)
+            _body(state, conversation, exchange, body)
             continue
         raw = requests.raw_id
         size = stream[at.OPEN_SIZE]
@@ -111,9 +116,9 @@ def _queue(
         requests.open = _open(state, stream, header, exchange)
 
 
-def _body(state: FastPathState, talk: Conversation, exchange: PendingExchange, slot: int) -> None:
-    """The body of a request that waits."""
-    bodies = talk.collector.bodies
+def _body(state: FastPathState, conversation: Conversation, exchange: PendingExchange, slot: int) -> None:
+    """Exports the body of an outstanding request."""
+    bodies = conversation.collector.bodies
     if slot < at.SLOT_BASE:
         exchange.request_slot = slot
         return
@@ -140,9 +145,9 @@ def _open(state: FastPathState, stream: Numbers, header: bytes, subject: object)
     return frame
 
 
-def _open_response(state: FastPathState, talk: Conversation, responses: ResponseFramer, stream: Numbers) -> None:
-    exchange = talk.pairing.outstanding.popleft()
-    answer = PendingResponse(exchange.correlation_id, responses.requests.stream.data_segments, stream[at.OPEN_NS])
-    answer.exchange, exchange.response = exchange, answer
+def _open_response(state: FastPathState, conversation: Conversation, responses: ResponseFramer, stream: Numbers) -> None:
+    exchange = conversation.pairing.outstanding.popleft()
+    response = PendingResponse(exchange.correlation_id, responses.requests.stream.data_segments, stream[at.OPEN_NS])
+    response.exchange, exchange.response = exchange, response
     header = PAIR.pack(stream[at.OPEN_SIZE] - 4, exchange.correlation_id)
-    responses.open = _open(state, stream, header, answer)
+    responses.open = _open(state, stream, header, response)

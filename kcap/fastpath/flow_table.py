@@ -40,7 +40,7 @@ def pair_hash(data: Any, at: int, size: int) -> Any:
 
 @compiled
 def find(data: Any, at: int, size: int, table: Any, keys: Any, streams: Any) -> int:
-    """The stream with this flow key, -1 for none in the lane."""
+    """The stream with this flow key, -1 for none in the fast path."""
     room = table.size - 1
     place = key_hash(data, at, size) & room
     while table[place] != 0:
@@ -69,7 +69,7 @@ def enter(stream: int, table: Any, keys: Any, streams: Any) -> None:
 
 @compiled
 def drop(stream: int, table: Any, keys: Any, streams: Any) -> None:
-    """Takes it out; its place stays marked (-1) for those behind it."""
+    """Removes it; its place stays marked (-1) for later entries of the same hash."""
     room = table.size - 1
     place = key_hash(keys[stream], 0, streams[stream, FLOW_SIZE]) & room
     while table[place] != 0:

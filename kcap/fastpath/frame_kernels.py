@@ -1,8 +1,7 @@
 """Frames and pairing of a connection in good order, compiled.
 
-In: stream bytes in order. Out: requests that wait, and rows. Law: as the framers and the pairing; where these would have to
-think, the
-place in the packet at which they should go on. Importing this module imports numba.
+In: stream bytes in order. Out: outstanding requests, and rows. Law: the same as framers and pairing; where these would leave
+their short way, the offset in the packet at which the reference path takes over. Importing this module imports numba.
 """
 
 from typing import Any
@@ -70,13 +69,12 @@ from kcap.fastpath.layout import (
     TAKEN,
     VERSIONS,
 )
-from kcap.fastpath.numbers import int16, int32
 from kcap.kafka.headers import API_VERSIONS, PRODUCE
-from kcap.kernels import compiled, inner
+from kcap.kernels import compiled, inner, int16, int32
 from kcap.schema.quirks import DOWNGRADES
 
-FRAME_MAX = limits.LANE_FRAME_MAX
-OUTSTANDING_MAX = limits.LANE_OUTSTANDING_MAX
+FRAME_MAX = limits.FAST_PATH_FRAME_MAX
+OUTSTANDING_MAX = limits.FAST_PATH_OUTSTANDING_MAX
 REQUEST_HEAD = 14
 RESPONSE_HEAD = 8
 REFUSED = DOWNGRADES[API_VERSIONS][0]
@@ -86,7 +84,7 @@ UNKNOWN = -1
 
 @compiled
 def acks_of(data: Any, at: int, end: int, steps: Any, version: int) -> int:
-    """Acks of a Produce request; 0 also where they cannot be read: both are for the machines."""
+    """Acks of a Produce request; 0 also where they cannot be read: both are for the reference path."""
     for step in range(STEPS):
         if at + 2 > end:
             return 0
@@ -109,7 +107,7 @@ def acks_of(data: Any, at: int, end: int, steps: Any, version: int) -> int:
 
 @compiled
 def chain(connections: Any, slot: int, queues: Any, meta: Any) -> Any:
-    """A new last entry of the requests that wait."""
+    """Appends an entry to the outstanding requests."""
     entry = meta[M_FREE]
     meta[M_FREE] = queues[entry, Q_NEXT]
     meta[M_SPARE] -= 1
@@ -124,7 +122,7 @@ def chain(connections: Any, slot: int, queues: Any, meta: Any) -> Any:
 
 @compiled
 def unchain(connections: Any, slot: int, queues: Any, meta: Any) -> None:
-    """The first entry waits no longer."""
+    """Removes the first entry."""
     entry = connections[slot, HEAD]
     connections[slot, HEAD] = queues[entry, Q_NEXT]
     connections[slot, COUNT] -= 1
@@ -138,7 +136,7 @@ def requests(
     data: Any, at: int, end: int, offset: int, time_ns: int, ref: int, position: int, place: int, connections: Any,
     streams: Any, queues: Any, ids: Any, plain: Any, steps: Any, arena: Any, bodies: Any, meta: Any,
 ) -> Any:  # fmt: skip
-    """Bytes of the client; where the lane's understanding ends."""
+    """Takes bytes of the client; returns the offset at which the reference path takes over."""
     slot = place >> 1
     if streams[place, OPEN_START] >= 0:
         before = at
@@ -198,7 +196,7 @@ def responses(
     data: Any, at: int, end: int, offset: int, time_ns: int, ref: int, position: int, order: int, place: int, connections: Any,
     streams: Any, queues: Any, rows: Any, arena: Any, bodies: Any, fresh: Any, meta: Any,
 ) -> Any:  # fmt: skip
-    """Bytes of the broker; where the lane's understanding ends."""
+    """Takes bytes of the broker; returns the offset at which the reference path takes over."""
     slot = place >> 1
     if streams[place, OPEN_START] >= 0:
         before = at
@@ -207,7 +205,7 @@ def responses(
         if streams[place, OPEN_LEFT]:
             return at
         close_frame(streams, place, rows, meta[M_ROWS], R_RESPONSE, time_ns, ref)
-        answer(rows, streams[place, OPEN_SLOT], order, place, connections, streams, queues, arena, bodies, fresh, meta)
+        response(rows, streams[place, OPEN_SLOT], order, place, connections, streams, queues, arena, bodies, fresh, meta)
     while end - at >= RESPONSE_HEAD and connections[slot, COUNT]:
         entry = connections[slot, HEAD]
         size, correlation = int32(data, at), int32(data, at + 4)
@@ -228,18 +226,18 @@ def responses(
             connections[slot, TAKEN] = 1
             return end
         whole_frame(rows, meta[M_ROWS], R_RESPONSE, offset, size + 4, time_ns, ref, position)
-        answer(rows, kept, order, place, connections, streams, queues, arena, bodies, fresh, meta)
+        response(rows, kept, order, place, connections, streams, queues, arena, bodies, fresh, meta)
         offset += size + 4
         at = stop
     return at
 
 
 @inner
-def answer(
+def response(
     rows: Any, kept: int, order: int, place: int, connections: Any, streams: Any, queues: Any, arena: Any, bodies: Any,
     fresh: Any, meta: Any,
 ) -> None:  # fmt: skip
-    """The oldest request has its response, whose frame stands in the row: as `Conversation.emit`."""
+    """The oldest request has its response, whose frame is in the row: as `Conversation.emit`."""
     slot, row = place >> 1, meta[M_ROWS]
     entry = connections[slot, HEAD]
     unchain(connections, slot, queues, meta)

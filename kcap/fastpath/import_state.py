@@ -1,6 +1,7 @@
-"""The way of a connection from the machines into the lane.
+"""Imports a connection from the reference path into the fast path.
 
-In: a `Conversation` in good order. Out: its numbers in the lane's arrays. Law: entering and leaving at once changes nothing.
+In: a `Conversation` in good order. Out: its numbers in the fast path's arrays. Law: importing and exporting at once changes
+nothing.
 """
 
 import numpy as np
@@ -28,13 +29,18 @@ MOVED = (
 """Numbers of a stream by their place."""
 assert [place for place, _ in MOVED] == list(range(at.OPEN_START))
 UNMOVED = (-1, 0, 0, 0, 0, 0, 0, 0, 0, at.NONE, at.NONE, at.NONE)
-"""From OPEN_START to FIN_NS: no open frame, and what only the lane's own connections have there."""
+"""From OPEN_START to FIN_NS: no open frame, and the values that only own connections use."""
 
 
-def fits(connection: Connection, talk: Conversation) -> bool:
-    """Whether the lane can go on from here."""
-    requests, responses, client, pairing = talk.requests, talk.responses, connection.client, talk.pairing
-    if not connection.calm or requests is None or responses is None or client is None or connection.closing_ns is not None:
+def fits(connection: Connection, conversation: Conversation) -> bool:
+    """Whether the fast path can continue from this state."""
+    requests, responses, client, pairing = (
+        conversation.requests,
+        conversation.responses,
+        connection.client,
+        conversation.pairing,
+    )
+    if not connection.in_order or requests is None or responses is None or client is None or connection.closing_ns is not None:
         return False
     server = client.peer
     if (
@@ -52,20 +58,20 @@ def fits(connection: Connection, talk: Conversation) -> bool:
         or pairing.early
         or pairing.one_way
         or pairing.losses != responses.losses
-        or len(pairing.outstanding) > limits.LANE_OUTSTANDING_MAX
+        or len(pairing.outstanding) > limits.FAST_PATH_OUTSTANDING_MAX
     ):
         return False
-    return framers_fit(requests, responses) and waiting_fit(client, talk, requests)
+    return framers_fit(requests, responses) and waiting_fit(client, conversation, requests)
 
 
 def framers_fit(requests: RequestFramer, responses: ResponseFramer) -> bool:
-    """Both stand at a boundary, and requests look like the last one."""
+    """Whether both framers are at a boundary and requests look like the last one."""
     raw = requests.raw_id
     return (
         requests.open is None
         and responses.open is None
-        and requests.hunter is None
-        and responses.hunter is None
+        and requests.search is None
+        and responses.search is None
         and not requests.boundary_flags
         and not responses.boundary_flags
         and requests.handshake is None
@@ -75,9 +81,9 @@ def framers_fit(requests: RequestFramer, responses: ResponseFramer) -> bool:
     )
 
 
-def waiting_fit(client: Stream, talk: Conversation, requests: RequestFramer) -> bool:
-    """The requests that wait are whole and ordinary; nothing of them was seen twice."""
-    outstanding, losses = talk.pairing.outstanding, talk.pairing.losses
+def waiting_fit(client: Stream, conversation: Conversation, requests: RequestFramer) -> bool:
+    """Whether the outstanding requests are complete and ordinary, none of their bytes seen twice."""
+    outstanding, losses = conversation.pairing.outstanding, conversation.pairing.losses
     for exchange in outstanding:
         frame = exchange.request
         if (
@@ -99,9 +105,14 @@ def waiting_fit(client: Stream, talk: Conversation, requests: RequestFramer) -> 
     return True
 
 
-def import_connection(state: FastPathState, talk: Conversation, batch: int) -> bool:
-    """Takes over a connection that `fits`; False where there is no room for more."""
-    requests, responses, connection, pairing = talk.requests, talk.responses, talk.connection, talk.pairing
+def import_connection(state: FastPathState, conversation: Conversation, batch: int) -> bool:
+    """Imports a connection that `fits`; False where there is no room."""
+    requests, responses, connection, pairing = (
+        conversation.requests,
+        conversation.responses,
+        conversation.connection,
+        conversation.pairing,
+    )
     assert requests is not None
     assert responses is not None
     raw = requests.raw_id
@@ -109,15 +120,15 @@ def import_connection(state: FastPathState, talk: Conversation, batch: int) -> b
     slot = state.slot() if number >= 0 else -1
     if slot < 0:
         return False
-    state.talks[slot] = talk
-    talk.lane = slot
-    identity = talk.identity_index if talk.identity_batch == batch else -1
+    state.conversations[slot] = conversation
+    conversation.fast_path_slot = slot
+    identity = conversation.identity_index if conversation.identity_batch == batch else -1
     holed = any(stream.lost for stream in connection.streams)
     client = 0 if connection.client is connection.streams[0] else 1
     answered = at.NONE if responses.last_ns is None else responses.last_ns
     state.connections[slot] = (
         connection.last_ns, 0 if connection.began == "syn" else MIDSTREAM, client, identity, number, pairing.exchanges,
-        talk.rows, requests.last_correlation, answered, -1 if raw is None else len(raw), 0, 0, 0, 0,
+        conversation.rows, requests.last_correlation, answered, -1 if raw is None else len(raw), 0, 0, 0, 0,
         requests.frames, requests.framed, responses.frames, responses.framed,
         0, holed, connection.number, 0, 0, 0, at.NONE, at.NONE, at.NONE, 0, at.TALKING,
     )  # fmt: skip
@@ -128,14 +139,14 @@ def import_connection(state: FastPathState, talk: Conversation, batch: int) -> b
         state.streams[place] = (*numbers, *UNMOVED, len(flow))
         state.keys[place, : len(flow)] = np.frombuffer(flow, np.uint8)
         enter(place, state.table, state.keys, state.streams)
-    if talk.pairing.outstanding:
-        _waiting(state, slot, talk)
+    if conversation.pairing.outstanding:
+        _waiting(state, slot, conversation)
     return True
 
 
-def _waiting(state: FastPathState, slot: int, talk: Conversation) -> None:
-    """Takes the requests that wait, with the bodies that were gathered since the last batch."""
-    outstanding, bodies, meta = talk.pairing.outstanding, talk.collector.bodies, state.meta
+def _waiting(state: FastPathState, slot: int, conversation: Conversation) -> None:
+    """Imports the outstanding requests, with the bodies since the last batch."""
+    outstanding, bodies, meta = conversation.pairing.outstanding, conversation.collector.bodies, state.meta
     while meta[at.M_SPARE] < len(outstanding):
         state.more_entries(len(state.queues))
     for exchange in outstanding:

@@ -1,6 +1,6 @@
-"""Where each fact of a connection stands in the lane's arrays. Pure data.
+"""The columns of the fast path's arrays. Pure data.
 
-Law: every number of a connection that the kernel changes has one place here, and `state` carries it there and back.
+Law: every number of a connection that the kernel changes has one column here, which import and export carry over.
 """
 
 from typing import Final
@@ -9,7 +9,7 @@ NONE: Final = -(1 << 62)
 """Stands for None where any other number may occur."""
 
 SLOT_BASE: Final = 1 << 40
-"""Slots of bodies in the lane's own arena are numbered from here, beside those of `Bodies`."""
+"""Slots of bodies in the fast path's own arena are numbered from here, beside those of `BodyCollector`."""
 
 # A connection: one row of `connections`.
 (
@@ -18,11 +18,12 @@ SLOT_BASE: Final = 1 << 40
     OWN, HOLED, PLACE, FIRST_NS, FIRST_REF, FIRST_POSITION, SYN_NS, RST_NS, CLOSING_NS, ENDED, LIVE,
 ) = range(29)  # fmt: skip
 CONNECTION_WIDTH: Final = 29
-"""OWN: it has no objects, since the lane opened it; HOLED: bytes of it were given up; PLACE: its number among all connections;
-ENDED: place in `ENDS`."""
+"""OWN: it has no objects, since it began in the fast path; HOLED: bytes of it were given up; PLACE: its number among all
+connections; ENDED: place in `ENDS`.
+"""
 
 FREE, TALKING, OPEN, CALLED, HALF, CLOSING = range(6)
-"""What LIVE says: nobody's slot; requests and answers; a handshake and not a byte yet; a SYN alone; one FIN; over."""
+"""Values of LIVE: free slot; requests and responses; a handshake and no data yet; a SYN alone; one FIN; ended."""
 ENDS: Final = ("open", "fin", "rst")
 
 # A stream: row 2 * slot, plus 1 for the second of its connection.
@@ -33,7 +34,7 @@ ENDS: Final = ("open", "fin", "rst")
     FLOW_SIZE,
 ) = range(31)  # fmt: skip
 STREAM_WIDTH: Final = 31
-"""SHUT: its sender has no room for the other side's bytes; STALLS: how often that was so."""
+"""SHUT: its sender announced a zero window; STALLS: how often."""
 
 # A request that waits: an entry of its connection's chain, from HEAD to TAIL.
 Q_NEXT, Q_NUMBER, Q_KEY, Q_VERSION, Q_CORRELATION, Q_SLOT, Q_DONE, Q_FRAME = range(8)
@@ -57,19 +58,22 @@ ROW_WIDTH: Final = R_RESPONSE + FRAME
     M_OPENED, M_ENDED, M_BLIND, M_NAMES, M_FULL,
 ) = range(19)  # fmt: skip
 META_WIDTH: Final = 19
-"""M_FREE: the first entry that no chain has, of M_SPARE in all; M_SLOTS: free slots, M_GROWS: there may be more of them;
-M_OPENS: new connections are taken; M_BLIND: a packet was left whose flow the kernel cannot read; M_FULL: why it stopped."""
+"""M_FREE: the first entry that is in no chain, of M_SPARE in all; M_SLOTS: free slots, M_GROWS: more can be made; M_OPENS: new
+connections are taken; M_BLIND: a packet was left whose flow the kernel cannot read; M_FULL: why it stopped.
+"""
 FULL_ROOM, FULL_SLOTS = 1, 2
 """No room for rows, bodies or bytes; no free slot."""
 
 ID_BYTES: Final = 64
-"""Longer client ids stay with the machines."""
+"""Connections with longer client ids stay on the reference path."""
 FLOW_BYTES: Final = 36
 KEYS, VERSIONS = 128, 32
-"""API keys and versions the tables have room for; others stay with the machines."""
+"""API keys and versions the tables have room for; others stay on the reference path."""
 STEPS: Final = 16
 """Steps up to the acks of a Produce request that the table has room for."""
 STEP_NONE, STEP_FIXED, STEP_STRING, STEP_COMPACT_STRING, STEP_TAGS, STEP_OTHER = range(6)
 
 DONE, LEAVE = -2, -1
-"""What the kernel says of a packet: taken, or for the machines from its beginning; from 0 on: for them from this byte on."""
+"""Results of the kernel for a packet: taken, or left to the reference path from its beginning; from 0 on: left to it from this
+offset.
+"""

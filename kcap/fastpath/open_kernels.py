@@ -1,8 +1,8 @@
-"""How a connection begins, compiled: its SYN, the answer to that, and its first request.
+"""How a connection begins, compiled: SYN, SYN-ACK, first request.
 
-In: a packet of a connection that nobody has, or that has not said anything yet. Out: the connection's rows in the lane's
-arrays. Law: they say what `ConnectionTable` and `Conversation` would know after the same packets; whatever is not plainly a
-Kafka connection from its SYN on is left to these. Importing this module imports numba.
+In: a packet of an unknown connection, or of one without data yet. Out: the connection's rows in the fast path's arrays. Law:
+they equal what `ConnectionTable` and `Conversation` know after the same packets; anything that is not clearly a Kafka
+connection from its SYN on is left to these. Importing this module imports numba.
 """
 
 from typing import Any
@@ -52,9 +52,8 @@ from kcap.fastpath.layout import (
     TIMED_END,
     VERSIONS,
 )
-from kcap.fastpath.numbers import int16, int32
 from kcap.fastpath.stream_kernels import round_trip
-from kcap.kernels import compiled, inner
+from kcap.kernels import compiled, inner, int16, int32
 from kcap.net.tcp import ACK, FIN, MASK, PSH, RST, SYN
 
 URG = 32
@@ -62,7 +61,7 @@ KNOWN_FLAGS = FIN | SYN | RST | PSH | ACK | URG
 """Congestion flags may stand on a SYN (RFC 3168) and mean nothing here."""
 CALL = SYN | ACK
 REQUEST_HEAD = 14
-FRAME_MAX = limits.LANE_FRAME_MAX
+FRAME_MAX = limits.FAST_PATH_FRAME_MAX
 PRINTABLE, DELETE = 0x20, 0x7F
 
 
@@ -84,7 +83,7 @@ def call(
     data: Any, at: int, size: int, seq: int, time_ns: int, ref: int, position: int, order: int, free: Any, table: Any,
     keys: Any, connections: Any, streams: Any, opened: Any, meta: Any,
 ) -> bool:  # fmt: skip
-    """A SYN of endpoints that nobody has, and a free slot: the connection is the lane's. False for one that calls itself."""
+    """Opens an own connection for a SYN of unknown endpoints, given a free slot. False for one that connects to itself."""
     low = lower_source(data, at, size)
     if low == 0:
         return False
@@ -129,7 +128,7 @@ def call(
 def called_back(
     place: int, seq: int, ack: int, flags: int, window: int, length: int, time_ns: int, connections: Any, streams: Any
 ) -> int:
-    """The answer to a SYN."""
+    """Takes a SYN-ACK."""
     slot, other = place >> 1, place ^ 1
     if (
         place & 1 == connections[slot, CLIENT]
@@ -155,7 +154,7 @@ def first_request(
     data: Any, at: int, end: int, slot: int, connections: Any, ids: Any, plain: Any, name_table: Any, blobs: Any, sizes: Any,
     meta: Any,
 ) -> bool:  # fmt: skip
-    """The client's first bytes are plainly a request of a client that says who it is: as `from_first_request`."""
+    """Whether the client's first bytes are clearly a request with a client id: as `from_first_request`."""
     if end - at < REQUEST_HEAD:
         return False
     size, key, version, length = int32(data, at), int16(data, at + 4), int16(data, at + 6), int16(data, at + 12)

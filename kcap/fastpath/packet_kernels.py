@@ -1,8 +1,8 @@
 """The compiled walk over packets: streams and acknowledgements of connections in good order.
 
-In: segment columns and the lane's arrays. Out: rows, bodies, and the packets that are not for the lane. Law: what is done
-here is what `ConnectionTable.feed` does for the same packets; a connection whose next packet (or the rest of it) needs more
-thought leaves the lane before that. Importing this module imports numba.
+In: segment columns and the fast path's arrays. Out: rows, bodies, and the packets for the reference path. Law: the effect is
+that of `ConnectionTable.feed` for the same packets; a connection whose next packet (or the rest of it) is not simple is
+exported before that. Importing this module imports numba.
 """
 
 from typing import Any
@@ -67,14 +67,14 @@ from kcap.net.tcp import ACK, MASK, PSH, RST, SYN
 PUSH = PSH | ACK
 IDLE = limits.CONNECTION_IDLE_NS
 FAR = limits.SEQUENCE_FAR
-FRAME_MAX = limits.LANE_FRAME_MAX
+FRAME_MAX = limits.FAST_PATH_FRAME_MAX
 RESPONSE_HEAD = 8
 FILE_SHIFT = 40
 
 
 @inner
 def again(seq: int, ack: int, length: int, time_ns: int, place: int, connections: Any, streams: Any, queues: Any) -> int:
-    """Bytes that are not the next: DONE where all were seen before, and of no frame whose row is undecided."""
+    """Bytes that are not the next: DONE where all were seen before and no undecided row has any of them."""
     slot, other = place >> 1, place ^ 1
     ahead = distance(seq, streams[place, NEXT_RAW])
     start = streams[place, NEXT] + ahead
@@ -107,7 +107,7 @@ def again(seq: int, ack: int, length: int, time_ns: int, place: int, connections
 
 @inner
 def shut_out(seq: int, ack: int, length: int, time_ns: int, place: int, connections: Any, streams: Any) -> int:
-    """An acknowledgement of a side that has no room."""
+    """Takes an acknowledgement with a zero window."""
     slot, other = place >> 1, place ^ 1
     if length or connections[slot, LIVE] == CLOSING or abs(distance(seq, streams[place, NEXT_RAW])) >= FAR:
         return LEAVE
@@ -125,7 +125,7 @@ def segment(
     ids: Any, rows: Any, bodies: Any, arena: Any, meta: Any, fresh: Any, plain: Any, steps: Any, ended: Any, names: Any,
     blobs: Any, sizes: Any,
 ) -> Any:  # fmt: skip
-    """One packet of a connection in the lane: DONE, LEAVE, or how many bytes of its payload were taken."""
+    """Takes one packet of a connection: DONE, LEAVE, or how many bytes of its payload were taken."""
     slot, other = place >> 1, place ^ 1
     seq, ack, flags, length = numbers[0, index], numbers[1, index], numbers[2, index], numbers[6, index]
     silent_ns = time_ns - connections[slot, LAST]
@@ -205,7 +205,7 @@ def opens(
     data: Any, at: int, size: int, numbers: Any, index: int, time_ns: int, position: int, free: Any, table: Any,
     keys: Any, connections: Any, streams: Any, opened: Any, meta: Any,
 ) -> int:  # fmt: skip
-    """A packet of endpoints that nobody has: DONE where it opens nothing or the lane's own connection; FULL_SLOTS."""
+    """Takes a packet of unknown endpoints: DONE where it opens nothing or an own connection; FULL_SLOTS."""
     flags = numbers[2, index]
     if not flags & SYN and (not numbers[6, index] or flags & RST):
         return DONE
@@ -227,8 +227,9 @@ def walk(
     left: Any, gone: Any, fresh: Any, plain: Any, steps: Any, seen: Any, patience: int, outside: Any, free: Any, opened: Any,
     ended: Any, names: Any, blobs: Any, sizes: Any,
 ) -> int:  # fmt: skip
-    """Packets `first` to `last`; where it stopped: for want of room, since a connection outside shows much of itself, or since
-    the machines have to take what was left before it can be told who has a packet's connection."""
+    """Walks packets `first` to `last`; returns where it stopped: arrays are full, a connection outside has many packets, or the
+    reference path must take packets before the flow of the next can be looked up.
+    """
     for index in range(first, last):
         if state[index] == ABSENT:
             continue

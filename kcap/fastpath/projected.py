@@ -1,24 +1,24 @@
-"""The bodies of the machines and of the lane as one batch.
+"""Projects the bodies of both paths as one batch.
 
-In: the machines' open batch and the lane's table of bodies. Out: both in one buffer, projected. Law: the slots of the lane's
-bodies follow those of the machines in the order of its table.
+In: the reference path's open batch and the fast path's table of bodies. Out: both in one buffer, projected. Law: the slots of
+the fast path's bodies follow those of the reference path in the order of its table.
 """
 
 from typing import Any
 
 import numpy as np
 
-from kcap.decode import projection_kernels  # noqa: F401 - where this cannot be had, neither can the lane
+from kcap.decode import projection_kernels  # noqa: F401 - where this module cannot be imported, neither can the fast path
 from kcap.decode.projection import program_index, project
 from kcap.fastpath.layout import KEYS, VERSIONS
 from kcap.kafka.bodies import REQUEST, RESPONSE, BodyBatch, BodyCollector
 
 
-def both_projected(bodies: BodyCollector, table: Any, lane_arena: Any, count: int, top: int) -> BodyBatch:
-    """The machines' bodies and the first `count` of the lane's, which stand in the first `top` bytes of its arena."""
+def both_projected(bodies: BodyCollector, table: Any, fast_arena: Any, count: int, top: int) -> BodyBatch:
+    """The reference path's bodies and the first `count` of the fast path's, which are the first `top` bytes of its arena."""
     size = len(bodies.arena)
     arena = bytearray(bodies.arena)
-    arena += memoryview(lane_arena[:top])
+    arena += memoryview(fast_arena[:top])
     starts = np.concatenate([np.array(bodies.starts, np.int64), table[0, :count] + size])
     ends = np.concatenate([np.array(bodies.ends, np.int64), table[1, :count] + size])
     every = np.concatenate([np.array(bodies.programs, np.int64), programs(table[2, :count])])
@@ -31,7 +31,7 @@ def both_projected(bodies: BodyCollector, table: Any, lane_arena: Any, count: in
 
 
 def programs(codes: Any) -> Any:
-    """The programs for what the kernel noted: key, version and side in one number from -2 down; a program stays."""
+    """The programs for the kernel's codes: key, version and side as one number from -2 down; others are programs already."""
     noted = codes <= -2
     numbers = np.where(noted, -2 - codes, 0)
     keys, versions, sides = numbers >> 17, numbers >> 1 & 0xFFFF, numbers & 1

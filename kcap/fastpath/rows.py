@@ -1,8 +1,7 @@
-"""Rows that the lane decided, as columns; and how they stand among the rows of the machines.
+"""Rows of the fast path as columns, and their order among the rows of the reference path.
 
 In: the kernel's table of rows. Out: the parts of `analyzer.ROW`, as columns or as tuples. Law: `tuples` is what
-`Conversation.emit` would have
-made of the same exchanges.
+`Conversation.emit` would make of the same exchanges.
 """
 
 from dataclasses import dataclass
@@ -70,7 +69,7 @@ class FastPathRows:
     def among(
         self, names: tuple[str, ...], slots: dict[int, str], tuples: list[tuple[object, ...]], orders: list[int]
     ) -> list[tuple[object, ...]]:
-        """These rows as far as their bodies have these slots, and some rows of the machines, in order."""
+        """The rows whose bodies have these slots, merged with some rows of the reference path, in order."""
         wanted = np.array(sorted(slots), np.int64)
         where = np.isin(self.columns[at.R_REQUEST_SLOT], wanted) | np.isin(self.columns[at.R_RESPONSE_SLOT], wanted)
         some = FastPathRows(np.ascontiguousarray(self.columns[:, where]), self.names)
@@ -78,5 +77,7 @@ class FastPathRows:
         return [both[place] for place in some.merged(orders).tolist()]
 
     def merged(self, orders: list[int]) -> Any:
-        """The order of all rows: places in these followed by those of the machines, which were decided at `orders`."""
+        """The order of all rows: indexes into these rows followed by those of the reference path, which were decided at
+        `orders`.
+        """
         return np.argsort(np.concatenate([self.columns[at.R_ORDER], np.array(orders, np.int64)]), kind="stable")

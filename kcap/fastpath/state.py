@@ -1,7 +1,7 @@
-"""The lane's arrays: room for connections, requests that wait, rows, bodies and client ids.
+"""The fast path's arrays: connections, outstanding requests, rows, bodies and client ids.
 
-In: how much is needed. Out: that much room, with what was there before. Law: growing changes no number. Who enters and leaves
-is said in `entering` and `leaving`.
+In: how much is needed. Out: that much room, with the previous contents. Law: growing changes no number. `import_state` and
+`export_state` carry connections over.
 """
 
 from functools import cache
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 ROWS_ROOM, BODIES_ROOM = 2 * limits.ROWS_PER_BATCH, 4 * limits.ROWS_PER_BATCH
-ARENA_ROOM = limits.BODIES_BYTES + 4 * limits.LANE_FRAME_MAX
-NAMES_ROOM = 2 * limits.LANE_NAMES
+ARENA_ROOM = limits.BODIES_BYTES + 4 * limits.FAST_PATH_FRAME_MAX
+NAMES_ROOM = 2 * limits.FAST_PATH_NAMES
 NAMES_TABLE = 1 << (2 * NAMES_ROOM).bit_length()
 FIRST_SLOTS, FIRST_ENTRIES = 128, 1024
 STEP_OF = {
@@ -57,10 +57,10 @@ class FastPathState:
 
     def __init__(self) -> None:
         self.slots = 0
-        self.talks: list[Conversation | None] = []
-        """Of connections that came from the machines."""
+        self.conversations: list[Conversation | None] = []
+        """The conversations of imported connections, by slot."""
         self.free: Any = np.zeros(0, np.int64)
-        """Slots that are nobody's, M_SLOTS of them."""
+        """Free slots, M_SLOTS of them."""
         self.names: list[str | None] = []
         """Client ids, by the number rows give."""
         self.name_table: Any = np.zeros(NAMES_TABLE, np.int64)
@@ -107,11 +107,11 @@ class FastPathState:
     # -- slots --------------------------------------------------------------------------------------------------------
     def _more_slots(self, count: int) -> None:
         first, self.slots = self.slots, count
-        self.talks += [None] * (count - first)
+        self.conversations += [None] * (count - first)
         free = int(self.meta[at.M_SLOTS])
         self.free = np.concatenate([np.arange(count - 1, first - 1, -1), self.free[:free], np.zeros(first - free, np.int64)])
         self.meta[at.M_SLOTS] += count - first
-        self.meta[at.M_GROWS] = count < limits.LANE_CONNECTIONS
+        self.meta[at.M_GROWS] = count < limits.FAST_PATH_CONNECTIONS
         for name, size in (("connections", count), ("streams", 2 * count), ("ids", count), ("keys", 2 * count)):
             old = getattr(self, name)
             new = np.zeros((size, *old.shape[1:]), old.dtype)
@@ -127,7 +127,7 @@ class FastPathState:
             enter(2 * slot + 1, self.table, self.keys, self.streams)
 
     def slot(self) -> int:
-        """A slot that was nobody's, -1 where there is no room for more."""
+        """Takes a free slot, -1 where there is none."""
         if not self.meta[at.M_SLOTS]:
             if not self.meta[at.M_GROWS]:
                 return -1
@@ -136,15 +136,15 @@ class FastPathState:
         return int(self.free[self.meta[at.M_SLOTS]])
 
     def release(self, slot: int) -> None:
-        """The slot is nobody's from here on."""
+        """Frees the slot."""
         release(slot, self.table, self.keys, self.connections, self.streams, self.free, self.meta)
-        self.talks[slot] = None
+        self.conversations[slot] = None
         self.dropped += 2
         if 2 * self.dropped > len(self.table):
             self._fill_table()
 
     def live(self) -> list[int]:
-        """Slots that are somebody's."""
+        """The slots in use."""
         found: list[int] = np.flatnonzero(self.connections[:, at.LIVE]).tolist()
         return found
 
@@ -176,7 +176,7 @@ class FastPathState:
         if meta[at.M_BODIES] + frames > self.bodies.shape[1]:
             more = max(self.bodies.shape[1], BODIES_ROOM) + frames
             self.bodies = np.concatenate([self.bodies, np.empty((3, more), np.int64)], axis=1)
-        if meta[at.M_TOP] + length + limits.LANE_FRAME_MAX > self.arena.size:
+        if meta[at.M_TOP] + length + limits.FAST_PATH_FRAME_MAX > self.arena.size:
             self.arena = np.concatenate([self.arena, np.empty(max(self.arena.size, ARENA_ROOM) + length, np.uint8)])
 
     # -- client ids ---------------------------------------------------------------------------------------------------
@@ -201,7 +201,7 @@ class FastPathState:
         self.meta[at.M_NAMES] = NO_NAME + 1
 
     def forget_names(self) -> None:
-        """Keeps the client ids of those who are in the lane; rows that were taken have the list as it was."""
+        """Drops the client ids of connections that are not here any more; rows that were taken have the old list."""
         self._no_names()
         for slot in self.live():
             size = self.connections[slot, at.ID_LENGTH]
@@ -209,5 +209,5 @@ class FastPathState:
 
 
 def none(value: int) -> int | None:
-    """The number, or what it stands for."""
+    """The number, or None for NONE."""
     return None if value == at.NONE else value

@@ -82,7 +82,7 @@ def heard(streams: Any, place: int, ack: int, length: int, time_ns: int) -> bool
 
 @compiled
 def shut(streams: Any, place: int) -> None:
-    """The sender of this stream says that it has no room, as `Connection.segment` takes it."""
+    """The sender of this stream announces a zero window, as `Connection.segment` takes it."""
     if not streams[place, SHUT]:
         streams[place, SHUT] = 1
         streams[place, STALLS] += 1
@@ -90,7 +90,7 @@ def shut(streams: Any, place: int) -> None:
 
 @compiled
 def repeated(streams: Any, place: int, start: int, end: int, time_ns: int) -> None:
-    """As `Stream._repeated`, of a stream without holes; the range is not kept, since no undecided row has bytes of it."""
+    """As `Stream._repeated`, for a stream without holes; the range is not recorded, since no undecided row has bytes of it."""
     if end - start <= 1 and end == streams[place, NEXT]:
         return
     if start == streams[place, LAST_START] and end == streams[place, NEXT] and time_ns - streams[place, LAST_NS] <= TWICE_NS:

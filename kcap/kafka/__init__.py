@@ -1,1 +1,1 @@
-"""From stream bytes to exchanges: recognition, length-prefixed frames, phases, pairing, what a connection tells of itself."""
+"""From stream bytes to exchanges: recognition, length-prefixed frames, connection phases, pairing of requests and responses."""

@@ -1,7 +1,8 @@
-"""Bodies of frames on their way to the projection, a batch at a time.
+"""Collects the bodies of frames and projects them, a batch at a time.
 
-In: byte ranges with the program that reads them. Out: one buffer with spans, projected when the batch closes. A body whose
-exchange is decided in a later batch leaves its values behind (a request) or moves on (an answer that waits for its request).
+In: byte ranges with the program that reads them. Out: one buffer with spans, projected when the batch closes. A request whose
+exchange is decided in a later batch retains its projected values; a response that waits for its request moves to the next
+batch.
 """
 
 from bisect import bisect_left, bisect_right
@@ -12,14 +13,14 @@ from kcap.decode import slots
 from kcap.decode.projection import MALFORMED, SHORT, Projection, Resumable, program_index, project
 from kcap.faults import Fault, fault_of
 from kcap.kafka.frames import NO_BODY, PendingExchange, PendingResponse
-from kcap.limits import TEACHING_BODY_BYTES
+from kcap.limits import OVERTAKEN_BODY_BYTES
 from kcap.records.record_sets import count_wrapped
 from kcap.schema.quirks import response_version
 
 REQUEST, RESPONSE = 0, 1
 API_VERSIONS = 18
 UNKNOWN = -1
-"""No program: of an answer until its request is known, or of a version that no release has."""
+"""No program: of a response until its request is found, or of a version that no release has."""
 
 WORDS = {SHORT: "out of bytes", MALFORMED: "malformed"}
 
@@ -28,7 +29,7 @@ _TEXTS = len(slots.SLOTS)
 
 @dataclass(frozen=True, slots=True)
 class BodyValues:
-    """The projection of one body, on its own."""
+    """The projection of one body."""
 
     status: int
     mask: int
@@ -37,9 +38,9 @@ class BodyValues:
     topics: tuple[tuple[bytes | None, bytes | None], ...]
     """(name, id) in wire order."""
     data: bytes = b""
-    """The body itself, where somebody asked for it."""
+    """The body's bytes, where bodies are retained."""
     fault: Fault | None = None
-    """What failed on it."""
+    """The failure of the projection on this body."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +55,10 @@ class BodyBatch:
     projection: Projection
     carried: dict[int, BodyValues]
     keep: bool = False
-    """What is carried over keeps its bytes."""
+    """Carried bodies retain their bytes."""
 
     def unread(self) -> dict[int, str]:
-        """Slots of bodies that ended early or made no sense, and which of the two."""
+        """Slots of truncated and malformed bodies, each with which of the two it is."""
         status = self.projection.status
         found = {at: WORDS[int(status[at])] for at in positions(status, WORDS)} | self.projection.faults
         slots_of = {int(self.dense[slot]): slot for slot in positions(self.dense, found)} if found else {}
@@ -65,7 +66,7 @@ class BodyBatch:
         return {slots_of[at]: word for at, word in found.items()} | carried
 
     def values(self, slot: int) -> BodyValues | None:
-        """Everything projected of one body; None where no program read it."""
+        """All projected values of one body; None where no program read it."""
         if slot < NO_BODY:
             return self.carried.get(slot)
         at = self.dense[slot] if slot >= 0 else -1
@@ -84,15 +85,15 @@ class BodyBatch:
         for i in range(bisect_left(messages, at), bisect_right(messages, at)):
             name = _slice(self.arena, int(starts[i]), int(ends[i]))
             topics.append((name, _slice(self.arena, int(ids[i]), int(ids[i]) + 16)))
-        kept = self.keep or self.ends[slot] - self.starts[slot] <= TEACHING_BODY_BYTES
+        kept = self.keep or self.ends[slot] - self.starts[slot] <= OVERTAKEN_BODY_BYTES
         data = bytes(self.arena[self.starts[slot] : self.ends[slot]]) if kept else b""
         return BodyValues(status, int(projection.mask[at]), tuple(row), texts, tuple(topics), data, fault)
 
     def token(self, slot: int) -> BodyValues | None:
-        """A raw SASL token, which no program reads; None where it is too large to be kept."""
+        """A raw SASL token, which no program reads; None where it is too large to retain."""
         data = bytes(self.arena[self.starts[slot] : self.ends[slot]])
         nothing = (0,) * slots.WIDTH, (None,) * len(slots.TEXTS), ()
-        return BodyValues(UNKNOWN, 0, *nothing, data) if len(data) <= TEACHING_BODY_BYTES else None
+        return BodyValues(UNKNOWN, 0, *nothing, data) if len(data) <= OVERTAKEN_BODY_BYTES else None
 
     def _wrapped_records(self, at: int, body_end: int) -> int:
         """Records inside compressed messages of magic 0 and 1, which the projection leaves out."""
@@ -117,7 +118,7 @@ def _slice(arena: bytearray, start: int, end: int) -> bytes | None:
 
 
 def resumed(index: int, head: bytearray, low: int) -> Resumable | None:
-    """What reads the body of a large frame as it passes, after `head[low:]`; None without a program."""
+    """The resumable reader of a large frame's body, fed with `head[low:]`; None without a program."""
     if index < 0:
         return None
     reader = Resumable(index)
@@ -126,8 +127,8 @@ def resumed(index: int, head: bytearray, low: int) -> Resumable | None:
 
 
 def values_of(reader: Resumable) -> BodyValues:
-    """What a large frame's body told. Compressed magic 0 and 1 messages in it cannot be counted once they have passed, so that
-    the number of its records is not known then.
+    """The values of a large frame's body. Compressed messages of magic 0 and 1 cannot be counted once they have passed, so the
+    number of its records is then null.
     """
     found, kept = reader.result(), reader.kept
     row = [int(column[0]) for column in found.values]
@@ -149,15 +150,15 @@ class BodyCollector:
         self.ends: list[int] = []
         self.programs: list[int] = []
         self.owners: list[PendingExchange | PendingResponse] = []
-        """Who keeps the slot for as long as it names it."""
+        """The owner of each slot; the slot is free once the owner's `slot` changes."""
         self.carried: dict[int, BodyValues] = {}
         self.keep = False
-        """Bodies of requests that still wait keep their bytes from batch to batch."""
+        """Bodies of outstanding requests retain their bytes from batch to batch."""
         self._settled: set[int] = set()
         self._next_carried = NO_BODY - 1
 
     def add(self, buffer: bytes | bytearray, low: int, high: int, index: int, owner: PendingExchange | PendingResponse) -> int:
-        """Keeps a body for the projection; its slot."""
+        """Adds a body to the batch; returns its slot."""
         arena = self.arena
         self.starts.append(len(arena))
         arena += buffer[low:high]
@@ -166,9 +167,9 @@ class BodyCollector:
         self.owners.append(owner)
         return len(self.starts) - 1
 
-    def answered(self, answer: PendingResponse, api_key: int, api_version: int) -> int:
-        """The answer's exchange is decided, and with it the program: its slot, which is nobody's from here on."""
-        slot, answer.slot = answer.slot, NO_BODY
+    def settle_response(self, response: PendingResponse, api_key: int, api_version: int) -> int:
+        """The exchange of a response is decided, which gives its body a program; returns the slot and frees it of its owner."""
+        slot, response.slot = response.slot, NO_BODY
         if slot >= 0:
             if api_key == API_VERSIONS:
                 start = self.starts[slot]
@@ -178,8 +179,8 @@ class BodyCollector:
             self._settled.add(slot)
         return slot
 
-    def asked_bytes(self, slot: int) -> int | None:
-        """The max_bytes of a fetch request that waits, None where its version has none or nothing of it was kept."""
+    def requested_bytes(self, slot: int) -> int | None:
+        """The max_bytes of an outstanding fetch request; None where its version has none or its bytes are not here."""
         if slot >= 0 and self.programs[slot] >= 0:
             projection = project(self.arena, [self.starts[slot]], [self.ends[slot]], [self.programs[slot]], engine="plain")
             return projection.column("max_bytes")[0]
@@ -189,14 +190,14 @@ class BodyCollector:
         return values.values[slots.SLOT["max_bytes"]]
 
     def bytes_of(self, slot: int) -> bytes:
-        """A body that waits; empty where its bytes were not kept."""
+        """The bytes of an outstanding request's body; empty where they were not retained."""
         if slot >= 0:
             return bytes(self.arena[self.starts[slot] : self.ends[slot]])
         values = self.carried.get(slot)
         return b"" if values is None else values.data
 
     def settle(self, exchange: PendingExchange) -> int:
-        """The exchange is decided: its request's slot, which is nobody's from here on."""
+        """The exchange is decided; returns the slot of its request and frees it of its owner."""
         slot = exchange.request_slot
         if slot != NO_BODY:
             exchange.request_slot = NO_BODY
@@ -205,12 +206,12 @@ class BodyCollector:
         return slot
 
     def leave_out(self, slots: Iterable[int]) -> None:
-        """Nobody will look at these bodies of decided exchanges: no program reads them."""
+        """Leaves these bodies of decided exchanges out of the projection."""
         for slot in slots:
             self.programs[slot] = UNKNOWN
 
     def projected(self) -> BodyBatch:
-        """The batch as it stands."""
+        """The open batch, not projected."""
         dense: list[int] = []
         starts: list[int] = []
         ends: list[int] = []
@@ -225,18 +226,18 @@ class BodyCollector:
         return BodyBatch(self.arena, self.starts, self.ends, dense, projection, self.carried)
 
     def settle_carried(self, slot: int) -> None:
-        """A row of the lane took these values: nobody else will."""
+        """Frees a carried body whose values a row of the fast path took."""
         self._settled.add(slot)
 
     def carry(self, values: BodyValues) -> int:
-        """Keeps values for a request of the lane that still waits; their slot."""
+        """Carries values for an outstanding request of the fast path; returns their slot."""
         slot = self._next_carried
         self.carried[slot] = values
         self._next_carried -= 1
         return slot
 
     def close(self, batch: BodyBatch | None = None) -> BodyBatch:
-        """Projects the batch, unless the lane has done so together with its own, and starts the next."""
+        """Projects the batch, unless the fast path projected it with its own bodies, and starts the next one."""
         batch = batch or self.projected()
         if self.keep:
             batch = replace(batch, keep=True)

@@ -1,7 +1,8 @@
-"""One connection as Kafka sees it: what it is, its two framers, its pairing, what it tells of itself.
+"""One connection above TCP: recognises what it speaks, and holds its two framers and its pairing.
 
-In: the bytes of both streams of a `Connection`. Out: rows to the `Collector`. Phases, each a pair of sinks on the streams:
-`Waiting` (not known what it is), framers (Kafka), `Opaque` (something else; counted, named, never guessed at).
+In: the bytes of both streams of a `Connection`. Out: rows to the `Collector`. Each phase (`PHASES`) is a pair of sinks on the
+streams: `Waiting` (not recognised yet), framers (Kafka), `TlsSink` (TLS), `Opaque` (anything else: bytes are counted, never
+guessed at).
 """
 
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
@@ -30,45 +31,45 @@ MIDSTREAM, RETRANSMITTED, DUPLICATED, ONE_SIDED, UNDECODED = (
 NEVER: Final = 1 << 62
 
 
-SAYING_WHO: Final = (api_key("ApiVersions"), api_key("SaslHandshake"))
-"""Requests that tell something of who asks, answered or not."""
+IDENTIFYING_REQUESTS: Final = (api_key("ApiVersions"), api_key("SaslHandshake"))
+"""API keys of requests that identify their sender, whether they get a response or not."""
 
 
 class PassedOver(NamedTuple):
-    """A request that waits while later ones are answered."""
+    """An outstanding request that a later one overtook: its response came first."""
 
     row: int
-    """The rows of the machines before it in the open batch."""
-    talk: "Conversation"
+    """Number of the reference path's rows before it in the open batch."""
+    conversation: "Conversation"
     exchange: int
     api_key: int
     api_version: int
     body: bytes
-    """Empty where it was not kept."""
+    """Empty where it was not retained."""
 
 
 class Collector(Protocol):
-    """What the conversations of a capture share."""
+    """What all conversations of a capture share."""
 
     bodies: BodyCollector
     batch: int
     """Number of the batch of rows that is open."""
     rows: list[tuple[Any, ...]]
     orders: list[int]
-    """Beside each row its place among those of the lane: the packet that decided it."""
+    """For each row the order of the packet that decided it, by which rows of both paths are merged."""
     passed_over: list[PassedOver]
-    """Requests that tell who asks, behind which later ones were answered."""
+    """Identifying requests that were overtaken."""
     table: ConnectionTable
     secrets: Secrets
-    """What TLS connections are decrypted with."""
+    """Secrets that decrypt TLS connections."""
     plaintext: "Listen | None"
-    """Hears of each piece of plaintext."""
+    """Called with each piece of plaintext."""
 
-    def identity(self, talk: "Conversation") -> int:
+    def identity(self, conversation: "Conversation") -> int:
         """Index of the connection's constants in the batch of rows that is open."""
 
     def decode_as(self, connection: Connection) -> bool | None:
-        """The user's word on what the connection is: True Kafka, False not, None nothing said."""
+        """The user's setting for the connection: True Kafka, False not Kafka, None no setting."""
 
 
 Data = tuple[int, bytes, int, int, int, int, int, int]
@@ -76,13 +77,13 @@ Data = tuple[int, bytes, int, int, int, int, int, int]
 
 
 class Waiting:
-    """Keeps a stream's bytes until it is known what they are."""
+    """Buffers a stream's bytes until the connection is recognised."""
 
-    def __init__(self, talk: "Conversation", index: int) -> None:
-        self.talk = talk
+    def __init__(self, conversation: "Conversation", index: int) -> None:
+        self.conversation = conversation
         self.index = index
         self.bytes = bytearray()
-        """What was captured without a break from the first byte seen on."""
+        """The contiguous bytes from the first one seen."""
         self.whole = True
         self.holed = False
         """The stream's very first bytes are not in the capture."""
@@ -91,19 +92,19 @@ class Waiting:
     def data(
         self, offset: int, buffer: bytes, at: int, captured: int, length: int, time_ns: int, ref: int, position: int
     ) -> None:
-        """Keeps the bytes and asks whether they are enough."""
+        """Buffers the bytes and tries to recognise the connection."""
         data = bytes(buffer[at : at + captured])
-        self.talk.connection.searched(ref)
-        self.talk.kept.append((self.index, (offset, data, 0, captured, length, time_ns, ref, position)))
+        self.conversation.connection.searched(ref)
+        self.conversation.buffered.append((self.index, (offset, data, 0, captured, length, time_ns, ref, position)))
         self.count += length
         if self.whole:
             self.bytes += data
             self.whole = captured == length
-        self.talk.consider(False)
+        self.conversation.consider(False)
 
     def gap(self, offset: int, length: int, time_ns: int) -> None:
-        """Keeps the place of the hole."""
-        self.talk.kept.append((self.index, (offset, length, time_ns)))
+        """Buffers the gap."""
+        self.conversation.buffered.append((self.index, (offset, length, time_ns)))
         if self.count:
             self.whole = False
         else:
@@ -111,7 +112,7 @@ class Waiting:
 
 
 class Opaque:
-    """Counts the bytes of a stream that is no Kafka."""
+    """Counts the bytes of a stream that is not Kafka."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -119,52 +120,54 @@ class Opaque:
     def data(
         self, offset: int, buffer: bytes, at: int, captured: int, length: int, time_ns: int, ref: int, position: int
     ) -> None:
-        """Counts."""
+        """Counts the bytes."""
         self.count += length
 
     def gap(self, offset: int, length: int, time_ns: int) -> None:
-        """Holes are counted by the stream."""
+        """Ignored: the stream counts gaps."""
 
 
 class Conversation:
-    """A connection and what is made of it."""
+    """A connection, its phase, and the framers and pairing of its Kafka traffic."""
 
     def __init__(self, connection: Connection | DecryptedConnection, collector: Collector) -> None:
         self.connection: Connection = connection  # type: ignore[assignment]  # plaintext streams are read as TCP's are
         self.tcp: Connection = connection.outer if isinstance(connection, DecryptedConnection) else connection
         self.collector = collector
         self.phase = "empty"
-        """empty, waiting, kafka, or the name of what else it is."""
+        """One of `PHASES`."""
         self.detail = ""
         self.pairing = Pairing(self.connection, self)
         self.requests: RequestFramer | None = None
         self.responses: ResponseFramer | None = None
-        self.looked_at = 0
+        self.recognition_attempts = 0
         self.identity_batch = -1
         self.identity_index = -1
         self.rows = 0
         self.failures = 0
-        """How often the code below failed on its bytes: from then on they are counted alone."""
+        """Number of decoder failures on its bytes; after the first one bytes are only counted."""
         self.tls: Decryptor | None = None
-        """Reads the connection where it speaks TLS."""
+        """The decryptor of a TLS connection."""
         self.inner: Conversation | None = None
-        """What is made of the plaintext of a TLS connection."""
-        self.lane = -1
-        """Place in the fast lane, -1 outside; there the lane knows better what stands in this object and those it refers to."""
-        self.lane_left = 0
-        """How often it had to leave the lane."""
-        self.lane_again = 0
-        """How many packets the lane has to have passed before it may enter again."""
-        self.kept: list[tuple[int, Data | tuple[int, int, int]]] = []
-        """What both streams brought while it was not known what they are."""
+        """The conversation over the plaintext of a TLS connection."""
+        self.fast_path_slot = -1
+        """Slot in the fast path, -1 outside. Inside, the arrays of the fast path are newer than this object and those it refers
+        to.
+        """
+        self.fast_path_exits = 0
+        """How often it was exported from the fast path."""
+        self.fast_path_retry_at = 0
+        """Packets that the fast path must have passed before this connection may be imported again."""
+        self.buffered: list[tuple[int, Data | tuple[int, int, int]]] = []
+        """The buffered calls of both streams (stream index, arguments) before recognition."""
         for index, stream in enumerate(self.connection.streams):
             stream.sink = Waiting(self, index)
 
     # -- what it is ---------------------------------------------------------------------------------------------------
     def consider(self, final: bool) -> None:
-        """Looks at the bytes kept so far; moves on to the next phase when they say what this is."""
+        """Tries to recognise the connection by its buffered bytes; on success moves to the next phase."""
         first, second = (s.sink for s in self.connection.streams)
-        if not isinstance(first, Waiting) or not isinstance(second, Waiting) or not self.kept:
+        if not isinstance(first, Waiting) or not isinstance(second, Waiting) or not self.buffered:
             return
         self.phase = "waiting"
         verdict = self._verdict(first, second, final)
@@ -195,10 +198,10 @@ class Conversation:
                 return None
             return Recognition(None, other_protocol(up.bytes) or other_protocol(down.bytes) or why_not(up.bytes))
         full = final or first.count + second.count > limits.MIDSTREAM_BYTES
-        looks = len(self.kept)
-        if not full and looks < 2 * self.looked_at:
+        looks = len(self.buffered)
+        if not full and looks < 2 * self.recognition_attempts:
             return None  # look again when there is twice as much
-        self.looked_at = looks
+        self.recognition_attempts = looks
         verdict = from_content(first.bytes, second.bytes, full)
         if verdict is not None and verdict.client is None:
             verdict = from_pieces(self._pieces(0), self._pieces(1)) or verdict
@@ -209,9 +212,9 @@ class Conversation:
         return verdict
 
     def _pieces(self, index: int) -> list[bytearray]:
-        """The bytes kept of a stream, cut where some are missing."""
+        """The contiguous pieces of a stream's buffered bytes."""
         pieces, end = [bytearray()], -1
-        for place, call in self.kept:
+        for place, call in self.buffered:
             if place != index or len(call) != 8:
                 continue
             offset, data, _, captured = call[:4]
@@ -222,7 +225,7 @@ class Conversation:
         return pieces
 
     def begin(self, client: int) -> None:
-        """It is Kafka, and stream `client` asks."""
+        """Enters the phase `kafka`; stream `client` sends the requests."""
         connection = self.connection
         up, down = connection.streams[client], connection.streams[1 - client]
         connection.client = up
@@ -239,7 +242,7 @@ class Conversation:
     def _opaque(self, detail: str) -> None:
         self.phase = detail if detail in ("tls", "http") else "opaque"
         self.detail = detail
-        first = next((call for _, call in self.kept if len(call) == 8), None)
+        first = next((call for _, call in self.buffered if len(call) == 8), None)
         if detail == "tls" and self.connection is self.tcp:
             self._decrypt()
         else:
@@ -254,47 +257,47 @@ class Conversation:
         self.connection.report(kind, detail, ref, position)
 
     def _decrypt(self) -> None:
-        """The connection speaks TLS: its streams go through a decryptor, and what that opens is looked at as any
-        connection is.
-        """
+        """Enters the phase `tls`: the streams go through a decryptor, and its plaintext is recognised like any connection."""
         connection = self.tcp
         client = 0 if connection.client is None else connection.streams.index(connection.client)
         if connection.client is None:
-            hello = next((index for index, call in self.kept if len(call) == 8 and call[1][5:6] in (b"\1", b"\2")), None)
+            hello = next((index for index, call in self.buffered if len(call) == 8 and call[1][5:6] in (b"\1", b"\2")), None)
             if hello is not None:
-                first = next(call[1] for index, call in self.kept if index == hello and len(call) == 8)
+                first = next(call[1] for index, call in self.buffered if index == hello and len(call) == 8)
                 client = hello if first[5:6] == b"\1" else 1 - hello
         self.tls = Decryptor(connection, client, self.collector.secrets, self._plain, self.collector.plaintext)
         for index, stream in enumerate(connection.streams):
             stream.sink = TlsSink(self.tls, index)
 
     def _plain(self, connection: DecryptedConnection) -> None:
-        """The first plaintext is there."""
+        """Starts the conversation over the plaintext, at its first byte."""
         self.inner = Conversation(connection, self.collector)
         self.inner.tls = self.tls
 
     def _replay(self) -> None:
-        """Hands the kept bytes on, both streams merged in packet order, so that an answer comes behind its request."""
-        kept, self.kept = self.kept, []
+        """Replays the buffered calls to the new sinks, both streams merged in packet order, so that a response follows its
+        request.
+        """
+        buffered, self.buffered = self.buffered, []
         sinks = [s.sink for s in self.connection.streams]
         newest = [(0, 0), (0, 0)]
         order = []
-        for place, (index, call) in enumerate(kept):
+        for place, (index, call) in enumerate(buffered):
             if len(call) == 8:
                 newest[index] = max(newest[index], (call[5], call[6]))  # what waited for it comes with it
             order.append((*newest[index], place))
         for _, _, place in sorted(order):
-            index, call = kept[place]
+            index, call = buffered[place]
             if len(call) == 8:
                 sinks[index].data(*call)
             else:
                 sinks[index].gap(*call)
 
     def fail(self) -> None:
-        """What stands below failed on this connection's bytes. Its rows so far stay; bytes are counted from here on."""
+        """Code below failed on this connection's bytes: rows so far stay, further bytes are only counted."""
         self.failures += 1
-        self.lane_again = NEVER
-        self.kept = []
+        self.fast_path_retry_at = NEVER
+        self.buffered = []
         if self.phase in ("empty", "waiting"):
             self.phase, self.detail = "opaque", "not read: the decoder failed"
         for stream in self.connection.streams:
@@ -302,7 +305,7 @@ class Conversation:
 
     # -- the end ------------------------------------------------------------------------------------------------------
     def finish(self, time_ns: int) -> None:
-        """The connection is over: what still waits is decided."""
+        """The connection is over: outstanding exchanges are decided."""
         if self.failures:
             self._finish_failed(time_ns)
             return
@@ -327,7 +330,7 @@ class Conversation:
         connection = self.connection
         requests.finish()
         self.pairing.request_losses = requests.losses
-        losing = responses.hunter is not None
+        losing = responses.search is not None
         responses.finish()
         self.pairing.losses = responses.losses
         reason = {"fin": "fin", "rst": "rst"}.get(connection.ended, "capture_end")
@@ -335,10 +338,10 @@ class Conversation:
         self.pairing.finish(reason, ended_ns, losing)
 
     def _finish_failed(self, time_ns: int) -> None:
-        """Bytes that belong to no frame that was read are passed over; requests that wait are rows still, once."""
+        """Counts bytes of no completed frame as skipped; outstanding requests become rows, once."""
         for framer in (self.requests, self.responses):
             if framer is not None:
-                framer.open = framer.hunter = None
+                framer.open = framer.search = None
                 framer.skipped = framer.stream.captured - framer.framed
         if self.requests is not None and self.failures == 1:
             self.pairing.finish("capture_end", time_ns, True)
@@ -347,33 +350,33 @@ class Conversation:
     def emit(
         self,
         exchange: PendingExchange,
-        answer: PendingResponse | None,
+        response: PendingResponse | None,
         outcome: str,
         reason: str | None,
         decided_ns: int | None,
         flags: int,
     ) -> None:
-        """A decided exchange becomes a row; its parts are `ROW`."""
+        """Makes a row of a decided exchange; its parts are `ROW`."""
         connection, collector = self.connection, self.collector
         request = exchange.request or NO_FRAME
         bodies = collector.bodies
         request_slot = bodies.settle(exchange)
-        response, response_slot, previous_ns, rtt_ns = NO_FRAME, NO_BODY, None, None
-        if answer is not None and answer.frame is not None:
-            response = answer.frame
-            previous_ns = answer.previous_ns
+        response_frame, response_slot, previous_ns, rtt_ns = NO_FRAME, NO_BODY, None, None
+        if response is not None and response.frame is not None:
+            response_frame = response.frame
+            previous_ns = response.previous_ns
             if exchange.api_key is not None and exchange.api_version is not None:
-                response_slot = bodies.answered(answer, exchange.api_key, exchange.api_version)
+                response_slot = bodies.settle_response(response, exchange.api_key, exchange.api_version)
             if connection.client is not None:
                 rtt_ns = connection.client.rtt_min
-        flags |= request.flags | response.flags
+        flags |= request.flags | response_frame.flags
         if self.failures:
             flags |= UNDECODED
         if connection.began != "syn":
             flags |= MIDSTREAM
         first, second = connection.streams
         if first.repeats or second.repeats:
-            flags |= self._repeats(request, response)
+            flags |= self._repeats(request, response_frame)
         if not first.packets or not second.packets:
             flags |= ONE_SIDED
         self.rows += 1
@@ -386,12 +389,12 @@ class Conversation:
             exchange.client_id, outcome, reason, age_ns, rtt_ns, previous_ns, flags, request_slot, response_slot,
         )  # fmt: skip
         collector.orders.append(collector.table.order)
-        collector.rows.append(facts + request + response)
+        collector.rows.append(facts + request + response_frame)
 
     def passed_over(self, exchange: PendingExchange) -> None:
-        """What a request tells of its connection holds for the rows that come now, though its own may come much later."""
+        """Collects an identifying request that was overtaken: it concerns rows before its own."""
         key, version = exchange.api_key, exchange.api_version
-        if key is None or version is None or key not in SAYING_WHO:
+        if key is None or version is None or key not in IDENTIFYING_REQUESTS:
             return
         collector = self.collector
         body = collector.bodies.bytes_of(exchange.request_slot)
@@ -407,7 +410,7 @@ class Conversation:
         return self.identity_index
 
     def _repeats(self, request: Frame, response: Frame) -> int:
-        """Flags of a row whose bytes were seen again before it was decided."""
+        """Flags of a row whose bytes were sent or captured twice before it was decided."""
         connection, flags = self.connection, 0
         client = connection.client
         if client is None:

@@ -1,8 +1,8 @@
-"""The plaintext of a TLS connection as two streams, so that the stages above see it as they see a connection without TLS.
+"""The plaintext of a TLS connection as two streams, so that later stages treat it like a connection without TLS.
 
-In: the ordered bytes of both directions of a connection that speaks TLS. Out: the plaintext of application data to the sinks of
-a `DecryptedConnection`, each piece with the packet that carried its ciphertext. Law: offsets count plaintext; what could not be
-opened is a gap.
+In: the ordered bytes of both directions of a TLS connection. Out: the plaintext of application data to the sinks of a
+`DecryptedConnection`, each piece with the packet that carried its ciphertext. Law: offsets count plaintext; what could not be
+decrypted is a gap.
 """
 
 from collections import deque
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     """Called with flow key, plaintext offset, plaintext, packet reference and file position."""
 
 UNSURE_GAP: Final = limits.FRAME_GATHERED_MAX
-"""Length of a gap whose true length is not known: longer than what may be left of a frame, so that the boundary is searched."""
+"""Length of a gap of unknown length: longer than the rest of any frame, so that resync starts."""
 
 
 class DecryptedStream:
-    """The plaintext of one direction: what framers and pairing look at of a `kcap.net.tcp.Stream`."""
+    """The plaintext of one direction, with the attributes of `kcap.net.tcp.Stream` that framers and pairing use."""
 
     def __init__(self, outer: Stream, connection: "DecryptedConnection", flow: bytes) -> None:
         self.outer = outer
@@ -67,7 +67,7 @@ class DecryptedStream:
         return out
 
     def deliver(self, event: "Plaintext", listen: "Listen | None") -> None:
-        """Gives the sink one record's data, a piece for each packet; `listen` hears of each first."""
+        """Delivers one record's data to the sink, a piece for each packet; `listen` is called with each piece first."""
         for start, end, piece in event.spans:
             at, self.next = self.next, self.next + end - start
             if listen is not None:
@@ -76,7 +76,7 @@ class DecryptedStream:
             self.sink.data(at, event.data, start, end - start, end - start, piece.time_ns, piece.ref, piece.position)
 
     def lose(self, length: int, *, exact: bool, time_ns: int) -> None:
-        """Gives the sink a gap."""
+        """Delivers a gap to the sink."""
         if not self.next:
             self.whole = False
         size = length if exact else max(length, UNSURE_GAP)
@@ -85,14 +85,14 @@ class DecryptedStream:
 
 
 class DecryptedConnection:
-    """A connection whose streams are plaintext; all else is that of the TCP connection."""
+    """A connection whose streams are plaintext; everything else is the TCP connection's."""
 
     def __init__(self, outer: Connection) -> None:
         self.outer = outer
         first, second = (DecryptedStream(stream, self, flow) for stream, flow in zip(outer.streams, outer.flows))
         self.streams = first, second
         self.streams[0].peer, self.streams[1].peer = self.streams[1], self.streams[0]
-        self.talk: object = None
+        self.conversation: object = None
 
     @property
     def client(self) -> DecryptedStream | None:
@@ -131,7 +131,7 @@ class TlsSink:
 
 
 class Decryptor:
-    """Reads a connection that speaks TLS; the plaintext goes to whoever `begin` puts on the streams at its first byte."""
+    """Decrypts a TLS connection; calls `begin` before the first plaintext byte, which sets the sinks."""
 
     def __init__(
         self,

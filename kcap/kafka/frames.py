@@ -1,6 +1,6 @@
-"""What a length-prefixed frame, a request and an answer are to the stages behind framing: descriptors without bytes.
+"""Descriptors of frames, requests and responses for the stages behind framing; they hold no bytes.
 
-A frame's body goes to `Bodies` as it is read; the descriptor keeps its slot there.
+A frame's body goes to `BodyCollector` as it is read; the descriptor has its slot there.
 """
 
 from typing import NamedTuple
@@ -14,7 +14,9 @@ NO_BODY = -1
 
 
 class Frame(NamedTuple):
-    """One frame of one direction. Times and packets are those that first brought the byte; None for a byte not captured."""
+    """One frame of one direction. Times (ns) and packet references are those that first brought the byte; None for a byte that
+    was not captured.
+    """
 
     start: int | None
     """Stream offset of the length prefix."""
@@ -34,7 +36,7 @@ NO_FRAME = Frame(None, None, None, None, None, None, None, None, 0)
 
 
 class PendingExchange:
-    """A request on its way to being a row. Decided once."""
+    """A request whose exchange is not decided yet."""
 
     __slots__ = (
         "api_key", "api_version", "client_id", "correlation_id", "lost_before", "number", "one_way", "request", "request_slot",
@@ -65,18 +67,18 @@ class PendingExchange:
         """The body's place, kept up to date by `Bodies` when it makes room."""
         self.response: PendingResponse | None = None
         self.one_way = False
-        """Produce with acks=0: no answer is wanted."""
+        """Produce with acks=0: no response will come."""
         self.skipped_ns: int | None = None
-        """When a later request was answered before this one."""
+        """When a later request got its response before this one (ns)."""
 
     @property
     def token(self) -> bool:
-        """A raw token after SaslHandshake v0."""
+        """Whether it is a raw token after SaslHandshake v0."""
         return self.api_key is None
 
 
 class PendingResponse:
-    """A response on its way to its request."""
+    """A response whose exchange is not decided yet."""
 
     __slots__ = ("correlation_id", "exchange", "flags", "frame", "mark", "number", "previous_ns", "seen_ns", "slot")
 
@@ -87,7 +89,7 @@ class PendingResponse:
         """None until the response's last byte has passed."""
         self.slot = NO_BODY
         self.number = 0
-        """Of the exchange, given to an answer that came before its request."""
+        """Number of the exchange, given to a response that came before its request."""
         self.flags = 0
         self.mark = mark
         """Data segments of the client when it came."""

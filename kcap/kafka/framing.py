@@ -1,24 +1,48 @@
-"""Length-prefixed frames out of one direction's bytes; survives holes inside a frame and finds its feet after worse.
+"""Cuts one direction's bytes into length-prefixed frames; steps over holes, and resyncs where the frame boundary is lost.
 
-In: `data` and `gap` of a stream. Out: `begun` when a frame's header is known, `completed` when its last byte has passed.
-Laws: any chunking of the same bytes gives the same frames; every unique stream byte is counted as framed, skipped or pending.
+In: `data` and `gap` of a stream. Out: `begun` when a frame's header is known, `completed` when its last byte has passed. Laws:
+any chunking of the same bytes gives the same frames; every unique stream byte is counted as framed, skipped or pending.
 
-A hole inside a frame does no harm: the length says where the next one starts. A hole over a length prefix, or bytes that
-cannot start a frame, begin a search (`hunting.BoundarySearch`).
+A hole inside a frame does no harm: the length says where the next frame starts. A hole over a length prefix, or bytes that
+cannot start a frame, start a resync (`kcap.kafka.resync.BoundarySearch`). `TRANSITIONS` is the state table.
 """
 
 from collections import deque
 from collections.abc import Iterable
+from typing import Final
 
 from kcap import limits
 from kcap.decode.projection import Resumable
 from kcap.kafka.frames import FLAG, Frame
 from kcap.kafka.resync import NO_PACKET, BoundarySearch, Piece, Region
-from kcap.model import REF_FILE_SHIFT
+from kcap.model import REF_FILE_SHIFT, Transition
 from kcap.net.tcp import Stream
 from kcap.weird import WeirdKind
 
 GAP, SNAPLEN, TRUNCATED, RESYNCED = FLAG["gap"], FLAG["snaplen"], FLAG["truncated"], FLAG["resynced"]
+
+BOUNDARY, HEADER, BODY, RESYNC = "boundary", "header", "body", "resync"
+TRANSITIONS: Final = (
+    Transition(BOUNDARY, "start_midstream", RESYNC),
+    Transition(BOUNDARY, "data", HEADER),
+    Transition(BOUNDARY, "gap", RESYNC),
+    Transition(HEADER, "data", BODY),
+    Transition(HEADER, "data", BOUNDARY),
+    Transition(HEADER, "data", RESYNC),
+    Transition(HEADER, "gap", BODY),
+    Transition(HEADER, "gap", BOUNDARY),
+    Transition(HEADER, "gap", RESYNC),
+    Transition(BODY, "data", BOUNDARY),
+    Transition(BODY, "gap", BOUNDARY),
+    Transition(BODY, "gap", RESYNC),
+    Transition(HEADER, "finish", BODY),
+    Transition(RESYNC, "data", BOUNDARY),
+    Transition(RESYNC, "data", BODY),
+    Transition(RESYNC, "finish", BODY),
+    Transition(RESYNC, "finish", BOUNDARY),
+)
+"""States of a framer, as single bytes of data change them. `header`: a frame is open whose header is not known yet; `body`: its
+header is known, or known to be lost."""
 
 
 class OpenFrame:
@@ -34,16 +58,16 @@ class OpenFrame:
         self.size = 0
         """Bytes with the prefix; 0 while the prefix is not whole."""
         self.head = bytearray()
-        """The bytes captured without a break from the prefix on, as far as they are gathered."""
+        """The contiguous bytes from the prefix on, as far as they are buffered."""
         self.rest: Resumable | None = None
-        """Reads on, of a frame too large to be gathered; it was given all bytes of the body so far."""
+        """The resumable reader of a frame too large to buffer; it has had all bytes of the body so far."""
         self.contiguous = True
         self.header = False
         """The header is known, or known to be lost."""
         self.subject: object = None
-        """What `begun` made of it; None where it gives no row."""
+        """The exchange or response that `begun` made of it; None where it gives no row."""
         self.pieces: list[Piece] | None = []
-        """What to search again should the header prove impossible."""
+        """The pieces to resync over should the header prove impossible; None once it is known."""
         self.received = 0
         self.first_ns: int | None = None
         self.first_ref: int | None = None
@@ -74,16 +98,16 @@ class OpenFrame:
 
 
 class Framer:
-    """The way both directions go; what a header is, and when one can be believed, is their own."""
+    """Base class of the framers of both directions; each direction decides what a header is and what counts as a boundary."""
 
     def __init__(self, stream: Stream) -> None:
         self.stream = stream
         self.open: OpenFrame | None = None
-        self.hunter: BoundarySearch | None = None
+        self.search: BoundarySearch | None = None
         self.boundary_flags = 0
-        """Flags for the next frame: it was found by a search."""
+        """Flags for the next frame, which resync found."""
         self.losses = 0
-        """Holes and searches so far."""
+        """Holes and resyncs so far."""
         self.frames = 0
         self.framed = 0
         self.skipped = 0
@@ -101,14 +125,14 @@ class Framer:
         raise NotImplementedError
 
     def resumed(self, frame: OpenFrame) -> Resumable | None:
-        """What reads on behind the gathered bytes of a large frame, and has read those; None where no program is known."""
+        """A resumable reader of a large frame that has read its buffered bytes; None where no program is known."""
         raise NotImplementedError
 
     def completed(self, frame: OpenFrame, whole: bool) -> None:
         """The frame's last byte has passed, or (`whole` false) the stream ended in it."""
         raise NotImplementedError
 
-    def judge(self, region: Region, at: int, final: bool, first: bool) -> bool | None:
+    def is_boundary(self, region: Region, at: int, final: bool, first: bool) -> bool | None:
         """Can the frame boundary be at `region[at]`? None: not before more bytes are seen; `final`: none will come.
 
         `first`: the region starts where the capture of this stream starts, so a boundary there needs less proof.
@@ -123,8 +147,8 @@ class Framer:
     def slow(
         self, offset: int, buffer: bytes, at: int, captured: int, length: int, time_ns: int, ref: int, position: int
     ) -> None:
-        """Takes bytes the thorough way."""
-        if self.hunter is None:
+        """Takes bytes in any state; the direction's `data` handles the simple case before."""
+        if self.search is None:
             again = self._read(offset, buffer, at, captured, length, time_ns, ref, position)
         else:
             again = [Piece(offset, bytes(buffer[at : at + captured]), length, time_ns, ref, position)]
@@ -132,24 +156,24 @@ class Framer:
             self._reread(again)
 
     def _reread(self, pieces: list[Piece]) -> None:
-        """Takes bytes that were read before, or are to be searched; a loop, since one search may follow another."""
+        """Takes pieces that were read before or that resync looks at; a loop, since one resync may follow another."""
         queue = deque(pieces)
         while queue:
             piece = queue.popleft()
             offset, data, length, time_ns, ref, position = piece
             if ref == NO_PACKET:
                 again = self._gap(offset, length)
-            elif self.hunter is None:
+            elif self.search is None:
                 again = self._read(offset, data, 0, len(data), length, time_ns, ref, position)
             else:
                 self.stream.connection.searched(ref)
-                again = self._found(self.hunter.data(piece))
+                again = self._found(self.search.data(piece))
             queue.extendleft(reversed(again))
 
     def _read(
         self, offset: int, buffer: bytes, at: int, captured: int, length: int, time_ns: int, ref: int, position: int
     ) -> list[Piece]:
-        """Reads frames until the bytes end; where the boundary is lost, gives back what is to be searched."""
+        """Reads frames until the bytes end; returns the pieces to resync over where the boundary is lost."""
         while length > 0:
             frame = self.open
             if frame is None:
@@ -165,8 +189,8 @@ class Framer:
             if frame.pieces is not None:
                 frame.pieces.append(Piece(offset, bytes(buffer[at : at + have]), take, time_ns, ref, position))
             if frame.contiguous:
-                kept = self._gather(frame, buffer, at, have)
-                frame.contiguous = have == take and kept
+                held = self._gather(frame, buffer, at, have)
+                frame.contiguous = have == take and held
                 if have < take:
                     frame.flags |= SNAPLEN
             offset, at, captured, length = offset + take, at + have, captured - have, length - take
@@ -194,7 +218,7 @@ class Framer:
         return []
 
     def _gather(self, frame: OpenFrame, buffer: bytes, at: int, have: int) -> bool:
-        """Keeps bytes of the frame, or reads them where it is too large to be kept; False where neither can be."""
+        """Buffers bytes of the frame, or feeds them to its resumable reader; False where neither is possible."""
         room = 0
         if frame.rest is None:
             room = min(have, limits.FRAME_GATHERED_MAX + 4 - len(frame.head))
@@ -209,7 +233,7 @@ class Framer:
         return True
 
     def _progress(self, frame: OpenFrame) -> bool:
-        """Reads the header once enough of it is there; False when none can stand here."""
+        """Reads the header once enough of it is there; False where no frame can start."""
         if frame.header or not frame.size:
             return True
         final = not frame.contiguous or len(frame.head) >= frame.size
@@ -219,18 +243,18 @@ class Framer:
         return known is not False
 
     def gap(self, offset: int, length: int, time_ns: int) -> None:
-        """Bytes that no packet carries."""
+        """Takes a gap: bytes that no packet carries."""
         self.losses += 1
         self._reread([Piece(offset, b"", length, time_ns, NO_PACKET, 0)])
 
     def _gap(self, offset: int, length: int) -> list[Piece]:
-        """Steps over a hole inside a frame; where it covers a boundary, gives back what is to be searched."""
+        """Steps over a hole inside a frame; returns the pieces to resync over where the hole covers a boundary."""
         while length > 0:
-            if self.hunter is not None:
-                return self._found(self.hunter.hole(offset, length))
+            if self.search is not None:
+                return self._found(self.search.hole(offset, length))
             frame = self.open
             if frame is None:
-                self.hunter = BoundarySearch(self)
+                self.search = BoundarySearch(self)
                 return []
             lost = not frame.size
             if frame.size:
@@ -253,11 +277,11 @@ class Framer:
     def finish(self) -> None:
         """The stream is over."""
         while True:
-            if self.hunter is not None:
-                found = self.hunter.finish()
+            if self.search is not None:
+                found = self.search.finish()
                 if found is None:
-                    self.skipped += self.hunter.skipped
-                    self.hunter = None
+                    self.skipped += self.search.skipped
+                    self.search = None
                     return
                 self._reread(self._found(found))
                 continue
@@ -274,9 +298,18 @@ class Framer:
             self._reread(self._lose(frame, WeirdKind.BOUNDARY_LOST))
 
     @property
+    def state(self) -> str:
+        """The state of `TRANSITIONS`."""
+        if self.search is not None:
+            return RESYNC
+        if self.open is None:
+            return BOUNDARY
+        return BODY if self.open.header else HEADER
+
+    @property
     def pending(self) -> int:
-        """Bytes received of a frame that has no end, or still searched."""
-        return (self.open.received if self.open is not None else 0) + (self.hunter.kept if self.hunter is not None else 0)
+        """Bytes received of the open frame, or held by resync."""
+        return (self.open.received if self.open is not None else 0) + (self.search.held if self.search is not None else 0)
 
     def _close(self, frame: OpenFrame) -> None:
         self.open = None
@@ -290,26 +323,26 @@ class Framer:
     # -- searching ----------------------------------------------------------------------------------------------------
     def start_midstream(self) -> None:
         """The first byte of this stream need not be the first of a frame."""
-        self.hunter = BoundarySearch(self, first=True)
+        self.search = BoundarySearch(self, first=True)
 
     def _lose(self, frame: OpenFrame, kind: WeirdKind) -> list[Piece]:
-        """No frame starts where one was thought to: what was read of it is to be searched."""
+        """No frame starts here after all: starts a resync, returns the pieces of the frame for it."""
         self.open = None
         self.losses += 1
-        self.hunter = BoundarySearch(self, refuse=True)
+        self.search = BoundarySearch(self, refuse=True)
         self.stream.connection.report(kind, f"{self.stream.side} offset {frame.start}", frame.first_ref or 0, frame.low or 0)
         return frame.pieces or []
 
     def _found(self, pieces: list[Piece] | None) -> list[Piece]:
-        """The search is over: what follows the boundary is to be read as frames."""
-        hunter = self.hunter
-        if hunter is None or pieces is None:
+        """Ends a resync that found a boundary; returns the pieces from there on."""
+        search = self.search
+        if search is None or pieces is None:
             return []
-        self.hunter = None
-        self.skipped += hunter.skipped
-        if not hunter.at_start:
+        self.search = None
+        self.skipped += search.skipped
+        if not search.at_start:
             self.boundary_flags = RESYNCED
             first = pieces[0]
-            kind = WeirdKind.HUNT_LIMIT if hunter.limited else WeirdKind.RESYNCED
-            self.stream.connection.report(kind, f"{hunter.skipped} bytes passed over", first.ref, first.position)
+            kind = WeirdKind.RESYNC_LIMIT if search.limited else WeirdKind.RESYNCED
+            self.stream.connection.report(kind, f"{search.skipped} bytes passed over", first.ref, first.position)
         return pieces

@@ -1,4 +1,4 @@
-"""Request headers: what can be one, and how sure that is.
+"""Reads request headers and rates how sure they are ones.
 
 In: bytes behind a length prefix, perhaps cut. Out: a `RequestHeader`, or None where no request can stand here. Nothing raises.
 Header layout (Kafka protocol guide, RequestHeader.json): api key, version, correlation id, client id with an int16 length at
@@ -23,11 +23,14 @@ PREFIX = Struct(">i")
 API_VERSIONS, SASL_HANDSHAKE, PRODUCE = 18, 17, 0
 
 VERSIONS_AHEAD = 2
-"""Versions above the newest known one that are still believed of a known key: a release newer than this schema."""
+"""Versions above the newest known one that are accepted for a known key: a release newer than this schema."""
 
 
 def _plain() -> frozenset[int]:
-    """key << 16 | version of each request whose header has a client id, and so may take the short way."""
+    """key << 16
+
+    version of each request whose header has a client id, and which the framer's short way may read.
+    """
     plain = set()
     for key in api_keys():
         span = version_range(key)
@@ -42,7 +45,7 @@ def _plain() -> frozenset[int]:
 PLAIN_HEADERS = _plain()
 
 SHAPE = re.compile(rb"(?s)(?=[\x00-\x0c]...\x00[\x00-\x60]\x00[\x00-\x28][\x00-\x3f]...(?:\x00.|\xff\xff))")
-"""Where a request could stand while a boundary is searched for: length, key, version and id of a sane size."""
+"""Matches places where resync tries a request: length, key, version and id of a plausible size."""
 
 
 class RequestHeader(NamedTuple):
@@ -55,7 +58,7 @@ class RequestHeader(NamedTuple):
     body: int | None
     """Offset behind the length prefix at which the header's tags or the body start; None where the header is cut."""
     known: bool
-    """Key and version are a Kafka release's, or near."""
+    """Whether a Kafka release has key and version, or nearly."""
 
 
 def read_header(data: bytes | bytearray | memoryview, size: int) -> RequestHeader | None:
@@ -91,13 +94,13 @@ def read_header(data: bytes | bytearray | memoryview, size: int) -> RequestHeade
     return RequestHeader(key, version, correlation, client_id, 10 + length, known)
 
 
-def says_who(header: RequestHeader) -> bool:
-    """The client id is a name a person could have given: the strongest sign of a Kafka request."""
+def names_client(header: RequestHeader) -> bool:
+    """Whether the client id is a printable name: the strongest sign of a Kafka request."""
     return bool(header.client_id) and (header.client_id or "").isprintable()
 
 
 def body_fits(data: bytes | bytearray, header: RequestHeader) -> bool:
-    """The whole frame (without its prefix) reads as a request of this API and version, to the last byte."""
+    """Whether the complete frame (without its prefix) reads as a request of this API and version, to the last byte."""
     if header.body is None:
         return False
     program = program_index(header.api_key, header.api_version, 0)
@@ -106,16 +109,16 @@ def body_fits(data: bytes | bytearray, header: RequestHeader) -> bool:
     return project(bytes(data), [header.body], [len(data)], [program], engine="plain").status[0] == COMPLETE
 
 
-def believable(header: RequestHeader) -> bool:
-    """A first request of a connection: a known API, or an unknown one from a client that gives its name.
+def plausible(header: RequestHeader) -> bool:
+    """Whether it can be a connection's first request: a known API, or an unknown one from a client that gives its name.
 
-    ApiVersions is asked at any version by clients newer than the broker (KIP-511).
+    Clients newer than the broker send ApiVersions of any version (KIP-511).
     """
-    return header.known or header.api_key == API_VERSIONS or (says_who(header) and not noise(header))
+    return header.known or header.api_key == API_VERSIONS or (names_client(header) and not noise(header))
 
 
 def noise(header: RequestHeader) -> bool:
-    """A key or version so high is chance, not an API of the future."""
+    """Whether key or version is so high that it is chance, not an API of the future."""
     return header.api_key >= limits.API_UNKNOWN_MAX or header.api_version >= limits.API_UNKNOWN_MAX
 
 
@@ -131,7 +134,7 @@ OTHER_PROTOCOLS = (
 
 
 def other_protocol(data: bytes | bytearray) -> str | None:
-    """The name of what these first bytes of a stream look like, None where they look like nothing known."""
+    """The name of the protocol that a stream's first bytes look like; None if unknown."""
     for name, pattern in OTHER_PROTOCOLS:
         if pattern.match(data):
             return name

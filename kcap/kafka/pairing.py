@@ -1,30 +1,59 @@
-"""Which response answers which request, and why one has none.
+"""Pairs responses with requests, and decides why a request has no response.
 
-In: requests and answers as descriptors, in the order their headers were complete. Out: each exchange exactly once, through
-`Outlet.emit`. Law: every request ends in exactly one exchange, every answer in exactly one exchange or orphan.
+In: requests and responses as descriptors, in the order their headers were complete. Out: each exchange exactly once, through
+`Outlet.emit`. Law: every request ends in exactly one exchange, every response in exactly one exchange or orphan. `TRANSITIONS`
+is the state table of a request and of a response.
 
-Brokers answer a connection's requests in order (SocketServer mutes it meanwhile), so pairing is first in, first out, checked
-by correlation id. Captures do show answers before their requests; such an answer waits for the reorder window.
+Brokers respond to a connection's requests in order (SocketServer mutes the channel meanwhile), so pairing is first in, first
+out, checked by correlation id. Captures do show responses before their requests; such a response waits for the reorder window.
 """
 
 from collections import deque
-from typing import Protocol
+from typing import Final, Protocol
 
 from kcap import limits
 from kcap.kafka.frames import FLAG, Frame, PendingExchange, PendingResponse
+from kcap.model import Transition
 from kcap.net.tcp import Connection
 from kcap.weird import WeirdKind
 
 OUT_OF_ORDER, LATE = FLAG["out_of_order"], FLAG["late"]
 
+NEW, OUTSTANDING, OVERTAKEN, ACKS0, PAIRED, EARLY = "new", "outstanding", "overtaken", "acks0", "paired", "early"
+TRANSITIONS: Final = (
+    Transition(NEW, "request", OUTSTANDING),
+    Transition(NEW, "response", EARLY),
+    Transition(OUTSTANDING, "request_done", ACKS0),
+    Transition(OUTSTANDING, "response", PAIRED),
+    Transition(OUTSTANDING, "response", OVERTAKEN),
+    Transition(OUTSTANDING, "request", "unanswered"),
+    Transition(OUTSTANDING, "finish", "unanswered"),
+    Transition(OVERTAKEN, "response", PAIRED),
+    Transition(OVERTAKEN, "request", "unanswered"),
+    Transition(OVERTAKEN, "finish", "unanswered"),
+    Transition(ACKS0, "response", PAIRED),
+    Transition(ACKS0, "response", "one_way"),
+    Transition(ACKS0, "request_done", "one_way"),
+    Transition(ACKS0, "finish", "one_way"),
+    Transition(EARLY, "request", PAIRED),
+    Transition(EARLY, "response", "orphan"),
+    Transition(EARLY, "finish", "orphan"),
+    Transition(PAIRED, "request_done", "answered"),
+    Transition(PAIRED, "response_done", "answered"),
+    Transition(PAIRED, "complete", "answered"),
+)
+"""States of an exchange, from `new` to the outcomes of the table `exchanges`. `acks0`: a Produce that expects no response.
+Events are the methods of `Pairing`; one for another exchange of the connection counts too.
+"""
+
 
 class Outlet(Protocol):
-    """Takes decided exchanges."""
+    """Receives decided exchanges."""
 
     def emit(
         self,
         exchange: PendingExchange,
-        answer: PendingResponse | None,
+        response: PendingResponse | None,
         outcome: str,
         reason: str | None,
         decided_ns: int | None,
@@ -32,11 +61,11 @@ class Outlet(Protocol):
     ) -> None: ...
 
     def passed_over(self, exchange: PendingExchange) -> None:
-        """A later request was answered first; whether this one ever is may be seen much later."""
+        """A later request got its response first; the outcome of this one may be decided much later."""
 
 
 class Pairing:
-    """The requests of one connection that wait, and the answers that came too early."""
+    """The outstanding requests of one connection, and the responses that came before their requests."""
 
     def __init__(self, connection: Connection, outlet: Outlet) -> None:
         self.connection = connection
@@ -46,11 +75,11 @@ class Pairing:
         self.early: list[PendingResponse] = []
         self.exchanges = 0
         self.losses = 0
-        """Holes and searches of the response stream so far."""
+        """Holes and resyncs of the response stream so far."""
         self.request_losses = 0
 
     def _report(self, kind: WeirdKind, detail: str, frame: Frame | None) -> None:
-        """An oddity of a frame, or of one that has not ended yet."""
+        """Reports an oddity of a frame, None for one that has not ended yet."""
         if frame is None:
             self.connection.report(kind, detail)
         else:
@@ -64,11 +93,11 @@ class Pairing:
 
     def request(self, exchange: PendingExchange) -> None:
         """A request's header is complete. Its number is 0 until given here."""
-        answer = self._early_answer(exchange) if self.early else None
-        if answer is not None:
-            exchange.number = answer.number
-            self.early.remove(answer)
-            answer.exchange, exchange.response = exchange, answer
+        response = self._early_response(exchange) if self.early else None
+        if response is not None:
+            exchange.number = response.number
+            self.early.remove(response)
+            response.exchange, exchange.response = exchange, response
             return
         exchange.number = self.number()
         if self.outstanding:
@@ -81,44 +110,44 @@ class Pairing:
 
     def request_done(self, exchange: PendingExchange) -> None:
         """The request's last byte has passed and `exchange.request` is set."""
-        answer = exchange.response
-        if answer is not None:
-            if answer.frame is not None:
-                self.answered(exchange, answer)
+        response = exchange.response
+        if response is not None:
+            if response.frame is not None:
+                self.complete(exchange, response)
         elif exchange.one_way:
             self.outstanding.remove(exchange)
             self.one_way.append(exchange)
             if len(self.one_way) > limits.ONE_WAY_KEPT:
                 self._emit_one_way(self.one_way.popleft())
 
-    def _early_answer(self, exchange: PendingExchange) -> PendingResponse | None:
+    def _early_response(self, exchange: PendingExchange) -> PendingResponse | None:
         if exchange.token:
             return self.early[0]
-        for answer in self.early:
-            if answer.correlation_id == exchange.correlation_id:
-                return answer
+        for response in self.early:
+            if response.correlation_id == exchange.correlation_id:
+                return response
         return None
 
     # -- answers ------------------------------------------------------------------------------------------------------
-    def answer(self, answer: PendingResponse) -> None:
-        """A response's correlation id is known: finds its request, or keeps it for a request captured later."""
-        exchange = self._match(answer.correlation_id)
+    def response(self, response: PendingResponse) -> None:
+        """A response's correlation id is known: finds its request, or holds it for a request captured later."""
+        exchange = self._match(response.correlation_id)
         if exchange is None:
-            self.settle(answer.seen_ns)
+            self.settle(response.seen_ns)
             if len(self.early) >= limits.EARLY_RESPONSES_MAX:
                 self.connection.report(WeirdKind.EARLY_LIMIT, f"more than {limits.EARLY_RESPONSES_MAX} responses wait")
                 self._orphan(self.early.pop(0))
-            answer.number = self.number()
-            self.early.append(answer)
+            response.number = self.number()
+            self.early.append(response)
             return
-        answer.exchange, exchange.response = exchange, answer
+        response.exchange, exchange.response = exchange, response
         if exchange.one_way:
             self.one_way.remove(exchange)
-            self._report(WeirdKind.ACKS0_ANSWERED, f"correlation id {answer.correlation_id}", answer.frame)
+            self._report(WeirdKind.ACKS0_ANSWERED, f"correlation id {response.correlation_id}", response.frame)
         elif self.outstanding[0] is exchange:
             self.outstanding.popleft()
         else:
-            self._skip_to(exchange, answer)
+            self._skip_to(exchange, response)
         while self.one_way and self.one_way[0].number < exchange.number:
             self._emit_one_way(self.one_way.popleft())
 
@@ -133,45 +162,45 @@ class Pairing:
             match = next((x for x in self.one_way if x.correlation_id == correlation_id), None)
         return match
 
-    def _skip_to(self, exchange: PendingExchange, answer: PendingResponse) -> None:
-        """Those in front stay outstanding: their answers may be lost, or come out of order."""
+    def _skip_to(self, exchange: PendingExchange, response: PendingResponse) -> None:
+        """Requests in front stay outstanding: their responses may be lost, or come out of order."""
         lost = new = False
         while self.outstanding[0].token:
             # the last token of some mechanisms is not answered
-            self._unanswered(self.outstanding.popleft(), "skipped", answer.seen_ns)
+            self._unanswered(self.outstanding.popleft(), "skipped", response.seen_ns)
         for waiting in self.outstanding:
             if waiting is exchange:
                 break
             if waiting.skipped_ns is None:
-                waiting.skipped_ns = answer.seen_ns
+                waiting.skipped_ns = response.seen_ns
                 self.outlet.passed_over(waiting)
                 new, lost = True, lost or self.losses > waiting.lost_before
         if (new and not lost) or exchange.skipped_ns is not None:
-            answer.flags |= OUT_OF_ORDER
-            self._report(WeirdKind.OUT_OF_ORDER_RESPONSE, f"correlation id {exchange.correlation_id}", answer.frame)
+            response.flags |= OUT_OF_ORDER
+            self._report(WeirdKind.OUT_OF_ORDER_RESPONSE, f"correlation id {exchange.correlation_id}", response.frame)
         self.outstanding.remove(exchange)
 
-    def answer_done(self, answer: PendingResponse) -> None:
-        """The response's last byte has passed and `answer.frame` is set."""
-        exchange = answer.exchange
+    def response_done(self, response: PendingResponse) -> None:
+        """The response's last byte has passed and `response.frame` is set."""
+        exchange = response.exchange
         if exchange is not None and exchange.request is not None:
-            self.answered(exchange, answer)
+            self.complete(exchange, response)
 
-    def answered(self, exchange: PendingExchange, answer: PendingResponse) -> None:
+    def complete(self, exchange: PendingExchange, response: PendingResponse) -> None:
         """Both the request's and the response's last byte have passed."""
-        flags = answer.flags
+        flags = response.flags
         client = self.connection.client
-        if client is not None and client.fin_ns is not None and answer.seen_ns > client.fin_ns:
+        if client is not None and client.fin_ns is not None and response.seen_ns > client.fin_ns:
             flags |= LATE
-            self._report(WeirdKind.LATE_RESPONSE, f"correlation id {exchange.correlation_id}", answer.frame)
-        self.outlet.emit(exchange, answer, "answered", None, None, flags)
+            self._report(WeirdKind.LATE_RESPONSE, f"correlation id {exchange.correlation_id}", response.frame)
+        self.outlet.emit(exchange, response, "answered", None, None, flags)
 
     # -- what has no partner ------------------------------------------------------------------------------------------
     def settle(self, time_ns: int) -> None:
-        """Early answers that have waited for the reorder window are orphans."""
+        """Early responses that have waited for the reorder window become orphans."""
         client = self.connection.client
         segments = client.data_segments if client is not None else 0
-        kept = sum(answer.frame.size or 0 for answer in self.early if answer.frame is not None)
+        kept = sum(response.frame.size or 0 for response in self.early if response.frame is not None)
         while self.early:
             first = self.early[0]
             waits = segments - first.mark < limits.EARLY_SEGMENTS and time_ns - first.seen_ns < limits.EARLY_NS
@@ -180,14 +209,14 @@ class Pairing:
             kept -= first.frame.size or 0
             self._orphan(self.early.pop(0))
 
-    def _orphan(self, answer: PendingResponse) -> None:
+    def _orphan(self, response: PendingResponse) -> None:
         lost = self.connection.began == "syn" or self.request_losses
         reason = "lost_in_capture" if lost else "midstream"
-        self._report(WeirdKind.ORPHAN, f"correlation id {answer.correlation_id}", answer.frame)
-        if answer.correlation_id is None:
+        self._report(WeirdKind.ORPHAN, f"correlation id {response.correlation_id}", response.frame)
+        if response.correlation_id is None:
             return  # the broker's half of a token exchange says nothing on its own
-        orphan = PendingExchange(answer.number, None, None, answer.correlation_id, None, 0)
-        self.outlet.emit(orphan, answer, "orphan", reason, None, answer.flags)
+        orphan = PendingExchange(response.number, None, None, response.correlation_id, None, 0)
+        self.outlet.emit(orphan, response, "orphan", reason, None, response.flags)
 
     def _emit_one_way(self, exchange: PendingExchange) -> None:
         self.outlet.emit(exchange, None, "one_way", None, None, 0)
@@ -199,9 +228,9 @@ class Pairing:
 
     def finish(self, reason: str, decided_ns: int, losing: bool) -> None:
         """Nothing more will come. `losing`: the response stream ended in a hole or without a boundary."""
-        for answer in self.early:
-            if answer.frame is not None:
-                self._orphan(answer)
+        for response in self.early:
+            if response.frame is not None:
+                self._orphan(response)
         self.early.clear()
         waiting = sorted([*self.outstanding, *self.one_way], key=_number)
         self.outstanding.clear()

@@ -1,4 +1,4 @@
-"""Is this connection Kafka, and which side is the client? Told by the SYN and the shape of the bytes, never by the port.
+"""Recognises whether a connection is Kafka and which side is the client, by SYN and content, never by port.
 
 In: the bytes of both streams so far. Out: a `Recognition`, or None while more bytes are needed. Nothing raises.
 """
@@ -12,18 +12,18 @@ from kcap.kafka.headers import (
     PREFIX,
     SHAPE,
     RequestHeader,
-    believable,
     body_fits,
+    names_client,
     other_protocol,
+    plausible,
     read_header,
-    says_who,
 )
 
 NO_REQUEST = "no request in sight"
 
 
 def why_not(data: bytearray) -> str:
-    """What stands in the way of reading a client's first bytes as a request."""
+    """The reason why a client's first bytes are no request."""
     if len(data) < 12:
         return f"{len(data)} bytes, too few to tell"
     size = int.from_bytes(data[:4], "big", signed=True)
@@ -33,16 +33,16 @@ def why_not(data: bytearray) -> str:
 
 
 class Recognition(NamedTuple):
-    """`client` is the index of the client's stream, None where this is no Kafka; `detail` names what else it looks like."""
+    """`client`: index of the client's stream, None where this is not Kafka; `detail`: what it looks like instead."""
 
     client: int | None
     detail: str = ""
 
 
 def from_first_request(data: bytearray, complete: bool) -> bool | None:
-    """Does the stream of a client, from its first byte on, begin with a Kafka request? None: more bytes are needed.
+    """Whether the stream of a client, from its first byte on, begins with a Kafka request. None: more bytes are needed.
 
-    `complete` says that no more bytes will come, or that enough were waited for.
+    `complete`: no more bytes will come, or enough were waited for.
     """
     if other_protocol(data) == "tls" or (len(data) >= 4 and data[:4].isalpha()):
         return False
@@ -58,10 +58,10 @@ def from_first_request(data: bytearray, complete: bool) -> bool | None:
     if header is None:
         return False
     if header.body is None:
-        return (says_who(header) or (header.known and header.api_key == API_VERSIONS)) if complete else None
-    if not believable(header):
+        return (names_client(header) or (header.known and header.api_key == API_VERSIONS)) if complete else None
+    if not plausible(header):
         return False
-    if says_who(header):
+    if names_client(header):
         return True
     if len(data) < 4 + size and not complete:
         return None
@@ -72,7 +72,7 @@ def headers_in_a_row(data: bytearray) -> list[RequestHeader]:
     """Request headers that stand one after another from the first byte on: one client id, rising correlation ids."""
     found: list[RequestHeader] = []
     at = 0
-    while len(found) < limits.HEADERS_LOOKED_AT and at + 12 <= len(data):
+    while len(found) < limits.RECOGNISED_HEADERS_MAX and at + 12 <= len(data):
         size = int.from_bytes(data[at : at + 4], "big", signed=True)
         if not 8 <= size <= limits.FIRST_FRAME_BYTES_MAX:
             break
@@ -87,34 +87,34 @@ def headers_in_a_row(data: bytearray) -> list[RequestHeader]:
 
 
 class Score(NamedTuple):
-    """How well one side fits as the client; more is better, the first entry first."""
+    """How well one side fits as the client; compared field by field, greater is better."""
 
-    answers: int
-    """Its requests that the other side answers."""
+    responses: int
+    """Its requests that have a response on the other side."""
     headers: int
     """Request headers in a row."""
     named: bool
-    """They carry a client id that a person could have given."""
+    """They carry a printable client id."""
 
     @property
     def certain(self) -> bool:
-        """Enough to decide before all bytes are in."""
-        return self.named and ((self.headers >= 2 and self.answers >= 1) or self.headers >= 4)
+        """Whether this is enough to decide before all bytes are in."""
+        return self.named and ((self.headers >= 2 and self.responses >= 1) or self.headers >= 4)
 
 
 NOTHING = Score(0, 0, False)
 
 
 def score(up: bytearray, down: bytearray) -> Score:
-    """How well `up` fits as requests that `down` answers."""
+    """How well `up` fits as requests and `down` as their responses."""
     headers = headers_in_a_row(up)
     if not headers:
         return NOTHING
-    named = any(says_who(h) for h in headers)
+    named = any(names_client(h) for h in headers)
     if not named and not _first_fits(up, headers[0]):
         return NOTHING
     ids = {h.correlation_id for h in headers}
-    answers = at = 0
+    responses = at = 0
     while at + 8 <= len(down) and ids:
         (size,) = PREFIX.unpack_from(down, at)
         (correlation,) = PREFIX.unpack_from(down, at + 4)
@@ -122,9 +122,9 @@ def score(up: bytearray, down: bytearray) -> Score:
             break
         if correlation in ids:
             ids.remove(correlation)
-            answers += 1
+            responses += 1
         at += 4 + size
-    return Score(answers, len(headers), named)
+    return Score(responses, len(headers), named)
 
 
 def _first_fits(data: bytearray, header: RequestHeader) -> bool:
@@ -140,13 +140,13 @@ def requests_anywhere(data: bytearray) -> bool:
         if len(headers) < 2 or headers[1].correlation_id - headers[0].correlation_id >= 1000:
             continue
         size = int.from_bytes(data[at : at + 4], "big", signed=True)
-        if says_who(headers[0]) or body_fits(data[at + 4 : at + 4 + size], headers[0]):
+        if names_client(headers[0]) or body_fits(data[at + 4 : at + 4 + size], headers[0]):
             return True
     return False
 
 
 def from_content(first: bytearray, second: bytearray, final: bool) -> Recognition | None:
-    """Client and server of a connection without a SYN. None: not to be told yet."""
+    """Client and server of a connection without a SYN. None: not decided yet."""
     scores = score(first, second), score(second, first)
     best = max(scores)
     if scores[0] != scores[1] and (best.certain or (final and best != NOTHING)):
@@ -157,6 +157,6 @@ def from_content(first: bytearray, second: bytearray, final: bool) -> Recognitio
 
 
 def from_pieces(first: list[bytearray], second: list[bytearray]) -> Recognition | None:
-    """The last look at a connection whose first bytes tell nothing: requests in any piece of one side, and of one alone."""
+    """The last attempt at a connection whose first bytes decide nothing: requests in any piece of one side only."""
     found = [side for side, pieces in enumerate((first, second)) if any(map(requests_anywhere, pieces))]
     return Recognition(found[0]) if len(found) == 1 else None

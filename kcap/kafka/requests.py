@@ -1,6 +1,6 @@
-"""A client's stream as requests: headers, Produce's acks, raw SASL tokens.
+"""Frames of a client: request headers, Produce's acks, raw SASL tokens.
 
-In: stream bytes. Out: exchanges to the `Pairing`, bodies to `BodyCollector`. Laws as in `framing`.
+In: stream bytes. Out: exchanges to the `Pairing`, bodies to the `BodyCollector`. Laws as in `kcap.kafka.framing`.
 """
 
 from collections.abc import Iterable
@@ -18,11 +18,11 @@ from kcap.kafka.headers import (
     SASL_HANDSHAKE,
     SHAPE,
     RequestHeader,
-    believable,
     body_fits,
+    names_client,
     noise,
+    plausible,
     read_header,
-    says_who,
 )
 from kcap.kafka.pairing import Pairing
 from kcap.kafka.resync import Region
@@ -32,24 +32,25 @@ from kcap.weird import WeirdKind
 HEAD = REQUEST_HEAD.size
 CLIENT_ID_AT = 12
 SHORTEST_ID = 3
-"""A client id of a letter or none (with its length) stands anywhere; its requests are searched by their shape."""
+"""A client id of at most one letter (with its length) occurs anywhere by chance; resync searches its requests by shape instead.
+"""
 
 
 class RequestFramer(Framer):
-    """Frames of a client."""
+    """The framer of a client's stream."""
 
     def __init__(self, stream: Stream, pairing: Pairing, bodies: BodyCollector) -> None:
         super().__init__(stream)
         self.pairing = pairing
         self.bodies = bodies
         self.raw_id: bytes | None = None
-        """The client id of the last request as bytes, to know it again at the price of a comparison."""
+        """The client id of the last request as bytes: comparing is cheaper than decoding."""
         self.client_id: str | None = None
         self.client_ids: dict[str | None, bytes] = {}
-        """Client ids of this connection and how they stand on the wire, length included."""
+        """Client ids of this connection -> their bytes on the wire, length included."""
         self.last_correlation: int | None = None
         self.handshake: RequestHeader | None = None
-        """The SaslHandshake v0 after which raw tokens come."""
+        """The SaslHandshake v0 after which raw tokens follow."""
         self.raw_tokens = False
 
     def data(
@@ -58,7 +59,7 @@ class RequestFramer(Framer):
         """Takes bytes; whole frames with a header like the last one go the short way."""
         if (
             self.open is None
-            and self.hunter is None
+            and self.search is None
             and captured == length
             and not self.boundary_flags
             and self.handshake is None
@@ -101,10 +102,10 @@ class RequestFramer(Framer):
         return 8 <= size <= limits.FRAME_BYTES_MAX
 
     def _accept(self, header: RequestHeader | None) -> bool:
-        """On a connection that began as Kafka a frame of a key or version this schema lacks is still one of its requests."""
+        """Whether a header is accepted: on a Kafka connection also one of a key or version that this schema lacks."""
         if header is None or header.known or noise(header):
             return header is not None and header.known
-        return (says_who(header) and header.client_id in self.client_ids) or (not self.frames and believable(header))
+        return (names_client(header) and header.client_id in self.client_ids) or (not self.frames and plausible(header))
 
     def begun(self, frame: OpenFrame, final: bool) -> bool | None:
         size = frame.size - 4
@@ -161,7 +162,7 @@ class RequestFramer(Framer):
         )
 
     def remember(self, client_id: str | None) -> None:
-        """The client id of a request, to know it again."""
+        """Remembers the client id of a request."""
         raw = None if client_id is None else client_id.encode()
         if client_id not in self.client_ids and len(self.client_ids) < limits.CLIENT_IDS_KEPT:
             self.client_ids[client_id] = b"\xff\xff" if raw is None else len(raw).to_bytes(2, "big") + raw
@@ -209,22 +210,22 @@ class RequestFramer(Framer):
                     at = region.data.find(pattern, at + 1, high)
         return places
 
-    def judge(self, region: Region, at: int, final: bool, first: bool) -> bool | None:
+    def is_boundary(self, region: Region, at: int, final: bool, first: bool) -> bool | None:
         header, size, have = self._header_at(region, at)
         if have < HEAD:
             return None if region.comes(at, HEAD) and not final else False
-        if header is None or not header.known or not 0 <= size <= limits.HUNT_FRAME_MAX:
+        if header is None or not header.known or not 0 <= size <= limits.RESYNC_FRAME_MAX:
             return False
         if header.body is None:
             return None if region.comes(at, have + 1) and not final else False
-        if not says_who(header):
+        if not names_client(header):
             # without a name only the body tells a request from zeros
             if region.have(at) >= 4 + size and not body_fits(region.data[at + 4 : at + 4 + size], header):
                 return False
             if region.comes(at, 4 + size) and size <= limits.FRAME_GATHERED_MAX and not final:
                 return None
         if first:
-            return says_who(header) or region.have(at) >= 4 + size
+            return names_client(header) or region.have(at) >= 4 + size
         if self.client_ids and header.client_id not in self.client_ids:
             return False
         if not 0 <= header.correlation_id < 1 << 30:

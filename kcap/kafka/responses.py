@@ -1,6 +1,6 @@
-"""A broker's stream as responses: the correlation id, and what to believe when there is none that waits.
+"""Frames of a broker: correlation ids, and whether a frame without an outstanding request is plausible.
 
-In: stream bytes. Out: answers to the `Pairing`, bodies to `BodyCollector`. Laws as in `framing`.
+In: stream bytes. Out: responses to the `Pairing`, bodies to the `BodyCollector`. Laws as in `kcap.kafka.framing`.
 """
 
 from collections.abc import Iterable
@@ -20,7 +20,7 @@ from kcap.net.tcp import Stream
 
 HEAD = 8
 PROOF = 16
-"""Bytes of an answer that say something of it, where no segment begins with it and nothing follows it."""
+"""Bytes of a response that count as evidence where no segment begins with it and nothing follows it."""
 PAIR = Struct(">ii")
 """Length prefix and correlation id."""
 RESERVED_IDS = (1 << 31) - 8
@@ -30,7 +30,7 @@ FETCHES = frozenset({1, 59, 78})
 
 
 class ResponseFramer(Framer):
-    """Frames of a broker."""
+    """The framer of a broker's stream."""
 
     def __init__(self, stream: Stream, pairing: Pairing, bodies: BodyCollector, requests: RequestFramer) -> None:
         super().__init__(stream)
@@ -38,16 +38,16 @@ class ResponseFramer(Framer):
         self.bodies = bodies
         self.requests = requests
         self.sought: set[int] = set()
-        """Correlation ids that the search under way has looked for."""
+        """Correlation ids that the current resync has searched for."""
         self.last_ns: int | None = None
         """When the last byte of the last response was seen."""
 
     def data(
         self, offset: int, buffer: bytes, at: int, captured: int, length: int, time_ns: int, ref: int, position: int
     ) -> None:
-        """Takes bytes; a whole frame that answers the oldest request goes the short way."""
+        """Takes bytes; a complete frame that responds to the oldest request goes the short way."""
         pairing = self.pairing
-        if self.open is None and self.hunter is None and captured == length and not self.boundary_flags:
+        if self.open is None and self.search is None and captured == length and not self.boundary_flags:
             end = at + length
             outstanding = pairing.outstanding
             while end - at >= HEAD and outstanding:
@@ -64,15 +64,15 @@ class ResponseFramer(Framer):
                     or pairing.one_way
                 ):
                     break
-                answer = PendingResponse(correlation, 0, time_ns)
-                answer.frame = Frame(offset, size + 4, time_ns, ref, time_ns, ref, position, position, 0)
-                answer.slot = self.bodies.add(buffer, at + HEAD, stop, UNKNOWN, answer)
-                answer.previous_ns, self.last_ns = self.last_ns, time_ns
-                answer.exchange = exchange
+                response = PendingResponse(correlation, 0, time_ns)
+                response.frame = Frame(offset, size + 4, time_ns, ref, time_ns, ref, position, position, 0)
+                response.slot = self.bodies.add(buffer, at + HEAD, stop, UNKNOWN, response)
+                response.previous_ns, self.last_ns = self.last_ns, time_ns
+                response.exchange = exchange
                 self.frames += 1
                 self.framed += size + 4
                 outstanding.popleft()
-                pairing.answered(exchange, answer)
+                pairing.complete(exchange, response)
                 offset += size + 4
                 at = stop
             captured = length = end - at
@@ -100,36 +100,36 @@ class ResponseFramer(Framer):
                 return False
         elif not self.requests.raw_tokens or len(head) < frame.size:
             return True  # cut before its correlation id: no row, but the boundary holds
-        answer = PendingResponse(correlation, self.requests.stream.data_segments, frame.first_ns or 0)
-        frame.subject = answer
-        self.pairing.answer(answer)
+        response = PendingResponse(correlation, self.requests.stream.data_segments, frame.first_ns or 0)
+        frame.subject = response
+        self.pairing.response(response)
         return True
 
     def resumed(self, frame: OpenFrame) -> Resumable | None:
-        answer = frame.subject
-        exchange = answer.exchange if isinstance(answer, PendingResponse) else None
+        response = frame.subject
+        exchange = response.exchange if isinstance(response, PendingResponse) else None
         if exchange is None or exchange.api_key is None or exchange.api_version is None:
             return None
         return resumed(program_index(exchange.api_key, exchange.api_version, RESPONSE), frame.head, HEAD)
 
     def completed(self, frame: OpenFrame, whole: bool) -> None:
-        answer = frame.subject
-        if not isinstance(answer, PendingResponse):
+        response = frame.subject
+        if not isinstance(response, PendingResponse):
             return
-        answer.frame = frame.frame()
-        answer.previous_ns = self.last_ns
+        response.frame = frame.frame()
+        response.previous_ns = self.last_ns
         if frame.last_ns is not None:
             self.last_ns = frame.last_ns
-        exchange = answer.exchange
+        exchange = response.exchange
         if frame.rest is not None:
-            answer.slot = self.bodies.carry(values_of(frame.rest))
+            response.slot = self.bodies.carry(values_of(frame.rest))
         elif exchange is None or not exchange.token:
-            answer.slot = self.bodies.add(frame.head, HEAD, len(frame.head), UNKNOWN, answer)
-        self.pairing.answer_done(answer)
+            response.slot = self.bodies.add(frame.head, HEAD, len(frame.head), UNKNOWN, response)
+        self.pairing.response_done(response)
 
     # -- searching ----------------------------------------------------------------------------------------------------
     def candidates(self, region: Region, start: int) -> Iterable[int]:
-        """Places of outstanding ids; of an id that came to be outstanding only now, in all that was searched before."""
+        """Places of outstanding ids; for an id that became outstanding only now, in all bytes searched before too."""
         if not start:
             self.sought.clear()
         places = []
@@ -150,13 +150,15 @@ class ResponseFramer(Framer):
         return any(x.correlation_id == correlation for x in self.pairing.outstanding)
 
     def _fits(self, region: Region, at: int, size: int, correlation: int) -> bool:
-        """The body reads as what was asked for, as far as it was captured: ids are small numbers and stand anywhere."""
+        """Whether the body reads as a response to the request, as far as it was captured: ids are small numbers that occur
+        anywhere.
+        """
         have = min(region.have(at), 4 + size, limits.FRAME_GATHERED_MAX)
         if have <= HEAD:
             return True
         fine = (COMPLETE,) if have == 4 + size else (COMPLETE, SHORT)
-        asked = {(x.api_key, x.api_version) for x in self.pairing.outstanding if x.correlation_id == correlation}
-        for key, version in asked:
+        key_versions = {(x.api_key, x.api_version) for x in self.pairing.outstanding if x.correlation_id == correlation}
+        for key, version in key_versions:
             index = UNKNOWN if key is None or version is None else program_index(key, version, RESPONSE)
             if index == UNKNOWN:
                 return True
@@ -165,7 +167,7 @@ class ResponseFramer(Framer):
         return False
 
     def _plausible(self, correlation: int, size: int) -> bool:
-        """Can a response of this id and size stand where one is due?"""
+        """Whether a response of this id and size is plausible here."""
         waiting = next((x for x in self.pairing.outstanding if x.correlation_id == correlation), None)
         if waiting is None:
             if not correlation and self._known(size - PREFIX.size):
@@ -186,16 +188,16 @@ class ResponseFramer(Framer):
             return size <= limits.ORPHAN_BYTES_MAX and (
                 near or any(x.correlation_id == correlation for x in self.pairing.one_way)
             )
-        if size <= limits.ANSWER_BYTES_MAX:
+        if size <= limits.RESPONSE_BYTES_MAX:
             return True
-        asked = self.bodies.asked_bytes(waiting.request_slot) if waiting.api_key in FETCHES else None
-        return asked is not None and size <= asked + limits.ANSWER_BYTES_MAX
+        requested = self.bodies.requested_bytes(waiting.request_slot) if waiting.api_key in FETCHES else None
+        return requested is not None and size <= requested + limits.RESPONSE_BYTES_MAX
 
-    def judge(self, region: Region, at: int, final: bool, first: bool) -> bool | None:
+    def is_boundary(self, region: Region, at: int, final: bool, first: bool) -> bool | None:
         if region.have(at) < HEAD:
             return None if region.comes(at, HEAD) and not final else False
         size, correlation = PAIR.unpack_from(region.data, at)
-        if not 4 <= size <= limits.HUNT_FRAME_MAX:
+        if not 4 <= size <= limits.RESYNC_FRAME_MAX:
             return False
         known = self._known(correlation)
         if first and known:

@@ -1,7 +1,7 @@
-"""The search for a frame boundary in bytes of which the alignment is lost.
+"""Resync: searches a frame boundary in bytes whose alignment is lost.
 
-In: pieces of one direction's stream, and holes. Out: the pieces from the boundary on, to be read again as frames.
-Law: nothing is lost: a byte that comes in is handed back, kept, or counted in `skipped`.
+In: pieces of one direction's stream, and holes. Out: the pieces from the boundary on, to be read again as frames. Law: nothing
+is lost: every byte is returned, held, or counted in `skipped`.
 """
 
 from collections.abc import Iterable
@@ -10,7 +10,7 @@ from typing import NamedTuple, Protocol
 from kcap import limits
 
 SHORTEST = 14
-"""Bytes a place must have behind it before it can be told from noise: a request's head."""
+"""Bytes needed behind a place to tell a boundary from noise: the fixed head of a request."""
 
 
 NO_PACKET = -1
@@ -29,7 +29,7 @@ class Piece(NamedTuple):
 
 
 class Region:
-    """Stream bytes from one offset on; what was not captured stands there as zeros and is known as a hole."""
+    """Stream bytes from one offset on; bytes that were not captured are zeros, and `holes` lists them."""
 
     def __init__(self) -> None:
         self.data = bytearray()
@@ -85,31 +85,31 @@ class Region:
 
 
 class BoundaryTest(Protocol):
-    """The direction's own knowledge of what can start a frame."""
+    """What a direction knows of frame starts."""
 
     def candidates(self, region: Region, start: int) -> Iterable[int]: ...
 
-    def judge(self, region: Region, at: int, final: bool, first: bool) -> bool | None: ...
+    def is_boundary(self, region: Region, at: int, final: bool, first: bool) -> bool | None: ...
 
 
 class BoundarySearch:
-    """One search. `first`: it starts where the capture of the stream starts; `refuse`: not at its first byte."""
+    """One resync. `first`: it starts where the capture of the stream starts; `refuse`: its first byte is no boundary."""
 
-    def __init__(self, judge: BoundaryTest, first: bool = False, refuse: bool = False) -> None:
-        self.judge = judge
+    def __init__(self, direction: BoundaryTest, first: bool = False, refuse: bool = False) -> None:
+        self.direction = direction
         self.first = first
         self.region = Region()
         self.pieces: list[Piece] = []
-        """What came, holes as pieces without data."""
+        """The pieces so far, holes as pieces without data."""
         self.waiting: list[int] = []
         self.scanned = 1 if refuse else 0
         self.skipped = 0
         self.limited = False
         self.at_start = False
-        """The boundary that was found is where the search began: nothing was passed over."""
+        """The boundary was found where the resync began: no byte was skipped."""
 
     @property
-    def kept(self) -> int:
+    def held(self) -> int:
         """Stream bytes held."""
         return sum(p.length for p in self.pieces if p.ref != NO_PACKET)
 
@@ -118,7 +118,7 @@ class BoundarySearch:
         self.pieces.append(piece)
         self.region.add(piece)
         found = self._look(final=False)
-        if found is None and len(self.region) > limits.HUNT_BYTES:
+        if found is None and len(self.region) > limits.RESYNC_BYTES:
             self.limited = True
             if self.waiting:
                 return self._take(self.waiting[0])
@@ -127,7 +127,7 @@ class BoundarySearch:
 
     def hole(self, offset: int, length: int) -> list[Piece] | None:
         """Bytes that no packet carries come next."""
-        if len(self.region) + length > limits.HUNT_BYTES:
+        if len(self.region) + length > limits.RESYNC_BYTES:
             found = self.finish()
             if found is None:
                 return None
@@ -137,7 +137,7 @@ class BoundarySearch:
         return self._look(final=False)
 
     def finish(self) -> list[Piece] | None:
-        """Nothing more will come that could prove a boundary."""
+        """No more bytes will come that could confirm a boundary."""
         found = self._look(final=True)
         if found is None:
             self._drop(len(self.region))
@@ -147,11 +147,11 @@ class BoundarySearch:
     def _look(self, final: bool) -> list[Piece] | None:
         region, first = self.region, self.first
         waiting, self.waiting = self.waiting, []
-        places = sorted({*waiting, *self.judge.candidates(region, self.scanned)})
+        places = sorted({*waiting, *self.direction.candidates(region, self.scanned)})
         if first and not self.scanned and not (places and places[0] == 0):
             places.insert(0, 0)
         for at in places:
-            verdict = self.judge.judge(region, at, final, first and at == 0)
+            verdict = self.direction.is_boundary(region, at, final, first and at == 0)
             if verdict and not region.starts.intersection(self.waiting):
                 return self._take(at)
             if verdict:  # it may lie inside of what a segment began with, of which more is to be seen
@@ -163,7 +163,7 @@ class BoundarySearch:
         return None
 
     def _take(self, at: int) -> list[Piece]:
-        """The pieces from `region[at]` on; what stands before is skipped."""
+        """The pieces from `region[at]` on; those before are skipped."""
         self.at_start = at == 0 and not self.skipped
         out = []
         for piece in self.pieces:

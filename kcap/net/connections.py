@@ -1,7 +1,7 @@
-"""The table of connections: which segment belongs to which connection, and when a connection is over.
+"""The table of connections: assigns segments to connections and decides when a connection is over.
 
 In: `SegmentBatch`es in capture order. Out: calls on the sinks of each connection's streams, and `opened`/`closed` on the owner.
-Law: ports that are used again (a new SYN, or numbers far from the stream's) make a new connection, never a mixed one.
+Law: reused ports (a new SYN, or sequence numbers far from the stream's) make a new connection, never a mixed one.
 """
 
 from collections import deque
@@ -16,11 +16,11 @@ from kcap.net.tcp import ACK, FIN, MASK, PSH, RST, SYN, Connection, Stream, Weir
 from kcap.weird import WeirdKind
 
 PLAIN_FLAGS = (ACK, PSH | ACK)
-"""Segments of an open connection that ask for nothing special."""
+"""Flags of segments that change no connection state."""
 
 
 class Owner(WeirdReporter, Protocol):
-    """Who is told of connections; gives each stream its sink."""
+    """The owner of all connections: is notified of each, and gives each stream its sink."""
 
     def opened(self, connection: Connection) -> None: ...
 
@@ -34,14 +34,14 @@ def reverse_flow(flow: bytes) -> bytes:
 
 
 class Ending(Protocol):
-    """A connection that is over and that somebody else keeps."""
+    """A closed connection that the fast path holds, in the queue of connections to be closed."""
 
     number: int
     closing_ns: int
     closing_order: int
 
     def close(self) -> Connection | None:
-        """Closes it; where that takes more than its keeper knows, gives it back to be closed here."""
+        """Closes it; returns the connection where the reference path has to close it."""
 
 
 class ConnectionTable:
@@ -52,17 +52,17 @@ class ConnectionTable:
         self.streams: dict[bytes, Stream] = {}
         """Flow key -> stream of the newest connection between these endpoints."""
         self.restless: dict[Connection, None] = {}
-        """Connections with bytes behind a hole, to be looked at as time goes on; a dict for its order."""
+        """Connections with bytes behind a hole, checked as capture time moves on; a dict for its order."""
         self.closing: deque[Connection | Ending] = deque()
         self.count = 0
-        """Connections so far, which gives each its number."""
+        """Connections so far, which is the number of the next one."""
         self.taken: deque[int] = deque()
-        """Orders of packets at hand that opened connections kept by somebody else, which have numbers too."""
+        """Orders of packets of this batch that opened connections in the fast path, which are numbered too."""
         self.time_ns = 0
         self.order = 0
-        """Place of the packet at hand among all that the fast lane and this table are given."""
+        """Order of the current packet among all packets of the fast path and this table."""
         self.order_base = 0
-        """Place of a file's packet 0."""
+        """Order of a file's packet 0."""
         self._swept_ns = 0
 
     def feed(self, batch: SegmentBatch) -> None:
@@ -72,7 +72,7 @@ class ConnectionTable:
             self.advance(max(batch.time_ns))
 
     def segments(self, batch: SegmentBatch) -> None:
-        """The segments of a batch, without the time that moves on at its end."""
+        """Takes the segments of a batch without moving time on at its end."""
         order_base = self.order_base
         streams = self.streams
         buffers: Iterable[bytes] = repeat(batch.buffer)
@@ -91,7 +91,11 @@ class ConnectionTable:
             if stream is not None and (flags in plain) and window:
                 connection = stream.connection
                 silent_ns = time_ns - connection.last_ns
-                if connection.calm and (seq == stream.next_raw or not length) and 0 <= silent_ns < limits.CONNECTION_IDLE_NS:
+                if (
+                    connection.in_order
+                    and (seq == stream.next_raw or not length)
+                    and 0 <= silent_ns < limits.CONNECTION_IDLE_NS
+                ):
                     peer = stream.peer
                     if ack != peer.acked_raw:
                         if peer.next_raw == ack and peer.acked is not None:
@@ -159,7 +163,7 @@ class ConnectionTable:
         connection = found.connection
         was_closing = connection.closing_ns is not None
         connection.segment(found, seq, ack, flags, window, buffer, at, captured, length, time_ns, ref, position)
-        if not connection.calm:
+        if not connection.in_order:
             self.restless[connection] = None
         if connection.closing_ns is not None and not was_closing:
             self._ends(connection)
@@ -169,7 +173,7 @@ class ConnectionTable:
         self.closing.append(connection)
 
     def _over(self, connection: Connection, time_ns: int) -> bool:
-        """Closes a connection whose time ran out before this packet, so that the size of a batch changes nothing."""
+        """Closes a connection that expired before this packet, so that the size of batches changes nothing."""
         if connection.closing_ns is not None:
             if time_ns - connection.closing_ns < limits.CONNECTION_LINGER_NS:
                 return False
@@ -185,7 +189,7 @@ class ConnectionTable:
         return True
 
     def _belongs(self, stream: Stream | None, seq: int, ack: int, flags: int, length: int) -> Stream | None:
-        """The stream this segment belongs to, the newest connection first; None where it opens a new one."""
+        """The stream that a segment belongs to, the newest connection first; None where it opens a new one."""
         newest = stream
         while stream is not None:
             if self._fits(stream, seq, ack, flags):
@@ -231,22 +235,22 @@ class ConnectionTable:
         return connection.streams[0 if flow == low else 1]
 
     def adopt(self, connection: Connection) -> None:
-        """Takes over a connection that somebody else kept."""
+        """Takes over a connection that the fast path held."""
         for flow, stream in zip(connection.flows, connection.streams, strict=True):
             self.streams[flow] = stream
-        if not connection.calm:
+        if not connection.in_order:
             self.restless[connection] = None
 
     # -- time ---------------------------------------------------------------------------------------------------------
     def advance(self, time_ns: int) -> None:
-        """Capture time moves on: holes and connections that have waited long enough are decided."""
+        """Capture time moves on: holes that have waited long enough are given up, idle and ended connections are closed."""
         self.time_ns = max(self.time_ns, time_ns)
         time_ns = self.time_ns
         for connection in sorted(self.restless, key=_number):
             first, second = connection.streams
             first.decide(time_ns)
             second.decide(time_ns)
-            connection.calm = first.started and second.started and not first.held and not second.held
+            connection.in_order = first.started and second.started and not first.held and not second.held
             if not first.held and not second.held:
                 del self.restless[connection]
         while self.closing and time_ns - (self.closing[0].closing_ns or 0) >= limits.CONNECTION_LINGER_NS:
@@ -256,11 +260,11 @@ class ConnectionTable:
             self._sweep(time_ns)
 
     def expect_end(self) -> None:
-        """The next look at the time is the last one: it is at idle connections too."""
+        """The next `advance` is the last one: it closes idle connections too."""
         self._swept_ns = -limits.SWEEP_NS
 
     def sweeps(self, time_ns: int) -> bool:
-        """Whether idle connections are looked for at this time."""
+        """Whether idle connections are swept at this time."""
         return time_ns - self._swept_ns >= limits.SWEEP_NS
 
     def _sweep(self, time_ns: int) -> None:

@@ -1,7 +1,7 @@
-"""IP fragments: pieces of datagrams in, whole datagrams out, within bounds.
+"""Reassembles IP fragments into datagrams, within bounds.
 
 A datagram is delivered by the packet that completes it; where fragments overlap, the one that starts first wins. Law: what is
-given up is reported, and the table is a picklable value. A fragment cut by the snapshot length ends what is known of its
+given up is reported, and the table is a picklable value. A fragment cut by the snapshot length ends the known part of its
 datagram.
 """
 
@@ -25,7 +25,7 @@ class FragmentPlace(NamedTuple):
 
 @dataclass(slots=True)
 class Datagram:
-    """What has come of one datagram: pieces by offset as (captured bytes, length on the wire)."""
+    """The fragments of one datagram so far, by offset as (captured bytes, length on the wire)."""
 
     first: FragmentPlace
     pieces: dict[int, tuple[bytes, int]] = field(default_factory=dict)
@@ -58,7 +58,7 @@ class FragmentTable:
 
     datagrams: dict[Hashable, Datagram] = field(default_factory=dict)
     completed: dict[Hashable, int] = field(default_factory=dict)
-    """When the latest datagrams were put together."""
+    """When the latest datagrams were completed."""
 
     def add(
         self, key: Hashable, offset: int, more: bool, data: bytes, size: int, place: FragmentPlace, report: Report

@@ -1,7 +1,7 @@
-"""The edge between TCP and what is above it: a sink that fails costs its connection, not the run.
+"""The edge between TCP and the protocol above: a sink that fails costs its connection, not the run.
 
-In: a stream and what its sink is to be given. Out: the sink's call, or word of its failure. Law: nothing a sink raises goes on;
-the stream's own state was settled before, so that its connection is followed to its end.
+In: a stream and the arguments for its sink. Out: the sink's call, or a report of its failure. Law: no exception of a sink
+passes; the stream's own state was settled before, so that its connection is followed to its end.
 """
 
 from typing import TYPE_CHECKING
@@ -16,7 +16,7 @@ def data(
     """`Sink.data` of a stream."""
     try:
         stream.sink.data(offset, buffer, at, captured, length, time_ns, ref, position)
-    except Exception as error:  # noqa: BLE001 - told by the owner
+    except Exception as error:  # noqa: BLE001 - the owner reports it
         failed(stream, error, ref, position)
 
 
@@ -24,11 +24,11 @@ def gap(stream: "Stream", offset: int, length: int, time_ns: int, ref: int, posi
     """`Sink.gap` of a stream; `ref` and `position` are those of the packet behind it."""
     try:
         stream.sink.gap(offset, length, time_ns)
-    except Exception as error:  # noqa: BLE001 - told by the owner
+    except Exception as error:  # noqa: BLE001 - the owner reports it
         failed(stream, error, ref, position)
 
 
 def failed(stream: "Stream", error: Exception, ref: int, position: int) -> None:
-    """Tells the owner of the connection."""
+    """Reports the failure to the owner of the connection."""
     connection = stream.connection
     connection.oddities.failed(connection, error, ref or connection.first_ref, position)

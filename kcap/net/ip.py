@@ -1,8 +1,8 @@
-"""IP headers: from the header to what the datagram carries, fragments put together.
+"""Reads IP headers and reassembles fragments.
 
 In: a `PacketCursor` on an IPv4 or IPv6 header. Out: the protocol number with the cursor on its first byte, `addresses` set and
-`stop` at the datagram's end, so that padding behind it is out of sight; 0 (no protocol that matters) where it says nothing.
-Law: raises for no bytes. Checksums are not looked at: offload leaves them wrong at the sender.
+`stop` at the datagram's end, so that padding is excluded; 0 (no protocol of interest) where there is nothing to read. Law:
+raises for no bytes. Checksums are ignored: offload leaves them wrong at the sender.
 """
 
 from collections.abc import Hashable
@@ -25,7 +25,7 @@ JUMBO = 0xC2
 
 
 def read_ip(kind: int, cursor: PacketCursor, table: FragmentTable, place: FragmentPlace, report: Report) -> int:
-    """Protocol number of what the datagram carries, NONE where there is nothing to read (yet)."""
+    """Protocol number of the payload; NONE where there is nothing to read (yet)."""
     if kind == IPV4:
         return read_v4(cursor, table, place, report)
     return read_v6(cursor, table, place, report)
@@ -97,13 +97,13 @@ def read_extensions(protocol: int, cursor: PacketCursor, table: FragmentTable, p
 
 
 def narrow(cursor: PacketCursor, stop: int) -> None:
-    """Takes the datagram's own word for its end: what comes after is padding, what is missing was not captured."""
+    """Applies the datagram's own length: bytes behind it are padding, bytes it lacks were not captured."""
     cursor.stop = stop
     cursor.end = min(cursor.end, stop)
 
 
 def jumbo_length(cursor: PacketCursor) -> int:
-    """Jumbo payload option (RFC 2675) where it stands first, as Linux writes it; 0 where there is none."""
+    """Length of a jumbo payload option (RFC 2675) that is the first option, as Linux writes it; 0 where there is none."""
     at, buffer = cursor.at, cursor.buffer
     if cursor.end - at < 8 or buffer[at + 2] != JUMBO or buffer[at + 3] != 4:
         return 0
@@ -113,7 +113,7 @@ def jumbo_length(cursor: PacketCursor) -> int:
 def gather(
     cursor: PacketCursor, key: Hashable, offset: int, more: bool, table: FragmentTable, place: FragmentPlace, report: Report
 ) -> bool:
-    """Adds a fragment; True when the cursor stands on the whole datagram."""
+    """Adds a fragment; True when the cursor is on the reassembled datagram."""
     size = cursor.stop - cursor.at
     if size <= 0:
         cursor.fail(WeirdKind.PACKET_MALFORMED, "IP fragment of no bytes")

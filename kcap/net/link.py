@@ -53,7 +53,7 @@ def read_link(link: int, cursor: PacketCursor) -> int:
 
 
 def read_ethertype(kind: int, cursor: PacketCursor) -> int:
-    """Steps over all that stands between an ethertype and the IP header."""
+    """Steps over all headers between an ethertype and the IP header."""
     while kind not in IP:
         if kind in VLANS:
             if not cursor.have(4, "VLAN"):
@@ -91,14 +91,14 @@ def read_cooked(cursor: PacketCursor, size: int, kind_at: int) -> int:
 
 
 def read_version(cursor: PacketCursor) -> int:
-    """The protocol that the IP header itself names."""
+    """The protocol by the version field of the IP header."""
     if not cursor.have(1, "IP"):
         return 0
     return {4: IPV4, 6: IPV6}.get(cursor.buffer[cursor.at] >> 4, 0)
 
 
 def read_mpls(cursor: PacketCursor) -> int:
-    """Label stack (RFC 3032); what it carries is told by its first bits (RFC 4928), 0 being a pseudowire's control word."""
+    """MPLS label stack (RFC 3032); the payload's first bits give its protocol (RFC 4928), 0 is a pseudowire's control word."""
     bottom = 0
     while not bottom:
         if not cursor.have(4, "MPLS"):

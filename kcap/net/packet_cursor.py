@@ -1,7 +1,7 @@
-"""A place inside one packet, told apart by what was captured and what was on the wire; and how a layer tells of an oddity.
+"""A position in one packet, with the ends of the captured bytes and of the bytes on the wire.
 
 In: buffer and offsets. Out: the same, moved inward by the layers. Law: `at` only grows within one buffer, so that every walk
-through nested headers ends; a look behind what was captured never reads the neighbouring packet.
+through nested headers ends; no read passes the captured bytes into the neighbouring packet.
 """
 
 from collections.abc import Callable
@@ -32,7 +32,7 @@ class PacketCursor:
         self.fault_detail = ""
 
     def have(self, size: int, what: str) -> bool:
-        """Whether `size` bytes of header `what` were captured; if not, the fault says whose it is."""
+        """Whether `size` bytes of header `what` were captured; otherwise the fault names the header."""
         need = self.at + size
         if need <= self.end:
             return True
@@ -40,7 +40,7 @@ class PacketCursor:
         return False
 
     def fail(self, kind: WeirdKind, detail: str) -> int:
-        """Notes why the packet says nothing; gives 0, the protocol that is none."""
+        """Reports why the packet cannot be read; returns 0, no protocol."""
         self.fault, self.fault_detail = kind, detail
         return 0
 
@@ -49,5 +49,5 @@ class PacketCursor:
         return int(SHORT(self.buffer, self.at + offset)[0])
 
     def enter(self, buffer: bytes, stop: int) -> None:
-        """Goes on in bytes that were put together elsewhere."""
+        """Continues in reassembled bytes."""
         self.buffer, self.at, self.end, self.stop = buffer, 0, len(buffer), stop

@@ -1,4 +1,4 @@
-"""Where the packets of some numbers stand: what a filter on `frame.number` has to know of them.
+"""Finds the packets of given numbers, which a filter on `frame.number` needs.
 
 In: numbers and ranges of numbers, then the segments of a capture as they are parsed. Out: for each file and flow, number and
 position of those that carry data. Law: the same, whether segments come as columns or as lists.
@@ -15,7 +15,7 @@ Found = dict[tuple[int, bytes], list[tuple[int, int]]]
 
 
 class PacketIndex:
-    """The packets that were asked for, as far as they came."""
+    """The wanted packets found so far."""
 
     def __init__(self, numbers: Iterable[int], ranges: Iterable[tuple[int, int]]) -> None:
         self._singles = sorted(numbers)
@@ -23,7 +23,7 @@ class PacketIndex:
         self.found: Found = {}
 
     def take(self, segments: SegmentColumns | SegmentBatch) -> None:
-        """Looks at a batch."""
+        """Looks for wanted packets in a batch."""
         batch = self._batch(segments)
         if batch is None:
             return
@@ -32,7 +32,7 @@ class PacketIndex:
                 self.found.setdefault((batch.file, flow), []).append((number, position))
 
     def wants(self, number: int) -> bool:
-        """Whether a packet of this number was asked for."""
+        """Whether the packet of this number is wanted."""
         return self._wanted(number, number + 1)
 
     def _batch(self, segments: SegmentColumns | SegmentBatch) -> SegmentBatch | None:
@@ -48,7 +48,7 @@ class PacketIndex:
         return segments.lists(np.array(here, np.int64))
 
     def _wanted(self, first: int, stop: int) -> bool:
-        """Whether any number from one to below another was asked for."""
+        """Whether any number of a range is wanted."""
         at = bisect_left(self._singles, first)
         one = at < len(self._singles) and self._singles[at] < stop
         return one or any(low < stop and high >= first for low, high in self._ranges)

@@ -1,8 +1,7 @@
-"""TCP segments as numpy columns: what the compiled parser finds, before anything becomes a Python object.
+"""TCP segments as numpy columns: the output of the compiled parser, without a Python object per segment.
 
-In: the parser's arrays. Out: the same segments as `SegmentBatch`, all of them or those at some places. Law: `lists` of
-everything is
-what the plain parser gives.
+In: the parser's arrays. Out: the same segments as `SegmentBatch`, all of them or some. Law: `lists` of all segments is what the
+plain parser gives.
 """
 
 from dataclasses import dataclass, field
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
     Int64s = NDArray[np.int64]
 
 ABSENT, CLEAN, SLOW = 0, 1, 2
-"""What is known of a packet: no segment, one whose flow stands in the buffer, or one whose flow stands in `flows`."""
+"""State of a packet: no segment, a segment whose flow is in the buffer, a segment whose flow is in `flows`."""
 NAMES = ("seq", "ack", "flags", "window", "payload", "captured", "length")
 
 
@@ -38,7 +37,7 @@ class SegmentColumns:
     flow_size: "Int64s"
     state: "NDArray[np.uint8]"
     flows: dict[int, bytes] = field(default_factory=dict)
-    """Flows of entries that were read the slow way."""
+    """Flows of entries that the slow path read."""
     others: dict[int, bytes] = field(default_factory=dict)
     """Buffers of entries whose payload is not in `buffer`: reassembled IP fragments."""
 
@@ -50,7 +49,7 @@ class SegmentColumns:
         return self.lists((self.state != ABSENT).nonzero()[0])
 
     def lists(self, where: "Int64s") -> SegmentBatch:
-        """The segments at these places, in this order."""
+        """The segments at these indexes, in this order."""
         out = SegmentBatch(self.file, self.buffer)
         kept: Any = self.numbers[:, where]
         for name, column in zip(NAMES, kept.tolist()):
@@ -71,7 +70,7 @@ class SegmentColumns:
 
 
 def columns_of(batch: SegmentBatch) -> SegmentColumns:
-    """The same segments as columns; the flows stand behind the buffer's own bytes."""
+    """The same segments as columns; the flows follow the buffer's own bytes."""
     import numpy as np
 
     first = batch.packet[0] if batch.packet else 1

@@ -7,8 +7,8 @@ through the parser's slow path, in order. Importing this module imports numba.
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numba import njit
 
+from kcap.kernels import compiled, inner, uint16, uint32
 from kcap.model import PacketBatch, SegmentBatch
 from kcap.net.fragments import FragmentPlace
 from kcap.net.segment_columns import ABSENT, CLEAN, NAMES, SLOW, SegmentColumns
@@ -26,7 +26,7 @@ def parse_arrays(batch: PacketBatch, parser: "SegmentParser") -> SegmentBatch:
 
 
 def parse_columns(batch: PacketBatch, parser: "SegmentParser") -> SegmentColumns:
-    """The same, left in arrays."""
+    """As `SegmentParser.columns`."""
     count = len(batch)
     columns = np.empty((len(NAMES), count), np.int64)
     flow_at = np.empty(count, np.int64)
@@ -53,27 +53,15 @@ def parse_columns(batch: PacketBatch, parser: "SegmentParser") -> SegmentColumns
 
 
 def read_slowly(batch: PacketBatch, parser: "SegmentParser", index: int, link: int) -> Any:
-    """One packet, with plain integers instead of numpy's."""
+    """Reads one packet the slow way, with plain integers instead of numpy's."""
     place = FragmentPlace(batch.file, batch.first_packet + index, int(batch.position[index]), int(batch.time_ns[index]))
     start, captured, wire = int(batch.start[index]), int(batch.captured[index]), int(batch.wire[index])
     return parser.read_packet(place, batch.buffer, start, captured, wire, link)
 
 
-@njit(cache=True, nogil=True)
-def short(data: Any, at: int) -> int:
-    """An unsigned 16 bit number in network order."""
-    return int(data[at]) << 8 | int(data[at + 1])
-
-
-@njit(cache=True, nogil=True)
-def word(data: Any, at: int) -> int:
-    """An unsigned 32 bit number in network order."""
-    return short(data, at) << 16 | short(data, at + 2)
-
-
-@njit(cache=True, nogil=True)
+@inner
 def ip_header(data: Any, at: int, end: int, link: int) -> int:
-    """Where the IP header is, -1 where the plain path has to find out, -2 where there is none."""
+    """Offset of the IP header; -1 where the plain path has to find out, -2 where there is none."""
     if link == ETHERNET:
         header, kind_at = 14, 12
     elif link == SLL:
@@ -88,12 +76,12 @@ def ip_header(data: Any, at: int, end: int, link: int) -> int:
         return -1
     if at + header + 20 > end:
         return -1
-    kind = short(data, at + kind_at)
+    kind = uint16(data, at + kind_at)
     at += header
     while kind in (0x8100, 0x88A8, 0x9100):
         if at + 24 > end:
             return -1
-        kind = short(data, at + 2)
+        kind = uint16(data, at + 2)
         at += 4
     if kind == 0x0800:
         return at if data[at] == 0x45 else -1
@@ -102,24 +90,26 @@ def ip_header(data: Any, at: int, end: int, link: int) -> int:
     return -2 if kind in (0x0806, 0x88CC) else -1
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def parse_packets(
     data: Any, starts: Any, sizes: Any, links: Any, columns: Any, flow_at: Any, flow_size: Any, state: Any
 ) -> None:
-    """Ethernet, cooked, null and raw packets of IPv4 without options or IPv6 without extensions, with TCP, also in VXLAN."""
+    """Parses Ethernet, cooked, null and raw packets of IPv4 without options or IPv6 without extensions, with TCP, also in
+    VXLAN.
+    """
     for index in range(starts.size):
         start = starts[index]
         end = start + sizes[index]
         link = links[index]
         state[index] = SLOW
         at = ip_header(data, start, end, link)
-        while at >= 0 and data[at] == 0x45 and data[at + 9] == 17 and short(data, at + 6) & 0x3FFF == 0:
-            total = short(data, at + 2)
+        while at >= 0 and data[at] == 0x45 and data[at + 9] == 17 and uint16(data, at + 6) & 0x3FFF == 0:
+            total = uint16(data, at + 2)
             if total < 28 or at + 28 > end:
                 at = -1
                 break
             end = min(end, at + total)
-            port = short(data, at + 22)
+            port = uint16(data, at + 22)
             if port not in (4789, 8472):
                 at = -1 if port in (4790, 6081) else -2
             elif at + 36 > end:
@@ -133,13 +123,13 @@ def parse_packets(
                 state[index] = ABSENT
             continue
         if data[at] == 0x45:
-            if data[at + 9] != 6 or short(data, at + 6) & 0x3FFF != 0:
+            if data[at + 9] != 6 or uint16(data, at + 6) & 0x3FFF != 0:
                 continue
-            flow, size, tcp, total = at + 12, 12, at + 20, short(data, at + 2) - 20
+            flow, size, tcp, total = at + 12, 12, at + 20, uint16(data, at + 2) - 20
         elif data[at] >> 4 == 6:
             if at + 60 > end or data[at + 6] != 6:
                 continue
-            flow, size, tcp, total = at + 8, 36, at + 40, short(data, at + 4)
+            flow, size, tcp, total = at + 8, 36, at + 40, uint16(data, at + 4)
         else:
             continue
         if tcp + 20 > end:
@@ -152,10 +142,10 @@ def parse_packets(
         room = max(end - payload, 0)
         flow_at[index] = flow
         flow_size[index] = size
-        columns[0, index] = word(data, tcp + 4)
-        columns[1, index] = word(data, tcp + 8)
+        columns[0, index] = uint32(data, tcp + 4)
+        columns[1, index] = uint32(data, tcp + 8)
         columns[2, index] = data[tcp + 13]
-        columns[3, index] = short(data, tcp + 14)
+        columns[3, index] = uint16(data, tcp + 14)
         columns[4, index] = payload
         columns[5, index] = min(room, length)
         columns[6, index] = length

@@ -105,7 +105,7 @@ class SegmentParser:
         self.fragments.finish(self.report)
 
     def _scan(self, batch: PacketBatch, link: int, first: int, last: int, out: SegmentBatch, absent: list[int]) -> None:
-        """Packets `first` to `last`, all of one link type; those that are no segment are noted as absent."""
+        """Reads packets `first` to `last`, all of one link type; lists those that are no segment as absent."""
         buffer = batch.buffer
         layout, least4, least6 = choose_layout(batch, link, first, last)
         unpack, unpack6, tagged, header = layout.unpack, V6, layout.tagged, layout.header
@@ -201,7 +201,7 @@ class SegmentParser:
 
 
 def choose_layout(batch: PacketBatch, link: int, first: int, last: int) -> tuple[LinkLayout, int, int]:
-    """Layout of a link type, and the sizes from which on it can be applied to IPv4 and IPv6."""
+    """Layout of a link type, and the packet sizes from which it applies to IPv4 and IPv6."""
     layout = LAYOUTS.get(link)
     if layout is None:
         return LAYOUTS[LINK_ETHERNET], SLOW, SLOW

@@ -1,24 +1,40 @@
-"""One TCP connection: two byte streams put in order, first copy wins, every hole decided once.
+"""One TCP connection: puts both byte streams in order, the first copy wins, every hole is decided once.
 
 In: segments of the connection in capture order. Out: calls on each stream's sink, `data` for bytes in stream order and `gap`
 for bytes that no packet carries. Law: whatever the reordering within the window, the duplication and the initial sequence
 number, the sinks see the same bytes; every stream byte is delivered once, as data or as part of a gap.
 
 Sequence numbers (RFC 9293) are unwrapped to 64-bit offsets by signed distance; offset 0 is the first byte behind the SYN, or
-the lowest byte seen where the capture has no SYN.
+the lowest byte seen where the capture has no SYN. `TRANSITIONS` is the state table of a stream.
 """
 
 from bisect import bisect_right
 from operator import itemgetter
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from kcap import limits
+from kcap.model import Transition
 from kcap.net import guard
 from kcap.weird import WeirdKind
 
 FIN, SYN, RST, PSH, ACK = 1, 2, 4, 8, 16
 MASK = 0xFFFFFFFF
 START_OF = itemgetter(0)
+
+STARTING, DELIVERING, REORDERING = "starting", "delivering", "reordering"
+TRANSITIONS: Final = (
+    Transition(STARTING, "syn", DELIVERING),
+    Transition(STARTING, "syn", REORDERING),
+    Transition(STARTING, "decide", DELIVERING),
+    Transition(STARTING, "decide", REORDERING),
+    Transition(STARTING, "finish", DELIVERING),
+    Transition(DELIVERING, "segment", REORDERING),
+    Transition(REORDERING, "segment", DELIVERING),
+    Transition(REORDERING, "decide", DELIVERING),
+    Transition(REORDERING, "finish", DELIVERING),
+)
+"""States of a stream. `starting`: no SYN seen, bytes are held; `reordering`: bytes are held behind a hole. `decide`: a hole, or
+the wait for a SYN, has lasted the reorder window."""
 
 
 def signed32(distance: int) -> int:
@@ -28,7 +44,7 @@ def signed32(distance: int) -> int:
 
 
 class StreamSink(Protocol):
-    """What takes a stream's bytes in order."""
+    """Receives a stream's bytes in order."""
 
     def data(
         self, offset: int, buffer: bytes, at: int, captured: int, length: int, time_ns: int, ref: int, position: int
@@ -40,7 +56,7 @@ class StreamSink(Protocol):
 
 
 class WeirdReporter(Protocol):
-    """Where oddities are told."""
+    """Receives oddities."""
 
     def report(
         self, kind: WeirdKind, detail: str, ref: int = 0, position: int = 0, connection: "Connection | None" = None
@@ -49,7 +65,7 @@ class WeirdReporter(Protocol):
     def failed(self, connection: "Connection", error: Exception, ref: int, position: int = 0) -> None: ...
 
     def searched(self, ref: int, connection: "Connection") -> None:
-        """The bytes of a packet decided something, whatever they are: not the fields of a message alone."""
+        """A heuristic (resync, recognition, comparison of copies) used the payload of a packet."""
 
 
 class Held(NamedTuple):
@@ -82,9 +98,9 @@ class Stream:
         self.sink: StreamSink
         self.isn: int | None = None
         self.anchored = False
-        """Offset 0 is known to be the first byte of the stream."""
+        """Whether offset 0 is known to be the first byte of the stream."""
         self.started = False
-        """Bytes are being delivered; before that they wait for a SYN that may have been displaced."""
+        """Whether bytes are delivered; before that they wait for a SYN that may have been displaced."""
         self.next = 0
         self.next_raw: int | None = None
         self.acked: int | None = None
@@ -159,7 +175,7 @@ class Stream:
             self.fin_at -= by
 
     def take(self, seq: int, buffer: bytes, at: int, captured: int, length: int, time_ns: int, ref: int, position: int) -> None:
-        """Payload that is not simply the next in order."""
+        """Takes payload in any order."""
         if self.next_raw is None:
             self.next_raw = seq
         start = self.next + signed32(seq - self.next_raw)
@@ -219,7 +235,9 @@ class Stream:
         del self.repeats[: -limits.REPEATS_KEPT]
 
     def _hold(self, start: int, end: int, buffer: bytes, at: int, captured: int, time_ns: int, ref: int, position: int) -> None:
-        """Keeps what no earlier segment brought; the first copy wins (PYROLYSE 2025: stacks disagree, so say so)."""
+        """Holds bytes that no earlier segment brought; the first copy wins (PYROLYSE 2025: stacks disagree, so a weird reports
+        it).
+        """
         held, mark = self.held, self.data_segments
         i = bisect_right(held, start, key=START_OF)
         if i and held[i - 1].end > start:
@@ -327,6 +345,13 @@ class Stream:
                 self._give_up(self.next + tail, time_ns, 0, 0)
 
     @property
+    def state(self) -> str:
+        """The state of `TRANSITIONS`."""
+        if not self.started:
+            return STARTING
+        return REORDERING if self.held else DELIVERING
+
+    @property
     def side(self) -> str:
         """`client`, `server`, or `lower endpoint`/`higher endpoint` while the direction is unknown."""
         connection = self.connection
@@ -340,7 +365,8 @@ class Connection:
 
     __slots__ = (
         "began", "client", "closing_ns", "closing_order", "ended", "first_ns", "first_position", "first_ref",
-        "flows", "last_ns", "number", "oddities", "older", "calm", "rst_ns", "streams", "syn_ns", "syn_repeated", "uid", "talk",
+        "flows", "last_ns", "number", "oddities", "older", "in_order", "rst_ns", "streams", "syn_ns", "syn_repeated", "uid",
+        "conversation",
     )  # fmt: skip
 
     def __init__(
@@ -353,8 +379,8 @@ class Connection:
         self.streams = (Stream(self), Stream(self))
         self.streams[0].peer, self.streams[1].peer = self.streams[1], self.streams[0]
         self.client: Stream | None = None
-        self.calm = False
-        """Both streams are in order and delivering, so that the next segment needs no thought."""
+        self.in_order = False
+        """Both streams deliver and hold nothing, so the next segment takes the short way."""
         self.began = "midstream"
         self.ended = "open"
         self.first_ns = self.last_ns = time_ns
@@ -364,27 +390,27 @@ class Connection:
         self.rst_ns: int | None = None
         self.closing_ns: int | None = None
         self.closing_order = -1
-        """Place of the packet that ended it among all packets, as the table counts them."""
+        """Order of the packet that ended it among all packets, as the table counts them."""
         self.older: Connection | None = None
         self.uid: str | None = None
-        self.talk: object = None
-        """What the protocol above keeps for this connection."""
+        self.conversation: object = None
+        """The state of the protocol above, a `kcap.kafka.conversation.Conversation`."""
 
     def report(self, kind: WeirdKind, detail: str, ref: int = 0, position: int = 0) -> None:
-        """Tells an oddity of this connection."""
+        """Reports an oddity of this connection."""
         self.oddities.report(kind, detail, ref, position, self)
 
     def searched(self, ref: int) -> None:
-        """Bytes of a packet of this connection decided more than the fields of a message."""
+        """Reports that a heuristic used the payload of a packet of this connection."""
         self.oddities.searched(ref, self)
 
     def segment(
         self, stream: Stream, seq: int, ack: int, flags: int, window: int, buffer: bytes, at: int, captured: int, length: int,
         time_ns: int, ref: int, position: int,
     ) -> None:  # fmt: skip
-        """Any segment, the thorough way."""
+        """Takes any segment."""
         peer = stream.peer
-        if not self.calm:
+        if not self.in_order:
             stream.decide(time_ns)
             peer.decide(time_ns)
         self.last_ns = max(self.last_ns, time_ns)
@@ -417,10 +443,10 @@ class Connection:
             self.rst_ns = time_ns
             if self.closing_ns is None:
                 self.closing_ns, self.ended = time_ns, "rst"
-        if not self.calm or stream.held:
+        if not self.in_order or stream.held:
             peer.decide(time_ns)
             stream.decide(time_ns)
-        self.calm = stream.started and peer.started and not stream.held and not peer.held
+        self.in_order = stream.started and peer.started and not stream.held and not peer.held
 
     def _syn(self, stream: Stream, seq: int, ack: int, flags: int, time_ns: int) -> None:
         peer = stream.peer

@@ -18,7 +18,7 @@ CARRIED = frozenset((IPV4, IPV6, ETHERNET, PPP)) | VLANS | MPLS
 
 
 def read_tunnel(protocol: int, cursor: PacketCursor) -> int:
-    """The IP protocol that is carried inside."""
+    """The IP protocol inside the tunnel."""
     kind = 0
     if protocol == IP_IN_IP:
         kind = IPV4

@@ -62,7 +62,7 @@ class Record:
 
 @dataclass(slots=True)
 class Contents:
-    """The records of a batch, read when asked for."""
+    """The records of a batch, read on demand."""
 
     records: list[Record] = field(default_factory=list)
     fault: str | None = None

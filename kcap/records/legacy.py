@@ -22,7 +22,7 @@ NO_TIMESTAMP = -1
 
 
 def read_message(blob: bytes, start: int, end: int) -> Batch:
-    """The message at `blob[start:end]`, which is at least as long as its magic asks."""
+    """The message at `blob[start:end]`, which has at least the size that its magic requires."""
     offset, _, crc, magic, attributes = _HEADER.unpack_from(blob, start)
     batch = Batch(
         blob=blob,

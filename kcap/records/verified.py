@@ -1,8 +1,8 @@
-"""Record batches that their own checksum proves, wherever they stand in some bytes.
+"""Finds record batches anywhere in some bytes and verifies each by its own CRC-32C.
 
-In: bytes of streams, and which stretches of them follow each other on the wire. Out: where the records of each proven batch
-stand, behind its header. Law: what is found is a batch of magic 2 as its CRC-32C says (KIP-98, DefaultRecordBatch.java), so
-it is the same whoever looks; the compiled search finds what the plain one finds.
+In: bytes of streams, and which stretches of them are contiguous on the wire. Out: the span of the records of each verified
+batch, behind its header. Law: every span is of a batch of magic 2 whose CRC-32C holds (KIP-98, DefaultRecordBatch.java); the
+compiled search and the plain one find the same.
 """
 
 from typing import TYPE_CHECKING, Final
@@ -21,19 +21,21 @@ if TYPE_CHECKING:
 CRC_AT: Final = 17
 CODECS: Final = 5
 HIGH_BYTES: Final = ((0, 1), (BATCH_ATTRIBUTES_AT, 1), (BATCH_ATTRIBUTES_AT + 2, 128))
-"""High bytes of the base offset, the attributes and the last offset's delta, and what they are below."""
+"""(place, bound): the high bytes of the base offset, the attributes and the last offset's delta are below these bounds."""
 WORK: Final = 4
-"""Times its own bytes that a stretch is summed up at most: bytes that look like headers may stand one behind the other."""
+"""A stretch is checksummed at most this many times over: any of its bytes may look like the header of a batch."""
 
 
-def can_prove(*, compiled: bool) -> bool:
-    """Whether checksums are quick enough: three thousand times slower is not."""
+def can_verify(*, compiled: bool) -> bool:
+    """Whether a fast CRC-32C is available; the one in plain Python is three thousand times slower."""
     return compiled or has_fast_crc32c()
 
 
-def proven(data: "Bytes", stretches: "Int64s", *, compiled: bool) -> "Int64s":
-    """The records of proven batches, a row of start and end each; `stretches` has a row of start, end and where batches that
-    count may begin."""
+def find_verified(data: "Bytes", stretches: "Int64s", *, compiled: bool) -> "Int64s":
+    """The records of verified batches as rows (start, end), int64.
+
+    `stretches`: rows (start, end, first), int64; batches that begin before `first` do not count.
+    """
     if compiled:
         from kcap.records.verified_kernels import find_batches
 
@@ -45,7 +47,7 @@ def proven(data: "Bytes", stretches: "Int64s", *, compiled: bool) -> "Int64s":
 
 
 def _in_stretch(data: "Bytes", base: int, first: int) -> list[tuple[int, int]]:
-    """As `proven`, for one stretch that begins at `base`."""
+    """As `find_verified`, for one stretch that begins at `base`."""
     found: list[tuple[int, int]] = []
     room = len(data) - BATCH_MIN + 1
     if room <= 0:
@@ -55,16 +57,16 @@ def _in_stretch(data: "Bytes", base: int, first: int) -> list[tuple[int, int]]:
     for at, bound in HIGH_BYTES:
         likely &= data[at : at + room] < bound
     view = memoryview(data.tobytes())
-    behind, work = 0, WORK * len(data)
+    after, work = 0, WORK * len(data)
     for at in np.flatnonzero(likely).tolist():
         size = int.from_bytes(view[at + SIZE_AT : at + OVERHEAD], "big")
         end = at + OVERHEAD + size
-        if at < behind or size < BATCH_MIN - OVERHEAD or end > len(data) or size > work:
+        if at < after or size < BATCH_MIN - OVERHEAD or end > len(data) or size > work:
             continue
         work -= size
         if crc32c(view[at + BATCH_ATTRIBUTES_AT : end]) != int.from_bytes(view[at + CRC_AT : at + BATCH_ATTRIBUTES_AT], "big"):
             continue
-        behind = end
+        after = end
         if base + at >= first and end > at + BATCH_MIN:
             found.append((base + at + BATCH_MIN, base + end))
     return found

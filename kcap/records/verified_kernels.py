@@ -1,13 +1,13 @@
-"""The compiled search for proven batches.
+"""The compiled search for CRC-verified batches.
 
-In: bytes and stretches. Out: what `kcap.records.verified` finds without it. Importing this module imports numba.
+In: bytes and stretches. Out: the spans that `kcap.records.verified` finds without it. Importing this module imports numba.
 """
 
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-from numba import njit
 
+from kcap.kernels import compiled, uint32
 from kcap.records.verified import CODECS, CRC_AT, WORK
 from kcap.wire.checksums import crc32c_table
 from kcap.wire.formats import BATCH_ATTRIBUTES_AT, BATCH_MIN, CODEC_MASK, MAGIC_AT, OVERHEAD, SIZE_AT
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     Int64s = NDArray[np.int64]
 
 STRIDE: Final = 8
-"""Bytes that are summed up at once."""
+"""Bytes that one step of the checksum takes."""
 HEAD: Final = 1024
-"""Room for so many finds at first."""
+"""Rows of the output array at first."""
 
 
 def _tables() -> Any:
-    """The table of a byte, and of a byte with one to seven zeros behind it (Intel, slicing-by-8)."""
+    """The CRC table of a byte, and of a byte followed by one to seven zeros (Intel, slicing-by-8)."""
     tables = np.zeros((STRIDE, 256), np.int64)  # signed: numba makes floats of both kinds together
     tables[0] = crc32c_table()
     for at in range(1, STRIDE):
@@ -36,7 +36,7 @@ TABLES: Final = _tables()
 
 
 def find_batches(data: Any, stretches: Any) -> "Int64s":
-    """As `kcap.records.verified.proven`."""
+    """As `kcap.records.verified.find_verified`."""
     out = np.empty((HEAD, 2), np.int64)
     count = search(data, stretches, TABLES, out)
     if count > len(out):
@@ -46,15 +46,9 @@ def find_batches(data: Any, stretches: Any) -> "Int64s":
     return found
 
 
-@njit(cache=True, nogil=True)
-def word(data: Any, at: int) -> int:
-    """An unsigned 32 bit number in network order."""
-    return int(data[at]) << 24 | int(data[at + 1]) << 16 | int(data[at + 2]) << 8 | int(data[at + 3])
-
-
-@njit(cache=True, nogil=True)
+@compiled
 def checksum(data: Any, at: int, end: int, tables: Any) -> int:
-    """CRC-32C."""
+    """The CRC-32C of `data[at:end]`."""
     crc = 0xFFFFFFFF
     while at + 8 <= end:
         low = crc ^ (int(data[at]) | int(data[at + 1]) << 8 | int(data[at + 2]) << 16 | int(data[at + 3]) << 24)
@@ -75,9 +69,9 @@ def checksum(data: Any, at: int, end: int, tables: Any) -> int:
     return crc ^ 0xFFFFFFFF
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def search(data: Any, stretches: Any, tables: Any, out: Any) -> int:
-    """Fills `out` as far as it goes; how many there are."""
+    """Writes the first rows to `out` and returns how many there are in all."""
     count = 0
     for row in range(stretches.shape[0]):
         low, high, first = stretches[row, 0], stretches[row, 1], stretches[row, 2]
@@ -94,13 +88,13 @@ def search(data: Any, stretches: Any, tables: Any, out: Any) -> int:
             ):
                 at += 1
                 continue
-            size = word(data, at + SIZE_AT)
+            size = uint32(data, at + SIZE_AT)
             end = at + OVERHEAD + size
             if size < BATCH_MIN - OVERHEAD or end > high or size > work:
                 at += 1
                 continue
             work -= size
-            if checksum(data, at + BATCH_ATTRIBUTES_AT, end, tables) != word(data, at + CRC_AT):
+            if checksum(data, at + BATCH_ATTRIBUTES_AT, end, tables) != uint32(data, at + CRC_AT):
                 at += 1
                 continue
             if at >= first and end > at + BATCH_MIN:

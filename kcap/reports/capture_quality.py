@@ -80,8 +80,8 @@ def take(evidence: CaptureQuality, reading: CapturePass, batch: RowBatch) -> Non
     """Counts a batch, and the connections that are over by then."""
     evidence.outcomes.update(map(_OUTCOME, batch.tuples))
     evidence.reasons.update(str(reason) for reason in map(_REASON, batch.tuples) if reason is not None)
-    if batch.lane is not None:
-        evidence.outcomes.update(map(str, batch.lane.part("outcome")))  # the lane decides no row that would need a reason
+    if batch.fast_rows is not None:
+        evidence.outcomes.update(map(str, batch.fast_rows.part("outcome")))  # the lane decides no row that would need a reason
     closed, reading.connections = reading.connections, []
     for connection in closed:
         evidence.count(connection.values)

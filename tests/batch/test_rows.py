@@ -10,7 +10,7 @@ from kcap.fastpath.rows import FastPathRows
 from tests.table.handmade import NO_BODIES, batch, row, unanswered
 
 
-def lane_rows(orders: list[int]) -> FastPathRows:
+def fast_rows(orders: list[int]) -> FastPathRows:
     columns = np.arange(layout.ROW_WIDTH * len(orders), dtype=np.int64).reshape(layout.ROW_WIDTH, len(orders))
     columns[layout.R_ORDER] = orders
     columns[layout.R_NAME] = np.arange(len(orders)) % 2
@@ -28,7 +28,7 @@ def test_parts_of_tuples(many: bool) -> None:
 @pytest.mark.parametrize(("fast", "slow"), [([1, 2, 3], []), ([4, 1, 3], []), ([5, 1, 3], [2, 4])])
 def test_parts_of_both_kinds_of_rows(fast: list[int], slow: list[int], many: bool) -> None:
     tuples = [row(exchange=100 + at, client_id=f"slow{at}") for at in slow]
-    made = RowBatch(tuples, [], NO_BODIES, lane_rows(fast), slow)
+    made = RowBatch(tuples, [], NO_BODIES, fast_rows(fast), slow)
     check(made, RowColumns(made, many=many))
 
 

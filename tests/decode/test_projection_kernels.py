@@ -1,8 +1,5 @@
 """The compiled interpreter's own matters; its law (equal to the plain one) is tested with the projection."""
 
-import subprocess
-import sys
-
 import pytest
 
 from kcap.decode.projection import MALFORMED, SHORT, Projection, project
@@ -52,19 +49,3 @@ def test_both_know_what_was_not_read_to_its_end() -> None:
     assert plain.unread() == jitted.unread()
     assert 0 < len(plain.unread()) < len(some)
     assert plain.unread() == [at for at, ended in enumerate(plain.status) if ended in (SHORT, MALFORMED)]
-
-
-def test_a_stale_cache_is_noticed() -> None:
-    """Machine code of other instruction numbers is refused, and the plain interpreter goes on."""
-    run = (
-        "from kcap.decode import opcodes as ops\n"
-        "ops.OPS['NEW'] = 99\n"
-        "from kcap.decode import projection\n"
-        "projection.JIT_AFTER = 0\n"
-        "number = projection.program_index(12, 0, 1)\n"
-        "assert isinstance(projection.project(bytes(2), [0], [2], [number]).status, list)\n"
-    )
-    import kcap.decode.projection_kernels
-
-    assert kcap.decode.projection_kernels._built_for() == kcap.decode.projection_kernels._BUILT_FOR
-    assert subprocess.run([sys.executable, "-c", run], check=False).returncode == 0

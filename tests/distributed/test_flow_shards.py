@@ -4,7 +4,15 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kcap.distributed.flow_shards import EVERYWHERE, NOWHERE, PickedParser, ShardParser, keys_of_flows, keys_of_lists, shards_of
+from kcap.distributed.flow_shards import (
+    ALL_SHARDS,
+    NO_SHARD,
+    SelectedParser,
+    ShardParser,
+    keys_of_flows,
+    keys_of_lists,
+    shards_of,
+)
 from kcap.net.connections import reverse_flow
 from kcap.net.segment_columns import SegmentColumns
 from kcap.net.segments import SegmentParser
@@ -16,16 +24,16 @@ FLOWS = st.one_of(st.binary(min_size=12, max_size=12), st.binary(min_size=36, ma
 
 
 @given(st.lists(FLOWS, min_size=1, max_size=20), st.integers(1, 100))
-def test_both_directions_are_of_one_share(flows: list[bytes], shares: int) -> None:
-    """Law: a flow and its reverse have the same share, of those that there are."""
+def test_both_directions_are_of_one_shard(flows: list[bytes], shards: int) -> None:
+    """Law: a flow and its reverse have the same shard, of those that there are."""
     there = keys_of_lists(flows)
     back = keys_of_lists([reverse_flow(flow) for flow in flows])
     assert there.tolist() == back.tolist()
-    assert all(0 <= share < shares for share in shards_of(there, shares).tolist())
+    assert all(0 <= shard < shards for shard in shards_of(there, shards).tolist())
 
 
 def test_shares_are_even() -> None:
-    """Connections of one client to one broker, which differ in a port, spread over the shares."""
+    """Connections of one client to one broker, which differ in a port, spread over the shards."""
     flows = np.array([[10, 0, 0, 1, 10, 0, 0, 2, port >> 8, port & 255, 35, 132] for port in range(30_000, 40_000)], np.uint8)
     keys = keys_of_flows(flows)
     assert len(np.unique(keys)) == len(flows), "they are told apart"
@@ -46,26 +54,26 @@ def mixed() -> list[bytes]:
 def test_fragments_go_everywhere_and_others_nowhere() -> None:
     for batch in (batch_of(*mixed()), arrays(batch_of(*mixed()))):
         found, _ = ShardParser(Weirds(), 8).split(batch)
-        assert [place for place, share in enumerate(found.tolist()) if share == EVERYWHERE] == [2, 4, 6]
-        assert [place for place, share in enumerate(found.tolist()) if share == NOWHERE] == [1, 7]
+        assert [place for place, shard in enumerate(found.tolist()) if shard == ALL_SHARDS] == [2, 4, 6]
+        assert [place for place, shard in enumerate(found.tolist()) if shard == NO_SHARD] == [1, 7]
 
 
 def test_what_is_picked_is_what_the_whole_gives() -> None:
-    """Law: the segments of all shares are those of all packets, with their numbers, once each."""
+    """Law: the segments of all shards are those of all packets, with their numbers, once each."""
     packets = mixed()
     whole = batch_of(*packets)
     wanted = segments(SegmentParser(Weirds()).parse(whole))
-    shares = 5
+    shards = 5
     for compiled in (False, True):
-        owner, _ = ShardParser(Weirds(), shares).split(whole)
+        owner, _ = ShardParser(Weirds(), shards).split(whole)
         got = []
-        for share in range(shares):
-            here = [at for at, one in enumerate(owner.tolist()) if one in (share, EVERYWHERE)]
+        for shard in range(shards):
+            here = [at for at, one in enumerate(owner.tolist()) if one in (shard, ALL_SHARDS)]
             if not here:
                 continue
             batch = batch_of(*(packets[at] for at in here))
             batch.time_ns, batch.position = [whole.time_ns[at] for at in here], [whole.position[at] for at in here]
             numbers = np.array(here, np.int64) + 1
-            found = PickedParser(Weirds(), frozenset([share]), shares).picked(arrays(batch) if compiled else batch, numbers)
+            found = SelectedParser(Weirds(), frozenset([shard]), shards).segments(arrays(batch) if compiled else batch, numbers)
             got += segments(found.all() if isinstance(found, SegmentColumns) else found)
         assert sorted(got) == sorted(wanted)

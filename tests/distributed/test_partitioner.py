@@ -1,4 +1,4 @@
-"""Every packet with TCP goes to one share, fragments to all."""
+"""Every packet with TCP goes to one shard, fragments to all."""
 
 from pathlib import Path
 
@@ -11,16 +11,16 @@ from tests.support.shared import Shared
 
 
 @pytest.mark.parametrize("name", ["cluster-startup.pcap", "tls13.pcapng", "any-interface.pcap"])
-@pytest.mark.parametrize("shares", [1, 7])
-def test_every_segment_has_one_share(name: str, shares: int, pcaps: Path) -> None:
-    """Law: the packets of all shares are those with a segment, each once, both directions of a flow together."""
-    shared = Shared([pcaps / name], 11_000, shares)
+@pytest.mark.parametrize("shards", [1, 7])
+def test_every_segment_has_one_shard(name: str, shards: int, pcaps: Path) -> None:
+    """Law: the packets of all shards are those with a segment, each once, both directions of a flow together."""
+    shared = Shared([pcaps / name], 11_000, shards)
     owners: dict[int, int] = {}
-    for share in range(shares):
-        for chunk, stand in shared.standing(share):
-            for number in (chunk.column("number") + stand.packets).tolist():
+    for shard in range(shards):
+        for chunk, range_position in shared.placed_chunks(shard):
+            for number in (chunk.column("number") + range_position.packets).tolist():
                 assert number not in owners
-                owners[number] = share
+                owners[number] = shard
     parser, found = SegmentParser(ignore), {}
     for batch in FileSet([str(pcaps / name)], ignore).batches():
         segments = parser.parse(batch)
@@ -32,9 +32,9 @@ def test_every_segment_has_one_share(name: str, shares: int, pcaps: Path) -> Non
         ends = frozenset([flow[:size] + flow[-4:-2], flow[size : 2 * size] + flow[-2:]])
         flows.setdefault(ends, set()).add(owners[number])
     assert all(len(some) == 1 for some in flows.values())
-    assert shares == 1 or len(set(owners.values())) > 1
+    assert shards == 1 or len(set(owners.values())) > 1
 
 
 def test_chunks_are_bounded() -> None:
-    """A range of any size is dealt out in pieces."""
+    """A range of any size is partitioned in chunks."""
     assert CHUNK_PACKETS * 8 * 8 <= 16 << 20

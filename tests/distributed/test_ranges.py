@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from kcap.capture.fileset import FileSet, ignore
 from kcap.capture.reader import Interface
-from kcap.distributed.ranges import ByteRange, RangeContext, RangeScan, agrees, makes_sense, running_latest
+from kcap.distributed.ranges import ByteRange, RangeContext, RangeScan, looks_like_blocks, looks_like_records, running_latest
 from kcap.model import CaptureFile
 from tests.support.shared import Shared
 
@@ -37,21 +37,21 @@ def test_a_range_has_the_records_that_begin_in_it(start: int, size: int) -> None
     """Law: a guess finds the first record that begins at or behind the range's start, and the range stops before its end."""
     begins = records(PCAP)
     stop = start + size
-    part = ByteRange(0, 0, start, stop, CONTEXT, known=False)
-    walk = RangeScan(part, reader(PCAP[start:]), CaptureFile("a", "a", len(PCAP), "pcap"), len(PCAP))
-    positions = [int(position) for batch, _ in walk.batches() for position in batch.position]
+    part = ByteRange(0, 0, start, stop, CONTEXT, verified=False)
+    scan = RangeScan(part, reader(PCAP[start:]), CaptureFile("a", "a", len(PCAP), "pcap"), len(PCAP))
+    positions = [int(position) for batch, _ in scan.batches() for position in batch.position]
     assert positions == [at for at in begins if start <= at < stop]
     if positions:
-        assert walk.account.start == positions[0]
-        assert walk.account.end == next((at for at in begins if at >= stop), len(PCAP))
+        assert scan.summary.start == positions[0]
+        assert scan.summary.end == next((at for at in begins if at >= stop), len(PCAP))
 
 
 def test_a_capture_inside_a_packet_is_no_record() -> None:
     """A guess wants records in a row; what looks like a single one is none."""
     one = (1).to_bytes(4, "little") * 2 + (100).to_bytes(4, "little") * 2 + bytes(100)
-    assert not makes_sense(one + b"\xff" * 400, 0, "<", CONTEXT.interfaces[0], ended=False)
-    assert makes_sense(one * 12, 0, "<", CONTEXT.interfaces[0], ended=False)
-    assert not agrees(b"\x06\0\0\0\x20\0\0\0" + bytes(24) + b"\x21\0\0\0", 0, "<", ended=True)
+    assert not looks_like_records(one + b"\xff" * 400, 0, "<", CONTEXT.interfaces[0], ended=False)
+    assert looks_like_records(one * 12, 0, "<", CONTEXT.interfaces[0], ended=False)
+    assert not looks_like_blocks(b"\x06\0\0\0\x20\0\0\0" + bytes(24) + b"\x21\0\0\0", 0, "<", ended=True)
 
 
 @pytest.mark.parametrize("name", ["tls13.pcapng", "pipelined.pcap"])

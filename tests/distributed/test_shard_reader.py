@@ -1,4 +1,4 @@
-"""Shares of captures tell what one reading of everything tells."""
+"""Laws of reading a shard: rows equal those of a pass over everything, and reads of blanked bytes are noticed."""
 
 from collections.abc import Iterable, Sequence
 from copy import copy
@@ -10,16 +10,76 @@ import numpy as np
 import pytest
 
 import kcap
-from kcap.distributed.partitioner import NOTHING, PACKETS, STRIPPED, FlowSet, Partitioner
-from kcap.distributed.shard_reader import ShardReader
+from kcap.analyzer import Identity
+from kcap.distributed.chunks import StrippedSegments
+from kcap.distributed.flow_shards import keys_of_lists
+from kcap.distributed.partitioner import PACKETS, REFERENCES, STRIPPED, FlowSet, Partitioner
+from kcap.distributed.shard_reader import BlankedReadTracker, ShardReader
 from kcap.facts.merge import FactsRecorder, merged, tracker_of
 from kcap.facts.tracker import MetadataTracker
+from kcap.limits import STRIPPED_KNOWN
+from kcap.model import REF_FILE_SHIFT
+from kcap.net.connections import reverse_flow
+from kcap.net.tcp import Connection
 from kcap.table.backfill import Backfiller
 from kcap.table.schema import choose
 from kcap.table.side_tables import connection_rows
+from tests.net.test_tcp import Recorder
 from tests.support.messages import began, far_from_a_boundary, metadata, metadata_answer, saved
 from tests.support.shared import Shared
 from tests.support.tables import ExchangeTable
+from tests.support.wire import flow
+
+UP, OTHER = flow(40_000), flow(40_001)
+
+
+def connection(key: bytes) -> Connection:
+    return Connection(key, reverse_flow(key), 1, 0, 1, 24, Recorder())
+
+
+def stripped(blanked: list[bool], key: bytes = UP) -> StrippedSegments:
+    zeros = np.zeros(len(blanked), np.int64)
+    return StrippedSegments(np.zeros((7, len(blanked)), np.int64), zeros, [key], np.array(blanked), key)
+
+
+def named(blanked_reads: BlankedReadTracker) -> list[int]:
+    return np.frombuffer(blanked_reads.flows, np.int64).tolist()
+
+
+def test_a_search_in_blanked_bytes() -> None:
+    """Law: a flow is named where a packet was looked at of which something is blank, and only there."""
+    blanked_reads = BlankedReadTracker()
+    blanked_reads.blanked(1, np.array([5, 6, 9]), stripped([True, False, True]))
+    base = 1 << REF_FILE_SHIFT
+    for ref in (base + 6, base + 7, 5):
+        blanked_reads.searched(ref, connection(UP))
+    blanked_reads.searched(base + 5, connection(OTHER))
+    assert named(blanked_reads) == []
+    blanked_reads.searched(base + 9, connection(reverse_flow(UP)))
+    assert named(blanked_reads) == keys_of_lists([UP]).tolist()
+
+
+def test_what_is_not_remembered_counts_as_blanked() -> None:
+    blanked_reads = BlankedReadTracker()
+    for at in range(STRIPPED_KNOWN + 1):
+        blanked_reads.blanked(0, np.array([10 * at + 1, 10 * at + 2]), stripped([True, False]))
+    blanked_reads.searched(12, connection(UP))
+    blanked_reads.searched(3, connection(OTHER))
+    assert named(blanked_reads) == []
+    blanked_reads.searched(1, connection(UP))
+    assert named(blanked_reads) == keys_of_lists([UP]).tolist()
+
+
+@pytest.mark.parametrize("blank", [False, True])
+def test_a_log_that_was_read(blank: bool) -> None:
+    """A connection on which KRaft's log was read is named where something of it is blank."""
+    blanked_reads = BlankedReadTracker()
+    blanked_reads.blanked(0, np.array([1]), stripped([blank], reverse_flow(UP)))
+    blanked_reads.read_logs(
+        [Identity("C1", "10.0.0.1", 40_000, "10.0.0.2", 9092), Identity("C2", "10.0.0.1", 40_001, "10.0.0.2", 9092)]
+    )
+    assert named(blanked_reads) == (keys_of_lists([UP]).tolist() if blank else [])
+
 
 SINGLE = (
     "aiokafka.pcap", "any-interface.pcap", "broker-paused.pcap", "cluster-startup.pcap", "fallback-0.9.pcap",
@@ -35,30 +95,30 @@ def told(rows: list[dict[str, Any]]) -> list[str]:
 
 
 def exchanges(shared: Shared) -> list[dict[str, Any]]:
-    """Rows of all shares, looked at again with what all of them learned; what was blanked and looked at is read as it is."""
-    batches, facts, doubted = read(shared.in_shares())
-    if doubted:
-        shared.doubt(doubted)
-        batches, facts, again = read(shared.in_shares())
+    """Rows of all shards, looked at again with what all of them learned; what was blanked and looked at is read as it is."""
+    batches, facts, unstripped = read(shared.in_shards())
+    if unstripped:
+        shared.reread_unstripped(unstripped)
+        batches, facts, again = read(shared.in_shards())
         assert again == b""
-    here = read(shared.here())
+    here = read(shared.read_local())
     fill = Backfiller(tracker_of(merged([*facts, *here[1]])))
     return [row for batch in [*batches, *here[0]] for row in fill(batch).to_pylist()]
 
 
-def read(portions: Iterable[ShardReader]) -> tuple[list[Any], list[Any], bytes]:
+def read(readers: Iterable[ShardReader]) -> tuple[list[Any], list[Any], bytes]:
     """Rows, what was learned, and the flows of which blanked bytes were looked at."""
     batches, facts, flows = [], [], set[int]()
-    for portion in portions:
+    for reader in readers:
         tracker = MetadataTracker()
-        witness, table = FactsRecorder(tracker), ExchangeTable(COLUMNS, portion.capture_files, tracker)
-        for batch in portion.batches():
+        recorder, table = FactsRecorder(tracker), ExchangeTable(COLUMNS, reader.capture_files, tracker)
+        for batch in reader.batches():
             if len(batch):
                 batches.append(table.turn(batch))
-                witness.observed(batch)
-        facts.append(witness.close())
-        portion.doubts.read_logs(tracker.logs)
-        flows.update(np.frombuffer(portion.doubts.flows, np.int64).tolist())
+                recorder.observed(batch)
+        facts.append(recorder.close())
+        reader.blanked_reads.read_logs(tracker.logs)
+        flows.update(np.frombuffer(reader.blanked_reads.flows, np.int64).tolist())
     return batches, facts, np.array(sorted(flows), np.int64).tobytes()
 
 
@@ -67,22 +127,22 @@ def wanted(paths: Sequence[Path]) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("name", SINGLE)
-@pytest.mark.parametrize(("split", "shares", "carries", "edges"), [
-    (4096, 5, NOTHING, False), (1 << 20, 2, PACKETS, False), (30_000, 3, PACKETS, True), (30_000, 3, STRIPPED, True),
+@pytest.mark.parametrize(("split", "shards", "carries", "edges"), [
+    (4096, 5, REFERENCES, False), (1 << 20, 2, PACKETS, False), (30_000, 3, PACKETS, True), (30_000, 3, STRIPPED, True),
 ])  # fmt: skip
 def test_shares_of_a_file_have_the_rows_of_the_file(
-    name: str, split: int, shares: int, carries: str, edges: bool, pcaps: Path
+    name: str, split: int, shards: int, carries: str, edges: bool, pcaps: Path
 ) -> None:
-    """Law: ranges, shares, and what travels, packets or references, of all connections or of some, change no row."""
-    shared = Shared([pcaps / name], split, shares, carries=carries, edges=edges)
+    """Law: ranges, shards, and what travels, packets or references, of all connections or of some, change no row."""
+    shared = Shared([pcaps / name], split, shards, carries=carries, edges=edges)
     assert told(exchanges(shared)) == told(wanted([pcaps / name]))
 
 
-@pytest.mark.parametrize(("split", "shares"), [(1024, 1), (7000, 3), (30_000, 64)])
-def test_a_rotated_set_in_any_order_is_one_capture(split: int, shares: int, pcaps: Path) -> None:
+@pytest.mark.parametrize(("split", "shards"), [(1024, 1), (7000, 3), (30_000, 64)])
+def test_a_rotated_set_in_any_order_is_one_capture(split: int, shards: int, pcaps: Path) -> None:
     """Law: connections go from file to file; packet numbers are those of each file."""
     paths = [pcaps / name for name in ROTATED]
-    assert told(exchanges(Shared(paths, split, shares))) == told(wanted(sorted(paths)))
+    assert told(exchanges(Shared(paths, split, shards))) == told(wanted(sorted(paths)))
 
 
 def test_files_at_the_same_time_are_merged(pcaps: Path) -> None:
@@ -92,25 +152,27 @@ def test_files_at_the_same_time_are_merged(pcaps: Path) -> None:
 
 
 def test_the_compiled_parts_give_the_same(pcaps: Path) -> None:
-    """Law: with the fast lane a share has the same rows."""
+    """Law: with the fast path a shard has the same rows."""
     path = pcaps / "go-franz.pcap"
     shared = Shared([path], 50_000, 2, jit_after=0, large=True)
     assert told(exchanges(shared)) == told(wanted([path]))
 
 
 def test_connections_of_one_range_are_read_there(pcaps: Path) -> None:
-    """Law: of each connection all packets are read in one place: in its range where it lies in one, else in its share."""
+    """Law: of each connection all packets are read in one place: in its range where it lies in one, else in its shard."""
     path = pcaps / "cluster-startup.pcap"
     shared = Shared([path], 30_000, 3, edges=True)
-    dealt = sum(len(chunk) for chunks in shared.chunks.values() for _, chunk in chunks)
+    partitioned = sum(len(chunk) for chunks in shared.chunks.values() for _, chunk in chunks)
     here = 0
-    for unit in shared.folded.stands:
-        dealing = Partitioner(*shared.task(shared.known(unit), flows=FlowSet(shared.several, named=False), here=True))
-        here += sum(len(chunk) for _, chunk in dealing.chunks())
-    assert dealt > 0
+    for unit in shared.stitched.positions:
+        partitioner = Partitioner(
+            *shared.task(shared.verified_range(unit), flows=FlowSet(shared.several, listed=False), read_local=True)
+        )
+        here += sum(len(chunk) for _, chunk in partitioner.chunks())
+    assert partitioned > 0
     assert here > 0
-    assert dealt + here == sum(len(chunk) for chunks in Shared([path], 30_000, 3).chunks.values() for _, chunk in chunks)
-    assert 8 < len(shared.several) < sum(len(account.flows) for account in shared.accounts.values())
+    assert partitioned + here == sum(len(chunk) for chunks in Shared([path], 30_000, 3).chunks.values() for _, chunk in chunks)
+    assert 8 < len(shared.several) < sum(len(summary.flows) for summary in shared.summaries.values())
 
 
 def fragmented(path: Path, out: Path) -> Path:
@@ -132,10 +194,10 @@ def fragmented(path: Path, out: Path) -> Path:
 
 
 def test_fragments_may_be_of_any_connection(pcaps: Path, tmp_path: Path) -> None:
-    """A capture with fragments is dealt out as a whole: only who has all of them knows whose they are."""
+    """A capture with fragments is partitioned as a whole: a fragment alone does not show its flow."""
     path = fragmented(pcaps / "quota-3.9.pcap", tmp_path / "fragmented.pcap")
     shared = Shared([path], 30_000, 3, edges=True)
-    assert shared.folded.fragments > 4
+    assert shared.stitched.fragments > 4
     assert not shared.edges
     assert told(exchanges(shared)) == told(wanted([path]))
     assert len(wanted([path])) == len(wanted([pcaps / "quota-3.9.pcap"]))
@@ -146,7 +208,7 @@ def test_blanked_bytes_that_were_looked_at_come_as_they_are(tmp_path: Path) -> N
     path = far_from_a_boundary(tmp_path / "far.pcap")
     shared = Shared([path], 60_000, 2, carries=STRIPPED, edges=True)
     assert told(exchanges(shared)) == told(wanted([path]))
-    assert len(shared.doubted) == 8
+    assert len(shared.unstripped) == 8
     assert len(wanted([path])) == 9 + 8
 
 
@@ -155,12 +217,12 @@ def test_connections_have_their_turns(edges: bool, pcaps: Path) -> None:
     """Law: connections in the order of their turns have the numbers that one reading gives them."""
     path = pcaps / "cluster-startup.pcap"
     found = []
-    for portion in Shared([path], 9000, 4, edges=edges).portions():
-        portion.keep_connections = True
-        for _ in portion.batches():
+    for reader in Shared([path], 9000, 4, edges=edges).readers():
+        reader.keep_connections = True
+        for _ in reader.batches():
             pass
-        rows = connection_rows(portion.connections, portion.capture_files)
-        found += [(portion.turn(closed), row) for closed, row in zip(portion.connections, rows, strict=True)]
+        rows = connection_rows(reader.connections, reader.capture_files)
+        found += [(reader.turn(closed), row) for closed, row in zip(reader.connections, rows, strict=True)]
     found.sort(key=lambda one: one[0])
     mine = [row | {"number": number} for number, (_, row) in enumerate(found, 1)]
     names = [column.name for column in choose("connections", None) if column.name in mine[0]]
@@ -183,15 +245,15 @@ def test_silent_connections_end_at_the_same_time(tmp_path: Path) -> None:
             story.ask(metadata(3), metadata_answer(3, []))
     path = saved(tmp_path / "silent.pcap", *stories)
     columns = ["connection", "began", "ended", "last_ns", "exchanges"]
-    for shares in (1, 3, 12):
-        shared = Shared([path], 2000, shares)
+    for shards in (1, 3, 12):
+        shared = Shared([path], 2000, shards)
         assert told(exchanges(shared)) == told(wanted([path]))
         ends = []
-        for portion in Shared([path], 2000, shares).portions():
-            portion.keep_connections = True
-            for _ in portion.batches():
+        for reader in Shared([path], 2000, shards).readers():
+            reader.keep_connections = True
+            for _ in reader.batches():
                 pass
-            rows = connection_rows(portion.connections, portion.capture_files)
+            rows = connection_rows(reader.connections, reader.capture_files)
             ends += [{name: row[name] for name in columns} for row in rows]
         assert told(ends) == told(kcap.open(path).connections(columns).to_arrow().to_pylist())
         assert {row["ended"] for row in ends} >= {"idle", "open"}
@@ -202,10 +264,10 @@ def test_large_messages_are_read_again(pcaps: Path) -> None:
     path = pcaps / "librdkafka-zstd.pcap"
     shared = Shared([path], 8192, 2)
     seen = 0
-    for portion in shared.portions():
-        for batch in portion.batches():
+    for reader in shared.readers():
+        for batch in reader.batches():
             for at, row in enumerate(batch.rows):
-                message = portion.message(batch, at, "request")
+                message = reader.message(batch, at, "request")
                 if row[2] is not None:
                     assert message is not None
                     assert message.header.correlation_id == row[4]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from kcap.capture.fileset import FileSet
 from kcap.distributed import stitching
 from kcap.distributed.ranges import RangeScan
-from kcap.distributed.stitching import RangeNumbers, plan, recognise, stitch, to_read_again
+from kcap.distributed.stitching import RangeNumbers, next_unverified, plan, recognise, stitch
 from kcap.model import CaptureFile
 from tests.capture.drawn import captures, read
 from tests.capture.handmade import START_NS, Weirds, enhanced, ethernet, interface, ipv4, pcap, rows, save, section, tcp
@@ -19,7 +19,7 @@ from tests.support.shared import Shared
 
 def ranged(form: str, data: bytes, step: int):
     """Packets of the proven ranges in their order, the folded files and how often a range was read again."""
-    file, numbers, accounts, found, again = CaptureFile("a", "a", len(data)), RangeNumbers(), {}, {}, 0
+    file, numbers, summaries, found, again = CaptureFile("a", "a", len(data)), RangeNumbers(), {}, {}, 0
 
     def reader(at: int):
         def read(size: int) -> bytes:
@@ -31,22 +31,22 @@ def ranged(form: str, data: bytes, step: int):
         return read
 
     def deal(part) -> None:
-        walk = RangeScan(part, reader(part.start), file, len(data))
-        found[part.unit] = [row for batch, _ in walk.batches() for row in rows(batch)]
-        accounts[part.unit] = walk.account
+        scan = RangeScan(part, reader(part.start), file, len(data))
+        found[part.unit] = [row for batch, _ in scan.batches() for row in rows(batch)]
+        summaries[part.unit] = scan.summary
 
     with patch.object(stitching, "LEAST_BYTES", 1):
         planned = plan(file, 0, recognise(file, reader(0)), step, numbers)
     for part in planned.ranges:
         deal(part)
-    while (part := to_read_again(planned, accounts, numbers)) is not None:
+    while (part := next_unverified(planned, summaries, numbers)) is not None:
         deal(part)
         again += 1
-    folded = stitch([planned], accounts)
+    stitched = stitch([planned], summaries)
     packets = []
     for part in planned.ranges:
-        packets += [(row[0] + folded.stands[part.unit].packets, *row[1:]) for row in found[part.unit]]
-    return packets, folded, again
+        packets += [(row[0] + stitched.positions[part.unit].packets, *row[1:]) for row in found[part.unit]]
+    return packets, stitched, again
 
 
 @given(captures, st.integers(20, 400), st.integers(0, 30))
@@ -55,9 +55,9 @@ def test_ranges_give_the_packets_of_the_file(capture, step: int, cut: int) -> No
     form, data = capture
     data = data[: len(data) - min(cut, len(data) - 64)] if len(data) > 64 else data
     wanted, weirds, file = read(form, data)
-    got, folded, _ = ranged(form, data, step)
+    got, stitched, _ = ranged(form, data, step)
     assert got == wanted
-    mine = folded.files[0]
+    mine = stitched.files[0]
     for fact in (
         "links",
         "snaplen",
@@ -73,11 +73,11 @@ def test_ranges_give_the_packets_of_the_file(capture, step: int, cut: int) -> No
     counted = {}
     for kind in weirds.kinds:
         counted[kind] = counted.get(kind, 0) + 1
-    assert {str(oddity.kind): oddity.count for _, oddity in folded.oddities} == counted
+    assert {str(oddity.kind): oddity.count for _, oddity in stitched.oddities} == counted
     first = {}
     for kind, detail, _, packet, position in weirds.seen:
         first.setdefault(str(kind), (detail, packet, position))
-    assert {str(one.kind): (one.detail, one.packet, one.position) for _, one in folded.oddities} == first
+    assert {str(one.kind): (one.detail, one.packet, one.position) for _, one in stitched.oddities} == first
 
 
 def captures_in_captures(seed: int) -> bytes:
@@ -101,8 +101,8 @@ def test_a_capture_inside_a_capture_is_found_out(tmp_path: Path) -> None:
 def test_many_wrong_guesses_cost_no_quadratic_reading(tmp_path: Path) -> None:
     """After some wrong guesses a file is read on in pieces that grow."""
     data = captures_in_captures(2) + captures_in_captures(3)[24:] * 12
-    _, folded, again = ranged("pcap", data, 4000)
-    assert folded.files[0].packets == 12 * 13
+    _, stitched, again = ranged("pcap", data, 4000)
+    assert stitched.files[0].packets == 12 * 13
     assert 3 < again < 20
 
 
@@ -113,10 +113,10 @@ def test_a_section_in_the_middle_changes_what_holds(tmp_path: Path) -> None:
     second = section() + interface(resolution=9) + b"".join(enhanced(10**18 + at, one) for at, one in enumerate(frames))
     data = first + second
     wanted, _, _ = read("pcapng", data)
-    got, folded, again = ranged("pcapng", data, 1500)
+    got, stitched, again = ranged("pcapng", data, 1500)
     assert got == wanted
     assert again > 0
-    assert {context.sections for _, context in folded.contexts[0]} == {1, 2}
+    assert {context.sections for _, context in stitched.contexts[0]} == {1, 2}
 
 
 def test_files_without_a_packet_say_so(tmp_path: Path) -> None:
@@ -125,5 +125,5 @@ def test_files_without_a_packet_say_so(tmp_path: Path) -> None:
     shared, weirds = Shared([path], 4096, 2), Weirds()
     for _ in FileSet([path], weirds).batches():
         pass
-    assert [str(oddity.kind) for _, oddity in shared.folded.oddities] == weirds.kinds
-    assert all(not batch.rows for portion in shared.portions() for batch in portion.batches())
+    assert [str(oddity.kind) for _, oddity in shared.stitched.oddities] == weirds.kinds
+    assert all(not batch.rows for reader in shared.readers() for batch in reader.batches())

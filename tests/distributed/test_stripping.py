@@ -1,4 +1,4 @@
-"""What travels has the bytes that decide rows, and tells where it has not."""
+"""Stripping leaves what rows need and marks what it blanks."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -10,24 +10,52 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kcap.distributed import stripping
+from kcap.distributed.chunks import AT, CAPTURED, COLUMNS, PAYLOAD, SEQ, ShardPackets
 from kcap.distributed.flow_shards import keys_of_lists
-from kcap.distributed.packet_columns import AT, COLUMNS, ShardPackets
-from kcap.distributed.stripped_segments import CAPTURED, PAYLOAD, SEQ
-from kcap.distributed.stripping import BLANK, Stripper
+from kcap.distributed.stripping import BLANK, Stripper, directions_of, gather
 from kcap.limits import STRIPPED_GAP_BYTES, STRIPPED_MIDSTREAM_BYTES
 from kcap.net.segment_columns import columns_of
 from kcap.wire.formats import BATCH_MIN
 from tests.records.batches import batch as record_batch
 from tests.records.batches import record
-from tests.support.wire import Segment, Tap, produce, shuffled
+from tests.support.wire import Segment, Tap, batch, produce, shuffled
 from tests.support.wire import batch as segments_of
+
+PORTS = st.sampled_from([b"\x9c\x40\x23\x84", b"\x23\x84\x9c\x40", b"\x9c\x41\x23\x84"])
+FLOWS = st.builds(lambda size, ports: bytes(size) + ports, st.sampled_from([8, 32]), PORTS)
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+@given(st.binary(min_size=40, max_size=40), st.lists(st.tuples(st.integers(0, 40), st.integers(0, 40)), max_size=9))
+def test_pieces_stand_one_behind_the_other(compiled: bool, source: bytes, spans: list[tuple[int, int]]) -> None:
+    """Law: both ways copy the same bytes, to the beginning."""
+    pieces = np.array([sorted(span) for span in spans], np.int64).reshape(-1, 2)
+    wanted = b"".join(source[low:high] for low, high in pieces.tolist())
+    out = np.zeros(len(wanted) + 3, np.uint8)
+    gather(np.frombuffer(source, np.uint8), pieces[:, 0], pieces[:, 1] - pieces[:, 0], out, compiled=compiled)
+    assert out.tobytes() == wanted + bytes(3)
+
+
+@pytest.mark.parametrize("collide", [False, True])
+@given(st.lists(FLOWS, min_size=1, max_size=20))
+def test_directions_are_told_apart(collide: bool, flows: list[bytes]) -> None:
+    """Law: by their keys alone, also where two of these have the same number."""
+    columns = columns_of(batch([Segment(0, flow, 0, 0, 16) for flow in flows]))
+    numbers = keys_of_lists(flows)
+    if collide:
+        numbers = np.array([int.from_bytes(flow[-8:], "little", signed=True) for flow in flows], np.int64)
+    keys, first, own = directions_of(columns, np.arange(len(flows)), numbers)
+    assert sorted(keys) == sorted(set(flows))
+    assert [keys[at] for at in own.tolist()] == flows
+    assert [flows.index(key) for key in keys] == first.tolist()
+
 
 RECORDS = record_batch(record(value=b"v" * 3000))
 PLAIN, REST = bytes([BLANK]) * (len(RECORDS) - BATCH_MIN), RECORDS[:BATCH_MIN]
 
 
 def strip(
-    segments: list[Segment], *, fresh: bool = False, at_once: int = 0, compiled: bool = False, shares: int = 1
+    segments: list[Segment], *, fresh: bool = False, at_once: int = 0, compiled: bool = False, shards: int = 1
 ) -> list[tuple[int, ShardPackets]]:
     """The chunks of some segments, taken so many at a time."""
     stripper, out = Stripper(0), list[tuple[int, ShardPackets]]()
@@ -39,9 +67,9 @@ def strip(
         columns[AT["number"]] = found.packet
         columns[AT["start"]] = np.array(found.position) + 16
         columns[AT["head"]] = 16
-        share = np.array([one.flow[-1] ^ one.flow[-3] for one in some], np.int64) % shares
+        shard = np.array([one.flow[-1] ^ one.flow[-3] for one in some], np.int64) % shards
         keys = keys_of_lists(found.flow)
-        stripper.take(columns, share, keys, columns_of(found) if compiled else found, np.full(len(some), fresh))
+        stripper.take(columns, shard, keys, columns_of(found) if compiled else found, np.full(len(some), fresh))
         if stripper.full:
             out += stripper.chunks()
     return [*out, *stripper.chunks()]
@@ -68,7 +96,7 @@ def asked(count: int, port: int = 40_000) -> Tap:
 @pytest.mark.parametrize("compiled", [False, True])
 @given(st.integers(1, 4), st.integers(0, 9), st.integers(0, 99), st.booleans(), st.integers(0, 7), st.integers(1, 3))
 def test_records_are_blanked_wherever_segments_are_cut(
-    compiled: bool, count: int, reach: int, seed: int, twice: bool, at_once: int, shares: int
+    compiled: bool, count: int, reach: int, seed: int, twice: bool, at_once: int, shards: int
 ) -> None:
     """Law: of a stream that is complete all records of proven batches are blank, in whatever order and however often its
     segments came; all other bytes are as they were; a segment with blank bytes says so, others do not."""
@@ -76,7 +104,7 @@ def test_records_are_blanked_wherever_segments_are_cut(
     if twice:
         segments = [one for segment in segments for one in (segment, segment)]
     segments = shuffled(segments, reach, seed)
-    chunks = strip(segments, at_once=at_once, compiled=compiled, shares=shares)
+    chunks = strip(segments, at_once=at_once, compiled=compiled, shards=shards)
     assert sorted(number for number, _, _ in payloads(chunks)) == list(range(1, len(segments) + 1))
     stream: dict[int, int] = {}
     for number, data, blanked in payloads(chunks):
@@ -142,7 +170,7 @@ def test_the_log_of_kraft_stays() -> None:
 
 
 def test_without_a_quick_sum_all_stays(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stripping, "can_prove", lambda compiled: False)
+    monkeypatch.setattr(stripping, "can_verify", lambda compiled: False)
     segments = asked(2).segments
     assert [(data, some) for _, data, some in payloads(strip(segments))] == [(one.payload, False) for one in segments]
 

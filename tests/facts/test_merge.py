@@ -19,10 +19,10 @@ COLUMNS = choose("exchanges", ["broker_id", "topics", "version_verdict"])
 
 def learned(shared: Shared) -> Facts:
     facts = []
-    for portion in shared.portions():
+    for reader in shared.readers():
         tracker = MetadataTracker()
-        witness, table = FactsRecorder(tracker), ExchangeTable(COLUMNS, portion.capture_files, tracker)
-        for batch in portion.batches():
+        witness, table = FactsRecorder(tracker), ExchangeTable(COLUMNS, reader.capture_files, tracker)
+        for batch in reader.batches():
             if len(batch):
                 table.turn(batch)
                 witness.observed(batch)

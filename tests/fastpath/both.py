@@ -1,4 +1,4 @@
-"""The same segments through the machines alone and with the lane on from the first packet; what each made of them."""
+"""The same segments through the reference path alone and with the fast path on from the first packet."""
 
 import pickle
 from dataclasses import dataclass, field
@@ -24,14 +24,14 @@ class Result:
     rows: list[tuple[object, ...]] = field(default_factory=list)
     connections: list[dict[str, object]] = field(default_factory=list)
     weirds: list[tuple[Weird, int]] = field(default_factory=list)
-    lane_rows: int = 0
+    fast_rows: int = 0
     own: int = 0
     """Connections that were never more than numbers."""
 
     def take(self, analyzer: Analyzer) -> None:
         """The rows decided by now, with what their bodies say instead of where these are."""
         made = analyzer.take()
-        self.lane_rows += len(made.lane) if made.lane is not None else 0
+        self.fast_rows += len(made.fast_rows) if made.fast_rows is not None else 0
         for row in made.rows:
             bodies = tuple(said(made, slot) for slot in row[SLOTS : SLOTS + 2])
             self.rows.append((made.identities[row[0]], *row[1:SLOTS], *row[SLOTS + 2 :], *bodies))
@@ -56,7 +56,7 @@ def said(made: RowBatch, slot: int) -> tuple[object, ...] | None:
 def result_of(
     batches: list[SegmentBatch],
     *,
-    lane: bool,
+    fast_path: bool,
     often: bool = False,
     pickled: bool = False,
     step: int = 8,
@@ -67,7 +67,7 @@ def result_of(
     analyzer = Analyzer(options)
     with patch.object(engine, "STEP", step):
         for each in batches:
-            analyzer.feed(columns_of(each) if lane else each)
+            analyzer.feed(columns_of(each) if fast_path else each)
             if often:
                 result.take(analyzer)
             if pickled:
@@ -90,9 +90,12 @@ def cut(segments: list[Segment], size: int, slow: frozenset[int] = frozenset()) 
 
 
 def agree(segments: list[Segment], size: int = 60, step: int = 8, slow: frozenset[int] = frozenset()) -> Result:
-    """Both ways give the same; what the lane gave."""
+    """Both ways give the same; what the fast path gave."""
     batches = cut(segments, size, slow)
     for often in (False, True):
-        plain, fast = result_of(batches, lane=False, often=often), result_of(batches, lane=True, often=often, step=step)
+        plain, fast = (
+            result_of(batches, fast_path=False, often=often),
+            result_of(batches, fast_path=True, often=often, step=step),
+        )
         fast.same(plain)
     return fast

@@ -1,4 +1,4 @@
-"""In these tests the lane is there from the first packet on."""
+"""In these tests the fast path is there from the first packet on."""
 
 from collections.abc import Iterator
 from unittest.mock import patch
@@ -10,5 +10,5 @@ from kcap import limits
 
 @pytest.fixture(autouse=True, scope="module")
 def _at_once() -> Iterator[None]:
-    with patch.object(limits, "LANE_AFTER_PACKETS", 0):
+    with patch.object(limits, "FAST_PATH_AFTER_PACKETS", 0):
         yield

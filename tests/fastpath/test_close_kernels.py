@@ -1,4 +1,4 @@
-"""How connections end: in whatever order FIN, RST and what comes after them stand, the lane ends as the machines do."""
+"""How connections end: in whatever order FIN, RST and later packets come, the fast path ends as the reference path do."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -58,7 +58,7 @@ def test_crowds(segments: list[Segment], size: int, step: int, slow: frozenset[i
 def test_crowds_restored(segments: list[Segment], size: int) -> None:
     """Pickle and restore after any batch."""
     batches = cut(segments, size)
-    result_of(batches, lane=True, pickled=True).same(result_of(batches, lane=False))
+    result_of(batches, fast_path=True, pickled=True).same(result_of(batches, fast_path=False))
 
 
 def test_open_ones_are_closed_by_number_at_the_end() -> None:

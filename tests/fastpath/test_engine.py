@@ -1,4 +1,4 @@
-"""The law of the lane: rows, connections and weirds are those of the machines alone, for any input."""
+"""The law of the fast path: rows, connections and weirds are those of the reference path alone, for any input."""
 
 import struct
 from dataclasses import replace
@@ -14,7 +14,7 @@ from kcap.capture.fileset import FileSet, ignore
 from kcap.net.segments import SegmentParser
 from kcap.net.tcp import MASK
 from tests.fastpath.both import agree, cut, result_of
-from tests.laws.test_streams import conversation, fields, straight_time, talks
+from tests.laws.test_streams import conversation, fields, message_pairs, straight_time
 from tests.support.wire import MS, Segment, Tap, metadata, metadata_answer, produce, produce_answer, request, response, shuffled
 
 CALM = ("pipelined.pcap", "librdkafka-zstd.pcap", "aiokafka.pcap", "long-polls.pcap")
@@ -29,8 +29,8 @@ ODD = (
 
 
 def steady(count: int = 40, depth: int = 3, size: int = 1448, first: int = 0) -> Tap:
-    """A long talk of small and large frames, acknowledged now and then."""
-    talk = []
+    """A long conversation of small and large frames, acknowledged now and then."""
+    messages = []
     for correlation in range(first, first + count):
         kind = correlation % 3
         body = bytes(correlation * 97 % 4000)
@@ -39,26 +39,26 @@ def steady(count: int = 40, depth: int = 3, size: int = 1448, first: int = 0) ->
             (produce(correlation, 1, body), produce_answer(correlation)),
             (produce(correlation, -1), produce_answer(correlation, error=3)),
         )
-        talk.append(pairs[kind])
-    return conversation(talk, size, depth)
+        messages.append(pairs[kind])
+    return conversation(messages, size, depth)
 
 
-@given(talks(), st.integers(20, 3000), st.integers(1, 5), st.integers(1, 60), st.integers(1, 9), st.integers(0, MASK))
-def test_conversations(talk: list[tuple[bytes, bytes]], sizes: int, depth: int, size: int, step: int, isn: int) -> None:
+@given(message_pairs(), st.integers(20, 3000), st.integers(1, 5), st.integers(1, 60), st.integers(1, 9), st.integers(0, MASK))
+def test_conversations(messages: list[tuple[bytes, bytes]], sizes: int, depth: int, size: int, step: int, isn: int) -> None:
     """Pipelining, frames over many segments, acks=0, any batch and sequence number."""
-    agree(conversation(talk * 2, sizes, depth, isn).close().segments, size, step)
+    agree(conversation(messages * 2, sizes, depth, isn).close().segments, size, step)
 
 
-@given(talks(), st.integers(60, 3000), st.integers(1, 5), st.integers(1, 12), st.integers(0, 1000), st.integers(1, 9))
-def test_reordering(talk: list[tuple[bytes, bytes]], sizes: int, depth: int, reach: int, seed: int, step: int) -> None:
-    agree(shuffled(conversation(talk * 2, sizes, depth).segments, reach, seed), 30, step)
+@given(message_pairs(), st.integers(60, 3000), st.integers(1, 5), st.integers(1, 12), st.integers(0, 1000), st.integers(1, 9))
+def test_reordering(messages: list[tuple[bytes, bytes]], sizes: int, depth: int, reach: int, seed: int, step: int) -> None:
+    agree(shuffled(conversation(messages * 2, sizes, depth).segments, reach, seed), 30, step)
 
 
-@given(talks(), st.integers(40, 3000), st.integers(1, 5), st.data())
-def test_damage(talk: list[tuple[bytes, bytes]], sizes: int, depth: int, data: st.DataObject) -> None:
+@given(message_pairs(), st.integers(40, 3000), st.integers(1, 5), st.data())
+def test_damage(messages: list[tuple[bytes, bytes]], sizes: int, depth: int, data: st.DataObject) -> None:
     """Segments seen twice, lost, cut by a snapshot length; windows that close; time that goes back."""
     out: list[Segment] = []
-    for s in conversation(talk * 2, sizes, depth).close().segments:
+    for s in conversation(messages * 2, sizes, depth).close().segments:
         fate = data.draw(st.integers(0, 30))
         if fate == 0:
             continue
@@ -127,9 +127,9 @@ def test_what_the_lane_leaves_to_the_machines(turns: list[str]) -> None:
 
 
 def test_a_calm_connection_is_in_the_lane() -> None:
-    """The law would hold for a lane that takes nothing."""
+    """The law would hold for a fast path that takes nothing."""
     fast = agree(steady(60).close().segments)
-    assert fast.lane_rows > 40
+    assert fast.fast_rows > 40
 
 
 def test_many_requests_wait_over_many_batches() -> None:
@@ -138,7 +138,7 @@ def test_many_requests_wait_over_many_batches() -> None:
     tap.client(b"".join(produce(100 + at, 1, bytes(at * 300)) for at in range(40)), 1000)
     for at in range(40):
         tap.server(produce_answer(100 + at))
-    assert agree(tap.segments, 10, 4).lane_rows > 20
+    assert agree(tap.segments, 10, 4).fast_rows > 20
 
 
 def test_several_connections_side_by_side() -> None:
@@ -152,16 +152,16 @@ def test_several_connections_side_by_side() -> None:
             side = s.flow[-2:] == b"\x23\x84"
             segments.append(replace(s, flow=s.flow[:8] + (ports if side else ports[2:] + ports[:2])))
     segments.sort(key=lambda s: s.time_ns)
-    assert agree(segments, 40, 6).lane_rows > 30
+    assert agree(segments, 40, 6).fast_rows > 30
 
 
 def test_client_ids_are_forgotten() -> None:
     """With room for one name only, rows have theirs all the same."""
-    with patch.object(limits, "LANE_NAMES", 0):
+    with patch.object(limits, "FAST_PATH_NAMES", 0):
         tap = steady(12)
         for number in range(60, 90):
             tap.client(metadata(number, client_id=f"app-{number // 10}")).server(metadata_answer(number))
-        assert agree(tap.segments, 12, 4).lane_rows > 10
+        assert agree(tap.segments, 12, 4).fast_rows > 10
 
 
 def test_ports_used_again() -> None:
@@ -174,13 +174,13 @@ def test_ports_used_again() -> None:
     agree(first.reset().segments + later, 30, 5)
 
 
-@given(talks(), st.integers(100, 3000), st.integers(1, 4), st.integers(1, 40))
+@given(message_pairs(), st.integers(100, 3000), st.integers(1, 4), st.integers(1, 40))
 def test_a_restored_analyzer_goes_on_as_if_nothing_was(
-    talk: list[tuple[bytes, bytes]], sizes: int, depth: int, size: int
+    messages: list[tuple[bytes, bytes]], sizes: int, depth: int, size: int
 ) -> None:
     """Pickle and restore after any batch, rows waiting or not."""
-    batches = cut(conversation(talk * 2, sizes, depth).close().segments, size)
-    plain, copied = result_of(batches, lane=False), result_of(batches, lane=True, pickled=True)
+    batches = cut(conversation(messages * 2, sizes, depth).close().segments, size)
+    plain, copied = result_of(batches, fast_path=False), result_of(batches, fast_path=True, pickled=True)
     copied.same(plain)
 
 
@@ -188,6 +188,6 @@ def test_a_restored_analyzer_goes_on_as_if_nothing_was(
 def test_real_captures(pcaps: Path, name: str) -> None:
     parser = SegmentParser(ignore)
     batches = [parser.parse(each) for each in FileSet([str(pcaps / name)], ignore).batches()]
-    fast = result_of(batches, lane=True, step=32)
-    fast.same(result_of(batches, lane=False))
-    assert fast.lane_rows or name not in CALM
+    fast = result_of(batches, fast_path=True, step=32)
+    fast.same(result_of(batches, fast_path=False))
+    assert fast.fast_rows or name not in CALM

@@ -1,4 +1,4 @@
-"""Entering the lane and leaving it changes nothing."""
+"""Entering the fast path and leaving it changes nothing."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,10 +12,22 @@ from kcap.fastpath.state import FastPathState
 from kcap.kafka.conversation import Conversation
 from kcap.net.segment_columns import columns_of
 from kcap.net.tcp import Connection
-from tests.laws.test_streams import conversation, talks
+from tests.laws.test_streams import conversation, message_pairs
 from tests.support.wire import batch
 
-OTHERS = {"peer", "connection", "sink", "talk", "oddities", "streams", "client", "lane", "older", "collector", "bodies"}
+OTHERS = {
+    "peer",
+    "connection",
+    "sink",
+    "conversation",
+    "oddities",
+    "streams",
+    "client",
+    "fast_path_slot",
+    "older",
+    "collector",
+    "bodies",
+}
 """What refers to another machine."""
 
 
@@ -27,16 +39,16 @@ def plain(thing: object) -> object:
 
 def state_of(connection: Connection) -> list[object]:
     """The numbers of all its machines; of requests that wait also what `Bodies` keeps."""
-    talk = connection.talk
-    assert isinstance(talk, Conversation)
-    machines = [connection, *connection.streams, talk.pairing, talk.requests, talk.responses]
+    owner = connection.conversation
+    assert isinstance(owner, Conversation)
+    machines = [connection, *connection.streams, owner.pairing, owner.requests, owner.responses]
     values: list[object] = []
     for machine in machines:
         found = plain(machine)
         assert isinstance(found, dict)
         values.append({name: value for name, value in found.items() if isinstance(value, int | str | bytes | list | None)})
-    bodies = talk.collector.bodies
-    for exchange in talk.pairing.outstanding:
+    bodies = owner.collector.bodies
+    for exchange in owner.pairing.outstanding:
         slot = exchange.request_slot
         blob = bytes(bodies.arena[bodies.starts[slot] : bodies.ends[slot]]) if slot >= 0 else None
         values.append((exchange.number, exchange.api_key, exchange.correlation_id, exchange.request, exchange.client_id, blob))
@@ -44,33 +56,33 @@ def state_of(connection: Connection) -> list[object]:
     return values
 
 
-@given(talks(), st.integers(100, 3000), st.integers(1, 6), st.integers(4, 60), st.booleans())
-def test_there_and_back(talk: list[tuple[bytes, bytes]], sizes: int, depth: int, packets: int, closed: bool) -> None:
-    """Wherever in a talk a connection is fit to enter, the batch before just closed or not."""
+@given(message_pairs(), st.integers(100, 3000), st.integers(1, 6), st.integers(4, 60), st.booleans())
+def test_there_and_back(messages: list[tuple[bytes, bytes]], sizes: int, depth: int, packets: int, closed: bool) -> None:
+    """Wherever in a conversation a connection is fit to enter, the batch before just closed or not."""
     analyzer, state = Analyzer(), FastPathState()
-    analyzer.feed(batch(conversation(talk, sizes, depth).segments[:packets]))
+    analyzer.feed(batch(conversation(messages, sizes, depth).segments[:packets]))
     if closed:
         analyzer.take()
     connection = next(iter(analyzer.table.streams.values())).connection
-    assert isinstance(connection.talk, Conversation)
-    if not fits(connection, connection.talk):
+    assert isinstance(connection.conversation, Conversation)
+    if not fits(connection, connection.conversation):
         return
     before = state_of(connection)
-    assert import_connection(state, connection.talk, analyzer.batch)
-    assert state.connections[connection.talk.lane, LIVE] == 1
-    export_connection(state, connection.talk.lane, analyzer)
+    assert import_connection(state, connection.conversation, analyzer.batch)
+    assert state.connections[connection.conversation.fast_path_slot, LIVE] == 1
+    export_connection(state, connection.conversation.fast_path_slot, analyzer)
     assert state_of(connection) == before
 
 
-@given(talks(), st.integers(100, 3000), st.integers(1, 6), st.integers(1, 60))
-def test_objects_made_of_numbers(talk: list[tuple[bytes, bytes]], sizes: int, depth: int, packets: int) -> None:
-    """Wherever a connection that the lane opened leaves, its objects are those that saw every packet."""
-    segments = conversation(talk, sizes, depth).close().segments[:packets]
+@given(message_pairs(), st.integers(100, 3000), st.integers(1, 6), st.integers(1, 60))
+def test_objects_made_of_numbers(messages: list[tuple[bytes, bytes]], sizes: int, depth: int, packets: int) -> None:
+    """Wherever a connection that the fast path opened leaves, its objects are those that saw every packet."""
+    segments = conversation(messages, sizes, depth).close().segments[:packets]
     plain, fast = Analyzer(), Analyzer()
-    fast.lane = FastPath(fast)
+    fast.fast_path = FastPath(fast)
     plain.feed(batch(segments))
     fast.feed(columns_of(batch(segments)))
-    fast.lane.leave()
+    fast.fast_path.leave()
     assert set(plain.table.streams) == set(fast.table.streams)
     for flow, stream in plain.table.streams.items():
         assert comparable(fast.table.streams[flow].connection) == comparable(stream.connection)

@@ -1,4 +1,4 @@
-"""Who may enter the lane; that entering changes nothing is said in test_leaving."""
+"""Who may enter the fast path; that entering changes nothing is said in test_leaving."""
 
 from kcap.analyzer import Analyzer
 from kcap.fastpath.import_state import MOVED, fits, import_connection
@@ -11,17 +11,17 @@ from tests.support.wire import Tap, batch, metadata
 
 
 def talk_of(tap: Tap) -> Conversation:
-    """The conversation of the machines."""
+    """The conversation of the reference path."""
     analyzer = Analyzer()
     analyzer.feed(batch(tap.segments))
-    talk = next(iter(analyzer.table.streams.values())).connection.talk
-    assert isinstance(talk, Conversation)
-    return talk
+    conversation = next(iter(analyzer.table.streams.values())).connection.conversation
+    assert isinstance(conversation, Conversation)
+    return conversation
 
 
 def fit(tap: Tap) -> bool:
-    talk = talk_of(tap)
-    return fits(talk.connection, talk)
+    conversation = talk_of(tap)
+    return fits(conversation.connection, conversation)
 
 
 def test_who_fits() -> None:
@@ -37,10 +37,10 @@ def test_who_fits() -> None:
 
 
 def test_numbers_stand_where_the_kernel_looks() -> None:
-    talk, state = talk_of(steady(6)), FastPathState()
-    assert import_connection(state, talk, 0)
-    assert state.connections[talk.lane, LIVE] == TALKING
-    for place, stream in enumerate(talk.connection.streams, 2 * talk.lane):
+    conversation, state = talk_of(steady(6)), FastPathState()
+    assert import_connection(state, conversation, 0)
+    assert state.connections[conversation.fast_path_slot, LIVE] == TALKING
+    for place, stream in enumerate(conversation.connection.streams, 2 * conversation.fast_path_slot):
         assert state.streams[place, OPEN_START] == -1
         assert all(state.streams[place, at] == getattr(stream, name) for at, name in MOVED if getattr(stream, name) is not None)
 

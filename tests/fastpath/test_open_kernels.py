@@ -1,4 +1,4 @@
-"""How connections begin: whatever the first packets are, the lane makes of them what the machines do."""
+"""How connections begin: whatever the first packets are, the fast path makes of them what the reference path do."""
 
 import struct
 from dataclasses import replace
@@ -45,7 +45,7 @@ FIRST = {
 }
 
 
-def talk(first: bytes, size: int, server_first: bool) -> Tap:
+def conversation(first: bytes, size: int, server_first: bool) -> Tap:
     """A connection with these first bytes, and then some of a usual one."""
     tap = Tap().open()
     if server_first:
@@ -61,7 +61,7 @@ def talk(first: bytes, size: int, server_first: bool) -> Tap:
 def test_first_bytes(name: str, size: int) -> None:
     """In one piece and in many, with a greeting of the server's or without."""
     for server_first in (False, True):
-        tap = talk(FIRST[name], size, server_first)
+        tap = conversation(FIRST[name], size, server_first)
         found = agree(tap.segments, 9, 4)
         if name in ("versions", "metadata") and size > 5 and not server_first:
             assert found.own == 1
@@ -114,7 +114,7 @@ def test_handshakes(twists: list[tuple[int, str, int]], size: int, step: int, sl
 
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 3)), max_size=60), st.integers(1, 30), st.integers(1, 9))
 def test_calls_side_by_side(turns: list[tuple[int, int]], size: int, step: int) -> None:
-    """Connections of the lane and of the machines open in turns, and have their numbers by their first packets."""
+    """Connections of the fast path and of the reference path open in turns, and have their numbers by their first packets."""
     segments: list[Segment] = []
     taps: dict[int, Tap] = {}
     time_ns, port = 1_000_000_000, 1000
@@ -139,41 +139,41 @@ def test_calls_side_by_side(turns: list[tuple[int, int]], size: int, step: int) 
 
 def test_a_call_to_oneself() -> None:
     """Both endpoints are the same: such flows have one key."""
-    tap = talk(FIRST["metadata"], 1448, False)
+    tap = conversation(FIRST["metadata"], 1448, False)
     same = bytes([10, 0, 0, 1]) * 2 + struct.pack(">HH", 5, 5)
     agree([replace(s, flow=same) for s in tap.segments])
 
 
 def test_both_sides_may_be_the_lower_endpoint() -> None:
     for swap in (False, True):
-        tap = talk(FIRST["metadata"], 1448, False)
+        tap = conversation(FIRST["metadata"], 1448, False)
         segments = [replace(s, flow=reverse_flow(s.flow)) for s in tap.segments] if swap else tap.segments
         assert agree(segments).own == 1
 
 
 def test_the_user_says_what_is_kafka() -> None:
-    """Where ports decide, the machines look at every connection's beginning."""
-    batches = cut(talk(FIRST["metadata"], 1448, False).segments, 9)
+    """Where ports decide, the reference path look at every connection's beginning."""
+    batches = cut(conversation(FIRST["metadata"], 1448, False).segments, 9)
     for options in (Options(frozenset({9092})), Options(frozenset(), frozenset({9092}))):
-        fast = result_of(batches, lane=True, options=options)
-        fast.same(result_of(batches, lane=False, options=options))
+        fast = result_of(batches, fast_path=True, options=options)
+        fast.same(result_of(batches, fast_path=False, options=options))
         assert fast.own == 0
 
 
 def test_more_connections_than_slots() -> None:
-    """Room grows up to the limit; beyond it they are the machines'."""
+    """Room grows up to the limit; beyond it they are the reference path'."""
     segments: list[Segment] = []
     for port in range(300):
         tap = Tap(port=port, time_ns=(port + 1) * MS).open().client(metadata(1, client_id="n" * at.ID_BYTES))
         segments += tap.server(metadata_answer(1)).segments
     assert agree(segments, 100, 64).own > 200
-    with patch.object(limits, "LANE_CONNECTIONS", 128):
+    with patch.object(limits, "FAST_PATH_CONNECTIONS", 128):
         assert 0 < agree(segments, 100, 64).own <= 128
 
 
 @given(st.binary(min_size=14, max_size=40) | st.sampled_from(list(FIRST.values())), st.integers(0, 3), st.integers(0, 255))
 def test_what_is_recognised_would_be(data: bytes, place: int, value: int) -> None:
-    """The kernel's yes is a yes of the machines at once."""
+    """The kernel's yes is a yes of the reference path at once."""
     state, (plain, _) = FastPathState(), header_tables()
     changed = bytearray(data)
     if place:

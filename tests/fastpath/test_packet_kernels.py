@@ -15,12 +15,12 @@ from tests.support.wire import MS, Tap, batch, metadata, metadata_answer
 
 
 def in_lane(tap: Tap, first: int = 0) -> int:
-    """What the lane knows of the connection after the talk, from packet `first` on."""
+    """What the fast path knows of the connection after the conversation, from packet `first` on."""
     analyzer = Analyzer()
     for each in cut(tap.segments[first:], 30):
         analyzer.feed(columns_of(each))
-    assert analyzer.lane is not None
-    return int(analyzer.lane.state.connections[:, LIVE].max())
+    assert analyzer.fast_path is not None
+    return int(analyzer.fast_path.state.connections[:, LIVE].max())
 
 
 def test_who_is_in_the_lane() -> None:
@@ -41,7 +41,7 @@ def test_who_is_in_the_lane() -> None:
 
 
 def test_what_is_sent_again_changes_nothing_but_counters() -> None:
-    """A segment twice at once, later, and a keep-alive probe: the connection stays in the lane."""
+    """A segment twice at once, later, and a keep-alive probe: the connection stays in the fast path."""
     for wait in (1, 300 * MS):
         tap = steady(6)
         again = [s for s in tap.segments if s.payload][-2:]
@@ -54,7 +54,7 @@ def test_what_is_sent_again_changes_nothing_but_counters() -> None:
 
 
 def test_a_side_without_room_stays() -> None:
-    """Each time that its window is shut counts once; a shut window on a packet with bytes is for the machines."""
+    """Each time that its window is shut counts once; a shut window on a packet with bytes is for the reference path."""
     tap = steady(6)
     for window in (0, 0, 9, 0):
         tap.add(1, ACK)
@@ -75,21 +75,21 @@ def test_nothing_of_a_packet_that_opens_nothing() -> None:
     tap.add(1, 4)
     analyzer = Analyzer()
     analyzer.feed(columns_of(batch(tap.segments)))
-    assert analyzer.lane is not None
-    assert not analyzer.lane.state.meta[M_LEFT]
+    assert analyzer.fast_path is not None
+    assert not analyzer.fast_path.state.meta[M_LEFT]
     agree(tap.segments)
 
 
 def test_a_connection_leaves_before_what_it_cannot_take() -> None:
-    """The rest of a packet goes to the machines, which take it from there."""
+    """The rest of a packet goes to the reference path, which take it from there."""
     analyzer = Analyzer()
     tap = steady(6)
     analyzer.feed(columns_of(batch(tap.segments)))
     first = len(tap.segments)
     tap.client(metadata(90) + struct.pack(">i", 20) + b"\x7f\xff" + bytes(18))
     analyzer.feed(columns_of(batch(tap.segments[first:], first + 1)))
-    assert analyzer.lane is not None
-    assert not np.any(analyzer.lane.state.connections[:, -1])
+    assert analyzer.fast_path is not None
+    assert not np.any(analyzer.fast_path.state.connections[:, -1])
     tap.server(metadata_answer(90))
     analyzer.feed(columns_of(batch(tap.segments[first + 1 :], first + 2)))
     analyzer.finish()

@@ -1,4 +1,4 @@
-"""Rows of the lane as columns and as tuples."""
+"""Rows of the fast path as columns and as tuples."""
 
 import numpy as np
 
@@ -25,7 +25,7 @@ def test_tuples_have_every_part() -> None:
 
 
 def test_rows_stand_in_the_order_in_which_they_were_decided() -> None:
-    """On the same packet the lane's come first."""
+    """On the same packet the fast path's come first."""
     assert rows().merged([-1, 5, 9]).tolist() == [3, 0, 1, 4, 2, 5]
 
 

@@ -1,4 +1,4 @@
-"""The lane's arrays grow, shrink and are used again."""
+"""The fast path's arrays grow, shrink and are used again."""
 
 import pickle
 
@@ -37,8 +37,8 @@ def test_room_grows() -> None:
         analyzer = Analyzer()
         analyzer.feed(batch(steady(2).segments))
         stream: Stream = next(iter(analyzer.table.streams.values()))
-        assert isinstance(stream.connection.talk, Conversation)
-        assert import_connection(state, stream.connection.talk, 0)
+        assert isinstance(stream.connection.conversation, Conversation)
+        assert import_connection(state, stream.connection.conversation, 0)
         analyzers.append(analyzer)
     assert int(state.connections[:, LIVE].sum()) == len(analyzers)
     again = pickle.loads(pickle.dumps(state.meta))
@@ -69,7 +69,7 @@ def test_slots_are_used_again() -> None:
     assert sorted(state.slot() for _ in taken[::2]) == sorted(taken[::2])
     state.meta[M_SLOTS], state.meta[M_GROWS] = 0, 0
     assert state.slot() == -1
-    assert limits.LANE_CONNECTIONS & (limits.LANE_CONNECTIONS - 1) == 0
+    assert limits.FAST_PATH_CONNECTIONS & (limits.FAST_PATH_CONNECTIONS - 1) == 0
 
 
 def test_there_is_room_for_the_packet_that_did_not_fit() -> None:
@@ -78,13 +78,13 @@ def test_there_is_room_for_the_packet_that_did_not_fit() -> None:
     state.meta[M_ROWS], state.meta[M_TOP], state.meta[M_FULL] = rows - 1, arena - 1, FULL_ROOM
     state.more_room(1000)
     assert len(state.rows) >= rows + 1000
-    assert state.arena.size >= arena + 1000 + limits.LANE_FRAME_MAX
+    assert state.arena.size >= arena + 1000 + limits.FAST_PATH_FRAME_MAX
     assert state.connections.shape[1] == CONNECTION_WIDTH
 
 
 @given(st.lists(st.one_of(st.none(), st.text(max_size=8).map(str.encode)), max_size=30))
 def test_names_by_number(raws: list[bytes | None]) -> None:
-    """Each number names what it was given for; forgetting keeps those who are in the lane."""
+    """Each number names what it was given for; forgetting keeps those who are in the fast path."""
     state = FastPathState()
     numbers = [state.name(raw) for raw in raws]
     before = state.all_names()

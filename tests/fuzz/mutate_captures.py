@@ -404,11 +404,11 @@ def compiled(on: bool) -> Iterator[Options]:
     from kcap.decode import projection
 
     with (
-        patch.object(limits, "LANE_AFTER_PACKETS", 0 if on else 1 << 60),
+        patch.object(limits, "FAST_PATH_AFTER_PACKETS", 0 if on else 1 << 60),
         patch.object(session, "FileSet", partial(FileSet, jit_after=0 if on else None)),
         patch.object(projection, "JIT_AFTER", 0 if on else 1 << 60),
     ):
-        yield Options(lane=on)
+        yield Options(fast_path=on)
 
 
 def everything(name: str) -> list[str]:
@@ -550,7 +550,7 @@ def screen(path: str, folder: str) -> None:
     from kcap.tui.exchange_tree import anatomy
     from kcap.tui.frame_bytes import read
     from kcap.tui.reader_main import Child, ReadRequest
-    from kcap.tui.reader_tables import COLUMNS, TALKS
+    from kcap.tui.reader_tables import COLUMNS, PROFILES
     from kcap.tui.row_index import RowIndex as Rows
     from kcap.tui.spill import main_path, read_file
     from kcap.tui.timeline import timeline
@@ -570,7 +570,7 @@ def screen(path: str, folder: str) -> None:
     for number in random.Random(1).sample(range(len(rows)), min(6, len(rows))):
         for item in anatomy(read(rows.row(number), heard.files, heard.layouts, {})):
             opened(item)
-    with open(os.path.join(spill, TALKS), "rb") as file:
+    with open(os.path.join(spill, PROFILES), "rb") as file:
         pickle.load(file)
     os.makedirs(f"{spill}/p")
     other = Child(ReadRequest([path], f"{spill}/p", partitions=True), line)

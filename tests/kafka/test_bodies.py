@@ -35,23 +35,23 @@ def test_a_request_decided_later_leaves_its_values_behind() -> None:
 
 
 def test_an_answer_that_waits_moves_on() -> None:
-    bodies, answer = BodyCollector(), PendingResponse(1, 0, 0)
+    bodies, response = BodyCollector(), PendingResponse(1, 0, 0)
     data = body(produce_answer(1, throttle=9), 8)
-    answer.slot = bodies.add(data, 0, len(data), UNKNOWN, answer)
+    response.slot = bodies.add(data, 0, len(data), UNKNOWN, response)
     assert bodies.close().values(0) is None
-    slot = bodies.answered(answer, 0, 2)
+    slot = bodies.settle_response(response, 0, 2)
     values = bodies.close().values(slot)
     assert values is not None
     assert values.values[slots.SLOT["throttle_time_ms"]] == 9
-    assert answer.slot == NO_BODY
+    assert response.slot == NO_BODY
 
 
 def test_an_api_versions_refusal_is_read_as_version_0() -> None:
     """KIP-511: error 35 comes in the form of version 0, whatever the request's version."""
-    bodies, answer = BodyCollector(), PendingResponse(1, 0, 0)
+    bodies, response = BodyCollector(), PendingResponse(1, 0, 0)
     data = b"\0\x23\0\0\0\1\0\x12\0\0\0\4"
-    answer.slot = bodies.add(data, 0, len(data), UNKNOWN, answer)
-    values = (slot := bodies.answered(answer, 18, 99), bodies.close().values(slot))[1]
+    response.slot = bodies.add(data, 0, len(data), UNKNOWN, response)
+    values = (slot := bodies.settle_response(response, 18, 99), bodies.close().values(slot))[1]
     assert values is not None
     assert (values.status, values.values[slots.SLOT["error_code"]]) == (0, 35)
 

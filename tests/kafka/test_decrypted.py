@@ -27,7 +27,7 @@ def segments() -> tuple[list[SegmentBatch], Secrets]:
 
 
 def rows_of(batches: list[SegmentBatch], secrets: Secrets | None, *, pickled: bool = False) -> list[Any]:
-    analyzer = Analyzer(Options(secrets=secrets, lane=False))
+    analyzer = Analyzer(Options(secrets=secrets, fast_path=False))
     for batch in batches:
         if pickled:
             analyzer = pickle.loads(pickle.dumps(analyzer))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kcap.kafka.headers import believable, body_fits, noise, other_protocol, read_header, says_who
+from kcap.kafka.headers import body_fits, names_client, noise, other_protocol, plausible, read_header
 from tests.support.wire import metadata, request
 
 
@@ -12,7 +12,7 @@ def test_a_header_with_all_its_parts() -> None:
     assert header is not None
     assert (header.api_key, header.api_version, header.correlation_id, header.client_id, header.body) == (3, 1, 7, "app", 13)
     assert header.known
-    assert says_who(header)
+    assert names_client(header)
     assert body_fits(frame, header)
 
 
@@ -56,11 +56,11 @@ def test_unknown_apis_are_believed_from_a_client_that_says_its_name() -> None:
         frame = request(key, version, 1, b"", client_id)[4:]
         header = read_header(frame, len(frame))
         assert header is not None
-        assert believable(header) is good, (key, version, client_id)
+        assert plausible(header) is good, (key, version, client_id)
     header = read_header(b"\x7f\0\0\0\0\0\0\1\0\1a", 11)
     assert header is not None
     assert noise(header)
-    assert not believable(header)
+    assert not plausible(header)
 
 
 @pytest.mark.parametrize(

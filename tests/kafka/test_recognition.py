@@ -39,7 +39,7 @@ def test_an_id_answers_once() -> None:
     """Responses read as requests must not count one id again and again."""
     up = bytearray(metadata(1))
     down = bytearray(response(1, b"x") * 5)
-    assert score(up, down).answers == 1
+    assert score(up, down).responses == 1
 
 
 def test_requests_are_found_behind_the_end_of_another() -> None:

@@ -43,8 +43,8 @@ def test_a_search_does_not_believe_a_body_that_makes_no_sense_so_far() -> None:
     """A length and an id in the middle of a body, a frame that would end in a hole: what was captured of it says no."""
     body = b"junk" + (8 + 4 + 40 + 20 + 4 - 4).to_bytes(4, "big") + b"\0\0\0\3\xff\xff\xff\x01" + bytes(40)
     tap = Tap().open().client(metadata(1) + metadata(2) + metadata(3) + metadata(4))
-    for answer in (metadata_answer(1), response(77, body), metadata_answer(2), metadata_answer(3), metadata_answer(4)):
-        tap.server(answer)
+    for reply in (metadata_answer(1), response(77, body), metadata_answer(2), metadata_answer(3), metadata_answer(4)):
+        tap.server(reply)
     tap.close()
     lost = (4, 7)
     seen = analyze([segment for at, segment in enumerate(tap.segments) if at not in lost])
@@ -79,8 +79,8 @@ def test_an_answer_that_a_segment_begins_with_is_believed_by_where_the_next_one_
     tap = Tap().open()
     for number in range(1, 6):
         tap.client(metadata(number))
-        answer = metadata_answer(number, 4)
-        tap.server(answer[:20]).server(answer[20:60]).server(answer[60:])
+        reply = metadata_answer(number, 4)
+        tap.server(reply[:20]).server(reply[20:60]).server(reply[60:])
     client_of_4, first_of_2, middle_of_3 = 15, 8, 13  # three to open, then four a number
     seen = analyze([segment for at, segment in enumerate(tap.segments) if at not in (client_of_4, first_of_2, middle_of_3)])
     told = {row[0]: row[1] for row in seen.brief("correlation_id", "outcome", "response_bytes")}
@@ -141,9 +141,9 @@ def test_a_segment_that_begins_with_a_length_is_not_read_from_its_id_on() -> Non
     """The request is not in the capture; its id and a throttle time of 0 look like a length and an old id."""
     tap = Tap().open().client(metadata(0)).server(metadata_answer(0)).client(metadata(1)).server(metadata_answer(1))
     tap.client(metadata(9)).server(metadata_answer(9)).client(metadata(32))
-    answer = response(32, bytes(4) + metadata_answer(0, 1)[8:] + bytes(80))
-    for low in range(0, len(answer), 40):
-        tap.server(answer[low : low + 40])
+    reply = response(32, bytes(4) + metadata_answer(0, 1)[8:] + bytes(80))
+    for low in range(0, len(reply), 40):
+        tap.server(reply[low : low + 40])
     for number in (33, 34):
         tap.client(metadata(number)).server(metadata_answer(number))
     lost = {4, 7, 8, 9, 11}  # three to open; the answer to 0, all of 9, the request of 32 and what follows its answer's head

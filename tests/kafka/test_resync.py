@@ -15,7 +15,7 @@ class Marks:
     def candidates(self, region: Region, start: int) -> Iterable[int]:
         return [i for low, high in region.captured(start) for i in range(low, high) if region.data[i] == 0x4D]
 
-    def judge(self, region: Region, at: int, final: bool, first: bool) -> bool | None:
+    def is_boundary(self, region: Region, at: int, final: bool, first: bool) -> bool | None:
         if region.have(at) < 3:
             return None if region.comes(at, 3) and not final else False
         return region.data[at] == 0x4D
@@ -27,42 +27,42 @@ def piece(offset: int, data: bytes, length: int | None = None) -> Piece:
 
 @given(st.lists(st.tuples(st.binary(max_size=12), st.integers(0, 4)), max_size=12), st.data())
 def test_every_byte_is_handed_back_kept_or_skipped(chunks: list[tuple[bytes, int]], data: st.DataObject) -> None:
-    hunter, offset, came = BoundarySearch(Marks()), 0, 0
+    search, offset, came = BoundarySearch(Marks()), 0, 0
     found = None
     for chunk, cut in chunks:
         length = len(chunk) + cut
         if data.draw(st.booleans()) and length:
-            found = hunter.hole(offset, length)
+            found = search.hole(offset, length)
         else:
             came += length
-            found = hunter.data(piece(offset, chunk, length))
+            found = search.data(piece(offset, chunk, length))
         offset += length
         if found is not None:
             break
     if found is None:
-        found = hunter.finish()
+        found = search.finish()
     back = 0 if found is None else sum(p.length for p in found if p.ref != NO_PACKET)
-    kept = hunter.kept if found is None else 0
-    assert came == back + kept + hunter.skipped
+    held = search.held if found is None else 0
+    assert came == back + held + search.skipped
     if found:
         assert found[0].data[:1] == b"M"
 
 
 def test_a_boundary_may_need_bytes_that_come_later() -> None:
-    hunter = BoundarySearch(Marks())
-    assert hunter.data(piece(0, b"xxM")) is None
-    assert hunter.data(piece(3, b"y")) is None
-    assert hunter.data(piece(4, b"z")) == [Piece(2, b"M", 1, 1, 1, 0), piece(3, b"y"), piece(4, b"z")]
-    assert hunter.skipped == 2
+    search = BoundarySearch(Marks())
+    assert search.data(piece(0, b"xxM")) is None
+    assert search.data(piece(3, b"y")) is None
+    assert search.data(piece(4, b"z")) == [Piece(2, b"M", 1, 1, 1, 0), piece(3, b"y"), piece(4, b"z")]
+    assert search.skipped == 2
 
 
 def test_what_is_kept_is_bounded() -> None:
-    hunter = BoundarySearch(Marks())
+    search = BoundarySearch(Marks())
     chunk = bytes(1 << 20)
     for i in range(12):
-        assert hunter.data(piece(i << 20, chunk)) is None
-        assert hunter.kept <= limits.HUNT_BYTES + len(chunk)
-    assert hunter.skipped + hunter.kept == 12 << 20
+        assert search.data(piece(i << 20, chunk)) is None
+        assert search.held <= limits.RESYNC_BYTES + len(chunk)
+    assert search.skipped + search.held == 12 << 20
 
 
 def test_a_region_knows_its_holes() -> None:

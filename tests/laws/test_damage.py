@@ -113,7 +113,10 @@ def test_a_reader_that_fails_costs_one_exchange(
     where, what, held = FAULTS[name]
     hurt = poisoned(capture)
     before = {table: rows(capture, table) for table in ("exchanges", "partitions", "records", "connections")}
-    with patch.object(limits, "LANE_AFTER_PACKETS", 1 << 60), patch.object(where, what, faulty(getattr(where, what), held)):
+    with (
+        patch.object(limits, "FAST_PATH_AFTER_PACKETS", 1 << 60),
+        patch.object(where, what, faulty(getattr(where, what), held)),
+    ):
         for table in ("exchanges", "partitions", "records"):
             assert others(rows(capture, table), hurt) == others(before[table], hurt), table
         assert rows(capture, "connections") == before["connections"]
@@ -169,9 +172,9 @@ def screen_reads(path: Path, folder: Path, count: int) -> None:
     assert read_file(main_path(str(spill), "exchanges")).num_rows == count
 
 
-@pytest.mark.parametrize("lane", [False, True])
+@pytest.mark.parametrize("fast_path", [False, True])
 @pytest.mark.parametrize("method", ["data", "finish"])
-def test_a_stream_that_fails_costs_one_connection(lane: bool, method: str, capture: Path) -> None:
+def test_a_stream_that_fails_costs_one_connection(fast_path: bool, method: str, capture: Path) -> None:
     """Its rows so far stay, what waits is flagged, its bytes are all accounted for, and the others know nothing of it."""
     uid = poisoned(capture)[0]
     before = rows(capture, "exchanges")
@@ -182,13 +185,13 @@ def test_a_stream_that_fails_costs_one_connection(lane: bool, method: str, captu
         return POISON if its and (method == "finish" or framer.frames >= 2) else b""
 
     old = getattr(RequestFramer, method)
-    late = patch.object(limits, "LANE_AFTER_PACKETS", 0 if lane else 1 << 60)
+    late = patch.object(limits, "FAST_PATH_AFTER_PACKETS", 0 if fast_path else 1 << 60)
     with late, patch.object(RequestFramer, method, faulty(old, of_connection)):
         found, connections, weirds = (rows(capture, name) for name in ("exchanges", "connections", "weirds"))
     hurt = [row for row in found if row["connection"] == uid]
     assert [row for row in found if row["connection"] != uid] == [row for row in before if row["connection"] != uid]
     told = [weird for weird in weirds if weird["kind"] == "decoder_failed"]
-    if not lane:
+    if not fast_path:
         assert len(hurt) >= 2
         assert [weird["connection"] for weird in told] == [uid]
     for line in connections:

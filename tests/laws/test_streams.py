@@ -31,7 +31,7 @@ TIMES = ("request_first_ns", "request_last_ns", "response_first_ns", "response_l
 
 
 @st.composite
-def talks(draw: st.DrawFn) -> list[tuple[bytes, bytes]]:
+def message_pairs(draw: st.DrawFn) -> list[tuple[bytes, bytes]]:
     """Pairs of a request and its answer (empty for acks=0)."""
     out = []
     for correlation in range(draw(st.integers(1, 12))):
@@ -45,11 +45,11 @@ def talks(draw: st.DrawFn) -> list[tuple[bytes, bytes]]:
     return out
 
 
-def conversation(talk: list[tuple[bytes, bytes]], sizes: int, depth: int, isn: int = 1000) -> Tap:
-    """The talk on the wire: `depth` requests in flight, segments of `sizes` bytes."""
+def conversation(messages: list[tuple[bytes, bytes]], sizes: int, depth: int, isn: int = 1000) -> Tap:
+    """The conversation on the wire: `depth` requests in flight, segments of `sizes` bytes."""
     tap = Tap(client_isn=isn, server_isn=(isn * 7 + 5) & MASK).open()
     waiting: list[bytes] = []
-    for question, answer in talk:
+    for question, answer in messages:
         tap.client(question, sizes)
         waiting.append(answer)
         if len(waiting) >= depth:
@@ -67,34 +67,34 @@ def ledger_holds(seen: Seen) -> None:
             assert c[f"{side}_captured"] == sum(parts), (side, c)  # type: ignore[arg-type]
 
 
-@given(talks(), st.integers(1, 3000), st.integers(1, 3000), st.integers(1, 5), st.integers(0, MASK))
+@given(message_pairs(), st.integers(1, 3000), st.integers(1, 3000), st.integers(1, 5), st.integers(0, MASK))
 def test_chunking_and_numbers_change_nothing(
-    talk: list[tuple[bytes, bytes]], sizes: int, others: int, depth: int, isn: int
+    messages: list[tuple[bytes, bytes]], sizes: int, others: int, depth: int, isn: int
 ) -> None:
     """Any segment size and initial sequence number gives the same exchanges."""
-    whole = analyze(conversation(talk, sizes, depth).close().segments)
-    other = analyze(conversation(talk, others, depth, isn).close().segments)
+    whole = analyze(conversation(messages, sizes, depth).close().segments)
+    other = analyze(conversation(messages, others, depth, isn).close().segments)
     assert whole.brief(*FACTS) == other.brief(*FACTS)
     assert [r["outcome"] for r in whole.rows].count("orphan") == 0
-    assert len(whole.rows) == len(talk)
+    assert len(whole.rows) == len(messages)
     ledger_holds(whole)
     ledger_holds(other)
 
 
-@given(talks(), st.integers(20, 3000), st.integers(1, 5), st.integers(1, 12), st.integers(0, 1000))
-def test_reordering_changes_no_fact(talk: list[tuple[bytes, bytes]], sizes: int, depth: int, reach: int, seed: int) -> None:
+@given(message_pairs(), st.integers(20, 3000), st.integers(1, 5), st.integers(1, 12), st.integers(0, 1000))
+def test_reordering_changes_no_fact(messages: list[tuple[bytes, bytes]], sizes: int, depth: int, reach: int, seed: int) -> None:
     """Segments displaced within the window give the same exchanges."""
-    tap = conversation(talk, sizes, depth)
+    tap = conversation(messages, sizes, depth)
     straight = analyze(tap.segments)
     moved = analyze(shuffled(tap.segments, reach, seed))
     assert sorted(straight.brief(*FACTS[1:])) == sorted(moved.brief(*FACTS[1:]))
     ledger_holds(moved)
 
 
-@given(talks(), st.integers(1, 3000), st.integers(1, 5), st.data())
-def test_duplicates_change_no_fact(talk: list[tuple[bytes, bytes]], sizes: int, depth: int, data: st.DataObject) -> None:
+@given(message_pairs(), st.integers(1, 3000), st.integers(1, 5), st.data())
+def test_duplicates_change_no_fact(messages: list[tuple[bytes, bytes]], sizes: int, depth: int, data: st.DataObject) -> None:
     """Segments seen twice, at once or later, give the same exchanges at the same times."""
-    segments = conversation(talk, sizes, depth).segments
+    segments = conversation(messages, sizes, depth).segments
     straight = analyze(segments)
     out: list[Segment] = []
     for s in segments:
@@ -116,10 +116,10 @@ def fields(s: Segment) -> tuple[bytes, int, int, int, bytes, int, int]:
     return s.flow, s.seq, s.ack, s.flags, s.payload, s.cut, s.window
 
 
-@given(talks(), st.integers(1, 3000), st.integers(1, 5), st.integers(1, 60))
-def test_batches_change_nothing(talk: list[tuple[bytes, bytes]], sizes: int, depth: int, size: int) -> None:
+@given(message_pairs(), st.integers(1, 3000), st.integers(1, 5), st.integers(1, 60))
+def test_batches_change_nothing(messages: list[tuple[bytes, bytes]], sizes: int, depth: int, size: int) -> None:
     """The size of the batches fed to the analyzer is nobody's business."""
-    segments = conversation(talk, sizes, depth).close().segments
+    segments = conversation(messages, sizes, depth).close().segments
     one, many = analyze(segments), analyze(segments, sizes=size)
     assert one.brief(*FACTS, *TIMES, "flags", "rtt_min_ns", "previous_ns") == many.brief(
         *FACTS, *TIMES, "flags", "rtt_min_ns", "previous_ns"
@@ -127,12 +127,12 @@ def test_batches_change_nothing(talk: list[tuple[bytes, bytes]], sizes: int, dep
     assert one.connections == many.connections
 
 
-@given(talks(), st.integers(1, 3000), st.integers(1, 5), st.integers(0, 40))
+@given(message_pairs(), st.integers(1, 3000), st.integers(1, 5), st.integers(0, 40))
 def test_a_restored_analyzer_goes_on_as_if_nothing_was(
-    talk: list[tuple[bytes, bytes]], sizes: int, depth: int, at: int
+    messages: list[tuple[bytes, bytes]], sizes: int, depth: int, at: int
 ) -> None:
     """Pickle and restore after any packet changes nothing."""
-    segments = conversation(talk, sizes, depth).close().segments
+    segments = conversation(messages, sizes, depth).close().segments
     straight = analyze(segments)
     analyzer = Analyzer()
     analyzer.feed(batch(segments[:at]))
@@ -145,10 +145,10 @@ def test_a_restored_analyzer_goes_on_as_if_nothing_was(
     assert [c.values for c in analyzer.take_connections()] == straight.connections
 
 
-@given(talks(), st.integers(200, 1500), st.integers(1, 3), st.data())
-def test_loss_invents_nothing(talk: list[tuple[bytes, bytes]], sizes: int, depth: int, data: st.DataObject) -> None:
+@given(message_pairs(), st.integers(200, 1500), st.integers(1, 3), st.data())
+def test_loss_invents_nothing(messages: list[tuple[bytes, bytes]], sizes: int, depth: int, data: st.DataObject) -> None:
     """Whatever segments are missing: each row is a row of the whole capture, or an orphan of one of its answers."""
-    segments = conversation(talk, sizes, depth).segments
+    segments = conversation(messages, sizes, depth).segments
     kept = [s for s in segments if not s.payload or data.draw(st.integers(0, 9))]
     whole = {r[0]: r for r in analyze(segments).brief("correlation_id", "api_key", "request_bytes", "response_bytes")}
     seen = analyze(kept)
@@ -192,11 +192,11 @@ def test_no_stream_raises(pieces: list[tuple[int, bytes]], sane: bool) -> None:
     assert seen.rows[0]["outcome"] == "answered"
 
 
-@given(talks(), st.integers(60, 3000), st.integers(1, 3))
-def test_every_request_ends_once(talk: list[tuple[bytes, bytes]], sizes: int, depth: int) -> None:
+@given(message_pairs(), st.integers(60, 3000), st.integers(1, 3))
+def test_every_request_ends_once(messages: list[tuple[bytes, bytes]], sizes: int, depth: int) -> None:
     """Each request is one exchange, numbered without a hole."""
-    seen = analyze(conversation(talk, sizes, depth).segments)
-    assert [r["exchange"] for r in sorted(seen.rows, key=lambda r: r["exchange"])] == list(range(1, len(talk) + 1))  # type: ignore[arg-type,return-value]
+    seen = analyze(conversation(messages, sizes, depth).segments)
+    assert [r["exchange"] for r in sorted(seen.rows, key=lambda r: r["exchange"])] == list(range(1, len(messages) + 1))  # type: ignore[arg-type,return-value]
 
 
 LARGE = 256

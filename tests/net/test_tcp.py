@@ -78,7 +78,7 @@ def test_bytes_come_in_order_whatever_the_order_of_segments(isn: int) -> None:
         line.send(offset, data)
     assert line.seen.bytes == b"abcdefghijkl"
     assert line.client.out_of_order == 2
-    assert line.connection.calm
+    assert line.connection.in_order
 
 
 def test_the_first_copy_wins_and_a_differing_one_is_told() -> None:

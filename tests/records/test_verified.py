@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kcap.records import verified as module
-from kcap.records.verified import can_prove, proven
+from kcap.records.verified import can_verify, find_verified
 from kcap.wire.formats import BATCH_MIN
 from tests.records.batches import batch, message, record
 
@@ -19,7 +19,7 @@ BATCHES = st.builds(batch, st.binary(max_size=200), st.integers(0, 5), st.intege
 def found(data: bytes, stretches: Sequence[tuple[int, int, int]] | None = None) -> list[tuple[int, int]]:
     """Where records of batches are, after making sure that both searches agree."""
     where = np.array(stretches if stretches is not None else [(0, len(data), 0)], np.int64).reshape(-1, 3)
-    both = [proven(np.frombuffer(data, np.uint8), where, compiled=compiled).tolist() for compiled in (False, True)]
+    both = [find_verified(np.frombuffer(data, np.uint8), where, compiled=compiled).tolist() for compiled in (False, True)]
     assert both[0] == both[1]
     return [(low, high) for low, high in both[0]]
 
@@ -75,5 +75,5 @@ def test_the_search_is_bounded() -> None:
 
 def test_without_a_quick_sum_nothing_is_proven(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "has_fast_crc32c", lambda: False)
-    assert can_prove(compiled=True)
-    assert not can_prove(compiled=False)
+    assert can_verify(compiled=True)
+    assert not can_verify(compiled=False)

@@ -1,4 +1,4 @@
-"""Tables of captures on Spark: the rows of the command line, whatever the cuts and the shares."""
+"""Tables of captures on Spark: the rows of the command line, whatever the cuts and the shards."""
 
 import gzip
 import shutil
@@ -57,20 +57,20 @@ def test_a_rotated_set(split: int, partitions: int, spark: Any, pcaps: Path) -> 
 def test_what_travels_changes_no_row(ship: str, spark: Any, pcaps: Path) -> None:
     path = str(pcaps / "cluster-startup.pcap")
     capture = open_capture(spark, path, 30_000, 2, ship=ship)
-    assert bool(capture.scanned.here) == (ship == "edges")
+    assert bool(capture.scanned.local) == (ship == "edges")
     for table in ("exchanges", "connections", "partitions", "weirds"):
         assert told(capture.table(table).toArrow()) == told(kcap.open(path).table(table).to_arrow()), table
 
 
 def test_blanked_bytes_that_were_looked_at_come_as_they_are(spark: Any, tmp_path: Path) -> None:
-    """Law: where a search went on into blanked records, its share is made again with the connection's packets as they are; a
+    """Law: where a search went on into blanked records, its shard is made again with the connection's packets as they are; a
     later table takes them from the start."""
     path = far_from_a_boundary(tmp_path / "far.pcap")
     capture = open_capture(spark, str(path), 60_000, 3, ship="edges")
-    assert not capture.scanned.doubted.keys
+    assert not capture.scanned.unstripped.keys
     for table in ("exchanges", "partitions", "connections", "weirds"):
         assert told(capture.table(table).toArrow()) == told(kcap.open(path).table(table).to_arrow()), table
-        assert len(capture.scanned.doubted.keys) == 8
+        assert len(capture.scanned.unstripped.keys) == 8
 
 
 @pytest.mark.parametrize("ship", ["references", "edges"])
@@ -116,7 +116,7 @@ def test_a_filter_lets_the_same_rows_pass(only: str, spark: Any, pcaps: Path) ->
 
 
 def test_connections_are_numbered_over_all_shares(spark: Any, pcaps: Path) -> None:
-    """The column `stream` is there where it is asked for; a filter on it would have to know what other shares have."""
+    """The column `stream` is there where it is asked for; a filter on it would have to know what other shards have."""
     path, columns = str(pcaps / "node-platformatic.pcap"), ["stream", "exchange", "api"]
     found = read_capture(spark, path, split_bytes=9000, partitions=3, columns=columns)
     assert found.columns == columns

@@ -21,7 +21,7 @@ import pyarrow as pa
 from kcap.table.table_builders import TableRequest
 from spark_jobs.table_rows import Together
 from spark_jobs.task_storage import unpacked
-from spark_jobs.tasks import CHUNK, Deal, Reduce
+from spark_jobs.tasks import CHUNK, PartitionRanges, Reduce
 from tests.support.shared import Shared
 from kcap.distributed.partitioner import PartitionTask
 from kcap.distributed.shard_reader import ShardContext
@@ -31,14 +31,14 @@ shared = Shared([path], 20_000, 1)
 planned = shared.plans[0]
 tasks = [PartitionTask(part, shared.files[0], shared.files[0].size, 1) for part in planned.ranges]
 numbers = pa.RecordBatch.from_arrays([pa.array(range(len(tasks)), pa.int64())], ["id"])
-dealt = [row for batch in Deal([path], tasks)([numbers]) for row in batch.to_pylist()]
-stands = shared.folded.stands
-chunks = [row | {{"packets": stands[row["unit"]].packets, "before": stands[row["unit"]].latest_ns}}
-          for row in dealt if row["share"] >= 0]
-kinds = {{"share": pa.int32(), "packets": pa.int64(), "before": pa.int64(), **CHUNK}}
+partitioned = [row for batch in PartitionRanges([path], tasks)([numbers]) for row in batch.to_pylist()]
+positions = shared.stitched.positions
+chunks = [row | {{"packets": positions[row["unit"]].packets, "before": positions[row["unit"]].latest_ns}}
+          for row in partitioned if row["shard"] >= 0]
+kinds = {{"shard": pa.int32(), "packets": pa.int64(), "before": pa.int64(), **CHUNK}}
 batch = pa.RecordBatch.from_pylist(chunks, pa.schema(kinds))
 wanted = Together.of([TableRequest.of("exchanges")])
-reduce = Reduce([path], ShardContext(shared.files, 1, shared.folded.last_ns, True), wanted)
+reduce = Reduce([path], ShardContext(shared.files, 1, shared.stitched.last_ns, True), wanted)
 made = [out for out in reduce([batch]) if not out.column("facts")[0].is_valid]
 print(sum(rows.num_rows for rows in unpacked(made)))
 """
@@ -49,7 +49,7 @@ FORBIDDEN = {
 
 
 def test_rows_take_no_other_package(pcaps: Path) -> None:
-    """Law: on a machine with numpy and pyarrow only, a share has its rows."""
+    """Law: on a machine with numpy and pyarrow only, a shard has its rows."""
     path = str(pcaps / "pipelined.pcap")
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM.format(forbidden=FORBIDDEN, path=path)],

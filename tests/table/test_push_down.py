@@ -26,12 +26,12 @@ CAPTURES = ("java-transactions.pcap", "cluster-startup.pcap", "sasl-raw-tokens.p
 """With much in them."""
 
 
-@pytest.fixture(params=[False, True], ids=["machines", "lane"])
+@pytest.fixture(params=[False, True], ids=["reference", "fast"])
 def read(pcaps: Path, request: pytest.FixtureRequest) -> Callable[[str], CapturePass]:
     """Starts a pass over a capture, by the machines or by the lane."""
 
     def start(name: str) -> CapturePass:
-        reading = CapturePass([str(pcaps / name)], Options(lane=request.param))
+        reading = CapturePass([str(pcaps / name)], Options(fast_path=request.param))
         reading.analyzer.expect_many()
         return reading
 
@@ -50,7 +50,7 @@ def test_header_columns_need_no_body(read: Callable[[str], CapturePass], capture
     table = ExchangeTable(choose("exchanges", NAMES), reading.capture_files)
     rows = 0
     for batch in reading.batches():
-        bare = RowBatch(batch.tuples, batch.identities, BodyCollector().close(), batch.lane, batch.orders)
+        bare = RowBatch(batch.tuples, batch.identities, BodyCollector().close(), batch.fast_rows, batch.orders)
         assert table.turn(bare) == table.turn(batch)
         rows += len(batch)
     assert rows > 100

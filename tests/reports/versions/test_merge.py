@@ -25,8 +25,8 @@ def test_the_report_is_the_same(names: list[str], pcaps: Path) -> None:
     reading = CapturePass([str(path) for path in paths], keep_connections=True)
     wanted = report(gather(reading), names, "4.4")
     shared, parts = Shared(paths, 30_000, 5), []
-    for portion in shared.portions():
-        portion.keep_connections = True
-        parts.append(pickle.loads(pickle.dumps(detached(gather(portion)))))
+    for reader in shared.readers():
+        reader.keep_connections = True
+        parts.append(pickle.loads(pickle.dumps(detached(gather(reader)))))
     found = report(together(parts, tracker_of(learned(shared))), names, "4.4")
     assert found == wanted
