@@ -3,6 +3,12 @@
 from typing import Final
 
 EXAMPLES: Final = {
+    "check": (
+        "kcap check incident.pcapng",
+        "kcap check nightly.pcap --fail-on high",
+        "kcap check --explain rebalance-loop",
+        "kcap check a.pcap --format sarif -o findings.sarif",
+    ),
     "browse": (
         "kcap browse incident.pcapng",
         "kcap browse *.pcap -Y 'error != NONE'",

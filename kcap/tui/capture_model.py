@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pyarrow as pa
 
+from kcap.capture.frame_bytes import FrameBytes, read
 from kcap.capture.source import STANDARD_INPUT
 from kcap.columns import EXCHANGES
 from kcap.errors import UsageError
@@ -28,7 +29,6 @@ from kcap.filter.parse import parse
 from kcap.table.schema import arrow_schema
 from kcap.tls.plaintext import PlaintextStore
 from kcap.tui.folders import spill_folder
-from kcap.tui.frame_bytes import FrameBytes, read
 from kcap.tui.reader_main import KEY, Heard, ReadRequest
 from kcap.tui.reader_process import Process
 from kcap.tui.reader_tables import COLUMNS, PROFILES, RESOLVED

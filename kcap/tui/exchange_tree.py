@@ -1,7 +1,7 @@
 """One exchange as a tree: what it was, where its time went, both messages, its packets.
 
-In: a row and its bytes (`kcap.tui.frame_bytes`). Out: items of an outline. Law: values stand in words beside what the wire has;
-secrets are masked unless they are asked for; nothing inside a message is decoded before its line is opened.
+In: a row and its bytes (`kcap.capture.frame_bytes`). Out: items of an outline. Law: values stand in words beside what the wire
+has; secrets are masked unless they are asked for; nothing inside a message is decoded before its line is opened.
 """
 
 from collections.abc import Sequence
@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 import kcap.records.batch_nodes  # noqa: F401 - the trees of messages open their records fields with it
+from kcap.capture.frame_bytes import SIDES, FrameBytes
 from kcap.columns import EXCHANGES
 from kcap.decode.message import Message, decode_request, decode_response
 from kcap.decode.nodes import UNDECODED, Node
@@ -16,7 +17,6 @@ from kcap.decode.plan import json_key
 from kcap.decode.secrets import MASKED, Path, is_secret_node, step
 from kcap.filter.fields import deep_fields, snake
 from kcap.output.grid import call, clean, duration, endpoint, result
-from kcap.tui.frame_bytes import SIDES, FrameBytes
 from kcap.tui.list_columns import equals
 from kcap.tui.tree_lines import Item
 from kcap.tui.views.sheet import Line

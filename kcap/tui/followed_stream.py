@@ -18,11 +18,11 @@ from textual.widgets import RichLog, Static
 from textual.worker import Worker, WorkerState
 
 import kcap.records.batch_nodes  # noqa: F401 - the trees of messages open their records fields with it
+from kcap.capture.frame_bytes import SIDES, FrameBytes
 from kcap.decode.secrets import masked, secret_spans
 from kcap.filter.parse import parse
 from kcap.output.grid import call, clean, duration, endpoint
 from kcap.tui.exchange_tree import message, why_not
-from kcap.tui.frame_bytes import SIDES, FrameBytes
 from kcap.tui.hex_dump import WIDE, Dump
 from kcap.tui.keys import Keys
 from kcap.tui.list_columns import moment

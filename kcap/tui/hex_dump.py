@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from kcap.tui.frame_bytes import Span
+from kcap.capture.frame_bytes import Span
 from kcap.tui.views.sheet import Line
 
 OFFSET: Final = 6

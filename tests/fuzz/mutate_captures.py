@@ -546,9 +546,9 @@ def screen(path: str, folder: str) -> None:
     import pickle
     import shutil
 
+    from kcap.capture.frame_bytes import read
     from kcap.table.schema import arrow_schema
     from kcap.tui.exchange_tree import anatomy
-    from kcap.tui.frame_bytes import read
     from kcap.tui.reader_main import Child, ReadRequest
     from kcap.tui.reader_tables import COLUMNS, PROFILES
     from kcap.tui.row_index import RowIndex as Rows

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kcap.tui.frame_bytes import Span
+from kcap.capture.frame_bytes import Span
 from kcap.tui.hex_dump import NARROW, WIDE, Dump
 
 

@@ -11,9 +11,9 @@ from textual import on
 from textual.app import ComposeResult
 from textual.message import Message
 
+from kcap.capture.frame_bytes import FrameBytes
 from kcap.decode.secrets import secret_spans
 from kcap.tui.exchange_tree import anatomy, message
-from kcap.tui.frame_bytes import FrameBytes
 from kcap.tui.hex_dump import Dump
 from kcap.tui.panes.bytes import Bytes
 from kcap.tui.panes.detail import Detail

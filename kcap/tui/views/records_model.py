@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from kcap.capture.frame_bytes import FrameBytes
 from kcap.decode.message import decode_request, decode_response
 from kcap.output.grid import clean
 from kcap.records.batch import Batch, Record
@@ -16,7 +17,6 @@ from kcap.records.record_sets import decode_records
 from kcap.reports.definition import Row
 from kcap.schema.registry import REQUEST
 from kcap.table.records import fetched, produced
-from kcap.tui.frame_bytes import FrameBytes
 from kcap.tui.views.sheet import Line, Sheet, counted, named
 from kcap.wire.varints import java_long
 

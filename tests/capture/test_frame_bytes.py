@@ -2,8 +2,8 @@
 
 import pytest
 
+from kcap.capture.frame_bytes import SIDES
 from kcap.tui.capture_model import read_whole
-from kcap.tui.frame_bytes import SIDES
 from tests.tui.conftest import PCAPS
 
 

@@ -1,0 +1,207 @@
+"""`kcap check`: what is wrong in a capture, whom it concerns, since when, how sure that is, and what to do."""
+
+import json
+from collections.abc import Sequence
+from contextlib import ExitStack
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from kcap.cli.options import analyzer_options, inputs, paths_of
+from kcap.cli.places import Writes
+from kcap.errors import UsageError
+from kcap.reports.findings.model import SEVERITIES
+
+if TYPE_CHECKING:
+    from kcap.cli.report_formats import Document
+
+Row = dict[str, Any]
+FORMS: Final = ("text", "json", "markdown", "html", "sarif")
+SUFFIXES: Final = {
+    ".json": "json", ".md": "markdown", ".markdown": "markdown", ".html": "html", ".htm": "html", ".sarif": "sarif",
+    ".txt": "text",
+}  # fmt: skip
+LEVELS: Final = {"critical": "error", "high": "error", "medium": "warning", "low": "note", "info": "note"}
+"""Severity -> level of SARIF 2.1.0."""
+
+
+@click.command("check")
+@inputs
+@click.option("--format", "form", type=click.Choice(FORMS), help="How findings are written. Default: text, or what -o says.")
+@click.option("-o", "--output", metavar="FILE", type=Writes(), help="Write there; the file appears when it is whole.")
+@click.option("--only", metavar="ID,...", default="", help="These rules alone.")
+@click.option("--skip", metavar="ID,...", default="", help="Not these rules.")
+@click.option("--fail-on", type=click.Choice(SEVERITIES), help="Exit with 1 where a finding is at least as severe.")
+@click.option("--explain", metavar="ID", help="What a rule looks at, its thresholds and sources; reads no capture.")
+@click.option("--list", "listed", is_flag=True, help="Every rule with its severity; reads no capture.")
+def run(
+    files: tuple[str, ...], more_files: tuple[str, ...], decode_as: tuple[str, ...], not_kafka: tuple[int, ...],
+    form: str | None,
+    output: str | None, only: str, skip: str, fail_on: str | None, explain: str | None, listed: bool,
+) -> int:  # fmt: skip
+    """Findings of a capture, in the order of what they cost: who is concerned, since when, the evidence, what to do.
+
+    FILEs are captures, or a folder of saved tables (exchanges, partitions, connections,
+        brokers). Nothing is said of healthy traffic.
+    """
+    from kcap.cli.main import say
+    from kcap.cli.output import no_kafka, place, report_failed
+    from kcap.cli.reports import watcher
+    from kcap.output.formats import format_of
+    from kcap.reports.findings.report import check
+    from kcap.reports.findings.source import observed
+    from kcap.reports.source import ReportInput
+
+    if explain is not None or listed:
+        click.echo(explained(explain) if explain is not None else rules_listed())
+        return 0
+    target = None if output == "-" else output
+    chosen = format_of(form, target, SUFFIXES, text=())
+    some, others = known(only), known(skip)
+    given = ReportInput(paths_of(files, more_files), analyzer_options(decode_as, not_kafka))
+    with ExitStack() as stack:
+        given.watch = watcher(stack)
+        with observed(given) as seen:
+            result = {"report": "check", "captures": given.captures} | check(seen, some, others)
+    with place(target) as sink:
+        sink.write(formatted(result, "text" if chosen == "table" else chosen, target).encode(errors="replace"))
+    code = 0
+    if given.reading is not None:
+        if not given.reading.analyzer.kafka_connections and not result["rows"]:
+            say(no_kafka(given.reading))
+        code = report_failed(given.reading)
+    worst = [row for row in result["rows"] if fail_on and SEVERITIES.index(row["severity"]) <= SEVERITIES.index(fail_on)]
+    return code or (1 if worst else 0)
+
+
+def known(words: str) -> list[str]:
+    """Ids of rules from a list. Raises UsageError for one that no rule has."""
+    from difflib import get_close_matches
+
+    from kcap.reports.findings.report import rules
+
+    ids = [word.strip() for word in words.split(",") if word.strip()]
+    for one in ids:
+        if one not in rules():
+            near = get_close_matches(one, rules(), 1)
+            raise UsageError(
+                f"no rule is called {one!r}" + (f"; did you mean {near[0]}?" if near else "; kcap check --list names all")
+            )
+    return ids
+
+
+def rules_listed() -> str:
+    """Every rule: id, severity, what it looks at."""
+    from kcap.reports.findings.report import rules
+
+    wide = max(map(len, rules()))
+    return "\n".join(
+        f"{rule.id:<{wide}}  {rule.severity:<8}  {rule.looks_at}" for rule in sorted(rules().values(), key=lambda r: r.id)
+    )
+
+
+def explained(name: str) -> str:
+    """A rule in full."""
+    from kcap.reports.findings.report import rules
+
+    rule = rules()[known(name)[0]]
+    limits = ", ".join(f"{key.replace('_', ' ')} {value:g}" for key, value in rule.thresholds.items()) or "none"
+    return "\n".join((
+        f"{rule.id}: {(rule.find.__doc__ or '').strip()}", f"severity    {rule.severity}, confidence {rule.confidence:.0%}",
+        f"looks at    {rule.looks_at}", f"thresholds  {limits}", f"next step   {rule.advice}", f"or else     {rule.instead}",
+        *([f"sources     {rule.sources}"] if rule.sources else []),
+    ))  # fmt: skip
+
+
+def formatted(result: Row, form: str, output: str | None) -> str:
+    """The report in a format."""
+    from kcap.cli import report_formats
+
+    if form == "json":
+        return json.dumps(result, ensure_ascii=False, indent=1) + "\n"
+    if form == "sarif":
+        return json.dumps(sarif(result), ensure_ascii=False, indent=1) + "\n"
+    page = document(result)
+    if form == "markdown":
+        return report_formats.markdown(page)
+    if form == "html":
+        return report_formats.html(page)
+    return "\n".join(report_formats.text(page, report_formats.style_of(output))) + "\n"
+
+
+def document(result: Row) -> "Document":
+    """The findings for people: the worst first, a paragraph each."""
+    from kcap.cli.report_formats import Document, Sentences
+
+    rows = result["rows"]
+    serious = [row for row in rows if row["severity"] != "info"]
+    counts = {severity: sum(row["severity"] == severity for row in rows) for severity in SEVERITIES}
+    summary = ", ".join(f"{count} {severity}" for severity, count in counts.items() if count)
+    head = f"{len(serious)} findings: {summary}" if serious else "no problem was found" + (f" ({summary})" if rows else "")
+    blocks: list[Any] = [Sentences([head], tone="bold")]
+    blocks += [Sentences(lines_of(row), title=f"{row['severity']}  {row['sentence']}") for row in rows]
+    skipped = [f"{rule}: {why}" for rule, why in result["not_judged"].items()]
+    if skipped:
+        blocks.append(Sentences(skipped, title="not judged", tone="dim"))
+    return Document(f"check: {', '.join(result['captures'])}", blocks)
+
+
+def lines_of(row: Row) -> list[str]:
+    """What stands below a finding's sentence."""
+    who = ", ".join(f"{name} {worded(value)}" for name, value in row["who"].items())
+    numbers = ", ".join(f"{name} {worded(value)}" for name, value in row["evidence"].items())
+    return [
+        f"who: {who}", f"when: {when(row['first_ns'], row['last_ns'])}", f"evidence: {numbers}; confidence "
+        f"{row['confidence']:.0%}",
+        f"next: {row['advice']}", f"or else: {row['instead']}",
+        f"rule {row['id']}" + (f"; show: -Y '{row['filter']}'" if row["filter"] else ""),
+    ]  # fmt: skip
+
+
+def worded(value: object) -> str:
+    """A value in a line of text."""
+    if isinstance(value, list):
+        return " ".join(map(str, value[:8])) + (f" and {len(value) - 8} more" if len(value) > 8 else "")
+    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
+
+
+def when(first: int | None, last: int | None) -> str:
+    """From when to when, UTC."""
+    if first is None:
+        return "unknown"
+    begin = datetime.fromtimestamp(first / 1e9, UTC)
+    end = datetime.fromtimestamp((last or first) / 1e9, UTC)
+    return f"{begin:%Y-%m-%d %H:%M:%S} to {end:%H:%M:%S} UTC ({(end - begin).total_seconds():.1f} s)"
+
+
+def sarif(result: Row) -> Row:
+    """The findings as SARIF 2.1.0, which code hosts and dashboards read."""
+    from kcap.reports.findings.report import rules
+
+    ids = sorted({row["id"] for row in result["rows"]})
+    described = [
+        {
+            "id": one,
+            "shortDescription": {"text": (rules()[one].find.__doc__ or "").strip()},
+            "help": {"text": rules()[one].advice},
+        }
+        for one in ids
+    ]
+    places: Sequence[Row] = [
+        {"physicalLocation": {"artifactLocation": {"uri": name.replace("\\", "/")}}} for name in result["captures"][:1]
+    ]
+    results = [
+        {
+            "ruleId": row["id"], "ruleIndex": ids.index(row["id"]), "level": LEVELS[row["severity"]],
+            "message": {"text": row["sentence"]}, "locations": places, "occurrenceCount": max(row["count"], 1),
+            "properties": {name: row[name] for name in ("severity", "confidence", "who", "evidence", "filter", "first_ns",
+                "last_ns")},
+        }
+        for row in result["rows"]
+    ]  # fmt: skip
+    driver = {"name": "kcap", "rules": described}
+    return {
+        "$schema": "https://json.schemastore.org/sarif-2.1.0.json", "version": "2.1.0",
+        "runs": [{"tool": {"driver": driver}, "results": results}],
+    }  # fmt: skip

@@ -1,0 +1,213 @@
+"""Who may not come in: logins, mechanisms, authorization, TLS, listeners, addresses."""
+
+from collections.abc import Mapping
+
+from kcap.reports.findings.model import Finding, Found, named, rule, where
+from kcap.reports.findings.observed import Observed, Row
+
+TLS_ALERT_BYTES = 7
+"""A TLS alert record: header of 5 bytes, level and description."""
+CLIENT_APIS = {0: "Produce", 3: "Metadata"}
+"""What every broker offers on a listener for clients, and no controller listener does."""
+
+
+@rule(
+    "authentication-failed-loop", "high", 0.95,
+    looks_at="SASL_AUTHENTICATION_FAILED responses of a client",
+    advice="Check user and password (or token) of this client and the broker's credentials for that mechanism.",
+    instead="credentials that were being rotated",
+    failures=3,
+)  # fmt: skip
+def authentication_failed_loop(seen: Observed, limit: Mapping[str, float]) -> Found:
+    """A client whose login fails again and again."""
+    for row in seen.errors(["SASL_AUTHENTICATION_FAILED"], ("client_id", "sasl_mechanism")):
+        text = seen.message(row, "response").get("errorMessage")
+        loop = row["n"] >= limit["failures"]
+        yield Finding(
+            f"the login of client {row['client_id']} with {row['sasl_mechanism']} failed {row['n']} times"
+            + (f": {text}" if text else ""),
+            {"client_id": row["client_id"]}, row["n"], where("error == SASL_AUTHENTICATION_FAILED", client_id=row["client_id"]),
+            row["first_ns"], row["last_ns"], row["latency_ns"] or 0, {"failures": row["n"]}, None if loop else "info",
+        )  # fmt: skip
+
+
+@rule(
+    "sasl-mechanism-mismatch", "high", 0.95,
+    looks_at="UNSUPPORTED_SASL_MECHANISM responses; connections that the broker closes at the first request behind ApiVersions",
+    advice="Set sasl.mechanism of the client to one that the listener enables (sasl.enabled.mechanisms), and "
+    "security.protocol to SASL_*.",
+    instead="for a client without SASL: an ACL-less proxy or a broker that is shutting down closes connections the same way",
+    sources="KIP-43, KIP-152",
+    closed=3,
+)  # fmt: skip
+def sasl_mechanism_mismatch(seen: Observed, limit: Mapping[str, float]) -> Found:
+    """A mechanism that the broker does not enable, or no SASL where it is required."""
+    for row in seen.errors(["UNSUPPORTED_SASL_MECHANISM"], ("client_id",)):
+        wanted = seen.message(row, "request").get("mechanism")
+        offered = seen.message(row, "response").get("mechanisms")
+        detail = f" {wanted}; the broker enables {named(offered)}" if wanted and offered else ""
+        yield Finding(
+            f"client {row['client_id']} asked {row['n']} times for the SASL mechanism{detail}" if detail
+            else f"the SASL mechanism of client {row['client_id']} was refused {row['n']} times",
+            {"client_id": row["client_id"]}, row["n"], where("api == SaslHandshake", client_id=row["client_id"]),
+            row["first_ns"], row["last_ns"], row["latency_ns"] or 0, {"refused": row["n"], "mechanism": wanted,
+            "offered": offered},
+        )  # fmt: skip
+    table = seen.exchanges
+    per_connection = table.group_by("connection", "client_id", "server_ip", "server_port").aggregate(
+        exchanges=table.count(),
+        closed=table.connection.count(where=(table.outcome == "unanswered") & table.reason.isin(["fin", "rst"])),
+        refused=table.connection.count(where=(table.outcome == "unanswered") & (table.version_verdict != "ok")),
+        logins=table.connection.count(where=table.api.isin(["SaslHandshake", "SaslAuthenticate", "SaslToken"])),
+        versions=table.connection.count(where=(table.api == "ApiVersions") & (table.outcome == "answered")),
+        waited_ns=table.age_ns.max(), first_ns=table.request_first_ns.min(), last_ns=table.request_last_ns.max(),
+    )  # fmt: skip
+    dead = per_connection.filter(
+        per_connection.logins == 0, per_connection.versions > 0, per_connection.closed == 1, per_connection.refused == 0,
+        per_connection.exchanges == per_connection.versions + 1, per_connection.waited_ns < 500_000_000,
+    )  # fmt: skip
+    for row in seen.run(
+        dead.group_by("client_id", "server_ip", "server_port").aggregate(
+            n=dead.count(), first_ns=dead.first_ns.min(), last_ns=dead.last_ns.max()
+        )
+    ):
+        if row["n"] >= limit["closed"]:
+            server = f"{row['server_ip']}:{row['server_port']}"
+            yield Finding(
+                f"{server} closed {row['n']} connections of client {row['client_id']} at the first request behind ApiVersions; "
+                "the client never began SASL",
+                {"client_id": row["client_id"], "server": server}, row["n"],
+                where("outcome == unanswered", client_id=row["client_id"]), row["first_ns"], row["last_ns"], 0,
+                {"closed": row["n"]}, None, 0.7,
+            )  # fmt: skip
+
+
+@rule(
+    "authorization-denied", "medium", 0.95,
+    looks_at="*_AUTHORIZATION_FAILED errors",
+    advice="Grant the principal the operation on the resource (kafka-acls.sh), or take the resource out of the "
+    "client's configuration.",
+    instead="a probe of what is allowed",
+)  # fmt: skip
+def authorization_denied(seen: Observed, _limit: Mapping[str, float]) -> Found:
+    """A principal without a right that its client needs."""
+    names = [f"{what}_AUTHORIZATION_FAILED" for what in ("TOPIC", "GROUP", "CLUSTER", "TRANSACTIONAL_ID", "DELEGATION_TOKEN")]
+    by: dict[tuple[str, str], list[Row]] = {}
+    for row in seen.errors(names, ("principal", "client_id", "error", "api")):
+        by.setdefault((row["principal"] or "", row["error"]), []).append(row)
+    for (principal, error), rows in by.items():
+        clients = sorted({row["client_id"] for row in rows if row["client_id"]})
+        count = sum(row["n"] for row in rows)
+        yield Finding(
+            f"{error} for principal {principal or 'unknown'}: {count} responses to "
+            f"{named(sorted({row['api'] for row in rows}))} of "
+            f"{named(clients)}",
+            {"principal": principal or None, "client_ids": clients}, count,
+            where(f"error == {error}", principal=principal or None), min(r["first_ns"] for r in rows),
+            max(r["last_ns"] for r in rows), 0, {"denied": count},
+        )  # fmt: skip
+
+
+@rule(
+    "tls-plaintext-confusion", "high", 0.9,
+    looks_at="a plaintext request that gets no more than a TLS alert; a ClientHello at a port whose server sends nothing",
+    advice="Set security.protocol of the client to what the listener speaks (SSL or SASL_SSL against PLAINTEXT or "
+    "SASL_PLAINTEXT).",
+    instead="for a ClientHello without a response: another service that closes, or a server that drops the client for "
+    "other reasons",
+    connections=2,
+)  # fmt: skip
+def tls_plaintext_confusion(seen: Observed, limit: Mapping[str, float]) -> Found:
+    """One side speaks TLS and the other does not."""
+    groups: dict[tuple[object, ...], Row] = {}
+    for link in seen.links:
+        plain = link["phase"] == "kafka" and not link["tls"] and 0 < link["most_response_bytes"] <= TLS_ALERT_BYTES
+        hello = link["phase"] == "tls" and link["most_response_bytes"] == 0
+        if not (plain or hello) or link["began"] != "syn":
+            continue
+        known = groups.setdefault((plain, link["client_id"], link["server_ip"], link["server_port"]), {**link, "n": 0})
+        known["n"] += link["n"]
+        known["first_ns"], known["last_ns"] = min(known["first_ns"], link["first_ns"]), max(known["last_ns"], link["last_ns"])
+    for (plain, client, ip, port), row in groups.items():
+        if row["n"] < limit["connections"]:
+            continue
+        server = f"{ip}:{port}"
+        if plain:
+            sentence = f"client {client} sends plaintext requests to {server}, which responds with a TLS alert "
+            f"({row['n']} connections)"
+        else:
+            sentence = (
+                f"a TLS client at {row['client_ip']} gets nothing back from {server}, which closes ({row['n']} connections)"
+            )
+        yield Finding(
+            sentence, {"client_id": client, "server": server, "client_ips": [row["client_ip"]]}, row["n"],
+            where(server_ip=ip, server_port=port, client_id=client) if plain else "", row["first_ns"], row["last_ns"], 0,
+            {"connections": row["n"], "response_bytes": row["most_response_bytes"]}, None, 0.95 if plain else 0.75,
+        )  # fmt: skip
+
+
+@rule(
+    "wrong-advertised-listener", "high", 0.9,
+    looks_at="connections that are refused or never answered at addresses that Metadata responses advertise",
+    advice="Set advertised.listeners of the broker to a name and port that its clients can reach.",
+    instead="a broker that was down while the capture ran, or a firewall",
+    refused=2,
+)  # fmt: skip
+def wrong_advertised_listener(seen: Observed, limit: Mapping[str, float]) -> Found:
+    """Brokers send clients to an address at which nobody listens."""
+    advertised = {(row["host"], row["port"]): row for row in seen.run(seen.brokers)}
+    dead: dict[tuple[str, int], Row] = {}
+    alive = {(link["server_ip"], link["server_port"]) for link in seen.links if link["response_bytes"]}
+    for link in seen.links:
+        place = link["server_ip"], link["server_port"]
+        if link["phase"] == "empty" and link["began"] == "syn" and link["ended"] == "rst" and place not in alive:
+            known = dead.setdefault(place, {**link, "n": 0})
+            known["n"] += link["n"]
+            known["last_ns"] = max(known["last_ns"], link["last_ns"])
+    for place, row in dead.items():
+        if place in advertised and row["n"] >= limit["refused"]:
+            server = f"{place[0]}:{place[1]}"
+            clients = sorted(
+                {link["client_id"] for link in seen.links if link["client_ip"] == row["client_ip"] and link["client_id"]}
+            )
+            yield Finding(
+                f"brokers advertise {server}, which refused {row['n']} connections and accepted none",
+                {"server": server, "broker_id": advertised[place].get("broker_id"), "client_ips": [row["client_ip"]],
+                 "client_ids": clients[:20]},
+                row["n"], "", row["first_ns"], row["last_ns"], 0, {"refused": row["n"]},
+            )  # fmt: skip
+
+
+@rule(
+    "listener-is-controller", "high", 0.9,
+    looks_at="connections with ApiVersions alone, whose response offers neither Produce nor Metadata",
+    advice="Set bootstrap.servers to a listener of the brokers; controller.listener.names is for brokers and controllers.",
+    instead="a tool that wants the controller (bootstrap.controllers) and was stopped",
+    sources="KIP-919, KIP-500",
+)  # fmt: skip
+def listener_is_controller(seen: Observed, _limit: Mapping[str, float]) -> Found:
+    """A client at a controller's listener."""
+    table = seen.exchanges
+    by = table.group_by("connection", "client_id", "server_ip", "server_port").aggregate(
+        versions=table.connection.count(where=(table.api == "ApiVersions") & (table.error == "NONE")),
+        others=table.connection.count(where=table.api != "ApiVersions"), exchange=table.exchange.max(),
+        first_ns=table.request_first_ns.min(), last_ns=table.request_last_ns.max(),
+    )  # fmt: skip
+    alone = by.filter(by.versions > 0, by.others == 0)
+    rows = seen.run(
+        alone.group_by("client_id", "server_ip", "server_port").aggregate(
+            n=alone.count(), connection=alone.connection.min(), exchange=alone.exchange.max(), first_ns=alone.first_ns.min(),
+            last_ns=alone.last_ns.max(),
+        )
+    )  # fmt: skip
+    for row in rows:
+        keys = {one.get("apiKey") for one in seen.message(row, "response").get("apiKeys", ())}
+        if keys and not keys & CLIENT_APIS.keys():
+            server = f"{row['server_ip']}:{row['server_port']}"
+            yield Finding(
+                f"client {row['client_id']} connected to {server}, a controller's listener: it offers neither Produce "
+                "nor Metadata",
+                {"client_id": row["client_id"], "server": server}, row["n"], where(client_id=row["client_id"],
+                    server_ip=row["server_ip"]),
+                row["first_ns"], row["last_ns"], 0, {"connections": row["n"], "apis_offered": len(keys)},
+            )  # fmt: skip

@@ -1,0 +1,151 @@
+"""Consumers: offsets, lag, sessions, unknown topics, and the metadata they ask for."""
+
+from collections.abc import Mapping
+
+from kcap.reports.findings.model import Finding, Found, named, rule, where
+from kcap.reports.findings.observed import Observed
+
+
+@rule(
+    "offset-out-of-range", "high", 0.95,
+    looks_at="OFFSET_OUT_OF_RANGE responses",
+    advice="The offset is older than the log's start (retention) or beyond its end (truncation). Check "
+    "auto.offset.reset, retention and lag.",
+    instead="a consumer that seeks on purpose",
+)  # fmt: skip
+def offset_out_of_range(seen: Observed, _limit: Mapping[str, float]) -> Found:
+    """A consumer at an offset that the log does not have."""
+    for row in seen.partition_errors(["OFFSET_OUT_OF_RANGE"], ("client_id", "topic")):
+        yield Finding(
+            f"client {row['client_id']} fetched {row['n']} times at offsets that topic {row['topic']} does not have",
+            {"client_id": row["client_id"], "topic": row["topic"]}, row["n"],
+            where("error == OFFSET_OUT_OF_RANGE", client_id=row["client_id"]), row["first_ns"], row["last_ns"], 0,
+            {"errors": row["n"], "partitions": row["partitions"]}, None if row["n"] > 1 else "low",
+        )  # fmt: skip
+
+
+@rule(
+    "slow-consumer-fetch", "medium", 0.85,
+    looks_at="the lag that Fetch responses leave, over time; receive windows that a client closes",
+    advice="Make processing quicker, add members up to the number of partitions, or raise max.poll.records with care.",
+    instead="a consumer that started behind and catches up; a burst of writes",
+    lag=100, fetches=3, seconds=5, stalls=2,
+)  # fmt: skip
+def slow_consumer(seen: Observed, limit: Mapping[str, float]) -> Found:
+    """A consumer that falls behind, or does not take what was sent to it."""
+    parts = seen.parts
+    kept = parts.filter(parts.api == "Fetch", parts.lag.notnull(), parts.error == "NONE", parts.client_id.notnull())
+    rows = seen.run(
+        kept.group_by("client_id", "topic", "partition").aggregate(
+            n=kept.count(where=kept.records > 0), last=kept.lag.argmax(kept.request_first_ns),
+                first=kept.lag.argmin(kept.request_first_ns),
+            most=kept.lag.max(), least=kept.lag.min(), first_ns=kept.request_first_ns.min(),
+                last_ns=kept.request_first_ns.max(),
+        )
+    )  # fmt: skip
+    behind: dict[tuple[str, str], list[dict[str, int]]] = {}
+    for row in rows:
+        grew = (
+            row["last"] >= limit["lag"] and row["last"] >= 0.9 * row["most"] and row["last"] >= 2 * row["first"] + limit["lag"]
+        )
+        if grew and row["n"] >= limit["fetches"] and row["last_ns"] - row["first_ns"] >= limit["seconds"] * 1e9:
+            behind.setdefault((row["client_id"], row["topic"]), []).append(row)
+    for (client, topic), some in behind.items():
+        lag = sum(row["last"] for row in some)
+        yield Finding(
+            f"client {client} falls behind on {len(some)} partitions of topic {topic}: lag "
+            f"{sum(row['first'] for row in some):,} at "
+            f"first, {lag:,} at last",
+            {"client_id": client, "topic": topic}, sum(row["n"] for row in some), where("api == Fetch", client_id=client,
+                topic=topic),
+            min(row["first_ns"] for row in some), max(row["last_ns"] for row in some), 0,
+            {"lag_first": sum(row["first"] for row in some), "lag_last": lag, "partitions": len(some)},
+        )  # fmt: skip
+    for link in seen.links:
+        if link["stalls"] >= limit["stalls"] and link["response_bytes"] > 4 * link["request_bytes"] and link["client_id"]:
+            server = f"{link['server_ip']}:{link['server_port']}"
+            yield Finding(
+                f"the receive window was closed {link['stalls']} times while {server} sent to client {link['client_id']}",
+                {"client_id": link["client_id"], "server": server}, link["stalls"],
+                where(client_id=link["client_id"], server_ip=link["server_ip"]), link["first_ns"], link["last_ns"], 0,
+                {"zero_windows": link["stalls"], "response_bytes": link["response_bytes"]}, None, 0.8,
+            )  # fmt: skip
+
+
+@rule(
+    "fetch-session-churn", "medium", 0.8,
+    looks_at="Fetch requests that ask for a new session (epoch 0), against all of a client",
+    advice="Raise max.incremental.fetch.session.cache.slots of the broker: sessions are evicted, and every fetch "
+    "names all partitions.",
+    instead="a client that changes its partitions all the time",
+    sources="KIP-227",
+    sessions=10, share=0.3,
+)  # fmt: skip
+def fetch_session_churn(seen: Observed, limit: Mapping[str, float]) -> Found:
+    """Fetch sessions that do not last."""
+    table = seen.exchanges
+    kept = table.filter(table.api == "Fetch", table.session_epoch.notnull())
+    rows = seen.run(
+        kept.group_by("client_id", "server_ip", "server_port").aggregate(
+            n=kept.count(), new=kept.count(where=kept.session_epoch == 0), first_ns=kept.request_first_ns.min(),
+            last_ns=kept.request_last_ns.max(),
+        )
+    )  # fmt: skip
+    for row in rows:
+        if row["new"] >= limit["sessions"] and row["new"] >= limit["share"] * row["n"]:
+            server = f"{row['server_ip']}:{row['server_port']}"
+            yield Finding(
+                f"{row['new']} of {row['n']} Fetch requests of client {row['client_id']} to {server} had to begin a "
+                "new session",
+                {"client_id": row["client_id"], "server": server}, row["new"],
+                where("api == Fetch", "session_epoch == 0", client_id=row["client_id"]), row["first_ns"], row["last_ns"], 0,
+                {"new_sessions": row["new"], "fetches": row["n"]},
+            )  # fmt: skip
+
+
+@rule(
+    "unknown-topic-loop", "medium", 0.95,
+    looks_at="UNKNOWN_TOPIC_OR_PARTITION and UNKNOWN_TOPIC_ID responses that a client gets again and again",
+    advice="Create the topic, or correct its name in the client's configuration.",
+    instead="a topic that was being created or deleted",
+    errors=5, seconds=1,
+)  # fmt: skip
+def unknown_topic_loop(seen: Observed, limit: Mapping[str, float]) -> Found:
+    """A client that goes on asking for a topic that is not there."""
+    for row in seen.errors(["UNKNOWN_TOPIC_OR_PARTITION", "UNKNOWN_TOPIC_ID"], ("client_id",)):
+        if row["n"] >= limit["errors"] and row["last_ns"] - row["first_ns"] >= limit["seconds"] * 1e9:
+            names = [one.get("name") for one in seen.message(row, "response").get("topics", ()) if one.get("errorCode") == 3]
+            names = [name for name in names if name]
+            yield Finding(
+                f"client {row['client_id']} was told {row['n']} times that " + (f"topic {named(names)}" if names else "a topic")
+                + " does not exist",
+                {"client_id": row["client_id"], "topic": names[0] if names else None}, row["n"],
+                where("error contains UNKNOWN_TOPIC", client_id=row["client_id"]), row["first_ns"], row["last_ns"],
+                row["latency_ns"] or 0, {"errors": row["n"], "topics": names[:20]},
+            )  # fmt: skip
+
+
+@rule(
+    "metadata-storm", "medium", 0.85,
+    looks_at="Metadata requests a second of a client",
+    advice="Look at what it cannot find (unknown topics, leaders); raise retry.backoff.ms; do not make a new client "
+    "for each task.",
+    instead="an inventory tool",
+    requests=50, a_second=5,
+)  # fmt: skip
+def metadata_storm(seen: Observed, limit: Mapping[str, float]) -> Found:
+    """A client that asks for metadata all the time."""
+    by: dict[str, list[dict[str, int]]] = {}
+    for call in seen.calls:
+        if call["api"] == "Metadata":
+            by.setdefault(call["client_id"], []).append(call)
+    for client, rows in by.items():
+        count, first, last = sum(r["n"] for r in rows), min(r["first_ns"] for r in rows), max(r["last_ns"] for r in rows)
+        rate = count / max((last - first) / 1e9, 1.0)
+        links = sum(link["n"] for link in seen.links if link["client_id"] == client)
+        if count >= limit["requests"] and rate >= limit["a_second"] and count >= 2 * links:
+            yield Finding(
+                f"client {client} sent {count} Metadata requests, {rate:.0f} a second", {"client_id": client}, count,
+                where("api == Metadata", client_id=client), first, last, sum(r["latency_ns"] or 0 for r in rows),
+                {"requests": count, "requests_a_second": round(rate, 1)},
+            )  # fmt: skip

@@ -1,0 +1,134 @@
+"""Consumer groups: rebalances, fenced static members, commits."""
+
+from collections.abc import Mapping
+
+from kcap.reports.findings.model import Finding, Found, named, rule, seconds, where
+from kcap.reports.findings.observed import Observed
+
+JOINS = ("JoinGroup", "SyncGroup")
+
+
+@rule(
+    "rebalance-loop", "high", 0.9,
+    looks_at="generations of a classic group (JoinGroup) or member epochs of a KIP-848 group (ConsumerGroupHeartbeat)",
+    advice="See who leaves and joins. A member that leaves by itself and comes back misses max.poll.interval.ms: "
+    "raise it or lower "
+    "max.poll.records. Members that come and go with deployments: group.instance.id (KIP-345), cooperative assignors "
+    "(KIP-429).",
+    instead="a rolling restart or scaling while the capture ran",
+    sources="KIP-62, KIP-345, KIP-429, KIP-848",
+    rebalances=5, seconds_each=60,
+)  # fmt: skip
+def rebalance_loop(seen: Observed, limit: Mapping[str, float]) -> Found:
+    """A group that rebalances again and again."""
+    table = seen.exchanges
+    kept = table.filter(
+        table.api.isin(["JoinGroup", "ConsumerGroupHeartbeat"]), table.group_id.notnull(), table.error == "NONE"
+    )
+    rows = seen.run(
+        kept.group_by("group_id", "api").aggregate(
+            generations=kept.generation.nunique(where=kept.generation > 0),
+            newcomers=kept.generation.count(where=kept.generation == 0),
+            members=kept.member_id.nunique(), clients=kept.client_id.nunique(),
+            first_ns=kept.request_first_ns.min(), last_ns=kept.response_last_ns.max(), server_ip=kept.server_ip.min(),
+        )
+    )  # fmt: skip
+    for row in rows:
+        count = row["generations"] if row["api"] == "JoinGroup" else min(row["generations"], 2 * row["newcomers"])
+        span = row["last_ns"] - row["first_ns"]
+        if count < limit["rebalances"] or span > limit["seconds_each"] * 1e9 * count:
+            continue
+        group = row["group_id"]
+        mine = [call for call in seen.calls if call["group_id"] == group]
+        leaves = {call["client_id"]: call["n"] for call in mine if call["api"] == "LeaveGroup"}
+        joins: dict[str, int] = {}
+        for call in mine:
+            if call["api"] == "JoinGroup" and call["error"] == "NONE":
+                joins[call["client_id"]] = joins.get(call["client_id"], 0) + call["n"]
+        lost = sum(call["latency_ns"] or 0 for call in mine if call["api"] in JOINS)
+        again = sorted(name for name, n in leaves.items() if name and n >= 3 and joins.get(name, 0) >= 3)
+        cause = f"; {named(again)} left and joined again and again" if again else ""
+        kind = "classic protocol" if row["api"] == "JoinGroup" else "consumer protocol (KIP-848)"
+        yield Finding(
+            f"group {group} ({kind}) rebalanced {count} times in {seconds(span)}{cause}",
+            {"group_id": group, "client_id": again[0] if again else None, "client_ids": sorted(n for n in joins if n)[:20]},
+            count, where(group_id=group), row["first_ns"], row["last_ns"], lost,
+            {"rebalances": count, "members": row["members"], "clients": row["clients"], "leaves": sum(leaves.values())},
+        )  # fmt: skip
+
+
+@rule(
+    "static-member-fenced", "high", 0.95,
+    looks_at="FENCED_INSTANCE_ID in responses of group APIs",
+    advice="Two processes share one group.instance.id. Give each its own, or stop the old process before the new one starts.",
+    instead="a restart so quick that the old process still sent a heartbeat",
+    sources="KIP-345",
+)  # fmt: skip
+def static_member_fenced(seen: Observed, _limit: Mapping[str, float]) -> Found:
+    """Two members with one group.instance.id."""
+    for row in seen.errors(["FENCED_INSTANCE_ID"], ("group_id",)):
+        instance = seen.message(row, "request").get("groupInstanceId")
+        clients = seen.clients_of(group_id=row["group_id"], error="FENCED_INSTANCE_ID")
+        of = f"instance {instance} of " if instance else ""
+        yield Finding(
+            f"{of}group {row['group_id']} was fenced {row['n']} times: members {named(clients)} claim one group.instance.id",
+            {"group_id": row["group_id"], "instance_id": instance, "client_ids": clients},
+            row["n"], where("error == FENCED_INSTANCE_ID", group_id=row["group_id"]), row["first_ns"], row["last_ns"], 0,
+            {"fenced": row["n"], "clients": len(clients)},
+        )  # fmt: skip
+
+
+@rule(
+    "commit-storm", "medium", 0.9,
+    looks_at="OffsetCommit requests a second of a client and group",
+    advice="Commit once a poll or by time (enable.auto.commit, auto.commit.interval.ms), not after every record.",
+    instead="a short burst of work that really needs a commit after each record",
+    commits=50, a_second=10,
+)  # fmt: skip
+def commit_storm(seen: Observed, limit: Mapping[str, float]) -> Found:
+    """A client that commits after every record."""
+    table = seen.exchanges
+    kept = table.filter(table.api == "OffsetCommit")
+    rows = seen.run(
+        kept.group_by("client_id", "group_id").aggregate(
+            n=kept.count(), first_ns=kept.request_first_ns.min(), last_ns=kept.request_last_ns.max(), lost=kept.latency_ns.sum()
+        )
+    )
+    for row in rows:
+        rate = row["n"] / max((row["last_ns"] - row["first_ns"]) / 1e9, 1.0)
+        if row["n"] < limit["commits"] or rate < limit["a_second"]:
+            continue
+        who = {"client_id": row["client_id"], "group_id": row["group_id"]}
+        yield Finding(
+            f"client {row['client_id']} of group {row['group_id']} committed offsets {row['n']} times, {rate:.0f} a second",
+            who, row["n"], where("api == OffsetCommit", **who), row["first_ns"], row["last_ns"], row["lost"] or 0,
+            {"commits": row["n"], "commits_a_second": round(rate, 1)},
+        )  # fmt: skip
+
+
+@rule(
+    "commit-failed", "medium", 0.9,
+    looks_at="errors of OffsetCommit",
+    advice="ILLEGAL_GENERATION and UNKNOWN_MEMBER_ID: the member had lost its partitions before it committed; records "
+    "are read twice. "
+    "Look at rebalances and max.poll.interval.ms.",
+    instead="one rebalance at an unlucky moment",
+    failures=3,
+)  # fmt: skip
+def commit_failed(seen: Observed, limit: Mapping[str, float]) -> Found:
+    """Commits that the coordinator refuses."""
+    names = [
+        "ILLEGAL_GENERATION",
+        "UNKNOWN_MEMBER_ID",
+        "REBALANCE_IN_PROGRESS",
+        "STALE_MEMBER_EPOCH",
+        "OFFSET_METADATA_TOO_LARGE",
+    ]
+    for row in seen.errors(names, ("client_id", "group_id"), ["OffsetCommit", "TxnOffsetCommit"]):
+        if row["n"] >= limit["failures"]:
+            who = {"client_id": row["client_id"], "group_id": row["group_id"]}
+            yield Finding(
+                f"{row['n']} commits of client {row['client_id']} for group {row['group_id']} failed with {row['error_name']}",
+                who, row["n"], where("api in {OffsetCommit, TxnOffsetCommit}", "error != NONE", **who),
+                row["first_ns"], row["last_ns"], row["latency_ns"] or 0, {"failed": row["n"]},
+            )  # fmt: skip

@@ -1,0 +1,114 @@
+"""What a rule is and what it finds."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from kcap.reports.findings.observed import Observed
+
+SEVERITIES: Final = ("critical", "high", "medium", "low", "info")
+"""From worst to least: data at risk or work stopped; errors that clients see; time lost; waste; worth knowing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that is wrong, of one client, group, topic, broker or connection."""
+
+    sentence: str
+    """What happens, in plain words with its numbers."""
+    who: Mapping[str, Any]
+    """Whom it concerns: any of client_id, software, principal, group_id, topic, partition, transactional_id, server, broker_id,
+    connection, client_ips, instance_id."""
+    count: int
+    """How often it was seen."""
+    filter: str
+    """A display filter that passes the exchanges concerned; empty where no exchange is."""
+    first_ns: int | None = None
+    """Capture time of the first sighting, ns since the epoch."""
+    last_ns: int | None = None
+    lost_ns: int = 0
+    """Time that it cost, as far as the capture shows: waiting, repeated work."""
+    evidence: Mapping[str, Any] = field(default_factory=dict)
+    """Numbers that the sentence rests on."""
+    severity: str | None = None
+    """Where it differs from the rule's."""
+    confidence: float | None = None
+    """Where it differs from the rule's."""
+
+
+Found = Iterable[Finding]
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One rule."""
+
+    id: str
+    severity: str
+    confidence: float
+    """0 to 1: how often such evidence has this cause."""
+    looks_at: str
+    """What it looks at, for `--explain`."""
+    advice: str
+    """The next step: setting, KIP or page of Kafka's documentation."""
+    instead: str
+    """What else the evidence could mean."""
+    find: "Callable[[Observed, Mapping[str, float]], Found]"
+    thresholds: Mapping[str, float] = field(default_factory=dict)
+    sources: str = ""
+
+
+RULES: Final[dict[str, Rule]] = {}
+"""Every rule by id."""
+
+Find = "Callable[[Observed, Mapping[str, float]], Found]"
+
+
+def rule(
+    id: str,  # noqa: A002 - it is the finding's id
+    severity: str,
+    confidence: float,
+    *,
+    looks_at: str,
+    advice: str,
+    instead: str,
+    sources: str = "",
+    **thresholds: float,
+) -> "Callable[[Callable[[Observed, Mapping[str, float]], Found]], Callable[[Observed, Mapping[str, float]], Found]]":
+    """Enters a function as a rule; the keywords beyond the named ones are its thresholds with their defaults."""
+
+    def enter(find: "Callable[[Observed, Mapping[str, float]], Found]") -> "Callable[[Observed, Mapping[str, float]], Found]":
+        if id in RULES:
+            raise ValueError(f"two rules are called {id}")
+        RULES[id] = Rule(id, severity, confidence, looks_at, advice, instead, find, thresholds, sources)
+        return find
+
+    return enter
+
+
+def quoted(value: object) -> str:
+    """A value as a display filter writes it."""
+    if isinstance(value, int | float):
+        return str(value)
+    return '"' + str(value).replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def where(*conditions: str, **equal: object) -> str:
+    """A display filter: columns that equal values, and conditions as they are; columns whose value is None are left out."""
+    parts = [f"{name} == {quoted(value)}" for name, value in equal.items() if value is not None]
+    return " and ".join([*parts, *conditions])
+
+
+def named(values: Iterable[object], most: int = 5) -> str:
+    """A list of names in a sentence."""
+    known = [str(value) for value in values]
+    return ", ".join(known[:most]) + (f" and {len(known) - most} more" if len(known) > most else "")
+
+
+def seconds(ns: float) -> str:
+    """A duration in a sentence."""
+    value = ns / 1e9
+    if value < 1:
+        return f"{value * 1000:.0f} ms"
+    return f"{value:.1f} s" if value < 100 else f"{value:.0f} s"

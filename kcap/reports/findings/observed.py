@@ -1,0 +1,135 @@
+"""The tables that rules look at, and the small summaries of them that most rules share.
+
+In: Ibis tables and an engine that runs expressions. Out: rows as dictionaries. Law: a summary has a row for each class of
+exchanges or connections, whatever the size of the capture; both engines give the same.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any
+
+Row = dict[str, Any]
+CLASS = (
+    "client_id", "software_name", "software_version", "principal", "group_id", "transactional_id", "api", "api_version",
+    "server_ip", "server_port", "error", "outcome", "reason",
+)  # fmt: skip
+"""What exchanges of one class have in common."""
+
+
+class Observed:
+    """A capture's tables."""
+
+    def __init__(
+        self,
+        run: Callable[[Any], list[Row]],
+        exchanges: Any,
+        partitions: Any,
+        connections: Any,
+        brokers: Any,
+        message: Callable[[str, int, str], Row | None] | None = None,
+    ) -> None:
+        """`run` gives the rows of an expression; `message` the request or response of an exchange as Kafka's JSON (connection,
+        number, side), None where its bytes cannot be had."""
+        self.run = run
+        self.exchanges = exchanges
+        self.partitions = partitions
+        self.connections = connections
+        self.brokers = brokers
+        self._message = message
+
+    def message(self, row: Row, side: str) -> Row:
+        """The request or response of a row with `connection` and `exchange`; empty where it cannot be had."""
+        if self._message is None or row.get("connection") is None:
+            return {}
+        return self._message(row["connection"], row["exchange"], side) or {}
+
+    @cached_property
+    def span(self) -> tuple[int, int]:
+        """Times of the first and the last packet of any connection."""
+        table = self.connections
+        (row,) = self.run(table.aggregate(first=table.first_ns.min(), last=table.last_ns.max()))
+        return row["first"] or 0, row["last"] or 0
+
+    @cached_property
+    def calls(self) -> list[Row]:
+        """Exchanges by class: n, connections, first_ns, last_ns, latency_ns, records, bytes, and an example."""
+        table = self.exchanges
+        return self.run(
+            table.group_by(*CLASS).aggregate(
+                n=table.count(),
+                connections=table.connection.nunique(),
+                first_ns=table.request_first_ns.min(),
+                last_ns=table.request_last_ns.max(),
+                latency_ns=table.latency_ns.sum(),
+                records=table.record_count.sum(),
+                bytes=table.records_bytes.sum(),
+                connection=table.connection.argmin(table.request_first_ns),
+                exchange=table.exchange.argmin(table.request_first_ns),
+            )
+        )
+
+    @cached_property
+    def links(self) -> list[Row]:
+        """Connections by client, server and how they went."""
+        table = self.connections
+        return self.run(
+            table.group_by("client_id", "client_ip", "server_ip", "server_port", "phase", "began", "ended", "tls").aggregate(
+                n=table.count(),
+                first_ns=table.first_ns.min(),
+                last_ns=table.last_ns.max(),
+                packets=table.packets.sum(),
+                retransmitted=table.retransmitted.sum(),
+                out_of_order=table.out_of_order.sum(),
+                stalls=table.zero_window_stalls.sum(),
+                exchanges=table.exchanges.sum(),
+                request_bytes=table.client_captured.sum(),
+                response_bytes=table.server_captured.sum(),
+                most_response_bytes=table.server_captured.max(),
+                least_response_bytes=table.server_captured.min(),
+                life_ns=(table.last_ns - table.first_ns).median(),
+                rtt_ns=table.rtt_min_ns.min(),
+                client_rtt_ns=table.client_rtt_min_ns.min(),
+            )
+        )
+
+    def errors(self, names: Sequence[str], by: Sequence[str] = ("client_id",), apis: Sequence[str] | None = None) -> list[Row]:
+        """Exchanges whose first error is one of these, grouped: n, first_ns, last_ns, apis, an example."""
+        table = self.exchanges
+        kept = table.filter(table.error.isin(list(names)))
+        if apis is not None:
+            kept = kept.filter(kept.api.isin(list(apis)))
+        return self.run(
+            kept.group_by(*by).aggregate(
+                n=kept.count(), first_ns=kept.request_first_ns.min(), last_ns=kept.response_last_ns.max(),
+                latency_ns=kept.latency_ns.sum(), error_name=kept.error.min(), api_name=kept.api.min(),
+                connection=kept.connection.argmin(kept.request_first_ns), exchange=kept.exchange.argmin(kept.request_first_ns),
+            )
+        )  # fmt: skip
+
+    def partition_errors(self, names: Sequence[str], by: Sequence[str] = ("client_id", "topic")) -> list[Row]:
+        """As `errors`, of single partitions."""
+        joined = self.parts
+        kept = joined.filter(joined.error.isin(list(names)))
+        return self.run(
+            kept.group_by(*by).aggregate(
+                n=kept.count(), requests=(kept.connection + "." + kept.exchange.cast("string")).nunique(),
+                first_ns=kept.request_first_ns.min(), last_ns=kept.request_last_ns.max(), latency_ns=kept.latency_ns.sum(),
+                partitions=kept.partition.nunique(), error_name=kept.error.min(), api_name=kept.api.min(),
+                connection=kept.connection.argmin(kept.request_first_ns), exchange=kept.exchange.argmin(kept.request_first_ns),
+            )
+        )  # fmt: skip
+
+    @cached_property
+    def parts(self) -> Any:
+        """Partitions with what their exchange says of client, server and times."""
+        mine = self.exchanges.select(
+            "connection", "exchange", "client_id", "api", "server_ip", "server_port", "request_first_ns", "request_last_ns",
+            "response_first_ns", "latency_ns", "acks",
+        )  # fmt: skip
+        table = self.partitions.drop("api") if "api" in self.partitions.columns else self.partitions
+        return table.inner_join(mine, ["connection", "exchange"])
+
+    def clients_of(self, **equal: object) -> list[str]:
+        """Client ids of the classes that have these values."""
+        found = {row["client_id"] for row in self.calls if all(row[name] == value for name, value in equal.items())}
+        return sorted(name for name in found if name)

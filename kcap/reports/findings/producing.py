@@ -1,0 +1,210 @@
+"""Producers: batches, compression, refused records, partitions, transactions' end is in `transactions`."""
+
+from collections.abc import Mapping
+
+from kcap.reports.findings.model import Finding, Found, named, rule, seconds, where
+from kcap.reports.findings.observed import Observed, Row
+
+
+@rule(
+    "tiny-batches", "medium", 0.85,
+    looks_at="records a batch and requests a second of a producer",
+    advice="Raise linger.ms (5 to 20) and batch.size so that records share a request, or do not flush after each record.",
+    instead="a producer that must have each record acknowledged before the next",
+    requests=100, a_second=50, records=1.5,
+)  # fmt: skip
+def tiny_batches(seen: Observed, limit: Mapping[str, float]) -> Found:
+    """A producer that sends about a record a request, quickly."""
+    table = seen.exchanges
+    kept = table.filter(table.api == "Produce")
+    rows = seen.run(
+        kept.group_by("client_id").aggregate(
+            n=kept.count(), records=kept.record_count.sum(), batches=kept.batch_count.sum(), bytes=kept.request_bytes.sum(),
+            first_ns=kept.request_first_ns.min(), last_ns=kept.request_last_ns.max(), lost=kept.latency_ns.sum(),
+        )
+    )  # fmt: skip
+    for row in rows:
+        rate = row["n"] / max((row["last_ns"] - row["first_ns"]) / 1e9, 1.0)
+        if not row["batches"] or row["n"] < limit["requests"] or rate < limit["a_second"]:
+            continue
+        each = (row["records"] or 0) / row["batches"]
+        if each <= limit["records"]:
+            yield Finding(
+                f"client {row['client_id']} sent {rate:.0f} Produce requests a second with {each:.1f} records a batch",
+                {"client_id": row["client_id"]}, row["n"], where("api == Produce", client_id=row["client_id"]),
+                row["first_ns"], row["last_ns"], row["lost"] or 0,
+                {"requests": row["n"], "records": row["records"], "records_a_batch": round(each, 2),
+                    "requests_a_second": round(rate)},
+            )  # fmt: skip
+
+
+@rule(
+    "compression-off", "medium", 0.8,
+    looks_at="bytes that a producer writes uncompressed to a topic that others write compressed",
+    advice="Set compression.type of this producer (lz4 or zstd), as the other producers of the topic have.",
+    instead="records that are compressed already, such as images",
+    bytes=100_000, batch=2_000,
+)  # fmt: skip
+def compression_off(seen: Observed, limit: Mapping[str, float]) -> Found:
+    """A producer without compression beside producers with it."""
+    parts = seen.parts
+    kept = parts.filter(parts.api == "Produce", parts.codec.notnull())
+    rows = seen.run(
+        kept.group_by("client_id", "topic", "codec").aggregate(
+            n=kept.count(), bytes=kept.bytes.sum(), batches=kept.batches.sum(), records=kept.records.sum(),
+            first_ns=kept.request_first_ns.min(), last_ns=kept.request_last_ns.max(),
+        )
+    )  # fmt: skip
+    for row in rows:
+        size = row["bytes"] or 0
+        if row["codec"] != "none" or size < limit["bytes"] or size < limit["batch"] * (row["batches"] or 1):
+            continue
+        others = sorted({
+            other["client_id"] for other in rows
+            if other["topic"] == row["topic"] and other["codec"] != "none" and other["client_id"] != row["client_id"]
+        } - {None})  # fmt: skip
+        beside = f"; {named(others)} compress the same topic" if others else ""
+        yield Finding(
+            f"client {row['client_id']} wrote {size / 1000:,.0f} kB to {row['topic']} without compression{beside}",
+            {"client_id": row["client_id"], "topic": row["topic"]}, row["n"],
+            where("api == Produce", client_id=row["client_id"], topic=row["topic"]), row["first_ns"], row["last_ns"], 0,
+            {"bytes": size, "batches": row["batches"], "others": others}, None if others else "info", None if others else 0.5,
+        )  # fmt: skip
+
+
+@rule(
+    "message-too-large", "high", 0.95,
+    looks_at="MESSAGE_TOO_LARGE and RECORD_LIST_TOO_LARGE responses to Produce",
+    advice="Raise max.message.bytes of the topic (and the consumers' fetch sizes), or keep max.request.size of the "
+    "producer below it.",
+    instead="nothing else: the broker said so",
+)  # fmt: skip
+def message_too_large(seen: Observed, _limit: Mapping[str, float]) -> Found:
+    """Records that the topic does not take."""
+    for row in seen.partition_errors(["MESSAGE_TOO_LARGE", "RECORD_LIST_TOO_LARGE"]):
+        yield Finding(
+            f"{row['n']} batches of client {row['client_id']} for topic {row['topic']} were refused as too large",
+            {"client_id": row["client_id"], "topic": row["topic"]}, row["n"],
+            where("api == Produce", "error != NONE", client_id=row["client_id"]), row["first_ns"], row["last_ns"],
+            row["latency_ns"] or 0, {"refused": row["n"]},
+        )  # fmt: skip
+
+
+@rule(
+    "not-enough-replicas", "critical", 0.95,
+    looks_at="NOT_ENOUGH_REPLICAS and NOT_ENOUGH_REPLICAS_AFTER_APPEND responses to Produce",
+    advice="Bring the brokers of the missing replicas back; fewer are in sync than min.insync.replicas asks for. "
+    "Until then writes with "
+    "acks=all fail.",
+    instead="a rolling restart with a replication factor that leaves no spare replica",
+    failures=2,
+)  # fmt: skip
+def not_enough_replicas(seen: Observed, limit: Mapping[str, float]) -> Found:
+    """A topic without enough replicas in sync."""
+    for row in seen.partition_errors(["NOT_ENOUGH_REPLICAS", "NOT_ENOUGH_REPLICAS_AFTER_APPEND"], ("topic",)):
+        if row["n"] >= limit["failures"]:
+            clients = seen.clients_of(api="Produce", error=row["error_name"])
+            yield Finding(
+                f"{row['n']} writes to {row['partitions']} partitions of topic {row['topic']} failed: not enough "
+                "replicas in sync",
+                {"topic": row["topic"], "client_ids": clients}, row["n"], where("error contains NOT_ENOUGH",
+                    topic=row["topic"]),
+                row["first_ns"], row["last_ns"], row["last_ns"] - row["first_ns"], {"failed": row["n"],
+                "partitions": row["partitions"]},
+            )  # fmt: skip
+
+
+@rule(
+    "client-clock-skew", "medium", 0.7,
+    looks_at="record timestamps that producers set, against the time of the packet; INVALID_TIMESTAMP responses",
+    advice="Synchronise the clock of this host (NTP, chrony). Retention, time indexes and joins use these timestamps.",
+    instead="timestamps that are those of events, not of sending; a constant distance speaks against it",
+    minutes=5, batches=10, spread_seconds=60,
+)  # fmt: skip
+def client_clock_skew(seen: Observed, limit: Mapping[str, float]) -> Found:
+    """A producer whose clock is off by a constant."""
+    refused = {row["client_id"]: row for row in seen.partition_errors(["INVALID_TIMESTAMP"], ("client_id",))}
+    parts = seen.parts
+    kept = parts.filter(parts.api == "Produce", parts.max_timestamp_ms.notnull(), parts.max_timestamp_ms > 0)
+    kept = kept.mutate(off=kept.max_timestamp_ms - kept.request_first_ns / 1_000_000)
+    rows = seen.run(
+        kept.group_by("client_id").aggregate(
+            n=kept.count(), off=kept.off.median(), least=kept.off.quantile(0.1), most=kept.off.quantile(0.9),
+            topic=kept.topic.min(), first_ns=kept.request_first_ns.min(), last_ns=kept.request_last_ns.max(),
+        )
+    )  # fmt: skip
+    for row in rows:
+        error = refused.get(row["client_id"])
+        constant = row["most"] - row["least"] <= limit["spread_seconds"] * 1000
+        if row["n"] < limit["batches"] or abs(row["off"]) < limit["minutes"] * 60_000 or not (constant or error):
+            continue
+        ahead = "ahead of" if row["off"] > 0 else "behind"
+        yield Finding(
+            f"timestamps of client {row['client_id']} are {seconds(abs(row['off']) * 1e6)} {ahead} the capture's clock"
+            + (f"; the broker refused {error['n']} batches (INVALID_TIMESTAMP)" if error else ""),
+            {"client_id": row["client_id"], "topic": row["topic"]}, row["n"], where("api == Produce",
+                client_id=row["client_id"]),
+            row["first_ns"], row["last_ns"], 0, {"off_ms": round(row["off"]), "batches": row["n"],
+                "refused": error["n"] if error else 0},
+            "high" if error else None, 0.95 if error else None,
+        )  # fmt: skip
+
+
+@rule(
+    "skewed-partitions", "medium", 0.85,
+    looks_at="records that were written to each partition of a topic",
+    advice="Choose a key with more distinct values, or no key (sticky partitioner, KIP-480, KIP-794); one partition "
+    "is read by one consumer.",
+    instead="a topic whose traffic comes from one key on purpose",
+    records=500, share=0.8, partitions=3,
+)  # fmt: skip
+def skewed_partitions(seen: Observed, limit: Mapping[str, float]) -> Found:
+    """A topic of which one partition gets nearly all records."""
+    parts = seen.parts
+    kept = parts.filter(parts.api == "Produce", parts.records.notnull())
+    rows = seen.run(kept.group_by("topic", "partition").aggregate(
+        records=kept.records.sum(), n=kept.count(), first_ns=kept.request_first_ns.min(), last_ns=kept.request_last_ns.max()
+    ))  # fmt: skip
+    by: dict[str, list[Row]] = {}
+    for row in rows:
+        by.setdefault(row["topic"], []).append(row)
+    for topic, some in by.items():
+        total, hot = sum(row["records"] or 0 for row in some), max(some, key=lambda row: row["records"] or 0)
+        if (
+            topic
+            and len(some) >= limit["partitions"]
+            and total >= limit["records"]
+            and hot["records"] >= limit["share"] * total
+        ):
+            yield Finding(
+                f"partition {hot['partition']} of topic {topic} got {hot['records'] / total:.0%} of {total:,} records; "
+                f"{len(some)} partitions were written to",
+                {"topic": topic, "partition": hot["partition"], "client_ids": seen.clients_of(api="Produce")[:5]}, hot["n"],
+                where("api == Produce", topic=topic), hot["first_ns"], hot["last_ns"], 0,
+                {"records": total, "share": round(hot["records"] / total, 3), "partitions": len(some)},
+            )  # fmt: skip
+
+
+@rule(
+    "down-conversion", "low", 0.6,
+    looks_at="Produce 0 to 2 and Fetch 0 to 3, which carry message formats 0 and 1",
+    advice="Upgrade the client library: brokers of 0.11 and later store format 2 and convert for such clients, and "
+    "4.0 refuses them (KIP-896).",
+    instead="a broker older than 0.11, for which these versions are right",
+    sources="KIP-98, KIP-724, KIP-896",
+)  # fmt: skip
+def down_conversion(seen: Observed, _limit: Mapping[str, float]) -> Found:
+    """Clients of the old message formats."""
+    by: dict[str, list[Row]] = {}
+    for call in seen.calls:
+        old = {"Produce": 2, "Fetch": 3}.get(call["api"] or "", -1)
+        if call["api_version"] is not None and call["api_version"] <= old and call["outcome"] in ("answered", "one_way"):
+            by.setdefault(call["client_id"], []).append(call)
+    for client, rows in by.items():
+        used = sorted({f"{row['api']} v{row['api_version']}" for row in rows})
+        count = sum(row["n"] for row in rows)
+        yield Finding(
+            f"client {client} uses {named(used)}: message formats 0 and 1, which brokers since 0.11 convert",
+            {"client_id": client}, count, where("api in {Produce, Fetch}", client_id=client), min(r["first_ns"] for r in rows),
+            max(r["last_ns"] for r in rows), 0, {"requests": count, "versions": used},
+        )  # fmt: skip

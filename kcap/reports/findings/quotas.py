@@ -1,0 +1,75 @@
+"""Quotas: who is throttled, and whether the client waits."""
+
+from collections.abc import Mapping
+
+from kcap.reports.definition import KEY
+from kcap.reports.findings.model import Finding, Found, rule, seconds, where
+from kcap.reports.findings.observed import Observed, Row
+from kcap.reports.throttle_compliance import compliance, is_muting, obeys
+
+
+def throttled(seen: Observed) -> list[Row]:
+    """Clients with throttled responses, and how many of these they complied with."""
+    table = seen.exchanges
+    both = table.left_join(compliance(table), list(KEY))
+    both = both.drop(*(name for name in both.columns if name.endswith("_right")))
+    both = both.mutate(muting=is_muting(both))
+    rows = seen.run(
+        both.group_by("client_id", "software_name").aggregate(
+            throttled=both.count(where=both.throttle_time_ms > 0), muting=both.muting.sum(), violations=both.violations.sum(),
+            complied=both.count(where=both.muting & (both.violations.fill_null(0) == 0)),
+                throttle_ms=both.throttle_time_ms.cast("int64").sum(),
+            elsewhere=both.elsewhere.sum(), first_ns=both.request_first_ns.min(where=both.throttle_time_ms > 0),
+            last_ns=both.request_last_ns.max(where=both.throttle_time_ms > 0),
+        )
+    )  # fmt: skip
+    return [row for row in rows if row["throttled"]]
+
+
+@rule(
+    "throttled-obedient", "info", 0.95,
+    looks_at="throttle_time_ms of responses, and requests on the throttled connection before the time was over (KIP-219)",
+    advice="Raise the quota of this client if the load is meant to be (kafka-configs.sh --entity-type clients), or send less.",
+    instead="a quota that does what it should",
+    sources="KIP-13, KIP-124, KIP-219",
+)  # fmt: skip
+def throttled_obedient(seen: Observed, _limit: Mapping[str, float]) -> Found:
+    """A client at its quota that waits as it was asked to."""
+    for row in throttled(seen):
+        verdict = obeys(row["complied"], row["muting"] or 0)
+        if verdict != "no":
+            complied = f"; it complied with {row['complied']} of {row['muting']} throttles" if row["muting"] else ""
+            yield Finding(
+                f"client {row['client_id']} was throttled {row['throttled']} times, "
+                f"{seconds(row['throttle_ms'] * 1e6)} in all{complied}",
+                {"client_id": row["client_id"], "software": row["software_name"]}, row["throttled"],
+                where("throttle_time_ms > 0", client_id=row["client_id"]), row["first_ns"], row["last_ns"],
+                    row["throttle_ms"] * 1_000_000,
+                {"throttled": row["throttled"], "throttle_ms": row["throttle_ms"], "complied": row["complied"],
+                "muting": row["muting"]},
+            )  # fmt: skip
+
+
+@rule(
+    "throttled-disobedient", "medium", 0.9,
+    looks_at="requests on the throttled connection before the throttle time was over (KIP-219)",
+    advice="Use a client library that honours throttle_time_ms, and lower its rate: its requests wait in the broker's "
+    "muted channel, and "
+    "its time-outs run meanwhile.",
+    instead="requests that were on their way when the throttle came; they are few",
+    sources="KIP-219",
+    throttles=3,
+)  # fmt: skip
+def throttled_disobedient(seen: Observed, limit: Mapping[str, float]) -> Found:
+    """A client that goes on sending on a throttled connection."""
+    for row in throttled(seen):
+        if obeys(row["complied"], row["muting"] or 0) == "no" and row["muting"] >= limit["throttles"]:
+            yield Finding(
+                f"client {row['client_id']} sent {row['violations']} requests on throttled connections before the "
+                "throttle was over; it "
+                f"complied with {row['complied']} of {row['muting']} throttles",
+                {"client_id": row["client_id"], "software": row["software_name"]}, row["violations"],
+                where("muted_ns > 0ms", client_id=row["client_id"]), row["first_ns"], row["last_ns"],
+                    row["throttle_ms"] * 1_000_000,
+                {"violations": row["violations"], "complied": row["complied"], "throttles": row["muting"]},
+            )  # fmt: skip

@@ -1,0 +1,303 @@
+"""Brokers, networks and connections: who is slow, what is lost, what is cut, who waits behind whom."""
+
+from collections.abc import Mapping
+from statistics import median
+
+from kcap.reports.findings.model import Finding, Found, named, rule, seconds, where
+from kcap.reports.findings.observed import Observed, Row
+
+METADATA_LOG = "__cluster_metadata"
+"""Its leader is the active controller, which others find out by asking."""
+WAITING = ("Fetch", "JoinGroup", "SyncGroup", "ConsumerGroupHeartbeat", "ShareFetch")
+"""APIs whose responses wait on purpose."""
+
+
+@rule(
+    "not-leader", "medium", 0.85,
+    looks_at="NOT_LEADER_OR_FOLLOWER, FENCED_LEADER_EPOCH and LEADER_NOT_AVAILABLE responses by topic",
+    advice="See why leaders move: broker restarts, reassignments, preferred leader elections, full garbage "
+    "collections, unstable networks.",
+    instead="a planned reassignment or rolling restart; clients follow it by themselves",
+    errors=3,
+)  # fmt: skip
+def not_leader(seen: Observed, limit: Mapping[str, float]) -> Found:
+    """Leaders that move under their clients."""
+    names = [
+        "NOT_LEADER_OR_FOLLOWER",
+        "NOT_LEADER_FOR_PARTITION",
+        "FENCED_LEADER_EPOCH",
+        "UNKNOWN_LEADER_EPOCH",
+        "LEADER_NOT_AVAILABLE",
+    ]
+    for row in seen.partition_errors(names, ("topic",)):
+        if row["topic"] in (None, METADATA_LOG):
+            continue
+        yield Finding(
+            f"requests for topic {row['topic']} went {row['n']} times to a broker that does not lead the partition",
+            {"topic": row["topic"]}, row["n"], where("error != NONE", topic=row["topic"]), row["first_ns"], row["last_ns"],
+            row["latency_ns"] or 0, {"errors": row["n"], "partitions": row["partitions"]},
+            None if row["n"] >= limit["errors"] else "info",
+        )  # fmt: skip
+
+
+@rule(
+    "slow-broker", "high", 0.8,
+    looks_at="service time (latency less round trip, queue and long poll) by API and broker, against the other brokers",
+    advice="Look at that broker: disk, garbage collection, CPU, network threads (RequestQueueTimeMs, LocalTimeMs, "
+    "RemoteTimeMs).",
+    instead="partitions with more load, or with slow followers, on that broker",
+    requests=20, times=5, milliseconds=50,
+)  # fmt: skip
+def slow_broker(seen: Observed, limit: Mapping[str, float]) -> Found:
+    """One broker whose service is slow where that of its peers is not."""
+    table = seen.exchanges
+    kept = table.filter(table.outcome == "answered", table.latency_ns.notnull(), table.api.notnull(), ~table.api.isin(WAITING))
+    waited = [kept[name].fill_null(0) for name in ("rtt_ns", "long_poll_ns", "throttle_ns", "muted_ns")]
+    kept = kept.mutate(own=kept.latency_ns - waited[0] - waited[1] - waited[2] - waited[3])
+    rows = seen.run(
+        kept.group_by("server_ip", "server_port", "api").aggregate(
+            n=kept.count(), p95=kept.own.quantile(0.95), total=kept.own.sum(), first_ns=kept.request_first_ns.min(),
+            last_ns=kept.request_last_ns.max(), broker_id=kept.broker_id.max(),
+        )
+    )  # fmt: skip
+    by: dict[str, list[Row]] = {}
+    for row in rows:
+        if row["n"] >= limit["requests"]:
+            by.setdefault(row["api"], []).append(row)
+    slow: dict[tuple[str, int], list[tuple[Row, float]]] = {}
+    for some in by.values():
+        for row in some:
+            others = [other["p95"] for other in some if other is not row]
+            if others and row["p95"] >= limit["milliseconds"] * 1e6 and row["p95"] >= limit["times"] * max(median(others), 1.0):
+                slow.setdefault((row["server_ip"], row["server_port"]), []).append((row, median(others)))
+    for (ip, port), found in slow.items():
+        row, others_p95 = max(found, key=lambda one: one[0]["total"])
+        apis = sorted(one["api"] for one, _ in found)
+        yield Finding(
+            f"broker {ip}:{port} takes {seconds(row['p95'])} for {row['api']} (95th percentile), other brokers "
+            f"{seconds(others_p95)}",
+            {"server": f"{ip}:{port}", "broker_id": row["broker_id"]}, row["n"],
+            where(f"api in {{{', '.join(apis)}}}", server_ip=ip, server_port=port), row["first_ns"], row["last_ns"],
+            sum(int(one["total"]) for one, _ in found), {"p95_ns": round(row["p95"]), "others_p95_ns": round(others_p95),
+                "apis": apis},
+        )  # fmt: skip
+
+
+@rule(
+    "slow-network", "medium", 0.9,
+    looks_at="shortest round trip between client and broker",
+    advice="Place the client nearer to the brokers (client.rack, KIP-392), or raise batch.size, linger.ms and fetch "
+    "sizes to save round trips.",
+    instead="a client that is meant to be far away",
+    milliseconds=20,
+)  # fmt: skip
+def slow_network(seen: Observed, limit: Mapping[str, float]) -> Found:
+    """Clients that are far from their brokers."""
+    by: dict[str, list[Row]] = {}
+    for link in seen.links:
+        ways = [link[name] for name in ("rtt_ns", "client_rtt_ns") if link[name] is not None]
+        if link["client_id"] and link["exchanges"] and ways and sum(ways) >= limit["milliseconds"] * 1e6:
+            by.setdefault(link["client_id"], []).append({**link, "round_ns": sum(ways)})
+    for client, links in by.items():
+        if len(links) < len([1 for link in seen.links if link["client_id"] == client and link["exchanges"]]):
+            continue  # some of its connections are quick: it is not the client's place
+        trip = min(link["round_ns"] for link in links)
+        count = sum(link["exchanges"] for link in links)
+        yield Finding(
+            f"each round trip of client {client} takes {seconds(trip)} on the network", {"client_id": client}, count,
+            where(client_id=client), min(link["first_ns"] for link in links), max(link["last_ns"] for link in links),
+                trip * count,
+            {"round_trip_ns": trip, "exchanges": count},
+        )  # fmt: skip
+
+
+@rule(
+    "retransmission-bound", "medium", 0.8,
+    looks_at="data segments that TCP sent again or that came out of order, by host of clients",
+    advice="Look for loss on the path: interface errors, full queues, duplex, MTU. Each lost segment costs a round "
+    "trip to 200 ms.",
+    instead="a capture point that saw packets twice and out of order",
+    segments=10, share=0.01, holes=2,
+)  # fmt: skip
+def retransmission_bound(seen: Observed, limit: Mapping[str, float]) -> Found:
+    """Hosts whose packets are lost on the way.
+
+    Repeated segments alone prove no loss, since tail loss probes repeat them as well (RFC 8985). Segments out of order do: a
+    capture between both ends sees the hole that a lost one leaves.
+    """
+    by: dict[str, list[Row]] = {}
+    for link in seen.links:
+        if link["exchanges"]:
+            by.setdefault(link["client_ip"], []).append(link)
+    for host, links in by.items():
+        again, packets = sum(link["retransmitted"] for link in links), sum(link["packets"] for link in links)
+        holes = sum(link["out_of_order"] for link in links)
+        if again + holes >= limit["segments"] and again + holes >= limit["share"] * packets and holes >= limit["holes"]:
+            clients = sorted(
+                {link["client_id"] for link in links if link["client_id"] and link["retransmitted"] + link["out_of_order"]}
+            )
+            yield Finding(
+                f"{again} of {packets:,} packets between {host} ({named(clients)}) and its brokers were "
+                f"retransmissions, {holes} segments "
+                "came out of order",
+                {"client_ips": [host], "client_ids": clients}, again, where("retransmitted", client_ip=host),
+                min(link["first_ns"] for link in links), max(link["last_ns"] for link in links), 0,
+                {"retransmitted": again, "out_of_order": holes, "packets": packets},
+            )  # fmt: skip
+
+
+@rule(
+    "head-of-line", "medium", 0.85,
+    looks_at="time that requests wait behind earlier ones of their connection",
+    advice="Do not pipeline quick requests behind a long poll on one connection: use a connection of their own, or "
+    "lower fetch.max.wait.ms.",
+    instead="a broker that was slow for all",
+    requests=5, milliseconds=100,
+)  # fmt: skip
+def head_of_line(seen: Observed, limit: Mapping[str, float]) -> Found:
+    """Quick requests behind slow ones of the same connection."""
+    table = seen.exchanges
+    behind_fetch = table.group_by("connection").aggregate(
+        fetches=table.count(where=table.api == "Fetch"), joins=table.count(where=table.api.isin(WAITING[1:])),
+        throttled=table.count(where=table.throttle_time_ms > 0),
+    )  # fmt: skip
+    fetching = behind_fetch.filter(behind_fetch.fetches > 0, behind_fetch.joins == 0, behind_fetch.throttled == 0)
+    kept = table.filter(
+        table.queue_ns >= int(limit["milliseconds"] * 1e6), table.queue_ns * 2 >= table.latency_ns, table.api != "Fetch"
+    )  # fmt: skip
+    kept = kept.semi_join(fetching, "connection")
+    rows = seen.run(
+        kept.group_by("client_id", "connection").aggregate(
+            n=kept.count(), lost=kept.queue_ns.sum(), first_ns=kept.request_first_ns.min(), last_ns=kept.request_last_ns.max()
+        )
+    )
+    by: dict[str, list[Row]] = {}
+    for row in rows:
+        if row["n"] >= limit["requests"]:
+            by.setdefault(row["client_id"], []).append(row)
+    for client, some in by.items():
+        count, lost = sum(row["n"] for row in some), sum(row["lost"] for row in some)
+        yield Finding(
+            f"{count} requests of client {client} waited {seconds(lost / count)} on average behind Fetch on the same "
+            "connection",
+            {"client_id": client, "connection": some[0]["connection"]}, count,
+            where(f"queue_ns >= {int(limit['milliseconds'])}ms", client_id=client), min(row["first_ns"] for row in some),
+            max(row["last_ns"] for row in some), lost, {"requests": count, "queue_ns": lost},
+        )  # fmt: skip
+
+
+@rule(
+    "request-timeout", "high", 0.85,
+    looks_at="requests that a client gave up on and closed the connection; REQUEST_TIMED_OUT responses",
+    advice="Find what the broker waited for (replicas, disk); request.timeout.ms and delivery.timeout.ms say how long "
+    "the client does.",
+    instead="a client that was shut down with requests in flight",
+    requests=2, milliseconds=400,
+)  # fmt: skip
+def request_timeout(seen: Observed, limit: Mapping[str, float]) -> Found:
+    """Requests that did not get their response in time."""
+    table = seen.exchanges
+    timed_out = table.error == "REQUEST_TIMED_OUT"
+    given_up = (
+        (table.outcome == "unanswered") & table.reason.isin(["fin", "rst"]) & (table.age_ns >= int(limit["milliseconds"] * 1e6))
+        & ~table.api.isin(WAITING)
+    )  # fmt: skip
+    kept = table.filter(timed_out | given_up)
+    rows = seen.run(
+        kept.group_by("client_id").aggregate(
+            n=kept.count(), errors=kept.count(where=kept.error == "REQUEST_TIMED_OUT"), longest=kept.age_ns.max(),
+            first_ns=kept.request_first_ns.min(), last_ns=kept.request_last_ns.max(), apis=kept.api.nunique(),
+                api=kept.api.min(),
+            servers=kept.server_ip.nunique(), server=kept.server_ip.min(), lost=kept.latency_ns.sum(), waited=kept.age_ns.sum(),
+        )
+    )  # fmt: skip
+    answered = {call["client_id"] for call in seen.calls if call["outcome"] == "answered" and call["api"] != "ApiVersions"}
+    for row in rows:
+        if row["n"] >= limit["requests"] and row["client_id"] in answered:
+            what = row["api"] if row["apis"] == 1 else "requests"
+            yield Finding(
+                f"{row['n']} {what} of client {row['client_id']} were not answered in time"
+                + (f"; {row['errors']} got REQUEST_TIMED_OUT" if row["errors"] else ""),
+                {"client_id": row["client_id"], "server": row["server"] if row["servers"] == 1 else None}, row["n"],
+                where("outcome == unanswered or error == REQUEST_TIMED_OUT", client_id=row["client_id"]),
+                row["first_ns"], row["last_ns"], (row["lost"] or 0) + (row["waited"] or 0),
+                {"requests": row["n"], "timed_out": row["errors"], "longest_wait_ns": row["longest"]},
+            )  # fmt: skip
+
+
+@rule(
+    "idle-disconnect", "low", 0.8,
+    looks_at="connections that end after the same time without a request, and that the client opens again",
+    advice="Keep connections.max.idle.ms of the client below that of the broker (and of firewalls and load balancers "
+    "between them).",
+    instead="a client that works in intervals and closes by itself",
+    connections=3, seconds=1, spread=0.25,
+)  # fmt: skip
+def idle_disconnect(seen: Observed, limit: Mapping[str, float]) -> Found:
+    """Connections that are cut when they are idle."""
+    table, links = seen.exchanges, seen.connections
+    used = table.group_by("connection").aggregate(used_ns=table.request_first_ns.max(), done_ns=table.response_last_ns.max())
+    joined = links.filter(links.ended.isin(["fin", "rst"])).inner_join(used, "connection")
+    idle = joined.mutate(idle_ns=joined.last_ns - joined.done_ns)
+    idle = idle.filter(idle.idle_ns >= int(limit["seconds"] * 1e9), idle.client_id.notnull())
+    rows = seen.run(idle.select("client_id", "client_ip", "server_ip", "server_port", "idle_ns", "first_ns", "last_ns"))
+    begins: dict[tuple[str, str, int], list[int]] = {}
+    for link in seen.run(links.select("client_id", "server_ip", "server_port", "first_ns")):
+        begins.setdefault((link["client_id"], link["server_ip"], link["server_port"]), []).append(link["first_ns"])
+    by: dict[tuple[str, str, int], list[Row]] = {}
+    for row in rows:
+        by.setdefault((row["client_id"], row["server_ip"], row["server_port"]), []).append(row)
+    for place, some in by.items():
+        again = [row for row in some if any(begin > row["last_ns"] for begin in begins[place])]
+        if len(again) < limit["connections"] - 1 or len(some) < limit["connections"]:
+            continue
+        middle = median(row["idle_ns"] for row in some)
+        alike = [row for row in some if abs(row["idle_ns"] - middle) <= limit["spread"] * middle]
+        if len(alike) < max(limit["connections"], 0.7 * len(some)):
+            continue
+        client, ip, port = place
+        yield Finding(
+            f"{len(alike)} connections of client {client} to {ip}:{port} ended after {seconds(middle)} without a "
+            "request and were "
+            "opened again",
+            {"client_id": client, "server": f"{ip}:{port}"}, len(alike), where(client_id=client, server_ip=ip),
+            min(row["first_ns"] for row in alike), max(row["last_ns"] for row in alike), 0,
+            {"connections": len(alike), "idle_ns": round(middle)},
+        )  # fmt: skip
+
+
+@rule(
+    "connection-churn", "medium", 0.85,
+    looks_at="connections a second of a client, and what each is used for",
+    advice="Make one client for the life of the process and share it; a producer for each task costs a login and "
+    "metadata each time.",
+    instead="many short-lived processes, such as functions or cron jobs",
+    connections=20, a_second=1, exchanges=6, seconds=5,
+)  # fmt: skip
+def connection_churn(seen: Observed, limit: Mapping[str, float]) -> Found:
+    """A client that opens connections all the time."""
+    by: dict[str, list[Row]] = {}
+    for link in seen.links:
+        if link["client_id"] and link["phase"] == "kafka" and link["began"] == "syn":
+            by.setdefault(link["client_id"], []).append(link)
+    failed = {call["client_id"] for call in seen.calls if call["reason"] in ("fin", "rst") and call["api"] not in WAITING}
+    failed |= {
+        call["client_id"] for call in seen.calls if "SASL" in (call["error"] or "") or "AUTHENTICATION" in (call["error"] or "")
+    }
+    for client, links in by.items():
+        count, exchanges = sum(link["n"] for link in links), sum(link["exchanges"] for link in links)
+        first, last = min(link["first_ns"] for link in links), max(link["last_ns"] for link in links)
+        rate = count / max((last - first) / 1e9, 1.0)
+        short = median(link["life_ns"] or 0 for link in links) <= limit["seconds"] * 1e9
+        if (
+            count >= limit["connections"]
+            and rate >= limit["a_second"]
+            and exchanges <= limit["exchanges"] * count
+            and short
+            and client not in failed
+        ):
+            yield Finding(
+                f"client {client} opened {count} connections, {rate:.0f} a second, with {exchanges / count:.1f} exchanges each",
+                {"client_id": client}, count, where(client_id=client), first, last, 0,
+                {"connections": count, "connections_a_second": round(rate, 1), "exchanges": exchanges},
+            )  # fmt: skip

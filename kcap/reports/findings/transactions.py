@@ -1,0 +1,131 @@
+"""Transactions: aborted, long, left open, fenced."""
+
+from collections.abc import Mapping
+
+from kcap.reports.findings.model import Finding, Found, named, rule, seconds, where
+from kcap.reports.findings.observed import Observed, Row
+
+READ_MOST = 500
+"""EndTxn requests of a transactional id whose bytes are looked at."""
+WORK = ("Produce", "AddPartitionsToTxn", "AddOffsetsToTxn", "TxnOffsetCommit")
+
+
+def steps(seen: Observed) -> dict[str, list[Row]]:
+    """Transactional id -> what was done for it, in the order of time; adjacent work of one kind is one step."""
+    table = seen.exchanges
+    kept = table.filter(table.transactional_id.notnull(), table.api.isin(["EndTxn", *WORK]))
+    kept = kept.filter(kept.transactional_id != "")
+    rows = seen.run(
+        kept.select(
+            "transactional_id", "client_id", "api", "connection", "exchange", "request_first_ns", "response_last_ns", "error",
+            "producer_id", "producer_epoch",
+        ).order_by("request_first_ns")
+    )  # fmt: skip
+    by: dict[str, list[Row]] = {}
+    for row in rows:
+        by.setdefault(row["transactional_id"], []).append(row)
+    return by
+
+
+@rule(
+    "aborted-transactions", "medium", 0.9,
+    looks_at="EndTxn requests that abort, by transactional id",
+    advice="See why the application aborts: exceptions in processing, timeouts, fencing. Consumers read and drop the "
+    "aborted records.",
+    instead="an application that aborts on purpose, as a test",
+    aborted=3, share=0.3,
+)  # fmt: skip
+def aborted_transactions(seen: Observed, limit: Mapping[str, float]) -> Found:
+    """A transactional id that aborts much of its work."""
+    for name, rows in steps(seen).items():
+        ends = [row for row in rows if row["api"] == "EndTxn" and row["error"] == "NONE"][:READ_MOST]
+        kinds = [seen.message(row, "request").get("committed") for row in ends]
+        aborted, known = kinds.count(False), len(kinds) - kinds.count(None)
+        if aborted >= limit["aborted"] and aborted >= limit["share"] * known:
+            yield Finding(
+                f"transactional id {name} aborted {aborted} of {known} transactions",
+                {"transactional_id": name, "client_id": ends[0]["client_id"]}, aborted,
+                where("api == EndTxn", transactional_id=name), ends[0]["request_first_ns"], ends[-1]["request_first_ns"], 0,
+                {"aborted": aborted, "ended": known},
+            )  # fmt: skip
+
+
+@rule(
+    "long-transaction", "medium", 0.85,
+    looks_at="time from the first work of a transaction to its EndTxn",
+    advice="Commit more often: consumers with isolation.level=read_committed see nothing behind the first open transaction.",
+    instead="a batch that is meant to be one transaction",
+    seconds=5,
+)  # fmt: skip
+def long_transaction(seen: Observed, limit: Mapping[str, float]) -> Found:
+    """Transactions that stay open for long."""
+    for name, rows in steps(seen).items():
+        begun, long = None, []
+        for row in rows:
+            if row["api"] != "EndTxn":
+                begun = begun or row
+            elif begun is not None:
+                lasted = row["request_first_ns"] - begun["request_first_ns"]
+                if lasted >= limit["seconds"] * 1e9:
+                    long.append((lasted, begun, row))
+                begun = None
+        if long:
+            lasted, first, end = max(long, key=lambda one: one[0])
+            yield Finding(
+                f"{len(long)} transactions of {name} were open for up to {seconds(lasted)}",
+                {"transactional_id": name, "client_id": first["client_id"]}, len(long), where(transactional_id=name),
+                first["request_first_ns"], end["request_first_ns"], sum(one[0] for one in long),
+                {"longest_ns": lasted, "transactions": len(long)},
+            )  # fmt: skip
+
+
+@rule(
+    "hanging-transaction", "high", 0.8,
+    looks_at="work of a transaction that no EndTxn follows until the capture ends",
+    advice="Find the producer (kafka-transactions.sh find-hanging, KIP-664); transaction.timeout.ms ends it. Until "
+    "then readers with "
+    "read_committed stand still.",
+    instead="a transaction that ends behind the end of the capture",
+    sources="KIP-664, KIP-890",
+    seconds=5,
+)  # fmt: skip
+def hanging_transaction(seen: Observed, limit: Mapping[str, float]) -> Found:
+    """A transaction that is left open."""
+    end = seen.span[1]
+    for name, rows in steps(seen).items():
+        open_since = None
+        for row in rows:
+            if row["api"] == "EndTxn":
+                open_since = None
+            elif row["error"] in ("NONE", None):
+                open_since = open_since or row
+        last = rows[-1]
+        quiet = end - max(last["request_first_ns"], last["response_last_ns"] or 0)
+        if open_since is not None and quiet >= limit["seconds"] * 1e9:
+            yield Finding(
+                f"a transaction of {name} was left open: nothing followed its last request for {seconds(quiet)}",
+                {"transactional_id": name, "client_id": last["client_id"]}, 1, where(transactional_id=name),
+                open_since["request_first_ns"], end, quiet, {"quiet_ns": quiet,
+                "open_ns": end - open_since["request_first_ns"]},
+            )  # fmt: skip
+
+
+@rule(
+    "zombie-fenced", "high", 0.9,
+    looks_at="INVALID_PRODUCER_EPOCH and PRODUCER_FENCED responses by transactional id",
+    advice="Two producers use one transactional.id. Give each instance its own, or stop the old one before the new one starts.",
+    instead="a producer that came back from a long pause after its work was taken over, which is what fencing is for",
+    sources="KIP-98, KIP-360, KIP-588",
+)  # fmt: skip
+def zombie_fenced(seen: Observed, _limit: Mapping[str, float]) -> Found:
+    """Producers that lost their transactional id to another."""
+    for row in seen.errors(["INVALID_PRODUCER_EPOCH", "PRODUCER_FENCED"], ("transactional_id",)):
+        if not row["transactional_id"]:
+            continue
+        clients = seen.clients_of(transactional_id=row["transactional_id"])
+        yield Finding(
+            f"producers of transactional id {row['transactional_id']} were fenced {row['n']} times ({named(clients)})",
+            {"transactional_id": row["transactional_id"], "client_ids": clients}, row["n"],
+            where("error in {INVALID_PRODUCER_EPOCH, PRODUCER_FENCED}", transactional_id=row["transactional_id"]),
+            row["first_ns"], row["last_ns"], 0, {"fenced": row["n"], "clients": len(clients)},
+        )  # fmt: skip

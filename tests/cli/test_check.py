@@ -1,0 +1,85 @@
+"""`kcap check` as people and pipelines run it."""
+
+import json
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from tests.cli.running import kcap
+
+PROBLEMS = Path(__file__).resolve().parents[2] / "pcaps" / "problems"
+CONFUSED, HEALTHY = str(PROBLEMS / "tls-plaintext-confusion.pcap"), str(PROBLEMS / "healthy-1.pcap")
+
+
+class Done(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+
+def run(*words: str) -> Done:
+    done = kcap(*words)
+    return Done(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+
+def report(*words: str) -> dict[str, Any]:
+    done = run("check", *words, "--format", "json")
+    assert done.code == 0, done.err
+    found: dict[str, Any] = json.loads(done.out)
+    return found
+
+
+def test_a_finding_says_who_when_why_and_what_to_do() -> None:
+    found = report(CONFUSED)
+    assert (found["report"], found["captures"], found["not_judged"]) == ("check", ["tls-plaintext-confusion.pcap"], {})
+    row = next(row for row in found["rows"] if row["who"].get("client_id") == "old-app")
+    assert row["id"] == "tls-plaintext-confusion"
+    assert row["count"] == 12
+    assert row["first_ns"] < row["last_ns"]
+    assert {"severity", "confidence", "sentence", "advice", "evidence", "instead", "filter", "lost_ns"} <= row.keys()
+
+
+def test_the_filter_of_a_finding_passes_its_exchanges() -> None:
+    row = next(row for row in report(CONFUSED)["rows"] if row["filter"])
+    done = run("rows", CONFUSED, "-Y", row["filter"], "--format", "jsonl")
+    assert len(done.out.splitlines()) == row["count"]
+
+
+def test_text_markdown_and_html_say_each_sentence() -> None:
+    sentences = [row["sentence"] for row in report(CONFUSED)["rows"]]
+    for form in ("text", "markdown", "html"):
+        out = " ".join(run("check", CONFUSED, "--format", form).out.replace("\\", "").split())
+        for sentence in sentences:
+            assert sentence.split(" (")[0] in out, form
+
+
+def test_healthy_traffic_has_no_finding() -> None:
+    assert "no problem was found" in run("check", HEALTHY).out
+
+
+@pytest.mark.parametrize(("level", "capture", "code"), [("high", CONFUSED, 1), ("critical", CONFUSED, 0), ("low", HEALTHY, 0)])
+def test_a_pipeline_fails_where_it_was_told_to(level: str, capture: str, code: int) -> None:
+    assert run("check", capture, "--fail-on", level).code == code
+
+
+def test_sarif_names_rules_and_results() -> None:
+    (one,) = json.loads(run("check", CONFUSED, "--format", "sarif").out)["runs"]
+    rules = [rule["id"] for rule in one["tool"]["driver"]["rules"]]
+    assert {result["ruleId"] for result in one["results"]} == set(rules)
+    assert all(rules[result["ruleIndex"]] == result["ruleId"] for result in one["results"])
+    assert {result["level"] for result in one["results"]} <= {"error", "warning", "note"}
+
+
+def test_rules_can_be_explained_listed_chosen_and_mistyped() -> None:
+    assert "KIP-219" in run("check", "--explain", "throttled-disobedient").out
+    assert "zombie-fenced" in run("check", "--list").out
+    assert report(CONFUSED, "--skip", "tls-plaintext-confusion")["rows"] == []
+    wrong = run("check", CONFUSED, "--only", "tls-plaintext-confusio")
+    assert wrong.code == 2
+    assert "did you mean tls-plaintext-confusion" in wrong.err
+
+
+def test_without_a_capture_it_is_a_usage_error_and_a_wrong_file_is_named() -> None:
+    assert run("check").code == 2
+    assert run("check", __file__).code == 3

@@ -1,0 +1,58 @@
+"""Findings on real captures: what was planted is found and named, and healthy traffic is left alone."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kcap.reports.findings.report import check
+from kcap.reports.findings.source import observed
+from kcap.reports.source import ReportInput
+
+ROOT = Path(__file__).resolve().parents[2]
+PCAPS, SHARED = ROOT / "pcaps", ROOT.parent / "shared"
+HEALTHY = ("java-transactions", "librdkafka-zstd", "aiokafka", "go-franz", "node-platformatic", "pipelined", "long-polls")
+"""Captures of pcaps/ in which clients did what they should."""
+FOLDERS = [PCAPS / "problems", SHARED / "captures" / "problems"]
+
+
+def captures() -> list[Any]:
+    """Every capture with its planted problems: a copy in the project, all of them where they are at hand."""
+    out = []
+    for folder in FOLDERS:
+        if not (folder / "manifest.json").is_file():
+            continue
+        for entry in json.loads((folder / "manifest.json").read_text())["captures"]:
+            if not entry["file"].startswith("diff-"):
+                marks = () if folder is FOLDERS[0] else (pytest.mark.slow,)
+                out.append(pytest.param(folder, entry, id=f"{folder.parent.name}-{entry['file']}", marks=marks))
+    return out
+
+
+def findings(path: Path) -> list[dict[str, Any]]:
+    with observed(ReportInput([str(path)])) as seen:
+        rows: list[dict[str, Any]] = check(seen)["rows"]
+    return rows
+
+
+@pytest.mark.parametrize(("folder", "entry"), captures())
+def test_what_was_planted_is_found_and_healthy_traffic_is_silent(folder: Path, entry: dict[str, Any]) -> None:
+    rows = findings(folder / entry["file"])
+    loud = [row for row in rows if row["severity"] != "info"]
+    if not entry.get("problems"):
+        assert loud == []
+    for problem in entry.get("problems") or ():
+        if problem["who"] == "new-app":
+            continue  # a TLS client at a plaintext port never gets to say its name
+        who = [problem["who"]] if isinstance(problem["who"], str) else problem["who"]
+        names = [re.sub(r"\s*\(.*?\)", "", name) for name in who]
+        among = rows if problem["id"] == "throttled-obedient" else loud
+        said = [json.dumps(row["who"]) for row in among if row["id"] == problem["id"]]
+        assert any(name in text for name in names for text in said), [(row["id"], row["who"]) for row in rows]
+
+
+@pytest.mark.parametrize("name", HEALTHY)
+def test_healthy_clients_are_left_alone(name: str) -> None:
+    assert [row for row in findings(PCAPS / f"{name}.pcap") if row["severity"] != "info"] == []

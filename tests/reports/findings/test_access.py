@@ -1,0 +1,72 @@
+"""Rules on logins, rights, TLS and addresses."""
+
+from tests.reports.findings.tables import CONNECTION, exchange, found, many, observed
+
+
+def test_a_login_that_fails_again_and_again_is_a_loop_and_one_failure_is_worth_knowing() -> None:
+    rows = many(4, 1.0, "SaslAuthenticate", error="SASL_AUTHENTICATION_FAILED", sasl_mechanism="PLAIN")
+    (row,) = found("authentication-failed-loop", observed(rows))
+    assert row["who"] == {"client_id": "app"}
+    assert found("authentication-failed-loop", observed(rows[:1])) == []
+    assert len(found("authentication-failed-loop", observed(rows[:1]), loud=False)) == 1
+
+
+def test_a_mechanism_that_is_not_enabled_is_named_with_those_that_are() -> None:
+    rows = many(2, 1.0, "SaslHandshake", error="UNSUPPORTED_SASL_MECHANISM")
+    said = {("C1", 1, "request"): {"mechanism": "PLAIN"}, ("C1", 1, "response"): {"mechanisms": ["SCRAM-SHA-512"]}}
+    (row,) = found("sasl-mechanism-mismatch", observed(rows, messages=said))
+    assert "PLAIN; the broker enables SCRAM-SHA-512" in row["sentence"]
+
+
+def test_connections_that_die_behind_apiversions_without_a_login_hint_at_sasl() -> None:
+    rows = []
+    for at in range(4):
+        rows.append(exchange(f"C{at}", 1, "ApiVersions", at))
+        rows.append(exchange(f"C{at}", 2, "Metadata", at + 0.01, None, reason="fin", age_ns=1_000_000))
+    (row,) = found("sasl-mechanism-mismatch", observed(rows))
+    assert row["confidence"] < 0.9
+    assert "never began SASL" in row["sentence"]
+    logged_in = [*rows, *(exchange(f"C{at}", 3, "SaslHandshake", at + 0.005) for at in range(4))]
+    assert found("sasl-mechanism-mismatch", observed(logged_in)) == []
+    refused = [row | {"version_verdict": "above_broker_max"} if row["api"] == "Metadata" else row for row in rows]
+    assert found("sasl-mechanism-mismatch", observed(refused)) == [], (
+        "a version that the broker does not take is another reason"
+    )
+
+
+def test_a_right_that_is_missing_names_the_principal() -> None:
+    rows = many(2, 1.0, "Produce", error="TOPIC_AUTHORIZATION_FAILED", principal="alice")
+    (row,) = found("authorization-denied", observed(rows))
+    assert row["who"]["principal"] == "alice"
+
+
+def test_plaintext_at_a_tls_port_and_tls_at_a_plaintext_port() -> None:
+    plain = [CONNECTION | {"connection": f"C{at}", "server_captured": 7, "exchanges": 1} for at in range(3)]
+    hello = [CONNECTION | {"connection": f"D{at}", "server_captured": 0, "phase": "tls", "tls": True, "client_id": None,
+                           "server_port": 9093} for at in range(3)]  # fmt: skip
+    rows = found("tls-plaintext-confusion", observed([], connections=plain + hello))
+    sure = {row["who"].get("client_id"): row["confidence"] for row in rows}
+    assert sure.keys() == {"app", None}
+    assert sure["app"] > sure[None], "who is behind a ClientHello is not known"
+    assert found("tls-plaintext-confusion", observed([], connections=[CONNECTION | {"connection": "C1"}])) == []
+
+
+def test_an_address_that_refuses_is_wrong_only_where_brokers_advertise_it() -> None:
+    dead = [CONNECTION | {"connection": f"C{at}", "phase": "empty", "ended": "rst", "client_id": None, "server_ip": "10.0.0.7",
+                          "server_captured": 0, "client_captured": 0, "exchanges": 0} for at in range(3)]  # fmt: skip
+    advertised = [{"host": "10.0.0.7", "port": 9092, "broker_id": 3}]
+    (row,) = found("wrong-advertised-listener", observed([], connections=dead, brokers=advertised))
+    assert row["who"]["server"] == "10.0.0.7:9092"
+    assert found("wrong-advertised-listener", observed([], connections=dead)) == []
+    alive = [*dead, CONNECTION | {"connection": "D", "server_ip": "10.0.0.7"}]
+    assert found("wrong-advertised-listener", observed([], connections=alive, brokers=advertised)) == []
+
+
+def test_a_controller_is_known_by_what_it_does_not_offer() -> None:
+    rows = [exchange("C1", 1, "ApiVersions", 0)]
+    controller = {("C1", 1, "response"): {"apiKeys": [{"apiKey": 1}, {"apiKey": 52}]}}
+    broker = {("C1", 1, "response"): {"apiKeys": [{"apiKey": 0}, {"apiKey": 3}]}}
+    (row,) = found("listener-is-controller", observed(rows, messages=controller))
+    assert row["who"]["server"] == "10.0.0.1:9092"
+    assert found("listener-is-controller", observed(rows, messages=broker)) == []
+    assert found("listener-is-controller", observed(rows)) == [], "without the response nothing is said"

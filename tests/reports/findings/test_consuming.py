@@ -1,0 +1,52 @@
+"""Rules on consumers."""
+
+from typing import Any
+
+from tests.reports.findings.tables import CONNECTION, Row, exchange, found, many, observed
+
+
+def fetched(lags: list[int], step: float = 1.0, **more: Any) -> tuple[list[Row], list[Row]]:
+    rows = [exchange("C1", at + 1, "Fetch", at * step) for at in range(len(lags))]
+    parts = [{"connection": "C1", "exchange": at + 1, "api_key": 1, "topic": "t", "partition": 0, "error": "NONE", "lag": lag,
+              "records": 10} | more for at, lag in enumerate(lags)]  # fmt: skip
+    return rows, parts
+
+
+def test_offsets_that_are_not_there() -> None:
+    (row,) = found("offset-out-of-range", observed(*fetched([0, 0], error="OFFSET_OUT_OF_RANGE")))
+    assert (row["severity"], row["who"]) == ("high", {"client_id": "app", "topic": "t"})
+    (row,) = found("offset-out-of-range", observed(*fetched([0], error="OFFSET_OUT_OF_RANGE")))
+    assert row["severity"] == "low"
+
+
+def test_lag_that_grows_is_told_and_lag_that_shrinks_is_not() -> None:
+    (row,) = found("slow-consumer-fetch", observed(*fetched([5, 50, 200, 400, 700, 900, 1200])))
+    assert row["evidence"] == {"lag_first": 5, "lag_last": 1200, "partitions": 1}
+    assert found("slow-consumer-fetch", observed(*fetched([1200, 900, 700, 400, 200, 50, 5]))) == []
+    assert found("slow-consumer-fetch", observed(*fetched([5, 400, 9, 300, 2, 500, 4]))) == []
+
+
+def test_a_closed_window_of_a_reader_is_told() -> None:
+    links = [CONNECTION | {"connection": "C1", "zero_window_stalls": 3, "server_captured": 400_000}]
+    assert len(found("slow-consumer-fetch", observed([], connections=links))) == 1
+    links = [CONNECTION | {"connection": "C1", "zero_window_stalls": 3, "client_captured": 400_000}]
+    assert found("slow-consumer-fetch", observed([], connections=links)) == [], "the broker's window is another matter"
+
+
+def test_sessions_that_begin_again_and_again() -> None:
+    assert len(found("fetch-session-churn", observed(many(30, 0.1, "Fetch", session_epoch=0)))) == 1
+    assert found("fetch-session-churn", observed(many(30, 0.1, "Fetch", session_epoch=7))) == []
+    assert found("fetch-session-churn", observed(many(30, 0.1, "Fetch", session_epoch=-1))) == [], "no session was wanted"
+
+
+def test_a_topic_that_is_not_there_is_named() -> None:
+    rows = many(6, 1.0, "Metadata", error="UNKNOWN_TOPIC_OR_PARTITION")
+    said = {("C1", 1, "response"): {"topics": [{"name": "ordres", "errorCode": 3}, {"name": "fine", "errorCode": 0}]}}
+    (row,) = found("unknown-topic-loop", observed(rows, messages=said))
+    assert row["who"]["topic"] == "ordres"
+    assert found("unknown-topic-loop", observed(rows[:3])) == []
+
+
+def test_metadata_all_the_time() -> None:
+    assert len(found("metadata-storm", observed(many(100, 0.05, "Metadata")))) == 1
+    assert found("metadata-storm", observed(many(100, 10.0, "Metadata"))) == []

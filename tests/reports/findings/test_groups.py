@@ -1,0 +1,56 @@
+"""Rules on consumer groups: where they speak, and where they are silent."""
+
+from tests.reports.findings.tables import Row, exchange, found, many, observed
+
+
+def joins(count: int, step: float, **more: object) -> list[Row]:
+    return [
+        exchange("C1", at + 1, "JoinGroup", at * step, group_id="g", generation=at + 1, member_id="m", **more)
+        for at in range(count)
+    ]
+
+
+def test_a_group_that_rebalances_each_second_is_a_loop_and_a_start_is_none() -> None:
+    (row,) = found("rebalance-loop", observed(joins(8, 1.0)))
+    assert row["who"]["group_id"] == "g"
+    assert row["evidence"]["rebalances"] == 8
+    assert found("rebalance-loop", observed(joins(3, 0.3))) == []
+
+
+def test_rebalances_hours_apart_are_no_loop() -> None:
+    assert found("rebalance-loop", observed(joins(8, 3600.0))) == []
+
+
+def test_a_member_that_leaves_and_comes_back_is_named() -> None:
+    leaves = [exchange("C2", at + 1, "LeaveGroup", at + 0.5, group_id="g", client_id="slow") for at in range(4)]
+    back = [exchange("C2", at + 9, "JoinGroup", at + 0.7, group_id="g", client_id="slow", generation=at + 1) for at in range(4)]
+    (row,) = found("rebalance-loop", observed(joins(8, 1.0) + leaves + back))
+    assert row["who"]["client_id"] == "slow"
+    assert "slow left and joined again" in row["sentence"]
+
+
+def test_epochs_of_the_new_protocol_count_with_their_newcomers() -> None:
+    beats = [exchange("C1", at, "ConsumerGroupHeartbeat", at, group_id="g", generation=at, member_id="a") for at in range(1, 9)]
+    assert found("rebalance-loop", observed(beats)) == [], "epochs without newcomers are reconciliation"
+    new = [exchange("C2", at, "ConsumerGroupHeartbeat", at, group_id="g", generation=0, member_id=f"n{at}") for at in range(6)]
+    (row,) = found("rebalance-loop", observed(beats + new))
+    assert "KIP-848" in row["sentence"]
+
+
+def test_a_fenced_instance_is_named() -> None:
+    rows = many(3, 1.0, "Heartbeat", group_id="g", error="FENCED_INSTANCE_ID")
+    (row,) = found("static-member-fenced", observed(rows, messages={("C1", 1, "request"): {"groupInstanceId": "slot-1"}}))
+    assert row["who"] == {"group_id": "g", "instance_id": "slot-1", "client_ids": ["app"]}
+    assert found("static-member-fenced", observed(many(3, 1.0, "Heartbeat", group_id="g"))) == []
+
+
+def test_commits_after_each_record_are_a_storm_and_those_by_time_are_not() -> None:
+    (row,) = found("commit-storm", observed(many(100, 0.01, "OffsetCommit", group_id="g")))
+    assert row["evidence"]["commits"] == 100
+    assert found("commit-storm", observed(many(100, 5.0, "OffsetCommit", group_id="g"))) == []
+
+
+def test_failed_commits_are_told_from_the_third_on() -> None:
+    rows = many(3, 1.0, "OffsetCommit", group_id="g", error="ILLEGAL_GENERATION")
+    assert len(found("commit-failed", observed(rows))) == 1
+    assert found("commit-failed", observed(rows[:2])) == []

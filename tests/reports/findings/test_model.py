@@ -1,0 +1,32 @@
+"""Rules, and the words of findings."""
+
+import pytest
+
+from kcap.filter.parse import parse
+from kcap.reports.findings import report  # noqa: F401 - enters the rules
+from kcap.reports.findings.model import RULES, SEVERITIES, named, quoted, rule, seconds, where
+
+
+def test_every_rule_says_what_it_looks_at_what_to_do_and_what_else_it_could_be() -> None:
+    for one in RULES.values():
+        assert one.severity in SEVERITIES
+        assert 0 < one.confidence < 1
+        assert min(len(one.looks_at), len(one.advice), len(one.instead)) > 10, one.id
+        assert one.find.__doc__, one.id
+
+
+def test_an_id_belongs_to_one_rule() -> None:
+    with pytest.raises(ValueError, match="two rules"):
+        rule("rebalance-loop", "high", 0.5, looks_at="", advice="", instead="")(lambda seen, limit: [])
+
+
+def test_filters_are_filters_whatever_is_in_a_name() -> None:
+    text = where("latency > 5ms", client_id='a"b\\c', server_port=9092, group_id=None)
+    assert parse(text) is not None
+    assert quoted('x"') == '"x\\""'
+
+
+def test_words() -> None:
+    assert named(["a", "b"]) == "a, b"
+    assert named(range(9), 2) == "0, 1 and 7 more"
+    assert [seconds(ns) for ns in (1_500_000, 2_500_000_000, 250_000_000_000)] == ["2 ms", "2.5 s", "250 s"]

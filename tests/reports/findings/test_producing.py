@@ -1,0 +1,66 @@
+"""Rules on producers."""
+
+from typing import Any
+
+from tests.reports.findings.tables import START, Row, exchange, found, many, observed
+
+
+def part(connection: str, number: int, **more: Any) -> Row:
+    return {"connection": connection, "exchange": number, "api_key": 0, "topic": "t", "partition": 0, "error": "NONE"} | more
+
+
+def produced(count: int, step: float, client: str = "app", connection: str = "C1", **more: Any) -> tuple[list[Row], list[Row]]:
+    rows = [
+        exchange(connection, at + 1, "Produce", at * step, client_id=client, record_count=1, batch_count=1)
+        for at in range(count)
+    ]
+    return rows, [part(connection, at + 1, **{k: v(at) if callable(v) else v for k, v in more.items()}) for at in range(count)]
+
+
+def test_a_record_a_request_quickly_is_told_and_slowly_is_not() -> None:
+    assert len(found("tiny-batches", observed(many(200, 0.005, record_count=1, batch_count=1)))) == 1
+    assert found("tiny-batches", observed(many(200, 0.5, record_count=1, batch_count=1))) == []
+    assert found("tiny-batches", observed(many(200, 0.005, record_count=40, batch_count=1))) == []
+
+
+def test_compression_off_is_a_fault_only_beside_others_that_compress() -> None:
+    raw = produced(20, 0.1, codec="none", bytes=10_000, batches=1, records=5)
+    lz4 = produced(20, 0.1, "other", "C2", codec="lz4", bytes=1_000, batches=1, records=5)
+    (row,) = found("compression-off", observed(raw[0] + lz4[0], raw[1] + lz4[1]))
+    assert row["who"] == {"client_id": "app", "topic": "t"}
+    assert found("compression-off", observed(*raw)) == []
+    assert len(found("compression-off", observed(*raw), loud=False)) == 1
+
+
+def test_errors_of_partitions_name_topic_and_client() -> None:
+    for rule, error in (("message-too-large", "MESSAGE_TOO_LARGE"), ("not-enough-replicas", "NOT_ENOUGH_REPLICAS")):
+        rows = produced(4, 1.0, error=error)
+        (row,) = found(rule, observed(*rows))
+        assert row["who"]["topic"] == "t"
+        assert row["count"] == 4
+        assert found(rule, observed(*produced(4, 1.0))) == []
+
+
+def test_a_constant_distance_of_timestamps_is_a_clock_and_a_varying_one_is_not() -> None:
+    off = -3 * 3600 * 1000
+
+    def stamp(at: int) -> int:
+        return START // 1_000_000 + at * 100 + off
+
+    (row,) = found("client-clock-skew", observed(*produced(30, 0.1, max_timestamp_ms=stamp)))
+    assert row["evidence"]["off_ms"] == off
+    assert found("client-clock-skew", observed(*produced(30, 0.1, max_timestamp_ms=lambda at: stamp(at) - at * 600_000))) == []
+    assert found("client-clock-skew", observed(*produced(30, 0.1, max_timestamp_ms=lambda at: stamp(at) - off))) == []
+
+
+def test_one_partition_with_nearly_all_records_is_told_and_even_ones_are_not() -> None:
+    skewed = produced(30, 0.1, partition=lambda at: at % 3, records=lambda at: 100 if at % 3 == 0 else 2)
+    (row,) = found("skewed-partitions", observed(*skewed))
+    assert (row["who"]["topic"], row["who"]["partition"]) == ("t", 0)
+    assert found("skewed-partitions", observed(*produced(30, 0.1, partition=lambda at: at % 3, records=50))) == []
+
+
+def test_old_formats_are_told_by_their_versions() -> None:
+    (row,) = found("down-conversion", observed(many(3, 1.0, api_version=2)))
+    assert row["evidence"]["versions"] == ["Produce v2"]
+    assert found("down-conversion", observed(many(3, 1.0, api_version=3))) == []

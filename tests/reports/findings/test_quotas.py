@@ -1,0 +1,34 @@
+"""Rules on quotas."""
+
+from tests.reports.findings.tables import MS, Row, exchange, found, observed
+
+
+def throttled(count: int, next_after: float) -> list[Row]:
+    """Responses that throttle for a second, each followed by a request after so many seconds."""
+    rows = []
+    for at in range(count):
+        begin = at * 10.0
+        more = {"api_key": 0, "api_version": 9}
+        rows.append(exchange("C1", 2 * at + 1, "Produce", begin, throttle_time_ms=1000, throttle_ns=0, **more))
+        rows.append(exchange("C1", 2 * at + 2, "Produce", begin + next_after, throttle_time_ms=0, throttle_ns=0, **more))
+    return rows
+
+
+def test_a_client_that_waits_is_clean() -> None:
+    seen = observed(throttled(8, 1.5))
+    assert found("throttled-disobedient", seen) == []
+    (row,) = found("throttled-obedient", seen, loud=False)
+    assert (row["severity"], row["evidence"]["complied"], row["evidence"]["muting"]) == ("info", 8, 8)
+    assert row["lost_ns"] == 8000 * MS
+
+
+def test_a_client_that_goes_on_is_named() -> None:
+    seen = observed(throttled(8, 0.2))
+    (row,) = found("throttled-disobedient", seen)
+    assert row["evidence"]["complied"] == 0
+    assert found("throttled-obedient", seen, loud=False) == []
+
+
+def test_without_throttles_nothing_is_said() -> None:
+    seen = observed([row | {"throttle_time_ms": 0} for row in throttled(8, 0.2)])
+    assert found("throttled-disobedient", seen) == found("throttled-obedient", seen, loud=False) == []

@@ -1,0 +1,52 @@
+"""The report of all rules."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from kcap.filter.parse import parse
+from kcap.reports.findings.model import RULES, SEVERITIES
+from kcap.reports.findings.report import check
+from tests.reports.findings.tables import many, observed
+
+ROOT = Path(__file__).resolve().parents[3]
+PLANTED = """aborted-transactions authentication-failed-loop authorization-denied client-clock-skew commit-storm compression-off
+connection-churn down-conversion fetch-session-churn hanging-transaction head-of-line idle-disconnect listener-is-controller
+long-transaction message-too-large metadata-storm not-enough-replicas not-leader offset-out-of-range rebalance-loop
+request-timeout retransmission-bound sasl-mechanism-mismatch skewed-partitions slow-broker slow-consumer-fetch slow-network
+static-member-fenced throttled-disobedient throttled-obedient tiny-batches tls-plaintext-confusion unknown-topic-loop
+wrong-advertised-listener zombie-fenced""".split()
+
+
+def test_every_id_of_the_contract_has_a_rule() -> None:
+    assert set(PLANTED) <= RULES.keys()
+
+
+def test_findings_stand_in_the_order_of_what_they_cost_and_lead_to_their_exchanges() -> None:
+    rows = many(100, 0.01, "OffsetCommit", group_id="g") + many(5, 1.0, "SaslAuthenticate", error="SASL_AUTHENTICATION_FAILED")
+    found = check(observed(rows))["rows"]
+    assert {row["id"] for row in found} == {"commit-storm", "authentication-failed-loop"}
+    assert [SEVERITIES.index(row["severity"]) for row in found] == sorted(SEVERITIES.index(row["severity"]) for row in found)
+    for row in found:
+        assert parse(row["filter"]) is not None
+        assert {"sentence", "advice", "instead", "confidence", "who", "evidence", "count", "first_ns", "last_ns"} <= row.keys()
+
+
+def test_an_empty_capture_has_no_findings() -> None:
+    assert check(observed([], connections=[]))["rows"] == []
+
+
+def test_rules_can_be_chosen_and_thresholds_changed() -> None:
+    rows = many(100, 0.01, "OffsetCommit", group_id="g")
+    assert check(observed(rows), skip=["commit-storm"])["rows"] == []
+    assert check(observed(rows), only=["rebalance-loop"])["rows"] == []
+    assert check(observed(rows), thresholds={"commit-storm": {"commits": 101}})["rows"] == []
+
+
+def test_the_page_of_findings_is_what_the_rules_say() -> None:
+    words = [sys.executable, "docs/findings_page.py", "--check"]
+    done = subprocess.run(
+        words, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout

@@ -1,0 +1,81 @@
+"""Rules on brokers, networks and connections."""
+
+from tests.reports.findings.tables import CONNECTION, MS, SECOND, START, Row, exchange, found, many, observed
+
+
+def test_a_broker_that_is_slow_beside_its_peers_and_none_where_all_are() -> None:
+    slow = many(40, 0.1, connection="C1", latency=0.3, server_ip="10.0.0.1")
+    quick = many(40, 0.1, connection="C2", latency=0.002, server_ip="10.0.0.2")
+    (row,) = found("slow-broker", observed(slow + quick))
+    assert row["who"]["server"] == "10.0.0.1:9092"
+    assert found("slow-broker", observed(slow + [one | {"server_ip": "10.0.0.2"} for one in slow])) == []
+    assert found("slow-broker", observed(slow)) == [], "without a peer there is no telling"
+
+
+def test_a_network_is_slow_when_every_connection_of_the_client_is() -> None:
+    far = CONNECTION | {"connection": "C1", "rtt_min_ns": 80 * MS}
+    assert len(found("slow-network", observed([], connections=[far]))) == 1
+    assert found("slow-network", observed([], connections=[far, CONNECTION | {"connection": "C2"}])) == []
+
+
+def test_loss_is_told_by_holes_and_not_by_probes() -> None:
+    lossy = CONNECTION | {"connection": "C1", "packets": 1000, "retransmitted": 20, "out_of_order": 5}
+    (row,) = found("retransmission-bound", observed([], connections=[lossy]))
+    assert row["who"]["client_ids"] == ["app"]
+    assert found("retransmission-bound", observed([], connections=[lossy | {"out_of_order": 0}])) == []
+
+
+def test_requests_behind_a_long_poll() -> None:
+    behind = [exchange("C1", at + 2, "Metadata", at, 1.0, queue_ns=900 * MS) for at in range(6)]
+    fetch = exchange("C1", 1, "Fetch", 0, 1.0)
+    (row,) = found("head-of-line", observed([fetch, *behind]))
+    assert row["lost_ns"] == 6 * 900 * MS
+    assert found("head-of-line", observed(behind)) == [], "no Fetch is on this connection"
+    throttled = [fetch | {"throttle_time_ms": 500}, *behind]
+    assert found("head-of-line", observed(throttled)) == [], "a muted channel is another reason"
+
+
+def test_requests_that_were_given_up_on() -> None:
+    late = [exchange("C1", at + 2, "Produce", at, None, reason="rst", age_ns=SECOND) for at in range(3)]
+    well = exchange("C1", 1, "Produce", 0)
+    assert len(found("request-timeout", observed([well, *late]))) == 1
+    assert found("request-timeout", observed(late)) == [], "a client that never got a response has another problem"
+    polls = [row | {"api": "Fetch"} for row in late]
+    assert found("request-timeout", observed([well, *polls])) == [], "long polls end with their connection"
+
+
+def idle(count: int, pause: float) -> tuple[list[Row], list[Row]]:
+    rows, links = [], []
+    for at in range(count):
+        begin = START + at * 10 * SECOND
+        rows.append(exchange(f"C{at}", 1, "Produce", at * 10))
+        links.append(
+            CONNECTION | {"connection": f"C{at}", "first_ns": begin, "last_ns": begin + int((pause + 0.01 * at) * SECOND)}
+        )
+    return rows, links
+
+
+def test_connections_that_are_cut_after_the_same_idle_time() -> None:
+    (row,) = found("idle-disconnect", observed(idle(5, 2.5)[0], connections=idle(5, 2.5)[1]))
+    assert 2.4 * SECOND < row["evidence"]["idle_ns"] < 2.6 * SECOND
+    assert found("idle-disconnect", observed(idle(5, 0.2)[0], connections=idle(5, 0.2)[1])) == []
+    assert found("idle-disconnect", observed(idle(2, 2.5)[0], connections=idle(2, 2.5)[1])) == []
+
+
+def test_a_connection_for_each_task() -> None:
+    links = [CONNECTION | {"connection": f"C{at}", "first_ns": START + at * 50 * MS, "last_ns": START + at * 50 * MS + 40 * MS,
+                           "exchanges": 2} for at in range(60)]  # fmt: skip
+    assert len(found("connection-churn", observed([], connections=links))) == 1
+    busy = [link | {"exchanges": 500} for link in links]
+    assert found("connection-churn", observed([], connections=busy)) == []
+
+
+def test_leaders_that_move() -> None:
+    def rows(count: int, topic: str) -> tuple[list[Row], list[Row]]:
+        parts = [{"connection": "C1", "exchange": at + 1, "api_key": 0, "topic": topic, "partition": 0,
+                  "error": "NOT_LEADER_OR_FOLLOWER"} for at in range(count)]  # fmt: skip
+        return many(count, 1.0), parts
+
+    assert len(found("not-leader", observed(*rows(5, "t")))) == 1
+    assert found("not-leader", observed(*rows(1, "t"))) == []
+    assert found("not-leader", observed(*rows(9, "__cluster_metadata"))) == []
