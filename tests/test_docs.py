@@ -106,3 +106,25 @@ def test_the_site_builds_and_its_links_lead_somewhere(tmp_path: Path) -> None:
     assert 'href="filters.html"' in home
     assert 'href="captures.html"' in home
     assert 'href="docs/' not in home
+
+
+def test_the_map_names_every_folder_and_only_what_is_there() -> None:
+    """docs/architecture.md is what a stranger reads first."""
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    there = {path.name + "/" * path.is_dir() for path in (ROOT / "kcap").iterdir() if not path.name.startswith(("__", "py."))}
+    named = set(re.findall(r"`([a-z_]+(?:/|\.py))`", text))
+    assert there - named == set(), "the table of folders lacks them"
+    paths = set(re.findall(r"`((?:kcap|spark_jobs|tests|docs)/[\w/]+(?:\.py)?)`", text))
+    assert [path for path in paths if not (ROOT / path).exists()] == []
+    for class_name in (
+        "FileSet",
+        "SegmentParser",
+        "ConnectionTable",
+        "TlsSession",
+        "Pairing",
+        "MetadataTracker",
+        "TableSet",
+        "ShardReader",
+    ):
+        assert class_name in text
+        assert any(f"class {class_name}" in p.read_text(encoding="utf-8") for p in (ROOT / "kcap").rglob("*.py"))
