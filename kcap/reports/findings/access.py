@@ -47,7 +47,7 @@ def sasl_mechanism_mismatch(seen: Observed, limit: Mapping[str, float]) -> Found
         offered = seen.message(row, "response").get("mechanisms")
         detail = f" {wanted}; the broker enables {named(offered)}" if wanted and offered else ""
         yield Finding(
-            f"client {row['client_id']} asked {row['n']} times for the SASL mechanism{detail}" if detail
+            f"client {row['client_id']} requested {row['n']} times the SASL mechanism{detail}" if detail
             else f"the SASL mechanism of client {row['client_id']} was refused {row['n']} times",
             {"client_id": row["client_id"]}, row["n"], where("api == SaslHandshake", client_id=row["client_id"]),
             row["first_ns"], row["last_ns"], row["latency_ns"] or 0, {"refused": row["n"], "mechanism": wanted,
@@ -154,7 +154,7 @@ def tls_plaintext_confusion(seen: Observed, limit: Mapping[str, float]) -> Found
     refused=2,
 )  # fmt: skip
 def wrong_advertised_listener(seen: Observed, limit: Mapping[str, float]) -> Found:
-    """Brokers send clients to an address at which nobody listens."""
+    """Brokers send clients to an address that accepts no connection."""
     advertised = {(row["host"], row["port"]): row for row in seen.run(seen.brokers)}
     dead: dict[tuple[str, int], Row] = {}
     alive = {(link["server_ip"], link["server_port"]) for link in seen.links if link["response_bytes"]}

@@ -34,13 +34,13 @@ def offset_out_of_range(seen: Observed, _limit: Mapping[str, float]) -> Found:
 def slow_consumer(seen: Observed, limit: Mapping[str, float]) -> Found:
     """A consumer that falls behind, or does not take what was sent to it."""
     parts = seen.parts
-    kept = parts.filter(parts.api == "Fetch", parts.lag.notnull(), parts.error == "NONE", parts.client_id.notnull())
+    chosen = parts.filter(parts.api == "Fetch", parts.lag.notnull(), parts.error == "NONE", parts.client_id.notnull())
     rows = seen.run(
-        kept.group_by("client_id", "topic", "partition").aggregate(
-            n=kept.count(where=kept.records > 0), last=kept.lag.argmax(kept.request_first_ns),
-                first=kept.lag.argmin(kept.request_first_ns),
-            most=kept.lag.max(), least=kept.lag.min(), first_ns=kept.request_first_ns.min(),
-                last_ns=kept.request_first_ns.max(),
+        chosen.group_by("client_id", "topic", "partition").aggregate(
+            n=chosen.count(where=chosen.records > 0), last=chosen.lag.argmax(chosen.request_first_ns),
+                first=chosen.lag.argmin(chosen.request_first_ns),
+            most=chosen.lag.max(), least=chosen.lag.min(), first_ns=chosen.request_first_ns.min(),
+                last_ns=chosen.request_first_ns.max(),
         )
     )  # fmt: skip
     behind: dict[tuple[str, str], list[dict[str, int]]] = {}
@@ -84,11 +84,11 @@ def slow_consumer(seen: Observed, limit: Mapping[str, float]) -> Found:
 def fetch_session_churn(seen: Observed, limit: Mapping[str, float]) -> Found:
     """Fetch sessions that do not last."""
     table = seen.exchanges
-    kept = table.filter(table.api == "Fetch", table.session_epoch.notnull())
+    chosen = table.filter(table.api == "Fetch", table.session_epoch.notnull())
     rows = seen.run(
-        kept.group_by("client_id", "server_ip", "server_port").aggregate(
-            n=kept.count(), new=kept.count(where=kept.session_epoch == 0), first_ns=kept.request_first_ns.min(),
-            last_ns=kept.request_last_ns.max(),
+        chosen.group_by("client_id", "server_ip", "server_port").aggregate(
+            n=chosen.count(), new=chosen.count(where=chosen.session_epoch == 0), first_ns=chosen.request_first_ns.min(),
+            last_ns=chosen.request_last_ns.max(),
         )
     )  # fmt: skip
     for row in rows:
@@ -117,7 +117,7 @@ def unknown_topic_loop(seen: Observed, limit: Mapping[str, float]) -> Found:
             names = [one.get("name") for one in seen.message(row, "response").get("topics", ()) if one.get("errorCode") == 3]
             names = [name for name in names if name]
             yield Finding(
-                f"client {row['client_id']} was told {row['n']} times that " + (f"topic {named(names)}" if names else "a topic")
+                f"client {row['client_id']} got {row['n']} responses that " + (f"topic {named(names)}" if names else "a topic")
                 + " does not exist",
                 {"client_id": row["client_id"], "topic": names[0] if names else None}, row["n"],
                 where("error contains UNKNOWN_TOPIC", client_id=row["client_id"]), row["first_ns"], row["last_ns"],

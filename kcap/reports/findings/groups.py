@@ -22,15 +22,15 @@ JOINS = ("JoinGroup", "SyncGroup")
 def rebalance_loop(seen: Observed, limit: Mapping[str, float]) -> Found:
     """A group that rebalances again and again."""
     table = seen.exchanges
-    kept = table.filter(
+    chosen = table.filter(
         table.api.isin(["JoinGroup", "ConsumerGroupHeartbeat"]), table.group_id.notnull(), table.error == "NONE"
     )
     rows = seen.run(
-        kept.group_by("group_id", "api").aggregate(
-            generations=kept.generation.nunique(where=kept.generation > 0),
-            newcomers=kept.generation.count(where=kept.generation == 0),
-            members=kept.member_id.nunique(), clients=kept.client_id.nunique(),
-            first_ns=kept.request_first_ns.min(), last_ns=kept.response_last_ns.max(), server_ip=kept.server_ip.min(),
+        chosen.group_by("group_id", "api").aggregate(
+            generations=chosen.generation.nunique(where=chosen.generation > 0),
+            newcomers=chosen.generation.count(where=chosen.generation == 0),
+            members=chosen.member_id.nunique(), clients=chosen.client_id.nunique(),
+            first_ns=chosen.request_first_ns.min(), last_ns=chosen.response_last_ns.max(), server_ip=chosen.server_ip.min(),
         )
     )  # fmt: skip
     for row in rows:
@@ -88,10 +88,13 @@ def static_member_fenced(seen: Observed, _limit: Mapping[str, float]) -> Found:
 def commit_storm(seen: Observed, limit: Mapping[str, float]) -> Found:
     """A client that commits after every record."""
     table = seen.exchanges
-    kept = table.filter(table.api == "OffsetCommit")
+    chosen = table.filter(table.api == "OffsetCommit")
     rows = seen.run(
-        kept.group_by("client_id", "group_id").aggregate(
-            n=kept.count(), first_ns=kept.request_first_ns.min(), last_ns=kept.request_last_ns.max(), lost=kept.latency_ns.sum()
+        chosen.group_by("client_id", "group_id").aggregate(
+            n=chosen.count(),
+            first_ns=chosen.request_first_ns.min(),
+            last_ns=chosen.request_last_ns.max(),
+            lost=chosen.latency_ns.sum(),
         )
     )
     for row in rows:

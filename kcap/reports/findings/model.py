@@ -97,7 +97,7 @@ def quoted(value: object) -> str:
 def where(*conditions: str, **equal: object) -> str:
     """A display filter: columns that equal values, and conditions as they are; columns whose value is None are left out."""
     parts = [f"{name} == {quoted(value)}" for name, value in equal.items() if value is not None]
-    return " and ".join([*parts, *conditions])
+    return " and ".join([*parts, *(f"({one})" if " or " in one else one for one in conditions)])
 
 
 def named(values: Iterable[object], most: int = 5) -> str:

@@ -95,27 +95,30 @@ class Observed:
     def errors(self, names: Sequence[str], by: Sequence[str] = ("client_id",), apis: Sequence[str] | None = None) -> list[Row]:
         """Exchanges whose first error is one of these, grouped: n, first_ns, last_ns, apis, an example."""
         table = self.exchanges
-        kept = table.filter(table.error.isin(list(names)))
+        chosen = table.filter(table.error.isin(list(names)))
         if apis is not None:
-            kept = kept.filter(kept.api.isin(list(apis)))
+            chosen = chosen.filter(chosen.api.isin(list(apis)))
         return self.run(
-            kept.group_by(*by).aggregate(
-                n=kept.count(), first_ns=kept.request_first_ns.min(), last_ns=kept.response_last_ns.max(),
-                latency_ns=kept.latency_ns.sum(), error_name=kept.error.min(), api_name=kept.api.min(),
-                connection=kept.connection.argmin(kept.request_first_ns), exchange=kept.exchange.argmin(kept.request_first_ns),
+            chosen.group_by(*by).aggregate(
+                n=chosen.count(), first_ns=chosen.request_first_ns.min(), last_ns=chosen.response_last_ns.max(),
+                latency_ns=chosen.latency_ns.sum(), error_name=chosen.error.min(), api_name=chosen.api.min(),
+                connection=chosen.connection.argmin(chosen.request_first_ns),
+                    exchange=chosen.exchange.argmin(chosen.request_first_ns),
             )
         )  # fmt: skip
 
     def partition_errors(self, names: Sequence[str], by: Sequence[str] = ("client_id", "topic")) -> list[Row]:
         """As `errors`, of single partitions."""
         joined = self.parts
-        kept = joined.filter(joined.error.isin(list(names)))
+        chosen = joined.filter(joined.error.isin(list(names)))
         return self.run(
-            kept.group_by(*by).aggregate(
-                n=kept.count(), requests=(kept.connection + "." + kept.exchange.cast("string")).nunique(),
-                first_ns=kept.request_first_ns.min(), last_ns=kept.request_last_ns.max(), latency_ns=kept.latency_ns.sum(),
-                partitions=kept.partition.nunique(), error_name=kept.error.min(), api_name=kept.api.min(),
-                connection=kept.connection.argmin(kept.request_first_ns), exchange=kept.exchange.argmin(kept.request_first_ns),
+            chosen.group_by(*by).aggregate(
+                n=chosen.count(), requests=(chosen.connection + "." + chosen.exchange.cast("string")).nunique(),
+                first_ns=chosen.request_first_ns.min(), last_ns=chosen.request_last_ns.max(),
+                    latency_ns=chosen.latency_ns.sum(),
+                partitions=chosen.partition.nunique(), error_name=chosen.error.min(), api_name=chosen.api.min(),
+                connection=chosen.connection.argmin(chosen.request_first_ns),
+                    exchange=chosen.exchange.argmin(chosen.request_first_ns),
             )
         )  # fmt: skip
 

@@ -16,11 +16,12 @@ from kcap.reports.findings.observed import Observed, Row
 def tiny_batches(seen: Observed, limit: Mapping[str, float]) -> Found:
     """A producer that sends about a record a request, quickly."""
     table = seen.exchanges
-    kept = table.filter(table.api == "Produce")
+    chosen = table.filter(table.api == "Produce")
     rows = seen.run(
-        kept.group_by("client_id").aggregate(
-            n=kept.count(), records=kept.record_count.sum(), batches=kept.batch_count.sum(), bytes=kept.request_bytes.sum(),
-            first_ns=kept.request_first_ns.min(), last_ns=kept.request_last_ns.max(), lost=kept.latency_ns.sum(),
+        chosen.group_by("client_id").aggregate(
+            n=chosen.count(), records=chosen.record_count.sum(), batches=chosen.batch_count.sum(),
+                bytes=chosen.request_bytes.sum(),
+            first_ns=chosen.request_first_ns.min(), last_ns=chosen.request_last_ns.max(), lost=chosen.latency_ns.sum(),
         )
     )  # fmt: skip
     for row in rows:
@@ -48,11 +49,11 @@ def tiny_batches(seen: Observed, limit: Mapping[str, float]) -> Found:
 def compression_off(seen: Observed, limit: Mapping[str, float]) -> Found:
     """A producer without compression beside producers with it."""
     parts = seen.parts
-    kept = parts.filter(parts.api == "Produce", parts.codec.notnull())
+    chosen = parts.filter(parts.api == "Produce", parts.codec.notnull())
     rows = seen.run(
-        kept.group_by("client_id", "topic", "codec").aggregate(
-            n=kept.count(), bytes=kept.bytes.sum(), batches=kept.batches.sum(), records=kept.records.sum(),
-            first_ns=kept.request_first_ns.min(), last_ns=kept.request_last_ns.max(),
+        chosen.group_by("client_id", "topic", "codec").aggregate(
+            n=chosen.count(), bytes=chosen.bytes.sum(), batches=chosen.batches.sum(), records=chosen.records.sum(),
+            first_ns=chosen.request_first_ns.min(), last_ns=chosen.request_last_ns.max(),
         )
     )  # fmt: skip
     for row in rows:
@@ -125,12 +126,12 @@ def client_clock_skew(seen: Observed, limit: Mapping[str, float]) -> Found:
     """A producer whose clock is off by a constant."""
     refused = {row["client_id"]: row for row in seen.partition_errors(["INVALID_TIMESTAMP"], ("client_id",))}
     parts = seen.parts
-    kept = parts.filter(parts.api == "Produce", parts.max_timestamp_ms.notnull(), parts.max_timestamp_ms > 0)
-    kept = kept.mutate(off=kept.max_timestamp_ms - kept.request_first_ns / 1_000_000)
+    chosen = parts.filter(parts.api == "Produce", parts.max_timestamp_ms.notnull(), parts.max_timestamp_ms > 0)
+    chosen = chosen.mutate(off=chosen.max_timestamp_ms - chosen.request_first_ns / 1_000_000)
     rows = seen.run(
-        kept.group_by("client_id").aggregate(
-            n=kept.count(), off=kept.off.median(), least=kept.off.quantile(0.1), most=kept.off.quantile(0.9),
-            topic=kept.topic.min(), first_ns=kept.request_first_ns.min(), last_ns=kept.request_last_ns.max(),
+        chosen.group_by("client_id").aggregate(
+            n=chosen.count(), off=chosen.off.median(), least=chosen.off.quantile(0.1), most=chosen.off.quantile(0.9),
+            topic=chosen.topic.min(), first_ns=chosen.request_first_ns.min(), last_ns=chosen.request_last_ns.max(),
         )
     )  # fmt: skip
     for row in rows:
@@ -161,9 +162,10 @@ def client_clock_skew(seen: Observed, limit: Mapping[str, float]) -> Found:
 def skewed_partitions(seen: Observed, limit: Mapping[str, float]) -> Found:
     """A topic of which one partition gets nearly all records."""
     parts = seen.parts
-    kept = parts.filter(parts.api == "Produce", parts.records.notnull())
-    rows = seen.run(kept.group_by("topic", "partition").aggregate(
-        records=kept.records.sum(), n=kept.count(), first_ns=kept.request_first_ns.min(), last_ns=kept.request_last_ns.max()
+    chosen = parts.filter(parts.api == "Produce", parts.records.notnull())
+    rows = seen.run(chosen.group_by("topic", "partition").aggregate(
+        records=chosen.records.sum(), n=chosen.count(), first_ns=chosen.request_first_ns.min(),
+            last_ns=chosen.request_last_ns.max()
     ))  # fmt: skip
     by: dict[str, list[Row]] = {}
     for row in rows:

@@ -34,7 +34,7 @@ def throttled(seen: Observed) -> list[Row]:
     sources="KIP-13, KIP-124, KIP-219",
 )  # fmt: skip
 def throttled_obedient(seen: Observed, _limit: Mapping[str, float]) -> Found:
-    """A client at its quota that waits as it was asked to."""
+    """A client at its quota that complies with its throttles."""
     for row in throttled(seen):
         verdict = obeys(row["complied"], row["muting"] or 0)
         if verdict != "no":

@@ -51,13 +51,15 @@ def not_leader(seen: Observed, limit: Mapping[str, float]) -> Found:
 def slow_broker(seen: Observed, limit: Mapping[str, float]) -> Found:
     """One broker whose service is slow where that of its peers is not."""
     table = seen.exchanges
-    kept = table.filter(table.outcome == "answered", table.latency_ns.notnull(), table.api.notnull(), ~table.api.isin(WAITING))
-    waited = [kept[name].fill_null(0) for name in ("rtt_ns", "long_poll_ns", "throttle_ns", "muted_ns")]
-    kept = kept.mutate(own=kept.latency_ns - waited[0] - waited[1] - waited[2] - waited[3])
+    chosen = table.filter(
+        table.outcome == "answered", table.latency_ns.notnull(), table.api.notnull(), ~table.api.isin(WAITING)
+    )
+    waited = [chosen[name].fill_null(0) for name in ("rtt_ns", "long_poll_ns", "throttle_ns", "muted_ns")]
+    chosen = chosen.mutate(own=chosen.latency_ns - waited[0] - waited[1] - waited[2] - waited[3])
     rows = seen.run(
-        kept.group_by("server_ip", "server_port", "api").aggregate(
-            n=kept.count(), p95=kept.own.quantile(0.95), total=kept.own.sum(), first_ns=kept.request_first_ns.min(),
-            last_ns=kept.request_last_ns.max(), broker_id=kept.broker_id.max(),
+        chosen.group_by("server_ip", "server_port", "api").aggregate(
+            n=chosen.count(), p95=chosen.own.quantile(0.95), total=chosen.own.sum(), first_ns=chosen.request_first_ns.min(),
+            last_ns=chosen.request_last_ns.max(), broker_id=chosen.broker_id.max(),
         )
     )  # fmt: skip
     by: dict[str, list[Row]] = {}
@@ -140,7 +142,7 @@ def retransmission_bound(seen: Observed, limit: Mapping[str, float]) -> Found:
                 f"{again} of {packets:,} packets between {host} ({named(clients)}) and its brokers were "
                 f"retransmissions, {holes} segments "
                 "came out of order",
-                {"client_ips": [host], "client_ids": clients}, again, where("retransmitted", client_ip=host),
+                {"client_ips": [host], "client_ids": clients}, again, where(client_ip=host),
                 min(link["first_ns"] for link in links), max(link["last_ns"] for link in links), 0,
                 {"retransmitted": again, "out_of_order": holes, "packets": packets},
             )  # fmt: skip
@@ -162,13 +164,16 @@ def head_of_line(seen: Observed, limit: Mapping[str, float]) -> Found:
         throttled=table.count(where=table.throttle_time_ms > 0),
     )  # fmt: skip
     fetching = behind_fetch.filter(behind_fetch.fetches > 0, behind_fetch.joins == 0, behind_fetch.throttled == 0)
-    kept = table.filter(
+    chosen = table.filter(
         table.queue_ns >= int(limit["milliseconds"] * 1e6), table.queue_ns * 2 >= table.latency_ns, table.api != "Fetch"
     )  # fmt: skip
-    kept = kept.semi_join(fetching, "connection")
+    chosen = chosen.semi_join(fetching, "connection")
     rows = seen.run(
-        kept.group_by("client_id", "connection").aggregate(
-            n=kept.count(), lost=kept.queue_ns.sum(), first_ns=kept.request_first_ns.min(), last_ns=kept.request_last_ns.max()
+        chosen.group_by("client_id", "connection").aggregate(
+            n=chosen.count(),
+            lost=chosen.queue_ns.sum(),
+            first_ns=chosen.request_first_ns.min(),
+            last_ns=chosen.request_last_ns.max(),
         )
     )
     by: dict[str, list[Row]] = {}
@@ -202,13 +207,14 @@ def request_timeout(seen: Observed, limit: Mapping[str, float]) -> Found:
         (table.outcome == "unanswered") & table.reason.isin(["fin", "rst"]) & (table.age_ns >= int(limit["milliseconds"] * 1e6))
         & ~table.api.isin(WAITING)
     )  # fmt: skip
-    kept = table.filter(timed_out | given_up)
+    chosen = table.filter(timed_out | given_up)
     rows = seen.run(
-        kept.group_by("client_id").aggregate(
-            n=kept.count(), errors=kept.count(where=kept.error == "REQUEST_TIMED_OUT"), longest=kept.age_ns.max(),
-            first_ns=kept.request_first_ns.min(), last_ns=kept.request_last_ns.max(), apis=kept.api.nunique(),
-                api=kept.api.min(),
-            servers=kept.server_ip.nunique(), server=kept.server_ip.min(), lost=kept.latency_ns.sum(), waited=kept.age_ns.sum(),
+        chosen.group_by("client_id").aggregate(
+            n=chosen.count(), errors=chosen.count(where=chosen.error == "REQUEST_TIMED_OUT"), longest=chosen.age_ns.max(),
+            first_ns=chosen.request_first_ns.min(), last_ns=chosen.request_last_ns.max(), apis=chosen.api.nunique(),
+                api=chosen.api.min(),
+            servers=chosen.server_ip.nunique(), server=chosen.server_ip.min(), lost=chosen.latency_ns.sum(),
+                waited=chosen.age_ns.sum(),
         )
     )  # fmt: skip
     answered = {call["client_id"] for call in seen.calls if call["outcome"] == "answered" and call["api"] != "ApiVersions"}

@@ -13,10 +13,10 @@ WORK = ("Produce", "AddPartitionsToTxn", "AddOffsetsToTxn", "TxnOffsetCommit")
 def steps(seen: Observed) -> dict[str, list[Row]]:
     """Transactional id -> what was done for it, in the order of time; adjacent work of one kind is one step."""
     table = seen.exchanges
-    kept = table.filter(table.transactional_id.notnull(), table.api.isin(["EndTxn", *WORK]))
-    kept = kept.filter(kept.transactional_id != "")
+    chosen = table.filter(table.transactional_id.notnull(), table.api.isin(["EndTxn", *WORK]))
+    chosen = chosen.filter(chosen.transactional_id != "")
     rows = seen.run(
-        kept.select(
+        chosen.select(
             "transactional_id", "client_id", "api", "connection", "exchange", "request_first_ns", "response_last_ns", "error",
             "producer_id", "producer_epoch",
         ).order_by("request_first_ns")
