@@ -23,7 +23,7 @@ from kcap.tui.browser import Browser
 from kcap.tui.capture_model import CaptureModel
 from kcap.tui.color_rules import rules_of
 from kcap.tui.config import read_config, write_config
-from kcap.tui.faults import keep, origin, place, screen_of, told
+from kcap.tui.faults import one_line, origin, place, screen_of, write_fault
 from kcap.tui.list_model import ListModel
 from kcap.tui.menu import Prompt
 from kcap.tui.reader_main import ReadRequest
@@ -40,6 +40,7 @@ class KcapApp(App[None]):
 
     TITLE = "kcap"
     ENABLE_COMMAND_PALETTE = True
+    BINDING_GROUP_TITLE = "The program"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("f1,question_mark", "help", "Help", key_display="F1"),
         Binding("ctrl+q", "quit", "Quit", show=False, priority=True),
@@ -138,20 +139,24 @@ class KcapApp(App[None]):
         if elsewhere:
             self._left.add(screen)
             self.call_later(self.to_list)
-        self.call_later(self._tell, error, what, "failed and was left" if elsewhere else "failed, and goes on")
+        self.call_later(self._notify_fault, error, what, "failed and was closed" if elsewhere else "failed and continues")
         return True
 
-    def _tell(self, error: Exception, what: str, happened: str) -> None:
+    def _notify_fault(self, error: Exception, what: str, happened: str) -> None:
         """Says what failed and where more of it is."""
-        kept = keep(error, what)
-        words = f"{told(error)}\nits traceback: {kept}" if kept else told(error)
+        log = write_fault(error, what)
+        words = f"{one_line(error)}\ntraceback: {log}" if log else one_line(error)
         self.notify(words, title=f"{what} {happened}", severity="error", markup=False, timeout=10)
 
     @staticmethod
     def _named(screen: object) -> str:
         """A view or a window, as its user knows it."""
         name = getattr(screen, "NAME", "")
-        return VIEWS[name][1] if name in VIEWS else str(getattr(screen, "heading", "") or type(screen).__name__)
+        return (
+            VIEWS[name][1]
+            if name in VIEWS
+            else str(getattr(screen, "heading", "") or getattr(screen, "BINDING_GROUP_TITLE", "") or "this window")
+        )
 
     # -- what views ask for -------------------------------------------------------------------------------------------
     @property
@@ -194,7 +199,7 @@ class KcapApp(App[None]):
         try:
             screen = load(name)()
         except Exception as error:  # noqa: BLE001 - the module of a view is a part of it
-            self._tell(error, VIEWS[name][1], "cannot be opened")
+            self._notify_fault(error, VIEWS[name][1], "cannot be opened")
         else:
             self.push_screen(screen)
 
@@ -248,7 +253,7 @@ class KcapApp(App[None]):
         found = table.filter(compute.equal(table.column("connection"), uid)).to_pylist()
         return found[0] if found else None
 
-    def keep(self) -> None:
+    def save_settings(self) -> None:
         """Remembers layout and columns."""
         self.look.take(self.view)
         self.look.theme = self.theme
@@ -257,7 +262,7 @@ class KcapApp(App[None]):
     def watch_theme(self, theme: str) -> None:
         """Another theme is remembered."""
         if self.is_running and theme != self.look.theme and self.screen_stack:
-            self.keep()
+            self.save_settings()
 
     def action_help(self) -> None:
         """The keys that work here."""

@@ -11,20 +11,24 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container
+from textual.screen import Screen
 from textual.worker import Worker, WorkerState
 
 from kcap.output.grid import clean
+from kcap.tui.actions import ExchangeActions
 from kcap.tui.completion import joined
+from kcap.tui.config import SIZES
 from kcap.tui.keys import Keys
-from kcap.tui.layout import PaneLayout
 from kcap.tui.list_columns import TIME_FORMS
 from kcap.tui.list_model import Arranged, ListModel
 from kcap.tui.menu import Choice, Menu
+from kcap.tui.panes.bytes import Bytes
 from kcap.tui.panes.detail import Detail
 from kcap.tui.panes.exchange import ExchangePane, Opened
 from kcap.tui.panes.exchanges import ExchangeList
 from kcap.tui.panes.filter_bar import FilterBar
 from kcap.tui.panes.timeline import TimeStrip
+from kcap.tui.splitters import Edges
 from kcap.tui.status import position, progress, trouble
 from kcap.tui.views import VIEWS
 from kcap.tui.views.styled_lines import TextLine
@@ -37,20 +41,50 @@ SETTLE_SECONDS: Final = 0.04
 """A cursor that moves on sooner opens nothing on its way."""
 PATIENCE: Final = 6
 """Putting rows in order takes at most one part in so many of the time while reading goes on."""
+LIST_HEIGHTS: Final = (15, 85)
+"""The least and the most height of the list, in per cent."""
+PANES: Final = ("list", "detail", "bytes")
 
 
-class Browser(PaneLayout):
+class Browser(Screen[None]):
     """The main screen."""
 
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (130, "-wide")]  # noqa: RUF012
     VERTICAL_BREAKPOINTS = [(0, "-low"), (30, "-high")]  # noqa: RUF012
     CSS_PATH = "browser.tcss"
+    BINDING_GROUP_TITLE = "Everywhere"
     BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("slash", "filter", "Filter", key_display="/", priority=True),
+        Binding("f", "quick", "Quick filters"),
+        Binding("v", "views", "Views"),
+        Binding("e", "export", "Save"),
+        Binding("f1,question_mark", "app.help", "Help", key_display="F1"),
+        Binding("q", "app.quit", "Quit"),
+        Binding("a", "apply('selected')", "Filter by this"),
+        Binding("exclamation_mark", "apply('not')", "Exclude this", show=False, key_display="!"),
+        Binding("A", "apply_menu", "Combine filters", show=False),
+        Binding("y", "copy", "Copy"),
+        Binding("ctrl+f", "search", "Search", show=False),
+        Binding("n", "search_on(1)", "Find next", show=False),
+        Binding("N", "search_on(-1)", "Find previous", show=False),
+        Binding("f8,ctrl+n", "step(1)", "Next exchange, from any pane", show=False),
+        Binding("f7", "step(-1)", "Previous exchange, from any pane", show=False),
+        Binding("colon,ctrl+g", "go_to", "Go to row or packet", show=False, key_display=":"),
+        Binding("w", "conversation", "Follow the connection", show=False),
+        Binding("c", "columns", "Columns", show=False),
+        Binding("tab", "pane(1)", "Next pane", show=False),
+        Binding("shift+tab", "pane(-1)", "Previous pane", show=False),
+        Binding("backslash", "zoom", "Zoom pane", show=False, key_display="\\"),
+        Binding("vertical_line", "layout", "Layout", show=False, key_display="|"),
+        Binding("b", "bytes", "Bytes"),
+        Binding("d", "detail", "Details", show=False),
+        Binding("plus", "share(5)", "Larger list, or bytes", show=False, key_display="+"),
+        Binding("minus", "share(-5)", "Smaller list, or bytes", show=False, key_display="-"),
         Binding("x", "timeline", "Latency over time", show=False),
-        Binding("t", "time", "Times", show=False),
-        Binding("left_square_bracket", "neighbor(-1)", "Before, of the connection", show=False, key_display="["),
-        Binding("right_square_bracket", "neighbor(1)", "Next of the connection", show=False, key_display="]"),
-        Binding("F", "follow", "Follow the end", show=False),
+        Binding("t", "time", "Time display format", show=False),
+        Binding("left_square_bracket", "neighbor(-1)", "Previous in the connection", show=False, key_display="["),
+        Binding("right_square_bracket", "neighbor(1)", "Next in the connection", show=False, key_display="]"),
+        Binding("F", "follow", "Auto scroll to the end", show=False),
         Binding("ctrl+s", "stop", "Stop reading", show=False),
         Binding("escape", "back", "Back", show=False),
         *(Binding(key, f"view('{name}')", title, show=False) for name, (key, title, _) in VIEWS.items()),
@@ -60,6 +94,7 @@ class Browser(PaneLayout):
     def __init__(self, view: ListModel) -> None:
         super().__init__()
         self.view = view
+        self.actions = ExchangeActions(self)
         self.begun = False
         """It is on the screen."""
         self._reading: int | None = None
@@ -100,6 +135,26 @@ class Browser(PaneLayout):
         return self.lower.opened
 
     @property
+    def listed(self) -> ExchangeList:
+        """The list."""
+        return self.query_one(ExchangeList)
+
+    @property
+    def lower(self) -> ExchangePane:
+        """The exchange under the cursor."""
+        return self.query_one(ExchangePane)
+
+    @property
+    def detail(self) -> Detail:
+        """The tree."""
+        return self.lower.detail
+
+    @property
+    def hexes(self) -> Bytes:
+        """The bytes."""
+        return self.lower.hexes
+
+    @property
     def strip(self) -> TimeStrip:
         """Latency over time."""
         return self.query_one(TimeStrip)
@@ -120,7 +175,7 @@ class Browser(PaneLayout):
                 self._arranging = True
                 self._began = time.monotonic()
                 self.run_worker(self.view.arrange, thread=True, group="order", exit_on_error=False)
-        self.tell()
+        self.show_status()
 
     @on(Worker.StateChanged)
     def worked(self, event: Worker.StateChanged) -> None:
@@ -136,16 +191,16 @@ class Browser(PaneLayout):
                 self._seek()
                 self.listed.renew()
                 self.strip.look()
-                self.tell()
+                self.show_status()
             elif worker.state == WorkerState.ERROR:
-                self.notify(f"the list cannot be put in order: {clean(str(worker.error))}", severity="error")
+                self.notify(f"the list cannot be sorted: {clean(str(worker.error))}", severity="error")
         elif worker.group == "exchange":
             self._reading = None
             if worker.state == WorkerState.SUCCESS and isinstance(worker.result, Opened):
                 if worker.result.number == self.view.current:
                     self.lower.show(worker.result)
             elif worker.state == WorkerState.ERROR:
-                self.lower.clear(f"this exchange cannot be read again: {clean(str(worker.error))}")
+                self.lower.clear(f"this exchange cannot be read: {clean(str(worker.error))}")
 
     def rearrange(self) -> None:
         """The order or the filter is another."""
@@ -156,7 +211,7 @@ class Browser(PaneLayout):
     @on(ExchangeList.Moved)
     def moved(self, _event: ExchangeList.Moved) -> None:
         """Another exchange is under the cursor."""
-        self.tell()
+        self.show_status()
         number = self.view.current
         if number is None:
             self.lower.clear()
@@ -178,14 +233,14 @@ class Browser(PaneLayout):
     @on(ExchangePane.Moved)
     def walked(self, _event: ExchangePane.Moved) -> None:
         """Another line of the tree, or another byte."""
-        self.tell()
+        self.show_status()
 
     # -- words --------------------------------------------------------------------------------------------------------
-    def tell(self) -> None:
+    def show_status(self) -> None:
         """Title and status line."""
         book, width = self.view.book, self.size.width
-        self.query_one("#title", TextLine).say(progress(self.home.pulse, book, width))
-        self.bar.tell(
+        self.query_one("#title", TextLine).set_text(progress(self.home.pulse, book, width))
+        self.bar.show_count(
             f"{'…' if self.view.due else f'{book.passed:,}'} of {book.rows:,}" if book.only is not None else f"{book.rows:,}"
         )
         self.listed.empty = trouble(book)
@@ -193,8 +248,8 @@ class Browser(PaneLayout):
         focused = self.focused
         item = self.detail.outline.current if focused is self.detail else None
         dump = self.hexes.dump if focused is self.hexes else None
-        cell = (self.target() or "") if focused is self.listed else ""
-        self.query_one("#status", TextLine).say(position(self.view, item, dump, width, cell))
+        cell = (self.actions.target() or "") if focused is self.listed else ""
+        self.query_one("#status", TextLine).set_text(position(self.view, item, dump, width, cell))
 
     # -- filters ------------------------------------------------------------------------------------------------------
     @on(FilterBar.Applied)
@@ -246,31 +301,31 @@ class Browser(PaneLayout):
         if not self.home.look.detail:
             self.action_detail()
         self.set_focus(self.detail)
-        self.tell()
+        self.show_status()
 
     @on(ExchangeList.Sorted)
     def sorted_by(self, _event: ExchangeList.Sorted) -> None:
         """Another order."""
         self.rearrange()
-        self.home.keep()
+        self.home.save_settings()
 
-    @on(ExchangeList.Asked)
-    @on(Detail.Asked)
-    def asked(self, _event: Any) -> None:
+    @on(ExchangeList.MenuRequested)
+    @on(Detail.MenuRequested)
+    def menu_requested(self, _event: Any) -> None:
         """The other button of the mouse: what can be filtered by."""
         self.action_apply_menu()
 
     @on(ExchangeList.Laid)
     def laid(self, _event: ExchangeList.Laid) -> None:
         """Other widths."""
-        self.home.keep()
-        self.tell()
+        self.home.save_settings()
+        self.show_status()
 
     def action_time(self) -> None:
         """Another way to tell times."""
         self.view.form = TIME_FORMS[(TIME_FORMS.index(self.view.form) + 1) % len(TIME_FORMS)]
         self.listed.renew()
-        self.home.keep()
+        self.home.save_settings()
 
     def action_neighbor(self, step: int) -> None:
         """The exchange of the same connection before or behind."""
@@ -285,7 +340,7 @@ class Browser(PaneLayout):
         row = self.view.book.find(uid, number)
         if row < 0 or self.view.arranged is None:
             if not quietly:
-                self.notify(f"there is no exchange {uid}.{number}", severity="warning")
+                self.notify(f"no exchange {uid}.{number}", severity="warning")
             return
         if self.view.arranged.place(row) is None or self.view.due:
             self._wanted = (uid, number)
@@ -309,22 +364,163 @@ class Browser(PaneLayout):
         if self.view.follow:
             self.view.cursor = max(0, len(self.view) - 1)
             self.listed.renew()
-        self.tell()
+        self.show_status()
+
+    # -- commands for the exchange under the cursor ---------------------------------------------------------------------
+    def action_apply(self, how: str) -> None:
+        """Applies the cell or the line under the cursor as a filter."""
+        self.actions.apply(how)
+
+    def action_apply_menu(self) -> None:
+        """Opens the menu of ways to filter by the cell or the line under the cursor."""
+        self.actions.apply_menu()
+
+    def action_quick(self) -> None:
+        """Opens the menu of quick filters."""
+        self.actions.quick()
+
+    def action_copy(self) -> None:
+        """Opens the menu of values to copy."""
+        self.actions.copy()
+
+    def action_export(self) -> None:
+        """Opens the menu of files to save."""
+        self.actions.export()
+
+    def action_search(self) -> None:
+        """Searches in the focused pane."""
+        self.actions.search()
+
+    def action_search_on(self, step: int) -> None:
+        """Goes to the next or the previous match."""
+        self.actions.search_on(step)
+
+    def action_step(self, by: int) -> None:
+        """Goes to another exchange, whatever pane has the focus."""
+        self.listed.action_move(by)
+
+    def action_go_to(self) -> None:
+        """Prompts for a row, a packet or an exchange."""
+        self.actions.go_to()
+
+    def action_conversation(self) -> None:
+        """Shows the messages of the connection one after the other."""
+        self.actions.conversation()
+
+    def action_columns(self) -> None:
+        """Opens the chooser of columns."""
+        self.actions.columns()
+
+    # -- layout of the panes ------------------------------------------------------------------------------------------
+    def _lay(self) -> None:
+        """Sizes and what is shown, by the settings."""
+        look = self.home.look
+        self.set_class(not look.bytes, "-no-bytes")
+        self.set_class(not look.detail, "-no-detail")
+        self.set_class(look.layout == "columns", "-columns")
+        beside = self.has_class("-columns") and self.has_class("-wide")
+        alone = not look.detail or self.has_class("-only-list") or beside
+        self.listed.styles.height = "1fr" if alone else f"{look.share}%"
+        dump, zoomed = self.query_one("#dump"), any(self.has_class(f"-only-{pane}") for pane in PANES)
+        across = self.has_class("-wide") and not beside
+        dump.styles.width = max(20, min(look.bytes_width, self.size.width - 30)) if across and not zoomed else None
+        dump.styles.height = f"{look.bytes_share}%" if not across and not zoomed else None
+        self.lower.styles.width = max(30, min(look.beside_width, self.size.width - 30)) if beside and not zoomed else None
+
+    def on_resize(self) -> None:
+        """Another room."""
+        self.call_after_refresh(self._again)
+
+    def _again(self) -> None:
+        self._lay()
+        self.show_status()
+
+    def action_pane(self, step: int) -> None:
+        """The next pane in sight."""
+        panes = [pane for pane in (self.listed, self.detail, self.hexes) if pane.region.area]
+        if panes:
+            at = next((at for at, pane in enumerate(panes) if pane is self.focused), -step if step > 0 else 0)
+            self.set_focus(panes[(at + step) % len(panes)])
+        self.show_status()
+
+    def action_zoom(self) -> None:
+        """The pane alone, or all again."""
+        panes: dict[Any, str] = {self.listed: "list", self.detail: "detail", self.hexes: "bytes"}
+        name = panes.get(self.focused)
+        on = any(self.has_class(f"-only-{pane}") for pane in PANES)
+        for pane in PANES:
+            self.set_class(not on and pane == name, f"-only-{pane}")
+        self._lay()
+
+    def action_layout(self) -> None:
+        """Details below the list, or beside it."""
+        self.home.look.layout = "columns" if self.home.look.layout == "rows" else "rows"
+        self._lay()
+        self.home.save_settings()
+
+    def action_bytes(self) -> None:
+        """Shows or hides the bytes."""
+        self.home.look.bytes = not self.home.look.bytes
+        if self.focused is self.hexes:
+            self.set_focus(self.listed)
+        self._lay()
+        self.home.save_settings()
+
+    def action_detail(self) -> None:
+        """Shows or hides tree and bytes."""
+        self.home.look.detail = not self.home.look.detail
+        self.set_focus(self.listed)
+        self._lay()
+        self.home.save_settings()
+
+    def action_share(self, by: int) -> None:
+        """Another size of the list, or of the bytes where they have the focus."""
+        look, wide = self.home.look, self.has_class("-wide")
+        beside = wide and look.layout == "columns"
+        if self.focused is self.hexes:
+            name, more = ("bytes_width", by) if wide and not beside else ("bytes_share", by)
+        else:
+            name, more = ("beside_width", -by) if beside else ("share", by)
+        self._resized(name, getattr(look, name) + more)
+        self.home.save_settings()
+
+    def _resized(self, name: str, size: int) -> None:
+        """A part of the screen has another size."""
+        least, most = SIZES.get(name, LIST_HEIGHTS)
+        setattr(self.home.look, name, max(least, min(most, size)))
+        self._lay()
+
+    @on(Edges.Dragged)
+    def dragged(self, event: Edges.Dragged) -> None:
+        """An edge is wanted elsewhere."""
+        panes, lower = self.query_one("#panes").region, self.lower.region
+        beside = self.has_class("-wide") and self.home.look.layout == "columns"
+        if event.side == "left":
+            self._resized("beside_width" if event.part is self.lower else "bytes_width", lower.right - event.x)
+        elif event.part.id == "dump" and (beside or not self.has_class("-wide")):
+            self._resized("bytes_share", round((lower.bottom - event.y) * 100 / max(1, lower.height)))
+        elif not beside:
+            self._resized("share", round((event.y - panes.y) * 100 / max(1, panes.height)))
+
+    @on(Edges.Dropped)
+    def dropped(self, _event: Edges.Dropped) -> None:
+        """It is let go."""
+        self.home.save_settings()
 
     # -- others -------------------------------------------------------------------------------------------------------
     def action_stop(self) -> None:
         """Ends reading."""
         if not self.view.book.done:
             self.view.book.stop()
-            self.notify("reading ends; what was read stays", timeout=3)
+            self.notify("reading stopped; the rows read so far remain", timeout=3)
 
     def action_back(self) -> None:
         """From a pane to the list, from zoom to all panes."""
-        if any(self.has_class(f"-only-{pane}") for pane in ("list", "detail", "bytes")):
+        if any(self.has_class(f"-only-{pane}") for pane in PANES):
             self.action_zoom()
         elif self.focused is not self.listed:
             self.set_focus(self.listed)
-            self.tell()
+            self.show_status()
         elif self.view.book.only is not None:
             self.home.narrow("")
 

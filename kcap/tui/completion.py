@@ -86,7 +86,7 @@ def joined(old: str, how: str, new: str) -> str:
     inverse = f"!({new})"
     if how in ("selected", "not") or not old.strip():
         return inverse if how.endswith("not") else new
-    sign, told = ("&&" if how.startswith("and") else "||"), (inverse if how.endswith("not") else new)
+    sign, term = ("&&" if how.startswith("and") else "||"), (inverse if how.endswith("not") else new)
     left = f"({old})" if ("||" in old or " or " in old) and sign == "&&" else old
-    right = f"({told})" if "||" in told and sign == "&&" and not told.startswith("!(") else told
+    right = f"({term})" if "||" in term and sign == "&&" and not term.startswith("!(") else term
     return f"{left} {sign} {right}"

@@ -121,7 +121,7 @@ def text_of(look: UiSettings) -> str:
         "[widths]",
         *(f"{name} = {width}" for name, width in look.widths.items()),
         "",
-        "# Rows that stand out; the first rule that holds counts, and stands before kcap's own.",
+        "# Coloring rules; the first rule that matches applies, before kcap's own rules.",
         '# [[rules]]\n# name = "billing"\n# filter = "client_id == billing"\n# sign = "b"\n# tone = "key"',
     ]
     for rule in look.rules:

@@ -61,12 +61,12 @@ def _fact(name: str, text: str, by: str | None = None, tone: str = "") -> Item:
 
 
 def _summary(row: dict[str, Any]) -> Item:
-    said = result(row["outcome"], row["reason"], row["error"])
+    outcome = result(row["outcome"], row["reason"], row["error"])
     bad = row["error"] not in (None, "NONE") or row["outcome"] in ("unanswered", "orphan")
-    line: Line = [(clean(call(row["api"], row["api_version"])) or "answer without a request", "bold"), ("  ", "")]
-    line += [(clean(said), "bad" if bad else "good")] if said else []
-    who = row["client_id"] or endpoint(row["client_ip"], row["client_port"])
-    line.append((f"  {clean(who)} → {endpoint(row['server_ip'], row['server_port'])}", ""))
+    line: Line = [(clean(call(row["api"], row["api_version"])) or "response without a request", "bold"), ("  ", "")]
+    line += [(clean(outcome), "bad" if bad else "good")] if outcome else []
+    client = row["client_id"] or endpoint(row["client_ip"], row["client_port"])
+    line.append((f"  {clean(client)} → {endpoint(row['server_ip'], row['server_port'])}", ""))
     line.append((f"  {row['connection']}.{row['exchange']}", "dim"))
 
     def facts() -> list[Item]:
@@ -86,7 +86,7 @@ def _summary(row: dict[str, Any]) -> Item:
             if row["software_version"]:
                 by += f"{' && ' if by else ''}{equals('software_version', row['software_version'])}"
             out.append(_fact("software", software, by))
-        for name in TOLD:
+        for name in SUMMARY:
             value = row[name]
             if value is None or (value in ([], "NONE", 0) and name in QUIET):
                 continue
@@ -100,7 +100,7 @@ def _summary(row: dict[str, Any]) -> Item:
     return Item(line, "summary", facts, filter=by, value=name)
 
 
-TOLD: Final = (
+SUMMARY: Final = (
     "error", "error_count", "throttle_time_ms", "topics", "partition_count", "record_count", "records_bytes", "codecs", "acks",
     "group_id", "member_id", "transactional_id", "principal", "version_verdict", "removed_in", "deprecated_in", "flags",
 )  # fmt: skip
@@ -112,8 +112,8 @@ def _timing(row: dict[str, Any]) -> Item:
     """Where the time went: a bar and its parts."""
     latency = row["latency_ns"]
     if latency is None:
-        waited = f"no answer, waited {duration(row['age_ns'])}" if row["age_ns"] is not None else "no answer is expected"
-        waited = "the request was not seen" if row["outcome"] == "orphan" else waited
+        waited = f"no response, waited {duration(row['age_ns'])}" if row["age_ns"] is not None else "no response expected"
+        waited = "the request was not captured" if row["outcome"] == "orphan" else waited
         return Item([("time  ", ""), (waited, "three" if row["age_ns"] is not None else "dim")], "timing")
     parts = [(row[column], name, sign, tone) for column, name, sign, tone in PARTS if row[column] is not None]
     line: Line = [("latency ", ""), (f"{duration(latency)}  ", "bold"), *bar(parts, BAR)]
@@ -180,7 +180,7 @@ def _side(found: FrameBytes, side: str, show_secrets: bool) -> Item | None:
     line.append((f"  {size or len(decoded.frame) + 4:,} bytes", "dim"))
     missing = (size or 0) - 4 - len(decoded.frame)
     if missing > 0:
-        line.append((f"  {missing:,} of them were not captured", "care"))
+        line.append((f"  {missing:,} bytes not captured", "care"))
     walk = TreeWalk(decoded, side, row, show_secrets)
     root = decoded.tree()
 
@@ -265,8 +265,8 @@ def _tcp(found: FrameBytes, connection: dict[str, Any] | None) -> Item:
             if len(spans) > 1:
                 out += [_fact("", f"bytes {span.start:,} to {span.end - 1:,} in packet {span.packet}") for span in spans]
         if connection is not None:
-            told = [("rtt_min_ns", "smallest rtt"), ("rtt_avg_ns", "mean rtt")]
-            out += [_fact(name, duration(connection[column])) for column, name in told if connection[column] is not None]
+            times = [("rtt_min_ns", "min RTT"), ("rtt_avg_ns", "mean RTT")]
+            out += [_fact(name, duration(connection[column])) for column, name in times if connection[column] is not None]
             for name in ("retransmitted", "duplicated", "out_of_order", "zero_window_stalls"):
                 if connection[name]:
                     out.append(_fact(name.replace("_", " "), f"{connection[name]:,} on the connection", tone="care"))
@@ -296,4 +296,4 @@ def why_not(row: dict[str, Any]) -> str:
     """Why a message is not there."""
     if row["api"] == "SaslToken":
         return "a raw SASL token, which is a secret"
-    return "not kept: it goes over from one file to the next, or is beyond what is kept of a pipe or a compressed file"
+    return "not retained: the frame spans two files, or exceeds the spill limit of a pipe or a compressed file"

@@ -81,12 +81,14 @@ def cut(order: "ReadRequest", only: str, path: str, spools: dict[int, Any] | Non
         if name == "-":
             spool = (spools or {}).get(at)
             if spool is None or not spool.kept:
-                raise OutputError("what came through the pipe was not kept")
+                raise OutputError("the packets of the pipe were not retained")
             paths[at] = f"/dev/fd/{spool.number}"
             handed.append(spool.number)
-    told = json.dumps(asdict(order) | {"paths": [os.path.abspath(name) if os.path.exists(name) else name for name in paths]})
+    argument = json.dumps(
+        asdict(order) | {"paths": [os.path.abspath(name) if os.path.exists(name) else name for name in paths]}
+    )
     done = subprocess.run(
-        [sys.executable, "-P", "-c", START, told, only, path],
+        [sys.executable, "-P", "-c", START, argument, only, path],
         capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL, pass_fds=handed, start_new_session=True,
     )  # fmt: skip
     lines = (done.stdout if not done.returncode else done.stderr).strip().splitlines()
@@ -120,7 +122,7 @@ def _cut(order: "ReadRequest", only: str, path: str) -> str:
         made = os.path.join(folder, "cut")
         done = cut.cut(capture, made, None, named=path, whole=False, comment=f"kcap, {only}")
         if not done.packets:
-            raise OutputError("no exchange passes; nothing was written")
+            raise OutputError("no exchange passes the filter; no file was written")
         with new_file(path) as sink, output_errors(path):
             hand_over(made, sink)
     rows = done.picked.rows

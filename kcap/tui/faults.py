@@ -23,7 +23,7 @@ LARGEST: Final = 1 << 20
 """Bytes of the file; a larger one begins anew, for nobody reads a longer one and it is never cleared by hand."""
 
 
-def told(error: BaseException) -> str:
+def one_line(error: BaseException) -> str:
     """An exception in one line."""
     words = clean(str(error)).strip()
     return f"{type(error).__name__}: {words}" if words else type(error).__name__
@@ -57,12 +57,12 @@ def origin(error: BaseException) -> Screen[Any] | None:
 
 def stumbled(part: Widget, error: Exception) -> None:
     """Tells the app that a part could not be painted; an app that shows a part alone knows of no faults."""
-    tell = getattr(part.app, "stumbled", None)
-    if tell is not None:
-        tell(error, part)
+    report = getattr(part.app, "stumbled", None)
+    if report is not None:
+        report(error, part)
 
 
-def keep(error: BaseException, what: str) -> str:
+def write_fault(error: BaseException, what: str) -> str:
     """Writes a traceback down. Out: the file's name as a person would type it, empty where nothing can be written."""
     import textual
 

@@ -36,7 +36,7 @@ PART: Final = 60
 SHOWN: Final = 4000
 """Signs of a message as text, and bytes of one as hex."""
 WAYS: Final = ("text", "hex")
-BOTH: Final = ("both sides", "client", "broker")
+BOTH: Final = ("both directions", "client", "broker")
 
 
 def numbers_of(book: "CaptureModel", uid: str) -> list[int]:
@@ -49,13 +49,14 @@ def numbers_of(book: "CaptureModel", uid: str) -> list[int]:
     return [int(number) for number in found[order]]
 
 
-def told(found: list[FrameBytes], way: str, side: str, *, show_secrets: bool = False) -> Iterator[Text]:
+def stream_lines(found: list[FrameBytes], way: str, side: str, *, show_secrets: bool = False) -> Iterator[Text]:
     """Messages of some exchanges, in the order of their first packets."""
     messages = [
         (frames.row[f"{name}_first_ns"], name, frames)
         for frames in found
         for name in SIDES
-        if frames.row[f"{name}_first_ns"] is not None and side in ("both sides", "client" if name == "request" else "broker")
+        if frames.row[f"{name}_first_ns"] is not None
+        and side in ("both directions", "client" if name == "request" else "broker")
     ]
     for ns, name, frames in sorted(messages, key=lambda entry: entry[0]):
         yield from _message(ns, name, frames, way, show_secrets)
@@ -67,7 +68,7 @@ def _message(ns: int, side: str, frames: FrameBytes, way: str, show_secrets: boo
     head = Text(no_wrap=True)
     head.append("→ " if client else "← ", f"bold {tone}")
     head.append(f"{moment(ns, 'clock', 0, None)}  ", "dim")
-    head.append(clean(call(row["api"], row["api_version"])) or "answer", f"bold {tone}")
+    head.append(clean(call(row["api"], row["api_version"])) or "response", f"bold {tone}")
     size = row[f"{side}_bytes"]
     head.append(f"  {size:,} bytes" if size is not None else "")
     head.append(f"  {duration(row['latency_ns'])}" if not client and row["latency_ns"] is not None else "")
@@ -83,7 +84,7 @@ def _message(ns: int, side: str, frames: FrameBytes, way: str, show_secrets: boo
         for at in range(dump.height(WIDE)):
             yield Text("  " + "".join(part for part, _ in dump.line(at, WIDE, focused=False)), tone)
         if len(data) > SHOWN:
-            yield Text(f"  … {len(data) - SHOWN:,} bytes more", "dim")
+            yield Text(f"  … {len(data) - SHOWN:,} more bytes", "dim")
     else:
         body = decoded.to_json("size")
         if body is None:
@@ -91,7 +92,7 @@ def _message(ns: int, side: str, frames: FrameBytes, way: str, show_secrets: boo
             return
         text = json.dumps(body if show_secrets else masked(decoded.name, body), ensure_ascii=False, default=str)
         more = len(text) - SHOWN
-        yield Text("  " + clean(text[:SHOWN]) + (f" … {more:,} signs more" if more > 0 else ""), tone)
+        yield Text("  " + clean(text[:SHOWN]) + (f" … {more:,} more characters" if more > 0 else ""), tone)
 
 
 class FollowedStream(Screen[None]):
@@ -101,9 +102,10 @@ class FollowedStream(Screen[None]):
     FollowedStream #head { height: 1; background: $primary-muted; color: $text; text-style: bold; }
     FollowedStream RichLog { height: 1fr; padding: 0 1; scrollbar-size: 1 1; background: $background; }
     """
+    BINDING_GROUP_TITLE = "The followed connection"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("x", "way", "Text or bytes"),
-        Binding("d", "side", "One side or both"),
+        Binding("d", "side", "Direction"),
         Binding("m", "more", "More"),
         Binding("escape,q", "app.pop_screen", "Back", key_display="Esc"),
         Binding("f1,question_mark", "app.help", "Help", key_display="F1"),
@@ -112,7 +114,7 @@ class FollowedStream(Screen[None]):
     def __init__(self, uid: str, number: int) -> None:
         super().__init__()
         self.uid, self.number = uid, number
-        self.way, self.side = "text", "both sides"
+        self.way, self.side = "text", "both directions"
         self.numbers: list[int] = []
         self.read = 0
         self._width = 0
@@ -165,7 +167,7 @@ class FollowedStream(Screen[None]):
         if some:
             book, way, side, secrets = self.home.book, self.way, self.side, self.home.show_secrets
             self.run_worker(
-                lambda: list(told([book.frames(number) for number in some], way, side, show_secrets=secrets)),
+                lambda: list(stream_lines([book.frames(number) for number in some], way, side, show_secrets=secrets)),
                 thread=True, group="stream", exit_on_error=False,
             )  # fmt: skip
 

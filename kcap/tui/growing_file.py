@@ -15,8 +15,8 @@ COPIED_AT_ONCE: Final = 1 << 20
 HEAD_BYTES: Final = 16
 
 
-def grows(path: str, seconds: float, *, asked: bool) -> bool:
-    """Whether a path is a file to follow: one that was written to within so many seconds, or any that is asked for.
+def grows(path: str, seconds: float, *, requested: bool) -> bool:
+    """Whether a path is a file to follow: one that was written to within so many seconds, or any that is requested for.
 
     A compressed one is read as it is: its end is not where its bytes end.
     """
@@ -26,7 +26,7 @@ def grows(path: str, seconds: float, *, asked: bool) -> bool:
         with open(path, "rb") as file:
             if compression(file.read(HEAD_BYTES)) is not None:
                 return False
-        return asked or time.time() - os.path.getmtime(path) < seconds
+        return requested or time.time() - os.path.getmtime(path) < seconds
     except OSError:
         return False
 

@@ -1,6 +1,6 @@
-"""The keys that work on a screen, from its bindings.
+"""Lists the keys that work on a screen, from its bindings.
 
-In: a screen and what has the focus. Out: a text. Law: what stands here is what the bindings do; each key stands once.
+In: a screen and the focused widget. Out: a text. Law: the text is made of the bindings themselves; each key appears once.
 """
 
 from rich.text import Text
@@ -8,25 +8,16 @@ from textual.binding import Binding
 from textual.dom import DOMNode
 from textual.screen import Screen
 
-TITLES = {
-    "ExchangeList": "The list",
-    "Detail": "The tree",
-    "Bytes": "The bytes",
-    "Browser": "Everywhere",
-    "KcapApp": "The program",
-}
-
 
 def help_of(screen: "Screen[object]", focused: DOMNode | None) -> Text:
-    """The keys, those of the focused part first."""
+    """The keys by group (`BINDING_GROUP_TITLE` of the class); those of the focused widget come first."""
     text = Text()
     seen: set[str] = set()
     parts: list[DOMNode] = [part for part in (focused, screen, screen.app) if part is not None]
     for part in parts:
         lines = list(_lines(part, seen))
         if lines:
-            name = TITLES.get(type(part).__name__) or type(part).__name__
-            text.append(f"{name}\n", "bold underline")
+            text.append(f"{part.BINDING_GROUP_TITLE or 'This pane'}\n", "bold underline")
             for keys, what in lines:
                 text.append(f"  {keys:<18}", "bold")
                 text.append(f"{what}\n")

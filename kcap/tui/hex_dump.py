@@ -121,11 +121,11 @@ class Dump:
         if not self.data:
             return ""
         at = self.cursor
-        told = f"byte {at:,} of {len(self.data):,}"
+        text = f"byte {at:,} of {len(self.data):,}"
         if self.buffer:
-            told += f", {self.how}"
+            text += f", {self.how}"
         packet = self.packet(at)
-        return told + (f", packet {packet}" if packet is not None else "")
+        return text + (f", packet {packet}" if packet is not None else "")
 
     def search(self, needle: bytes, step: int) -> bool:
         """Puts the cursor on the next place that holds some bytes; whether there is one."""

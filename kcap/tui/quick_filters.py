@@ -36,17 +36,17 @@ def _of(name: str) -> Callable[[Row], str | None]:
 
 QUICK: Final = (
     Quick("errors", "e", "Errors", ERROR),
-    Quick("slow", "s", "Slow: half a second and more, long polls apart", SLOW),
+    Quick("slow", "s", "Slow: 500 ms and more, without long polls", SLOW),
     Quick("throttled", "t", "Throttled", THROTTLED),
-    Quick("unanswered", "u", "Unanswered, and answers without a request", UNANSWERED),
+    Quick("unanswered", "u", "Requests without a response, responses without a request", UNANSWERED),
     Quick("no_polls", "p", "Without long polls", f"!({LONG_POLL})"),
-    Quick("odd", "o", "Odd: anything flagged", "flags"),
+    Quick("odd", "o", "Flagged", "flags"),
     Quick("connection", "c", "This connection", _of("connection")),
     Quick("client", "i", "This client", lambda row: equals("client_id", row["client_id"]) if row["client_id"] is not None
           else f"client_ip == {row['client_ip']}"),
-    Quick("host", "h", "This client's host", lambda row: f"client_ip == {row['client_ip']}"),
+    Quick("host", "h", "This client address", lambda row: f"client_ip == {row['client_ip']}"),
     Quick("broker", "b", "This broker", lambda row: f"server_ip == {row['server_ip']} && server_port == {row['server_port']}"),
-    Quick("api", "a", "This kind of request", _of("api")),
+    Quick("api", "a", "This API", _of("api")),
     Quick("topic", "T", "This topic", _topic),
     Quick("group", "g", "This group", _of("group_id")),
 )  # fmt: skip

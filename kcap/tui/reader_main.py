@@ -192,7 +192,7 @@ class Child:
         from kcap.tui.growing_file import follow, grows
 
         order, paths = self.order, list(self.order.paths)
-        if len(paths) == 1 and grows(paths[0], GROWING_SECONDS, asked=order.follow):
+        if len(paths) == 1 and grows(paths[0], GROWING_SECONDS, requested=order.follow):
             self._following = paths[0]
             follow(paths[0], self._stop, None if order.follow else GROWING_SECONDS)
             paths = ["-"]

@@ -16,7 +16,7 @@ from typing import Final
 
 from kcap.tui.reader_main import Heard, ReadRequest, arguments
 
-LEFT: Final = "the reading process ended without a word"
+LEFT: Final = "the reading process ended unexpectedly"
 
 
 class KeptSpool:

@@ -41,10 +41,10 @@ class Pulse:
 
 def names(paths: list[str], room: int) -> str:
     """The files, as far as there is room."""
-    told = ["standard input" if path == "-" else os.path.basename(path.rstrip("/")) or path for path in paths]
-    text = ", ".join(told)
-    if len(text) > room and len(told) > 1:
-        text = f"{told[0]} and {len(told) - 1} more"
+    files = ["standard input" if path == "-" else os.path.basename(path.rstrip("/")) or path for path in paths]
+    text = ", ".join(files)
+    if len(text) > room and len(files) > 1:
+        text = f"{files[0]} and {len(files) - 1} more"
     return clean(text if len(text) <= room else text[: max(1, room - 1)] + "…")
 
 
@@ -65,10 +65,10 @@ def progress(pulse: Pulse, book: CaptureModel, width: int) -> Text:
         else:
             right = f"reading {heard.bytes / 1e6:.1f} MB{speed}  ^s stop"
     elif book.state != "done":
-        right = {"stopped": "stopped before the end", "failed": "not read to the end"}[book.state]
+        right = {"stopped": "stopped", "failed": "not read to the end"}[book.state]
     else:
         bad = len(heard.failed)
-        right = f"{heard.packets:,} packets, {heard.connections:,} connections" + (f", {bad} files unread" if bad else "")
+        right = f"{heard.packets:,} packets, {heard.connections:,} connections" + (f", {bad} files not read" if bad else "")
     left = " kcap "
     room = max(8, width - len(left) - len(right) - 4)
     if room < 12:
@@ -93,11 +93,11 @@ def trouble(book: CaptureModel) -> str:
         return clean(why if path in why else f"{path}: {why}")
     if not book.rows:
         said = heard.said or "nothing was read"
-        return f"No Kafka found: {clean(said)}. H shows the capture's health; -d tcp.port==N,kafka takes a port for Kafka."
+        return f"No Kafka found: {clean(said)}. H shows the capture's health; -d tcp.port==N,kafka decodes a port as Kafka."
     if book.looking:
-        return "looking into every message …"
+        return "filtering …"
     if book.only is not None and not book.passed:
-        return "No exchange passes the filter. Esc takes it away."
+        return "No exchange passes the display filter. Esc clears it."
     return ""
 
 
@@ -108,23 +108,23 @@ def position(view: ListModel, item: Item | None, dump: Dump | None, width: int, 
     if view.marks:
         where += f"  {len(view.marks)} marked"
     if view.follow:
-        where += "  following the end"
+        where += "  auto scroll"
     if dump is not None:
-        told = dump.where()
+        hint = dump.where()
     elif item is not None and item.node is not None:
         size = item.node.end - item.node.start
-        told = f"{item.name}  {size:,} byte{'' if size == 1 else 's'} at {item.node.start + (0 if item.node.buffer else 4):,}"
-        told += f"   a: {item.filter}" if item.filter else ""
+        hint = f"{item.name}  {size:,} byte{'' if size == 1 else 's'} at {item.node.start + (0 if item.node.buffer else 4):,}"
+        hint += f"   a: {item.filter}" if item.filter else ""
     elif item is not None:
-        told = f"a: {item.filter}" if item.filter else ""
+        hint = f"a: {item.filter}" if item.filter else ""
     else:
-        told = f"←→ column   a: {cell}" if cell else ""
+        hint = f"←→ column   a: {cell}" if cell else ""
     room = max(0, width - len(where) - 4)
-    told = clean(told)
-    told = told if len(told) <= room else told[: max(0, room - 1)] + "…"
+    hint = clean(hint)
+    hint = hint if len(hint) <= room else hint[: max(0, room - 1)] + "…"
     line = Text(no_wrap=True, overflow="ellipsis")
-    line.append(told)
-    line.append(" " * max(1, width - 2 - len(told) - len(where)))
+    line.append(hint)
+    line.append(" " * max(1, width - 2 - len(hint) - len(where)))
     line.append(where, "bold")
     return line
 

@@ -31,7 +31,7 @@ class Timeline:
     first_us: int
     step_us: int
     slowest: list[float | None]
-    """Nanoseconds, None where nothing was answered."""
+    """Nanoseconds, None where nothing was responded."""
     counts: list[int]
     failed: list[bool]
 
@@ -57,7 +57,7 @@ class Timeline:
             out.append((sign, tone))
         return out
 
-    def told(self, at: int) -> str:
+    def describe(self, at: int) -> str:
         """A step in words."""
         start = self.first_us + at * self.step_us
         slowest = self.slowest[at]
@@ -76,8 +76,8 @@ def timeline(rows: "RowIndex", passing: "Numbers | None", steps: int) -> Timelin
     counts = np.bincount(places, minlength=steps)
     latency, polls = rows.keys("latency_ns", passing), rows.keys("long_poll_ns", passing)
     highest = np.zeros(steps, np.int64)
-    answered = (latency > 0) & (polls <= 0)
-    np.maximum.at(highest, places[answered], latency[answered])
+    responded = (latency > 0) & (polls <= 0)
+    np.maximum.at(highest, places[responded], latency[responded])
     tree = parse(f"({ERROR}) || {UNANSWERED}")
     assert tree is not None
     bad = np.zeros(len(rows), np.bool_)

@@ -101,7 +101,7 @@ async def still(pilot: Any) -> None:
         svg = pilot.app.export_screenshot()
         same = same + 1 if svg == before else 0
         before = svg
-        if same == 3 and "one moment" not in svg:
+        if same == 3 and "computing" not in svg:
             return
     raise AssertionError("the screen never comes to rest")
 

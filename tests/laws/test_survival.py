@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from kcap.tui.actions import Actions
+from kcap.tui.actions import ExchangeActions
 from kcap.tui.browser import Browser
 from kcap.tui.column_chooser import ColumnChooser
 from kcap.tui.followed_stream import FollowedStream
@@ -49,7 +49,7 @@ CASES: dict[str, tuple[tuple[type, ...], tuple[str, ...], tuple[str, ...]]] = {
     "list": ((ExchangeList, TimeStrip), (), IN_LIST),
     "panes": ((ExchangePane, Detail, Bytes), (), IN_LIST),
     "bar": ((FilterBar, Line), (), IN_LIST),
-    "main": ((Browser, Actions), (), IN_LIST),
+    "main": ((Browser, ExchangeActions), (), IN_LIST),
 }
 """Name -> classes whose methods fail, keys that lead there, keys that are pressed there."""
 FIRST = {

@@ -10,7 +10,7 @@ from textual.widgets import Static
 from textual.worker import WorkerFailed
 
 from kcap.tui import faults
-from kcap.tui.faults import keep, origin, place, screen_of, short, told
+from kcap.tui.faults import one_line, origin, place, screen_of, short, write_fault
 
 
 class Stumbling(Static):
@@ -61,25 +61,25 @@ def test_one_place_is_one_fault() -> None:
 
 
 def test_a_fault_in_one_line() -> None:
-    assert told(ValueError("two\nlines \x1b[31m")) == "ValueError: two\\nlines \\x1b[31m"
-    assert told(ValueError()) == "ValueError"
+    assert one_line(ValueError("two\nlines \x1b[31m")) == "ValueError: two\\nlines \\x1b[31m"
+    assert one_line(ValueError()) == "ValueError"
 
 
 def test_tracebacks_are_kept_and_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     error = caught(lambda: int("x"))
-    name = keep(error, "Statistics")
+    name = write_fault(error, "Statistics")
     text = Path(name).read_text(encoding="utf-8")
     assert "Statistics" in text
     assert "kcap 0" in text
     assert text.endswith("ValueError: invalid literal for int() with base 10: 'x'\n\n")
-    keep(error, "Ladder")
+    write_fault(error, "Ladder")
     assert Path(name).read_text(encoding="utf-8").count("ValueError: ") == 2
     monkeypatch.setattr(faults, "LARGEST", 10)
-    keep(error, "Ladder")
+    write_fault(error, "Ladder")
     assert Path(name).read_text(encoding="utf-8").count("ValueError: ") == 1, "it begins anew"
     monkeypatch.setenv("XDG_STATE_HOME", name)
-    assert keep(error, "Ladder") == "", "where nothing can be written nothing is said to be there"
+    assert write_fault(error, "Ladder") == "", "where nothing can be written nothing is said to be there"
 
 
 def test_a_path_as_a_person_types_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

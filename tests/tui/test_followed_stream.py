@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from kcap.tui.capture_model import CaptureModel
-from kcap.tui.followed_stream import numbers_of, told
+from kcap.tui.followed_stream import numbers_of, stream_lines
 from tests.tui.driving import LARGE, opened, press, screen
 
 pytestmark = pytest.mark.usefixtures("fresh_settings")
@@ -23,11 +23,11 @@ def test_all_exchanges_of_a_connection_in_order(book: CaptureModel) -> None:
 def test_messages_stand_in_the_order_of_their_packets(book: CaptureModel, way: str) -> None:
     uid = book.snapshot().row(50)["connection"]
     found = [book.frames(number) for number in numbers_of(book, uid)]
-    heads = [line.plain for line in told(found, way, "both sides") if line.plain[:1] in "→←"]
+    heads = [line.plain for line in stream_lines(found, way, "both sides") if line.plain[:1] in "→←"]
     times = [line[2:14] for line in heads]
     assert times == sorted(times)
     assert len(heads) == 2 * len(found)
-    client = [line.plain for line in told(found, way, "client") if line.plain[:1] in "→←"]
+    client = [line.plain for line in stream_lines(found, way, "client") if line.plain[:1] in "→←"]
     assert client == [line for line in heads if line.startswith("→")]
 
 

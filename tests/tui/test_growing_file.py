@@ -16,12 +16,12 @@ def test_which_files_grow(tmp_path: Path) -> None:
         path.write_bytes(b"\xd4\xc3\xb2\xa1" + bytes(20))
     packed.write_bytes(b"\x1f\x8b\x08" + bytes(20))
     os.utime(old, (time.time() - 100, time.time() - 100))
-    assert not grows(str(old), 10, asked=False)
-    assert grows(str(old), 10, asked=True)
-    assert grows(str(new), 10, asked=False)
-    assert not grows(str(packed), 10, asked=True)
-    assert not grows(str(tmp_path), 10, asked=True)
-    assert not grows(str(tmp_path / "none"), 10, asked=True)
+    assert not grows(str(old), 10, requested=False)
+    assert grows(str(old), 10, requested=True)
+    assert grows(str(new), 10, requested=False)
+    assert not grows(str(packed), 10, requested=True)
+    assert not grows(str(tmp_path), 10, requested=True)
+    assert not grows(str(tmp_path / "none"), 10, requested=True)
 
 
 @pytest.mark.parametrize("quiet", [0.3, None])

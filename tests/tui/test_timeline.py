@@ -38,7 +38,7 @@ def test_the_picture() -> None:
     made = Timeline(1_795_246_898_000_000, 1_000_000, [1e6, None, None, 1e9], [3, 0, 2, 1], [False, False, True, False])
     assert "".join(sign for sign, _ in made.line(None, None)) == "▁ ·█"
     assert [tone for _, tone in made.line((0, 1), (3, 3))] == ["key", "key", "bad", "cell"]
-    assert made.told(0) == "07:41:38.000 +1.00s: 3 exchanges, slowest 1.00ms"
+    assert made.describe(0) == "07:41:38.000 +1.00s: 3 exchanges, slowest 1.00ms"
     assert (made.place(0), made.place(1_795_246_900_500_000), made.place(1 << 60)) == (0, 2, 3)
 
 

@@ -20,10 +20,11 @@ class Bytes(Lines):
 
     COMPONENT_CLASSES: ClassVar[set[str]] = set(CLASSES)
     DEFAULT_CSS = f"Bytes {{ height: 1fr; scrollbar-size: 1 1; scrollbar-gutter: stable; {CSS} }}"
+    BINDING_GROUP_TITLE = "The bytes"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up,k", "line(-1)", "Line up", show=False),
         Binding("down,j", "line(1)", "Line down", show=False),
-        Binding("left,h", "move(-1)", "Byte before", show=False),
+        Binding("left,h", "move(-1)", "Previous byte", show=False),
         Binding("right,l", "move(1)", "Next byte", show=False),
         Binding("pageup", "page(-1)", "Page up", show=False),
         Binding("pagedown", "page(1)", "Page down", show=False),

@@ -21,6 +21,7 @@ class Detail(Lines):
 
     COMPONENT_CLASSES: ClassVar[set[str]] = set(CLASSES)
     DEFAULT_CSS = f"Detail {{ height: 1fr; scrollbar-size: 0 1; scrollbar-gutter: stable; {CSS} }}"
+    BINDING_GROUP_TITLE = "The tree"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up,k", "move(-1)", "Up", show=False),
         Binding("down,j", "move(1)", "Down", show=False),
@@ -28,20 +29,20 @@ class Detail(Lines):
         Binding("pagedown", "page(1)", "Page down", show=False),
         Binding("home,g", "edge(-1)", "First", show=False),
         Binding("end,G", "edge(1)", "Last", show=False),
-        Binding("right,l", "open", "Open"),
-        Binding("left,h", "shut", "Close"),
-        Binding("enter,space", "flip", "Open or close", show=False),
-        Binding("asterisk", "open_all", "Open all", show=False),
-        Binding("underscore", "shut_all", "Close all", show=False),
+        Binding("right,l", "open", "Expand"),
+        Binding("left,h", "shut", "Collapse"),
+        Binding("enter,space", "flip", "Expand or collapse", show=False),
+        Binding("asterisk", "open_all", "Expand all", show=False),
+        Binding("underscore", "shut_all", "Collapse all", show=False),
         Binding("backspace", "up", "Parent", show=False),
-        Binding("shift+right", "slide(12)", "What is cut at the right", show=False),
-        Binding("shift+left", "slide(-12)", "Back to the left", show=False),
+        Binding("shift+right", "slide(12)", "Scroll right", show=False),
+        Binding("shift+left", "slide(-12)", "Scroll left", show=False),
     ]
 
     class Moved(Message):
         """Another line is under the cursor."""
 
-    class Asked(Message):
+    class MenuRequested(Message):
         """What can be done with the line is asked for."""
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
@@ -50,13 +51,13 @@ class Detail(Lines):
         self.empty = ""
         self._painter = Painter(self)
 
-    def renew(self, *, tell: bool = True) -> None:
+    def renew(self, *, notify: bool = True) -> None:
         """Shows what the outline has."""
         widest = max((self._width(item) for item in self.outline.lines), default=1)
         self.virtual_size = Size(widest, max(1, len(self.outline.lines)))
         self._keep_in_sight()
         self.refresh()
-        if tell:
+        if notify:
             self.post_message(self.Moved())
 
     @staticmethod
@@ -155,7 +156,7 @@ class Detail(Lines):
         item = self.outline.lines[at]
         if event.button == 3:
             self.renew()
-            self.post_message(self.Asked())
+            self.post_message(self.MenuRequested())
             return
         if item.make is not None and (event.x + self.scroll_offset.x <= 2 * item.depth + 1 or event.chain > 1):
             self.outline.toggle(at)

@@ -111,7 +111,7 @@ class ExchangePane(Pane):
         if node is not None:
             dump.choose(node.start, node.end)
         pane.dump = dump
-        pane.empty = "its bytes were not kept"
+        pane.empty = "the bytes were not retained"
         self.query_one("#dump").border_title = f"{side.capitalize()}{'' if not dump.buffer else ', ' + dump.how + ' inflated'}"
         pane.renew()
 
@@ -136,7 +136,7 @@ class ExchangePane(Pane):
                 dump.choose(item.node.start, item.node.end)
                 dump.cursor = at
             self._linking = True
-            self.detail.renew(tell=False)
+            self.detail.renew(notify=False)
             self._linking = False
             self.hexes.refresh()
         self.post_message(self.Moved())

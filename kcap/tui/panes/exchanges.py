@@ -18,9 +18,9 @@ from kcap.tui.list_model import GUTTER, Cells, ListModel
 from kcap.tui.panes.paint import CLASSES, CSS, Lines, Painter
 from kcap.tui.views.sheet import Line
 
-KEPT = 4
+CACHED_SCREENS = 4
 """Screens of rows that are kept once they were made."""
-TELLING = frozenset({"call", "result", "latency"})
+TONED = frozenset({"call", "result", "latency"})
 """Columns that take the tone of their row's rule."""
 
 
@@ -29,19 +29,20 @@ class ExchangeList(Lines):
 
     COMPONENT_CLASSES: ClassVar[set[str]] = set(CLASSES)
     DEFAULT_CSS = f"ExchangeList {{ height: 1fr; scrollbar-size: 1 1; scrollbar-gutter: stable; {CSS} }}"
+    BINDING_GROUP_TITLE = "The list"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up,k", "move(-1)", "Up", show=False),
         Binding("down,j", "move(1)", "Down", show=False),
         Binding("pageup", "page(-1)", "Page up", show=False),
         Binding("pagedown", "page(1)", "Page down", show=False),
         Binding("home,g", "edge(-1)", "First", show=False),
-        Binding("end,G", "edge(1)", "Last, and follow", show=False),
+        Binding("end,G", "edge(1)", "Last, and auto scroll", show=False),
         Binding("enter", "choose", "Open"),
         Binding("right,l", "side(1)", "Column to the right", show=False),
         Binding("left,h", "side(-1)", "Column to the left", show=False),
         Binding("s", "sort", "Sort"),
         Binding("m", "mark", "Mark", show=False),
-        Binding("quotation_mark", "mark_step(-1)", "Mark before", show=False),
+        Binding("quotation_mark", "mark_step(-1)", "Previous mark", show=False),
         Binding("apostrophe", "mark_step(1)", "Next mark", show=False),
         Binding("greater_than_sign", "widen(2)", "Wider column", show=False),
         Binding("less_than_sign", "widen(-2)", "Narrower column", show=False),
@@ -56,7 +57,7 @@ class ExchangeList(Lines):
     class Sorted(Message):
         """Another order is wanted."""
 
-    class Asked(Message):
+    class MenuRequested(Message):
         """What can be done with the cell is asked for."""
 
     class Laid(Message):
@@ -125,7 +126,7 @@ class ExchangeList(Lines):
             first, count = self.scroll_offset.y, max(1, self.size.height)
             if not first <= place < first + count:
                 first = place
-            if len(self._page) > KEPT * count:
+            if len(self._page) > CACHED_SCREENS * count:
                 self._page = {}
             missing = [at for at in range(first, min(first + count, len(self.view))) if at not in self._page]
             if missing:
@@ -168,8 +169,8 @@ class ExchangeList(Lines):
         for at, ((head, width), text) in enumerate(zip(self.heads, cells.texts)):
             shown = cut(text, width, right=head.right)
             here = focused and at == self.view.column
-            told = tone if tone == "dim" or head.name in TELLING else "dim" if head.name == "time" else ""
-            line.append((shown, "cell" if here else told))
+            cell_tone = tone if tone == "dim" or head.name in TONED else "dim" if head.name == "time" else ""
+            line.append((shown, "cell" if here else cell_tone))
             line.append((" " * GAP, ""))
         if under:
             base = base + self._painter.style("cursor")
@@ -322,7 +323,7 @@ class ExchangeList(Lines):
         if event.y and place < len(self.view):
             self.go(place)
             if event.button == 3:
-                self.post_message(self.Asked())
+                self.post_message(self.MenuRequested())
             elif event.chain > 1:
                 self.post_message(self.Chosen())
         self.refresh()

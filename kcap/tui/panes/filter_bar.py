@@ -28,11 +28,12 @@ OFFER: str = "offer"
 class Line(Input):
     """The line; keys that move among offers are the bar's."""
 
+    BINDING_GROUP_TITLE = "The filter bar"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("tab", "bar_complete(1)", "Complete", priority=True),
-        Binding("shift+tab", "bar_complete(-1)", "Offer before", show=False, priority=True),
+        Binding("shift+tab", "bar_complete(-1)", "Previous completion", show=False, priority=True),
         Binding("up", "bar_history(-1)", "History"),
-        Binding("down", "bar_history(1)", "Later", show=False),
+        Binding("down", "bar_history(1)", "Next in history", show=False),
         Binding("escape", "bar_leave", "Back"),
     ]
 
@@ -140,9 +141,9 @@ class FilterBar(Vertical):
         self.line.value = text
         self.line.cursor_position = len(text)
 
-    def tell(self, shown: str) -> None:
+    def show_count(self, shown: str) -> None:
         """How many rows pass."""
-        self.query_one("#shown", TextLine).say(shown)
+        self.query_one("#shown", TextLine).set_text(shown)
 
     # -- from the line ------------------------------------------------------------------------------------------------
     def _judge(self) -> None:
@@ -153,39 +154,39 @@ class FilterBar(Vertical):
         self.set_class(bool(text.strip()) and error is None, "-valid")
         self.set_class(error is not None, "-invalid")
         self.query_one("#sign", Static).update("✓" if tree is not None else "✗" if error is not None else "/")
-        told = Text(no_wrap=True, overflow="ellipsis")
+        help_text = Text(no_wrap=True, overflow="ellipsis")
         if typing:
             if self._offered is None:
                 self._make_offers()
             if isinstance(error, FilterError) and text.strip():
-                self._point(told, error)
+                self._point(help_text, error)
             elif error is not None and text.strip():
-                told.append(str(error).splitlines()[0], "bold")
+                help_text.append(str(error).splitlines()[0], "bold")
             if self._offers:
-                told.append("\n" if told else "")
-                self._list(told)
-        self.set_class(bool(told), "-open")
-        self.query_one("#help", Static).update(told)
+                help_text.append("\n" if help_text else "")
+                self._list(help_text)
+        self.set_class(bool(help_text), "-open")
+        self.query_one("#help", Static).update(help_text)
 
-    def _point(self, told: Text, error: FilterError) -> None:
+    def _point(self, help_text: Text, error: FilterError) -> None:
         offset = max(0, self.line.scroll_offset.x)
         blank = max(0, error.start - offset)
         room = max(10, self.size.width - 6)
         marks = "^" * max(1, min(error.end - error.start, room - blank))
         if blank + len(marks) + 2 + len(error.reason) > room and len(error.reason) + 3 <= blank:
-            told.append(" " * (blank - len(error.reason) - 2) + error.reason + "  ")
-            told.append(marks, "bold")
+            help_text.append(" " * (blank - len(error.reason) - 2) + error.reason + "  ")
+            help_text.append(marks, "bold")
         else:
-            told.append(" " * blank)
-            told.append(marks, "bold")
-            told.append(("\n" if blank + len(marks) + 2 + len(error.reason) > room else "  ") + error.reason)
+            help_text.append(" " * blank)
+            help_text.append(marks, "bold")
+            help_text.append(("\n" if blank + len(marks) + 2 + len(error.reason) > room else "  ") + error.reason)
 
-    def _list(self, told: Text) -> None:
+    def _list(self, help_text: Text) -> None:
         first = max(0, self._number - 4)
         for at, offer in enumerate(self._offers[first : first + 20], first):
             look = "reverse bold" if at == self._number else "dim" if self._number >= 0 else ""
-            told.append(offer, Style.parse(look) + Style(meta={OFFER: at}))
-            told.append("  ")
+            help_text.append(offer, Style.parse(look) + Style(meta={OFFER: at}))
+            help_text.append("  ")
 
     def _make_offers(self) -> None:
         line = self.line

@@ -32,12 +32,13 @@ class TimeStrip(Widget, can_focus=True):
 
     COMPONENT_CLASSES: ClassVar[set[str]] = set(CLASSES)
     DEFAULT_CSS = f"TimeStrip {{ height: 1; {CSS} }}\nTimeStrip:focus {{ height: 2; background: $boost; }}"
+    BINDING_GROUP_TITLE = "The latency timeline"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("left,h", "move(-1)", "Earlier", show=False),
         Binding("right,l", "move(1)", "Later", show=False),
         Binding("home,g", "edge(0)", "Begin", show=False),
         Binding("end,G", "edge(-1)", "End", show=False),
-        Binding("space", "begin", "Select from here"),
+        Binding("space", "begin", "Start selection"),
         Binding("enter", "choose", "Filter by this time"),
     ]
 
@@ -140,7 +141,7 @@ class TimeStrip(Widget, can_focus=True):
         for sign, tone in self.made.line(self.shown, chosen):
             text.append(sign, self._painter.style(tone))
         if self.has_focus:
-            text.append(f"\n{'':>{LABEL}}{self.made.told(self.at)}   space: from here   ⏎ filter by this time", "")
+            text.append(f"\n{'':>{LABEL}}{self.made.describe(self.at)}   space: from here   ⏎ filter by this time", "")
         return text
 
     def on_blur(self, _event: events.Blur) -> None:

@@ -31,8 +31,8 @@ def shares(values: Sequence[float | None], *, logarithmic: bool) -> list[float]:
 def lying(bars: Bars, width: int, chosen: int | None) -> list[Line]:
     """A line a bar: label, bar, value."""
     label = max((len(text) for text in bars.labels), default=0)
-    told = max((len(text) for text in bars.texts), default=0)
-    room = max(4, width - label - told - 4)
+    text_width = max((len(text) for text in bars.texts), default=0)
+    room = max(4, width - label - text_width - 4)
     out: list[Line] = []
     for at, share in enumerate(shares(bars.values, logarithmic=bars.logarithmic)):
         eighths = max(1, round(share * room * 8)) if share else 0
@@ -40,7 +40,11 @@ def lying(bars: Bars, width: int, chosen: int | None) -> list[Line]:
         tone = "key" if at == chosen else "one"
         head = "bold" if at == chosen else "dim"
         mark = "▸" if at == chosen else " "
-        text = [(f"{mark}{bars.labels[at]:>{label}} ", head), (bar.ljust(room), tone), (f" {bars.texts[at]:>{told}}", head)]
+        text = [
+            (f"{mark}{bars.labels[at]:>{label}} ", head),
+            (bar.ljust(room), tone),
+            (f" {bars.texts[at]:>{text_width}}", head),
+        ]
         out.append(text)
     return out
 

@@ -54,7 +54,7 @@ class Body(Screen[None]):
         if side.area:
             wide = self.has_class("-wide")
             self._sized(round((side.width / body.width if wide else side.height / body.height) * 100) + by)
-            self.home.keep()
+            self.home.save_settings()
 
     @on(Edges.Dragged)
     def dragged(self, event: Edges.Dragged) -> None:
@@ -68,4 +68,4 @@ class Body(Screen[None]):
     @on(Edges.Dropped)
     def dropped(self, _event: Edges.Dropped) -> None:
         """It is let go."""
-        self.home.keep()
+        self.home.save_settings()

@@ -182,7 +182,7 @@ def conversations(table: pa.Table, by: Sequence[str], connections: pa.Table | No
         *heads, counted("count", "exchanges", counts=lambda row: row["count"]),
         some("errors", "errors", 3, drill_down.FAILED, "bad"), some("unanswered", "unansw.", 5, drill_down.UNANSWERED, "care"),
         some("throttled", "throttled", 6, drill_down.THROTTLED, "care"),
-        sized("request_bytes", "asked", 8), sized("response_bytes", "answered", 7),
+        sized("request_bytes", "request bytes", 8), sized("response_bytes", "response bytes", 7),
         lasting("mean_ns", "mean", 9), lasting("max_ns", "max", 2, down=lambda row: slowest(group(row), row)),
         SheetField("first", lambda row: clock(row["first_ns"]), right=False, rank=10, key=lambda row: row["first_ns"]),
         SheetField("lasted", lasted, rank=4, key=lambda row: (row["last_ns"] or 0) - (row["first_ns"] or 0)),
@@ -190,7 +190,7 @@ def conversations(table: pa.Table, by: Sequence[str], connections: pa.Table | No
     if one and known:
         fields += [
             named("ended", rank=11, tone=lambda row: "care" if row.get("ended") == "rst" else ""),
-            lasting("rtt_min_ns", "rtt", 12), counted("retransmitted", "sent again", 13, zero=False),
+            lasting("rtt_min_ns", "rtt", 12), counted("retransmitted", "retransmissions", 13, zero=False),
             SheetField("missing", lambda row: number(missing(row) or None), rank=3, key=missing, tone=lambda _row: "care"),
             SheetField("protocol", protocol, right=False, rank=5, tone=lambda row: "dim" if row["count"] else "care"),
         ]  # fmt: skip
@@ -218,8 +218,8 @@ def missing(row: Row) -> int:
 
 def protocol(row: Row) -> str:
     """What a connection speaks, where it is not Kafka alone."""
-    phase, told = row.get("phase"), row.get("detail")
-    return "" if phase == "kafka" else f"{phase or ''}: {told}" if told and told != phase else phase or ""
+    phase, detail = row.get("phase"), row.get("detail")
+    return "" if phase == "kafka" else f"{phase or ''}: {detail}" if detail and detail != phase else phase or ""
 
 
 def detail(row: Row, width: int) -> list[Line]:
@@ -236,16 +236,16 @@ def detail(row: Row, width: int) -> list[Line]:
     if row.get("tls"):
         out.append([(f"TLS {words(row.get('tls_version'))} {words(row.get('tls_cipher'))}"[:width], "")])
     if row.get("packets") is not None:
-        began = {"syn": "its first packet", "midstream": "the middle"}.get(row["began"], str(row["began"]))
-        tcp = f"seen from {began}, ended: {row['ended']}; {row['packets']:,} packets, {row['retransmitted']:,} segments sent "
-        tcp += f"again, {row['duplicated']:,} captured twice, {row['zero_window_stalls']:,} stalls with a closed window"
+        began = "SYN" if row["began"] == "syn" else str(row["began"])
+        tcp = f"began: {began}, ended: {row['ended']}; {row['packets']:,} packets, {row['retransmitted']:,} retransmissions, "
+        tcp += f"{row['duplicated']:,} duplicates, {row['zero_window_stalls']:,} zero window stalls"
         out += [[(text, "dim")] for text in wrapped(tcp, width)]
         for side, name in (("client", "client to broker"), ("server", "broker to client")):
-            told = f"{name}: {row[f'{side}_captured']:,} bytes = {row[f'{side}_framed']:,} framed"
-            told += "".join(
+            ledger = f"{name}: {row[f'{side}_captured']:,} bytes = {row[f'{side}_framed']:,} framed"
+            ledger += "".join(
                 f" + {row[f'{side}_{part}']:,} {part}" for part in ("skipped", "opaque", "pending") if row[f"{side}_{part}"]
             )
             lost = row[f"{side}_missing"]
-            told += f"; {lost:,} missing" if lost else ""
-            out += [[(text, "care" if lost else "dim")] for text in wrapped(told, width, "  ")]
+            ledger += f"; {lost:,} missing" if lost else ""
+            out += [[(text, "care" if lost else "dim")] for text in wrapped(ledger, width, "  ")]
     return [*out, [("", "")]]

@@ -34,10 +34,10 @@ class Errors(View):
         report, by = report_of("errors"), self.by
         if not knows_partitions(book):
             by = tuple(name for name in by if name != "partition")
-        asked = ReportRequest(by)
-        result = book.report(report, asked)
+        request = ReportRequest(by)
+        result = book.report(report, request)
         sheets = [
-            model.errors(result, keys_of(report, asked)),
+            model.errors(result, keys_of(report, request)),
             model.unanswered(result),
             model.retries(result),
             model.stories(result),

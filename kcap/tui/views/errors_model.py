@@ -34,12 +34,12 @@ def errors(result: Row, keys: Sequence[Key]) -> Sheet:
         count, *keyed(keys),
         SheetField("first", lambda row: clock(row["first_ns"]), right=False, rank=3, key=lambda row: row["first_ns"]),
         SheetField("last", lambda row: clock(row["last_ns"]), right=False, rank=4, key=lambda row: row["last_ns"]),
-        SheetField("most a second", lambda row: number(row["peak_per_s"]) + (" storm" if row["storm"] else ""), rank=5,
+        SheetField("peak/s", lambda row: number(row["peak_per_s"]) + (" storm" if row["storm"] else ""), rank=5,
               key=lambda row: row["peak_per_s"], tone=lambda row: "bad" if row["storm"] else ""),
         named("example", rank=2, down=lambda row: drill_down.exchange(row["example"])),
     ]  # fmt: skip
     return Sheet(
-        "errors", fields, result["rows"], group, "no error", foot=left_out(result["left_out"]), detail=detail,
+        "errors", fields, result["rows"], group, "no errors", foot=left_out(result["left_out"]), detail=detail,
         charts=(lambda _row: course) if course else None,
         connection=lambda row: (row["example"] or "").rpartition(".")[0] or None,
     )  # fmt: skip
@@ -48,15 +48,15 @@ def errors(result: Row, keys: Sequence[Key]) -> Sheet:
 def detail(row: Row, width: int) -> list[Line]:
     """One class of errors in words."""
     name = row.get("error")
-    told: list[Line] = []
+    out: list[Line] = []
     if name is not None:
         code = CODES.get(name)
-        told.append([(words(name), "bad"), (f"  code {code}" if code is not None else "", "dim")])
-    told.append([(f"{row['count']:,} from {clock(row['first_ns'])} to {clock(row['last_ns'])}"[:width], "")])
+        out.append([(words(name), "bad"), (f"  code {code}" if code is not None else "", "dim")])
+    out.append([(f"{row['count']:,} from {clock(row['first_ns'])} to {clock(row['last_ns'])}"[:width], "")])
     if row["storm"]:
-        text = f"a storm: {row['peak_per_s']:,} within one second; the client does not wait between its tries"
-        told += [[(line, "care")] for line in wrapped(text, width)]
-    return told
+        text = f"a storm: {row['peak_per_s']:,} in one second; the client does not back off between retries"
+        out += [[(line, "care")] for line in wrapped(text, width)]
+    return out
 
 
 def unanswered(result: Row) -> Sheet:
@@ -69,11 +69,11 @@ def unanswered(result: Row) -> Sheet:
     fields = [
         counted("count", counts=lambda row: row["count"]),
         named("reason", "until", tone=lambda row: "" if row["reason"] == "capture_end" else "care"), named("api", tone=bold),
-        named("client_id", "client"), lasting("age_ns_max", "waited at most"),
+        named("client_id", "client"), lasting("age_ns_max", "max wait"),
         named("example", rank=2, down=lambda row: drill_down.exchange(row["example"])),
     ]  # fmt: skip
     return Sheet(
-        "unanswered", fields, result["unanswered"], group, "every request was answered, or wanted no answer",
+        "unanswered", fields, result["unanswered"], group, "every request has a response, or expects none",
         connection=lambda row: (row["example"] or "").rpartition(".")[0] or None,
     )  # fmt: skip
 
@@ -90,7 +90,7 @@ def retries(result: Row) -> Sheet:
         named("topic"), named("partition", right=True),
     ]  # fmt: skip
     return Sheet(
-        "tried again", fields, result["retries"], group, "nothing was seen to be tried again",
+        "retries", fields, result["retries"], group, "no retries",
         note="the same batch of the same producer, or the same fetch after an error of its partition",
     )  # fmt: skip
 
@@ -101,10 +101,11 @@ def stories(result: Row) -> Sheet:
         SheetField("at", lambda row: clock(row["at_ns"]), right=False, key=lambda row: row["at_ns"]),
         named("error", tone=lambda _row: "bad"), named("client_id", "client"), named("api", rank=3),
         SheetField("partition", lambda row: f"{words(row['topic'])}-{row['partition']}", right=False, rank=2),
-        lasting("metadata_after_ns", "asked Metadata", 4), lasting("good_after_ns", "well after"), counted("tries", rank=5),
+        lasting("metadata_after_ns", "Metadata after", 4), lasting("good_after_ns", "recovered after"),
+        counted("tries", rank=5),
     ]  # fmt: skip
     return Sheet(
-        "leaders that moved", fields, result["stories"], lambda row: drill_down.exchange(row["example"]),
-        "no error of leadership was seen", detail=lambda row, width: [[(line, "")] for line in wrapped(story(row), width)],
+        "leader changes", fields, result["stories"], lambda row: drill_down.exchange(row["example"]),
+        "no leadership errors", detail=lambda row, width: [[(line, "")] for line in wrapped(story(row), width)],
         connection=lambda row: row["example"].rpartition(".")[0],
     )  # fmt: skip

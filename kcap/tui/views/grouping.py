@@ -36,7 +36,7 @@ def report_of(name: str) -> Report:
     return found
 
 
-def waiting(name: str, why: str = "one moment") -> Sheet:
+def waiting(name: str, why: str = "computing …") -> Sheet:
     """A section that is not worked out yet."""
     return Sheet(name, (), [], lambda _row: None, why)
 

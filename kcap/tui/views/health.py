@@ -15,7 +15,7 @@ from kcap.tui.views.sheet import Line, Page
 if TYPE_CHECKING:
     from kcap.tui.capture_model import CaptureModel
 
-WHOLE: Final = "the whole capture: the display filter changes nothing here"
+WHOLE: Final = "the whole capture: the display filter does not apply here"
 
 
 class Health(View):
@@ -29,7 +29,7 @@ class Health(View):
             book.table(name) if book.done else None for name in ("connections", "captures", "weirds")
         )
         if connections is None or captures is None or weirds is None:
-            return Page([waiting("verdict", later(book, "the points of a verdict"))])
+            return Page([waiting("verdict", later(book, "the points of the verdict"))])
         evidence = model.evidence_of(captures, connections, weirds, book.exchanges(model.COLUMNS, filtered=False))
         sheets = [model.points(evidence), model.oddities(weirds, connections), model.files(captures), model.ledger(connections)]
         banner: Line = [(WHOLE, "dim")] if book.filter_text else []

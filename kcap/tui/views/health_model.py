@@ -79,7 +79,7 @@ def points(evidence: CaptureQuality) -> Sheet:
         SheetField("", lambda row: MARKS[row["verdict"]], right=False, whole=True,
             key=lambda row: list(MARKS).index(row["verdict"]),
               tone=lambda row: str(row["verdict"])),
-        named("name", "point", tone=bold), named("sentence", "what was found"),
+        named("name", "point", tone=bold), named("sentence", "finding"),
     ]  # fmt: skip
     rows = [row_of(point) for point in found]
     return Sheet("verdict", fields, rows, leads, "no verdict", note=sentence, detail=point_detail)
@@ -109,10 +109,10 @@ def point_detail(row: Row, width: int) -> list[Line]:
     out += [[(text, "")] for text in wrapped(row["sentence"], width)]
     for name, value in row["numbers"].items():
         if isinstance(value, dict):
-            told = ", ".join(f"{key} {number(count)}" for key, count in value.items() if count)
+            shown = ", ".join(f"{key} {number(count)}" for key, count in value.items() if count)
         else:
-            told = number(value) if isinstance(value, int) and not name.endswith("_ns") else words(value)
-        out += [[(text, "dim")] for text in wrapped(f"{name.replace('_', ' ')}: {told}", width, "  ")] if told else []
+            shown = number(value) if isinstance(value, int) and not name.endswith("_ns") else words(value)
+        out += [[(text, "dim")] for text in wrapped(f"{name.replace('_', ' ')}: {shown}", width, "  ")] if shown else []
     return out
 
 
@@ -130,7 +130,7 @@ def oddities(weirds: pa.Table, connections: pa.Table) -> Sheet:
     ]  # fmt: skip
     return Sheet(
         "oddities", fields, rows, lambda row: drill_down.equals("connection", uid) if (uid := connection(row)) else None,
-        "nothing was odd", connection=connection, detail=odd_detail,
+        "no oddities", connection=connection, detail=odd_detail,
     )  # fmt: skip
 
 
@@ -150,11 +150,11 @@ def files(captures: pa.Table) -> Sheet:
               key=lambda row: (row["last_ns"] or 0) - (row["first_ns"] or 0)),
         counted("snaplen", "snaplen", 6), counted("cut_packets", "cut", 4, zero=False, tone=lambda _row: "care"),
         counted("kernel_drops", "dropped", 5, tone=lambda row: "bad" if row["kernel_drops"] else ""),
-        SheetField("whole", lambda row: "yes" if row["complete"] else "ends early", right=False,
+        SheetField("complete", lambda row: "yes" if row["complete"] else "truncated", right=False,
               tone=lambda row: "good" if row["complete"] else "care"),
     ]  # fmt: skip
     return Sheet(
-        "files", fields, captures.to_pylist(), lambda row: drill_down.equals("capture", row["capture"]), "no file was read"
+        "files", fields, captures.to_pylist(), lambda row: drill_down.equals("capture", row["capture"]), "no files were read"
     )
 
 
@@ -171,14 +171,14 @@ def ledger(connections: pa.Table) -> Sheet:
     fields = [
         SheetField("client", lambda row: endpoint(row["client_ip"], row["client_port"]), right=False, tone=bold),
         SheetField("server", lambda row: endpoint(row["server_ip"], row["server_port"]), right=False, rank=1),
-        named("phase", "speaks"), counted("exchanges", zero=False), counted("captured"), counted("framed", rank=2),
+        named("phase", "protocol"), counted("exchanges", zero=False), counted("captured"), counted("framed", rank=2),
         *(counted(name, rank=3, zero=False, tone=lambda _row: "care") for name in ("skipped", "pending", "missing")),
-        counted("opaque", rank=4, zero=False), counted("retransmitted", "sent again", 6, zero=False),
-        counted("duplicated", "twice", 7, zero=False), named("began", rank=8), named("ended", rank=9),
+        counted("opaque", rank=4, zero=False), counted("retransmitted", "retransmissions", 6, zero=False),
+        counted("duplicated", "duplicates", 7, zero=False), named("began", rank=8), named("ended", rank=9),
     ]  # fmt: skip
     foot = f"{len(rows):,} of {connections.num_rows:,} connections" if len(rows) < connections.num_rows else ""
     return Sheet(
         "bytes", fields, rows, lambda row: drill_down.equals("connection", row["connection"]) if row["exchanges"] else None,
-        "no connection", note="captured = framed + skipped + opaque + pending; missing was never captured", foot=foot,
+        "no connection", note="captured = framed + skipped + opaque + pending; missing = not captured", foot=foot,
         connection=lambda row: row["connection"] if row["exchanges"] else None,
     )  # fmt: skip

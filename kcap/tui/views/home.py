@@ -18,8 +18,8 @@ def knows_partitions(book: "CaptureModel") -> bool:
 def later(book: "CaptureModel", what: str) -> str:
     """Why something is not there that the end of reading tells."""
     if book.state == "failed":
-        return f"the capture was not read to its end: {what} are not known"
-    return f"{what} are known when reading is over"
+        return f"the capture was not read to its end: {what} are not available"
+    return f"{what} are available when the capture has been read"
 
 
 class Home(Protocol):
@@ -30,7 +30,7 @@ class Home(Protocol):
     look: "UiSettings"
     """Settings."""
 
-    def keep(self) -> None:
+    def save_settings(self) -> None:
         """Remembers the settings."""
 
     def narrow(self, text: str) -> None:

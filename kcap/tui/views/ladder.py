@@ -17,7 +17,7 @@ from kcap.tui.views.table import SheetTable
 if TYPE_CHECKING:
     from kcap.tui.capture_model import CaptureModel
 
-NOT_HERE = frozenset({"sort", "turn", "whole", "ladder"})
+NOT_HERE = frozenset({"sort", "turn", "all_columns", "ladder"})
 """Keys of other views: arrows stand in the order of time."""
 
 
@@ -29,13 +29,13 @@ class Ladder(View):
     GROUPINGS: ClassVar[tuple[tuple[str, ...], ...]] = (("connection",), ("client",))
     DEFAULT_CSS = "Ladder { &.-wide #main { width: 70%; } &.-wide #side { width: 30%; } }"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("m", "mate", "Answer"),
-        Binding("left_square_bracket", "other(-1)", "Connection before", key_display="[", show=False),
-        Binding("right_square_bracket", "other(1)", "Next", key_display="]"),
+        Binding("m", "mate", "Response"),
+        Binding("left_square_bracket", "other(-1)", "Previous connection", key_display="[", show=False),
+        Binding("right_square_bracket", "other(1)", "Next connection", key_display="]"),
         Binding("t", "time", "Time"),
         Binding("f", "filter", "Filter"),
-        Binding("less_than_sign", "shift(-1)", "Earlier ones", key_display="<", show=False),
-        Binding("greater_than_sign", "shift(1)", "Later ones", key_display=">", show=False),
+        Binding("less_than_sign", "shift(-1)", "Earlier exchanges", key_display="<", show=False),
+        Binding("greater_than_sign", "shift(1)", "Later exchanges", key_display=">", show=False),
     ]
 
     def __init__(self, connection: str | None = None) -> None:
@@ -64,10 +64,10 @@ class Ladder(View):
         self.room = self.table.scrollable_content_region.width
         return super().settled(), self.connection, self.relative, self.filtered, self.by_windows, self.room
 
-    def on_resize(self, event: Any) -> None:
-        """Arrows have another length."""
-        super().on_resize(event)
-        self.call_after_refresh(self.look)
+    @on(SheetTable.Resized)
+    def resized(self, _event: SheetTable.Resized) -> None:
+        """Draws the arrows to the new width of the table."""
+        self.look()
 
     def page(self, book: "CaptureModel") -> Page:
         """The ladder."""
@@ -89,12 +89,12 @@ class Ladder(View):
             first = ladder.events[0]
             who = f"{first['client_id'] or first['client_ip']} with {count(len(ladder.hosts), 'broker')}"
             who = f"{uid} of {first['client_id'] or first['client_ip']}" if self.by == ("connection",) else who
-        passing = ", those that pass the filter" if self.filtered and book.filter_text else ""
+        passing = ", display filter applied" if self.filtered and book.filter_text else ""
         return Page([model.sheet(ladder, self.room, relative=self.relative, note=note)], f"{who}{passing}")
 
-    def tell(self, page: Page) -> None:
+    def show_page(self, page: Page) -> None:
         """Shows it, at first with the cursor where the list had its own."""
-        super().tell(page)
+        super().show_page(page)
         if self._around and self.exchange is not None and self.table.rows:
             self._around = False
             name = f"{self.connection}.{self.exchange}"

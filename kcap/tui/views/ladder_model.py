@@ -33,7 +33,7 @@ COLUMNS: Final = (
 """Columns of exchanges that are looked at."""
 WINDOW: Final = 5000
 """Exchanges that are drawn at once."""
-ASKED, TOLD, LOST = "request", "answer", "no answer"
+REQUEST, RESPONSE, LOST = "request", "response", "no response"
 SERVED, WAITING, BEGIN, END = "│", "┊", "┌", "└"
 LIGHT, HEAVY = "─", "━"
 TIME_WIDTH: Final = 15
@@ -112,14 +112,14 @@ def events_of(rows: Sequence[Row]) -> list[Row]:
     """Requests, answers, and what took their place, in the order of time."""
     found: list[tuple[int, int, Row]] = []
     for row in rows:
-        asked, told = row["request_first_ns"], row["response_first_ns"]
+        request_ns, response_ns = row["request_first_ns"], row["response_first_ns"]
         name = {"exchange_name": f"{row['connection']}.{row['exchange']}"}
-        if asked is not None:
-            found.append((asked, 0, row | name | {"kind": ASKED, "at_ns": asked}))
-        if told is not None:
-            found.append((told, 1, row | name | {"kind": TOLD, "at_ns": told}))
+        if request_ns is not None:
+            found.append((request_ns, 0, row | name | {"kind": REQUEST, "at_ns": request_ns}))
+        if response_ns is not None:
+            found.append((response_ns, 1, row | name | {"kind": RESPONSE, "at_ns": response_ns}))
         elif row["outcome"] == "unanswered":
-            last = row["request_last_ns"] if row["request_last_ns"] is not None else asked
+            last = row["request_last_ns"] if row["request_last_ns"] is not None else request_ns
             end = (last or 0) + (row["age_ns"] or 0)
             found.append((end, 2, row | name | {"kind": LOST, "at_ns": end}))
     found.sort(key=lambda one: (one[0], one[1], one[2]["exchange"]))
@@ -133,13 +133,13 @@ def events_of(rows: Sequence[Row]) -> list[Row]:
 
 def draw_lanes(events: Sequence[Row]) -> int:
     """Gives each event the lanes beside it, as (lane, mark) pairs; the most that are in flight at once."""
-    open_: dict[str, int] = {}  # exchange -> lane, in the order in which they were asked
+    open_: dict[str, int] = {}  # exchange -> lane, in the order of their requests
     lines: dict[str, list[str]] = {}  # connection -> its exchanges in flight
     free: list[int] = []
     most, used = 0, 0
     for event in events:
         name, uid = event["exchange_name"], event["connection"]
-        begins = event["kind"] == ASKED and event["outcome"] in ("answered", "unanswered")
+        begins = event["kind"] == REQUEST and event["outcome"] in ("answered", "unanswered")
         if begins and name not in open_:
             lane = min(free) if free else used
             if free:
@@ -152,10 +152,10 @@ def draw_lanes(events: Sequence[Row]) -> int:
         marks = {lane: SERVED if one in served else WAITING for one, lane in open_.items()}
         own = open_.get(name)
         if own is not None:
-            marks[own] = BEGIN if event["kind"] == ASKED else END
+            marks[own] = BEGIN if event["kind"] == REQUEST else END
         event["lanes"], event["in_flight"] = marks, len(open_)
         most = max(most, used)
-        if event["kind"] != ASKED and own is not None:
+        if event["kind"] != REQUEST and own is not None:
             del open_[name]
             lines[uid].remove(name)
             if not lines[uid]:
@@ -194,23 +194,23 @@ def lanes_text(event: Row, width: int) -> str:
     beyond = sum(lane >= width for lane in marks)
     if not beyond:
         return text
-    told = f"+{beyond}"
-    return text[: max(0, width - len(told))] + told
+    suffix = f"+{beyond}"
+    return text[: max(0, width - len(suffix))] + suffix
 
 
 def said(event: Row) -> str:
     """What stands on an arrow."""
-    if event["kind"] == ASKED:
+    if event["kind"] == REQUEST:
         names = topic_names(event["topics"], event["topic_ids"])
         records = event["record_count"] if event["api"] == "Produce" else None
         parts = [call(event["api"], event["api_version"]) or "?", names, count(records, "record") if records else ""]
-        parts.append("no answer wanted" if event["outcome"] == "one_way" else "")
+        parts.append("no response expected" if event["outcome"] == "one_way" else "")
         return " ".join(part for part in parts if part)
     if event["kind"] == LOST:
-        return f"no answer: {event['reason']}" + (f", {duration(event['age_ns'])}" if event["age_ns"] is not None else "")
+        return f"no response: {event['reason']}" + (f", {duration(event['age_ns'])}" if event["age_ns"] is not None else "")
     parts = [result(event["outcome"], event["reason"], event["error"]) or "ok", duration(event["latency_ns"])]
     parts.append("long poll" if event["long_poll_ns"] else "")
-    parts.append(f"in line {duration(event['queue_ns'])}" if is_blocked(event) else "")
+    parts.append(f"queued {duration(event['queue_ns'])}" if is_blocked(event) else "")
     parts.append(f"throttle {event['throttle_time_ms']}ms" if event["throttle_time_ms"] else "")
     parts.append(size(event["response_bytes"]))
     return " ".join(part for part in parts if part)
@@ -225,7 +225,7 @@ def tone_of(event: Row) -> str:
     """How an arrow looks."""
     if event["kind"] == LOST:
         return "dim" if event["reason"] == "capture_end" else "bad"
-    if event["kind"] == ASKED:
+    if event["kind"] == REQUEST:
         return "care" if event["outcome"] == "unanswered" else "one"
     if event["error"] not in (None, "NONE") or event["error_count"]:
         return "bad"
@@ -251,7 +251,7 @@ def arrow(event: Row, host: int, lines: Sequence[int], *, heavy: bool) -> str:
         body[-1:] = ["✗"]
     else:
         body = [HEAVY if heavy else LIGHT] * (last - first)
-        body[-1 if event["kind"] == ASKED else 0] = "▶" if event["kind"] == ASKED else "◀"
+        body[-1 if event["kind"] == REQUEST else 0] = "▶" if event["kind"] == REQUEST else "◀"
     cells[first:last] = body
     room, text = last - first - 4, said(event)
     text = f" {text if len(text) <= room else text[: max(0, room - 1)] + ELLIPSIS} "
@@ -314,14 +314,14 @@ def detail(event: Row, width: int) -> list[Line]:
     tone = "good" if ended == "ok" else "bad" if event["outcome"] in ("answered", "unanswered") else ""
     out.append([(ended, tone), (f" after {duration(event['latency_ns'])}" if event["latency_ns"] is not None else "", "")])
     if event["queue_ns"]:
-        out += [[(text, "care")] for text in wrapped(f"waited {duration(event['queue_ns'])} behind earlier requests", width)]
+        out += [[(text, "care")] for text in wrapped(f"queued {duration(event['queue_ns'])} behind earlier requests", width)]
     if event["throttle_time_ms"]:
         out.append([(f"throttled for {event['throttle_time_ms']:,} ms"[:width], "care")])
     names = topic_names(event["topics"], event["topic_ids"]).replace(",", ", ")
     out += [[(text, "")] for text in wrapped(f"topics {names}", width, "  ")] if names else []
-    told = f"{size(event['request_bytes'])} asked, {size(event['response_bytes']) or 'nothing'} answered"
-    told += f", {count(event['record_count'], 'record')}" if event["record_count"] is not None else ""
-    out += [[(text, "dim")] for text in wrapped(told, width, "  ")]
+    sizes = f"{size(event['request_bytes']) or 'no'} request bytes, {size(event['response_bytes']) or 'no'} response bytes"
+    sizes += f", {count(event['record_count'], 'record')}" if event["record_count"] is not None else ""
+    out += [[(text, "dim")] for text in wrapped(sizes, width, "  ")]
     packets = [number(event[name]) for name in ("request_first_packet", "response_first_packet") if event[name] is not None]
     out.append([(f"from packet {' to '.join(packets)}"[:width], "dim")])
     if event["flags"]:

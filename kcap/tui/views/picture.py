@@ -21,8 +21,9 @@ class Picture(Widget, can_focus=True):
 
     COMPONENT_CLASSES: ClassVar[set[str]] = set(CLASSES)
     DEFAULT_CSS = f"Picture {{ height: auto; margin-bottom: 1; &:focus {{ background: $boost; }} {CSS} }}"
+    BINDING_GROUP_TITLE = "The bars"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("left,up", "move(-1)", "Bar before", show=False),
+        Binding("left,up", "move(-1)", "Previous bar", show=False),
         Binding("right,down", "move(1)", "Next bar", show=False),
         Binding("home", "edge(-1)", "First bar", show=False),
         Binding("end", "edge(1)", "Last bar", show=False),

@@ -24,8 +24,8 @@ class Records(View):
     NAME = "records"
     REMEMBERS = False
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("left_square_bracket", "other(-1)", "Exchange before", key_display="[", show=False),
-        Binding("right_square_bracket", "other(1)", "Next", key_display="]"),
+        Binding("left_square_bracket", "other(-1)", "Previous exchange", key_display="[", show=False),
+        Binding("right_square_bracket", "other(1)", "Next exchange", key_display="]"),
     ]
 
     def __init__(self) -> None:
@@ -47,13 +47,13 @@ class Records(View):
             return Page([model.sheet([], None, "No exchange is selected.")])
         found = book.exchange(*self.exchange)
         if found is None:
-            return Page([model.sheet([], None, "There is no such exchange.")])
+            return Page([model.sheet([], None, "This exchange does not exist.")])
         table = book.table("topic_names")
         names = {row["topic_id"]: row["topic"] for row in table.to_pylist()} if table is not None else {}
         what = call(found.row["api"], found.row["api_version"])
         rows = list(model.records(found, names))
         why = f"{what} carries no records." if found.row["api"] in ("Produce", "Fetch", "ShareFetch") else (
-            f"{what} is not about records; Produce, Fetch and ShareFetch are."
+            f"{what} carries no records; Produce, Fetch and ShareFetch do."
         )  # fmt: skip
         title = f"{what}  {self.exchange[0]}.{self.exchange[1]}  {count(len(rows), 'record')}"
         return Page([model.sheet(rows, self.exchange, why)], title)

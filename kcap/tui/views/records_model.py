@@ -50,7 +50,7 @@ class RecordBodies:
 
 
 def records(found: FrameBytes, names: dict[str, str] | None = None) -> Iterator[Row]:
-    """The records, as far as `MOST`. `names`: topic ids whose names were told."""
+    """The records, as far as `MOST`. `names`: topic ids whose names were body."""
     bodies: Any = RecordBodies(found)
     parts: list[tuple[Any, int | None]] = []
     if found.row["api"] == "Produce":
@@ -119,7 +119,7 @@ def readable_part(data: bytes) -> str | None:
     return next((text for cut in range(4) if (text := readable(data[: len(data) - cut])) is not None), None)
 
 
-def whole(name: str, data: bytes | None) -> list[Line]:
+def value_lines(name: str, data: bytes | None) -> list[Line]:
     """A value in full: JSON in its structure, text as it is, else hex beside text."""
     if data is None:
         return [[(name, "bold"), ("  null", "dim")]]
@@ -128,21 +128,21 @@ def whole(name: str, data: bytes | None) -> list[Line]:
     text = readable(part) if len(part) == len(data) else readable_part(part)
     if text is not None:
         try:
-            told = (
+            body = (
                 json.dumps(json.loads(text), indent=2, ensure_ascii=False)
                 if text[:1] in "{[" and len(part) == len(data)
                 else text
             )
         except ValueError:
-            told = text
-        out += [[(f"  {clean(line)}", "")] for line in told.splitlines()]
+            body = text
+        out += [[(f"  {clean(line)}", "")] for line in body.splitlines()]
     else:
         for at in range(0, len(part), 16):
             row = part[at : at + 16]
             signs = "".join(chr(byte) if 32 <= byte < 127 else "·" for byte in row)
             out.append([(f"  {at:06x}  ", "dim"), (f"{row.hex(' '):<47}  ", ""), (signs, "one")])
     if len(data) > SHOWN:
-        out.append([(f"  … {len(data) - SHOWN:,} bytes more", "dim")])
+        out.append([(f"  … {len(data) - SHOWN:,} more bytes", "dim")])
     return out
 
 
@@ -154,17 +154,17 @@ def detail(row: Row, _width: int) -> list[Line]:
     facts = f"batch {row['batch']}: magic {batch.magic}, {batch.codec}, {batch.size:,} bytes, {batch.count:,} records"
     out.append([(facts, "dim")])
     if batch.producer_id >= 0:
-        told = f"producer {batch.producer_id}, epoch {batch.producer_epoch}, sequence {batch.base_sequence}"
-        out.append([(told + (", transactional" if batch.is_transactional else ""), "dim")])
+        producer = f"producer {batch.producer_id}, epoch {batch.producer_epoch}, sequence {batch.base_sequence}"
+        out.append([(producer + (", transactional" if batch.is_transactional else ""), "dim")])
     if not batch.crc_ok:
-        out.append([("the checksum is not that of the bytes", "bad")])
+        out.append([("CRC mismatch", "bad")])
     if record.control is not None:
         out.append([("control ", "bold"), (record.control.type, "care")])
     out.append([])
-    out += whole("key", record.key)
-    out += whole("value", record.value)
+    out += value_lines("key", record.key)
+    out += value_lines("value", record.value)
     for name, value in record.headers:
-        out += whole(f"header {clean(name)}", value)
+        out += value_lines(f"header {clean(name)}", value)
     return out
 
 

@@ -17,7 +17,7 @@ from textual.widgets import Static
 from textual.worker import Worker, WorkerState
 
 from kcap.output.grid import clean
-from kcap.tui.faults import keep
+from kcap.tui.faults import write_fault
 from kcap.tui.keys import Keys
 from kcap.tui.splitters import SplitSide
 from kcap.tui.views import VIEWS, load
@@ -68,6 +68,7 @@ class View(Body):
         .hidden {{ display: none; }}
     }}
     """
+    BINDING_GROUP_TITLE = "Every view"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,q", "app.pop_screen", "Back", key_display="Esc"),
         Binding("f1,question_mark", "app.help", "Help", key_display="F1"),
@@ -75,7 +76,7 @@ class View(Body):
         Binding("b", "regroup", "Group"),
         Binding("s", "sort", "Sort"),
         Binding("z", "turn", "Reverse", show=False),
-        Binding("w", "whole", "Wide"),
+        Binding("w", "all_columns", "All columns"),
         Binding("d", "details", "Details"),
         Binding("tab", "app.focus_next", "Next pane", show=False),
         Binding("e", "export", "Save"),
@@ -87,7 +88,7 @@ class View(Body):
 
     def __init__(self) -> None:
         super().__init__()
-        self.told = Page()
+        self.shown = Page()
         self.at = 0
         """Number of the section."""
         self.grouping = 0
@@ -132,18 +133,18 @@ class View(Body):
 
     def on_mount(self) -> None:
         """Begins to look."""
-        self.table.show(Sheet("", (), [], lambda _row: None, self.moment), SortOrder(), keep=False)
+        self.table.show(Sheet("", (), [], lambda _row: None, self.moment), SortOrder(), keep_cursor=False)
         self.add_class("-alone")
         self.table.focus()
         self._return()
-        self._tell_title()
+        self._show_title()
         self.look()
         self.set_interval(LOOK_SECONDS, self.look)
 
     @property
     def moment(self) -> str:
         """What is said until the first page is there."""
-        return f"one moment: {self.home.book.rows:,} exchanges are looked through; Esc leaves"
+        return f"computing over {self.home.book.rows:,} exchanges; Esc cancels"
 
     def _return(self) -> None:
         found = left(self.app, self.NAME) if self.REMEMBERS else None
@@ -161,7 +162,7 @@ class View(Body):
         """Makes a new page where it is due."""
         book = self.home.book
         settled, now = self.settled(), time.monotonic()
-        self._tell_title()
+        self._show_title()
         if self.pace.due(book.rows, settled, now):
             self.pace.begin(book.rows, settled)
             self._began = now
@@ -179,74 +180,74 @@ class View(Body):
         self.pace.end(self._began, time.monotonic())
         if event.state == WorkerState.SUCCESS and isinstance(event.worker.result, Page):
             self.failure = ""
-            self.tell(event.worker.result)
+            self.show_page(event.worker.result)
         elif event.state == WorkerState.ERROR:
             error = event.worker.error
-            kept = keep(error, VIEWS[self.NAME][1]) if error is not None else ""
-            self.failure = f"this view cannot be made: {error}" + (f"; traceback in {kept}" if kept else "")
+            log = write_fault(error, VIEWS[self.NAME][1]) if error is not None else ""
+            self.failure = f"this view cannot be computed: {error}" + (f"; traceback in {log}" if log else "")
             self._tell_where()
         if event.state != WorkerState.CANCELLED:
             self.look()  # what was asked for meanwhile is due at once
 
-    def tell(self, page: Page) -> None:
+    def show_page(self, page: Page) -> None:
         """Shows a page."""
-        keep = bool(self.told.sheets)
-        self.told = page
+        keep_cursor = bool(self.shown.sheets)
+        self.shown = page
         self.at = max(0, min(self.at, len(page.sheets) - 1))
-        self._tell_sheet(keep=keep)
+        self._show_sheet(keep_cursor=keep_cursor)
         if self._came is not None and self.table.rows:
             self.table.go(self._came.row, self._came.cell)
             self._came = None
 
     def careful(self, make: Callable[[], Any], otherwise: Any) -> Any:
-        """What a sheet makes; something else where it cannot, and the reason is told: the session goes on."""
+        """What a sheet makes; something else where it cannot, and the reason is words: the session goes on."""
         try:
             return make()
         except Exception as error:  # noqa: BLE001 - whatever a sheet stumbles over, it is no reason to lose the session
-            self.stumble = f"not everything can be shown: {type(error).__name__}: {error}"
+            self.stumble = f"parts of this view cannot be shown: {type(error).__name__}: {error}"
             return otherwise
 
     @property
     def sheet(self) -> Sheet | None:
         """The section that is shown."""
-        return self.told.sheets[self.at] if self.told.sheets else None
+        return self.shown.sheets[self.at] if self.shown.sheets else None
 
     def _order(self, sheet: Sheet) -> SortOrder:
         return self._orders.setdefault(f"{sheet.name} {self.by}", SortOrder())
 
-    def _tell_sheet(self, *, keep: bool) -> None:
+    def _show_sheet(self, *, keep_cursor: bool) -> None:
         sheet = self.sheet
         sections = self.query_one("#sections", Static)
-        sections.set_class(len(self.told.sheets) < 2, "hidden")
+        sections.set_class(len(self.shown.sheets) < 2, "hidden")
         names = [
             f"[@click=screen.section({at})]{'[b reverse]' if at == self.at else '[dim]'} {at + 1} {one.name} [/][/]"
-            for at, one in enumerate(self.told.sheets)
+            for at, one in enumerate(self.shown.sheets)
         ]
         sections.update("".join(names))
         banner = self.query_one("#banner", StyledText)
-        lines: list[Line] = [self.told.banner] if self.told.banner else []
+        lines: list[Line] = [self.shown.banner] if self.shown.banner else []
         lines += [[(sheet.note, "")]] if sheet is not None and sheet.note else []
         banner.set_class(not lines, "hidden")
-        banner.tell(lines)
+        banner.set_lines(lines)
         if sheet is not None:
             alone = sheet.detail is None and sheet.charts is None
             self.set_class(alone or self.has_class("-closed"), "-alone")
-            self._show(sheet, keep=keep)
+            self._show(sheet, keep_cursor=keep_cursor)
             self.refresh_bindings()
             self.call_after_refresh(self._tell_detail)  # its pane may have got another width
-        self._tell_title()
+        self._show_title()
 
-    def _show(self, sheet: Sheet, *, keep: bool) -> None:
+    def _show(self, sheet: Sheet, *, keep_cursor: bool) -> None:
         def show() -> bool:
-            self.table.show(sheet, self._order(sheet), keep=keep)
+            self.table.show(sheet, self._order(sheet), keep_cursor=keep_cursor)
             return True
 
         if not self.careful(show, otherwise=False):
-            self.table.show(Sheet(sheet.name, (), [], lambda _row: None, clean(self.stumble)), SortOrder(), keep=False)
+            self.table.show(Sheet(sheet.name, (), [], lambda _row: None, clean(self.stumble)), SortOrder(), keep_cursor=False)
 
-    def _tell_title(self) -> None:
+    def _show_title(self) -> None:
         book, width = self.home.book, self.size.width
-        left = f" {VIEWS[self.NAME][1]}" + (f" · {self.told.title}" if self.told.title else "")
+        left = f" {VIEWS[self.NAME][1]}" + (f" · {self.shown.title}" if self.shown.title else "")
         state = {"reading": " · reading", "stopped": " · stopped", "failed": " · not read to the end"}.get(book.state, "")
         right = f"{book.rows:,} exchanges{state}"
         right += f" · filter {clean(book.filter_text)}" if book.filter_text else ""
@@ -255,7 +256,7 @@ class View(Body):
         gap = " " * max(1, width - len(left) - len(right) - 1)
         title = Text.assemble((left, "bold"), gap, right)
         title.truncate(width, overflow="ellipsis")
-        self.query_one("#title", TextLine).say(title)
+        self.query_one("#title", TextLine).set_text(title)
 
     # -- where Enter leads --------------------------------------------------------------------------------------------
     @property
@@ -266,21 +267,21 @@ class View(Body):
 
     def _tell_where(self) -> None:
         down, width = self.careful(lambda: self.down, None), self.size.width - 2
-        told: list[tuple[str, str]]
+        words: list[tuple[str, str]]
         if self.failure or self.stumble:
-            told = [(clean(self.failure or self.stumble), "bold")]
+            words = [(clean(self.failure or self.stumble), "bold")]
         elif isinstance(down, tuple):
-            told = [("⏎ ", "bold"), (f"the exchange {down[0]}.{down[1]}", "")]
+            words = [("⏎ ", "bold"), (f"the exchange {down[0]}.{down[1]}", "")]
         elif down:
-            told = [("⏎ ", "bold"), (clean(down), "")]
+            words = [("⏎ ", "bold"), (clean(down), "")]
         else:
-            told = [(self.sheet.foot if self.sheet is not None else "", "")]
-        line = Text.assemble(*told)
+            words = [(self.sheet.foot if self.sheet is not None else "", "")]
+        line = Text.assemble(*words)
         line.truncate(width, overflow="ellipsis")
         if not self.failure and self.sheet is not None and self.sheet.foot and down:
             room = width - line.cell_len - len(self.sheet.foot)
             line = Text.assemble(line, " " * room, (self.sheet.foot, "dim")) if room > 2 else line
-        self.query_one("#where", TextLine).say(line)
+        self.query_one("#where", TextLine).set_text(line)
 
     @on(SheetTable.Moved)
     @on(Picture.Moved)
@@ -302,7 +303,7 @@ class View(Body):
         more, pictures_of = sheet.detail, sheet.charts
         lines: list[Line] = self.careful(lambda: more(row, width), []) if more is not None and row is not None else []
         detail.set_class(not lines, "hidden")
-        detail.tell(lines)
+        detail.set_lines(lines)
         bars: list[Bars] = self.careful(lambda: pictures_of(row), []) if pictures_of is not None and row is not None else []
         pictures = list(side.query(Picture))
         for picture, one in zip(pictures, bars):
@@ -318,7 +319,7 @@ class View(Body):
 
     def _again(self) -> None:
         self._lay()
-        self._tell_title()
+        self._show_title()
         self._tell_detail()
         self._tell_where()
 
@@ -344,13 +345,13 @@ class View(Body):
         elif down:
             self.home.narrow(f"&& {down}")
         else:
-            self.notify("there are no exchanges of their own behind this", severity="warning", timeout=3)
+            self.notify("no exchanges belong to this cell", severity="warning", timeout=3)
 
     def action_section(self, at: int) -> None:
         """Another section."""
-        if at < len(self.told.sheets) and at != self.at:
+        if at < len(self.shown.sheets) and at != self.at:
             self.at = at
-            self._tell_sheet(keep=False)
+            self._show_sheet(keep_cursor=False)
             self.table.focus()
             self.look()
 
@@ -373,30 +374,30 @@ class View(Body):
         """Sorts by a column; once more turns it around."""
         if self.sheet is not None and self.sheet.fields:
             self._order(self.sheet).choose(at, self.sheet)
-            self._show(self.sheet, keep=True)
+            self._show(self.sheet, keep_cursor=True)
 
     def action_turn(self) -> None:
         """Turns the order around."""
         if self.sheet is not None and (at := self._order(self.sheet).at) is not None:
             self.sort_by(at)
 
-    def action_whole(self) -> None:
+    def action_all_columns(self) -> None:
         """All columns, or those that fit."""
-        self.table.whole = not self.table.whole
+        self.table.all_columns = not self.table.all_columns
         if self.sheet is not None:
-            self._show(self.sheet, keep=True)
+            self._show(self.sheet, keep_cursor=True)
 
     def action_details(self) -> None:
         """Opens or closes the pane of details."""
         self.toggle_class("-closed")
-        self._tell_sheet(keep=True)
+        self._show_sheet(keep_cursor=True)
         self.call_after_refresh(self._again)
 
     def action_export(self) -> None:
         """The section as a file of text."""
         if self.sheet is not None:
             sheet, order = self.sheet, self._order(self.sheet)
-            text = self.careful(lambda: as_text(self.told, sheet, order), None)
+            text = self.careful(lambda: as_text(self.shown, sheet, order), None)
             if text is not None:
                 self.home.save_text(f"kcap-{self.NAME}.txt", text)
 

@@ -116,12 +116,12 @@ class SortOrder:
         return "" if self.at != at else "▼" if self.backward else "▲"
 
 
-def widths_of(sheet: Sheet, rows: Sequence[Row], room: int, *, whole: bool) -> list[int]:
+def widths_of(sheet: Sheet, rows: Sequence[Row], room: int, *, all_columns: bool) -> list[int]:
     """Widths of the columns, 0 for those that are left out for want of room; none is left out of a whole sheet."""
     step = max(1, len(rows) // SAMPLED)
     texts = [[column.text(row) for column in sheet.fields] for row in rows[::step]]
     heads = [TextColumn(f"{column.head} ", column.text, column.right, column.rank, column.whole) for column in sheet.fields]
-    if whole:
+    if all_columns:
         longest = [max([len(head.head), *(len(row[at]) for row in texts)]) for at, head in enumerate(heads)]
         return [width if head.right or head.whole else min(width, WIDEST) for head, width in zip(heads, longest)]
     return fitted(heads, texts, room)
@@ -136,7 +136,7 @@ def down_of(sheet: Sheet, row: Row, at: int) -> Down:
 def as_text(page: Page, sheet: Sheet, order: SortOrder) -> str:
     """A sheet as a file of text."""
     rows = order.rows(sheet)
-    widths = widths_of(sheet, rows, 0, whole=True)
+    widths = widths_of(sheet, rows, 0, all_columns=True)
     longest = [max([width, *(len(column.text(row)) for row in rows)]) for column, width in zip(sheet.fields, widths)]
     out = [page.title] if page.title else []
     out += ["".join(text for text, _ in page.banner)] if page.banner else []

@@ -46,14 +46,14 @@ class Statistics(View):
         sheets = [waiting(name) for name in ("latency", "digest", "slowest")]
         if at < 2:
             report = report_of(("latency", "stats")[at])
-            asked = ReportRequest(by, long_polls=polls and at == 0)
-            result, keys = book.report(report, asked), keys_of(report, asked)
+            request = ReportRequest(by, long_polls=polls and at == 0)
+            result, keys = book.report(report, request), keys_of(report, request)
             time = "latency_ns" if polls else WITHOUT_POLLS
             sheets[at] = model.latency(result, keys, time) if at == 0 else model.digest(result, keys)
         else:
             sheets[at] = model.slow(book.report(report_of("slow"), ReportRequest(top=TOP, long_polls=polls)))
         title = f"by {', '.join(by)}" if at < 2 else "the slowest exchanges"
-        return Page(sheets, f"{title}, long polls among them" if polls and at != 1 else title)
+        return Page(sheets, f"{title}, with long polls" if polls and at != 1 else title)
 
     def action_polls(self) -> None:
         """Long polls count as others do, or stay apart."""

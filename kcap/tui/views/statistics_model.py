@@ -54,7 +54,7 @@ def histogram(row: Row, group: str, time: str = WITHOUT_POLLS) -> Bars:
         labels.append(f"{duration_short(first) if first else '0'} - {duration_short(end) if end else 'more'}")
         downs.append(drill_down.every(group, drill_down.ANSWERED, drill_down.within(first, end, time)))
     values = counts[low:high]
-    return Bars("latencies", labels, values, [number(count) for count in values], downs)
+    return Bars("latency distribution", labels, values, [number(count) for count in values], downs)
 
 
 def over_time(series: Row | None) -> list[Bars]:
@@ -67,7 +67,7 @@ def over_time(series: Row | None) -> list[Bars]:
     downs = [drill_down.every(drill_down.ANSWERED, drill_down.between(start, end)) for start, end in zip(starts, ends)]
     labels = [instant(start, 1_000_000)[11:-1] for start in starts]
     return [
-        Bars(f"p99 over time, {duration(step)} a step, by orders of magnitude", labels, series["p99_ns"],
+        Bars(f"p99 over time, {duration(step)} per interval, log scale", labels, series["p99_ns"],
              [duration(value) for value in series["p99_ns"]], downs, logarithmic=True, upright=True),
         Bars("responses over time", labels, series["count"], [number(value) for value in series["count"]], downs, upright=True),
     ]  # fmt: skip
@@ -127,9 +127,9 @@ def latency(result: Row, keys: Sequence[Key], time: str = WITHOUT_POLLS) -> Shee
         return out
 
     flagged = ", ".join(f"{count:,} {flag}" for flag, count in (result.get("flagged") or {}).items())
-    foot = "; ".join(filter(None, (left_out(result["left_out"]), f"times less than exact: {flagged}" if flagged else "")))
+    foot = "; ".join(filter(None, (left_out(result["left_out"]), f"inexact times: {flagged}" if flagged else "")))
     return Sheet(
-        "latency", fields, result["rows"], group, "no request was answered", note=result["verdict"]["sentence"], foot=foot,
+        "latency", fields, result["rows"], group, "no responses", note=result["verdict"]["sentence"], foot=foot,
         detail=detail, charts=charts,
     )  # fmt: skip
 
@@ -164,7 +164,7 @@ def digest(result: Row, keys: Sequence[Key]) -> Sheet:
         f"with errors, {totals['unanswered']:,} unanswered, {totals['throttled']:,} throttled; p50 {p50}, p95 {p95}, max {most}"
     )
     return Sheet(
-        "digest", fields, result["rows"], group, "no exchange", note=note, foot=left_out(result["left_out"]),
+        "digest", fields, result["rows"], group, "no exchanges", note=note, foot=left_out(result["left_out"]),
         charts=lambda row: [histogram(row, group(row))] if any(row["histogram"]) else [],
     )  # fmt: skip
 
@@ -184,7 +184,7 @@ def slow(result: Row) -> Sheet:
         named("exchange", rank=2),
     ]  # fmt: skip
     return Sheet(
-        "slowest", fields, result["rows"], lambda row: drill_down.exchange(row["exchange"]), "no request was answered",
+        "slowest", fields, result["rows"], lambda row: drill_down.exchange(row["exchange"]), "no responses",
         foot=left_out(result["left_out"]), detail=slow_detail, charts=lambda row: [spent(row)],
         connection=lambda row: row["exchange"].rpartition(".")[0],
     )  # fmt: skip
@@ -194,12 +194,12 @@ def slow_detail(row: Row, width: int) -> list[Line]:
     """One of them in words."""
     from kcap.reports.text import wrapped
 
-    who = f"{words(row['client_id'])} {row['client_ip']} to {row['server_ip']}:{row['server_port']}"
+    ends = f"{words(row['client_id'])} {row['client_ip']} to {row['server_ip']}:{row['server_port']}"
     out: list[Line] = [
         [(f"{row['api'] or '?'} v{words(row['api_version'])}", "bold"), (f"  {duration(row['latency_ns'])}", "key")]
     ]
     out += [[(text, "")] for text in wrapped(row["why"], width)]
-    out += [[(text, "dim")] for text in wrapped(who, width)]
+    out += [[(text, "dim")] for text in wrapped(ends, width)]
     out += [[(text, "dim")] for text in wrapped(f"topics {words(row['topics'])}", width)] if row["topics"] else []
     return [*out, [("", "")]]
 
@@ -209,6 +209,6 @@ def spent(row: Row) -> Bars:
     there = {name: row[name] for name in PARTS if row.get(name)}
     names = list(there)
     return Bars(
-        "where the time went", [PARTS[name] for name in names], list(there.values()),
+        "latency breakdown", [PARTS[name] for name in names], list(there.values()),
         [duration(value) for value in there.values()], [drill_down.exchange(row["exchange"])] * len(names),
     )  # fmt: skip

@@ -46,36 +46,37 @@ def para(text: str, width: int, tone: str = "", indent: str = "") -> list[Line]:
 def question(profile: ConnectionProfile) -> tuple[str, str]:
     """How the negotiation went, in a few words, and its tone."""
     if not profile.probes:
-        return ("began before the capture", "dim") if profile.midstream else ("never asked", "care")
-    told = []
+        return ("midstream", "dim") if profile.midstream else ("no ApiVersions request", "care")
+    steps = []
     for probe in profile.probes:
         if probe.answer is None:
-            told.append(f"v{probe.step.version} no answer")
+            steps.append(f"v{probe.step.version} no response")
         elif probe.answer.error == UNSUPPORTED_VERSION:
-            told.append(f"v{probe.step.version} refused")
+            steps.append(f"v{probe.step.version} refused")
         else:
-            told.append(f"v{probe.step.version} " + ("error" if probe.answer.error else "ok"))
+            steps.append(f"v{probe.step.version} " + ("error" if probe.answer.error else "ok"))
     good = any(probe.answer is not None and probe.answer.offer is not None for probe in profile.probes)
-    return ", ".join(dict.fromkeys(told)), "bad" if not good else "care" if len(set(told)) > 1 else "good"
+    return ", ".join(dict.fromkeys(steps)), "bad" if not good else "care" if len(set(steps)) > 1 else "good"
 
 
-def talk_row(profile: ConnectionProfile, whole: ConnectionProfiles, known: Known) -> Row:
+def profile_row(profile: ConnectionProfile, profiles: ConnectionProfiles, known: Known) -> Row:
     """One connection that spoke Kafka."""
     client_id = next(iter(profile.uses), (None, 0, 0))[0]
     found: set[str] = set()
     gone: str | None = None
     for (_, key, version), use in profile.uses.items():
-        if key != API_VERSIONS:  # a question that is refused and asked again is no fault of anybody (KIP-511)
-            found |= set(whole.verdicts(profile, key, version, use))
+        if key != API_VERSIONS:  # a question that is refused and api_versions again is no fault of anybody (KIP-511)
+            found |= set(profiles.verdicts(profile, key, version, use))
         gone = gone or (removed_in(key, version) if api_name(key) is not None else None)
     library = known.get((profile.identity.client_ip, client_id))
-    asked, tone = question(profile)
+    api_versions, tone = question(profile)
     wasted = [probe.step for probe in profile.probes if probe.answer is None or probe.answer.error]
     return {
         "connection": profile.uid, "client_ip": profile.identity.client_ip, "client_id": client_id,
         "server": endpoint(*profile.server),
         "software": f"{library.name or ''} {library.version or ''}".strip() if library is not None else "",
-        "asked": asked, "asked_tone": tone, "verdict": max(found, key=VERDICTS.index, default=""), "removed_in": gone or "",
+        "api_versions": api_versions, "api_versions_tone": tone,
+        "verdict": max(found, key=VERDICTS.index, default=""), "removed_in": gone or "",
         "lost_ns": sum(
             step.responded_ns - step.requested_ns
             for step in wasted
@@ -89,38 +90,39 @@ def talk_row(profile: ConnectionProfile, whole: ConnectionProfiles, known: Known
 def other_row(line: Row) -> Row:
     """One connection without an exchange."""
     server = endpoint(line["server_ip"], line["server_port"]) if line.get("server_ip") else ""
-    told = f"{line['phase']}: {line['detail']}" if line["detail"] else str(line["phase"])
+    description = f"{line['phase']}: {line['detail']}" if line["detail"] else str(line["phase"])
     return {
         "connection": line["connection"], "client_ip": line["client_ip"], "client_id": None, "server": server, "software": "",
-        "asked": told, "asked_tone": "care", "verdict": "", "removed_in": "", "lost_ns": None, "ended": line["ended"],
+        "api_versions": description, "api_versions_tone": "care",
+        "verdict": "", "removed_in": "", "lost_ns": None, "ended": line["ended"],
         "count": 0, "phase": line["phase"], "first_ns": line["first_ns"],
     }  # fmt: skip
 
 
-def rows_of(whole: ConnectionProfiles, known: Known) -> list[Row]:
+def rows_of(profiles: ConnectionProfiles, known: Known) -> list[Row]:
     """A row a connection, in the order of time."""
     alike: dict[tuple[ProfileTemplate, Offer | None], int] = {}
 
     def rank(one: StoredProfile | Row) -> int:
         if not isinstance(one, StoredProfile):
             return weight(other_row(one))
-        kind = one.template, whole.offer_for(one)
+        kind = one.template, profiles.offer_for(one)
         if kind not in alike:
-            alike[kind] = weight(talk_row(one.open(), whole, known))
+            alike[kind] = weight(profile_row(one.open(), profiles, known))
         return alike[kind]
 
-    every: list[StoredProfile | Row] = [*whole.profiles.stored(), *whole.others]
+    every: list[StoredProfile | Row] = [*profiles.profiles.stored(), *profiles.others]
     chosen = nsmallest(SHOWN, every, key=rank)
-    rows = [talk_row(one.open(), whole, known) if isinstance(one, StoredProfile) else other_row(one) for one in chosen]
+    rows = [profile_row(one.open(), profiles, known) if isinstance(one, StoredProfile) else other_row(one) for one in chosen]
     return sorted(rows, key=lambda row: (row["first_ns"] or 0, row["connection"]))
 
 
 def weight(row: Row) -> int:
     """Less for more trouble."""
-    return TROUBLE.get(row["asked_tone"], 2) - 3 * bool(row["verdict"] in WRONG)
+    return TROUBLE.get(row["api_versions_tone"], 2) - 3 * bool(row["verdict"] in WRONG)
 
 
-def connections(rows: list[Row], whole: ConnectionProfiles, known: Known, diagnoses: Sequence[Row]) -> Sheet:
+def connections(rows: list[Row], profiles: ConnectionProfiles, known: Known, diagnoses: Sequence[Row]) -> Sheet:
     """Each connection, with its story beside it."""
 
     def group(row: Row) -> str | None:
@@ -128,50 +130,56 @@ def connections(rows: list[Row], whole: ConnectionProfiles, known: Known, diagno
 
     fields = [
         named("client_id", "client", tone=bold), named("client_ip", "address", 5), named("server", "broker", 1),
-        SheetField("ApiVersions", lambda row: row["asked"], right=False, tone=lambda row: row["asked_tone"],
+        SheetField("ApiVersions", lambda row: row["api_versions"], right=False, tone=lambda row: row["api_versions_tone"],
               down=lambda row: drill_down.every(group(row), "api == ApiVersions") if row["count"] else None),
         named("verdict", "worst verdict", tone=lambda row: VERDICT_TONES.get(row["verdict"], "bad"),
               down=lambda row: drill_down.every(group(row), drill_down.equals("version_verdict", row["verdict"]))
               if row["verdict"] else group(row)),
-        named("removed_in", "gone in", 2, tone=lambda _row: "bad"), named("software", rank=3),
-        counted("count", "requests", 4), lasting("lost_ns", "lost to it", 6), named("ended", rank=7),
+        named("removed_in", "removed in", 2, tone=lambda _row: "bad"), named("software", rank=3),
+        counted("count", "requests", 4), lasting("lost_ns", "time lost", 6), named("ended", rank=7),
         named("connection", rank=8),
     ]  # fmt: skip
 
     def detail(row: Row, width: int) -> list[Line]:
-        return story(story_of(whole, row["connection"], known, list(diagnoses)), width)
+        return story(story_of(profiles, row["connection"], known, list(diagnoses)), width)
 
-    number_of = len(whole.profiles) + len(whole.others)
-    foot = f"{len(rows):,} of {number_of:,} connections, those with trouble first" if len(rows) < number_of else ""
+    number_of = len(profiles.profiles) + len(profiles.others)
+    foot = f"{len(rows):,} of {number_of:,} connections, worst first" if len(rows) < number_of else ""
     return Sheet(
         "connections", fields, rows, group, "no connection", foot=foot, detail=detail,
         connection=lambda row: row["connection"] if row["count"] else None,
     )  # fmt: skip
 
 
-def story(told: Row, width: int) -> list[Line]:
+def story(connection: Row, width: int) -> list[Line]:
     """The negotiation of a connection, step by step; then its APIs, then what is wrong with it."""
-    library = f", {'probably ' if told.get('guessed') else ''}{told['software']}" if told.get("software") else ""
-    out = para(f"{words(told.get('client_id'))} of {told['client_ip']}{library}, with {told['server']}", width, "bold")
-    if told.get("midstream"):
-        out += para("it had begun before the capture", width, "care")
-    for step in told["steps"]:
+    library = (
+        f", {'probably ' if connection.get('guessed') else ''}{connection['software']}" if connection.get("software") else ""
+    )
+    out = para(
+        f"{words(connection.get('client_id'))} of {connection['client_ip']}{library}, with {connection['server']}",
+        width,
+        "bold",
+    )
+    if connection.get("midstream"):
+        out += para("midstream: the connection began before the capture", width, "care")
+    for step in connection["steps"]:
         at = duration(step["at_ns"]) if step["at_ns"] is not None else ""
         first, *rest = wrapped(clean(step["text"]), max(12, width - 9)) or [""]
         out.append([(f"{at:>7}  ", "dim"), (first, tone_of(step["text"]))])
         out += [[(" " * 9 + text, tone_of(step["text"]))] for text in rest]
-    if told["lost_ns"]:
-        out += para(f"time lost to ApiVersions requests in vain: {duration(told['lost_ns'])}", width, "care")
+    if connection["lost_ns"]:
+        out += para(f"time lost to failed ApiVersions requests: {duration(connection['lost_ns'])}", width, "care")
     rows: list[tuple[str, str, str, Line]] = []
-    for api in told["apis"]:
+    for api in connection["apis"]:
         verdict = api["verdict"] or "-"
-        gone = f"  gone in {api['removed_in']}" if api["removed_in"] else ""
+        gone = f"  removed in {api['removed_in']}" if api["removed_in"] else ""
         end: Line = [(verdict, VERDICT_TONES.get(verdict, "bad")), (gone, "bad")]
         end.append(("  several versions" if api["downgraded"] else "", "care"))
         used = " ".join(f"{version}({count})" for version, count in api["versions"].items())
         rows.append((words(api["api"] or api["api_key"]), used, span(*api["offered"]) if api["offered"] else "none", end))
     out += apis(rows, width)
-    for row in told["diagnoses"]:
+    for row in connection["diagnoses"]:
         out += [[("", "")], *para(f"{row['level']}: {row['sentence']}", width, LEVEL_TONES.get(row["level"], ""))]
         out += para(f"→ {row['advice']}", width, "key", "  ")
     return out

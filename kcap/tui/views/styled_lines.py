@@ -1,6 +1,6 @@
 """Lines with tones on the screen.
 
-In: lines. Out: a widget as high as they are. Law: it shows the lines it was told last; told the same again it paints nothing.
+In: lines. Out: a widget as high as they are. Law: it shows the lines it was text last; text the same again it paints nothing.
 """
 
 from typing import ClassVar
@@ -13,17 +13,17 @@ from kcap.tui.views.sheet import Line
 
 
 class TextLine(Static):
-    """A text that is told often and seldom another: what looks ten times a second must not paint as often."""
+    """A text that is text often and seldom another: what looks ten times a second must not paint as often."""
 
-    said: tuple[object, ...] = ()
+    shown: tuple[object, ...] = ()
     """The text that stands there, and its style: texts are equal to Rich whatever they are drawn in."""
 
-    def say(self, told: Text | str) -> None:
+    def set_text(self, text: Text | str) -> None:
         """Shows it."""
-        known = told, getattr(told, "style", "")
-        if known != self.said:
-            self.said = known
-            self.update(told)
+        new = text, getattr(text, "style", "")
+        if new != self.shown:
+            self.shown = new
+            self.update(text)
 
 
 class StyledText(Static):
@@ -32,6 +32,6 @@ class StyledText(Static):
     COMPONENT_CLASSES: ClassVar[set[str]] = set(CLASSES)
     DEFAULT_CSS = f"StyledText {{ height: auto; {CSS} }}"
 
-    def tell(self, lines: list[Line]) -> None:
+    def set_lines(self, lines: list[Line]) -> None:
         """Shows them."""
         self.update(text(self, lines))

@@ -26,6 +26,7 @@ class SheetTable(ScrollView, can_focus=True):
 
     COMPONENT_CLASSES: ClassVar[set[str]] = set(CLASSES)
     DEFAULT_CSS = f"SheetTable {{ height: 1fr; scrollbar-gutter: stable; scrollbar-size: 1 1; {CSS} }}"
+    BINDING_GROUP_TITLE = "The table"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up,k", "move(-1)", "Up", show=False),
         Binding("down,j", "move(1)", "Down", show=False),
@@ -40,6 +41,9 @@ class SheetTable(ScrollView, can_focus=True):
 
     class Moved(Message):
         """The cursor is on another cell."""
+
+    class Resized(Message):
+        """The table has another width, which a sheet that is drawn to a width must follow."""
 
     class Chosen(Message):
         """A cell is to be followed."""
@@ -57,15 +61,15 @@ class SheetTable(ScrollView, can_focus=True):
         self.order = SortOrder()
         self.rows: list[Row] = []
         self.row, self.at = 0, 0
-        self.whole = False
+        self.all_columns = False
         """All columns are shown, those out of sight too."""
         self._widths: list[int] = []
 
     # -- what is shown ------------------------------------------------------------------------------------------------
-    def show(self, sheet: Sheet, order: SortOrder, *, keep: bool) -> None:
+    def show(self, sheet: Sheet, order: SortOrder, *, keep_cursor: bool) -> None:
         """Shows a sheet; the cursor stays with its row where that is asked for."""
-        here = self.current if keep else None
-        same = keep and self.sheet is not None and self.sheet.name == sheet.name
+        here = self.current if keep_cursor else None
+        same = keep_cursor and self.sheet is not None and self.sheet.name == sheet.name
         name = self._called(here) if here is not None and self.sheet is not None else None
         self.sheet, self.order = sheet, order
         self.rows = order.rows(sheet)
@@ -84,7 +88,9 @@ class SheetTable(ScrollView, can_focus=True):
     def _lay(self) -> None:
         if self.sheet is None:
             return
-        self._widths = widths_of(self.sheet, self.rows, max(20, self.scrollable_content_region.width - 1), whole=self.whole)
+        self._widths = widths_of(
+            self.sheet, self.rows, max(20, self.scrollable_content_region.width - 1), all_columns=self.all_columns
+        )
         shown = [width for width in self._widths if width]
         self.virtual_size = Size(sum(shown) + len(GAP) * max(0, len(shown) - 1) + 1, len(self.rows) + 1)
         if self.at < len(self._widths) and not self._widths[self.at]:
@@ -95,6 +101,7 @@ class SheetTable(ScrollView, can_focus=True):
         """Another width has room for other columns."""
         self._lay()
         self._follow()
+        self.post_message(self.Resized())
 
     @property
     def current(self) -> Row | None:
@@ -179,7 +186,7 @@ class SheetTable(ScrollView, can_focus=True):
             self.scroll_to(y=self.row, animate=False, force=True, immediate=True)
         elif self.row >= top + height:
             self.scroll_to(y=self.row - height + 1, animate=False, force=True, immediate=True)
-        if not self.whole or self.at >= len(self._widths):
+        if not self.all_columns or self.at >= len(self._widths):
             return
         start = 1 + sum(width + len(GAP) for width in self._widths[: self.at] if width)
         left, end = self.scroll_offset.x, start + self._widths[self.at]

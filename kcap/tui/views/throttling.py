@@ -28,8 +28,8 @@ class Throttling(View):
         """The section that is shown; the other waits."""
         if self.at:
             return Page(
-                [waiting("who"), model.each(book.report(report_of("throttled"), ReportRequest()))], "each throttled response"
+                [waiting("groups"), model.each(book.report(report_of("throttled"), ReportRequest()))], "throttled responses"
             )
-        report, asked = report_of("throttle"), ReportRequest(self.by)
-        sheet = model.who(book.report(report, asked), keys_of(report, asked))
-        return Page([sheet, waiting("each throttle")], f"by {', '.join(self.by)}")
+        report, request = report_of("throttle"), ReportRequest(self.by)
+        sheet = model.groups(book.report(report, request), keys_of(report, request))
+        return Page([sheet, waiting("throttled responses")], f"by {', '.join(self.by)}")

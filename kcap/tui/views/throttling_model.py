@@ -31,7 +31,7 @@ def verdict(row: Row) -> str:
     return f"{row['complied']:,} of {row['muting']:,}" if row["muting"] else "broker delayed"
 
 
-def who(result: Row, keys: Sequence[Key]) -> Sheet:
+def groups(result: Row, keys: Sequence[Key]) -> Sheet:
     """Throttles by group."""
 
     def group(row: Row) -> str:
@@ -48,16 +48,16 @@ def who(result: Row, keys: Sequence[Key]) -> Sheet:
         named("obeys", rank=1),
         counted("violations", "sent while muted", 2, zero=False, tone=lambda row: TONES[row["obeys"]]),
         milli("earliest_ms", "early by", 3), counted("elsewhere", "other connections", 8, zero=False),
-        lasting("muted_ns_sum", "waited in mute", 5), lasting("throttle_ns_sum", "delayed", 7),
+        lasting("muted_ns_sum", "muted", 5), lasting("throttle_ns_sum", "delayed", 7),
         named("phase", rank=8), named("quota", rank=9),
     ]  # fmt: skip
     rows = result["rows"]
     course = over_time(rows, keys, "throttle_ms_sum", "throttle over time", milliseconds, drill_down.THROTTLED)
     times = sum(row["throttled"] for row in rows)
     bad = sum(row["obeys"] == "no" for row in rows)
-    note = f"{times:,} throttled responses in {len(rows):,} groups; {bad:,} of the groups do not obey" if rows else ""
+    note = f"{times:,} throttled responses in {len(rows):,} groups; {bad:,} groups do not comply" if rows else ""
     return Sheet(
-        "who", fields, rows, group, "no response was throttled", note=note, foot=left_out(result["left_out"]), detail=detail,
+        "groups", fields, rows, group, "no throttled responses", note=note, foot=left_out(result["left_out"]), detail=detail,
         charts=lambda row: [times_of(row, drill_down.every(drill_down.group(keys, row))), *course],
     )  # fmt: skip
 
@@ -82,7 +82,7 @@ def times_of(row: Row, group: str) -> Bars:
     times = {
         "throttle time": (row["throttle_ms_sum"], leads),
         "delayed": (late, drill_down.every(group, "throttle_ns > 0")),
-        "waited in mute": (mute, drill_down.every(group, "muted_ns > 0")),
+        "muted": (mute, drill_down.every(group, "muted_ns > 0")),
     }
     return Bars(
         "where the time was spent", list(times), [value for value, _ in times.values()],
@@ -108,6 +108,7 @@ def each(result: Row) -> Sheet:
         named("exchange", rank=3),
     ]  # fmt: skip
     return Sheet(
-        "each throttle", fields, result["rows"], lambda row: drill_down.exchange(row["exchange"]), "no response was throttled",
+        "throttled responses", fields, result["rows"], lambda row: drill_down.exchange(row["exchange"]),
+        "no throttled responses",
         connection=lambda row: row["exchange"].rpartition(".")[0],
     )  # fmt: skip

@@ -30,7 +30,7 @@ class Topics(View):
     CLIENTS_BY: ClassVar[tuple[tuple[str, ...], ...]] = (
         ("client_ip", "client_id"), ("client_id",), ("client_ip",), ("principal",), ("software_name", "software_version"),
     )  # fmt: skip
-    NAMES: ClassVar = ("topics", "busiest partitions", "lag of groups", "clients")
+    NAMES: ClassVar = ("topics", "busiest partitions", "consumer group lag", "clients")
 
     @property
     def by(self) -> tuple[str, ...]:
@@ -46,20 +46,20 @@ class Topics(View):
         """The section that is shown; the others wait."""
         at, by = self.at, self.by
         sheets = [waiting(name) for name in self.NAMES]
-        report, asked = report_of("clients" if at == CLIENTS else "topics"), ReportRequest(by)
+        report, request = report_of("clients" if at == CLIENTS else "topics"), ReportRequest(by)
         if at == CLIENTS:
-            sheets[at] = model.clients(book.report(report, asked), keys_of(report, asked))
+            sheets[at] = model.clients(book.report(report, request), keys_of(report, request))
         elif not knows_partitions(book):
-            why = later(book, "records and bytes of topics")
+            why = later(book, "records and bytes by topic")
             if book.done and book.state != "failed":
-                why = "one moment: the partitions of the capture are being read"
+                why = "computing: the partitions are read from the capture"
             if "-" in book.paths:
-                why = "records and bytes of topics are known of files alone, which can be read once more"
+                why = "records and bytes by topic need a second pass, which a pipe does not allow"
             sheets[at] = waiting(self.NAMES[at], why)
         else:
-            result = book.report(report, asked)
+            result = book.report(report, request)
             makers = (
-                lambda: model.topics(result, keys_of(report, asked)),
+                lambda: model.topics(result, keys_of(report, request)),
                 lambda: model.hot(result),
                 lambda: model.lags(result),
             )

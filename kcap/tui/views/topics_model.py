@@ -32,8 +32,8 @@ def topics(result: Row, keys: Sequence[Key]) -> Sheet:
         return drill_down.every(FETCH, group(row))
 
     course = [
-        *over_time(result["rows"], keys, "bytes_in", "bytes written over time", size, PRODUCE),
-        *over_time(result["rows"], keys, "bytes_out", "bytes read over time", size, FETCH),
+        *over_time(result["rows"], keys, "bytes_in", "bytes produced over time", size, PRODUCE),
+        *over_time(result["rows"], keys, "bytes_out", "bytes fetched over time", size, FETCH),
     ]
     fields = [
         *keyed(keys),
@@ -53,7 +53,7 @@ def topics(result: Row, keys: Sequence[Key]) -> Sheet:
                 counts=None if deep else lambda row: row["fetch_requests"]),
     ]  # fmt: skip
     return Sheet(
-        "topics", fields, result["rows"], group, "no topic was written or read", foot=left_out(result["left_out"]),
+        "topics", fields, result["rows"], group, "no Produce or Fetch of a topic", foot=left_out(result["left_out"]),
         detail=detail, charts=lambda row: [both_ways(row, writes(row), reads(row)), *course],
     )  # fmt: skip
 
@@ -61,7 +61,7 @@ def topics(result: Row, keys: Sequence[Key]) -> Sheet:
 def both_ways(row: Row, writes: str, reads: str) -> Bars:
     """Bytes in and out."""
     values = [row["bytes_in"], row["bytes_out"]]
-    return Bars("bytes, compressed as they travel", ["written", "read"], values, [size(value) for value in values],
+    return Bars("bytes on the wire (compressed)", ["written", "read"], values, [size(value) for value in values],
                 [writes, reads])  # fmt: skip
 
 
@@ -69,27 +69,27 @@ def detail(row: Row, width: int) -> list[Line]:
     """One topic in words."""
     out: list[Line] = [[(words(row.get("topic"))[:width], "bold")]]
 
-    def told(head: str, text: str, tone: str = "") -> None:
+    def add(head: str, text: str, tone: str = "") -> None:
         out.extend([[(line, tone)] for line in wrapped(f"{head}: {text}", width, "  ")])
 
     if row["produce_clients"] or row["bytes_in"]:
-        text = f"{words(row['produce_clients']) or 'clients without an id'}; {number(row['records_in'])} records in "
+        text = f"{words(row['produce_clients']) or 'clients without a client id'}; {number(row['records_in'])} records in "
         text += f"{number(row['batches_in'])} batches of {number(row['produce_requests'])} requests"
-        told("written by", text + (", with a producer id" if row["idempotent"] else ""))
+        add("produced by", text + (", idempotent" if row["idempotent"] else ""))
     if row["fetch_clients"] or row["bytes_out"]:
-        told("read by", f"{words(row['fetch_clients']) or 'clients without an id'}; {number(row['records_out'])} records in "
-             f"{number(row['fetch_requests'])} requests")  # fmt: skip
+        add("fetched by", f"{words(row['fetch_clients']) or 'clients without a client id'}; {number(row['records_out'])} "
+            f"records in {number(row['fetch_requests'])} requests")  # fmt: skip
     if row["groups"]:
-        told("groups", words(row["groups"]))
+        add("groups", words(row["groups"]))
     if row["codecs"]:
-        told("batches", f"{words(row['codecs'])}, format {words(row['magics'])}, {words(row['timestamp_types'])}")
+        add("batches", f"{words(row['codecs'])}, format {words(row['magics'])}, {words(row['timestamp_types'])}")
     if row["lag_max"] is not None:
-        told("furthest behind", f"{number(row['lag_max'])} records", "care" if row["lag_max"] else "")
+        add("max lag", f"{number(row['lag_max'])} records", "care" if row["lag_max"] else "")
     if row["bad_checksums"]:
-        told("bad checksums", number(row["bad_checksums"]), "bad")
+        add("CRC errors", number(row["bad_checksums"]), "bad")
     low, high = row["behind_ms_min"], row["behind_ms_max"]
     if low is not None and high is not None:
-        told("records are older than their requests", f"by {low:,} to {high:,} ms")
+        add("record age at the request", f" {low:,} to {high:,} ms")
     return [*out, [("", "")]]
 
 
@@ -106,11 +106,11 @@ def hot(result: Row) -> Sheet:
         counted("lag_max", "lag", 1),
     ]  # fmt: skip
     bars = Bars(
-        "bytes both ways", [f"{words(row['topic'])}-{row['partition']}" for row in rows],
+        "bytes produced and fetched", [f"{words(row['topic'])}-{row['partition']}" for row in rows],
         [row["bytes_in"] + row["bytes_out"] for row in rows], [size(row["bytes_in"] + row["bytes_out"]) for row in rows],
         [group(row) for row in rows],
     )  # fmt: skip
-    return Sheet("busiest partitions", fields, rows, group, "no partition was written or read",
+    return Sheet("busiest partitions", fields, rows, group, "no Produce or Fetch of a partition",
                  charts=lambda _row: [bars])  # fmt: skip
 
 
@@ -125,8 +125,8 @@ def lags(result: Row) -> Sheet:
         counted("lag", tone=lambda row: "care" if row["lag"] else "good"), counted("committed_offset", "committed"),
         counted("high_watermark", "end", 1),
     ]  # fmt: skip
-    return Sheet("lag of groups", fields, result["lags"], group, "no group was seen to commit",
-                 note="end of the partition, as answers told it, less what the group committed")  # fmt: skip
+    return Sheet("consumer group lag", fields, result["lags"], group, "no offset commits",
+                 note="high watermark in responses minus the committed offset")  # fmt: skip
 
 
 def clients(result: Row, keys: Sequence[Key]) -> Sheet:
@@ -169,5 +169,5 @@ def client_detail(row: Row, keys: Sequence[Key], width: int) -> list[Line]:
     for head, name in lists.items():
         if row[name]:
             out += [[(line, "")] for line in wrapped(f"{head}: {words(row[name])}", width, "  ")]
-    out.append([(f"{size(row['request_bytes'])} asked, {size(row['response_bytes'])} answered"[:width], "dim")])
+    out.append([(f"{size(row['request_bytes'])} request bytes, {size(row['response_bytes'])} response bytes"[:width], "dim")])
     return out

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from kcap.reports.versions.profiles import ConnectionProfiles
     from kcap.tui.capture_model import CaptureModel
 
-UNDER: Final = "connections with an exchange that passes the filter, and all that they said"
+UNDER: Final = "connections with an exchange that passes the display filter, with all of their exchanges"
 
 
 def passing(book: "CaptureModel") -> set[str | None]:
@@ -35,7 +35,7 @@ class Versions(View):
     NAME = "versions"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("left_square_bracket", "release(-1)", "Older target", key_display="["),
-        Binding("right_square_bracket", "release(1)", "Newer", key_display="]"),
+        Binding("right_square_bracket", "release(1)", "Newer target", key_display="]"),
     ]
 
     def __init__(self) -> None:

@@ -35,11 +35,11 @@ WORKS_TONES: Final = {NO: "bad", YES: "good"}
 NAMED: Final = 40
 """Connections of a diagnosis that a filter names."""
 OTHER_VERDICTS: Final = "version_verdict != ok"
-JUDGED: Final = "api && api_key"
+HAS_VERSION: Final = "api && api_key"
 """Requests whose version can be judged: neither an API of no release, nor a bare SASL token."""
 
 
-def who(row: Row) -> str:
+def client_of(row: Row) -> str:
     """Exchanges of a client."""
     return drill_down.every(drill_down.equals("client_ip", row["client_ip"]), drill_down.equals("client_id", row["client_id"]))
 
@@ -54,31 +54,32 @@ def clients(made: Row) -> Sheet:
               tone=lambda row: WORKS_TONES.get(row["works_with_target"], "care")),
         named("client_id", "client", tone=bold), named("client_ip", "address", 3),
         SheetField("software", lambda row: clean(software(row)), right=False, rank=1),
-        SheetField("gone in", removed, right=False, rank=2, tone=lambda _row: "bad",
-              down=lambda row: drill_down.every(who(row), "removed_in") if removed(row) else who(row)),
+        SheetField("removed in", removed, right=False, rank=2, tone=lambda _row: "bad",
+              down=lambda row: drill_down.every(client_of(row), "removed_in") if removed(row) else client_of(row)),
         counted("connections", "conns", 6), counted("count", "requests", 4, counts=lambda row: row["count"],
-                                                 down=lambda row: drill_down.every(who(row), JUDGED)),
+                                                 down=lambda row: drill_down.every(client_of(row), HAS_VERSION)),
         SheetField("verdicts", verdicts, right=False, rank=5, tone=lambda row: "good" if verdicts(row) == "ok" else "care",
-              down=lambda row: drill_down.every(who(row), OTHER_VERDICTS) if verdicts(row) not in ("ok", "-") else who(row)),
-        SheetField("APIs (! = gone)", worst_apis, right=False, rank=7),
+              down=lambda row: drill_down.every(client_of(row), OTHER_VERDICTS)
+              if verdicts(row) not in ("ok", "-") else client_of(row)),
+        SheetField("APIs (! = removed)", worst_apis, right=False, rank=7),
         SheetField("first", lambda row: clock(row["first_ns"]), right=False, rank=9, key=lambda row: row["first_ns"]),
         SheetField("last", lambda row: clock(row["last_ns"]), right=False, rank=8, key=lambda row: row["last_ns"]),
     ]  # fmt: skip
-    foot = f"{brokers} more are brokers themselves" if brokers else ""
-    return Sheet("clients", fields, rows, who, "no client", note=summary(made), foot=foot, detail=client_detail)
+    foot = f"{brokers} more clients are brokers" if brokers else ""
+    return Sheet("clients", fields, rows, client_of, "no client", note=summary(made), foot=foot, detail=client_detail)
 
 
 def client_detail(row: Row, width: int) -> list[Line]:
     """One client: verdict, library, each API."""
     out = para(row["works_why"], width, WORKS_TONES.get(row["works_with_target"], "care"))
     out += para(f"library: {row['why']}", width, "dim")
-    out += para("" if row["negotiates"] else "it never asked a broker which versions it has", width, "care")
+    out += para("" if row["negotiates"] else "sent no ApiVersions request", width, "care")
     rows: list[tuple[str, str, str, Line]] = []
     for api in row["apis"]:
-        told = " ".join(name for name in api["verdicts"] if name != "ok") or ("ok" if api["verdicts"] else "-")
-        gone = f"  gone in {api['removed_in']}" if api["removed_in"] else ""
+        verdict = " ".join(name for name in api["verdicts"] if name != "ok") or ("ok" if api["verdicts"] else "-")
+        gone = f"  removed in {api['removed_in']}" if api["removed_in"] else ""
         gone = gone or (f"  deprecated in {api['deprecated_in']}" if api["deprecated_in"] else "")
-        end: Line = [(told, "good" if told == "ok" else "care"), (gone, "bad" if api["removed_in"] else "care")]
+        end: Line = [(verdict, "good" if verdict == "ok" else "care"), (gone, "bad" if api["removed_in"] else "care")]
         rows.append((words(api["api"]), span(api["min"], api["max"]), span(*api["offered"]) if api["offered"] else "-", end))
     return out + apis(rows, width)
 
@@ -88,20 +89,18 @@ def against(made: Row) -> Sheet:
 
     def group(row: Row) -> str:
         return drill_down.every(
-            who(row), drill_down.equals("api", row["api"]), drill_down.equals("api_version", row["version"])
+            client_of(row), drill_down.equals("api", row["api"]), drill_down.equals("api_version", row["version"])
         )
 
     def changes(row: Row) -> str:
-        return {True: "steps by itself", False: "would go on", None: "nobody can tell"}[row["would_change"]]
+        return {True: "negotiates another version", False: "keeps this version", None: "unknown"}[row["would_change"]]
 
     def detail(row: Row, width: int) -> list[Line]:
         out = para(row["why"], width)
         if row["named_though_gone"]:
-            out += para("Kafka 4 names Produce v0 to v2 for old librdkafka and refuses them all the same (KAFKA-18659)", width,
+            out += para("Kafka 4 advertises Produce v0 to v2 for old librdkafka, but rejects them (KAFKA-18659)", width,
                         "care")  # fmt: skip
-        return out + para(
-            f"seen from {clock(row['first_ns'])} to {clock(row['last_ns'])}, first by {row['example']}", width, "dim"
-        )
+        return out + para(f"from {clock(row['first_ns'])} to {clock(row['last_ns'])}, first in {row['example']}", width, "dim")
 
     fields = [
         SheetField("what", lambda row: WHAT[row["what"]], right=False,
@@ -116,7 +115,7 @@ def against(made: Row) -> Sheet:
     ]  # fmt: skip
     return Sheet(
         f"against {made['target']}", fields, made["readiness"], group,
-        f"Kafka {made['target']} takes every version that was seen", detail=detail,
+        f"Kafka {made['target']} supports every version in this capture", detail=detail,
         connection=lambda row: row["example"].rpartition(".")[0],
     )  # fmt: skip
 
@@ -145,13 +144,13 @@ def diagnoses(made: Row, spoke: Container[str]) -> Sheet:
         return out + para("connections: " + ", ".join(row["connections"]), width, "dim", "  ")
 
     fields = [
-        named("level", tone=lambda row: LEVEL_TONES.get(row["level"], "")), named("kind", "trouble", tone=bold),
-        SheetField("what happens", lambda row: clean(row["sentence"]), right=False),
+        named("level", tone=lambda row: LEVEL_TONES.get(row["level"], "")), named("kind", "diagnosis", tone=bold),
+        SheetField("finding", lambda row: clean(row["sentence"]), right=False),
         counted("count", "conns", 1), named("example", rank=3,
             down=lambda row: drill_down.exchange(row["example"]) or group(row)),
     ]  # fmt: skip
     return Sheet(
-        "diagnoses", fields, made["diagnoses"], group, "nothing is wrong with versions, listeners or protocols", detail=detail,
+        "diagnoses", fields, made["diagnoses"], group, "no problems with versions, listeners or protocols", detail=detail,
         connection=lambda row: next(iter(there(row)), None),
     )  # fmt: skip
 
@@ -176,7 +175,7 @@ def brokers(made: Row) -> Sheet:
         SheetField("features", features, right=False, rank=5), named("why", "evidence", 1), named("cluster_id", "cluster", 6),
     ]  # fmt: skip
     note = "brokers of different releases: a rolling upgrade, or several clusters" if len(names) > 1 else ""
-    return Sheet("brokers", fields, rows, at_broker, "no broker was seen to tell its versions", note=note, detail=broker_detail)
+    return Sheet("brokers", fields, rows, at_broker, "no ApiVersions response in this capture", note=note, detail=broker_detail)
 
 
 def broker_detail(row: Row, width: int) -> list[Line]:
@@ -184,9 +183,9 @@ def broker_detail(row: Row, width: int) -> list[Line]:
     out = para(f"{endpoint(row['server_ip'], row['server_port'])}: {releases(row)}", width, "bold")
     out += para(row["why"], width)
     if row["vendor_suspected"]:
-        out += para("no release of Apache Kafka offers this: a vendor's broker, or a proxy", width, "care")
+        out += para("no Apache Kafka release advertises these versions: a vendor's broker, or a proxy", width, "care")
     for change in row.get("changed", ()):
-        out += para(f"said {change['release_min']} to {change['release_max']} in {change['example']}", width, "care")
+        out += para(f"advertised {change['release_min']} to {change['release_max']} in {change['example']}", width, "care")
     room = max(1, width // 34)
     cells = [f"{words(api['api'] or api['api_key']):<26.25}{span(api['min'], api['max']):<7}" for api in row["apis"]]
     return [*out, *([("".join(cells[at : at + room]), "dim")] for at in range(0, len(cells), room))]
@@ -213,18 +212,18 @@ def offers(made: Row) -> Sheet:
         fields,
         rows,
         lambda row: drill_down.equals("api", row["api"]),
-        "no broker was seen to tell its versions",
+        "no ApiVersions response in this capture",
         note=note,
     )
 
 
-def sheets(made: Row, whole: ConnectionProfiles, known: Known, talked: list[Row]) -> list[Sheet]:
-    """All sections. `talked`: the rows of connections, which do not depend on the release."""
+def sheets(made: Row, profiles: ConnectionProfiles, known: Known, connection_rows: list[Row]) -> list[Sheet]:
+    """All sections. `connection_rows`: the rows of connections, which do not depend on the release."""
     every: list[Any] = [
         clients(made),
         against(made),
-        diagnoses(made, whole.profiles),
-        connections(talked, whole, known, made["diagnoses"]),
+        diagnoses(made, profiles.profiles),
+        connections(connection_rows, profiles, known, made["diagnoses"]),
         brokers(made),
         offers(made),
     ]

@@ -130,7 +130,7 @@ class StubApp(App[None]):
         self.look = UiSettings()
         self.kept = 0
 
-    def keep(self) -> None:
+    def save_settings(self) -> None:
         self.kept += 1
 
     def on_mount(self) -> None:

@@ -57,8 +57,8 @@ def test_events_and_lanes(pairs: list[tuple[str, int | None, int | None]]) -> No
     ]
     ladder = model.made(rows)
     kinds = Counter(event["kind"] for event in ladder.events)
-    assert kinds[model.ASKED] == sum(row["request_first_ns"] is not None for row in rows)
-    assert kinds[model.TOLD] == sum(row["response_first_ns"] is not None for row in rows)
+    assert kinds[model.REQUEST] == sum(row["request_first_ns"] is not None for row in rows)
+    assert kinds[model.RESPONSE] == sum(row["response_first_ns"] is not None for row in rows)
     assert kinds[model.LOST] == sum(row["outcome"] == "unanswered" for row in rows)
     times = [event["at_ns"] for event in ladder.events]
     assert times == sorted(times)
@@ -99,7 +99,7 @@ def test_ladders_of_captures(name: str, room: int) -> None:
 
 @given(
     hosts=st.integers(1, 12), width=st.integers(24, 150), host=st.integers(0, 11), heavy=st.booleans(),
-    kind=st.sampled_from((model.ASKED, model.TOLD, model.LOST)), topic=st.text("abc.", max_size=90),
+    kind=st.sampled_from((model.REQUEST, model.RESPONSE, model.LOST)), topic=st.text("abc.", max_size=90),
 )  # fmt: skip
 def test_arrows_fit(hosts: int, width: int, host: int, heavy: bool, kind: str, topic: str) -> None:
     """Law: an arrow is as long as the ladder is wide, begins at the client's line and points to where the bytes went."""
@@ -112,7 +112,7 @@ def test_arrows_fit(hosts: int, width: int, host: int, heavy: bool, kind: str, t
     assert drawn[0] == "│"
     end = lines[min(host % hosts + 1, len(lines) - 1)]
     assert drawn[end] == "│"
-    assert {model.ASKED: drawn[end - 1] == "▶", model.TOLD: drawn[1] == "◀", model.LOST: drawn[end - 1] == "✗"}[kind]
+    assert {model.REQUEST: drawn[end - 1] == "▶", model.RESPONSE: drawn[1] == "◀", model.LOST: drawn[end - 1] == "✗"}[kind]
     assert (model.HEAVY in drawn) == (heavy and kind != model.LOST)
     ladder = model.LadderModel(names=[f"10.0.0.{at}" for at in range(hosts)], client="10.1.1.1:50000")
     assert len(model.heads(ladder, lines)) == width

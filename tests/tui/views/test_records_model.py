@@ -6,7 +6,7 @@ import pytest
 
 import kcap
 from kcap.tui.capture_model import read_whole
-from kcap.tui.views.records_model import detail, preview, readable, records, sheet, stamp, whole
+from kcap.tui.views.records_model import detail, preview, readable, records, sheet, stamp, value_lines
 from tests.tui.views.stub import PCAPS
 
 
@@ -39,11 +39,11 @@ def test_values_in_words() -> None:
 
 
 def test_a_value_in_full() -> None:
-    told = "\n".join("".join(part for part, _ in line) for line in whole("value", json.dumps({"a": [1]}).encode()))
+    told = "\n".join("".join(part for part, _ in line) for line in value_lines("value", json.dumps({"a": [1]}).encode()))
     assert told == 'value  10 bytes\n  {\n    "a": [\n      1\n    ]\n  }'
-    assert "000000  00 ff" in "".join(part for line in whole("key", b"\x00\xff") for part, _ in line)
-    assert whole("key", None) == [[("key", "bold"), ("  null", "dim")]]
-    assert any("bytes more" in part for line in whole("value", b"x" * 30_000) for part, _ in line)
+    assert "000000  00 ff" in "".join(part for line in value_lines("key", b"\x00\xff") for part, _ in line)
+    assert value_lines("key", None) == [[("key", "bold"), ("  null", "dim")]]
+    assert any("bytes more" in part for line in value_lines("value", b"x" * 30_000) for part, _ in line)
 
 
 def test_times() -> None:

@@ -61,8 +61,8 @@ def test_order(rows: list[Row], at: int, twice: bool) -> None:
 def test_widths(rows: list[Row], room: int) -> None:
     """Law: what fits stays whole; numbers are whole or left out; nothing is left out of a whole sheet."""
     made = sheet(rows)
-    widths = widths_of(made, rows, room, whole=False)
-    whole = widths_of(made, rows, room, whole=True)
+    widths = widths_of(made, rows, room, all_columns=False)
+    whole = widths_of(made, rows, room, all_columns=True)
     assert all(whole)
     longest = [max([len(column.head) + 1, *(len(column.text(row)) for row in rows)]) for column in made.fields]
     for at, column in enumerate(made.fields):

@@ -68,7 +68,7 @@ def test_who_leaves_waits_for_nothing() -> None:
         app = StubApp(book, "statistics")
         async with app.run_test(size=(80, 24)) as pilot:
             await pilot.pause(0.1)
-            assert f"one moment: {book.rows} exchanges are looked through; Esc leaves" in screen(app)
+            assert f"computing over {book.rows} exchanges; Esc cancels" in screen(app)
             view = app.screen
             await pilot.press("escape")
             await pilot.pause(0.1)

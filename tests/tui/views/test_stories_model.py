@@ -57,9 +57,9 @@ def test_of_many_those_with_trouble_are_shown(monkeypatch: pytest.MonkeyPatch) -
 
 def test_a_refused_question_is_told_and_asked_again() -> None:
     sheet = sheet_of("go-franz.pcap")
-    asked = {row["asked"]: row["asked_tone"] for row in sheet.rows}
+    asked = {row["api_versions"]: row["api_versions_tone"] for row in sheet.rows}
     assert any("refused" in text and " ok" in text and tone == "care" for text, tone in asked.items())
-    row = next(row for row in sheet.rows if "refused" in row["asked"])
+    row = next(row for row in sheet.rows if "refused" in row["api_versions"])
     assert sheet.detail is not None
     told = described(sheet.detail(row, 100))
     assert "UNSUPPORTED_VERSION (35)" in told
@@ -69,7 +69,7 @@ def test_a_refused_question_is_told_and_asked_again() -> None:
 
 def test_connections_that_speak_no_kafka_have_a_story_too() -> None:
     sheet = sheet_of("raw-frames.pcap")
-    http = [row for row in sheet.rows if "http" in row["asked"]]
+    http = [row for row in sheet.rows if "http" in row["api_versions"]]
     assert http
     assert sheet.detail is not None
     assert "no Kafka request" in described(sheet.detail(http[0], 100))

@@ -20,10 +20,10 @@ def test_it_shows_what_it_was_told_last() -> None:
         app = One()
         async with app.run_test(size=(30, 6)) as pilot:
             told = app.query_one(StyledText)
-            told.tell([[("one", "good")], [("two", "")], [("three", "bad")]])
+            told.set_lines([[("one", "good")], [("two", "")], [("three", "bad")]])
             await pilot.pause()
             assert told.size.height == 3
-            told.tell([[("[red]all", "bold"), (" of it", "")]])
+            told.set_lines([[("[red]all", "bold"), (" of it", "")]])
             await pilot.pause()
             assert (told.size.height, lines(app)[0]) == (1, "[red]all of it")
 
@@ -46,16 +46,16 @@ def test_what_is_said_again_paints_nothing() -> None:
         app = Other()
         async with app.run_test(size=(30, 6)) as pilot:
             said = app.query_one(Counting)
-            said.say(Text("one", "bold"))
+            said.set_text(Text("one", "bold"))
             await pilot.pause()
             lines(app)
             painted = Counting.painted
             for _ in range(5):
-                said.say(Text("one", "bold"))
+                said.set_text(Text("one", "bold"))
                 await pilot.pause()
                 lines(app)
             assert Counting.painted == painted
-            said.say(Text("one", "dim"))
+            said.set_text(Text("one", "dim"))
             await pilot.pause()
             lines(app)
             assert Counting.painted > painted, "another style is another text"

@@ -15,7 +15,7 @@ CAPTURES = ("quota-3.9.pcap", "quota-0.10.pcap", "java-transactions.pcap")
 @pytest.mark.parametrize(("name", "by"), cases(CAPTURES, Throttling.GROUPINGS))
 def test_every_count_leads_to_as_many_exchanges(name: str, by: tuple[str, ...]) -> None:
     report, asked = report_of("throttle"), ReportRequest(by)
-    sheet = model.who(StubBook(name).report(report, asked), keys_of(report, asked))
+    sheet = model.groups(StubBook(name).report(report, asked), keys_of(report, asked))
     assert sheet_holds(sheet, name) >= len(sheet.rows)
     assert bool(sheet.rows) == name.startswith("quota")
     for row in sheet.rows:
@@ -35,6 +35,6 @@ def test_each_throttle_says_whether_it_was_complied_with(name: str, words: set[s
 @pytest.mark.parametrize(("name", "word"), [("quota-0.10.pcap", "broker delayed"), ("quota-3.9.pcap", "9 of 9")])
 def test_the_verdict_on_a_group(name: str, word: str) -> None:
     report, asked = report_of("throttle"), ReportRequest(("client_id",))
-    sheet = model.who(StubBook(name).report(report, asked), keys_of(report, asked))
+    sheet = model.groups(StubBook(name).report(report, asked), keys_of(report, asked))
     assert {model.verdict(row) for row in sheet.rows} == {word}
     assert {model.TONES[row["obeys"]] for row in sheet.rows} <= {"good", "dim"}

@@ -21,7 +21,7 @@ def test_records_wait_for_partitions_and_clients_do_not() -> None:
         def table(self, name: str) -> None:  # type: ignore[override]
             return None
 
-    assert "one moment: the partitions of the capture are being read" in drive(Some(NAME), "topics").text
+    assert "computing: the partitions are read from the capture" in drive(Some(NAME), "topics").text
     assert "shop-tx" in drive(Some(NAME), "topics", "4").text
 
 
