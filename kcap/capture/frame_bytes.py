@@ -1,7 +1,7 @@
-"""The bytes of an exchange once more, from the row that tells where they are.
+"""Reads the bytes of an exchange again, from the positions in its row.
 
-In: a row of `exchanges`, the files it was read from. Out: both frames with their packets. Law: what a second reading of the
-capture would give (`kcap.capture.frame_reader`); each byte of a frame belongs to the packet that brought it first.
+In: a row of `exchanges`, the files it was read from. Out: both frames with their packets. Law: the same bytes as a second pass
+over the capture gives (`kcap.capture.frame_reader`); each byte of a frame belongs to the packet that brought it first.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -37,7 +37,7 @@ class FrameBytes:
     row: dict[str, Any]
     """Every column of `exchanges`."""
     request: bytes = b""
-    """With the 4 bytes of length; empty where it was not kept."""
+    """With the 4-byte length prefix; empty where it was not retained."""
     response: bytes = b""
     request_packets: list[Packet] = field(default_factory=list)
     response_packets: list[Packet] = field(default_factory=list)
@@ -46,7 +46,7 @@ class FrameBytes:
 
 
 class Spot(FrameLocation):
-    """Where a frame is, as a row of the table tells."""
+    """The position of a frame, from a row of `exchanges`."""
 
     def __init__(self, row: Mapping[str, Any], side: str, flow: bytes, files: Mapping[str, int]) -> None:
         self.tls = bool(row["tls"])
@@ -97,7 +97,7 @@ def read(
 
 
 def _numbers(source: PacketSource, spot: Spot, pieces: Sequence[Piece]) -> list[int]:
-    """Of each piece how many packets of the file stand between the first packet that was read and its own."""
+    """For each piece the number of packets in the file between the first packet that was read and its own."""
     if spot.file is None or len(pieces) == 1:
         return [0] * len(pieces)
     times: list[int] = []

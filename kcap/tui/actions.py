@@ -33,7 +33,7 @@ class ExchangeActions:
         return made.rows.row(number) if number is not None and made is not None else None
 
     def run_beside(self, work: Any, failed: str) -> None:
-        """Runs what takes its time, and says what came of it."""
+        """Runs slow work in a thread, and notifies its result or error."""
 
         def run() -> None:
             try:
@@ -48,7 +48,7 @@ class ExchangeActions:
 
     # -- filters ------------------------------------------------------------------------------------------------------
     def target(self) -> str | None:
-        """The filter that the cell or the line under the cursor stands for."""
+        """The filter of the cell or the line under the cursor."""
         if self.screen.focused is self.screen.detail or self.screen.focused is self.screen.hexes:
             item = self.screen.detail.outline.current
             return item.filter if item is not None else None
@@ -83,7 +83,7 @@ class ExchangeActions:
         self.screen.app.push_screen(Menu("Filter by this", choices, text), done)
 
     def quick(self) -> None:
-        """Filters that are wanted often."""
+        """Opens the menu of quick filters."""
         number, made = self.screen.view.current, self.screen.view.arranged
         row = made.rows.row(number) if number is not None and made is not None else None
         texts = {quick.name: text_of(quick, row) for quick in QUICK}
@@ -98,7 +98,7 @@ class ExchangeActions:
 
     # -- copy ---------------------------------------------------------------------------------------------------------
     def copy(self) -> None:
-        """The menu of what can be copied."""
+        """Opens the menu of values to copy."""
         row, made, number = self.row(), self.screen.view.arranged, self.screen.view.current
         if row is None or made is None or number is None:
             return
@@ -136,7 +136,7 @@ class ExchangeActions:
 
     # -- export -------------------------------------------------------------------------------------------------------
     def export(self) -> None:
-        """The menu of what can be saved."""
+        """Opens the menu of files to save."""
         row, count = self.row(), len(self.screen.view)
         marked = len(self.screen.view.marks)
         some = row is not None
@@ -211,7 +211,7 @@ class ExchangeActions:
 
     # -- search -------------------------------------------------------------------------------------------------------
     def search(self) -> None:
-        """Asks what to search for, in the pane that has the focus."""
+        """Prompts for a text to search in the focused pane."""
         panes: dict[Any, str] = {
             self.screen.listed: "in the list",
             self.screen.detail: "in the tree",
@@ -252,7 +252,7 @@ class ExchangeActions:
 
     # -- elsewhere ----------------------------------------------------------------------------------------------------
     def go_to(self) -> None:
-        """Asks for a row, a packet or an exchange."""
+        """Prompts for a row, a packet or an exchange."""
 
         def done(text: str | None) -> None:
             if text is not None:
@@ -281,7 +281,7 @@ class ExchangeActions:
             self.screen.notify(f"{clean(text)} is not a row, #packet or UID.N", timeout=3, markup=False)
 
     def conversation(self) -> None:
-        """Both sides of the connection, one message after the other."""
+        """Shows the messages of the connection one after the other."""
         from kcap.tui.followed_stream import FollowedStream
 
         row = self.row()

@@ -1,7 +1,7 @@
-"""The program on the screen: a book, the main screen, the views, what they share.
+"""The application: a capture model, the main screen, the views, and the services they share.
 
-In: captures. Out: an application. Law: whatever a part of the screen does wrong, the list answers keys behind it, and it is
-said what failed and where its traceback is; whatever happens, the reading process ends with this one.
+In: captures. Out: an application. Law: when a part of the screen fails, the list still responds to keys, and a notification
+names the failure and its traceback file; the reading process always ends with this one.
 """
 
 from collections import deque
@@ -65,7 +65,7 @@ class KcapApp(App[None]):
         self._left: WeakSet[Any] = WeakSet()
         """Screens that failed."""
         self._known: set[tuple[object, ...]] = set()
-        """Faults that were told."""
+        """Faults that were reported, by their place."""
         self.browser = Browser(self.view)
 
     def on_mount(self) -> None:
@@ -85,7 +85,7 @@ class KcapApp(App[None]):
 
     # -- faults -------------------------------------------------------------------------------------------------------
     def _register_child(self, parent: DOMNode, child: Widget, before: int | None, after: int | None) -> None:
-        """Takes a part of the screen in; a message that it stumbles over, also the one that ends it, does not end its loop."""
+        """Registers a widget so that an exception in one of its messages does not end its message loop."""
         dispatch = child._dispatch_message
 
         async def careful(message: Message) -> None:
@@ -109,7 +109,7 @@ class KcapApp(App[None]):
     async def run_action(
         self, action: "str | ActionParseResult", default_namespace: DOMNode | None = None, namespaces: Any = None
     ) -> bool:
-        """Runs what a key stands for."""
+        """Runs the action of a key."""
         try:
             return await super().run_action(action, default_namespace, namespaces)
         except Exception as error:
@@ -118,12 +118,12 @@ class KcapApp(App[None]):
             return True
 
     def _handle_exception(self, error: Exception) -> None:
-        """What no message and no action had in hand: timers, callbacks, layout, painting."""
+        """Handles exceptions outside messages and actions: timers, callbacks, layout, painting."""
         if not self.stumbled(error, active_message_pump.get(None)):
             super()._handle_exception(error)
 
     def stumbled(self, error: Exception, part: object = None) -> bool:
-        """A part of the screen failed: a view or a window is left, the list goes on. False before there is a list."""
+        """Reports a failed part of the screen: a view or window is closed, the list continues. False before there is a list."""
         if not self.browser.begun:
             return False
         screen = screen_of(part) or origin(error)
@@ -143,14 +143,14 @@ class KcapApp(App[None]):
         return True
 
     def _notify_fault(self, error: Exception, what: str, happened: str) -> None:
-        """Says what failed and where more of it is."""
+        """Notifies the user of a failure and its traceback file."""
         log = write_fault(error, what)
         words = f"{one_line(error)}\ntraceback: {log}" if log else one_line(error)
         self.notify(words, title=f"{what} {happened}", severity="error", markup=False, timeout=10)
 
     @staticmethod
     def _named(screen: object) -> str:
-        """A view or a window, as its user knows it."""
+        """The title of a view or a window."""
         name = getattr(screen, "NAME", "")
         return (
             VIEWS[name][1]
@@ -158,7 +158,7 @@ class KcapApp(App[None]):
             else str(getattr(screen, "heading", "") or getattr(screen, "BINDING_GROUP_TITLE", "") or "this window")
         )
 
-    # -- what views ask for -------------------------------------------------------------------------------------------
+    # -- services for views -------------------------------------------------------------------------------------------
     @property
     def selected(self) -> tuple[str, int] | None:
         """The exchange under the cursor."""
@@ -195,7 +195,7 @@ class KcapApp(App[None]):
             self.pop_screen()
 
     def open_view(self, name: str) -> None:
-        """Opens a view; one that cannot be made is told."""
+        """Opens a view; a failure is notified."""
         try:
             screen = load(name)()
         except Exception as error:  # noqa: BLE001 - the module of a view is a part of it
@@ -204,7 +204,7 @@ class KcapApp(App[None]):
             self.push_screen(screen)
 
     def save_text(self, name: str, text: str) -> None:
-        """Asks for a file name, and writes."""
+        """Prompts for a file name and writes the file."""
 
         def done(path: str | None) -> None:
             if path is not None:
@@ -227,9 +227,9 @@ class KcapApp(App[None]):
         else:
             self.notify(f"{path} was written", timeout=4, markup=False)
 
-    # -- what panes ask for -------------------------------------------------------------------------------------------
+    # -- services for panes -------------------------------------------------------------------------------------------
     def values(self, column: str) -> Sequence[str]:
-        """Values of a column in the capture, the most frequent first, for who completes a filter."""
+        """Values of a column in the capture, the most frequent first, for completion."""
         from collections import Counter
 
         rows = self.book.snapshot()
@@ -278,7 +278,7 @@ def _inside(text: str) -> str:
 
 
 def _warm() -> None:
-    """Loads what steps through large messages fast."""
+    """Preloads the modules that decode large messages."""
     from kcap.decode.projection import load_compiled
 
     load_compiled()

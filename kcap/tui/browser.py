@@ -1,7 +1,8 @@
-"""The main screen: the list of exchanges, the tree of the one under the cursor, its bytes, the filter bar.
+"""The main screen: the list of exchanges, the tree and bytes of the selected one, the filter bar, and the layout of the panes.
 
-In: a view of the app's book. Out: keys to actions. Law: reading, ordering and decoding go on beside the keys, never before
-them; what is shown is of the exchange under the cursor or says that it comes.
+In: a list model, keys, the mouse. Out: actions, settings. Law: reading, sorting and decoding run beside the keys, never before
+them; the panes show the selected exchange or say that it is being read; the layout is saved and holds at any size that has
+room.
 """
 
 import time
@@ -38,9 +39,9 @@ if TYPE_CHECKING:
 
 LOOK_SECONDS: Final = 0.1
 SETTLE_SECONDS: Final = 0.04
-"""A cursor that moves on sooner opens nothing on its way."""
+"""An exchange opens after the cursor has rested this long, in seconds."""
 PATIENCE: Final = 6
-"""Putting rows in order takes at most one part in so many of the time while reading goes on."""
+"""Sorting takes at most 1/PATIENCE of the time while reading continues."""
 LIST_HEIGHTS: Final = (15, 85)
 """The least and the most height of the list, in per cent."""
 PANES: Final = ("list", "detail", "bytes")
@@ -96,7 +97,7 @@ class Browser(Screen[None]):
         self.view = view
         self.actions = ExchangeActions(self)
         self.begun = False
-        """It is on the screen."""
+        """Whether the screen has been mounted."""
         self._reading: int | None = None
         self._began = 0.0
         self._cost = 0.0
@@ -109,7 +110,7 @@ class Browser(Screen[None]):
         return cast("KcapApp", self.app)
 
     def compose(self) -> ComposeResult:
-        """The parts."""
+        """Yields the child widgets."""
         yield TextLine(id="title")
         yield FilterBar(self.home.values, id="bar")
         yield TimeStrip(self.view, id="timeline")
@@ -120,7 +121,7 @@ class Browser(Screen[None]):
         yield Keys()
 
     def on_mount(self) -> None:
-        """Begins to look."""
+        """Starts the periodic refresh."""
         self.lower.show_secrets = self.home.show_secrets
         self.set_focus(self.listed)
         self._lay()
@@ -166,7 +167,7 @@ class Browser(Screen[None]):
 
     # -- reading and ordering -----------------------------------------------------------------------------------------
     def look(self) -> None:
-        """Takes what is new, and has the rows put in order where it is due."""
+        """Takes new rows, and sorts them when it is due."""
         book = self.view.book
         book.look()
         if self.view.due and not self._arranging:
@@ -203,14 +204,14 @@ class Browser(Screen[None]):
                 self.lower.clear(f"this exchange cannot be read: {clean(str(worker.error))}")
 
     def rearrange(self) -> None:
-        """The order or the filter is another."""
+        """Sorts and filters the list again."""
         self.look()
         self.listed.renew()
 
     # -- the exchange under the cursor --------------------------------------------------------------------------------
     @on(ExchangeList.Moved)
     def moved(self, _event: ExchangeList.Moved) -> None:
-        """Another exchange is under the cursor."""
+        """Opens the exchange under the cursor."""
         self.show_status()
         number = self.view.current
         if number is None:
@@ -225,14 +226,14 @@ class Browser(Screen[None]):
         self.run_worker(lambda: self._read(number), thread=True, group="exchange", exclusive=True, exit_on_error=False)
 
     def _read(self, number: int) -> Opened:
-        """Reads an exchange again. In a thread."""
+        """Reads an exchange again from its file. Runs in a thread."""
         book = self.view.book
         found = book.frames(number)
         return Opened(number, found, self.home.connection(found.row["connection"]))
 
     @on(ExchangePane.Moved)
     def walked(self, _event: ExchangePane.Moved) -> None:
-        """Another line of the tree, or another byte."""
+        """Updates the status line."""
         self.show_status()
 
     # -- words --------------------------------------------------------------------------------------------------------
@@ -254,40 +255,40 @@ class Browser(Screen[None]):
     # -- filters ------------------------------------------------------------------------------------------------------
     @on(FilterBar.Applied)
     def applied(self, event: FilterBar.Applied) -> None:
-        """A filter is to be applied."""
+        """Applies the filter."""
         self.home.narrow(event.text)
         self.set_focus(self.listed)
 
     @on(FilterBar.Left)
     def left(self, _event: FilterBar.Left) -> None:
-        """Back from the bar."""
+        """Returns the focus to the list."""
         self.set_focus(self.listed)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Whether a key works now: / comes before all others, so that what is typed behind it goes to the bar."""
+        """Whether a key works now: `/` has priority everywhere except in the filter bar, where it is typed."""
         if action == "filter" and self.focused is self.bar.line:
             return False
         return super().check_action(action, parameters)
 
     def action_filter(self) -> None:
-        """Types a filter."""
+        """Focuses the filter bar."""
         self.set_focus(self.bar.line)
 
     @on(TimeStrip.Chosen)
     def timed(self, event: TimeStrip.Chosen) -> None:
-        """A time to filter by."""
+        """Filters by a time range."""
         self.home.narrow(joined(self.view.book.filter_text, "and", event.text))
         self.set_focus(self.listed)
 
     @on(TimeStrip.Pointed)
     def pointed(self, event: TimeStrip.Pointed) -> None:
-        """A time to go to."""
+        """Goes to a time."""
         place = self.view.place_of_time(event.time_us)
         if place is not None:
             self.listed.go(place)
 
     def action_timeline(self) -> None:
-        """To the line of latencies, or back; where it is hidden it comes."""
+        """Focuses the latency timeline, or the list; shows the timeline if it is hidden."""
         if self.focused is self.strip:
             self.set_focus(self.listed)
         else:
@@ -297,7 +298,7 @@ class Browser(Screen[None]):
     # -- the list -----------------------------------------------------------------------------------------------------
     @on(ExchangeList.Chosen)
     def chosen(self, _event: ExchangeList.Chosen) -> None:
-        """Into the exchange."""
+        """Opens the exchange."""
         if not self.home.look.detail:
             self.action_detail()
         self.set_focus(self.detail)
@@ -305,30 +306,30 @@ class Browser(Screen[None]):
 
     @on(ExchangeList.Sorted)
     def sorted_by(self, _event: ExchangeList.Sorted) -> None:
-        """Another order."""
+        """Sorts the list and saves the order."""
         self.rearrange()
         self.home.save_settings()
 
     @on(ExchangeList.MenuRequested)
     @on(Detail.MenuRequested)
     def menu_requested(self, _event: Any) -> None:
-        """The other button of the mouse: what can be filtered by."""
+        """Opens the menu of filters on a right click."""
         self.action_apply_menu()
 
     @on(ExchangeList.Laid)
     def laid(self, _event: ExchangeList.Laid) -> None:
-        """Other widths."""
+        """Saves the column widths."""
         self.home.save_settings()
         self.show_status()
 
     def action_time(self) -> None:
-        """Another way to tell times."""
+        """Switches the time display format."""
         self.view.form = TIME_FORMS[(TIME_FORMS.index(self.view.form) + 1) % len(TIME_FORMS)]
         self.listed.renew()
         self.home.save_settings()
 
     def action_neighbor(self, step: int) -> None:
-        """The exchange of the same connection before or behind."""
+        """Goes to the previous or next exchange of the connection."""
         number, made = self.view.current, self.view.arranged
         if number is None or made is None:
             return
@@ -336,7 +337,7 @@ class Browser(Screen[None]):
         self.show_exchange(row["connection"], row["exchange"] + step, quietly=True)
 
     def show_exchange(self, uid: str, number: int, *, quietly: bool = False) -> None:
-        """Goes to an exchange; the filter is taken away where it does not let it pass."""
+        """Goes to an exchange; clears the filter if the exchange does not pass it."""
         row = self.view.book.find(uid, number)
         if row < 0 or self.view.arranged is None:
             if not quietly:
@@ -351,7 +352,7 @@ class Browser(Screen[None]):
         self.listed.go(self.view.arranged.place(row) or 0)
 
     def _seek(self) -> None:
-        """Goes where somebody wanted to go when the rows were not there."""
+        """Goes to the exchange that was requested before its row was read."""
         if self._wanted is not None and self.view.arranged is not None and not self.view.due:
             wanted, self._wanted = self._wanted, None
             place = self.view.arranged.place(self.view.book.find(*wanted))
@@ -359,7 +360,7 @@ class Browser(Screen[None]):
                 self.view.go(place)
 
     def action_follow(self) -> None:
-        """Goes with the end, or stays."""
+        """Switches auto scroll."""
         self.view.follow = not self.view.follow
         if self.view.follow:
             self.view.cursor = max(0, len(self.view) - 1)
@@ -428,7 +429,7 @@ class Browser(Screen[None]):
         self.lower.styles.width = max(30, min(look.beside_width, self.size.width - 30)) if beside and not zoomed else None
 
     def on_resize(self) -> None:
-        """Another room."""
+        """Lays out and paints for the new size."""
         self.call_after_refresh(self._again)
 
     def _again(self) -> None:
@@ -436,7 +437,7 @@ class Browser(Screen[None]):
         self.show_status()
 
     def action_pane(self, step: int) -> None:
-        """The next pane in sight."""
+        """Focuses the next visible pane."""
         panes = [pane for pane in (self.listed, self.detail, self.hexes) if pane.region.area]
         if panes:
             at = next((at for at, pane in enumerate(panes) if pane is self.focused), -step if step > 0 else 0)
@@ -444,7 +445,7 @@ class Browser(Screen[None]):
         self.show_status()
 
     def action_zoom(self) -> None:
-        """The pane alone, or all again."""
+        """Zooms the focused pane, or shows all panes."""
         panes: dict[Any, str] = {self.listed: "list", self.detail: "detail", self.hexes: "bytes"}
         name = panes.get(self.focused)
         on = any(self.has_class(f"-only-{pane}") for pane in PANES)
@@ -474,7 +475,7 @@ class Browser(Screen[None]):
         self.home.save_settings()
 
     def action_share(self, by: int) -> None:
-        """Another size of the list, or of the bytes where they have the focus."""
+        """Resizes the list, or the bytes where they have the focus."""
         look, wide = self.home.look, self.has_class("-wide")
         beside = wide and look.layout == "columns"
         if self.focused is self.hexes:
@@ -485,14 +486,14 @@ class Browser(Screen[None]):
         self.home.save_settings()
 
     def _resized(self, name: str, size: int) -> None:
-        """A part of the screen has another size."""
+        """Sets a size within its bounds."""
         least, most = SIZES.get(name, LIST_HEIGHTS)
         setattr(self.home.look, name, max(least, min(most, size)))
         self._lay()
 
     @on(Edges.Dragged)
     def dragged(self, event: Edges.Dragged) -> None:
-        """An edge is wanted elsewhere."""
+        """Resizes a pane to a dragged edge."""
         panes, lower = self.query_one("#panes").region, self.lower.region
         beside = self.has_class("-wide") and self.home.look.layout == "columns"
         if event.side == "left":
@@ -504,12 +505,12 @@ class Browser(Screen[None]):
 
     @on(Edges.Dropped)
     def dropped(self, _event: Edges.Dropped) -> None:
-        """It is let go."""
+        """Saves the layout when the mouse button is released."""
         self.home.save_settings()
 
     # -- others -------------------------------------------------------------------------------------------------------
     def action_stop(self) -> None:
-        """Ends reading."""
+        """Stops reading."""
         if not self.view.book.done:
             self.view.book.stop()
             self.notify("reading stopped; the rows read so far remain", timeout=3)

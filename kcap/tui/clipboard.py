@@ -1,7 +1,7 @@
-"""What is copied: values, rows, bytes, filters, as text. Free of widgets.
+"""Formats values, rows, bytes and filters as text for the clipboard. Free of widgets.
 
-In: what is under the cursor. Out: text for the clipboard. Law: a secret that is masked on the screen is masked here; a row is
-the JSON line that `kcap rows` writes.
+In: the value under the cursor. Out: text. Law: a secret that is masked on the screen is masked here; a row is the JSON line
+that `kcap rows` writes.
 """
 
 import io

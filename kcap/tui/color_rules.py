@@ -1,7 +1,7 @@
-"""Which rows stand out, and how: rules by display filter, the first that holds counts.
+"""Coloring rules of the list: display filters with a tone and a sign; the first that matches applies.
 
-In: rules, a batch of rows. Out: the rule of each row. Law: a rule has a sign as well as a tone, so that nothing is said by
-color alone; a rule of the user that does not parse is told and left out.
+In: rules, a batch of rows. Out: the rule of each row. Law: a rule has a sign as well as a tone, so that color is never the
+only carrier of a meaning; a user's rule that does not parse is reported and ignored.
 """
 
 from collections.abc import Iterable, Sequence
@@ -48,7 +48,7 @@ DEFAULTS: Final = (
 
 
 def rules_of(given: Iterable[dict[str, Any]]) -> tuple[list[Rule], list[str]]:
-    """The user's rules and the defaults; and what is wrong with some."""
+    """The user's rules and the defaults; and the errors of the rules that do not parse."""
     rules: list[Rule] = []
     wrong: list[str] = []
     for entry in given:
@@ -68,7 +68,7 @@ def rules_of(given: Iterable[dict[str, Any]]) -> tuple[list[Rule], list[str]]:
 
 
 def columns(rules: Sequence[Rule]) -> list[str]:
-    """What rules look at."""
+    """Columns that the rules read."""
     return list(dict.fromkeys(name for rule in rules if rule.tree is not None for name in columns_of(rule.tree)))
 
 

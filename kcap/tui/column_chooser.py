@@ -1,7 +1,7 @@
-"""A window to choose the list's columns and their order.
+"""A window to choose the columns of the list and their order.
 
-In: the columns that are shown. Out: those that are wanted, in order; an empty list for the program's own choice; None for no
-change. Law: every column of the table can be had.
+In: the displayed columns. Out: the chosen ones, in order; an empty list for the defaults; None for no change. Law: every
+column of the table can be chosen.
 """
 
 from typing import ClassVar
@@ -51,7 +51,7 @@ class ColumnChooser(ModalScreen["list[str] | None"]):
         self.sought = ""
 
     def compose(self) -> ComposeResult:
-        """The parts."""
+        """Yields the child widgets."""
         with Vertical(id="box") as box:
             box.border_title = "Columns of the list"
             yield Input(placeholder="name or meaning", compact=True)

@@ -1,7 +1,7 @@
-"""What may stand where the caret of the filter bar is: names, operators, values.
+"""Completes the word at the caret of the filter bar: names, operators, values.
 
-In: the text, the caret, the values that the capture has. Out: the place of the word, and what may stand there. Law: what is
-offered begins as the word does, or holds it; a text with an offer put in reads as a filter as far as it reads at all.
+In: the text, the caret, the values in the capture. Out: the range of the word, and its completions. Law: a completion starts
+with the word or contains it; a text with a completion inserted still parses as far as it parsed before.
 """
 
 import re
@@ -19,7 +19,7 @@ BEFORE: Final = re.compile(
     r"([A-Za-z_][\w.]*)\s*(===|==|!==|!=|~=|<=|>=|<|>|\b(?:eq|ne|any_eq|all_eq|any_ne|all_ne|lt|le|gt|ge|contains)\b"
     r"|\bin\s*\{(?:[^}]*[,\s])?)\s*$"
 )
-"""A name and an operator, behind which a value stands."""
+"""A name and an operator, which a value follows."""
 OFFERS: Final = 50
 FIRST: Final = (
     "api", "client_id", "latency", "error", "topic", "throttle", "outcome", "group_id", "client_ip", "server_ip", "api_version",
@@ -30,7 +30,7 @@ PLAIN: Final = re.compile(r"[A-Za-z0-9_:/.+-]+")
 
 
 def offers(text: str, caret: int, values: Callable[[str], Sequence[str]]) -> tuple[int, list[str]]:
-    """Where the word at the caret begins, and what may stand there. `values`: those of a column in the capture."""
+    """The start of the word at the caret, and its completions. `values`: those of a column in the capture."""
     found = WORD.search(text[:caret])
     assert found is not None
     start, word = found.start(), found.group()

@@ -1,7 +1,7 @@
-"""What is remembered from one session to the next: layout, columns, order, theme, rules. Plain TOML that a person may edit.
+"""Stores the settings of the terminal UI between sessions: layout, columns, order, theme, rules. Users may edit the TOML file.
 
-In: `tui.toml` in kcap's configuration folder. Out: a `UiSettings`, and back. Law: what cannot be read is told and left as it
-is; a setting that makes no sense is as if it were not there.
+In: `tui.toml` in kcap's configuration folder. Out: a `UiSettings`, and back. Law: a file that cannot be read is reported and
+left unchanged; an invalid setting is ignored.
 """
 
 import json
@@ -130,7 +130,7 @@ def text_of(look: UiSettings) -> str:
 
 
 def write_config(look: UiSettings) -> None:
-    """Remembers the settings, where they can be written; nobody waits for it."""
+    """Remembers the settings, if the file is writable; errors are ignored."""
     if not look.readable:
         return
     path = config_path()

@@ -1,7 +1,7 @@
-"""One exchange as a tree: what it was, where its time went, both messages, its packets.
+"""Builds the tree of one exchange: summary, timing, both messages, TCP, all columns.
 
-In: a row and its bytes (`kcap.capture.frame_bytes`). Out: items of an outline. Law: values stand in words beside what the wire
-has; secrets are masked unless they are asked for; nothing inside a message is decoded before its line is opened.
+In: a row and its bytes (`kcap.capture.frame_bytes`). Out: items of an outline. Law: names are shown beside the values on the
+wire; secrets are masked unless --show-secrets is set; a message is decoded when its line is expanded.
 """
 
 from collections.abc import Sequence
@@ -104,7 +104,7 @@ SUMMARY: Final = (
     "error", "error_count", "throttle_time_ms", "topics", "partition_count", "record_count", "records_bytes", "codecs", "acks",
     "group_id", "member_id", "transactional_id", "principal", "version_verdict", "removed_in", "deprecated_in", "flags",
 )  # fmt: skip
-"""Columns worth a line where they say something."""
+"""Columns shown when they are not empty."""
 QUIET: Final = frozenset({"error", "error_count", "throttle_time_ms", "topics", "codecs", "flags", "partition_count"})
 
 
@@ -293,7 +293,7 @@ def _columns(row: dict[str, Any]) -> Item:
 
 
 def why_not(row: dict[str, Any]) -> str:
-    """Why a message is not there."""
+    """Why the bytes of a message are missing."""
     if row["api"] == "SaslToken":
         return "a raw SASL token, which is a secret"
     return "not retained: the frame spans two files, or exceeds the spill limit of a pipe or a compressed file"

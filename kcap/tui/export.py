@@ -1,7 +1,7 @@
-"""What leaves the screen: rows as files, packets as captures.
+"""Saves rows as files and packets as captures.
 
-In: rows and columns, or a filter and the paths. Out: files that appear when they are whole. Law: rows are those of the list
-in its order; packets are those that `kcap cut` takes, in a process of its own, so that no key waits for it.
+In: rows and columns, or a filter and the paths. Out: files, which appear when they are complete. Law: rows are those of the
+list in its order; packets are those that `kcap cut` selects, in a process of its own, so that keys keep working.
 """
 
 import json
@@ -69,7 +69,7 @@ def protected(order: "ReadRequest") -> AbstractContextManager[None]:
 def cut(order: "ReadRequest", only: str, path: str, spools: dict[int, Any] | None = None) -> str:
     """Writes the packets of the exchanges that pass a filter; what was written, in words. Blocking: call it in a thread.
 
-    `spools`: what was kept of pipes, by file. Raises OutputError with the reason where it comes to nothing.
+    `spools`: the retained bytes of pipes, by file. Raises OutputError with the reason.
     """
     path = os.path.abspath(os.path.expanduser(path))
     if os.path.splitext(path)[1].lower() not in PACKETS:

@@ -1,7 +1,7 @@
-"""What goes wrong in a part of the screen: who it was, and where the traceback is kept for those who can mend it.
+"""Finds which part of the screen an exception came from, and writes its traceback to a log for the developers.
 
-In: an exception. Out: the part it came from, the file with its traceback. Law: nothing here raises; no value of the capture
-that is not in the exception's own words is written down.
+In: an exception. Out: the screen it came from, the file with its traceback. Law: nothing here raises; no value of the capture
+is written, except what the exception's own message contains.
 """
 
 import os
@@ -20,11 +20,11 @@ from kcap.output.grid import clean
 from kcap.tui.folders import state_folder
 
 LARGEST: Final = 1 << 20
-"""Bytes of the file; a larger one begins anew, for nobody reads a longer one and it is never cleared by hand."""
+"""Bytes of the file; a larger one is overwritten, since it is never cleared by hand."""
 
 
 def one_line(error: BaseException) -> str:
-    """An exception in one line."""
+    """An exception as one line of text."""
     words = clean(str(error)).strip()
     return f"{type(error).__name__}: {words}" if words else type(error).__name__
 
@@ -56,7 +56,7 @@ def origin(error: BaseException) -> Screen[Any] | None:
 
 
 def stumbled(part: Widget, error: Exception) -> None:
-    """Tells the app that a part could not be painted; an app that shows a part alone knows of no faults."""
+    """Reports to the app that a widget could not be painted; other apps ignore it."""
     report = getattr(part.app, "stumbled", None)
     if report is not None:
         report(error, part)

@@ -1,7 +1,7 @@
-"""The folders of the terminal UI; the one that spills live in is made for one process and gone with it.
+"""The folders of the terminal UI; the spill folder is made for one process and removed with it.
 
-In: the environment (XDG Base Directory Specification). Out: paths. Law: what a process that is no more has left behind is
-removed by the next one.
+In: the environment (XDG Base Directory Specification). Out: paths. Law: folders that a dead process left behind are removed by
+the next one.
 """
 
 import os
@@ -14,19 +14,19 @@ PREFIX: Final = "spill-"
 
 
 def cache_folder() -> Path:
-    """Where kcap may keep what it can make again."""
+    """The cache folder of kcap ($XDG_CACHE_HOME/kcap)."""
     base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
     return Path(base) / "kcap"
 
 
 def config_folder() -> Path:
-    """Where kcap's settings are."""
+    """The settings folder of kcap ($XDG_CONFIG_HOME/kcap)."""
     base = os.environ.get("XDG_CONFIG_HOME") or os.path.join(os.path.expanduser("~"), ".config")
     return Path(base) / "kcap"
 
 
 def state_folder() -> Path:
-    """Where kcap keeps what a person may want to look at later, and may throw away."""
+    """The state folder of kcap ($XDG_STATE_HOME/kcap), for logs."""
     base = os.environ.get("XDG_STATE_HOME") or os.path.join(os.path.expanduser("~"), ".local", "state")
     return Path(base) / "kcap"
 
@@ -43,7 +43,7 @@ def spill_folder() -> str:
 
 
 def sweep(cache: Path) -> None:
-    """Removes what processes left that are no more."""
+    """Removes the spill folders of dead processes."""
     for folder in cache.glob(f"{PREFIX}*-*"):
         owner = folder.name.removeprefix(PREFIX).partition("-")[0]
         if owner.isdecimal() and not alive(int(owner)):

@@ -1,7 +1,7 @@
-"""A connection followed: both sides, one message after the other, as text or as bytes.
+"""Shows the messages of a connection in both directions, one after the other, as text or as bytes.
 
-In: the uid of a connection, the book. Out: a screen; what is read comes in parts, as one scrolls on. Law: messages stand in the
-order of their first packets; secrets are masked as everywhere.
+In: the uid of a connection, the capture model. Out: a screen, filled page by page while the user scrolls. Law: messages are in
+the order of their first packets; secrets are masked as in the tree.
 """
 
 import json
@@ -125,7 +125,7 @@ class FollowedStream(Screen[None]):
         return cast("KcapApp", self.app)
 
     def compose(self) -> ComposeResult:
-        """The parts."""
+        """Yields the child widgets."""
         yield Static(id="head", markup=False)
         yield RichLog(wrap=True, auto_scroll=False, max_lines=200_000, min_width=1)
         yield Keys()

@@ -1,4 +1,4 @@
-"""A file that somebody is still writing, as a pipe that goes on for as long as it grows.
+"""Follows a file that is still being written, as a pipe that continues while the file grows.
 
 In: a path. Out: standard input, from which the file's bytes come. Law: byte positions of the pipe are those of the file.
 """
@@ -16,7 +16,7 @@ HEAD_BYTES: Final = 16
 
 
 def grows(path: str, seconds: float, *, requested: bool) -> bool:
-    """Whether a path is a file to follow: one that was written to within so many seconds, or any that is requested for.
+    """Whether a path is a file to follow: one that was written to within so many seconds, or any when `requested`.
 
     A compressed one is read as it is: its end is not where its bytes end.
     """

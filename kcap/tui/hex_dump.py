@@ -1,7 +1,7 @@
-"""Bytes as lines of hex and text, of which some stand out. Free of widgets.
+"""Formats bytes as lines of hex and text with highlighted spans. Free of widgets.
 
-In: a buffer, spans that are chosen or hidden, which packet brought which bytes. Out: lines with tones. Law: a line has sixteen
-bytes, or eight where there is little room; hidden bytes are `**` and are copied as that too.
+In: a buffer, spans that are selected or hidden, the packets of the bytes. Out: lines with tones. Law: a line has sixteen
+bytes, or eight in a narrow pane; hidden bytes are shown and copied as `**`.
 """
 
 from collections.abc import Sequence

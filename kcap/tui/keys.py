@@ -1,7 +1,7 @@
-"""The line of keys at the bottom: those that matter most come first, and none is cut in half.
+"""The footer: the keys of the focused pane, the most important first.
 
-In: the bindings that work where the focus is. Out: their keys and words. Law: a key is shown whole or not at all; a click does
-what the key does.
+In: the bindings that work where the focus is. Out: their keys and descriptions. Law: an entry is shown completely or not at
+all; a click does what the key does.
 """
 
 from typing import Final

@@ -1,7 +1,7 @@
-"""The columns of the list of exchanges: what a cell says, how wide it is, what it filters by.
+"""The columns of the list of exchanges: the text of a cell, its width, its filter.
 
-In: rows of `exchanges`. Out: texts. Law: every column of the table can be shown; what belongs together is put together as the
-command line does it (`kcap.output.grid`); nothing that a terminal would obey comes through.
+In: rows of `exchanges`. Out: texts. Law: every column of the table can be shown; combined columns are formatted as on the
+command line (`kcap.output.grid`); control characters never reach the terminal.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -52,7 +52,7 @@ def equals(column: str, value: Any) -> str:
 
 
 def _nothing(_row: Row) -> str:
-    """Times are told by `moment`, for they depend on others."""
+    """Times are formatted by `moment`, since they may depend on other rows."""
     return ""
 
 

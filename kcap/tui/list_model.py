@@ -1,7 +1,7 @@
-"""The list of exchanges as one sees it: which rows, in which order, where the cursor is. Free of widgets.
+"""The state of the list of exchanges: which rows, in which order, the cursor, the marks. Free of widgets.
 
-In: a book, the user's wishes. Out: row numbers by place, texts of a page. Law: the cursor stays with its exchange whatever
-comes or is sorted, unless the end is followed; marks stay with their exchanges.
+In: a capture model, the user's choices. Out: row numbers by place, texts of a page. Law: the cursor stays on its exchange when
+rows are added or sorted, unless auto scroll is on; marks stay with their exchanges.
 """
 
 from collections.abc import Sequence
@@ -28,11 +28,11 @@ class Arranged:
 
     rows: "RowIndex"
     order: "Numbers | None"
-    """Row numbers by place; None where they stand as they were decided."""
+    """Row numbers by place; None for the order of the table."""
     first_ns: int
     """Time of the earliest."""
     wish: tuple[Any, ...]
-    """What was asked for."""
+    """The request it was made for."""
 
     def __len__(self) -> int:
         return len(self.rows) if self.order is None else len(self.order)
@@ -42,7 +42,7 @@ class Arranged:
         return place if self.order is None else int(self.order[place])
 
     def place(self, number: int) -> int | None:
-        """Where a row stands; None where it does not."""
+        """The place of a row; None if it is not listed."""
         if self.order is None:
             return number if 0 <= number < len(self.rows) else None
         found = np.flatnonzero(self.order == number)
@@ -72,7 +72,7 @@ class ListModel:
     sort: str = "time"
     descending: bool = False
     form: str = "clock"
-    """How times are told."""
+    """Time display format."""
     cursor: int = 0
     column: int = 0
     """The column that the cursor is in."""
@@ -145,7 +145,7 @@ class ListModel:
         return self.arranged.number(place) if self.arranged is not None and 0 <= place < len(self.arranged) else None
 
     def order_by(self, name: str) -> None:
-        """Sorts by a column; once more turns it around."""
+        """Sorts by a column; once more reverses the order."""
         self.descending = not self.descending if self.sort == name else HEADS[name].right
         self.sort = name
 
@@ -238,7 +238,7 @@ class ListModel:
         return out
 
     def filter_of(self, head: Head) -> str | None:
-        """The filter that the cell under the cursor stands for."""
+        """The filter of the cell under the cursor."""
         number, made = self.current, self.arranged
         if number is None or made is None or head.by is None:
             return None

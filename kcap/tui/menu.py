@@ -1,7 +1,6 @@
-"""Small windows over the screen: a menu to choose from, a line to type, a text to read.
+"""Small windows over the screen: a menu, a prompt, a text.
 
-In: choices, words. Out: what was chosen or typed, None for nothing. Law: every choice has a key of its own and can be clicked;
-Escape gives nothing.
+In: choices, texts. Out: the chosen or typed value, None for Escape. Law: every choice has its own key and can be clicked.
 """
 
 from collections.abc import Sequence
@@ -54,7 +53,7 @@ class Menu(ModalScreen[str | None]):
         self.heading, self.choices, self.note = title, choices, note
 
     def compose(self) -> ComposeResult:
-        """The parts."""
+        """Yields the child widgets."""
         width = max((len(choice.title) for choice in self.choices), default=0)
         with Vertical(id="box") as box:
             box.border_title = self.heading
@@ -101,7 +100,7 @@ class Prompt(ModalScreen[str | None]):
         self.heading, self.value, self.note = title, value, note
 
     def compose(self) -> ComposeResult:
-        """The parts."""
+        """Yields the child widgets."""
         with Vertical(id="box") as box:
             box.border_title = self.heading
             box.border_subtitle = "⏎ go   Esc back"
@@ -110,7 +109,7 @@ class Prompt(ModalScreen[str | None]):
                 yield Static(self.note, id="note", markup=False)
 
     def on_mount(self) -> None:
-        """Takes the keys before it is seen; what is typed takes the place of what stands there."""
+        """Takes the keys before the window is visible; typing replaces the old text."""
         line = self.query_one(Input)
         self.set_focus(line)
         line.action_select_all()
@@ -133,7 +132,7 @@ class TextWindow(ModalScreen[None]):
         self.heading, self.text = title, text
 
     def compose(self) -> ComposeResult:
-        """The parts."""
+        """Yields the child widgets."""
         with VerticalScroll(id="box") as box:
             box.border_title = self.heading
             box.border_subtitle = "Esc back"

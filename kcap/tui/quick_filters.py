@@ -1,6 +1,6 @@
-"""Filters that are asked for again and again, with a key each.
+"""Common display filters, with a key each.
 
-In: the row under the cursor. Out: display filters. Law: each of them reads; those that are about a row let that row pass.
+In: the row under the cursor. Out: display filters. Law: each of them parses; those built from a row pass that row.
 """
 
 from collections.abc import Callable, Mapping

@@ -1,6 +1,6 @@
-"""The other end of a reading process: starts it, hears how far it is, stops it, takes its spools over.
+"""Controls the reading process: starts it, receives its progress, stops it, receives its spools.
 
-In: an `ReadRequest`. Out: the last `Heard`, file descriptors of what pipes and compressed files are kept in. Law: nothing here
+In: a `ReadRequest`. Out: the last `Heard`, file descriptors of the spools of pipes and compressed files. Law: nothing here
 waits for the process; it ends with this one.
 """
 
@@ -28,11 +28,11 @@ class KeptSpool:
         self.kept = 0
 
     def read(self, size: int, at: int) -> bytes:
-        """Bytes again, as far as they were kept."""
+        """Bytes at an offset, as far as they were retained."""
         return os.pread(self.number, min(size, max(self.kept - at, 0)), at)
 
     def close(self) -> None:
-        """Lets it go."""
+        """Closes the descriptor."""
         os.close(self.number)
 
 
@@ -61,7 +61,7 @@ class Process:
         self._thread = threading.Thread(target=self._listen, daemon=True)
 
     def start(self) -> None:
-        """Begins to listen."""
+        """Starts the process and the thread that receives its messages."""
         self._thread.start()
 
     def _listen(self) -> None:
@@ -91,23 +91,23 @@ class Process:
                 self.watch()
 
     def _last_words(self) -> str:
-        """What the process said before it went."""
+        """The last line of the process on standard error."""
         said = self._process.stderr.read().decode(errors="replace").strip() if self._process.stderr is not None else ""
         return f"{LEFT}: {said.splitlines()[-1]}" if said else LEFT
 
     def stop(self) -> None:
-        """Asks it to come to an end with what it read."""
+        """Requests a stop; the rows read so far remain."""
         try:
             self._line.send("stop")
         except OSError:
             return
 
     def wait(self, seconds: float | None = None) -> bool:
-        """Waits until it is over; whether it is."""
+        """Waits for the process to end; whether it ended."""
         return self._ended.wait(seconds)
 
     def close(self) -> None:
-        """Ends it at once."""
+        """Kills the process."""
         if self._process.poll() is None:
             self._process.send_signal(signal.SIGKILL)
         self._process.wait()

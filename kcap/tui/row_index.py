@@ -1,7 +1,7 @@
-"""Rows of a table in batches, by their numbers.
+"""Indexes rows of a table in batches by row number.
 
-In: record batches, of which no row changes. Out: the values of some rows, the rows that pass a filter, the order of a column.
-Law: what is given is what the whole table in one piece would give; no row is copied that was not asked for.
+In: record batches, whose rows never change. Out: the values of some rows, the rows that pass a filter, the order of a column.
+Law: results equal those over one concatenated table; only requested rows are copied.
 """
 
 from collections.abc import Callable, Iterable, Sequence

@@ -1,7 +1,7 @@
-"""Search in the list, in a tree, in bytes. Free of widgets.
+"""Searches in the list, in a tree, in bytes. Free of widgets.
 
-In: what is searched for, where, from where on. Out: the next place. Law: it goes around once, and finds what is shown: the
-texts of cells and lines, capitals and small letters alike.
+In: the search text, where to search, the start. Out: the next match. Law: the search wraps around once and matches the
+displayed text of cells and lines, case-insensitively.
 """
 
 from dataclasses import dataclass

@@ -1,9 +1,8 @@
-"""Rows on disk between the process that reads and the one that shows: written at one end, mapped at the other.
+"""Spills rows to disk between the process that reads and the one that shows: written by one, mapped by the other.
 
 In: record batches of one schema. Out: the same rows as record batches over mapped pages, which cost no memory of their own.
-Law: append-only: a row that was announced keeps its number; what was not announced is never looked at. Rows wait in small
-batches in a tail of their own until there are enough for a large one, so that a capture followed for days makes no more
-batches than one read at once.
+Law: append-only: an announced row keeps its number; unannounced rows are never read. Rows wait as small batches in a tail file
+until there are enough for a large one, so that a capture followed for days makes no more batches than one read at once.
 """
 
 import mmap
@@ -55,7 +54,7 @@ class SpillStream:
         return self._file.tell()
 
     def close(self) -> None:
-        """No more rows come."""
+        """Ends the stream."""
         self._writer.close()
         self._file.close()
 
@@ -159,7 +158,7 @@ class Mapped:
 
 
 class Pages:
-    """A table that is being written by somebody else."""
+    """A table that another process is writing."""
 
     def __init__(self, folder: str, name: str) -> None:
         self._folder, self._name = folder, name
@@ -169,7 +168,7 @@ class Pages:
         self.rows = 0
 
     def follow(self, mark: Mark) -> None:
-        """Takes what was announced."""
+        """Maps the announced rows."""
         self._main.grow(mark.end)
         if mark.tail_end and mark.tail != self._tail_number:
             self._forget()
@@ -181,7 +180,7 @@ class Pages:
         self.rows = mark.rows
 
     def _forget(self) -> None:
-        """The tail's rows stand in the main file."""
+        """Drops the tail, whose rows are in the main file now."""
         if self._tail is not None:
             os.unlink(tail_path(self._folder, self._name, self._tail_number))
         self._tail = None
@@ -206,4 +205,4 @@ def read_file(path: str) -> pa.Table:
 
 
 END_OF_STREAM: Final = 8
-"""Bytes by which a stream says that it is over (Arrow columnar format, IPC streaming)."""
+"""End-of-stream marker (Arrow columnar format, IPC streaming)."""

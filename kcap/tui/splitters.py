@@ -1,7 +1,7 @@
 """Edges between panes that can be dragged with the mouse.
 
-In: presses on the line that is drawn at the top or at the left of a part. Out: messages: where the edge is wanted, and that it
-was let go. Law: who lays the parts out decides where the edge goes; a press elsewhere is none of this.
+In: presses on the line at the top or at the left of a pane. Out: messages: the wanted position of the edge, and the release of
+the mouse button. Law: the screen that lays out the panes decides where the edge goes; a press elsewhere does nothing.
 """
 
 from textual import events
@@ -24,7 +24,7 @@ class Edges(Widget):
             self.part, self.side, self.x, self.y = part, side, x, y
 
     class Dropped(Message):
-        """The edge was let go."""
+        """The edge was released."""
 
     def on_mouse_down(self, event: events.MouseDown) -> None:
         """An edge is held."""
@@ -35,13 +35,13 @@ class Edges(Widget):
             self.capture_mouse()
 
     def on_mouse_move(self, event: events.MouseMove) -> None:
-        """It is moved."""
+        """Moves the edge with the mouse."""
         if self.dragging:
             event.stop()
             self.post_message(Edges.Dragged(self, self.dragging, int(event.screen_x), int(event.screen_y)))
 
     def on_mouse_up(self, event: events.MouseUp) -> None:
-        """It is let go."""
+        """Saves the layout when the mouse button is released."""
         if self.dragging:
             event.stop()
             self.dragging = ""

@@ -1,7 +1,7 @@
-"""The title and the status line: how far reading is, where one is, what went wrong. Free of widgets.
+"""Formats the title and the status line: reading progress, cursor position, errors. Free of widgets.
 
-In: a book, a view. Out: texts of a width. Law: a text is never wider than its room; what cannot be read is said calmly, with
-what can be done about it.
+In: a capture model, a list model. Out: texts of a width. Law: a text is never wider than its line; an error is shown with its
+remedy.
 """
 
 import os
@@ -82,7 +82,7 @@ def progress(pulse: Pulse, book: CaptureModel, width: int) -> Text:
 
 
 def trouble(book: CaptureModel) -> str:
-    """What is said where there is no row to show."""
+    """The message for an empty list."""
     heard = book.heard
     if not book.done:
         return "reading …" if not book.rows else ""

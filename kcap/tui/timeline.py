@@ -1,7 +1,7 @@
-"""Latency over time, in as many steps as there is room for. Free of widgets.
+"""Computes latency over time, in as many steps as the width allows. Free of widgets.
 
-In: rows, those that pass the filter. Out: for each step of time the slowest answer, how many exchanges began, whether any
-failed. Law: each exchange counts in one step; answers to long polls, which waited because they were asked to, are not slow.
+In: rows, those that pass the filter. Out: for each step of time the highest latency, the number of exchanges, whether any
+failed. Law: each exchange counts in one step; long polls do not count as slow.
 """
 
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ class Timeline:
     first_us: int
     step_us: int
     slowest: list[float | None]
-    """Nanoseconds, None where nothing was responded."""
+    """Highest latency in nanoseconds, None without a response."""
     counts: list[int]
     failed: list[bool]
 

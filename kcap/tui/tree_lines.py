@@ -1,7 +1,7 @@
-"""A tree as lines that open and close. Free of widgets.
+"""A tree as lines that expand and collapse. Free of widgets.
 
-In: items whose children are made when they are asked for. Out: the lines in sight. Law: the lines are those of a walk through
-what is open; of a long list the first entries stand there, and a line for the rest.
+In: items whose children are built on expansion. Out: the visible lines. Law: the lines are a walk through the expanded items;
+a long list shows its first entries and a line for the rest.
 """
 
 from collections.abc import Callable, Sequence
@@ -21,12 +21,12 @@ class Item:
 
     line: Line
     name: str
-    """By which it is found open again in the next exchange."""
+    """Name that finds the line again in the next exchange."""
     make: Callable[[], Sequence["Item"]] | None = None
     """Its children; None where it has none."""
     open: bool = False
     filter: str | None = None
-    """The display filter that it stands for."""
+    """Its display filter."""
     value: str = ""
     """What is copied."""
     side: str = ""
@@ -34,7 +34,7 @@ class Item:
     node: Node | None = None
     depth: int = 0
     more: bool = False
-    """It stands for the rest of a long list."""
+    """Whether it is the line for the rest of a long list."""
     secret: bool = False
 
 

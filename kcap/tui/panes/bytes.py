@@ -1,6 +1,6 @@
-"""The bytes of a message, in hex and as text.
+"""The pane of a message's bytes, in hex and as text.
 
-In: a `Dump`. Out: a message when another byte is under the cursor. Law: only the lines in sight are painted.
+In: a `Dump`. Out: a message when the cursor moves to another byte. Law: only visible lines are painted.
 """
 
 from typing import ClassVar
@@ -53,11 +53,11 @@ class Bytes(Lines):
         self.refresh()
 
     def on_resize(self, _event: events.Resize) -> None:
-        """Another width."""
+        """Lays out for the new width."""
         self.renew()
 
     def notify_style_update(self) -> None:
-        """Another theme."""
+        """Repaints with the colors of the new theme."""
         super().notify_style_update()
         self._painter.clear()
 
@@ -89,15 +89,15 @@ class Bytes(Lines):
             self.post_message(self.Moved())
 
     def action_move(self, by: int) -> None:
-        """So many bytes."""
+        """Moves the cursor by bytes."""
         self.go(self.dump.cursor + by)
 
     def action_line(self, by: int) -> None:
-        """So many lines."""
+        """Moves the cursor by lines."""
         self.go(self.dump.cursor + by * self.dump.per_line(self.room))
 
     def action_page(self, by: int) -> None:
-        """So many pages."""
+        """Moves the cursor by pages."""
         self.action_line(by * max(1, self.size.height - 1))
 
     def action_edge(self, side: int) -> None:

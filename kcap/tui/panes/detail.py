@@ -1,6 +1,6 @@
-"""The tree of one exchange.
+"""The pane with the tree of one exchange.
 
-In: an `Outline`. Out: a message when another line is under the cursor. Law: only the lines in sight are painted.
+In: an `Outline`. Out: a message when the cursor moves to another line. Law: only visible lines are painted.
 """
 
 from typing import ClassVar
@@ -43,7 +43,7 @@ class Detail(Lines):
         """Another line is under the cursor."""
 
     class MenuRequested(Message):
-        """What can be done with the line is asked for."""
+        """The menu of filters for the line was requested."""
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id)
@@ -65,12 +65,12 @@ class Detail(Lines):
         return 2 * item.depth + 2 + sum(len(text) for text, _ in item.line)
 
     def notify_style_update(self) -> None:
-        """Another theme."""
+        """Repaints with the colors of the new theme."""
         super().notify_style_update()
         self._painter.clear()
 
     def on_resize(self, _event: events.Resize) -> None:
-        """Another room."""
+        """Lays out and paints for the new size."""
         self._keep_in_sight()
 
     def paint(self, y: int) -> Strip:
@@ -96,14 +96,14 @@ class Detail(Lines):
             self.scroll_to(y=wanted, animate=False, immediate=True)
 
     def action_move(self, by: int) -> None:
-        """So many lines."""
+        """Moves the cursor by lines."""
         self.outline.move(by)
         self._keep_in_sight()
         self.refresh()
         self.post_message(self.Moved())
 
     def action_page(self, by: int) -> None:
-        """So many pages."""
+        """Moves the cursor by pages."""
         self.action_move(by * max(1, self.size.height - 1))
 
     def action_edge(self, side: int) -> None:

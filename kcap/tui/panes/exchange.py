@@ -1,7 +1,7 @@
-"""One exchange: its tree and its bytes, each of which leads to the other.
+"""The pane of one exchange: its tree and its bytes, whose cursors follow each other.
 
-In: an exchange that was read again. Out: a message when another line or byte is under the cursor. Law: the bytes are those of
-the line under the cursor; a byte leads to the innermost line that explains it.
+In: an exchange read again from its file. Out: a message when a cursor moves. Law: the bytes are those of the line under the
+cursor; a byte leads to the innermost line that decodes it.
 """
 
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ class Opened:
     """An exchange that was read again."""
 
     number: int
-    """Of its row."""
+    """Row number of the exchange."""
     found: FrameBytes
     connection: dict[str, Any] | None
 
@@ -45,7 +45,7 @@ class ExchangePane(Pane):
         self._known: dict[tuple[str, ...], bool] = {}
 
     def compose(self) -> ComposeResult:
-        """The parts."""
+        """Yields the child widgets."""
         with SplitFrame(id="tree") as tree:
             tree.border_title = "Exchange"
             yield Detail(id="detail")
@@ -64,14 +64,14 @@ class ExchangePane(Pane):
         return self.query_one(Bytes)
 
     def clear(self, why: str = "") -> None:
-        """There is no exchange."""
+        """Shows no exchange."""
         self.opened = None
         self.detail.empty = why
         self.detail.outline.show([])
         self.detail.renew()
 
     def show(self, opened: Opened) -> None:
-        """Shows an exchange; what was open in the one before is open."""
+        """Shows an exchange; lines that were expanded before stay expanded."""
         outline = self.detail.outline
         if outline.lines:
             self._known |= outline.opened()

@@ -1,7 +1,7 @@
-"""The list of exchanges: one line each, however many there are.
+"""The list of exchanges: one line each, for any number of them.
 
-In: a `ListModel`. Out: messages: another exchange is under the cursor, one was opened, a head was clicked. Law: only the rows
-in sight are made, and each once for as long as nothing changes.
+In: a `ListModel`. Out: messages: the cursor moved, an exchange was opened, a head was clicked. Law: only visible rows are
+rendered, and each once while nothing changes.
 """
 
 from typing import ClassVar
@@ -19,7 +19,7 @@ from kcap.tui.panes.paint import CLASSES, CSS, Lines, Painter
 from kcap.tui.views.sheet import Line
 
 CACHED_SCREENS = 4
-"""Screens of rows that are kept once they were made."""
+"""Rendered rows that are cached, in screens."""
 TONED = frozenset({"call", "result", "latency"})
 """Columns that take the tone of their row's rule."""
 
@@ -49,7 +49,7 @@ class ExchangeList(Lines):
     ]
 
     class Moved(Message):
-        """Another exchange is under the cursor."""
+        """Opens the exchange under the cursor."""
 
     class Chosen(Message):
         """An exchange is opened."""
@@ -58,7 +58,7 @@ class ExchangeList(Lines):
         """Another order is wanted."""
 
     class MenuRequested(Message):
-        """What can be done with the cell is asked for."""
+        """The menu of filters for the cell was requested."""
 
     class Laid(Message):
         """Columns are others than before."""
@@ -71,7 +71,7 @@ class ExchangeList(Lines):
         self._page: dict[int, Cells] = {}
         self._known: int | None = None
         self.empty = ""
-        """What is said where there is no row."""
+        """The message without rows."""
         self._held: int | None = None
         """The column whose head, or whose edge, is held by the mouse."""
         self._edge = self._dragged = False
@@ -97,7 +97,7 @@ class ExchangeList(Lines):
         self.renew()
 
     def notify_style_update(self) -> None:
-        """Another theme."""
+        """Repaints with the colors of the new theme."""
         super().notify_style_update()
         self._painter.clear()
 
@@ -215,11 +215,11 @@ class ExchangeList(Lines):
         self._tell()
 
     def action_move(self, by: int) -> None:
-        """So many rows."""
+        """Moves the cursor by rows."""
         self.go(self.view.cursor + by)
 
     def action_page(self, by: int) -> None:
-        """So many pages."""
+        """Moves the cursor by pages."""
         self.go(self.view.cursor + by * max(1, self.size.height - 2))
 
     def action_edge(self, side: int) -> None:

@@ -1,7 +1,7 @@
-"""The filter bar: a line to type a display filter in, and a line below it that helps.
+"""The filter bar: an input for a display filter, and a line of completions and errors below it.
 
-In: keys. Out: a message when a filter is to be applied. Law: a filter that does not parse is told where and why, and is never
-applied; what was applied can be had again.
+In: keys. Out: a message when a filter is applied. Law: a filter that does not parse shows where and why, and is never applied;
+applied filters are kept in a history.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,7 +22,7 @@ from kcap.tui.views.styled_lines import TextLine
 
 HISTORY: int = 100
 OFFER: str = "offer"
-"""What a click on an offer tells: its number."""
+"""Key of the style metadata that holds the number of a clicked completion."""
 
 
 class Line(Input):
@@ -43,15 +43,15 @@ class Line(Input):
         return self.query_ancestor(FilterBar)
 
     def action_bar_complete(self, step: int) -> None:
-        """Puts an offer in."""
+        """Inserts a completion."""
         self.bar.complete(step)
 
     def action_bar_history(self, step: int) -> None:
-        """Another filter of before."""
+        """Recalls a filter from the history."""
         self.bar.recall(step)
 
     def action_bar_leave(self) -> None:
-        """Back to the list, with the filter that is in force."""
+        """Back to the list; restores the applied filter."""
         self.bar.leave()
 
 
@@ -59,7 +59,7 @@ class Help(Static):
     """The line below; an offer in it can be clicked."""
 
     def on_mouse_down(self, event: events.MouseDown) -> None:
-        """Puts an offer in; typing goes on."""
+        """Inserts the clicked completion and keeps the focus."""
         number = event.style.meta.get(OFFER)
         if number is not None:
             event.stop()
@@ -86,7 +86,7 @@ class FilterBar(Vertical):
     """
 
     class Applied(Message):
-        """A filter is to be applied."""
+        """Applies the filter."""
 
         def __init__(self, text: str) -> None:
             super().__init__()
@@ -107,7 +107,7 @@ class FilterBar(Vertical):
         self._number = -1
 
     def compose(self) -> ComposeResult:
-        """The parts."""
+        """Yields the child widgets."""
         with Horizontal(id="line"):
             yield Static("/", id="sign")
             yield Line(
@@ -126,7 +126,7 @@ class FilterBar(Vertical):
 
     # -- from outside -------------------------------------------------------------------------------------------------
     def force(self, text: str) -> None:
-        """The filter in force is another."""
+        """Shows the applied filter."""
         self._in_force = text
         if text and (not self.history or self.history[-1] != text):
             self.history = [*(old for old in self.history if old != text), text][-HISTORY:]
@@ -147,7 +147,7 @@ class FilterBar(Vertical):
 
     # -- from the line ------------------------------------------------------------------------------------------------
     def _judge(self) -> None:
-        """Says whether the text is a filter, and helps."""
+        """Shows whether the text parses, with completions or the error."""
         text = self.line.value
         tree, error = check(text)
         typing = self.line.has_focus
@@ -194,7 +194,7 @@ class FilterBar(Vertical):
         self._offers, self._offered, self._number = found, (line.value, start, line.cursor_position), -1
 
     def complete(self, step: int) -> None:
-        """Puts the next offer in; the only one for good."""
+        """Inserts the next completion; a single one is final."""
         if self._offered is None:
             self._make_offers()
         if not self._offers or self._offered is None:
@@ -202,7 +202,7 @@ class FilterBar(Vertical):
         self.take((self._number + step) % len(self._offers) if self._number >= 0 or step > 0 else len(self._offers) - 1)
 
     def take(self, number: int) -> None:
-        """Puts an offer in."""
+        """Inserts a completion."""
         if self._offered is None or not 0 <= number < len(self._offers):
             return
         self._number = number
@@ -216,7 +216,7 @@ class FilterBar(Vertical):
         self._judge()
 
     def recall(self, step: int) -> None:
-        """A filter of before."""
+        """Recalls a filter from the history."""
         if not self.history:
             return
         self._at = max(0, min(len(self.history), self._at + step))
@@ -225,7 +225,7 @@ class FilterBar(Vertical):
         self.line.cursor_position = len(text)
 
     def leave(self) -> None:
-        """Back, with the filter that is in force."""
+        """Back; restores the applied filter."""
         self.line.value = self._in_force
         self.post_message(self.Left())
 

@@ -1,7 +1,7 @@
-"""Lines with tones as strips of a pane.
+"""Turns lines with tones into strips of a pane.
 
-In: lines, a widget of the panes. Out: strips. Law: as `kcap.tui.views.paint`; the chosen span of the bytes has a tone of its
-own, underlined, for terminals without colors; a line that cannot be painted costs that line.
+In: lines, a widget of the panes. Out: strips. Law: as `kcap.tui.views.paint`; the selected span of the bytes has its own tone,
+underlined for terminals without colors; a line that cannot be painted affects only that line.
 """
 
 from typing import TYPE_CHECKING, Final
@@ -40,7 +40,7 @@ class Painter:
         self._styles: dict[str, Style] = {}
 
     def clear(self) -> None:
-        """The theme is another."""
+        """Drops the cached styles of the old theme."""
         self._styles.clear()
 
     def style(self, tone: str) -> Style:
@@ -72,7 +72,7 @@ class Lines(ScrollView, can_focus=True):
         raise NotImplementedError
 
     def render_line(self, y: int) -> Strip:
-        """The same; what cannot be painted is said there."""
+        """The same; an exception is shown in the line."""
         try:
             return self.paint(y)
         except Exception as error:  # noqa: BLE001 - one line that cannot be painted is no reason to lose the others

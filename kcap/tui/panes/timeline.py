@@ -1,7 +1,7 @@
-"""A line of latency over time above the list, to see where it hurts and to choose a time.
+"""A strip of latency over time above the list, to select a time range.
 
-In: a `Timeline`. Out: messages: a time was chosen to filter by, a step to go to. Law: what is painted is one line, and one
-more in words while it has the focus.
+In: a `Timeline`. Out: messages: a time range to filter by, a step to go to. Law: it is one line, and a second with the values
+while it has the focus.
 """
 
 import time
@@ -43,7 +43,7 @@ class TimeStrip(Widget, can_focus=True):
     ]
 
     class Chosen(Message):
-        """A time to filter by."""
+        """Filters by a time range."""
 
         def __init__(self, text: str) -> None:
             super().__init__()
@@ -72,7 +72,7 @@ class TimeStrip(Widget, can_focus=True):
         return max(1, self.size.width - LABEL - 2)
 
     def notify_style_update(self) -> None:
-        """Another theme."""
+        """Repaints with the colors of the new theme."""
         super().notify_style_update()
         self._painter.clear()
 
@@ -103,7 +103,7 @@ class TimeStrip(Widget, can_focus=True):
         self.set_interval(LOOK_SECONDS, self.look)
 
     def on_resize(self, _event: events.Resize) -> None:
-        """Another room."""
+        """Lays out and paints for the new size."""
         self.look()
 
     def show(self, made: Timeline | None) -> None:

@@ -1,7 +1,7 @@
-"""Pictures made of blocks: bars below each other, or beside each other as time goes by. Free of widgets.
+"""Draws bars as lines of text, horizontal or upright over time. Free of widgets.
 
-In: bars, the room, the one that is chosen. Out: lines. Law: no line is wider than the room; what is not nothing is seen; the
-highest bar fills the room.
+In: bars, a width, the selected bar. Out: lines. Law: no line is wider than the given width; a value above zero is visible; the
+highest bar fills the width.
 """
 
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ LOW: Final = 0.12
 
 
 def shares(values: Sequence[float | None], *, logarithmic: bool) -> list[float]:
-    """Each value between 0 and 1; by its order of magnitude where that is asked for."""
+    """Each value between 0 and 1; on a log scale where requested."""
     there = [value for value in values if value is not None and value > 0]
     if not there:
         return [0.0] * len(values)
@@ -50,7 +50,7 @@ def lying(bars: Bars, width: int, chosen: int | None) -> list[Line]:
 
 
 def columns(bars: Bars, width: int) -> list[list[int]]:
-    """Which bars stand in which column of the picture: one each, or several where the room is small."""
+    """Which bars share a column of the picture: one each, or several in a narrow picture."""
     count = len(bars.values)
     if count <= width:
         return [[at] for at in range(count)]
@@ -58,7 +58,7 @@ def columns(bars: Bars, width: int) -> list[list[int]]:
 
 
 def peak(bars: Bars, some: Sequence[int]) -> int:
-    """The highest of some bars, which stands for them."""
+    """The highest of the bars that share a column."""
     return max(some, key=lambda at: bars.values[at] or 0)
 
 
@@ -91,7 +91,7 @@ def standing(bars: Bars, width: int, height: int, chosen: int | None) -> list[Li
 
 
 def axis_of(bars: Bars) -> int:
-    """Width of what stands left of upright bars."""
+    """Width of the axis left of upright bars."""
     return max((len(text) for text in bars.texts), default=0) + 2
 
 

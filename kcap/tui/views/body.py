@@ -1,6 +1,6 @@
-"""The body of a view: its table, and the details beside or below it, whose size may be chosen.
+"""Lays out a view: its table, and the details beside or below it, whose size the user sets.
 
-In: keys, the mouse at the edge. Out: styles, settings. Law: what was chosen holds for all views and is remembered.
+In: keys, the mouse at the edge. Out: styles, settings. Law: the size holds for all views and is saved.
 """
 
 from typing import ClassVar, cast
@@ -15,7 +15,7 @@ from kcap.tui.views.table import SheetTable
 
 
 class Body(Screen[None]):
-    """Part of a view."""
+    """Base class of views: a table with resizable details."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("plus", "share(5)", "Larger details", show=False, key_display="+"),
@@ -38,7 +38,7 @@ class Body(Screen[None]):
         return self.query_one("#side", SplitSide)
 
     def _lay(self) -> None:
-        """The details have the size that was chosen."""
+        """Applies the size that the user set."""
         look, wide, side = self.home.look, self.has_class("-wide"), self.side
         side.styles.width = f"{look.view_width}%" if wide and look.view_width else None
         side.styles.height = f"{look.view_height}%" if not wide and look.view_height else None
@@ -49,7 +49,7 @@ class Body(Screen[None]):
         self._lay()
 
     def action_share(self, by: int) -> None:
-        """Another size of the details."""
+        """Resizes the details."""
         side, body = self.side.region, self.query_one("#body").region
         if side.area:
             wide = self.has_class("-wide")
@@ -58,7 +58,7 @@ class Body(Screen[None]):
 
     @on(Edges.Dragged)
     def dragged(self, event: Edges.Dragged) -> None:
-        """Their edge is wanted elsewhere."""
+        """Resizes the details to a dragged edge."""
         body = self.query_one("#body").region
         if event.side == "left":
             self._sized(round((body.right - event.x) * 100 / max(1, body.width)))
@@ -67,5 +67,5 @@ class Body(Screen[None]):
 
     @on(Edges.Dropped)
     def dropped(self, _event: Edges.Dropped) -> None:
-        """It is let go."""
+        """Saves the layout when the mouse button is released."""
         self.home.save_settings()

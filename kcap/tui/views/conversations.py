@@ -1,6 +1,6 @@
-"""The view of conversations: connections, or clients and brokers that they belong to.
+"""The view of conversations: connections, or the clients and brokers they belong to.
 
-In: the book. Out: a screen. Law: what a connection was like as TCP has it is told once reading is over.
+In: the capture model. Out: a screen. Law: the TCP columns appear when the capture has been read.
 """
 
 from typing import TYPE_CHECKING, ClassVar

@@ -1,7 +1,7 @@
-"""Who talked with whom: connections, or what they are grouped into. Free of widgets.
+"""Aggregates exchanges by connection, client, host or broker. Free of widgets.
 
-In: columns of `exchanges` under the filter, the table `connections` once there is one. Out: a sheet. Law: the groups' counts
-add up to the exchanges that were given; connections without an exchange stand behind, as long as no filter is in force.
+In: columns of `exchanges` under the filter, the table `connections` once it is complete. Out: a sheet. Law: the counts of the
+groups add up to the given exchanges; connections without an exchange come last, and only without a filter.
 """
 
 from collections import Counter
@@ -23,7 +23,7 @@ COLUMNS: Final = (
     "connection", "client_ip", "client_port", "client_id", "server_ip", "server_port", "api", "outcome", "error_code",
     "throttle_time_ms", "request_bytes", "response_bytes", "latency_ns", "request_first_ns", "response_first_ns",
 )  # fmt: skip
-"""Columns of exchanges that are looked at."""
+"""Columns of `exchanges` that are read."""
 BY: Final[tuple[tuple[str, ...], ...]] = (
     ("connection",), ("client_ip", "client_id", "server_ip", "server_port"), ("client_ip", "client_id"), ("client_ip",),
     ("server_ip", "server_port"),
@@ -36,7 +36,7 @@ SHOWN: Final = 5000
 FLAG: Final = pa.uint8()
 """Narrow, since there is one for each exchange."""
 AT_ONCE: Final = 1 << 17
-"""Exchanges that are looked at together."""
+"""Exchanges that are aggregated at a time."""
 SUMMED: Final = (
     "count", "errors", "unanswered", "throttled", "timed", "request_bytes", "response_bytes", "latency_ns", "max_ns",
     "first_ns", "last_ns",
@@ -45,12 +45,12 @@ ENDS: Final = ("client_ip", "client_port", "client_id", "server_ip", "server_por
 HOWS: Final = dict.fromkeys(SUMMED, "sum") | dict.fromkeys(("max_ns", "last_ns", *ENDS), "max") | {
     "first_ns": "min", "connections": "sum",
 }  # fmt: skip
-"""Column -> how its values are put together."""
+"""Column -> its aggregate function."""
 calc: Any = pc
 
 
 def flagged(table: pa.Table, names: Sequence[str]) -> pa.Table:
-    """Some rows with the columns that are put together."""
+    """Rows with the columns to aggregate."""
 
     def one(condition: Any) -> Any:
         return calc.cast(calc.fill_null(condition, False), FLAG)
@@ -68,14 +68,14 @@ def flagged(table: pa.Table, names: Sequence[str]) -> pa.Table:
 
 
 def fold(table: pa.Table, keys: Sequence[str], names: Sequence[str]) -> pa.Table:
-    """One row a group; folded once more, the same."""
+    """Aggregates to one row per group; aggregating again gives the same rows."""
     made: Any = [(name, HOWS[name]) for name in names]
     found = table.group_by(list(keys)).aggregate(made).select([*keys, *(f"{name}_{how}" for name, how in made)])
     return found.rename_columns([*keys, *names])
 
 
 def totals(table: pa.Table, keys: Sequence[str], names: Sequence[str]) -> pa.Table:
-    """One row a group, worked out piece by piece, so that memory grows with groups and not with exchanges."""
+    """One row per group, aggregated in pieces, so that memory grows with groups and not with exchanges."""
     parts = [fold(flagged(table.slice(0, AT_ONCE), names), keys, names)]
     for start in range(AT_ONCE, table.num_rows, AT_ONCE):
         parts.append(fold(flagged(table.slice(start, AT_ONCE), names), keys, names))
@@ -217,7 +217,7 @@ def missing(row: Row) -> int:
 
 
 def protocol(row: Row) -> str:
-    """What a connection speaks, where it is not Kafka alone."""
+    """The protocol of a connection that is not plain Kafka."""
     phase, detail = row.get("phase"), row.get("detail")
     return "" if phase == "kafka" else f"{phase or ''}: {detail}" if detail and detail != phase else phase or ""
 

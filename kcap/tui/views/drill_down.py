@@ -1,7 +1,7 @@
-"""The way down from a number to the exchanges behind it: display filters as text.
+"""Builds the display filter for the exchanges that a number counts.
 
-In: columns, values, the groups of a report. Out: text that `kcap.filter` reads. Law: whatever a name on the wire holds, the
-filter reads, and lets pass the exchanges that have it.
+In: columns, values, the groups of a report. Out: text that `kcap.filter` parses. Law: for any name on the wire the filter
+parses, and it passes the exchanges with that name.
 """
 
 import re

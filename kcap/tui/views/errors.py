@@ -1,6 +1,7 @@
-"""The view of errors: what was refused, what had no answer, what was tried again.
+"""The view of errors: error codes, requests without a response, retries, leader changes.
 
-In: the book. Out: a screen of four sections. Law: while partitions are not known yet, exchanges count by their first error.
+In: the capture model. Out: a screen of four sections. Law: until partitions have been read, an exchange counts by its first
+error.
 """
 
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -26,11 +27,11 @@ class Errors(View):
     )  # fmt: skip
 
     def settled(self) -> Any:
-        """Partitions come later."""
+        """Adds the state of the partitions, which are read in a second pass."""
         return super().settled(), knows_partitions(self.home.book)
 
     def page(self, book: "CaptureModel") -> Page:
-        """All sections."""
+        """Computes all sections."""
         report, by = report_of("errors"), self.by
         if not knows_partitions(book):
             by = tuple(name for name in by if name != "partition")

@@ -1,7 +1,7 @@
-"""What brokers refused, and what came of it. Free of widgets.
+"""Shows the errors report as sheets. Free of widgets.
 
-In: the result of the report errors. Out: sheets: errors by group, requests without an answer, tries that were repeated, leaders
-that moved. Law: each count leads to as many exchanges, but for counts of partitions, which lead to the exchanges they stand in.
+In: the result of the report errors. Out: sheets: errors by group, requests without a response, retries, leader changes. Law:
+each count drills down to as many exchanges; counts of partitions drill down to the exchanges that contain them.
 """
 
 from collections.abc import Sequence

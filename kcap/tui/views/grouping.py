@@ -1,6 +1,6 @@
-"""What the views of reports share: a report by its name, the columns of its grouping.
+"""Helpers that the views of reports share: a report by its name, the columns of its grouping.
 
-In: names, a grouping. Out: reports, columns. Law: the first column of a grouping is what a row is about.
+In: names, a grouping. Out: reports, columns. Law: the first column of a grouping identifies the row.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,7 +14,7 @@ from kcap.tui.views.sheet import Bars, Sheet, SheetField, named
 NUMBERS: Final = frozenset({"api_version", "partition"})
 """Groupings by a number."""
 STEPS: Final = 1000
-"""Steps of time that are drawn with those between in which nothing was; of more, those in which there was something."""
+"""Up to this many steps of time, empty steps are drawn too."""
 
 
 def keyed(keys: Sequence[Key], heads: dict[str, str] | None = None) -> list[SheetField]:
@@ -37,7 +37,7 @@ def report_of(name: str) -> Report:
 
 
 def waiting(name: str, why: str = "computing …") -> Sheet:
-    """A section that is not worked out yet."""
+    """A section that is not computed yet."""
     return Sheet(name, (), [], lambda _row: None, why)
 
 

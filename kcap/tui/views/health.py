@@ -1,7 +1,7 @@
-"""The view of the capture itself: how far it can be trusted, oddities, files, where its bytes went.
+"""The view of capture health: the verdict, oddities, files, the byte ledger of each connection.
 
-In: the book. Out: a screen of four sections. Law: a verdict is given when reading is over; the filter changes nothing of it,
-and the screen says so.
+In: the capture model. Out: a screen of four sections. Law: the verdict needs the whole capture; the display filter does not
+apply, and the screen says so.
 """
 
 from typing import TYPE_CHECKING, Final
@@ -24,7 +24,7 @@ class Health(View):
     NAME = "health"
 
     def page(self, book: "CaptureModel") -> Page:
-        """All sections."""
+        """Computes all sections."""
         connections, captures, weirds = (
             book.table(name) if book.done else None for name in ("connections", "captures", "weirds")
         )

@@ -1,7 +1,7 @@
-"""How far a capture can be trusted: the points, oddities, files, bytes. Free of widgets.
+"""Shows capture health as sheets: the points of the verdict, oddities, files, bytes. Free of widgets.
 
-In: the tables connections, captures, weirds, and how many exchanges ended how. Out: sheets. Law: the evidence is that of a pass
-over the capture (`kcap.reports.capture_quality`), taken from the tables of the same pass; verdicts are those of `kcap health`.
+In: the tables connections, captures, weirds, and the number of exchanges by outcome. Out: sheets. Law: the numbers are those
+of `kcap.reports.capture_quality`, taken from the tables of the same pass; the verdicts are those of `kcap health`.
 """
 
 from collections import Counter
@@ -23,7 +23,7 @@ from kcap.tui.views.sheet import Line, Sheet, SheetField, counted, named, sized
 
 MARKS: Final = {"good": "✓ ok", "care": "! care", "bad": "✗ BAD"}
 COLUMNS: Final = ("outcome", "reason")
-"""Columns of exchanges that are looked at."""
+"""Columns of `exchanges` that are read."""
 AT_ONCE: Final = 4096
 """Connections that are looked at together."""
 SHOWN: Final = 5000

@@ -1,6 +1,7 @@
-"""What views need of the app that shows them.
+"""The interface through which views use the app that shows them.
 
-In: an app. Out: its book, ways to the list. Law: a view asks for nothing else, so that it runs in any app that has this.
+In: an app. Out: its capture model, navigation to the list. Law: a view uses nothing else of the app, so any app with this
+interface can show it.
 """
 
 from typing import TYPE_CHECKING, Protocol
@@ -11,19 +12,19 @@ if TYPE_CHECKING:
 
 
 def knows_partitions(book: "CaptureModel") -> bool:
-    """Whether partitions are there. They are asked for when reading is over: they take another pass over the files."""
+    """Whether the table of partitions is complete; it is read in a second pass over the files."""
     return book.done and book.table("partitions") is not None
 
 
 def later(book: "CaptureModel", what: str) -> str:
-    """Why something is not there that the end of reading tells."""
+    """Why a table is missing that is complete when the capture has been read."""
     if book.state == "failed":
         return f"the capture was not read to its end: {what} are not available"
     return f"{what} are available when the capture has been read"
 
 
 class Home(Protocol):
-    """What a view needs of the app."""
+    """Interface of an app that shows views."""
 
     book: "CaptureModel"
     selected: tuple[str, int] | None
@@ -31,7 +32,7 @@ class Home(Protocol):
     """Settings."""
 
     def save_settings(self) -> None:
-        """Remembers the settings."""
+        """Saves the settings."""
 
     def narrow(self, text: str) -> None:
         """Sets the display filter, and shows the list."""
@@ -40,4 +41,4 @@ class Home(Protocol):
         """Shows an exchange in the list."""
 
     def save_text(self, name: str, text: str) -> None:
-        """Asks for a file name, and writes."""
+        """Prompts for a file name and writes the file."""

@@ -1,6 +1,7 @@
-"""The view of a ladder: what a connection or a client asked and was told, as arrows in the order of time.
+"""The ladder view: requests and responses of a connection or a client as arrows in time order.
 
-In: the book, a connection or the app's selected exchange. Out: a screen. Law: both arrows of the chosen exchange stand out.
+In: the capture model, a connection or the app's selected exchange. Out: a screen. Law: both arrows of the selected exchange
+are highlighted.
 """
 
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -145,7 +146,7 @@ class Ladder(View):
             self.look()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Keys that do nothing here are not shown."""
+        """Hides keys that have no effect here."""
         if action in NOT_HERE or (action == "filter" and not self.home.book.filter_text):
             return False
         return super().check_action(action, parameters)

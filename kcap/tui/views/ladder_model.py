@@ -1,10 +1,9 @@
-"""The ladder: requests and answers of a connection or a client as arrows, in the order of time. Free of widgets.
+"""Builds the ladder: requests and responses of a connection or a client as arrows, in time order. Free of widgets.
 
-In: rows of `exchanges`. Out: events, and a sheet of them. Law: each request that was captured is an event, each answer, and
-each answer that did not come; events stand in the order of time; a lane is one exchange at a time, from its request to its end.
-
-A broker serves one request of a connection at a time. So of those in flight the oldest is drawn as served, the others as
-waiting behind it: that is head-of-line blocking.
+In: rows of `exchanges`. Out: events, and a sheet of them. Law: each captured request, each response and each missing response
+is an event; events are in time order; a lane holds one exchange at a time, from its request to its end.
+A broker serves one request of a connection at a time. So the oldest exchange in flight is drawn as being served, the others as
+queued behind it: that is head-of-line blocking.
 """
 
 from collections.abc import Mapping, Sequence
@@ -30,7 +29,7 @@ COLUMNS: Final = (
     "request_bytes", "response_bytes", "topics", "topic_ids", "record_count", "acks", "flags", "request_first_ns",
     "request_last_ns", "response_first_ns", "response_last_ns", "request_first_packet", "response_first_packet",
 )  # fmt: skip
-"""Columns of exchanges that are looked at."""
+"""Columns of `exchanges` that are read."""
 WINDOW: Final = 5000
 """Exchanges that are drawn at once."""
 REQUEST, RESPONSE, LOST = "request", "response", "no response"
@@ -39,25 +38,25 @@ LIGHT, HEAVY = "─", "━"
 TIME_WIDTH: Final = 15
 DELTA_WIDTH: Final = 7
 HOST_LEAST: Final = 14
-"""Columns of the screen that a broker takes at least."""
+"""Minimal width of a broker, in terminal columns."""
 ARROW_LEAST: Final = 24
 LONG_NS: Final = 100_000_000
-"""A pause that stands out."""
+"""A longer pause between events is highlighted."""
 calc: Any = pc
 
 
 @dataclass(slots=True)
 class LadderModel:
-    """What is drawn."""
+    """The events of a ladder and how they are drawn."""
 
     events: list[Row] = field(default_factory=list)
     hosts: list[tuple[str, int]] = field(default_factory=list)
     """Brokers, from left to right."""
     names: list[str] = field(default_factory=list)
-    """What they are called."""
+    """Names of the brokers."""
     client: str = ""
     chosen: str | None = None
-    """The exchange whose arrows stand out."""
+    """Name (UID.N) of the exchange whose arrows are highlighted."""
     lanes: int = 1
     """Exchanges in flight at once, at most."""
 
@@ -109,7 +108,7 @@ def window(table: pa.Table, around: tuple[str, int] | None, shift: int) -> tuple
 
 # -- events -----------------------------------------------------------------------------------------------------------
 def events_of(rows: Sequence[Row]) -> list[Row]:
-    """Requests, answers, and what took their place, in the order of time."""
+    """Requests, responses and missing responses, in time order."""
     found: list[tuple[int, int, Row]] = []
     for row in rows:
         request_ns, response_ns = row["request_first_ns"], row["response_first_ns"]
@@ -188,7 +187,7 @@ def names_of(brokers: Mapping[tuple[str, int], int | None]) -> list[str]:
 
 # -- drawing ----------------------------------------------------------------------------------------------------------
 def lanes_text(event: Row, width: int) -> str:
-    """What is in flight, a column each; a number where there is no room for all."""
+    """The exchanges in flight, one column each; a number where there is no room for all."""
     marks: dict[int, str] = event["lanes"]
     text = "".join(marks.get(lane, " ") for lane in range(width))
     beyond = sum(lane >= width for lane in marks)
@@ -199,7 +198,7 @@ def lanes_text(event: Row, width: int) -> str:
 
 
 def said(event: Row) -> str:
-    """What stands on an arrow."""
+    """The text of an arrow."""
     if event["kind"] == REQUEST:
         names = topic_names(event["topics"], event["topic_ids"])
         records = event["record_count"] if event["api"] == "Produce" else None
@@ -222,7 +221,7 @@ def is_blocked(event: Row) -> bool:
 
 
 def tone_of(event: Row) -> str:
-    """How an arrow looks."""
+    """The tone of an arrow."""
     if event["kind"] == LOST:
         return "dim" if event["reason"] == "capture_end" else "bad"
     if event["kind"] == REQUEST:
@@ -235,7 +234,7 @@ def tone_of(event: Row) -> str:
 
 
 def places(hosts: int, width: int) -> list[int]:
-    """Where lifelines stand: the client's first, then the brokers', those without room in the last."""
+    """Columns of the vertical lines: the client's first, then the brokers', those without room in the last."""
     columns = max(1, min(hosts, (width - 1) // HOST_LEAST))
     return [at * (width - 1) // columns for at in range(columns + 1)]
 
@@ -330,6 +329,6 @@ def detail(event: Row, width: int) -> list[Line]:
 
 
 def charts(event: Row) -> list[Bars]:
-    """Where its time went."""
+    """The latency breakdown of one exchange."""
     bars = spent(event | {"exchange": event["exchange_name"]})
     return [bars] if bars.values else []

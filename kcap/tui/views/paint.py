@@ -1,7 +1,7 @@
-"""Tones as styles: one place where a view's plain lines get their colors.
+"""Turns tones into styles: the one place where a view's plain lines get their colors.
 
 In: lines of texts with tones, a widget. Out: Rich text and strips. Law: a tone is a color of the theme and never the only
-sign of what it says.
+carrier of a meaning.
 """
 
 from collections.abc import Sequence

@@ -1,6 +1,6 @@
-"""Bars on the screen, one of which may be chosen and followed.
+"""A widget of bars, one of which can be selected and opened.
 
-In: bars. Out: a message when a bar is to be followed. Law: it shows what `bars.lines` makes, no more.
+In: bars. Out: a message when a bar is opened. Law: it shows exactly what `bars.lines` returns.
 """
 
 from typing import ClassVar
@@ -31,10 +31,10 @@ class Picture(Widget, can_focus=True):
     ]
 
     class Moved(Message):
-        """Another bar is chosen."""
+        """Another bar was selected."""
 
     class Chosen(Message):
-        """A bar is to be followed."""
+        """A bar was opened."""
 
         def __init__(self, down: Down) -> None:
             super().__init__()
@@ -46,7 +46,7 @@ class Picture(Widget, can_focus=True):
         self.at = 0
 
     def set(self, bars: Bars) -> None:
-        """Other bars, as many or more or fewer."""
+        """Sets the bars."""
         if bars == self.bars:
             return
         changed = height_of(bars) != height_of(self.bars)
@@ -56,7 +56,7 @@ class Picture(Widget, can_focus=True):
 
     @property
     def down(self) -> Down:
-        """Where the chosen bar leads."""
+        """The drill-down of the selected bar."""
         return self.bars.downs[self.at] if self.at < len(self.bars.downs) else None
 
     def get_content_height(self, container: object, viewport: object, width: int) -> int:
@@ -68,16 +68,16 @@ class Picture(Widget, can_focus=True):
         return text(self, lines(self.bars, self.size.width, height_of(self.bars), self.at if self.has_focus else None))
 
     def on_focus(self, _event: events.Focus) -> None:
-        """The chosen bar is shown."""
+        """Shows the selection."""
         self.refresh(layout=True)
         self.post_message(self.Moved())
 
     def on_blur(self, _event: events.Blur) -> None:
-        """It is shown no more."""
+        """Hides the selection."""
         self.refresh(layout=True)
 
     def action_move(self, by: int) -> None:
-        """Another bar."""
+        """Selects another bar."""
         groups = (
             columns(self.bars, max(4, self.size.width)) if self.bars.upright else [[at] for at in range(len(self.bars.values))]
         )
@@ -95,11 +95,11 @@ class Picture(Widget, can_focus=True):
         self.post_message(self.Moved())
 
     def action_choose(self) -> None:
-        """Follows it."""
+        """Opens the selected bar."""
         self.post_message(self.Chosen(self.down))
 
     def on_click(self, event: events.Click) -> None:
-        """A bar is chosen, twice follows it."""
+        """Selects a bar; a double click opens it."""
         at = bar_at(self.bars, self.size.width, event.x, event.y)
         if at is not None:
             self.action_to(at)

@@ -1,6 +1,6 @@
-"""Where views were left: who follows a number down and comes back goes on there.
+"""Remembers where each view was left, so that it opens there again.
 
-In: an app, the name of a view. Out: its place. Law: a place is remembered for as long as its app is there, and for no other.
+In: an app, the name of a view. Out: its place. Law: a place lives as long as its app.
 """
 
 from dataclasses import dataclass

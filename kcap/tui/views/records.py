@@ -1,7 +1,7 @@
-"""The view of records: what one Produce request or Fetch response carries.
+"""The view of records: the contents of one Produce request or Fetch response.
 
-In: the app's selected exchange. Out: a screen. Law: it is of the exchange that was selected when it was opened, or that a
-step to the one before or behind has led to.
+In: the app's selected exchange. Out: a screen. Law: it shows the exchange that was selected when the view was opened, or the
+one that the user stepped to.
 """
 
 from typing import TYPE_CHECKING, Any, ClassVar

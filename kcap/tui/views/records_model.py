@@ -1,7 +1,7 @@
-"""The records of one Produce request, or of one Fetch response, as rows of a sheet.
+"""Decodes the records of one Produce request or one Fetch response as rows of a sheet.
 
-In: an exchange that was read again. Out: rows, and a record in words. Law: the same records, offsets and times as the table
-`records` has; a batch is decompressed when its records are first asked for.
+In: an exchange read again from its file. Out: rows, and a record as lines. Law: the same records, offsets and times as in the
+table `records`; a batch is decompressed when its records are first used.
 """
 
 import json
@@ -23,17 +23,17 @@ from kcap.wire.varints import java_long
 MOST: Final = 20_000
 """Records shown of one exchange."""
 PREVIEW: Final = 200
-"""Signs of a value in the table."""
+"""Characters of a value in the table."""
 SHOWN: Final = 20_000
 """Bytes of a value that are shown in full."""
 READABLE: Final = 0.9
-"""Share of printable signs from which on bytes are taken for text."""
+"""Bytes with at least this fraction of printable characters are shown as text."""
 LATEST_MS: Final = 253_402_300_799_000
 """End of the year 9999."""
 
 
 class RecordBodies:
-    """The bodies of an exchange, as the table of records asks for them."""
+    """The bodies of an exchange, as the records table needs them."""
 
     def __init__(self, found: FrameBytes) -> None:
         self.found = found
@@ -50,7 +50,7 @@ class RecordBodies:
 
 
 def records(found: FrameBytes, names: dict[str, str] | None = None) -> Iterator[Row]:
-    """The records, as far as `MOST`. `names`: topic ids whose names were body."""
+    """The records, as far as `MOST`. `names`: topic ids and their names."""
     bodies: Any = RecordBodies(found)
     parts: list[tuple[Any, int | None]] = []
     if found.row["api"] == "Produce":

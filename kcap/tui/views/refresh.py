@@ -1,7 +1,7 @@
-"""When a view looks again at what is being read.
+"""Decides when a view is computed again while the capture is being read.
 
-In: what the book is like, the time, how long the last look took. Out: whether it is due. Law: looking takes at most a quarter
-of the time; the end of reading and a new filter are seen at once.
+In: the state of the capture model, the time, the duration of the last computation. Out: whether a refresh is due. Law:
+refreshing takes at most a quarter of the time; the end of reading and a new filter refresh at once.
 """
 
 from dataclasses import dataclass
@@ -16,14 +16,14 @@ class Pace:
     """The state of one view."""
 
     seen: Any = None
-    """What was looked at last."""
+    """State of the last refresh."""
     settled: Any = None
     took: float = 0.0
     ended: float = float("-inf")
     busy: bool = False
 
     def due(self, rows: int, settled: Any, now: float) -> bool:
-        """Whether to look. `settled` is what cannot wait: the filter, the end of reading, what the user asked for."""
+        """Whether to look. A change of `settled` (the filter, the end of reading, the user's settings) is always due."""
         if self.busy:
             return False
         if settled != self.settled or self.seen is None:
@@ -31,9 +31,9 @@ class Pace:
         return rows != self.seen and now >= self.ended + SHARE * self.took
 
     def begin(self, rows: int, settled: Any) -> None:
-        """A look begins."""
+        """Starts a refresh."""
         self.seen, self.settled, self.busy = rows, settled, True
 
     def end(self, began: float, now: float) -> None:
-        """It is over."""
+        """Ends a refresh."""
         self.took, self.ended, self.busy = now - began, now, False

@@ -1,7 +1,7 @@
-"""What all views have in common: a title, sections, a table with details and pictures, a line that says where Enter leads.
+"""The base class of all views: a title, sections, a table with details and bars, a line with the drill-down filter.
 
-In: the app's book. Out: a screen. Law: pages are made in a thread, from what was read so far; a page that cannot be made is
-said to be so, and the rest of the program goes on.
+In: the app's capture model. Out: a screen. Law: pages are computed in a thread, from the rows read so far; a page that fails
+shows the error, and the rest of the program continues.
 """
 
 import time
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from kcap.tui.capture_model import CaptureModel
 
 LOOK_SECONDS = 1.0
-"""How often a view asks whether more was read."""
+"""Interval of refreshes."""
 
 
 class View(Body):
@@ -42,11 +42,11 @@ class View(Body):
 
     NAME: ClassVar[str] = ""
     GROUPINGS: ClassVar[tuple[tuple[str, ...], ...]] = ()
-    """What rows may be grouped by, the view's own first."""
+    """Groupings of the rows, the default first."""
     REMEMBERS: ClassVar[bool] = True
-    """Opened again, it is where it was left."""
+    """Whether the view restores its place when it is opened again."""
     LAZY: ClassVar[bool] = False
-    """Only the section that is shown is worked out."""
+    """Whether only the displayed section is computed."""
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (120, "-wide")]  # noqa: RUF012
     COMPONENT_CLASSES: ClassVar[set[str]] = set(CLASSES)
     DEFAULT_CSS = f"""
@@ -94,22 +94,22 @@ class View(Body):
         self.grouping = 0
         self.pace = Pace()
         self.failure = ""
-        """Why there is no page."""
+        """Error of the page."""
         self.stumble = ""
-        """What could not be shown of it."""
+        """Error of a part of the page."""
         self._orders: dict[str, SortOrder] = {}
         self._came: ViewPlace | None = None
-        """Where to go when there are rows."""
+        """Place to restore when there are rows."""
         self._here = 0, 0
         self._began = 0.0
 
     # -- what a view says ---------------------------------------------------------------------------------------------
     def page(self, book: "CaptureModel") -> Page:
-        """What there is to see. Runs in a thread: it touches no widget."""
+        """Computes the page. Runs in a thread and touches no widget."""
         raise NotImplementedError
 
     def settled(self) -> Any:
-        """What changes the page at once."""
+        """State whose change refreshes the page at once."""
         book = self.home.book
         return book.state, book.filter_text, book.looking, self.grouping, self.at if self.LAZY else 0
 
@@ -120,7 +120,7 @@ class View(Body):
 
     # -- the screen ---------------------------------------------------------------------------------------------------
     def compose(self) -> ComposeResult:
-        """The parts."""
+        """Yields the child widgets."""
         yield TextLine(id="title")
         yield Static(id="sections", classes="hidden")
         yield StyledText(id="banner", classes="hidden")
@@ -132,7 +132,7 @@ class View(Body):
         yield Keys()
 
     def on_mount(self) -> None:
-        """Begins to look."""
+        """Starts the periodic refresh."""
         self.table.show(Sheet("", (), [], lambda _row: None, self.moment), SortOrder(), keep_cursor=False)
         self.add_class("-alone")
         self.table.focus()
@@ -143,7 +143,7 @@ class View(Body):
 
     @property
     def moment(self) -> str:
-        """What is said until the first page is there."""
+        """The message until the first page is computed."""
         return f"computing over {self.home.book.rows:,} exchanges; Esc cancels"
 
     def _return(self) -> None:
@@ -153,13 +153,13 @@ class View(Body):
             self.at, self.grouping = self._came.section, self._came.grouping
 
     def on_unmount(self) -> None:
-        """Remembers where it was left; a page that is being made is for nobody any more."""
+        """Remembers the place of the cursor and cancels the page that is being computed."""
         self.home.book.give_up(self)
         row, cell = self._here
         leave(self.app, self.NAME, ViewPlace(self.at, self.grouping, row, cell), self._orders)
 
     def look(self) -> None:
-        """Makes a new page where it is due."""
+        """Computes a new page when it is due."""
         book = self.home.book
         settled, now = self.settled(), time.monotonic()
         self._show_title()
@@ -174,7 +174,7 @@ class View(Body):
 
     @on(Worker.StateChanged)
     def looked(self, event: Worker.StateChanged) -> None:
-        """A page is there, or cannot be."""
+        """Shows the page that was computed, or its error."""
         if event.worker.group != "page" or not event.worker.is_finished:
             return
         self.pace.end(self._began, time.monotonic())
@@ -200,7 +200,7 @@ class View(Body):
             self._came = None
 
     def careful(self, make: Callable[[], Any], otherwise: Any) -> Any:
-        """What a sheet makes; something else where it cannot, and the reason is words: the session goes on."""
+        """The result of a call; a default and an error message where it raises, so that the session continues."""
         try:
             return make()
         except Exception as error:  # noqa: BLE001 - whatever a sheet stumbles over, it is no reason to lose the session
@@ -209,7 +209,7 @@ class View(Body):
 
     @property
     def sheet(self) -> Sheet | None:
-        """The section that is shown."""
+        """The displayed section."""
         return self.shown.sheets[self.at] if self.shown.sheets else None
 
     def _order(self, sheet: Sheet) -> SortOrder:
@@ -261,7 +261,7 @@ class View(Body):
     # -- where Enter leads --------------------------------------------------------------------------------------------
     @property
     def down(self) -> Down:
-        """Where the focused part leads."""
+        """The drill-down of the focused widget."""
         focused = self.focused
         return focused.down if isinstance(focused, Picture) else self.table.down
 
@@ -286,7 +286,7 @@ class View(Body):
     @on(SheetTable.Moved)
     @on(Picture.Moved)
     def moved(self, event: SheetTable.Moved | Picture.Moved) -> None:
-        """Another cell: another row's details, another way down."""
+        """Shows the details and the drill-down of the cell under the cursor."""
         self.stumble = ""
         self._here = self.table.row, self.table.at
         if isinstance(event, SheetTable.Moved):
@@ -314,7 +314,7 @@ class View(Body):
             side.mount(Picture(one))
 
     def on_resize(self, _event: events.Resize) -> None:
-        """Texts have another width."""
+        """Wraps texts for the new width."""
         self.call_after_refresh(self._again)
 
     def _again(self) -> None:
@@ -326,20 +326,20 @@ class View(Body):
     # -- actions ------------------------------------------------------------------------------------------------------
     @on(SheetTable.Chosen)
     def chosen(self, _event: SheetTable.Chosen) -> None:
-        """A cell is followed."""
+        """Opens the exchanges of a cell."""
         self.follow(self.careful(lambda: self.table.down, None))
 
     @on(Picture.Chosen)
     def picked(self, event: Picture.Chosen) -> None:
-        """A bar is followed."""
+        """Opens the exchanges of a bar."""
         self.follow(event.down)
 
     def action_choose(self) -> None:
-        """Follows what has the focus."""
+        """Opens the exchanges of the focused cell or bar."""
         self.follow(self.careful(lambda: self.down, None))
 
     def follow(self, down: Down) -> None:
-        """Goes to the exchanges behind a number."""
+        """Shows the exchanges that a number counts in the list."""
         if isinstance(down, tuple):
             self.home.show_exchange(*down)
         elif down:
@@ -348,7 +348,7 @@ class View(Body):
             self.notify("no exchanges belong to this cell", severity="warning", timeout=3)
 
     def action_section(self, at: int) -> None:
-        """Another section."""
+        """Shows another section."""
         if at < len(self.shown.sheets) and at != self.at:
             self.at = at
             self._show_sheet(keep_cursor=False)
@@ -371,13 +371,13 @@ class View(Body):
         self.sort_by(event.at)
 
     def sort_by(self, at: int) -> None:
-        """Sorts by a column; once more turns it around."""
+        """Sorts by a column; once more reverses the order."""
         if self.sheet is not None and self.sheet.fields:
             self._order(self.sheet).choose(at, self.sheet)
             self._show(self.sheet, keep_cursor=True)
 
     def action_turn(self) -> None:
-        """Turns the order around."""
+        """Reverses the order."""
         if self.sheet is not None and (at := self._order(self.sheet).at) is not None:
             self.sort_by(at)
 
@@ -388,7 +388,7 @@ class View(Body):
             self._show(self.sheet, keep_cursor=True)
 
     def action_details(self) -> None:
-        """Opens or closes the pane of details."""
+        """Shows or hides the details."""
         self.toggle_class("-closed")
         self._show_sheet(keep_cursor=True)
         self.call_after_refresh(self._again)
@@ -409,7 +409,7 @@ class View(Body):
             self.notify("row copied", timeout=2)
 
     def action_switch(self, name: str) -> None:
-        """Another view in this one's place."""
+        """Switches to another view."""
         if name != self.NAME:
             self.app.switch_screen(load(name)())
 
@@ -422,7 +422,7 @@ class View(Body):
             self.app.push_screen(load("ladder")(uid))
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Keys that do nothing here are not shown."""
+        """Hides keys that have no effect here."""
         if action == "regroup":
             return len(self.GROUPINGS) > 1
         if action == "ladder":

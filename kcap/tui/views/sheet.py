@@ -1,7 +1,7 @@
-"""A sheet: rows of plain values, what their columns show, and where each cell leads. Free of widgets.
+"""A sheet: rows of plain values, the columns that show them, and the drill-down of each cell. Free of widgets.
 
-In: rows of a report or of a table. Out: order, texts, widths, lines. Law: a cell leads to the exchanges that its number counts
-where it says so; the order of rows with equal values is the order in which they came.
+In: rows of a report or of a table. Out: order, texts, widths, lines. Law: a cell with a drill-down leads to the exchanges that
+its number counts; sorting is stable.
 """
 
 from collections.abc import Callable, Sequence
@@ -47,7 +47,7 @@ class Sheet:
     down: Callable[[Row], Down]
     """Where a row leads."""
     empty: str
-    """What is said where there is no row."""
+    """The message without rows."""
     note: str = ""
     """A sentence above the table."""
     foot: str = ""
@@ -157,7 +157,7 @@ def named(name: str, head: str | None = None, rank: int = 0, *, right: bool = Fa
 
 
 def counted(name: str, head: str | None = None, rank: int = 0, *, zero: bool = True, **more: Any) -> SheetField:
-    """A number; nothing for 0 where 0 is nothing to tell."""
+    """A number; empty for 0 unless `zero`."""
     return SheetField(
         head or name, lambda row: number(row.get(name) if zero else row.get(name) or None), True, rank,
         key=lambda row: row.get(name), **more,

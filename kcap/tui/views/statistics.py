@@ -1,6 +1,6 @@
-"""The view of times: latencies by group with histogram and course, the digest, the slowest.
+"""The view of latencies: percentiles by group with distributions and time series, the digest, the slowest exchanges.
 
-In: the book. Out: a screen of three sections. Law: only the section that is shown is worked out.
+In: the capture model. Out: a screen of three sections. Law: only the displayed section is computed.
 """
 
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -37,11 +37,11 @@ class Statistics(View):
         self.polls = False
 
     def settled(self) -> Any:
-        """Long polls or none."""
+        """Refreshes when long polls are included or excluded."""
         return super().settled(), self.polls
 
     def page(self, book: "CaptureModel") -> Page:
-        """The section that is shown; the others wait."""
+        """Computes the displayed section only."""
         at, by, polls = self.at, self.by, self.polls
         sheets = [waiting(name) for name in ("latency", "digest", "slowest")]
         if at < 2:
@@ -56,7 +56,7 @@ class Statistics(View):
         return Page(sheets, f"{title}, with long polls" if polls and at != 1 else title)
 
     def action_polls(self) -> None:
-        """Long polls count as others do, or stay apart."""
+        """Includes or excludes long polls."""
         self.polls = not self.polls
         self.look()
 

@@ -1,7 +1,7 @@
-"""Where the time goes: latencies by group, the digest, the slowest. Free of widgets.
+"""Shows latencies by group, the digest and the slowest exchanges as sheets. Free of widgets.
 
-In: results of the reports latency, stats and slow. Out: sheets. Law: what is shown is in the results; each count leads to as
-many exchanges.
+In: results of the reports latency, stats and slow. Out: sheets. Law: every value is in the results; each count drills down to
+as many exchanges.
 """
 
 from collections.abc import Sequence
@@ -205,7 +205,7 @@ def slow_detail(row: Row, width: int) -> list[Line]:
 
 
 def spent(row: Row) -> Bars:
-    """Where the time of one exchange went."""
+    """The latency breakdown of one exchange."""
     there = {name: row[name] for name in PARTS if row.get(name)}
     names = list(there)
     return Bars(

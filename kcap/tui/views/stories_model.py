@@ -1,7 +1,7 @@
-"""How each connection agreed on versions: a line for each, and its story. Free of widgets.
+"""Shows how each connection negotiated versions: one row each, and its story. Free of widgets.
 
-In: what was gathered of the connections. Out: rows, a sheet, a story in lines. Law: sentences and verdicts are those of
-`kcap.reports.versions.story`; of many connections those with trouble are shown before others.
+In: connection profiles. Out: rows, a sheet, a story in lines. Law: sentences and verdicts are those of
+`kcap.reports.versions.story`; of many connections those with findings are shown first.
 """
 
 from collections.abc import Sequence
@@ -186,7 +186,7 @@ def story(connection: Row, width: int) -> list[Line]:
 
 
 def apis(rows: Sequence[tuple[str, str, str, Line]], width: int) -> list[Line]:
-    """APIs with the versions that were used and offered, and what is to be said of them."""
+    """APIs with the versions used and advertised, and their verdicts."""
     if not rows:
         return []
     heads = ("API", "used", "offered")

@@ -1,6 +1,7 @@
-"""Lines with tones on the screen.
+"""Widgets that show lines with tones.
 
-In: lines. Out: a widget as high as they are. Law: it shows the lines it was text last; text the same again it paints nothing.
+In: lines. Out: a widget as high as they are. Law: it shows the lines that were set last; setting the same lines again paints
+nothing.
 """
 
 from typing import ClassVar

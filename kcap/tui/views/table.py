@@ -1,7 +1,7 @@
-"""The table of a view: one line a row, a cursor on one cell.
+"""The table of a view: one line per row, a cursor on one cell.
 
-In: a sheet. Out: messages: the cursor moved, a cell was chosen, a head was clicked. Law: what is painted is what the sheet
-says; only the rows in sight are made.
+In: a sheet. Out: messages: the cursor moved, a cell was opened, a head was clicked. Law: the table paints the texts of the
+sheet; only visible rows are rendered.
 """
 
 from typing import ClassVar
@@ -67,7 +67,7 @@ class SheetTable(ScrollView, can_focus=True):
 
     # -- what is shown ------------------------------------------------------------------------------------------------
     def show(self, sheet: Sheet, order: SortOrder, *, keep_cursor: bool) -> None:
-        """Shows a sheet; the cursor stays with its row where that is asked for."""
+        """Shows a sheet; with `keep_cursor` the cursor stays on its row."""
         here = self.current if keep_cursor else None
         same = keep_cursor and self.sheet is not None and self.sheet.name == sheet.name
         name = self._called(here) if here is not None and self.sheet is not None else None

@@ -1,6 +1,6 @@
-"""The view of throttles: which clients were throttled, whether they complied, each throttled response.
+"""The view of throttling: which clients were throttled, whether they complied, each throttled response.
 
-In: the book. Out: a screen of two sections. Law: only the section that is shown is worked out.
+In: the capture model. Out: a screen of two sections. Law: only the displayed section is computed.
 """
 
 from typing import TYPE_CHECKING, ClassVar

@@ -1,7 +1,7 @@
-"""Which clients were throttled, and whether they complied. Free of widgets.
+"""Shows throttled clients and their compliance as sheets. Free of widgets.
 
-In: results of the reports throttle and throttled. Out: sheets. Law: each count leads to as many exchanges; whether a client
-complied is what the reports say.
+In: results of the reports throttle and throttled. Out: sheets. Law: each count drills down to as many exchanges; compliance is
+decided by the reports.
 """
 
 from collections.abc import Sequence

@@ -1,6 +1,7 @@
-"""The view of topics and clients: who writes and reads what, the busiest partitions, lag, what each client does.
+"""The view of topics and clients: producers and consumers, the busiest partitions, consumer group lag, client activity.
 
-In: the book. Out: a screen of four sections. Law: records of topics wait until partitions were read; clients do not.
+In: the capture model. Out: a screen of four sections. Law: sections with records need the table of partitions; the section of
+clients does not.
 """
 
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -39,11 +40,11 @@ class Topics(View):
         return groupings[self.grouping % len(groupings)]
 
     def settled(self) -> Any:
-        """Partitions come later."""
+        """Adds the state of the partitions, which are read in a second pass."""
         return super().settled(), knows_partitions(self.home.book)
 
     def page(self, book: "CaptureModel") -> Page:
-        """The section that is shown; the others wait."""
+        """Computes the displayed section only."""
         at, by = self.at, self.by
         sheets = [waiting(name) for name in self.NAMES]
         report, request = report_of("clients" if at == CLIENTS else "topics"), ReportRequest(by)

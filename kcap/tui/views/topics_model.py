@@ -1,7 +1,7 @@
-"""Who writes and who reads what, and how far readers are behind. Free of widgets.
+"""Shows traffic by topic, partition, group and client as sheets. Free of widgets.
 
-In: results of the reports topics and clients. Out: sheets. Law: each count of exchanges leads to as many; counts of records and
-bytes lead to the exchanges that carried them.
+In: results of the reports topics and clients. Out: sheets. Law: each count of exchanges drills down to as many; counts of
+records and bytes drill down to the exchanges that carried them.
 """
 
 from collections.abc import Sequence

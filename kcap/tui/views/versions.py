@@ -1,7 +1,7 @@
-"""The view of versions: clients and a release of Kafka, diagnoses, the story of each connection, brokers and what they offer.
+"""The view of versions: clients against a release of Kafka, diagnoses, negotiations, brokers and the versions they advertise.
 
-In: the book. Out: a screen of six sections. Law: told when reading is over; the release may be chosen, the newest at first.
-Under a display filter it is about the connections that have an exchange which passes, with all that these said.
+In: the capture model. Out: a screen of six sections. Law: it is computed when the capture has been read; the user selects the
+release, the newest is the default. Under a display filter it covers the connections with an exchange that passes.
 """
 
 from typing import TYPE_CHECKING, Any, ClassVar, Final
@@ -43,14 +43,14 @@ class Versions(View):
         self.target = len(releases()) - 1
         """Number of the release."""
         self._known: tuple[str, ConnectionProfiles, Known, list[Row]] | None = None
-        """What does not depend on it: the filter in force, what its connections said, their clients, their rows."""
+        """Inputs that do not depend on the release: the filter, the profiles of its connections, their clients and rows."""
 
     def settled(self) -> Any:
         """Another release is another page."""
         return super().settled(), self.target
 
     def page(self, book: "CaptureModel") -> Page:
-        """All sections."""
+        """Computes all sections."""
         from pathlib import PurePath
 
         from kcap.reports.versions.clients import identify_clients

@@ -1,8 +1,8 @@
-"""Who speaks which versions, with whom, and what a release has against it. Free of widgets.
+"""Shows the versions report as sheets. Free of widgets.
 
-In: the versions report, and what it was made of. Out: sheets: clients, what the release has against them, diagnoses,
-connections with their stories, brokers, the matrix of APIs. Law: verdicts and sentences are the report's; each count leads to
-as many exchanges where no filter is in force.
+In: the versions report and the profiles it was made from. Out: sheets: clients, versions that the target release removed or
+deprecated, diagnoses, connections with their stories, brokers, the matrix of APIs. Law: verdicts and sentences are the
+report's; without a filter each count drills down to as many exchanges.
 """
 
 from collections.abc import Container, Sequence
@@ -36,7 +36,7 @@ NAMED: Final = 40
 """Connections of a diagnosis that a filter names."""
 OTHER_VERDICTS: Final = "version_verdict != ok"
 HAS_VERSION: Final = "api && api_key"
-"""Requests whose version can be judged: neither an API of no release, nor a bare SASL token."""
+"""Filter of requests that have a version: known APIs except raw SASL tokens."""
 
 
 def client_of(row: Row) -> str:
