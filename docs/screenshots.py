@@ -34,7 +34,7 @@ class Scene:
 
 SCENES = {
     "list": Scene("java-transactions.pcap", tuple(["down"] * 9), "Produce v13"),
-    "ladder": Scene("java-transactions.pcap", ("L", "b", *["down"] * 14), "where the time went"),
+    "ladder": Scene("java-transactions.pcap", ("L", "b", *["down"] * 14), "latency breakdown"),
     "statistics": Scene("java-transactions.pcap", ("S", "tab", "down"), "responses over time"),
     "versions": Scene("old-java-new-broker.pcap", ("V",), "library:"),
     "throttling": Scene("quota-3.9.pcap", ("T",), "where the time was spent"),

@@ -39,9 +39,9 @@ def offers(text: str, caret: int, values: Callable[[str], Sequence[str]]) -> tup
         known = [str(value) for value in named_values(field.columns[0]).values()] if field.kind == "text" else []
         if field.columns[0] == "api_key":
             known = [str(word) for word in named_values("api")]
-        said = [value for name in field.columns for value in values(name)]
+        seen = [value for name in field.columns for value in values(name)]
         wanted = word.strip('"').lower()
-        every = dict.fromkeys([*said, *known])
+        every = dict.fromkeys([*seen, *known])
         able = [value for value in every if value.lower().startswith(wanted)]
         able += [value for value in every if wanted and wanted in value.lower() and value not in able]
         return start, [value if PLAIN.fullmatch(value) else quoted(value) for value in able[:OFFERS]]

@@ -92,8 +92,8 @@ class Process:
 
     def _last_words(self) -> str:
         """The last line of the process on standard error."""
-        said = self._process.stderr.read().decode(errors="replace").strip() if self._process.stderr is not None else ""
-        return f"{LEFT}: {said.splitlines()[-1]}" if said else LEFT
+        stderr = self._process.stderr.read().decode(errors="replace").strip() if self._process.stderr is not None else ""
+        return f"{LEFT}: {stderr.splitlines()[-1]}" if stderr else LEFT
 
     def stop(self) -> None:
         """Requests a stop; the rows read so far remain."""

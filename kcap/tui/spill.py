@@ -62,9 +62,9 @@ class SpillStream:
 class Spill:
     """A table being written: large batches in one file, the last rows in another."""
 
-    def __init__(self, folder: str, name: str, schema: pa.Schema, whole: int = HELD_ROWS) -> None:
-        """`whole`: rows of a large batch."""
-        self._folder, self._name, self._schema, self._whole = folder, name, schema, whole
+    def __init__(self, folder: str, name: str, schema: pa.Schema, batch_rows: int = HELD_ROWS) -> None:
+        """`batch_rows`: rows of a large batch."""
+        self._folder, self._name, self._schema, self._batch_rows = folder, name, schema, batch_rows
         self._main = SpillStream(main_path(folder, name), schema)
         self._pending: list[pa.RecordBatch] = []
         self._waiting = 0
@@ -77,7 +77,7 @@ class Spill:
         self.rows += batch.num_rows
         self._pending.append(batch)
         self._waiting += batch.num_rows
-        if self._waiting >= self._whole:
+        if self._waiting >= self._batch_rows:
             self._flush()
         elif batch.num_rows:
             if self._tail_stream is None:

@@ -47,25 +47,25 @@ class Terminal:
 
     def until(self, *words: str) -> str:
         """Waits until all of the words are on the screen."""
-        until, told = time.monotonic() + WAIT_SECONDS, ""
+        until, lines = time.monotonic() + WAIT_SECONDS, ""
         while time.monotonic() < until:
-            told = self.screen()
-            if all(word in told for word in words):
+            lines = self.screen()
+            if all(word in lines for word in words):
                 if self.show:
-                    print(told)
-                return told
+                    print(lines)
+                return lines
             time.sleep(0.1)
-        raise AssertionError(f"{words} did not come; there is:\n{told}")
+        raise AssertionError(f"{words} did not come; there is:\n{lines}")
 
     def gone(self, word: str) -> str:
         """Waits until a word is no longer there."""
-        until, told = time.monotonic() + WAIT_SECONDS, ""
+        until, lines = time.monotonic() + WAIT_SECONDS, ""
         while time.monotonic() < until:
-            told = self.screen()
-            if word not in told:
-                return told
+            lines = self.screen()
+            if word not in lines:
+                return lines
             time.sleep(0.1)
-        raise AssertionError(f"{word} stays:\n{told}")
+        raise AssertionError(f"{word} stays:\n{lines}")
 
     def close(self) -> None:
         """Ends the session."""
@@ -155,7 +155,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A question of somebody who sees kcap for the first time, and the way to its answer."""
+    """A question of a new user, and the keys that lead to its answer."""
 
     question: str
     capture: str
@@ -169,13 +169,13 @@ TASKS = (
         Step("3", "3 slowest", ("306ms  JoinGroup v9", "⏎ Show")),
         Step("Enter", "⏎ Show", ("JoinGroup v9  ok", "JoinGroupRequest v9", "00 00 01 21 00 0b 00 09", "42/110")),
     )),
-    Task("who was throttled, and did they keep quiet", "quota-3.9.pcap", (
+    Task("which clients were throttled, and did they comply", "quota-3.9.pcap", (
         Step("v", "v Views", ("T  Throttling",)),
-        Step("T", "T  Throttling", ("kept quiet?", "app-quota", "did not obey", "9 requests came before the time was over")),
+        Step("T", "T  Throttling", ("complied", "app-quota", "complied with", "9 requests")),
     )),
     Task("which client uses a version that Kafka 4 removed", "old-java-new-broker.pcap", (
         Step("v", "v Views", ("V  Versions",)),
-        Step("V", "V  Versions", ("breaks", "relic-0.10.2.2", "gone in 4.0", "no longer takes Produce v2")),
+        Step("V", "V  Versions", ("breaks", "relic-0.10.2.2", "removed in 4.0", "no longer takes Produce v2")),
     )),
     Task("why one produce failed", "too-large.pcap", (
         Step("v", "v Views", ("E  Errors",)),
@@ -190,12 +190,12 @@ TASKS = (
 )  # fmt: skip
 """Five tasks at 80x24."""
 MOST_KEYS = 6
-"""Of a task; who needs more has lost the way."""
+"""At most, for a task."""
 
 
 def tasks(folder: Path) -> list[str]:
     """Does the tasks with keys that the screen offers. Out: a line each: keys, seconds, question."""
-    told = []
+    lines = []
     for number, task in enumerate(TASKS):
         place = folder / str(number)
         place.mkdir()
@@ -209,13 +209,13 @@ def tasks(folder: Path) -> list[str]:
                 screen = terminal.until(*step.then)
             took = time.monotonic() - began
             assert len(task.steps) <= MOST_KEYS
-            told.append(f"{len(task.steps)} keys {took:5.1f} s  {task.question}")
+            lines.append(f"{len(task.steps)} keys {took:5.1f} s  {task.question}")
         finally:
             terminal.close()
         for made in place.glob("*.pcapng"):
             assert packets(made), "others read what was saved"
-            told[-1] += f": {made.name}"
-    return told
+            lines[-1] += f": {made.name}"
+    return lines
 
 
 def packets(path: Path) -> int:

@@ -64,7 +64,7 @@ def test_saving(tmp_path: Path) -> None:
         assert {"ApiVersions", "FindCoordinator"} <= set(made)
         await press(pilot, "e", "r")
         await answer(pilot, app, str(tmp_path / "rows.txt"))
-        assert any("rows go to" in told.message for told in app._notifications)
+        assert any("rows were not written: rows.txt" in note.message for note in app._notifications)
 
     on(test)
 

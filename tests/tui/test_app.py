@@ -141,7 +141,7 @@ def test_a_view_that_crashes_leaves_the_session() -> None:
         await pilot.pause(0.2)
         assert [str(error) for error in app.failures] == ["a fault of a view"]
         (told,) = app._notifications
-        assert told.title == "Broken failed and was left"
+        assert told.title == "this window failed and was closed"
         where = told.message.rpartition(": ")[2]
         assert "RuntimeError: a fault of a view" in told.message
         assert "in action_fail" in Path(where).read_text(encoding="utf-8")

@@ -50,7 +50,7 @@ def test_a_field_of_a_message_filters(book: CaptureModel) -> None:
     assert wait.filter == "api == Fetch && request.max_wait_ms == 500"
     assert wait.value == "500"
     assert wait.node is not None
-    assert "smallest rtt" in text(lines)
+    assert "min RTT" in text(lines)
 
 
 def test_secrets_are_masked() -> None:
@@ -76,4 +76,4 @@ def test_time_is_shared_out() -> None:
 def test_one_without_an_answer() -> None:
     with read_whole(str(PCAPS / "broker-paused.pcap")) as book:
         number = next(at for at, row in enumerate(book.exchanges().to_pylist()) if row["outcome"] == "unanswered")
-        assert "no answer, waited" in text(anatomy(book.frames(number)))
+        assert "no response, waited" in text(anatomy(book.frames(number)))

@@ -108,7 +108,7 @@ def test_packets_of_a_pipe(tmp_path: Path) -> None:
 def test_packets_that_cannot_be_had(tmp_path: Path) -> None:
     with pytest.raises(OutputError, match="no exchange passes"):
         cut(ReadRequest([JAVA]), "api == Vote", str(tmp_path / "x.pcap"))
-    with pytest.raises(OutputError, match="not kept"):
+    with pytest.raises(OutputError, match="not retained"):
         cut(ReadRequest(["-"]), "", str(tmp_path / "x.pcap"))
     with pytest.raises(UsageError, match="pcapng"):
         cut(ReadRequest([JAVA]), "", str(tmp_path / "x.csv"))

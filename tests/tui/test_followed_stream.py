@@ -23,7 +23,7 @@ def test_all_exchanges_of_a_connection_in_order(book: CaptureModel) -> None:
 def test_messages_stand_in_the_order_of_their_packets(book: CaptureModel, way: str) -> None:
     uid = book.snapshot().row(50)["connection"]
     found = [book.frames(number) for number in numbers_of(book, uid)]
-    heads = [line.plain for line in stream_lines(found, way, "both sides") if line.plain[:1] in "→←"]
+    heads = [line.plain for line in stream_lines(found, way, "both directions") if line.plain[:1] in "→←"]
     times = [line[2:14] for line in heads]
     assert times == sorted(times)
     assert len(heads) == 2 * len(found)

@@ -13,7 +13,7 @@ def test_every_key_stands_once_with_what_it_does() -> None:
             text = help_of(app.screen, app.focused).plain
             for name in ("The list", "Everywhere", "The program"):
                 assert name in text
-            for words in ("Quick filters", "Zoom pane", "Conversations", "Next mark", "Next of the connection"):
+            for words in ("Quick filters", "Zoom pane", "Conversations", "Next mark", "Next in the connection"):
                 assert text.count(words) == 1
             await press(pilot, "f1")
             assert "Keys" in screen(app)

@@ -17,7 +17,7 @@ class Held(App[None]):
     CSS = """
     Vertical { layout: horizontal; }
     Static { width: 20; }
-    Frame { border-left: solid red; border-top: solid red; width: 20; }
+    SplitFrame { border-left: solid red; border-top: solid red; width: 20; }
     """
 
     def __init__(self) -> None:

@@ -37,7 +37,7 @@ def test_troubles_are_told_calmly(tmp_path: Path, book: CaptureModel) -> None:
     assert trouble(book) == ""
     book.narrow("api == Fetch && api == Produce")
     book.sift()
-    assert trouble(book) == "No exchange passes the filter. Esc takes it away."
+    assert trouble(book) == "No exchange passes the display filter. Esc clears it."
     (tmp_path / "x.pcap").write_bytes(b"nothing of the kind")
     with read_whole(str(tmp_path / "x.pcap")) as bad:
         assert "no capture" in trouble(bad)

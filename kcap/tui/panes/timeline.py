@@ -76,15 +76,18 @@ class TimeStrip(Widget, can_focus=True):
         super().notify_style_update()
         self._painter.clear()
 
-    def look(self) -> None:
-        """Makes another picture where rows or the room are others; not more often than it can be had."""
+    @property
+    def due(self) -> bool:
+        """Whether the picture is of other rows or of another width than those of the screen."""
         made = self.view.arranged
-        if made is None or not self.region.area:
+        return made is not None and bool(self.region.area) and (self.steps, made) != self._of
+
+    def look(self) -> None:
+        """Computes a new picture when it is due, in at most 1/PATIENCE of the time."""
+        made = self.view.arranged
+        if made is None or not self.due or time.monotonic() - self._began < self._cost * PATIENCE:
             return
-        now = (self.steps, made)
-        if now == self._of or time.monotonic() - self._began < self._cost * PATIENCE:
-            return
-        self._of, self._began = now, time.monotonic()
+        self._of, self._began = (self.steps, made), time.monotonic()
         rows, steps, order = made.rows, self.steps, made.order if self.view.book.only is not None else None
         self.run_worker(
             lambda: timeline(rows, order, steps), thread=True, group="timeline", exclusive=True, exit_on_error=False

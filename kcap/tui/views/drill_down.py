@@ -41,8 +41,8 @@ def equals(column: str, value: Any) -> str:
 
 def every(*parts: str | None) -> str:
     """All of the conditions."""
-    told = [f"({part})" if "||" in part and len(parts) > 1 else part for part in parts if part]
-    return " && ".join(told)
+    terms = [f"({part})" if "||" in part and len(parts) > 1 else part for part in parts if part]
+    return " && ".join(terms)
 
 
 def some(*parts: str) -> str:
@@ -51,7 +51,7 @@ def some(*parts: str) -> str:
 
 
 def topic(name: str | None) -> str:
-    """Exchanges about a topic; one whose name nobody told goes by its id."""
+    """Exchanges about a topic; a topic without a known name is matched by its id."""
     if name is None:
         return "!topics"
     return f"topics == {quoted(name)}" + (f" || topic_ids == {quoted(name)}" if UUID.fullmatch(name) else "")
@@ -89,7 +89,7 @@ def part(key: Key, value: Any) -> str:
 
 
 def nanoseconds(text: str) -> int:
-    """A time as reports tell it, back to a number."""
+    """Parses a time of a report into nanoseconds since the epoch."""
     from datetime import datetime
 
     whole, _, rest = text.rstrip("Z").partition(".")

@@ -15,7 +15,7 @@ from kcap.tui.views.sheet import Line, Page
 if TYPE_CHECKING:
     from kcap.tui.capture_model import CaptureModel
 
-WHOLE: Final = "the whole capture: the display filter does not apply here"
+UNFILTERED: Final = "the whole capture: the display filter does not apply here"
 
 
 class Health(View):
@@ -32,5 +32,5 @@ class Health(View):
             return Page([waiting("verdict", later(book, "the points of the verdict"))])
         evidence = model.evidence_of(captures, connections, weirds, book.exchanges(model.COLUMNS, filtered=False))
         sheets = [model.points(evidence), model.oddities(weirds, connections), model.files(captures), model.ledger(connections)]
-        banner: Line = [(WHOLE, "dim")] if book.filter_text else []
+        banner: Line = [(UNFILTERED, "dim")] if book.filter_text else []
         return Page(sheets, ", ".join(file.name for file in evidence.files), banner)

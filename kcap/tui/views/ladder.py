@@ -32,7 +32,7 @@ class Ladder(View):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("m", "mate", "Response"),
         Binding("left_square_bracket", "other(-1)", "Previous connection", key_display="[", show=False),
-        Binding("right_square_bracket", "other(1)", "Next connection", key_display="]"),
+        Binding("right_square_bracket", "other(1)", "Next", key_display="]"),
         Binding("t", "time", "Time"),
         Binding("f", "filter", "Filter"),
         Binding("less_than_sign", "shift(-1)", "Earlier exchanges", key_display="<", show=False),
@@ -77,21 +77,21 @@ class Ladder(View):
         if uid is None:
             return Page([model.sheet(model.LadderModel(), self.room, relative=False)])
         self.connection = uid
-        whole = (model.of_client if self.by == ("client",) else model.of_connection)(table, uid)
+        rows = (model.of_client if self.by == ("client",) else model.of_connection)(table, uid)
         around = (uid, self.exchange) if self.exchange is not None else None
-        part, start = model.window(whole, around, self.by_windows)
-        self.more = start > 0, start + part.num_rows < whole.num_rows
+        part, start = model.window(rows, around, self.by_windows)
+        self.more = start > 0, start + part.num_rows < rows.num_rows
         self.ladder = ladder = model.made(part.to_pylist())
         note = ""
-        if part.num_rows < whole.num_rows:
-            note = f"exchanges {start + 1:,} to {start + part.num_rows:,} of {whole.num_rows:,}; < and > show others"
-        who = "no exchange"
+        if part.num_rows < rows.num_rows:
+            note = f"exchanges {start + 1:,} to {start + part.num_rows:,} of {rows.num_rows:,}; < and > show others"
+        title = "no exchange"
         if ladder.events:
             first = ladder.events[0]
-            who = f"{first['client_id'] or first['client_ip']} with {count(len(ladder.hosts), 'broker')}"
-            who = f"{uid} of {first['client_id'] or first['client_ip']}" if self.by == ("connection",) else who
+            title = f"{first['client_id'] or first['client_ip']} with {count(len(ladder.hosts), 'broker')}"
+            title = f"{uid} of {first['client_id'] or first['client_ip']}" if self.by == ("connection",) else title
         passing = ", display filter applied" if self.filtered and book.filter_text else ""
-        return Page([model.sheet(ladder, self.room, relative=self.relative, note=note)], f"{who}{passing}")
+        return Page([model.sheet(ladder, self.room, relative=self.relative, note=note)], f"{title}{passing}")
 
     def show_page(self, page: Page) -> None:
         """Shows it, at first with the cursor where the list had its own."""

@@ -197,7 +197,7 @@ def lanes_text(event: Row, width: int) -> str:
     return text[: max(0, width - len(suffix))] + suffix
 
 
-def said(event: Row) -> str:
+def arrow_text(event: Row) -> str:
     """The text of an arrow."""
     if event["kind"] == REQUEST:
         names = topic_names(event["topics"], event["topic_ids"])
@@ -252,7 +252,7 @@ def arrow(event: Row, host: int, lines: Sequence[int], *, heavy: bool) -> str:
         body = [HEAVY if heavy else LIGHT] * (last - first)
         body[-1 if event["kind"] == REQUEST else 0] = "▶" if event["kind"] == REQUEST else "◀"
     cells[first:last] = body
-    room, text = last - first - 4, said(event)
+    room, text = last - first - 4, arrow_text(event)
     text = f" {text if len(text) <= room else text[: max(0, room - 1)] + ELLIPSIS} "
     at = first + 1 + max(0, (last - first - 2 - len(text)) // 2)
     cells[at : at + len(text)] = text
@@ -318,7 +318,7 @@ def detail(event: Row, width: int) -> list[Line]:
         out.append([(f"throttled for {event['throttle_time_ms']:,} ms"[:width], "care")])
     names = topic_names(event["topics"], event["topic_ids"]).replace(",", ", ")
     out += [[(text, "")] for text in wrapped(f"topics {names}", width, "  ")] if names else []
-    sizes = f"{size(event['request_bytes']) or 'no'} request bytes, {size(event['response_bytes']) or 'no'} response bytes"
+    sizes = f"request bytes {size(event['request_bytes']) or '-'}, response bytes {size(event['response_bytes']) or '-'}"
     sizes += f", {count(event['record_count'], 'record')}" if event["record_count"] is not None else ""
     out += [[(text, "dim")] for text in wrapped(sizes, width, "  ")]
     packets = [number(event[name]) for name in ("request_first_packet", "response_first_packet") if event[name] is not None]

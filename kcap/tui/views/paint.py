@@ -53,10 +53,10 @@ def strip(widget: "Widget", line: Line, width: int, base: Style) -> Strip:
     return Strip([Segment(text, base + style_of(widget, tone)) for text, tone in line]).adjust_cell_length(width, base)
 
 
-def text(widget: "Widget", told: Sequence[Line]) -> Text:
+def text(widget: "Widget", lines: Sequence[Line]) -> Text:
     """Some lines as one text."""
     out = Text()
-    for at, line in enumerate(told):
+    for at, line in enumerate(lines):
         out.append("\n" if at else "")
         for words, tone in line:
             out.append(words, style_of(widget, tone))

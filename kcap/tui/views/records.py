@@ -25,7 +25,7 @@ class Records(View):
     REMEMBERS = False
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("left_square_bracket", "other(-1)", "Previous exchange", key_display="[", show=False),
-        Binding("right_square_bracket", "other(1)", "Next exchange", key_display="]"),
+        Binding("right_square_bracket", "other(1)", "Next", key_display="]"),
     ]
 
     def __init__(self) -> None:

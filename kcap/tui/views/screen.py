@@ -55,7 +55,7 @@ class View(Body):
         layout: vertical;
         #title {{ height: 1; background: $primary-muted; color: $text; }}
         #sections {{ height: 1; padding: 0 1; }}
-        #banner {{ height: auto; padding: 0 1; }}
+        #banner {{ height: auto; max-height: 40%; padding: 0 1; }}
         #body {{ height: 1fr; }}
         #where {{ height: 1; padding: 0 1; color: $text-muted; background: $surface; }}
         #side {{ padding: 0 1; height: 40%; border-top: solid $primary-muted; }}
@@ -76,7 +76,7 @@ class View(Body):
         Binding("b", "regroup", "Group"),
         Binding("s", "sort", "Sort"),
         Binding("z", "turn", "Reverse", show=False),
-        Binding("w", "all_columns", "All columns"),
+        Binding("w", "all_columns", "Wide"),
         Binding("d", "details", "Details"),
         Binding("tab", "app.focus_next", "Next pane", show=False),
         Binding("e", "export", "Save"),
@@ -187,7 +187,7 @@ class View(Body):
             self.failure = f"this view cannot be computed: {error}" + (f"; traceback in {log}" if log else "")
             self._tell_where()
         if event.state != WorkerState.CANCELLED:
-            self.look()  # what was asked for meanwhile is due at once
+            self.look()  # a change of settings meanwhile is due at once
 
     def show_page(self, page: Page) -> None:
         """Shows a page."""
@@ -298,7 +298,7 @@ class View(Body):
         if sheet is None or self.has_class("-alone"):
             return
         side = self.side
-        width = max(20, side.scrollable_content_region.width - (not side.show_vertical_scrollbar))  # its place is kept free
+        width = max(20, side.scrollable_content_region.width - (not side.show_vertical_scrollbar))  # its place stays free
         detail = self.query_one("#detail", StyledText)
         more, pictures_of = sheet.detail, sheet.charts
         lines: list[Line] = self.careful(lambda: more(row, width), []) if more is not None and row is not None else []

@@ -117,7 +117,7 @@ class SortOrder:
 
 
 def widths_of(sheet: Sheet, rows: Sequence[Row], room: int, *, all_columns: bool) -> list[int]:
-    """Widths of the columns, 0 for those that are left out for want of room; none is left out of a whole sheet."""
+    """Widths of the columns, 0 for those that are left out for want of room; none with `all_columns`."""
     step = max(1, len(rows) // SAMPLED)
     texts = [[column.text(row) for column in sheet.fields] for row in rows[::step]]
     heads = [TextColumn(f"{column.head} ", column.text, column.right, column.rank, column.whole) for column in sheet.fields]

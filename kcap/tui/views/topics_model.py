@@ -89,7 +89,7 @@ def detail(row: Row, width: int) -> list[Line]:
         add("CRC errors", number(row["bad_checksums"]), "bad")
     low, high = row["behind_ms_min"], row["behind_ms_max"]
     if low is not None and high is not None:
-        add("record age at the request", f" {low:,} to {high:,} ms")
+        add("record age at the request", f"{low:,} to {high:,} ms")
     return [*out, [("", "")]]
 
 
@@ -169,5 +169,5 @@ def client_detail(row: Row, keys: Sequence[Key], width: int) -> list[Line]:
     for head, name in lists.items():
         if row[name]:
             out += [[(line, "")] for line in wrapped(f"{head}: {words(row[name])}", width, "  ")]
-    out.append([(f"{size(row['request_bytes'])} request bytes, {size(row['response_bytes'])} response bytes"[:width], "dim")])
+    out.append([(f"request bytes {size(row['request_bytes'])}, response bytes {size(row['response_bytes'])}"[:width], "dim")])
     return out

@@ -1,6 +1,6 @@
 """The view of the capture itself in a terminal."""
 
-from kcap.tui.views.health import WHOLE, Health
+from kcap.tui.views.health import UNFILTERED, Health
 from tests.tui.views.stub import EmptyBook, StubBook, drive
 
 
@@ -14,11 +14,11 @@ def test_sections() -> None:
 
 def test_it_is_about_the_whole_capture_and_says_so() -> None:
     plain, under = (StubBook("raw-frames.pcap", text) for text in ("", "api == Fetch"))
-    assert WHOLE not in drive(plain, "health").text
-    assert WHOLE in drive(under, "health").text
+    assert UNFILTERED not in drive(plain, "health").text
+    assert UNFILTERED in drive(under, "health").text
     pages = [Health().page(book) for book in (plain, under)]
     assert [sheet.rows for sheet in pages[0].sheets] == [sheet.rows for sheet in pages[1].sheets]
 
 
 def test_no_verdict_before_the_end() -> None:
-    assert "when reading is over" in drive(EmptyBook("reading"), "health").text
+    assert "when the capture has been read" in drive(EmptyBook("reading"), "health").text

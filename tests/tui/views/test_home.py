@@ -8,7 +8,7 @@ NEEDED = {name for name in (*vars(Home), *Home.__annotations__) if not name.star
 
 
 def test_the_app_has_what_views_need() -> None:
-    assert {"book", "selected", "look", "keep", "narrow", "show_exchange", "save_text"} == NEEDED
+    assert {"book", "selected", "look", "save_settings", "narrow", "show_exchange", "save_text"} == NEEDED
     app = StubApp(StubBook("pipelined.pcap"), "health")
     for name in NEEDED - {"book", "look"}:
         assert hasattr(KcapApp, name)
@@ -22,5 +22,5 @@ def test_partitions_are_asked_for_when_reading_is_over() -> None:
 
 
 def test_what_is_not_there_has_its_reason() -> None:
-    assert later(EmptyBook("reading"), "names") == "names are known when reading is over"  # type: ignore[arg-type]
-    assert later(EmptyBook("failed"), "names") == "the capture was not read to its end: names are not known"  # type: ignore[arg-type]
+    assert later(EmptyBook("reading"), "names") == "names are available when the capture has been read"  # type: ignore[arg-type]
+    assert later(EmptyBook("failed"), "names") == "the capture was not read to its end: names are not available"  # type: ignore[arg-type]

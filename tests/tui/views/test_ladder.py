@@ -64,7 +64,7 @@ def test_time_and_filter() -> None:
     book = StubBook(NAME, "api == EndTxn")
     assert "ApiVersions" in drive(book, "ladder").text
     seen = drive(book, "ladder", "f")
-    assert "those that pass the filter" in seen.lines[0]
+    assert "display filter applied" in seen.lines[0]
     assert "EndTxn" in seen.text
     assert "ApiVersions" not in seen.text
 
@@ -72,7 +72,7 @@ def test_time_and_filter() -> None:
 def test_keys_of_tables_are_not_offered() -> None:
     seen = drive(StubBook(NAME), "ladder", "s", "w", "l", size=(120, 30))
     assert "Sort" not in seen.lines[-1]
-    assert "m Answer" in seen.lines[-1]
+    assert "m Response" in seen.lines[-1]
     assert "f Filter" not in seen.lines[-1], "there is none in force"
     assert seen.name == "ladder"
 

@@ -29,7 +29,7 @@ def table_of(name: str) -> pa.Table:
 
 
 def exchange(number: int, asked: int | None, told: int | None, uid: str = "C1", **more: Any) -> Row:
-    """Times in milliseconds; without an answer it ended unanswered 9 ms after it was asked."""
+    """Times in milliseconds; without a response it ended unanswered 9 ms after the request."""
     outcome = "answered" if asked is not None and told is not None else "unanswered" if asked is not None else "orphan"
     row: Row = dict.fromkeys(model.COLUMNS)
     return row | {
@@ -124,21 +124,21 @@ def test_head_of_line_blocking_is_seen() -> None:
     ladder = model.made(rows)
     drawn = [model.lanes_text(event, 4) for event in ladder.events]
     assert drawn == ["┌   ", "│┌  ", "│┊┌ ", "└┊┊ ", " └┊ ", "  └ "]
-    assert "in line 49.0ms" in model.said(ladder.events[4])
+    assert "queued 49.0ms" in model.arrow_text(ladder.events[4])
     assert model.tone_of(ladder.events[4]) == "care"
     assert model.lanes_text(ladder.events[2], 2) == "+1"
 
 
 def test_what_arrows_say() -> None:
     asked, lost = model.events_of([exchange(1, 1, None, topics=["orders"], topic_ids=[None])])
-    assert (model.said(asked), model.said(lost)) == ("Metadata v12 orders", "no answer: fin, 9.00ms")
+    assert (model.arrow_text(asked), model.arrow_text(lost)) == ("Metadata v12 orders", "no response: fin, 9.00ms")
     assert model.tone_of(lost) == "bad"
     one_way = exchange(2, 1, None, outcome="one_way", api="Produce", record_count=3, age_ns=None)
     (event,) = model.events_of([one_way])
-    assert model.said(event) == "Produce v12 3 records no answer wanted"
+    assert model.arrow_text(event) == "Produce v12 3 records no response expected"
     assert model.made([one_way]).events[0]["in_flight"] == 0
     refused = model.events_of([exchange(3, 1, 4, error="NOT_LEADER_OR_FOLLOWER", throttle_time_ms=7)])[1]
-    assert model.said(refused) == "NOT_LEADER_OR_FOLLOWER 3.00ms throttle 7ms"
+    assert model.arrow_text(refused) == "NOT_LEADER_OR_FOLLOWER 3.00ms throttle 7ms"
     assert model.tone_of(refused) == "bad"
 
 

@@ -37,6 +37,6 @@ def test_one_that_carries_none() -> None:
             await press(pilot, "R")
             await pilot.app.workers.wait_for_complete()
             await pilot.pause()
-            assert "is not about records" in screen(pilot.app)
+            assert "carries no records; Produce" in screen(pilot.app)
 
     asyncio.run(run())

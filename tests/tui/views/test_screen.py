@@ -43,7 +43,7 @@ def test_every_view_says_something_of_nothing(name: str) -> None:
                 app.screen.look()
                 await settle(pilot)
                 shown = lines(app)
-                assert not any("cannot be made" in line or line.startswith("▸") for line in shown)
+                assert not any("cannot be computed" in line or line.startswith("▸") for line in shown)
                 assert [line for line in shown[2:-3] if line.strip()], "a sentence says why there is nothing"
         assert app.narrowed == app.shown == []
 
@@ -56,7 +56,7 @@ def test_every_section_and_key_of_every_view(name: str) -> None:
     capture = "librdkafka-zstd.pcap"
     seen = drive(StubBook(capture), name, *keys, size=(120, 30), selected=with_records(capture))
     assert seen.name == name
-    assert "cannot be made" not in seen.text
+    assert "cannot be computed" not in seen.text
     ((file, text),) = seen.saved
     assert file == f"kcap-{name}.txt"
     assert text.count("\n") > 2
@@ -171,7 +171,7 @@ def test_sorting_and_grouping() -> None:
 
 def test_a_fault_of_a_page_is_said_and_nothing_else() -> None:
     seen = drive(StubBook(NAME), made(3, fault=True), "down", "enter", "e", "b")
-    assert "this view cannot be made: no luck" in seen.text
+    assert "this view cannot be computed: no luck" in seen.text
     assert seen.name == "errors"
 
 

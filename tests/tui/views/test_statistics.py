@@ -18,7 +18,7 @@ def test_sections() -> None:
     assert "share" in drive(StubBook(NAME), "statistics", "2").text
     slowest = drive(StubBook(NAME), "statistics", "3", size=(160, 50))
     assert "the slowest exchanges" in slowest.lines[0]
-    assert "where the time went" in slowest.text
+    assert "latency breakdown" in slowest.text
 
 
 def test_the_number_of_a_bar_is_a_way_down() -> None:

@@ -36,11 +36,11 @@ def test_every_connection_has_a_line_and_a_story(name: str) -> None:
 
 def test_columns_of_apis_fit() -> None:
     """The verdict is in sight however long the names are."""
-    rows = [("DescribeUserScramCredentials", "0(1) 1(2) 2(3) 3(4)", "0-4", [("ok", "good"), ("  gone in 4.0", "bad")])]
+    rows = [("DescribeUserScramCredentials", "0(1) 1(2) 2(3) 3(4)", "0-4", [("ok", "good"), ("  removed in 4.0", "bad")])]
     for width in (48, 60, 100):
         head, line = model.apis(rows, width)
         lines_hold([head, line], width)
-        assert described([line]).endswith("ok  gone in 4.0")
+        assert described([line]).endswith("ok  removed in 4.0")
     assert model.apis([], 50) == []
 
 

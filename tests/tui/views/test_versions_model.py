@@ -42,7 +42,7 @@ def test_every_count_leads_to_as_many_exchanges(name: str) -> None:
         sheet_holds(sheet, name)
         for row in sheet.rows:
             down = sheet.down(row)
-            if down and sheet.name != "ranges":  # an API that a broker offers may be used by nobody
+            if down and sheet.name != "ranges":  # an advertised API may be unused
                 assert leads_somewhere(name, down), (sheet.name, down)
             if sheet.detail is not None:
                 for width in (48, 70):
@@ -63,7 +63,7 @@ def test_the_old_producer_breaks() -> None:
     sheets = sheets_of("old-java-new-broker.pcap")
     (row,) = sheets["clients"].rows
     texts = {field.head: field.text(row) for field in sheets["clients"].fields}
-    assert texts["gone in"] == "4.0"
+    assert texts["removed in"] == "4.0"
     assert texts["with 4.4"] == "breaks"
     detail = sheets["clients"].detail
     assert detail is not None
