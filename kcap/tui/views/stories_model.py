@@ -30,7 +30,7 @@ LEVEL_TONES: Final = {"error": "bad", "warning": "care", "note": "dim"}
 VERDICT_TONES: Final = {"ok": "good", "not_highest": "care", "unnegotiated": "care", "": "dim"}
 SHOWN: Final = 5000
 """Connections that are shown."""
-LAST_LEAST: Final = 17
+LAST_LEAST: Final = 20
 """Columns for `ok  gone in 4.0`."""
 TROUBLE: Final = {"bad": 0, "care": 1}
 WRONG: Final = ("above_broker_max", "below_broker_min")

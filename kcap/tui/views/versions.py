@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from kcap.reports.versions.profiles import ConnectionProfiles
     from kcap.tui.capture_model import CaptureModel
 
-UNDER: Final = "connections with an exchange that passes the display filter, with all of their exchanges"
+UNDER: Final = "connections with an exchange that passes the filter, with all their exchanges"
 
 
 def passing(book: "CaptureModel") -> set[str | None]:

@@ -13,7 +13,7 @@ NAME = "java-transactions.pcap"
 def test_sections() -> None:
     seen = drive(StubBook(NAME), "statistics", size=(160, 50))
     assert "takes 65% of the summed latency" in drive(StubBook("long-polls.pcap"), "statistics", size=(200, 50)).text
-    assert "latencies" in seen.text
+    assert "latency distribution" in seen.text
     assert "p99 over time" in seen.text
     assert "share" in drive(StubBook(NAME), "statistics", "2").text
     slowest = drive(StubBook(NAME), "statistics", "3", size=(160, 50))
@@ -38,7 +38,7 @@ def test_long_polls_are_apart_or_not() -> None:
     apart, among = drive(StubBook(name), "statistics", size=wide), drive(StubBook(name), "statistics", "p", size=wide)
     assert "p99 w/ polls" in apart.text
     assert "p Long polls" in apart.lines[-1]
-    assert "by api, long polls among them" in among.lines[0]
+    assert "by api, with long polls" in among.lines[0]
     assert apart.text != among.text
     assert "p Long polls" not in drive(StubBook(name), "statistics", "2", size=wide).lines[-1]
 

@@ -52,7 +52,7 @@ def test_of_many_those_with_trouble_are_shown(monkeypatch: pytest.MonkeyPatch) -
     assert {row["verdict"] for row in some.rows} <= set(model.WRONG) | {"", "unnegotiated", "ok"}
     wrong = [row["connection"] for row in whole.rows if row["verdict"] in model.WRONG]
     assert set(wrong[:6]) <= {row["connection"] for row in some.rows}
-    assert some.foot == f"6 of {len(whole.rows)} connections, those with trouble first"
+    assert some.foot == f"6 of {len(whole.rows)} connections, worst first"
 
 
 def test_a_refused_question_is_told_and_asked_again() -> None:

@@ -51,7 +51,7 @@ def look(
         app = One(rows_of(count))
         async with app.run_test(size=(40, 12)) as pilot:
             table = app.query_one(SheetTable)
-            table.show(sheet(app.rows), SortOrder(), keep=False)
+            table.show(sheet(app.rows), SortOrder(), keep_cursor=False)
             table.focus()
             await pilot.press(*keys)
             if then is not None:
@@ -86,7 +86,7 @@ def test_only_what_is_in_sight_is_made() -> None:
         app = One(rows_of(100_000))
         async with app.run_test(size=(40, 12)) as pilot:
             table = app.query_one(SheetTable)
-            table.show(sheet(app.rows, made), SortOrder(), keep=False)
+            table.show(sheet(app.rows, made), SortOrder(), keep_cursor=False)
             await pilot.press("end")
             await pilot.pause()
 
@@ -109,7 +109,7 @@ def test_enter_and_clicks() -> None:
 
 def test_the_cursor_stays_with_its_row() -> None:
     async def more(_pilot: Any, table: SheetTable) -> None:
-        table.show(sheet([{"name": "new", "n": 1, "m": 1}, *rows_of(100)]), SortOrder(), keep=True)
+        table.show(sheet([{"name": "new", "n": 1, "m": 1}, *rows_of(100)]), SortOrder(), keep_cursor=True)
 
     table, _, _ = look(100, "down", "down", then=more)
     assert table.current is not None

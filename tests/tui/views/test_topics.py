@@ -7,7 +7,7 @@ NAME = "java-transactions.pcap"
 
 def test_sections() -> None:
     assert "orders.txout" in drive(StubBook(NAME), "topics").text
-    assert "written by: shop-tx; 120 records" in drive(StubBook(NAME), "topics").text
+    assert "produced by: shop-tx; 120 records" in drive(StubBook(NAME), "topics").text
     assert "partition" in drive(StubBook(NAME), "topics", "2").text
     assert "end of the partition" in drive(StubBook(NAME), "topics", "3").text
     clients = drive(StubBook(NAME), "topics", "4")
@@ -32,4 +32,4 @@ def test_a_pipe_cannot_be_read_once_more() -> None:
 
     book = Piped(NAME)
     book.paths = ["-"]
-    assert "known of files alone" in drive(book, "topics").text
+    assert "need a second pass" in drive(book, "topics").text
