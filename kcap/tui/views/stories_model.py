@@ -31,7 +31,7 @@ VERDICT_TONES: Final = {"ok": "good", "not_highest": "care", "unnegotiated": "ca
 SHOWN: Final = 5000
 """Connections that are shown."""
 LAST_LEAST: Final = 20
-"""Columns for `ok  gone in 4.0`."""
+"""Columns for `ok  removed in 4.0`."""
 TROUBLE: Final = {"bad": 0, "care": 1}
 WRONG: Final = ("above_broker_max", "below_broker_min")
 Known = dict[tuple[str, str | None], Software]

@@ -9,7 +9,7 @@ def test_sections() -> None:
     assert "orders.txout" in drive(StubBook(NAME), "topics").text
     assert "produced by: shop-tx; 120 records" in drive(StubBook(NAME), "topics").text
     assert "partition" in drive(StubBook(NAME), "topics", "2").text
-    assert "end of the partition" in drive(StubBook(NAME), "topics", "3").text
+    assert "high watermark" in drive(StubBook(NAME), "topics", "3").text
     clients = drive(StubBook(NAME), "topics", "4")
     assert clients.lines[0].startswith(" Topics and clients · by client_ip, client_id")
     assert "shop-tx-rc" in clients.text
