@@ -193,3 +193,15 @@ def test_the_readme_claims_what_exists() -> None:
     ).stdout  # fmt: skip
     assert claimed
     assert {command for command in claimed if not re.search(rf"^\s*{command}\b", shown, re.MULTILINE)} == set()
+
+
+def test_the_layers_name_every_part() -> None:
+    """A module or package of kcap that stands in no layer of the import contract would be held by nothing."""
+    text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    layers = set(re.findall(r"\(kcap\.(\w+)\)", text))
+    parts = {path.stem for path in (ROOT / "kcap").iterdir() if path.is_dir() or path.suffix == ".py"} - {
+        "__init__",
+        "__main__",
+        "__pycache__",
+    }
+    assert parts - layers == set()

@@ -1,0 +1,61 @@
+"""The tables of a capture for the rules, and its messages on demand."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from kcap.errors import UsageError
+from kcap.reports.findings.report import COLUMNS, check
+from kcap.reports.findings.source import observed
+from kcap.reports.source import ReportInput
+
+PCAPS = Path(__file__).resolve().parents[3] / "pcaps"
+CAPTURE = str(PCAPS / "problems" / "sasl-mechanism-mismatch.pcap")
+
+
+def test_a_capture_is_read_once_and_gives_all_tables_and_messages() -> None:
+    given = ReportInput([CAPTURE])
+    with observed(given) as seen:
+        (row,) = seen.errors(["UNSUPPORTED_SASL_MECHANISM"])
+        assert seen.message(row, "request")["mechanism"] == "SCRAM-SHA-512"
+        assert seen.message(row, "response")["mechanisms"] == ["PLAIN", "SCRAM-SHA-256"]
+        assert seen.message({"connection": "no such", "exchange": 1}, "request") == {}
+        assert seen.run(seen.connections.count().name("n").as_table())[0]["n"] > 0
+    assert given.captures == ["sasl-mechanism-mismatch.pcap"]
+
+
+def test_saved_tables_give_the_findings_that_need_no_message(tmp_path: Path) -> None:
+    import kcap
+
+    capture = kcap.open(str(PCAPS / "problems" / "authorization-denied.pcap"))
+    from pyarrow import parquet
+
+    for name in COLUMNS:
+        parquet.write_table(capture.table(name).to_arrow(), tmp_path / f"{name}.parquet")
+    with observed(ReportInput([str(tmp_path)])) as seen:
+        saved = {row["id"] for row in check(seen)["rows"]}
+    with observed(ReportInput([str(PCAPS / "problems" / "authorization-denied.pcap")])) as seen:
+        assert saved == {row["id"] for row in check(seen)["rows"]} == {"authorization-denied"}
+
+
+def test_a_table_that_is_missing_is_named(tmp_path: Path) -> None:
+    from pyarrow import parquet
+
+    import kcap
+
+    parquet.write_table(kcap.open(CAPTURE).exchanges().to_arrow(), tmp_path / "exchanges.parquet")
+    with pytest.raises(UsageError, match="partitions is not among the saved ones"), observed(ReportInput([str(tmp_path)])):
+        pass
+
+
+def test_a_compressed_capture_has_findings_too(tmp_path: Path) -> None:
+    """Messages of a compressed file are read again from its spool."""
+    import gzip
+
+    packed = tmp_path / "a.pcap.gz"
+    with open(CAPTURE, "rb") as source, gzip.open(packed, "wb") as target:
+        shutil.copyfileobj(source, target)
+    with observed(ReportInput([str(packed)])) as seen:
+        (row,) = [row for row in check(seen)["rows"] if row["id"] == "sasl-mechanism-mismatch"]
+    assert "SCRAM-SHA-512" in row["sentence"]
