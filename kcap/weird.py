@@ -42,7 +42,7 @@ class WeirdKind(StrEnum):
     FRAME_LENGTH_INVALID = "frame_length_invalid"  # a length prefix that is negative, too short or above Kafka's own limit
     FRAME_INCOMPLETE = "frame_incomplete"  # a frame of which the end never came
     API_UNKNOWN = "api_unknown"  # a request of a key or version that no Kafka release has
-    RESYNC_LIMIT = "hunt_limit"  # resync reached its limit and skipped bytes
+    HUNT_LIMIT = "hunt_limit"  # resync reached its limit and skipped bytes
     # exchanges
     UNANSWERED = "unanswered"  # the detail gives the reason
     ORPHAN = "orphan"  # a response to no request that was seen

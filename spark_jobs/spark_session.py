@@ -36,7 +36,7 @@ SETTINGS: Final = {
     "spark.ui.showConsoleProgress": "false",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
-    "spark.driver.memory": f"{max(1024, 512 * (os.cpu_count() or 1))}m",
+    "spark.driver.memory": f"{max(2048, 512 * (os.cpu_count() or 1))}m",
     "spark.serializer.objectStreamReset": "1",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.execution.arrow.pyspark.enabled": "true",

@@ -343,6 +343,6 @@ class Framer:
         if not search.at_start:
             self.boundary_flags = RESYNCED
             first = pieces[0]
-            kind = WeirdKind.RESYNC_LIMIT if search.limited else WeirdKind.RESYNCED
+            kind = WeirdKind.HUNT_LIMIT if search.limited else WeirdKind.RESYNCED
             self.stream.connection.report(kind, f"{search.skipped} bytes passed over", first.ref, first.position)
         return pieces

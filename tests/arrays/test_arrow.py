@@ -57,7 +57,7 @@ def test_no_function_here_imports_pandas() -> None:
     """The command line hides pandas while pyarrow looks for it; these functions must not bring it in afterwards."""
     program = (
         "import sys; from kcap.runtime import load_arrow; load_arrow(); import pyarrow as pa, numpy as np\n"
-        "from kcap.table import arrow as a\n"
+        "from kcap.arrays import arrow as a\n"
         "w = pa.array(['x', None]); a.coded(w); a.take(w, np.array([0])); a.validity(w)\n"
         "a.raw(pa.array([1], pa.int64()), np.int64)\n"
         "assert 'pandas' not in sys.modules"

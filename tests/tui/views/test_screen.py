@@ -115,7 +115,7 @@ def test_enter_follows_cells_rows_and_bars() -> None:
     assert drive(book, made(3), "tab", "down", "enter").shown == [("C1", 7)]
     seen = drive(book, made(3), "down", "enter")
     assert (seen.shown, seen.narrowed) == ([], [])
-    assert [toast.message for toast in seen.app._notifications] == ["there are no exchanges of their own behind this"]
+    assert [toast.message for toast in seen.app._notifications] == ["no exchanges belong to this cell"]
 
 
 def test_the_line_below_says_where_enter_leads() -> None:
@@ -150,11 +150,11 @@ def test_sections_can_be_clicked() -> None:
         app = StubApp(StubBook(NAME), "throttling")
         async with app.run_test() as pilot:
             await settle(pilot)
-            at = lines(app)[1].index("2 each")
+            at = lines(app)[1].index("2 throttled responses")
             await pilot.click("#sections", offset=(at, 0))
             await settle(pilot)
             await settle(pilot)
-            assert "each throttled answer" in lines(app)[0]
+            assert "throttled responses" in lines(app)[0]
 
     asyncio.run(run())
 
