@@ -60,9 +60,9 @@ class Secrets:
         if name and len(self._masters) < limits.TLS_SESSIONS_MAX:
             self._masters[name] = master
 
-    def sessions(self) -> Iterator[tuple[bytes, dict[str, bytes]]]:
-        """Every session of the key log by client random: for a connection whose ClientHello is not in the capture."""
-        yield from self.keylog.by_random.items()
+    def sessions(self) -> Iterator[dict[str, bytes]]:
+        """The secrets of every session of the key log, for a connection whose ClientHello is not in the capture."""
+        yield from self.keylog.by_random.values()
 
     def premaster(self, encrypted: bytes, version: int) -> bytes | None:
         """The premaster secret of an RSA key exchange (RFC 5246 section 7.4.7.1); `version` is that of the ClientHello."""

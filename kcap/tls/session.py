@@ -142,9 +142,7 @@ class TlsSession:
         self.version = 0
         self.traffic: dict[str, bytes] = {}
         """Secrets of TLS 1.3 by label."""
-        self.client_random = b""
         self.master: bytes | None = None
-        self.premaster: bytes | None = None
         self.transcript = bytearray()
         """Handshake messages before TLS 1.3, for the extended master secret."""
 
@@ -166,7 +164,7 @@ class TlsSession:
         for side in (CLIENT, SERVER):
             yield from self._read(side, final=True)
             for record in self._released(side):
-                yield from self._unopened(side, record)
+                self._unopened(side, record)
         facts = self.facts
         if facts.why is None and (facts.undecrypted or any(side.sealed for side in self.sides)) and not facts.decrypted:
             facts.why = self._why()
@@ -180,20 +178,19 @@ class TlsSession:
                     reader.refuse()
                     continue
                 reader.accept(record)
-                yield from self._behind(side, record)
+                self._behind(side, record)
                 yield from found
             else:
-                yield from self._behind(side, record)
+                self._behind(side, record)
                 yield from self._record(side, record)
 
-    def _behind(self, side: int, record: Record) -> Iterator[Event]:
+    def _behind(self, side: int, record: Record) -> None:
         """Bytes before a record that were no records."""
         if record.behind:
             direction = self.sides[side]
             direction.lost_bytes += record.behind
             direction.lost = True
             direction.handshake.clear()
-        yield from ()
 
     # -- records ----------------------------------------------------------------------------------------------------
     def _proposed(self, side: int, record: Record) -> list[Event] | None:
@@ -258,9 +255,9 @@ class TlsSession:
         if not direction.epochs and len(direction.waiting) < limits.TLS_WAITING_RECORDS:
             direction.waiting.append(record)
             return
-        yield from self._unopened(side, record)
+        self._unopened(side, record)
 
-    def _unopened(self, side: int, record: Record) -> Iterator[Event]:
+    def _unopened(self, side: int, record: Record) -> None:
         """A record that no key opens."""
         direction = self.sides[side]
         direction.lost_bytes += HEADER + len(record.body)
@@ -269,7 +266,6 @@ class TlsSession:
         self.facts.undecrypted += record.content_type == APPLICATION
         if direction.epochs:
             direction.epochs[direction.at].opener.passed(record.body)
-        yield from ()
 
     def _released(self, side: int) -> list[Record]:
         direction = self.sides[side]
@@ -339,16 +335,12 @@ class TlsSession:
             direction.epochs = self._epochs13(side, self.suite)
             return bool(direction.epochs)
         if self.client is not None and self.server is None:
-            return self._try_suites(
-                side, record, self.client.random, self.secrets.traffic(self.client.random), self.client.suites
-            )
+            return self._try_suites(side, record, self.secrets.traffic(self.client.random), self.client.suites)
         if self.client is None:
             return self._try_sessions(side, record)
         return False
 
-    def _try_suites(
-        self, side: int, record: Record, random: bytes, traffic: dict[str, bytes], offered: tuple[int, ...]
-    ) -> bool:
+    def _try_suites(self, side: int, record: Record, traffic: dict[str, bytes], offered: tuple[int, ...]) -> bool:
         """Keys of TLS 1.3 without a ServerHello: the length of the secrets says the hash, the record which suite fits."""
         for number in SUITES13:
             suite = suite_of(number)
@@ -362,7 +354,7 @@ class TlsSession:
                         return False
                     self.sides[side].budget -= len(record.body) + limits.TLS_TRIAL_COST
                     if epoch.opener.open(candidate, record.content_type, record.version, record.body) is not None:
-                        self.version, self.suite, self.traffic, self.client_random = TLS13, suite, traffic, random
+                        self.version, self.suite, self.traffic = TLS13, suite, traffic
                         self.facts.version, self.facts.cipher = version_name(TLS13), suite.name
                         direction = self.sides[side]
                         direction.epochs, direction.at, direction.number = epochs, epochs.index(epoch), candidate
@@ -372,10 +364,10 @@ class TlsSession:
     def _try_sessions(self, side: int, record: Record) -> bool:
         """Keys of a connection whose ClientHello is not in the capture: every session of the key log is tried."""
         offered = self.server.suites if self.server is not None else ()
-        for random, found in self.secrets.sessions():
+        for found in self.secrets.sessions():
             if self.sides[side].budget < 0:
                 return False
-            if "CLIENT_RANDOM" not in found and self._try_suites(side, record, random, found, offered):
+            if "CLIENT_RANDOM" not in found and self._try_suites(side, record, found, offered):
                 return True
         return False
 
@@ -512,8 +504,7 @@ class TlsSession:
         if self.client is None:
             facts.hello_ns = time_ns
             facts.server_name, facts.ja3, facts.ja4 = hello.server_name, messages.ja3(hello), messages.ja4(hello)
-        self.client, self.client_random = hello, hello.random
-        self.master = self.premaster = None
+        self.client, self.master = hello, None
         self.transcript.clear()
 
     def _server_hello(self, hello: Hello) -> Iterator[Event]:

@@ -62,8 +62,6 @@ class Rule:
 RULES: Final[dict[str, Rule]] = {}
 """Every rule by id."""
 
-Find = "Callable[[Observed, Mapping[str, float]], Found]"
-
 
 def rule(
     id: str,  # noqa: A002 - it is the finding's id

@@ -6,9 +6,10 @@ exchanges or connections, whatever the size of the capture; both engines give th
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 Row = dict[str, Any]
+Made = TypeVar("Made")
 CLASS = (
     "client_id", "software_name", "software_version", "principal", "group_id", "transactional_id", "api", "api_version",
     "server_ip", "server_port", "error", "outcome", "reason",
@@ -36,6 +37,14 @@ class Observed:
         self.connections = connections
         self.brokers = brokers
         self._message = message
+        self._made: dict[Callable[[Observed], Any], Any] = {}
+
+    def once(self, make: "Callable[[Observed], Made]") -> "Made":
+        """What `make` gives of these tables, made for the first rule that needs it."""
+        if make not in self._made:
+            self._made[make] = make(self)
+        found: Made = self._made[make]
+        return found
 
     def message(self, row: Row, side: str) -> Row:
         """The request or response of a row with `connection` and `exchange`; empty where it cannot be had."""

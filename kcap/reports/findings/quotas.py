@@ -35,7 +35,7 @@ def throttled(seen: Observed) -> list[Row]:
 )  # fmt: skip
 def throttled_obedient(seen: Observed, _limit: Mapping[str, float]) -> Found:
     """A client at its quota that complies with its throttles."""
-    for row in throttled(seen):
+    for row in seen.once(throttled):
         verdict = obeys(row["complied"], row["muting"] or 0)
         if verdict != "no":
             complied = f"; it complied with {row['complied']} of {row['muting']} throttles" if row["muting"] else ""
@@ -62,7 +62,7 @@ def throttled_obedient(seen: Observed, _limit: Mapping[str, float]) -> Found:
 )  # fmt: skip
 def throttled_disobedient(seen: Observed, limit: Mapping[str, float]) -> Found:
     """A client that goes on sending on a throttled connection."""
-    for row in throttled(seen):
+    for row in seen.once(throttled):
         if obeys(row["complied"], row["muting"] or 0) == "no" and row["muting"] >= limit["throttles"]:
             yield Finding(
                 f"client {row['client_id']} sent {row['violations']} requests on throttled connections before the "

@@ -37,7 +37,7 @@ def steps(seen: Observed) -> dict[str, list[Row]]:
 )  # fmt: skip
 def aborted_transactions(seen: Observed, limit: Mapping[str, float]) -> Found:
     """A transactional id that aborts much of its work."""
-    for name, rows in steps(seen).items():
+    for name, rows in seen.once(steps).items():
         ends = [row for row in rows if row["api"] == "EndTxn" and row["error"] == "NONE"][:READ_MOST]
         kinds = [seen.message(row, "request").get("committed") for row in ends]
         aborted, known = kinds.count(False), len(kinds) - kinds.count(None)
@@ -59,7 +59,7 @@ def aborted_transactions(seen: Observed, limit: Mapping[str, float]) -> Found:
 )  # fmt: skip
 def long_transaction(seen: Observed, limit: Mapping[str, float]) -> Found:
     """Transactions that stay open for long."""
-    for name, rows in steps(seen).items():
+    for name, rows in seen.once(steps).items():
         begun, long = None, []
         for row in rows:
             if row["api"] != "EndTxn":
@@ -92,7 +92,7 @@ def long_transaction(seen: Observed, limit: Mapping[str, float]) -> Found:
 def hanging_transaction(seen: Observed, limit: Mapping[str, float]) -> Found:
     """A transaction that is left open."""
     end = seen.span[1]
-    for name, rows in steps(seen).items():
+    for name, rows in seen.once(steps).items():
         open_since = None
         for row in rows:
             if row["api"] == "EndTxn":
