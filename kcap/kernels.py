@@ -51,6 +51,12 @@ def inner(function: Callable[..., Any]) -> Any:
     return _cached(make(cache=True, nogil=True, forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)(function))
 
 
+def routine(function: Callable[..., Any]) -> Any:
+    """Compiles a large function that only compiled code calls, in several places or rarely: it is not inlined."""
+    make: Any = njit
+    return _cached(make(cache=True, nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)(function))
+
+
 def _cached(made: Any) -> Any:
     """Binds the cache of a compiled function to the edition; a cache written for another edition counts as empty."""
     store: Any = getattr(getattr(made, "_cache", None), "_cache_file", None)

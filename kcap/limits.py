@@ -233,8 +233,30 @@ FAST_PATH_CONNECTIONS = 1 << 15
 """Connections in the fast path, some 1 KiB each; more than that stay on the reference path."""
 
 FAST_PATH_FRAME_MAX = 1 << 20
-"""Larger frames that span packets stay on the reference path: the fast path reserves room for the complete frame from its first
-byte on.
+"""Larger frames that span packets, of other APIs than Produce and Fetch, stay on the reference path: the fast path reserves
+room for the complete frame from its first byte on.
+"""
+
+FAST_PATH_LARGE_FROM = 128 << 10
+"""Produce requests and Fetch responses from this size on that span packets are read as they pass. Below it, the projection of a
+batch costs less than the state of one more frame (15 us).
+"""
+
+FAST_PATH_LARGE_FRAMES = 256
+"""Such frames that a batch of rows and all outstanding requests may have; more stay on the reference path. Each has room for
+FAST_PATH_LARGE_ROOM bytes, of which only those that are stored take memory: 300 bytes of a frame with one record batch.
+"""
+
+FAST_PATH_LARGE_ROOM = FRAME_GATHERED_MAX + (128 << 10)
+FAST_PATH_LARGE_TOPICS = 1024
+FAST_PATH_LARGE_WRAPPED = 4096
+"""Stored bytes, topics, and compressed messages of magic 0 and 1 of one such frame; a frame with more of them continues on the
+reference path.
+"""
+
+FAST_PATH_LARGE_PIECE = 256
+"""Bytes of such a frame that are stored before it is decided which of the next are needed: room for a batch header (61 bytes)
+and the fields of a partition.
 """
 
 FAST_PATH_OUTSTANDING_MAX = 8192

@@ -43,8 +43,17 @@ SETTINGS: Final = {
     "spark.sql.shuffle.partitions": str(2 * (os.cpu_count() or 1)),
     "spark.io.compression.codec": "zstd",
     "spark.log.level": "ERROR",
+    "spark.sql.parser.manageParserCaches": "true",
+    "spark.sql.parser.parserDfaCacheFlushRatio": "15",
+    "spark.ui.retainedJobs": "20",
+    "spark.ui.retainedStages": "20",
+    "spark.ui.retainedTasks": "1000",
+    "spark.sql.ui.retainedExecutions": "20",
 }
-"""Default settings of a local session."""
+"""Default settings of a local session. The last six bound what Spark itself retains for the length of a session: the states of
+its SQL parser (600 MB after some dozen reports, since each expression of theirs is long) and the history for a web page that is
+off. The parser's share is in per cent of the heap.
+"""
 DAEMON: Final = "spark.python.daemon.module"
 FOUND: Final = "import importlib.util, sys; sys.exit(importlib.util.find_spec('spark_jobs') is None)"
 WRAPPER: Final = """\

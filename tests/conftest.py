@@ -6,6 +6,7 @@
 import json
 import os
 import signal
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -50,3 +51,14 @@ def truths(pcaps: Path) -> dict[str, dict[str, Any]]:
     """What the recorded programs logged about themselves, by file name (pcaps/truths.json)."""
     captures: dict[str, dict[str, Any]] = json.loads((pcaps / "truths.json").read_text(encoding="utf-8"))["captures"]
     return captures
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[Any]:
+    """The only Spark session of a process: a second one would get the Java of the first, with its heap and its options."""
+    pytest.importorskip("pyspark")
+    from spark_jobs.spark_session import session
+
+    made = session("tests", master="local[2]", sql_shuffle_partitions="2", driver_extraJavaOptions="-XX:TieredStopAtLevel=1")
+    yield made
+    made.stop()

@@ -32,6 +32,7 @@ __all__ = [
     "Resumable",
     "acks_of_produce",
     "acks_steps",
+    "compiled_programs",
     "end_of",
     "load_compiled",
     "program_index",
@@ -151,6 +152,11 @@ def load_compiled() -> bool:
     return _engines.jit(JIT_AFTER, "auto")
 
 
+def compiled_programs() -> "NDArray[np.int32]":
+    """The rows of all programs so far as an array, for compiled code."""
+    return _engines.table()
+
+
 def end_of(buffer: bytes | bytearray, rows: tuple[Row, ...], pc: int, start: int, end: int) -> int | None:
     """Where a run over `buffer[start:end]` from row `pc` on comes to its end, by numba's interpreter.
 
@@ -239,7 +245,7 @@ class Resumable:
     `wrapped` count from the start of the body.
     """
 
-    __slots__ = ("_base", "_last", "_tail", "_texts", "_topics", "kept", "state")
+    __slots__ = ("_base", "_last", "_tail", "_texts", "_topics", "kept", "shift", "state", "whole")
 
     def __init__(self, program: int) -> None:
         self.state = State()
@@ -255,19 +261,46 @@ class Resumable:
         """Number of the state's topics whose bytes are copied."""
         self._texts = 0
         """Presence bits of the texts whose bytes are copied."""
+        self.whole: bytearray | None = None
+        """The bytes from `shift` on, where spans of `wrapped` can be read."""
+        self.shift = 0
         run(self.state, ROWS, b"", 0)
 
     def __getstate__(self) -> tuple[Any, ...]:
         # Rows are numbered by the order of first use, which another process need not share.
-        return (place_of(self.state.pc), self.state, self.kept, self._tail, self._base, self._last, self._topics, self._texts)
+        return (
+            place_of(self.state.pc), self.state, self.kept, self._tail, self._base, self._last, self._topics, self._texts,
+            self.whole, self.shift,
+        )  # fmt: skip
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
-        (place, offset), self.state, self.kept, self._tail, self._base, self._last, self._topics, self._texts = state
+        (place, offset), self.state, self.kept, self._tail, self._base, self._last, self._topics, self._texts = state[:8]
+        self.whole, self.shift = state[8:]
         self.state.pc = program_index(*place) + offset
+
+    def restore(self, stored: bytes, read: int, passed: int, *, whole: bool) -> None:
+        """Continues from `state` as the compiled interpreter left it after `passed` bytes of the body.
+
+        `stored[:read]` has the names and ids that the state points into, `stored[read:]` the bytes that were not read yet.
+        `whole`: from here on all bytes are stored.
+        """
+        state = self.state
+        self.kept, self._tail = bytearray(stored[:read]), stored[read:]
+        self._base = passed - len(self._tail)
+        self._topics, self._texts = len(state.topics), state.mask >> _TEXTS << _TEXTS
+        _, *last = state.topics[-_TOPIC:] or (0, *_NO_TOPIC)
+        self._last = last[0], last[1], last[2]
+        if whole:
+            self.whole, self.shift = bytearray(stored), passed - len(stored)
+            for at in range(0, len(state.wrapped), _WRAPPED):
+                state.wrapped[at + 1] += self.shift
+                state.wrapped[at + 2] += self.shift
 
     def feed(self, chunk: bytes | bytearray | memoryview) -> None:
         """The next bytes of the body."""
         state = self.state
+        if self.whole is not None:
+            self.whole += chunk
         if state.status in (MALFORMED, TRAILING) or not len(chunk):
             return
         if state.status == COMPLETE:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kcap.decode import opcodes, slots
-from kcap.kernels import compiled, inner, int16, int32
+from kcap.kernels import compiled, inner, int16, int32, routine
 from kcap.wire.cursor import STRING_BYTES_MAX
 from kcap.wire.formats import (
     BATCH_ATTRIBUTES_AT,
@@ -112,13 +112,14 @@ def _walk(b, p, end, stop, i, out, wrapped, count):  # type: ignore[no-untyped-d
     return stop, count
 
 
-@inner
-def _message(b, p, end, rows, pc, i, out, topics, t, wrapped, w, elements, part, counters, ends):  # type: ignore[no-untyped-def]  # noqa: C901
-    """One message: (status, mask, position, topics so far, wrapped so far); `part` has the partitions so far and the group of
-    those at hand.
+@routine
+def message(  # type: ignore[no-untyped-def]  # noqa: C901
+    b, p, end, rows, pc, mask, records_end, i, out, topics, t, wrapped, w, elements, part, counters, ends
+):
+    """Goes on with one message from row `pc` and position `p`: (status, position, row, mask, end of the records that are walked
+    or -1, topics so far, wrapped so far). `part` has the partitions so far and the group of those at hand; a table of elements
+    with one row holds the last partition alone. After SHORT the same call goes on with more bytes.
     """
-    part[1] = part[2] = -1
-    mask = np.int64(0)
     one = np.int64(1)
     while p <= end:
         op = rows[pc, 0]
@@ -134,7 +135,7 @@ def _message(b, p, end, rows, pc, i, out, topics, t, wrapped, w, elements, part,
         elif op == _TAGS:
             n, at = _uvarint(b, p, end)
             if n < 0:
-                return MALFORMED if n == -2 else SHORT, mask, p, t, w
+                return MALFORMED if n == -2 else SHORT, p, pc, mask, records_end, t, w
             p = at
             if n == 0:
                 pc = a
@@ -144,19 +145,19 @@ def _message(b, p, end, rows, pc, i, out, topics, t, wrapped, w, elements, part,
         elif op <= _COMPACT_TOPIC_NAME:
             if op & 1:
                 if p + 2 > end:
-                    return SHORT, mask, p, t, w
+                    return SHORT, p, pc, mask, records_end, t, w
                 n = int16(b, p)
                 at = p + 2
             else:
                 n, at = _uvarint(b, p, end)
                 if n == -1:
-                    return SHORT, mask, p, t, w
+                    return SHORT, p, pc, mask, records_end, t, w
                 n -= 1
             if n < -1 or n > _STRING_MAX:
-                return MALFORMED, mask, p, t, w
+                return MALFORMED, p, pc, mask, records_end, t, w
             captured = op > _COMPACT_STRING or (a >= 0 and (c or not (mask >> (_TEXTS + a)) & 1))
             if captured and n > 0 and at + n > end:
-                return SHORT, mask, p, t, w
+                return SHORT, p, pc, mask, records_end, t, w
             start = at if n >= 0 else np.int64(-1)
             stop = at + n if n >= 0 else np.int64(-1)
             if op > _COMPACT_STRING:
@@ -165,7 +166,7 @@ def _message(b, p, end, rows, pc, i, out, topics, t, wrapped, w, elements, part,
                     topics[t - 1, 2] = stop
                 else:
                     if t == len(topics):
-                        return _FULL, mask, p, t, w
+                        return _FULL, p, pc, mask, records_end, t, w
                     topics[t, 0] = i
                     topics[t, 1] = start
                     topics[t, 2] = stop
@@ -186,7 +187,7 @@ def _message(b, p, end, rows, pc, i, out, topics, t, wrapped, w, elements, part,
             pc += 1
         elif op == _ERROR:
             if p + 2 > end:
-                return SHORT, mask, p, t, w
+                return SHORT, p, pc, mask, records_end, t, w
             n = int16(b, p)
             p += 2
             pc += 1
@@ -204,7 +205,7 @@ def _message(b, p, end, rows, pc, i, out, topics, t, wrapped, w, elements, part,
                     mask |= v << _ERROR_CODE
         elif op == _INT:
             if p + a > end:
-                return SHORT, mask, p, t, w
+                return SHORT, p, pc, mask, records_end, t, w
             if not (mask >> v) & 1:
                 out[v, i] = _integer(b, p, a)
                 mask |= one << v
@@ -213,16 +214,16 @@ def _message(b, p, end, rows, pc, i, out, topics, t, wrapped, w, elements, part,
         elif op <= _COMPACT_PARTITIONS:
             if op & 1:
                 if p + 4 > end:
-                    return SHORT, mask, p, t, w
+                    return SHORT, p, pc, mask, records_end, t, w
                 n = int32(b, p)
                 at = p + 4
             else:
                 n, at = _uvarint(b, p, end)
                 if n == -1:
-                    return SHORT, mask, p, t, w
+                    return SHORT, p, pc, mask, records_end, t, w
                 n -= 1
             if n < -1:
-                return MALFORMED, mask, p, t, w
+                return MALFORMED, p, pc, mask, records_end, t, w
             p = at
             if n <= 0:
                 pc = a
@@ -234,19 +235,19 @@ def _message(b, p, end, rows, pc, i, out, topics, t, wrapped, w, elements, part,
                 pc = a
             elif c == 0:
                 if n > end - p:
-                    return MALFORMED, mask, p, t, w
+                    return MALFORMED, p, pc, mask, records_end, t, w
                 pc = a
             else:
                 counters[v] = n
                 pc += 1
         elif op == _TOPIC_ID:
             if p + 16 > end:
-                return SHORT, mask, p, t, w
+                return SHORT, p, pc, mask, records_end, t, w
             if c:
                 topics[t - 1, 3] = p
             else:
                 if t == len(topics):
-                    return _FULL, mask, p, t, w
+                    return _FULL, p, pc, mask, records_end, t, w
                 topics[t, 0] = i
                 topics[t, 1] = -1
                 topics[t, 2] = -1
@@ -256,36 +257,39 @@ def _message(b, p, end, rows, pc, i, out, topics, t, wrapped, w, elements, part,
             pc += 1
         elif op == _NULLABLE:
             if p >= end:
-                return SHORT, mask, p, t, w
+                return SHORT, p, pc, mask, records_end, t, w
             pc = a if b[p] > 127 else pc + 1
             p += 1
         elif op <= _COMPACT_RECORDS:
-            if op & 1:
-                if p + 4 > end:
-                    return SHORT, mask, p, t, w
-                n = int32(b, p)
-                at = p + 4
-            else:
-                n, at = _uvarint(b, p, end)
-                if n == -1:
-                    return SHORT, mask, p, t, w
-                n -= 1
-            if n < -1:
-                return MALFORMED, mask, p, t, w
-            p = at
-            if op >= _RECORDS and n > 0:
+            if records_end < 0:
+                if op & 1:
+                    if p + 4 > end:
+                        return SHORT, p, pc, mask, records_end, t, w
+                    n = int32(b, p)
+                    at = p + 4
+                else:
+                    n, at = _uvarint(b, p, end)
+                    if n == -1:
+                        return SHORT, p, pc, mask, records_end, t, w
+                    n -= 1
+                if n < -1:
+                    return MALFORMED, p, pc, mask, records_end, t, w
+                p = at
+                if op < _RECORDS or n <= 0:
+                    p += max(n, np.int64(0))
+                    pc += 1
+                    continue
                 out[_RECORDS_BYTES, i] += n
-                stop = p + n
+                records_end = p + n
                 if c:
                     elements[part[0] - 1, _RECORDS_START] = p
-                    elements[part[0] - 1, _RECORDS_END] = stop
-                p, w = _walk(b, p, end, stop, i, out, wrapped, w)
-                if p < 0:
-                    return _FULL, mask, at, t, w
-                if p < stop:
-                    return SHORT, mask, p, t, w
-            else:
-                p += max(n, np.int64(0))
+                    elements[part[0] - 1, _RECORDS_END] = records_end
+            p, w = _walk(b, p, end, records_end, i, out, wrapped, w)
+            if p < 0:
+                return _FULL, p, pc, mask, records_end, t, w
+            if p < records_end:
+                return SHORT, p, pc, mask, records_end, t, w
+            records_end = np.int64(-1)
             pc += 1
         elif op == _TAG:
             if counters[v] == 0:
@@ -296,7 +300,7 @@ def _message(b, p, end, rows, pc, i, out, topics, t, wrapped, w, elements, part,
             if tag >= 0:
                 n, at = _uvarint(b, at, end)
             if n < 0:
-                return MALFORMED if tag == -2 or n == -2 else SHORT, mask, p, t, w
+                return MALFORMED if tag == -2 or n == -2 else SHORT, p, pc, mask, records_end, t, w
             counters[v] -= 1
             ends[v] = at + n
             found = False
@@ -310,26 +314,26 @@ def _message(b, p, end, rows, pc, i, out, topics, t, wrapped, w, elements, part,
                 p = at + n
         elif op == _TAG_END:
             if p != ends[v]:
-                return MALFORMED, mask, p, t, w
+                return MALFORMED, p, pc, mask, records_end, t, w
             pc = a
         elif op == _NULLABLE_TAGGED:
             n, at = _uvarint(b, p, end)
             if n < 0:
-                return MALFORMED if n == -2 else SHORT, mask, p, t, w
+                return MALFORMED if n == -2 else SHORT, p, pc, mask, records_end, t, w
             pc = a if n == 0 else pc + 1
             p = at
         elif op == _STRUCT:
             pc += 1
         elif op == _DOWNGRADE:
             if p + 2 > end:
-                return SHORT, mask, p, t, w
+                return SHORT, p, pc, mask, records_end, t, w
             pc = v if int16(b, p) == a else pc + 1
         elif op == _END:
-            return COMPLETE if p == end else TRAILING, mask | a, p, t, w
+            return COMPLETE if p == end else TRAILING, p, pc, mask | a, records_end, t, w
         elif op == _ELEMENT:
-            e = part[0]
+            e = part[0] if len(elements) > 1 else np.int64(0)
             if e == len(elements):
-                return _FULL, mask, p, t, w
+                return _FULL, p, pc, mask, records_end, t, w
             elements[e, 0] = i
             elements[e, 1] = t - 1
             elements[e, 2] = part[1]
@@ -341,11 +345,11 @@ def _message(b, p, end, rows, pc, i, out, topics, t, wrapped, w, elements, part,
             pc += 1
         else:
             if p + a > end:
-                return SHORT, mask, p, t, w
+                return SHORT, p, pc, mask, records_end, t, w
             elements[part[0] - 1, v] = _integer(b, p, a)
             p += a
             pc += 1
-    return SHORT, mask, p, t, w
+    return SHORT, p, pc, mask, records_end, t, w
 
 
 @compiled
@@ -359,9 +363,12 @@ def _batch(b, rows, starts, ends, programs, first, out, facts, topics, t, wrappe
             facts[2, i] = starts[i]
             continue
         before = part[0]
-        status, mask, p, topic, wrap = _message(
-            b, starts[i], ends[i], rows, programs[i], i, out, topics, t, wrapped, w, elements, part, counters, tag_ends
-        )
+        part[1] = part[2] = -1
+        none = np.int64(-1)
+        status, p, _, mask, _, topic, wrap = message(
+            b, starts[i], ends[i], rows, programs[i], np.int64(0), none, i, out, topics, t, wrapped, w, elements, part,
+            counters, tag_ends,
+        )  # fmt: skip
         if status == _FULL:
             out[:, i] = 0
             part[0] = before

@@ -8,6 +8,7 @@ Importing this module imports numba.
 from typing import Any
 
 from kcap import limits
+from kcap.fastpath.large_kernels import take_large
 from kcap.fastpath.layout import (
     CLIENT,
     COUNT,
@@ -20,10 +21,12 @@ from kcap.fastpath.layout import (
     F_SIZE,
     F_START,
     HEAD,
+    LARGE_BASE,
     LIVE,
     M_BODIES,
     M_TOP,
     OPEN_AT,
+    OPEN_FLAGS,
     OPEN_HIGH,
     OPEN_LEFT,
     OPEN_LOW,
@@ -75,15 +78,19 @@ def open_frame(
     streams[place, OPEN_LEFT] = left
     streams[place, OPEN_SLOT] = slot
     streams[place, OPEN_AT] = at
+    streams[place, OPEN_FLAGS] = 0
 
 
 @inner
-def go_on(streams: Any, place: int, data: Any, at: int, end: int, position: int, arena: Any) -> Any:
-    """More bytes of the open frame; where they end."""
+def go_on(streams: Any, place: int, data: Any, at: int, end: int, position: int, arena: Any, big: Any) -> Any:
+    """More bytes of the open frame; where they end. No byte of the frame is left over only where it ends or has no room."""
     size = min(streams[place, OPEN_LEFT], end - at)
-    top = streams[place, OPEN_AT]
-    copied(data, at, at + size, arena, top)
-    streams[place, OPEN_AT] = top + size
+    if streams[place, OPEN_SLOT] >= LARGE_BASE:
+        size = take_large(data, at, at + size, streams[place, OPEN_SLOT] - LARGE_BASE, big) - at
+    else:
+        top = streams[place, OPEN_AT]
+        copied(data, at, at + size, arena, top)
+        streams[place, OPEN_AT] = top + size
     streams[place, OPEN_LEFT] -= size
     if position < streams[place, OPEN_LOW]:
         streams[place, OPEN_LOW] = position
@@ -132,7 +139,7 @@ def carry_over(
         for _ in range(connection[COUNT]):
             entry = queues[place]
             old = entry[Q_SLOT] - SLOT_BASE
-            if old >= 0:
+            if 0 <= old < LARGE_BASE - SLOT_BASE:  # large frames have a table of their own
                 size = bodies[1, old] - bodies[0, old]
                 if entry[Q_DONE] and (size > MOVED_BODY or size > room):
                     heavy[count] = place
@@ -146,7 +153,7 @@ def carry_over(
                         reopened(streams[2 * slot + connection[CLIENT]], old, new, bodies, new_bodies)
             place = entry[Q_NEXT]
         server = streams[2 * slot + 1 - connection[CLIENT]]
-        if server[OPEN_START] >= 0:
+        if server[OPEN_START] >= 0 and server[OPEN_SLOT] < LARGE_BASE:
             old = server[OPEN_SLOT]
             reopened(server, old, moved(old, bodies, arena, new_bodies, new_arena, meta), bodies, new_bodies)
     return count

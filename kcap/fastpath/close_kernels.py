@@ -1,8 +1,8 @@
-"""How a connection ends, compiled: FIN and RST of connections without outstanding requests.
+"""How a connection ends, compiled: FIN and RST of connections without requests that wait for a response.
 
 In: a packet that is no plain segment. Out: the connection's rows as `Connection.segment` would leave them. Law: a connection
-with outstanding requests or an open frame is exported before its end, as is one whose end is out of order. Importing this
-module imports numba.
+with requests that wait for a response or an open frame is exported before its end, as is one whose end is out of order.
+Importing this module imports numba.
 """
 
 from typing import Any
@@ -31,6 +31,7 @@ from kcap.fastpath.layout import (
     NEXT,
     NEXT_RAW,
     NONE,
+    ONE_WAYS,
     OPEN,
     OPEN_START,
     OWN,
@@ -61,7 +62,11 @@ def ending(
     live = connections[slot, LIVE]
     if not connections[slot, OWN] or length or (live != TALKING and live != HALF and live != CLOSING):
         return LEAVE
-    if connections[slot, COUNT] or streams[place, OPEN_START] >= 0 or streams[other, OPEN_START] >= 0:
+    if (
+        connections[slot, COUNT] > connections[slot, ONE_WAYS]
+        or streams[place, OPEN_START] >= 0
+        or streams[other, OPEN_START] >= 0
+    ):
         return LEAVE
     if live == CLOSING and time_ns - connections[slot, CLOSING_NS] >= LINGER:
         return LEAVE
@@ -101,11 +106,11 @@ def ending(
 
 @compiled
 def settled(slot: int, connections: Any, streams: Any) -> bool:
-    """Whether nothing of an own connection is left to be decided at its end: no request is outstanding, no frame is open, and
+    """Whether an own connection can end here: no request waits for a response, no frame is open, and
     all that was acknowledged was captured (as `Stream.finish` sees it).
     """
     first, second, live = 2 * slot, 2 * slot + 1, connections[slot, LIVE]
-    if not connections[slot, OWN] or connections[slot, COUNT] or live in (CALLED, OPEN):
+    if not connections[slot, OWN] or connections[slot, COUNT] > connections[slot, ONE_WAYS] or live in (CALLED, OPEN):
         return False
     fin = streams[first, FIN_NS] != NONE or streams[second, FIN_NS] != NONE
     for place in range(first, second + 1):

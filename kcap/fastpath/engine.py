@@ -21,6 +21,7 @@ from kcap.fastpath.close_kernels import settled
 from kcap.fastpath.closed_connections import ClosedState, OwnEnding, keep
 from kcap.fastpath.export_state import ConnectionOwner, export_connection
 from kcap.fastpath.flow_table import find, pair_hash
+from kcap.fastpath.frame_kernels import emit_one_ways
 from kcap.fastpath.import_state import fits, import_connection
 from kcap.fastpath.packet_kernels import walk
 from kcap.fastpath.projected import both_projected
@@ -119,7 +120,8 @@ class FastPath:
     @property
     def gathered(self) -> int:
         """Bytes of bodies since the last batch."""
-        return int(self.state.meta[at.M_TOP]) - self.kept
+        large = self.state.large.used * (limits.BODIES_BYTES // (limits.FAST_PATH_LARGE_FRAMES // 2))
+        return int(self.state.meta[at.M_TOP]) - self.kept + large
 
     # -- packets ------------------------------------------------------------------------------------------------------
     def feed(self, columns: SegmentColumns) -> None:
@@ -151,6 +153,7 @@ class FastPath:
         meta[at.M_REF] = (columns.file << REF_FILE_SHIFT) + columns.first_packet
         meta[[at.M_LEFT, at.M_GONE, at.M_FRESH, at.M_FULL, at.M_OPENED, at.M_ENDED, at.M_BLIND]] = 0
         meta[at.M_IDENTITIES] = len(self.analyzer.identities)
+        meta[at.M_LARGE_FROM] = limits.FRAME_GATHERED_MAX if self.analyzer.bodies.keep else limits.FAST_PATH_LARGE_FROM
         left, opened, ended = np.empty((3, span, 2), np.int64)
         gone = np.empty(span, np.int64)
         fresh = np.empty(state.slots, np.int64)
@@ -159,10 +162,12 @@ class FastPath:
             columns.data, columns.numbers, columns.time_ns, columns.position, columns.flow_at, columns.flow_size,
             columns.state, first, last, state.table, state.keys, state.connections, state.streams, state.queues, state.ids,
             state.rows, state.bodies, state.arena, meta, left, gone, fresh, *plain_steps, seen, patience, self.outside,
-            state.free, opened, ended, state.name_table, state.name_blobs, state.name_sizes,
+            state.free, opened, ended, state.name_table, state.name_blobs, state.name_sizes, state.large.arrays,
         )  # fmt: skip
         if meta[at.M_FULL]:
             state.more_room(int(columns.numbers[6, place]))
+        if meta[at.M_LARGE_WANTED]:
+            state.large.make_room()
         named = self._identify(fresh[: meta[at.M_FRESH]]) if meta[at.M_FRESH] else {}
         opened, ended = opened[: meta[at.M_OPENED]], ended[: meta[at.M_ENDED]].tolist()
         self._settle(columns, self.passed + first, left[: meta[at.M_LEFT]], gone, opened, ended, named)
@@ -344,13 +349,26 @@ class FastPath:
 
     def close(self, slot: int) -> Connection | None:
         """Closes an own connection, or exports it where the reference path has to decide its end."""
-        if not settled(slot, self.state.connections, self.state.streams):
+        count, orders = int(self.state.connections[slot, at.COUNT]), self.analyzer.orders
+        behind = count and orders and orders[-1] == self.analyzer.table.order  # a row of the reference path comes first
+        if behind or not settled(slot, self.state.connections, self.state.streams):
             return self._back([slot])[0].connection
+        if count:
+            self._emit_one_ways(slot, count)
         self.analyzer.over(keep(self.state, slot, self.analyzer))
         self.endings.pop(slot, None)
         self.identities.pop(slot, None)
         self.state.release(slot)
         return None
+
+    def _emit_one_ways(self, slot: int, count: int) -> None:
+        """Decides the `count` outstanding requests of an own connection that ends; none of them expects a response."""
+        state, meta = self.state, self.state.meta
+        state.more_rows(count)
+        fresh = np.empty(1, np.int64)
+        meta[at.M_FRESH], meta[at.M_IDENTITIES] = 0, len(self.analyzer.identities)
+        emit_one_ways(self.analyzer.table.order, slot, state.connections, state.queues, state.rows, fresh, meta)
+        self._identify(fresh[: meta[at.M_FRESH]])
 
     def leave(self) -> None:
         """Exports all connections."""
@@ -369,6 +387,14 @@ class FastPath:
         self._back(others)
         self.analyzer.table.finish(own)
 
+    def _take_large(self, rows: Any) -> None:
+        """Values of large frames in place of their slots, for these rows."""
+        bodies = self.analyzer.bodies
+        for place in (at.R_REQUEST_SLOT, at.R_RESPONSE_SLOT):
+            for row in np.flatnonzero(rows[place] >= at.LARGE_BASE).tolist():
+                rows[place, row] = number = bodies.carry(self.state.large.take(int(rows[place, row])))
+                bodies.settle_carried(number)
+
     # -- rows ---------------------------------------------------------------------------------------------------------
     def take(self, unwanted: Callable[[FastPathRows], Any] | None = None) -> tuple[FastPathRows, BodyBatch]:
         """Rows since the last call, and the bodies of these and of the reference path's rows; `unwanted` names bodies not to
@@ -376,6 +402,8 @@ class FastPath:
         """
         state, bodies, meta = self.state, self.analyzer.bodies, self.state.meta
         rows = np.ascontiguousarray(state.rows[: meta[at.M_ROWS]].T)
+        if state.large.used:
+            self._take_large(rows)
         slots = rows[at.R_REQUEST_SLOT]
         for slot in slots[slots < UNKNOWN].tolist():
             bodies.settle_carried(slot)

@@ -5,8 +5,9 @@ which packets the fast path took.
 """
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Final, Protocol
 
+from kcap import limits
 from kcap.decode.projection import program_index
 from kcap.fastpath import layout as at
 from kcap.fastpath.frame_kernels import unchain
@@ -14,13 +15,16 @@ from kcap.fastpath.import_state import MOVED
 from kcap.fastpath.state import FastPathState, none
 from kcap.kafka.bodies import REQUEST, UNKNOWN
 from kcap.kafka.conversation import Collector, Conversation
-from kcap.kafka.frames import Frame, PendingExchange, PendingResponse
+from kcap.kafka.frames import FLAG, Frame, PendingExchange, PendingResponse
 from kcap.kafka.framing import OpenFrame
 from kcap.kafka.headers import REQUEST_HEAD
 from kcap.kafka.requests import RequestFramer
 from kcap.kafka.responses import PAIR, ResponseFramer
 from kcap.net.connections import Owner
 from kcap.net.tcp import Connection
+
+REPEAT_FLAGS: Final = ((FLAG["retransmitted"], False), (FLAG["duplicated"], True))
+"""A row's flag for bytes that came again, and whether the segment did so within DUPLICATE_NS (`Stream.repeats`)."""
 
 Numbers = list[int]
 """A row of `connections` or of `streams`."""
@@ -103,9 +107,15 @@ def _queue(
     for _ in range(values[at.COUNT]):
         entry = queues[state.connections[slot, at.HEAD]].tolist()
         unchain(state.connections, slot, queues, state.meta)
-        number, key, version, correlation, body, done = entry[at.Q_NUMBER : at.Q_FRAME]
+        number, key, version, correlation, body, done, one_way, flags = entry[at.Q_NUMBER : at.Q_FRAME]
         exchange = PendingExchange(number, key, version, correlation, requests.client_id, pairing.losses)
-        pairing.outstanding.append(exchange)
+        start, size = entry[at.Q_FRAME : at.Q_FRAME + 2] if done else (stream[at.OPEN_START], stream[at.OPEN_SIZE])
+        requests.stream.repeats += [(start, start + size, twice) for flag, twice in REPEAT_FLAGS if flags & flag]
+        if done and one_way:
+            exchange.one_way = True
+            pairing.one_way.append(exchange)
+        else:
+            pairing.outstanding.append(exchange)
         if done:
             exchange.request = Frame._make([*entry[at.Q_FRAME :], 0])
             _body(state, conversation, exchange, body)
@@ -122,6 +132,9 @@ def _body(state: FastPathState, conversation: Conversation, exchange: PendingExc
     if slot < at.SLOT_BASE:
         exchange.request_slot = slot
         return
+    if slot >= at.LARGE_BASE:
+        exchange.request_slot = bodies.carry(state.large.take(slot))
+        return
     start, end, index = state.bodies[:, slot - at.SLOT_BASE].tolist()
     state.bodies[2, slot - at.SLOT_BASE] = UNKNOWN
     if index <= -2:
@@ -134,10 +147,15 @@ def _open(state: FastPathState, stream: Numbers, header: bytes, subject: object)
     """A frame of which bytes are still to come."""
     frame = OpenFrame(stream[at.OPEN_START])
     slot = stream[at.OPEN_SLOT]
-    start = int(state.bodies[0, slot])
-    state.bodies[2, slot] = UNKNOWN
     frame.size = stream[at.OPEN_SIZE]
-    frame.head = bytearray(header) + state.arena[start : stream[at.OPEN_AT]].tobytes()
+    if slot >= at.LARGE_BASE:
+        frame.rest = state.large.reader(slot)
+        frame.head = bytearray(header) + state.large.stored(slot)[: limits.FRAME_HEAD_KEPT].tobytes()
+        state.large.release(slot)
+    else:
+        start = int(state.bodies[0, slot])
+        state.bodies[2, slot] = UNKNOWN
+        frame.head = bytearray(header) + state.arena[start : stream[at.OPEN_AT]].tobytes()
     frame.header, frame.subject, frame.pieces = True, subject, None
     frame.received = frame.size - stream[at.OPEN_LEFT]
     frame.first_ns, frame.first_ref = stream[at.OPEN_NS], stream[at.OPEN_REF]
@@ -150,4 +168,6 @@ def _open_response(state: FastPathState, conversation: Conversation, responses: 
     response = PendingResponse(exchange.correlation_id, responses.requests.stream.data_segments, stream[at.OPEN_NS])
     response.exchange, exchange.response = exchange, response
     header = PAIR.pack(stream[at.OPEN_SIZE] - 4, exchange.correlation_id)
+    start, end = stream[at.OPEN_START], stream[at.OPEN_START] + stream[at.OPEN_SIZE]
+    responses.stream.repeats += [(start, end, twice) for flag, twice in REPEAT_FLAGS if stream[at.OPEN_FLAGS] & flag]
     responses.open = _open(state, stream, header, response)

@@ -8,6 +8,7 @@ from typing import Any
 
 from kcap import limits
 from kcap.fastpath.body_kernels import add_body, close_frame, go_on, open_frame, whole_frame
+from kcap.fastpath.large_kernels import open_large, take_large
 from kcap.fastpath.layout import (
     ANSWERED,
     CORRELATION,
@@ -20,22 +21,32 @@ from kcap.fastpath.layout import (
     ID_LENGTH,
     IDENTITY,
     KEYS,
+    LARGE_BASE,
     M_FREE,
     M_FRESH,
     M_IDENTITIES,
+    M_LARGE_FREE,
+    M_LARGE_FROM,
+    M_LARGE_WANTED,
     M_ROWS,
     M_SPARE,
     NAME,
+    NONE,
     NUMBER,
+    ONE_WAYS,
+    OPEN_FLAGS,
     OPEN_LEFT,
     OPEN_SLOT,
     OPEN_START,
+    OUTCOMES,
     Q_CORRELATION,
     Q_DONE,
+    Q_FLAGS,
     Q_FRAME,
     Q_KEY,
     Q_NEXT,
     Q_NUMBER,
+    Q_ONE_WAY,
     Q_SLOT,
     Q_VERSION,
     R_CORRELATION,
@@ -45,6 +56,7 @@ from kcap.fastpath.layout import (
     R_NAME,
     R_NUMBER,
     R_ORDER,
+    R_OUTCOME,
     R_PREVIOUS,
     R_REQUEST,
     R_REQUEST_SLOT,
@@ -68,7 +80,9 @@ from kcap.fastpath.layout import (
     TAIL,
     TAKEN,
     VERSIONS,
-)
+    WAITING,
+)  # fmt: skip
+from kcap.kafka.frames import NO_BODY
 from kcap.kafka.headers import API_VERSIONS, PRODUCE
 from kcap.kernels import compiled, inner, int16, int32
 from kcap.schema.quirks import DOWNGRADES
@@ -80,14 +94,17 @@ RESPONSE_HEAD = 8
 REFUSED = DOWNGRADES[API_VERSIONS][0]
 REFUSED_VERSION = DOWNGRADES[API_VERSIONS][1]
 UNKNOWN = -1
+UNREAD = -100
+ANSWERED_ROW, ONE_WAY = OUTCOMES.index("answered"), OUTCOMES.index("one_way")
+ONE_WAY_MAX = limits.ONE_WAY_KEPT
 
 
 @compiled
 def acks_of(data: Any, at: int, end: int, steps: Any, version: int) -> int:
-    """Acks of a Produce request; 0 also where they cannot be read: both are for the reference path."""
+    """Acks of a Produce request; UNREAD where they cannot be read, which is for the reference path."""
     for step in range(STEPS):
         if at + 2 > end:
-            return 0
+            return UNREAD
         kind = steps[version, step, 0]
         if kind == STEP_NONE:
             return int(int16(data, at))
@@ -101,8 +118,8 @@ def acks_of(data: Any, at: int, end: int, steps: Any, version: int) -> int:
         elif kind == STEP_TAGS and data[at] == 0:
             at += 1
         else:
-            return 0
-    return 0
+            return UNREAD
+    return UNREAD
 
 
 @compiled
@@ -132,15 +149,58 @@ def unchain(connections: Any, slot: int, queues: Any, meta: Any) -> None:
 
 
 @inner
+def large_program(key: int, version: int, side: int, big: Any, meta: Any) -> Any:
+    """The program by which a large frame is read as it passes; -1 where it is none of these, or no row of `large` is free."""
+    program = big.programs[key, version, side]
+    if program >= 0 and not meta[M_LARGE_FREE]:
+        program = -1
+    if not meta[M_LARGE_FREE]:
+        meta[M_LARGE_WANTED] += 1
+    return program
+
+
+@inner
+def begun(streams: Any, place: int, data: Any, body: int, end: int, big: Any) -> Any:
+    """Takes the first bytes of a large frame's body; where it came to."""
+    reached = take_large(data, body, end, streams[place, OPEN_SLOT] - LARGE_BASE, big)
+    streams[place, OPEN_LEFT] += end - reached
+    return reached
+
+
+@inner
+def expected(data: Any, at: int, length: int, correlation: int, slot: int, connections: Any, ids: Any) -> bool:
+    """Whether a request has the client id of those before it, and another correlation id than the last that waits."""
+    if length != connections[slot, ID_LENGTH] or connections[slot, COUNT] == OUTSTANDING_MAX:
+        return False
+    for k in range(length):
+        if ids[slot, k] != data[at + REQUEST_HEAD + k]:
+            return False
+    waiting = connections[slot, COUNT] - connections[slot, ONE_WAYS] - connections[slot, TAKEN]
+    return not (waiting > 0 and connections[slot, WAITING] == correlation)
+
+
+@inner
+def is_one_way(data: Any, body: int, end: int, steps: Any, key: int, version: int) -> int:
+    """1 for a Produce request with acks=0, 0 for other requests, -1 where that cannot be read."""
+    if key != PRODUCE:
+        return 0
+    acks = acks_of(data, body, end, steps, version)
+    if acks == UNREAD:
+        return -1
+    return 1 if acks == 0 else 0
+
+
+@inner
 def requests(
-    data: Any, at: int, end: int, offset: int, time_ns: int, ref: int, position: int, place: int, connections: Any,
-    streams: Any, queues: Any, ids: Any, plain: Any, steps: Any, arena: Any, bodies: Any, meta: Any,
+    data: Any, at: int, end: int, offset: int, time_ns: int, ref: int, position: int, order: int, place: int, connections: Any,
+    streams: Any, queues: Any, ids: Any, plain: Any, steps: Any, rows: Any, arena: Any, bodies: Any, fresh: Any, meta: Any,
+    big: Any,
 ) -> Any:  # fmt: skip
     """Takes bytes of the client; returns the offset at which the reference path takes over."""
     slot = place >> 1
     if streams[place, OPEN_START] >= 0:
         before = at
-        at = go_on(streams, place, data, at, end, position, arena)
+        at = go_on(streams, place, data, at, end, position, arena, big)
         offset += at - before
         if streams[place, OPEN_LEFT]:
             return at
@@ -155,32 +215,45 @@ def requests(
         if key < 0 or key >= KEYS or version < 0 or version >= VERSIONS or not plain[key, version]:
             return at
         body, stop = at + REQUEST_HEAD + max(length, 0), at + 4 + size
-        if length != connections[slot, ID_LENGTH] or body > stop or body > end or (stop > end and size > FRAME_MAX):
+        if body > stop or body > end or not expected(data, at, length, correlation, slot, connections, ids):
             return at
-        for k in range(length):
-            if ids[slot, k] != data[at + REQUEST_HEAD + k]:
+        program = -1
+        if stop > end and size > meta[M_LARGE_FROM]:
+            program = large_program(key, version, 0, big, meta)
+            if program < 0 and size > FRAME_MAX:
                 return at
-        if connections[slot, COUNT] == OUTSTANDING_MAX:
+        one_way = is_one_way(data, body, min(stop, end), steps, key, version)
+        if one_way < 0:
             return at
-        if (
-            connections[slot, COUNT] > connections[slot, TAKEN]
-            and queues[connections[slot, TAIL], Q_CORRELATION] == correlation
-        ):
-            return at
-        if key == PRODUCE and acks_of(data, body, min(stop, end), steps, version) == 0:
-            return at
+        if one_way and connections[slot, ONE_WAYS] == ONE_WAY_MAX:
+            if not queues[connections[slot, HEAD], Q_ONE_WAY]:
+                return at
+            emit_one_way(order, place, connections, queues, rows, fresh, meta)
         entry = chain(connections, slot, queues, meta)
+        queues[entry, Q_ONE_WAY] = one_way
+        queues[entry, Q_FLAGS] = 0
+        if one_way:
+            connections[slot, ONE_WAYS] += 1
+        else:
+            connections[slot, WAITING] = correlation
         connections[slot, NUMBER] += 1
         connections[slot, CORRELATION] = correlation
-        kept = add_body(data, body, min(stop, end), stop, -2 - ((key << 16 | version) << 1), arena, bodies, meta)
+        if program >= 0:
+            kept, filled = open_large(program, size + 4, big, meta) + LARGE_BASE, 0
+            queues[entry, Q_SLOT] = kept
+        else:
+            kept = add_body(data, body, min(stop, end), stop, -2 - ((key << 16 | version) << 1), arena, bodies, meta)
+            filled = bodies[0, kept] + end - body
+            queues[entry, Q_SLOT] = SLOT_BASE + kept
         queues[entry, Q_NUMBER] = connections[slot, NUMBER]
         queues[entry, Q_KEY] = key
         queues[entry, Q_VERSION] = version
         queues[entry, Q_CORRELATION] = correlation
-        queues[entry, Q_SLOT] = SLOT_BASE + kept
         if stop > end:
             queues[entry, Q_DONE] = 0
-            open_frame(streams, place, offset, size + 4, time_ns, ref, position, stop - end, kept, bodies[0, kept] + end - body)
+            open_frame(streams, place, offset, size + 4, time_ns, ref, position, stop - end, kept, filled)
+            if program >= 0:
+                return begun(streams, place, data, body, end, big)
             return end
         queues[entry, Q_DONE] = 1
         whole_frame(queues, entry, Q_FRAME, offset, size + 4, time_ns, ref, position)
@@ -194,80 +267,121 @@ def requests(
 @inner
 def responses(
     data: Any, at: int, end: int, offset: int, time_ns: int, ref: int, position: int, order: int, place: int, connections: Any,
-    streams: Any, queues: Any, rows: Any, arena: Any, bodies: Any, fresh: Any, meta: Any,
+    streams: Any, queues: Any, rows: Any, arena: Any, bodies: Any, fresh: Any, meta: Any, big: Any,
 ) -> Any:  # fmt: skip
     """Takes bytes of the broker; returns the offset at which the reference path takes over."""
     slot = place >> 1
     if streams[place, OPEN_START] >= 0:
         before = at
-        at = go_on(streams, place, data, at, end, position, arena)
+        at = go_on(streams, place, data, at, end, position, arena, big)
         offset += at - before
         if streams[place, OPEN_LEFT]:
             return at
         close_frame(streams, place, rows, meta[M_ROWS], R_RESPONSE, time_ns, ref)
-        response(rows, streams[place, OPEN_SLOT], order, place, connections, streams, queues, arena, bodies, fresh, meta)
-    while end - at >= RESPONSE_HEAD and connections[slot, COUNT]:
+        flags = streams[place, OPEN_FLAGS]
+        response(rows, streams[place, OPEN_SLOT], flags, order, place, connections, streams, queues, arena, bodies, fresh, meta)
+    while end - at >= RESPONSE_HEAD and connections[slot, COUNT] > connections[slot, ONE_WAYS]:
         entry = connections[slot, HEAD]
+        while queues[entry, Q_ONE_WAY]:
+            entry = queues[entry, Q_NEXT]
         size, correlation = int32(data, at), int32(data, at + 4)
         stop = at + 4 + size
-        if (
-            size < 4
-            or not queues[entry, Q_DONE]
-            or correlation != queues[entry, Q_CORRELATION]
-            or (stop > end and size > FRAME_MAX)
-        ):
+        if size < 4 or not queues[entry, Q_DONE] or correlation != queues[entry, Q_CORRELATION]:
             return at
+        program = -1
+        if stop > end and size > meta[M_LARGE_FROM]:
+            program = large_program(queues[entry, Q_KEY], queues[entry, Q_VERSION], 1, big, meta)
+            if program < 0 and size > FRAME_MAX:
+                return at
         if size < 6 and queues[entry, Q_KEY] == API_VERSIONS:
             return at
+        while connections[slot, HEAD] != entry:
+            emit_one_way(order, place, connections, queues, rows, fresh, meta)
         body = at + RESPONSE_HEAD
+        if program >= 0:
+            kept = open_large(program, size + 4, big, meta) + LARGE_BASE
+            open_frame(streams, place, offset, size + 4, time_ns, ref, position, stop - end, kept, 0)
+            connections[slot, TAKEN] = 1
+            return begun(streams, place, data, body, end, big)
         kept = add_body(data, body, min(stop, end), stop, UNKNOWN, arena, bodies, meta)
         if stop > end:
             open_frame(streams, place, offset, size + 4, time_ns, ref, position, stop - end, kept, bodies[0, kept] + end - body)
             connections[slot, TAKEN] = 1
             return end
         whole_frame(rows, meta[M_ROWS], R_RESPONSE, offset, size + 4, time_ns, ref, position)
-        response(rows, kept, order, place, connections, streams, queues, arena, bodies, fresh, meta)
+        response(rows, kept, 0, order, place, connections, streams, queues, arena, bodies, fresh, meta)
         offset += size + 4
         at = stop
     return at
 
 
 @inner
-def response(
-    rows: Any, kept: int, order: int, place: int, connections: Any, streams: Any, queues: Any, arena: Any, bodies: Any,
-    fresh: Any, meta: Any,
-) -> None:  # fmt: skip
-    """The oldest request has its response, whose frame is in the row: as `Conversation.emit`."""
+def add_row(outcome: int, order: int, place: int, connections: Any, queues: Any, rows: Any, fresh: Any, meta: Any) -> Any:
+    """Moves the oldest request to the table of rows; returns its entry. The row's response is for the caller."""
     slot, row = place >> 1, meta[M_ROWS]
     entry = connections[slot, HEAD]
     unchain(connections, slot, queues, meta)
-    connections[slot, TAKEN] = 0
     meta[M_ROWS] += 1
     if connections[slot, IDENTITY] < 0:
         connections[slot, IDENTITY] = meta[M_IDENTITIES]
         meta[M_IDENTITIES] += 1
         fresh[meta[M_FRESH]] = slot
         meta[M_FRESH] += 1
-    key, version = queues[entry, Q_KEY], queues[entry, Q_VERSION]
-    if key == API_VERSIONS and int16(arena, bodies[0, kept]) == REFUSED:
-        bodies[2, kept] = -2 - ((key << 16 | REFUSED_VERSION) << 1 | 1)
-    else:
-        bodies[2, kept] = -2 - ((key << 16 | version) << 1 | 1)
     rows[row, R_ORDER] = order
     rows[row, R_IDENTITY] = connections[slot, IDENTITY]
     rows[row, R_NAME] = connections[slot, NAME]
     rows[row, R_NUMBER] = queues[entry, Q_NUMBER]
-    rows[row, R_KEY] = key
-    rows[row, R_VERSION] = version
+    rows[row, R_KEY] = queues[entry, Q_KEY]
+    rows[row, R_VERSION] = queues[entry, Q_VERSION]
     rows[row, R_CORRELATION] = queues[entry, Q_CORRELATION]
-    rows[row, R_RTT] = streams[place ^ 1, RTT_MIN]
-    rows[row, R_PREVIOUS] = connections[slot, ANSWERED]
-    rows[row, R_FLAGS] = connections[slot, FLAGS]
+    rows[row, R_FLAGS] = connections[slot, FLAGS] | queues[entry, Q_FLAGS]
     rows[row, R_REQUEST_SLOT] = queues[entry, Q_SLOT]
-    rows[row, R_RESPONSE_SLOT] = SLOT_BASE + kept
+    rows[row, R_OUTCOME] = outcome
     for part in range(FRAME):
         rows[row, R_REQUEST + part] = queues[entry, Q_FRAME + part]
-    connections[slot, ANSWERED] = rows[row, R_RESPONSE + F_LAST_NS]
     connections[slot, ROWS] += 1
+    return entry
+
+
+@compiled
+def emit_one_way(order: int, place: int, connections: Any, queues: Any, rows: Any, fresh: Any, meta: Any) -> None:
+    """The oldest request, which expects no response, is decided: as `Pairing._emit_one_way`."""
+    row = meta[M_ROWS]
+    add_row(ONE_WAY, order, place, connections, queues, rows, fresh, meta)
+    connections[place >> 1, ONE_WAYS] -= 1
+    rows[row, R_RTT] = rows[row, R_PREVIOUS] = NONE
+    rows[row, R_RESPONSE_SLOT] = NO_BODY
+    for part in range(FRAME):
+        rows[row, R_RESPONSE + part] = NONE
+
+
+@inner
+def response(
+    rows: Any, kept: int, flags: int, order: int, place: int, connections: Any, streams: Any, queues: Any, arena: Any,
+    bodies: Any, fresh: Any, meta: Any,
+) -> None:  # fmt: skip
+    """The oldest request has its response, whose frame is in the row: as `Conversation.emit`."""
+    slot, row = place >> 1, meta[M_ROWS]
+    entry = add_row(ANSWERED_ROW, order, place, connections, queues, rows, fresh, meta)
+    connections[slot, TAKEN] = 0
+    key, version = queues[entry, Q_KEY], queues[entry, Q_VERSION]
+    if kept >= LARGE_BASE:
+        rows[row, R_RESPONSE_SLOT] = kept
+    else:
+        rows[row, R_RESPONSE_SLOT] = SLOT_BASE + kept
+        if key == API_VERSIONS and int16(arena, bodies[0, kept]) == REFUSED:
+            version = REFUSED_VERSION
+        bodies[2, kept] = -2 - ((key << 16 | version) << 1 | 1)
+    rows[row, R_FLAGS] |= flags
+    rows[row, R_RTT] = streams[place ^ 1, RTT_MIN]
+    rows[row, R_PREVIOUS] = connections[slot, ANSWERED]
+    connections[slot, ANSWERED] = rows[row, R_RESPONSE + F_LAST_NS]
     connections[slot, RESPONSE_FRAMES] += 1
     connections[slot, RESPONSE_BYTES] += rows[row, R_RESPONSE + F_SIZE]
+
+
+@compiled
+def emit_one_ways(order: int, slot: int, connections: Any, queues: Any, rows: Any, fresh: Any, meta: Any) -> None:
+    """A connection ends: its outstanding requests, which all expect no response, are decided."""
+    while connections[slot, COUNT]:
+        emit_one_way(order, 2 * slot, connections, queues, rows, fresh, meta)

@@ -28,7 +28,7 @@ MOVED = (
 )  # fmt: skip
 """Numbers of a stream by their place."""
 assert [place for place, _ in MOVED] == list(range(at.OPEN_START))
-UNMOVED = (-1, 0, 0, 0, 0, 0, 0, 0, 0, at.NONE, at.NONE, at.NONE)
+UNMOVED = (-1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, at.NONE, at.NONE, at.NONE)
 """From OPEN_START to FIN_NS: no open frame, and the values that only own connections use."""
 
 
@@ -128,7 +128,8 @@ def import_connection(state: FastPathState, conversation: Conversation, batch: i
     answered = at.NONE if responses.last_ns is None else responses.last_ns
     state.connections[slot] = (
         connection.last_ns, 0 if connection.began == "syn" else MIDSTREAM, client, identity, number, pairing.exchanges,
-        conversation.rows, requests.last_correlation, answered, -1 if raw is None else len(raw), 0, 0, 0, 0,
+        conversation.rows, requests.last_correlation, answered, -1 if raw is None else len(raw), 0, 0, 0, 0, 0,
+        (pairing.outstanding[-1].correlation_id or 0) if pairing.outstanding else 0,
         requests.frames, requests.framed, responses.frames, responses.framed,
         0, holed, connection.number, 0, 0, 0, at.NONE, at.NONE, at.NONE, 0, at.TALKING,
     )  # fmt: skip
@@ -165,6 +166,6 @@ def _waiting(state: FastPathState, slot: int, conversation: Conversation) -> Non
         exchange.request_slot = UNKNOWN  # `Bodies` has no more to look after
         place = chain(state.connections, slot, state.queues, meta)
         state.queues[place, at.Q_NUMBER :] = (
-            exchange.number, exchange.api_key, exchange.api_version, exchange.correlation_id, body, 1, *frame[:8]
+            exchange.number, exchange.api_key, exchange.api_version, exchange.correlation_id, body, 1, 0, 0, *frame[:8]
         )  # fmt: skip
     outstanding.clear()

@@ -5,21 +5,27 @@ Law: every number of a connection that the kernel changes has one column here, w
 
 from typing import Final
 
+from kcap.decode.opcodes import COUNTERS
+
 NONE: Final = -(1 << 62)
 """Stands for None where any other number may occur."""
 
 SLOT_BASE: Final = 1 << 40
 """Slots of bodies in the fast path's own arena are numbered from here, beside those of `BodyCollector`."""
 
+LARGE_BASE: Final = 1 << 41
+"""Slots of large frames, which are read as they pass, are numbered from here."""
+
 # A connection: one row of `connections`.
 (
-    LAST, FLAGS, CLIENT, IDENTITY, NAME, NUMBER, ROWS, CORRELATION, ANSWERED, ID_LENGTH, HEAD, TAIL, COUNT, TAKEN,
-    REQUEST_FRAMES, REQUEST_BYTES, RESPONSE_FRAMES, RESPONSE_BYTES,
+    LAST, FLAGS, CLIENT, IDENTITY, NAME, NUMBER, ROWS, CORRELATION, ANSWERED, ID_LENGTH, HEAD, TAIL, COUNT, TAKEN, ONE_WAYS,
+    WAITING, REQUEST_FRAMES, REQUEST_BYTES, RESPONSE_FRAMES, RESPONSE_BYTES,
     OWN, HOLED, PLACE, FIRST_NS, FIRST_REF, FIRST_POSITION, SYN_NS, RST_NS, CLOSING_NS, ENDED, LIVE,
-) = range(29)  # fmt: skip
-CONNECTION_WIDTH: Final = 29
+) = range(31)  # fmt: skip
+CONNECTION_WIDTH: Final = 31
 """OWN: it has no objects, since it began in the fast path; HOLED: bytes of it were given up; PLACE: its number among all
-connections; ENDED: place in `ENDS`.
+connections; ENDED: place in `ENDS`; ONE_WAYS: outstanding requests that expect no response; WAITING: correlation id of the last
+request that does.
 """
 
 FREE, TALKING, OPEN, CALLED, HALF, CLOSING = range(6)
@@ -30,14 +36,17 @@ ENDS: Final = ("open", "fin", "rst")
 (
     NEXT, NEXT_RAW, ACKED, ACKED_RAW, PACKETS, SEGMENTS, CAPTURED, LAST_START, LAST_NS, TIMED_END, TIMED_NS, RTT_MIN, RTT_SUM,
     RTT_COUNT, RETRANSMITTED, DUPLICATED, SHUT, STALLS,
-    OPEN_START, OPEN_SIZE, OPEN_NS, OPEN_REF, OPEN_LOW, OPEN_HIGH, OPEN_LEFT, OPEN_SLOT, OPEN_AT, ISN, FIN_AT, FIN_NS,
+    OPEN_START, OPEN_SIZE, OPEN_NS, OPEN_REF, OPEN_LOW, OPEN_HIGH, OPEN_LEFT, OPEN_SLOT, OPEN_AT, OPEN_FLAGS, REPEATS,
+    ISN, FIN_AT, FIN_NS,
     FLOW_SIZE,
-) = range(31)  # fmt: skip
-STREAM_WIDTH: Final = 31
-"""SHUT: its sender announced a zero window; STALLS: how often."""
+) = range(33)  # fmt: skip
+STREAM_WIDTH: Final = 33
+"""SHUT: its sender announced a zero window; STALLS: how often; OPEN_FLAGS: flags of the open response; REPEATS: repeats of
+bytes since a frame was flagged that is undecided.
+"""
 
 # A request that waits: an entry of its connection's chain, from HEAD to TAIL.
-Q_NEXT, Q_NUMBER, Q_KEY, Q_VERSION, Q_CORRELATION, Q_SLOT, Q_DONE, Q_FRAME = range(8)
+Q_NEXT, Q_NUMBER, Q_KEY, Q_VERSION, Q_CORRELATION, Q_SLOT, Q_DONE, Q_ONE_WAY, Q_FLAGS, Q_FRAME = range(10)
 FRAME: Final = 8
 """start, size, first_ns, first_ref, last_ns, last_ref, low, high: a frame as in `kafka.frames.Frame`."""
 F_START, F_SIZE, F_FIRST_NS, F_FIRST_REF, F_LAST_NS, F_LAST_REF, F_LOW, F_HIGH = range(FRAME)
@@ -46,23 +55,39 @@ REQUEST_WIDTH: Final = Q_FRAME + FRAME
 # A decided exchange.
 (
     R_ORDER, R_IDENTITY, R_NAME, R_NUMBER, R_KEY, R_VERSION, R_CORRELATION, R_RTT, R_PREVIOUS, R_FLAGS, R_REQUEST_SLOT,
-    R_RESPONSE_SLOT,
+    R_RESPONSE_SLOT, R_OUTCOME,
     R_REQUEST,
-) = range(13)  # fmt: skip
+) = range(14)  # fmt: skip
 R_RESPONSE: Final = R_REQUEST + FRAME
 ROW_WIDTH: Final = R_RESPONSE + FRAME
+OUTCOMES: Final = ("answered", "one_way")
+"""Values of R_OUTCOME."""
 
 # Counters that kernel and engine share.
 (
     M_ROWS, M_BODIES, M_TOP, M_ORDER, M_REF, M_LEFT, M_GONE, M_FRESH, M_IDENTITIES, M_FREE, M_SPARE, M_SLOTS, M_GROWS, M_OPENS,
-    M_OPENED, M_ENDED, M_BLIND, M_NAMES, M_FULL,
-) = range(19)  # fmt: skip
-META_WIDTH: Final = 19
+    M_OPENED, M_ENDED, M_BLIND, M_NAMES, M_FULL, M_LARGE_FROM, M_LARGE_FREE, M_LARGE_WANTED,
+) = range(22)  # fmt: skip
+META_WIDTH: Final = 22
 """M_FREE: the first entry that is in no chain, of M_SPARE in all; M_SLOTS: free slots, M_GROWS: more can be made; M_OPENS: new
-connections are taken; M_BLIND: a packet was left whose flow the kernel cannot read; M_FULL: why it stopped.
+connections are taken; M_BLIND: a packet was left whose flow the kernel cannot read; M_FULL: why it stopped; M_LARGE_FROM:
+bytes from which on a frame is large, M_LARGE_FREE: rows of `large` that are free, M_LARGE_WANTED: frames that needed one more.
 """
 FULL_ROOM, FULL_SLOTS = 1, 2
 """No room for rows, bodies or bytes; no free slot."""
+
+# A large frame: a row of `large`.
+(
+    L_CODE, L_SIZE, L_STATUS, L_CURSOR, L_PC, L_MASK, L_RECORDS_END, L_PART, L_GROUP_START, L_GROUP_END, L_TOPICS, L_WRAPPED,
+    L_TOP, L_SKIP, L_WHOLE, L_LOW, L_PASSED, L_COUNTERS,
+) = range(18)  # fmt: skip
+L_ENDS: Final = L_COUNTERS + COUNTERS
+LARGE_WIDTH: Final = L_ENDS + COUNTERS
+"""L_CODE: its program; L_SIZE: bytes of the frame; L_STATUS to L_GROUP_END, L_COUNTERS and L_ENDS: the state of the
+projection's interpreter, with positions in the stored bytes; L_TOPICS, L_WRAPPED: entries so far; L_TOP: stored bytes; L_SKIP:
+bytes that come and will not be stored; L_WHOLE: all further bytes are stored; L_LOW: start of the records at hand, or -1;
+L_PASSED: bytes of the body so far.
+"""
 
 ID_BYTES: Final = 64
 """Connections with longer client ids stay on the reference path."""

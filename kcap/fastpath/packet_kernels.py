@@ -19,6 +19,7 @@ from kcap.fastpath.layout import (
     CLOSING,
     COUNT,
     DONE,
+    F_SIZE,
     F_START,
     FULL_ROOM,
     FULL_SLOTS,
@@ -47,19 +48,24 @@ from kcap.fastpath.layout import (
     NEXT_RAW,
     NONE,
     OPEN,
+    OPEN_FLAGS,
     OPEN_REF,
+    OPEN_SIZE,
     OPEN_START,
     PACKETS,
     Q_DONE,
+    Q_FLAGS,
     Q_FRAME,
+    Q_NEXT,
+    REPEATS,
     SEGMENTS,
     SHUT,
     TALKING,
     TIMED_END,
     TIMED_NS,
-)
+)  # fmt: skip
 from kcap.fastpath.open_kernels import KNOWN_FLAGS, call, called_back, first_request
-from kcap.fastpath.stream_kernels import acknowledged, distance, heard, repeated, shut
+from kcap.fastpath.stream_kernels import acknowledged, distance, heard, repeat_of, repeated, shut
 from kcap.kernels import compiled, inner
 from kcap.net.segment_columns import ABSENT, CLEAN
 from kcap.net.tcp import ACK, MASK, PSH, RST, SYN
@@ -69,12 +75,18 @@ IDLE = limits.CONNECTION_IDLE_NS
 FAR = limits.SEQUENCE_FAR
 FRAME_MAX = limits.FAST_PATH_FRAME_MAX
 RESPONSE_HEAD = 8
+ONE_WAY_MAX = limits.ONE_WAY_KEPT
+"""Rows that a response may decide beside its own."""
 FILE_SHIFT = 40
+REPEATS_MAX = limits.REPEATS_KEPT // 2
+"""Repeats after which the reference path takes over, which forgets the oldest of REPEATS_KEPT."""
+SEARCHED_MAX = 256
+"""Outstanding requests that are searched for repeated bytes."""
 
 
 @inner
 def again(seq: int, ack: int, length: int, time_ns: int, place: int, connections: Any, streams: Any, queues: Any) -> int:
-    """Bytes that are not the next: DONE where all were seen before and no undecided row has any of them."""
+    """Bytes that are not the next: DONE where all were seen before; undecided exchanges that have any of them are flagged."""
     slot, other = place >> 1, place ^ 1
     ahead = distance(seq, streams[place, NEXT_RAW])
     start = streams[place, NEXT] + ahead
@@ -87,21 +99,35 @@ def again(seq: int, ack: int, length: int, time_ns: int, place: int, connections
         or connections[slot, LIVE] != TALKING
     ):
         return LEAVE
-    if length <= 1 and end == streams[place, NEXT]:
-        pass  # a keep-alive probe, which nobody counts
-    elif place & 1 != connections[slot, CLIENT]:
-        if streams[place, OPEN_START] >= 0 and end > streams[place, OPEN_START]:
-            return LEAVE
-    elif connections[slot, COUNT]:
-        oldest = connections[slot, HEAD]
-        if end > (queues[oldest, Q_FRAME + F_START] if queues[oldest, Q_DONE] else streams[place, OPEN_START]):
-            return LEAVE
+    if streams[place, REPEATS] >= REPEATS_MAX:
+        return LEAVE
+    flag = repeat_of(streams, place, start, end, time_ns)
+    if flag:
+        flagged = 0
+        if place & 1 != connections[slot, CLIENT]:
+            if streams[place, OPEN_START] >= 0 and end > streams[place, OPEN_START]:
+                streams[place, OPEN_FLAGS] |= flag
+                flagged = 1
+        else:
+            entry = connections[slot, HEAD]
+            if connections[slot, COUNT] > SEARCHED_MAX:
+                return LEAVE
+            for _ in range(connections[slot, COUNT]):
+                low, size = queues[entry, Q_FRAME + F_START], queues[entry, Q_FRAME + F_SIZE]
+                if not queues[entry, Q_DONE]:
+                    low, size = streams[place, OPEN_START], streams[place, OPEN_SIZE]
+                if start < low + size and end > low:
+                    queues[entry, Q_FLAGS] |= flag
+                    flagged = 1
+                entry = queues[entry, Q_NEXT]
+        streams[place, REPEATS] = streams[place, REPEATS] + 1 if flagged or streams[place, REPEATS] else 0
     connections[slot, LAST] = time_ns
     streams[place, PACKETS] += 1
     streams[place, SEGMENTS] += 1
     if ack != streams[other, ACKED_RAW]:
         acknowledged(streams, other, ack, time_ns)
-    repeated(streams, place, start, end, time_ns)
+    if flag:
+        repeated(streams, place, start, flag)
     return DONE
 
 
@@ -123,7 +149,7 @@ def shut_out(seq: int, ack: int, length: int, time_ns: int, place: int, connecti
 def segment(
     data: Any, numbers: Any, index: int, time_ns: int, position: int, place: int, connections: Any, streams: Any, queues: Any,
     ids: Any, rows: Any, bodies: Any, arena: Any, meta: Any, fresh: Any, plain: Any, steps: Any, ended: Any, names: Any,
-    blobs: Any, sizes: Any,
+    blobs: Any, sizes: Any, big: Any,
 ) -> Any:  # fmt: skip
     """Takes one packet of a connection: DONE, LEAVE, or how many bytes of its payload were taken."""
     slot, other = place >> 1, place ^ 1
@@ -189,13 +215,13 @@ def segment(
     end = at + length
     if place & 1 == connections[slot, CLIENT]:
         stopped = requests(
-            data, at, end, offset, time_ns, ref, position, place, connections, streams, queues, ids, plain, steps, arena,
-            bodies, meta,
+            data, at, end, offset, time_ns, ref, position, meta[M_ORDER] + index, place, connections, streams, queues, ids,
+            plain, steps, rows, arena, bodies, fresh, meta, big,
         )  # fmt: skip
     else:
         stopped = responses(
             data, at, end, offset, time_ns, ref, position, meta[M_ORDER] + index, place, connections, streams, queues,
-            rows, arena, bodies, fresh, meta,
+            rows, arena, bodies, fresh, meta, big,
         )  # fmt: skip
     return DONE if stopped == end else stopped - at
 
@@ -225,7 +251,7 @@ def walk(
     data: Any, numbers: Any, times: Any, positions: Any, flow_at: Any, flow_size: Any, state: Any, first: int, last: int,
     table: Any, keys: Any, connections: Any, streams: Any, queues: Any, ids: Any, rows: Any, bodies: Any, arena: Any, meta: Any,
     left: Any, gone: Any, fresh: Any, plain: Any, steps: Any, seen: Any, patience: int, outside: Any, free: Any, opened: Any,
-    ended: Any, names: Any, blobs: Any, sizes: Any,
+    ended: Any, names: Any, blobs: Any, sizes: Any, big: Any,
 ) -> int:  # fmt: skip
     """Walks packets `first` to `last`; returns where it stopped: arrays are full, a connection outside has many packets, or the
     reference path must take packets before the flow of the next can be looked up.
@@ -241,7 +267,7 @@ def walk(
                 length = numbers[6, index]
                 frames = length // RESPONSE_HEAD + 2
                 if (
-                    meta[M_ROWS] + frames > rows.shape[0]
+                    meta[M_ROWS] + frames + ONE_WAY_MAX > rows.shape[0]
                     or meta[M_BODIES] + frames > bodies.shape[1]
                     or meta[M_SPARE] < frames
                     or meta[M_TOP] + length + FRAME_MAX > arena.size
@@ -250,7 +276,7 @@ def walk(
                     return index
                 taken = segment(
                     data, numbers, index, times[index], positions[index], found, connections, streams, queues, ids, rows,
-                    bodies, arena, meta, fresh, plain, steps, ended, names, blobs, sizes,
+                    bodies, arena, meta, fresh, plain, steps, ended, names, blobs, sizes, big,
                 )  # fmt: skip
                 if taken == DONE:
                     continue

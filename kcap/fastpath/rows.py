@@ -20,10 +20,9 @@ COLUMN: Final[dict[str, int]] = {
     f"response_{part}": at.R_RESPONSE + place for place, part in enumerate(FRAME_PARTS)
 }  # fmt: skip
 """Part of a row -> its place in the kernel's table."""
-SOMETIMES: Final = frozenset({"rtt_min_ns", "previous_ns"})
+SOMETIMES: Final = frozenset({"rtt_min_ns", "previous_ns", *(f"response_{part}" for part in FRAME_PARTS)})
 """Parts that may be missing."""
 ZERO: Final = frozenset({"request_flags", "response_flags"})
-OUTCOME: Final = "answered"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +55,7 @@ class FastPathRows:
         if name == "client_id":
             return [self.names[number] for number in self.columns[at.R_NAME].tolist()]
         if name == "outcome":
-            return [OUTCOME] * len(self)
+            return [at.OUTCOMES[number] for number in self.columns[at.R_OUTCOME].tolist()]
         values, valid = self.numbers(name)
         if valid is None:
             return list(values.tolist())

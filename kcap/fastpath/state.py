@@ -16,6 +16,7 @@ from kcap.fastpath import layout as at
 from kcap.fastpath.client_ids import NO_NAME, name_number
 from kcap.fastpath.close_kernels import release
 from kcap.fastpath.flow_table import enter
+from kcap.fastpath.large_frames import LargeFrames
 from kcap.kafka.conversation import Conversation
 from kcap.kafka.headers import PLAIN_HEADERS
 
@@ -71,6 +72,7 @@ class FastPathState:
         self.arena: Any = np.empty(ARENA_ROOM, np.uint8)
         self.meta: Any = np.zeros(at.META_WIDTH, np.int64)
         self.meta[at.M_FREE] = -1
+        self.large = LargeFrames(self.meta)
         self.connections: Any = np.zeros((0, at.CONNECTION_WIDTH), np.int64)
         self.streams: Any = np.zeros((0, at.STREAM_WIDTH), np.int64)
         self.queues: Any = np.zeros((0, at.REQUEST_WIDTH), np.int64)
@@ -169,8 +171,7 @@ class FastPathState:
         if meta[at.M_FULL] == at.FULL_SLOTS:
             self._more_slots(2 * self.slots)
             return
-        if meta[at.M_ROWS] + frames > len(self.rows):
-            self.rows = np.concatenate([self.rows, np.empty((max(len(self.rows), ROWS_ROOM) + frames, at.ROW_WIDTH), np.int64)])
+        self.more_rows(frames + limits.ONE_WAY_KEPT)
         if meta[at.M_SPARE] < frames:
             self.more_entries(len(self.queues) + frames)
         if meta[at.M_BODIES] + frames > self.bodies.shape[1]:
@@ -178,6 +179,11 @@ class FastPathState:
             self.bodies = np.concatenate([self.bodies, np.empty((3, more), np.int64)], axis=1)
         if meta[at.M_TOP] + length + limits.FAST_PATH_FRAME_MAX > self.arena.size:
             self.arena = np.concatenate([self.arena, np.empty(max(self.arena.size, ARENA_ROOM) + length, np.uint8)])
+
+    def more_rows(self, count: int) -> None:
+        """Room for this many more rows."""
+        if self.meta[at.M_ROWS] + count > len(self.rows):
+            self.rows = np.concatenate([self.rows, np.empty((max(len(self.rows), ROWS_ROOM) + count, at.ROW_WIDTH), np.int64)])
 
     # -- client ids ---------------------------------------------------------------------------------------------------
     def name(self, raw: bytes | None) -> int:

@@ -25,11 +25,13 @@ from kcap.fastpath.layout import (
     TIMED_END,
     TIMED_NS,
 )
+from kcap.kafka.frames import FLAG
 from kcap.kernels import compiled
 from kcap.net.tcp import MASK
 
 TWICE_NS = limits.DUPLICATE_NS
 FAR = limits.SEQUENCE_FAR
+RETRANSMISSION, DUPLICATE = FLAG["retransmitted"], FLAG["duplicated"]
 
 
 @compiled
@@ -89,11 +91,19 @@ def shut(streams: Any, place: int) -> None:
 
 
 @compiled
-def repeated(streams: Any, place: int, start: int, end: int, time_ns: int) -> None:
-    """As `Stream._repeated`, for a stream without holes; the range is not recorded, since no undecided row has bytes of it."""
+def repeat_of(streams: Any, place: int, start: int, end: int, time_ns: int) -> int:
+    """The flag of a row whose bytes a segment repeats; 0 for a keep-alive probe (RFC 9293 section 3.8.4)."""
     if end - start <= 1 and end == streams[place, NEXT]:
-        return
+        return 0
     if start == streams[place, LAST_START] and end == streams[place, NEXT] and time_ns - streams[place, LAST_NS] <= TWICE_NS:
+        return DUPLICATE
+    return RETRANSMISSION
+
+
+@compiled
+def repeated(streams: Any, place: int, start: int, flag: int) -> None:
+    """Counts a repeat, as `Stream._repeated` for a stream without holes."""
+    if flag == DUPLICATE:
         streams[place, DUPLICATED] += 1
         return
     streams[place, RETRANSMITTED] += 1

@@ -127,18 +127,26 @@ def resumed(index: int, head: bytearray, low: int) -> Resumable | None:
 
 
 def values_of(reader: Resumable) -> BodyValues:
-    """The values of a large frame's body. Compressed messages of magic 0 and 1 cannot be counted once they have passed, so the
-    number of its records is then null.
+    """The values of a large frame's body. Compressed messages of magic 0 and 1 that were not stored cannot be counted once they
+    have passed, so the number of its records is then null.
     """
     found, kept = reader.result(), reader.kept
     row = [int(column[0]) for column in found.values]
-    mask = int(found.mask[0])
-    if len(found.wrapped[0]):
+    status, mask, fault = int(found.status[0]), int(found.mask[0]), None
+    _, starts, ends = found.wrapped
+    if len(starts) and reader.whole is None:
         mask &= ~(1 << slots.RECORD_COUNT)
+    elif reader.whole is not None:
+        data, shift = reader.whole, reader.shift
+        try:
+            spans = zip(starts, ends, strict=True)
+            row[slots.RECORD_COUNT] += sum(count_wrapped(data, low - shift, high - shift, len(data)) for low, high in spans)
+        except Exception as error:  # noqa: BLE001 - what else the message says stays
+            fault, status = fault_of(error), MALFORMED
     texts = tuple(_slice(kept, row[_TEXTS + 2 * i], row[_TEXTS + 2 * i + 1]) for i in range(len(slots.TEXTS)))
     _, starts, ends, ids = found.topics
     topics = tuple((_slice(kept, starts[i], ends[i]), _slice(kept, ids[i], ids[i] + 16)) for i in range(len(starts)))
-    return BodyValues(int(found.status[0]), mask, tuple(row), texts, topics)
+    return BodyValues(status, mask, tuple(row), texts, topics, fault=fault)
 
 
 class BodyCollector:

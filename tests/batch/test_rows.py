@@ -1,4 +1,4 @@
-"""Laws of a batch's parts: tuples, the lane's columns, or both give what `RowBatch.rows` gives."""
+"""Laws of a batch's parts: tuples, the columns of the fast path, or both give what `RowBatch.rows` gives."""
 
 import numpy as np
 import pytest
@@ -15,6 +15,7 @@ def fast_rows(orders: list[int]) -> FastPathRows:
     columns[layout.R_ORDER] = orders
     columns[layout.R_NAME] = np.arange(len(orders)) % 2
     columns[layout.R_PREVIOUS, :1] = layout.NONE
+    columns[layout.R_OUTCOME] = np.arange(len(orders)) % 2
     return FastPathRows(columns, ["fast", None])
 
 

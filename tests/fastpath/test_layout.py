@@ -1,5 +1,6 @@
 """Places are used once."""
 
+from kcap.decode.opcodes import COUNTERS
 from kcap.fastpath import layout
 
 
@@ -8,5 +9,6 @@ def test_places_of_a_table_are_distinct() -> None:
     assert layout.FLOW_SIZE == layout.STREAM_WIDTH - 1
     assert layout.REQUEST_WIDTH == layout.Q_FRAME + layout.FRAME
     assert layout.ROW_WIDTH == layout.R_REQUEST + 2 * layout.FRAME
-    assert layout.M_FULL == layout.META_WIDTH - 1
+    assert layout.M_LARGE_WANTED == layout.META_WIDTH - 1
+    assert layout.LARGE_WIDTH == layout.L_ENDS + COUNTERS
     assert layout.ENDS[layout.FREE] == "open"

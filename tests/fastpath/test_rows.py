@@ -10,7 +10,8 @@ from kcap.fastpath.rows import FastPathRows
 def rows() -> FastPathRows:
     columns = np.arange(at.ROW_WIDTH * 3, dtype=np.int64).reshape(at.ROW_WIDTH, 3)
     columns[at.R_ORDER], columns[at.R_NAME] = [2, 5, 9], [0, 1, 0]
-    columns[at.R_RTT] = [at.NONE, 7, 8]
+    columns[at.R_RTT], columns[at.R_OUTCOME] = [at.NONE, 7, 8], [0, 0, 1]
+    columns[at.R_RESPONSE :, 2] = at.NONE
     return FastPathRows(columns, ["one", None])
 
 
@@ -19,7 +20,8 @@ def test_tuples_have_every_part() -> None:
     assert [len(row) for row in made] == [len(ROW)] * 3
     assert [row[ROW.index("client_id")] for row in made] == ["one", None, "one"]
     assert [row[ROW.index("rtt_min_ns")] for row in made] == [None, 7, 8]
-    assert {row[ROW.index("outcome")] for row in made} == {"answered"}
+    assert [row[ROW.index("outcome")] for row in made] == ["answered", "answered", "one_way"]
+    assert [row[ROW.index("response_bytes")] is None for row in made] == [False, False, True]
     assert {row[ROW.index("reason")] for row in made} == {None}
     assert {row[ROW.index("request_flags")] for row in made} == {0}
 

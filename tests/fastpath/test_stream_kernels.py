@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from kcap.fastpath.import_state import MOVED
 from kcap.fastpath.layout import NONE, OPEN_START, RTT_MIN, SHUT, STREAM_WIDTH
 from kcap.fastpath.state import none
-from kcap.fastpath.stream_kernels import acknowledged, distance, heard, repeated, round_trip, shut
+from kcap.fastpath.stream_kernels import acknowledged, distance, heard, repeat_of, repeated, round_trip, shut
+from kcap.kafka.frames import FLAG
 from kcap.net.tcp import MASK, Connection, Stream, signed32
 from kcap.weird import WeirdKind
 
@@ -99,5 +100,9 @@ def test_repeats(ranges: list[tuple[int, int, int]]) -> None:
         end = min(start + size, 5000)
         if start < end:
             stream._repeated(start, end, time_ns, 0, 0)
-            repeated(row, 0, start, end, time_ns)
+            flag = repeat_of(row, 0, start, end, time_ns)
+            assert flag or (end - start <= 1 and end == 5000)
+            if flag:
+                assert stream.repeats[-1] == (start, end, flag == FLAG["duplicated"])
+                repeated(row, 0, start, flag)
             assert same(stream, row)

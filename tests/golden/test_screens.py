@@ -81,7 +81,7 @@ async def drawn(name: str) -> list[str]:
             await pilot.pause(0.05)
         for key in scene.keys:
             await pilot.press(key)
-            for _ in range(3 if app.screen is not app.browser else 1):  # a page may be followed by another
+            for _ in range(3):  # a key may open a page, which may be followed by another, before the next key is for it
                 await app.workers.wait_for_complete()
                 await settle(pilot)
         for size in SIZES:

@@ -1,8 +1,5 @@
 """Reports are written once: Spark tells what DuckDB tells."""
 
-import os
-import shutil
-import sys
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -20,7 +17,6 @@ REPORTS = ("latency", "stats", "throttle", "errors", "slow", "clients", "topics"
 pytestmark = [
     pytest.mark.spark,
     pytest.mark.slow,
-    pytest.mark.skipif(shutil.which("java") is None, reason="Spark needs a Java on PATH"),
     pytest.mark.filterwarnings("ignore"),
 ]
 
@@ -32,21 +28,6 @@ def saved(tmp_path_factory: pytest.TempPathFactory, pcaps: Path) -> Path:
     parquet.write_table(capture.exchanges().to_arrow(), folder / "exchanges.parquet")
     parquet.write_table(capture.partitions().to_arrow(), folder / "partitions.parquet")
     return folder
-
-
-@pytest.fixture(scope="module")
-def spark() -> Any:
-    sql = pytest.importorskip("pyspark.sql")
-    os.environ |= {"SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable}
-    builder = sql.SparkSession.builder.master("local[1]")
-    for name, value in {
-        "spark.ui.enabled": "false", "spark.sql.shuffle.partitions": "2", "spark.sql.session.timeZone": "UTC",
-        "spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1",
-    }.items():  # fmt: skip
-        builder = builder.config(name, value)
-    session = builder.getOrCreate()
-    yield session
-    session.stop()
 
 
 @pytest.mark.parametrize("name", REPORTS)

@@ -1,0 +1,124 @@
+"""The table of large frames of the fast path: its arrays, and what a frame's row says.
+
+In: rows that `kcap.fastpath.large_kernels` filled. Out: the values of a body, or the resumable reader that continues with it.
+Law: both are those of a `Resumable` that was fed with the same bytes.
+"""
+
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from kcap import limits
+from kcap.decode import slots
+from kcap.decode.projection import Resumable, compiled_programs, program_index
+from kcap.fastpath import layout as at
+from kcap.kafka.bodies import REQUEST, RESPONSE, BodyValues, values_of
+from kcap.kafka.headers import PRODUCE
+from kcap.limits import FRAME_GATHERED_MAX
+
+FETCH: Final = 1
+LARGE_APIS: Final = ((PRODUCE, REQUEST), (FETCH, RESPONSE))
+"""What carries records: API key and side."""
+_TEXTS: Final = len(slots.SLOTS)
+
+
+class LargeArrays(NamedTuple):
+    """The arrays, one row or one column a frame."""
+
+    rows: Any
+    """The table of programs (`kcap.decode.programs.ROWS`)."""
+    programs: Any
+    """Where the program of an API key, version and side starts, -1 for none."""
+    large: Any
+    values: Any
+    stored: Any
+    topics: Any
+    wrapped: Any
+    elements: Any
+    free: Any
+    """Rows that are free, M_LARGE_FREE of them."""
+
+
+def arrays(frames: int) -> LargeArrays:
+    """Arrays for this many frames; none of the programs where there is no frame."""
+    programs = np.full((at.KEYS, at.VERSIONS, 2), -1, np.int64)
+    for key, side in LARGE_APIS if frames else ():
+        for version in range(at.VERSIONS):
+            programs[key, version, side] = program_index(key, version, side)
+    return LargeArrays(
+        compiled_programs(),
+        programs,
+        np.zeros((frames, at.LARGE_WIDTH), np.int64),
+        np.zeros((slots.WIDTH, frames), np.int64),
+        np.empty((frames, limits.FAST_PATH_LARGE_ROOM), np.uint8),
+        np.empty((frames, limits.FAST_PATH_LARGE_TOPICS, 4), np.int64),
+        np.empty((frames, limits.FAST_PATH_LARGE_WRAPPED, 3), np.int64),
+        np.empty((1, len(slots.ELEMENTS)), np.int64),
+        np.arange(frames, dtype=np.int64),
+    )
+
+
+class LargeFrames:
+    """The large frames of a fast path."""
+
+    def __init__(self, meta: Any) -> None:
+        """`meta`: the counters that kernel and engine share."""
+        self.meta = meta
+        self.arrays = arrays(0)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"meta": self.meta}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.meta = state["meta"]
+        self.meta[at.M_LARGE_FREE] = 0  # a fast path is saved when all its connections are exported
+        self.arrays = arrays(0)
+
+    def make_room(self) -> None:
+        """Makes the arrays once a frame has needed them; there will be no more than these."""
+        wanted, self.meta[at.M_LARGE_WANTED] = self.meta[at.M_LARGE_WANTED], 0
+        if wanted and not len(self.arrays.large):
+            self.arrays = arrays(limits.FAST_PATH_LARGE_FRAMES)
+            self.meta[at.M_LARGE_FREE] = limits.FAST_PATH_LARGE_FRAMES
+
+    @property
+    def used(self) -> int:
+        """Frames in the table."""
+        return len(self.arrays.large) - int(self.meta[at.M_LARGE_FREE])
+
+    def release(self, slot: int) -> None:
+        """Frees the row of a slot."""
+        self.arrays.free[self.meta[at.M_LARGE_FREE]] = slot - at.LARGE_BASE
+        self.meta[at.M_LARGE_FREE] += 1
+
+    def take(self, slot: int) -> BodyValues:
+        """The values of a frame that has passed, whose row is free then."""
+        values = values_of(self.reader(slot))
+        self.release(slot)
+        return values
+
+    def stored(self, slot: int) -> Any:
+        """The stored bytes of a frame."""
+        frame = slot - at.LARGE_BASE
+        return self.arrays.stored[frame, : self.arrays.large[frame, at.L_TOP]]
+
+    def reader(self, slot: int) -> Resumable:
+        """A reader with the state of a frame."""
+        frame = slot - at.LARGE_BASE
+        row, stored = self.arrays.large[frame].tolist(), self.stored(slot).tobytes()
+        pc, cursor, top = row[at.L_PC], row[at.L_CURSOR], row[at.L_TOP]
+        reader = Resumable(row[at.L_CODE])
+        state = reader.state
+        first = min(cursor, top)
+        state.pc, state.mask, state.status = pc, row[at.L_MASK], row[at.L_STATUS]
+        shift = row[at.L_SKIP] - first  # the reader counts positions from the next byte that was not read
+        state.position = cursor + shift
+        state.records_end = row[at.L_RECORDS_END] + shift if row[at.L_RECORDS_END] >= 0 else -1
+        state.counters = row[at.L_COUNTERS : at.L_ENDS]
+        state.ends = [end + shift for end in row[at.L_ENDS :]]
+        state.values = self.arrays.values[:, frame].tolist()
+        state.topics = self.arrays.topics[frame, : row[at.L_TOPICS]].ravel().tolist()
+        state.topics[::4] = [0] * row[at.L_TOPICS]
+        state.wrapped = self.arrays.wrapped[frame, : row[at.L_WRAPPED]].ravel().tolist()
+        reader.restore(stored, first, row[at.L_PASSED], whole=row[at.L_SIZE] <= FRAME_GATHERED_MAX + 4)
+        return reader

@@ -1,0 +1,117 @@
+"""Large frames that are read as they pass say what the resumable reader says of the same bytes, however they are cut."""
+
+import struct
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kcap import limits
+from kcap.decode.projection import MALFORMED, Resumable, program_index
+from kcap.fastpath import layout as at
+from kcap.fastpath.large_frames import FETCH, LargeFrames
+from kcap.fastpath.large_kernels import open_large, take_large
+from kcap.kafka.bodies import REQUEST, RESPONSE, values_of
+from kcap.kafka.headers import PRODUCE
+from kcap.kernels import compiled
+
+
+@compiled
+def opened(program, size, big, meta):  # type: ignore[no-untyped-def]
+    return open_large(program, size, big, meta)
+
+
+@compiled
+def taken(data, start, end, frame, big):  # type: ignore[no-untyped-def]
+    return take_large(data, start, end, frame, big)
+
+
+def batch(size: int, count: int, codec: int = 0) -> bytes:
+    """A record batch of format version 2 with `size` bytes of records."""
+    head = struct.pack(">iibIhiqqqhii", size + 49, 0, 2, 0, codec, 0, 0, 0, -1, -1, -1, count)
+    return struct.pack(">q", 7) + head + b"\xaa" * size
+
+
+def message(size: int, codec: int = 0, magic: int = 1) -> bytes:
+    """A message of format version 0 or 1 with a value of `size` bytes."""
+    times = struct.pack(">q", 5) if magic else b""
+    body = struct.pack(">Ibb", 0, magic, codec) + times + struct.pack(">ii", -1, size) + b"\xbb" * size
+    return struct.pack(">qi", 3, len(body)) + body
+
+
+@st.composite
+def records(draw: st.DrawFn) -> bytes:
+    """Batches and messages, sometimes cut."""
+    sizes = st.one_of(st.integers(0, 40), st.integers(200, 9000))
+    kinds = st.one_of(
+        st.builds(batch, sizes, st.integers(-1, 50), st.integers(0, 4)),
+        st.builds(message, sizes, st.sampled_from((0, 0, 1)), st.integers(0, 1)),
+    )
+    made = b"".join(draw(st.lists(kinds, max_size=6)))
+    return made[: draw(st.integers(0, len(made)))] if draw(st.booleans()) else made
+
+
+@st.composite
+def bodies(draw: st.DrawFn) -> tuple[int, bytes]:
+    """Produce requests and Fetch responses with their programs; some are damaged or end early."""
+    topics = draw(st.lists(st.tuples(st.integers(1, 40), st.lists(records(), max_size=4)), max_size=4))
+    if draw(st.booleans()):
+        parts = struct.pack(">hhii", -1, 1, 500, len(topics))
+        for name, sets in topics:
+            parts += struct.pack(">h", name) + b"t" * name + struct.pack(">i", len(sets))
+            parts += b"".join(struct.pack(">ii", 0, len(each)) + each for each in sets)
+        program = program_index(PRODUCE, 3, REQUEST)
+    else:
+        parts = struct.pack(">ihii", 9, 0, 77, len(topics))
+        for name, sets in topics:
+            parts += struct.pack(">h", name) + b"t" * name + struct.pack(">i", len(sets))
+            parts += b"".join(struct.pack(">ihqqqiii", 1, 0, 5, 5, 0, -1, -1, len(each)) + each for each in sets)
+        program = program_index(FETCH, 11, RESPONSE)
+    data = bytearray(parts)
+    for _ in range(draw(st.sampled_from((0, 0, 1, 3)))):
+        data[draw(st.integers(0, len(data) - 1))] ^= 1 << draw(st.integers(0, 7))
+    return program, bytes(data)[: draw(st.sampled_from((len(data), len(data), len(data) // 2)))]
+
+
+@given(bodies(), st.lists(st.integers(1, 4000), max_size=40), st.integers(0, 40))
+def test_as_the_resumable_reader(body: tuple[int, bytes], sizes: list[int], change: int) -> None:
+    """Whatever the cuts; also where another reader continues from the state in between."""
+    program, data = body
+    large = LargeFrames(np.zeros(at.META_WIDTH, np.int64))
+    large.meta[at.M_LARGE_WANTED] = 1
+    large.make_room()
+    frame = opened(program, limits.FRAME_BYTES_MAX, large.arrays, large.meta)
+    other = opened(program, limits.FRAME_BYTES_MAX, large.arrays, large.meta)
+    plain, changed, start = Resumable(program), None, 0
+    array = np.frombuffer(data or b"\0", np.uint8)
+    for number, size in enumerate([*sizes, len(data)]):
+        end = min(start + size, len(data))
+        if number == change:
+            changed = large.reader(frame + at.LARGE_BASE)
+        if changed is not None:
+            changed.feed(data[start:end])
+        plain.feed(data[start:end])
+        assert taken(array, start, end, frame, large.arrays) == end
+        assert taken(array, start, min(end, start + 9), other, large.arrays) == min(end, start + 9)  # side by side
+        start = end
+    assert values_of(large.reader(frame + at.LARGE_BASE)) == values_of(plain)
+    assert changed is None or values_of(changed) == values_of(plain)
+    assert large.used == 2
+
+
+def test_little_is_stored() -> None:
+    """Of a frame with three batches of 300 kB less than 800 bytes; a frame that is malformed is passed over."""
+    large = LargeFrames(np.zeros(at.META_WIDTH, np.int64))
+    large.meta[at.M_LARGE_WANTED] = 1
+    large.make_room()
+    for head, stored in ((struct.pack(">hhii", -1, 1, 500, 1), 800), (struct.pack(">hhii", -1, 1, 500, -9), 300)):
+        sets = batch(300_000, 9) * 3
+        body = head + struct.pack(">h", 1) + b"t" + struct.pack(">iii", 1, 0, len(sets)) + sets
+        frame = opened(program_index(PRODUCE, 3, REQUEST), len(body), large.arrays, large.meta)
+        data = np.frombuffer(body, np.uint8)
+        for start in range(0, len(body), 1400):
+            end = min(start + 1400, len(body))
+            assert taken(data, start, end, frame, large.arrays) == end
+        assert large.arrays.large[frame, at.L_TOP] < stored
+        assert large.arrays.large[frame, at.L_PASSED] == len(body)
+    assert large.arrays.large[frame, at.L_STATUS] == MALFORMED
