@@ -125,6 +125,22 @@ def settled(slot: int, connections: Any, streams: Any) -> bool:
 
 
 @compiled
+def settled_run(slots: Any, connections: Any, streams: Any) -> int:
+    """How many of these connections, from the first on, are settled and have no outstanding request at all."""
+    for at in range(slots.size):
+        if connections[slots[at], COUNT] or not settled(slots[at], connections, streams):
+            return at
+    return int(slots.size)
+
+
+@compiled
+def release_all(slots: Any, table: Any, keys: Any, connections: Any, streams: Any, free: Any, meta: Any) -> None:
+    """Frees these slots."""
+    for at in range(slots.size):
+        release(slots[at], table, keys, connections, streams, free, meta)
+
+
+@compiled
 def release(slot: int, table: Any, keys: Any, connections: Any, streams: Any, free: Any, meta: Any) -> None:
     """Frees the slot."""
     connections[slot, LIVE] = FREE

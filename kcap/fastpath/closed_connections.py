@@ -4,8 +4,11 @@ In: the numbers of a closed connection. Out: its place in the order of all ends,
 when and where the reference path would close it, with the same row of `connections`.
 """
 
+from collections import deque
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
+
+import numpy as np
 
 from kcap.fastpath import layout as at
 from kcap.fastpath.export_state import ConnectionOwner, filled, made
@@ -13,11 +16,16 @@ from kcap.fastpath.state import FastPathState
 from kcap.kafka.conversation import Conversation
 from kcap.net.tcp import Connection
 
+MANY: Final = 4096
+"""Connections that are closed at once."""
+
 
 class Closer(Protocol):
     """The engine, which closes the fast path's own connections."""
 
     def close(self, slot: int) -> Connection | None: ...
+
+    def close_many(self, slots: list[int]) -> int: ...
 
 
 @dataclass(eq=False, slots=True)
@@ -32,7 +40,19 @@ class OwnEnding:
 
     def close(self) -> Connection | None:
         """As `net.connections.Ending`."""
-        return self.fast_path.close(self.slot)
+        return None if self.slot < 0 else self.fast_path.close(self.slot)
+
+    def close_with(self, others: deque[Any], until_ns: int) -> None:
+        """As `net.connections.Ending`."""
+        run = [self]
+        for other in others:
+            if not isinstance(other, OwnEnding) or other.closing_ns > until_ns or len(run) == MANY:
+                break
+            run.append(other)
+        for ending in run[: self.fast_path.close_many([ending.slot for ending in run])]:
+            ending.slot = -1
+            if ending is not self:
+                others.popleft()
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +79,11 @@ class ClosedState:
         return conversation.connection, conversation
 
 
-def keep(state: FastPathState, slot: int, keeper: ConnectionOwner) -> ClosedState:
-    """The state of an own connection."""
-    connection, pair = state.connections[slot].copy(), slice(2 * slot, 2 * slot + 2)
-    name = state.all_names()[connection[at.NAME]]
-    return ClosedState(connection, state.streams[pair].copy(), state.keys[pair].copy(), name, keeper)
+def keep(state: FastPathState, slots: list[int], keeper: ConnectionOwner) -> list[ClosedState]:
+    """The states of own connections."""
+    places = np.array(slots)
+    both = (2 * places[:, None] + (0, 1)).ravel()
+    names, connections = state.all_names(), state.connections[places]
+    streams, keys = state.streams[both].reshape(len(slots), 2, -1), state.keys[both].reshape(len(slots), 2, -1)
+    of = connections[:, at.NAME].tolist()
+    return [ClosedState(connections[i], streams[i], keys[i], names[of[i]], keeper) for i in range(len(slots))]

@@ -17,7 +17,7 @@ import numpy as np
 from kcap import limits
 from kcap.fastpath import layout as at
 from kcap.fastpath.body_kernels import carry_over
-from kcap.fastpath.close_kernels import settled
+from kcap.fastpath.close_kernels import settled, settled_run
 from kcap.fastpath.closed_connections import ClosedState, OwnEnding, keep
 from kcap.fastpath.export_state import ConnectionOwner, export_connection
 from kcap.fastpath.flow_table import find, pair_hash
@@ -168,8 +168,11 @@ class FastPath:
             state.more_room(int(columns.numbers[6, place]))
         if meta[at.M_LARGE_WANTED]:
             state.large.make_room()
-        named = self._identify(fresh[: meta[at.M_FRESH]]) if meta[at.M_FRESH] else {}
         opened, ended = opened[: meta[at.M_OPENED]], ended[: meta[at.M_ENDED]].tolist()
+        if not meta[at.M_LEFT] and len(opened):  # the reference path opens none in between
+            count = self.analyzer.table.count
+            state.connections[opened[:, 0], at.PLACE] = np.arange(count + 1, count + 1 + len(opened))
+        named = self._identify(fresh[: meta[at.M_FRESH]]) if meta[at.M_FRESH] else {}
         self._settle(columns, self.passed + first, left[: meta[at.M_LEFT]], gone, opened, ended, named)
         return place
 
@@ -229,6 +232,8 @@ class FastPath:
                 self._in_order(first)
         else:
             table.count += len(orders)
+            if not back:
+                return
         for place, (slot, order) in enumerate(opened.tolist()):
             number = before + place + 1 + (bisect_left(self.entered, order) if len(left) else 0)
             if slot in back:
@@ -355,11 +360,23 @@ class FastPath:
             return self._back([slot])[0].connection
         if count:
             self._emit_one_ways(slot, count)
-        self.analyzer.over(keep(self.state, slot, self.analyzer))
-        self.endings.pop(slot, None)
-        self.identities.pop(slot, None)
-        self.state.release(slot)
+        self._over([slot])
         return None
+
+    def close_many(self, slots: list[int]) -> int:
+        """Closes the first of these own connections, up to one that is for `close`; how many."""
+        count = int(settled_run(np.array(slots), self.state.connections, self.state.streams))
+        if count:
+            self._over(slots[:count])
+        return count
+
+    def _over(self, slots: list[int]) -> None:
+        for kept in keep(self.state, slots, self.analyzer):
+            self.analyzer.over(kept)
+        for slot in slots:
+            self.endings.pop(slot, None)
+            self.identities.pop(slot, None)
+        self.state.release_all(slots)
 
     def _emit_one_ways(self, slot: int, count: int) -> None:
         """Decides the `count` outstanding requests of an own connection that ends; none of them expects a response."""

@@ -146,6 +146,22 @@ def shut_out(seq: int, ack: int, length: int, time_ns: int, place: int, connecti
 
 
 @inner
+def is_next(
+    data: Any, numbers: Any, index: int, ref: int, place: int, connections: Any, streams: Any, ids: Any, plain: Any, names: Any,
+    blobs: Any, sizes: Any, meta: Any,
+) -> bool:  # fmt: skip
+    """Whether the framers can take the next bytes of a stream: all were captured, and a first request can be recognised."""
+    slot, live, at, length = place >> 1, connections[place >> 1, LIVE], numbers[4, index], numbers[6, index]
+    if numbers[5, index] != length:
+        return False
+    if live == TALKING:
+        return bool(streams[place, OPEN_START] < 0 or streams[place, OPEN_REF] >> FILE_SHIFT == ref >> FILE_SHIFT)
+    if live != OPEN or place & 1 != connections[slot, CLIENT]:
+        return False
+    return bool(first_request(data, at, at + length, slot, connections, ids, plain, names, blobs, sizes, meta))
+
+
+@inner
 def segment(
     data: Any, numbers: Any, index: int, time_ns: int, position: int, place: int, connections: Any, streams: Any, queues: Any,
     ids: Any, rows: Any, bodies: Any, arena: Any, meta: Any, fresh: Any, plain: Any, steps: Any, ended: Any, names: Any,
@@ -165,38 +181,22 @@ def segment(
             seq, ack, flags, numbers[3, index], length, time_ns, meta[M_ORDER] + index, place, connections, streams, ended,
             meta,
         )  # fmt: skip
-    if not numbers[3, index]:
-        return shut_out(seq, ack, length, time_ns, place, connections, streams)
-    streams[place, SHUT] = 0
+    closed = numbers[3, index] == 0
+    if closed:
+        if not length or seq != streams[place, NEXT_RAW]:
+            return shut_out(seq, ack, length, time_ns, place, connections, streams)
+    else:
+        streams[place, SHUT] = 0
     ref = meta[M_REF] + index
     if length:
         if seq != streams[place, NEXT_RAW]:
             return again(seq, ack, length, time_ns, place, connections, streams, queues)
-        if numbers[5, index] != length:
-            return LEAVE
-        if live == TALKING:
-            if streams[place, OPEN_START] >= 0 and streams[place, OPEN_REF] >> FILE_SHIFT != ref >> FILE_SHIFT:
-                return LEAVE
-        elif (
-            live != OPEN
-            or place & 1 != connections[slot, CLIENT]
-            or not first_request(
-                data,
-                numbers[4, index],
-                numbers[4, index] + length,
-                slot,
-                connections,
-                ids,
-                plain,
-                names,
-                blobs,
-                sizes,
-                meta,
-            )
-        ):
+        if not is_next(data, numbers, index, ref, place, connections, streams, ids, plain, names, blobs, sizes, meta):
             return LEAVE
     if not heard(streams, other, ack, length, time_ns):
         return LEAVE
+    if closed:
+        shut(streams, place)
     connections[slot, LAST] = time_ns
     streams[place, PACKETS] += 1
     if not length:

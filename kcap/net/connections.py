@@ -41,7 +41,12 @@ class Ending(Protocol):
     closing_order: int
 
     def close(self) -> Connection | None:
-        """Closes it; returns the connection where the reference path has to close it."""
+        """Closes it, if it is open; returns the connection where the reference path has to close it."""
+
+    def close_with(self, others: "deque[Connection | Ending]", until_ns: int) -> None:
+        """Closes it and those of the next that are of its kind and ended by then, which are taken from the queue; none of
+        these where the reference path has to close it.
+        """
 
 
 class ConnectionTable:
@@ -254,7 +259,10 @@ class ConnectionTable:
             if not first.held and not second.held:
                 del self.restless[connection]
         while self.closing and time_ns - (self.closing[0].closing_ns or 0) >= limits.CONNECTION_LINGER_NS:
-            self._end(self.closing.popleft(), time_ns)
+            ended = self.closing.popleft()
+            if not isinstance(ended, Connection):
+                ended.close_with(self.closing, time_ns - limits.CONNECTION_LINGER_NS)
+            self._end(ended, time_ns)
         if self.sweeps(time_ns):
             self._swept_ns = time_ns
             self._sweep(time_ns)
@@ -304,7 +312,11 @@ class ConnectionTable:
                 alive[older] = None
                 older = older.older
         every: list[Connection | Ending] = [*alive, *others]
-        for ended in sorted(every, key=_number):
+        queue = deque(sorted(every, key=_number))
+        while queue:
+            ended = queue.popleft()
+            if not isinstance(ended, Connection):
+                ended.close_with(queue, self.time_ns)
             self._end(ended, self.time_ns)
         self.closing.clear()
 

@@ -1,10 +1,11 @@
 """Which segment belongs to which connection, and when one is over."""
 
+from collections import deque
 from dataclasses import replace
 
 from kcap import limits
 from kcap.analyzer import Analyzer
-from kcap.net.connections import reverse_flow
+from kcap.net.connections import Ending, reverse_flow
 from kcap.net.tcp import Connection
 from tests.support.wire import Tap, analyze, batch, flow, metadata, metadata_answer
 
@@ -83,6 +84,9 @@ class Elsewhere:
     def close(self) -> Connection | None:
         self.asked += 1
         return self.gone
+
+    def close_with(self, others: "deque[Connection | Ending]", until_ns: int) -> None:
+        """Closes no other."""
 
 
 def test_what_others_keep_ends_in_its_turn() -> None:
