@@ -48,6 +48,13 @@ class Source:
         except OSError as error:
             raise CaptureError(f"{self.path}: {(error.strerror or str(error)).lower()}") from None
 
+    def read_at(self, position: int, size: int) -> bytes:
+        """Up to `size` bytes from a position on, of a regular file."""
+        try:
+            return os.pread(self._file.fileno(), size, position)
+        except OSError as error:
+            raise CaptureError(f"{self.path}: {(error.strerror or str(error)).lower()}") from None
+
     def close(self) -> None:
         """Lets the file go; standard input stays open."""
         self._file.close()
@@ -71,10 +78,11 @@ def open_reader(
         report(WeirdKind.COMPRESSED_TRUNCATED, detail, index, 0, position)
 
     head, read, wrappings = unwrap(read, truncated)
-    if spools is not None and (wrappings or source.size is None):
+    once = bool(wrappings) or source.size is None
+    if spools is not None and once:
         spools[index] = Spool()
         read = spools[index].reading(read)
-    window = FileWindow(read, window_bytes)
+    window = FileWindow(read, window_bytes, read_at=None if once or not hasattr(os, "pread") else source.read_at)
     reader: type[PcapReader | PcapngReader]
     if byte_order(head):
         reader = PcapReader

@@ -10,15 +10,28 @@ from collections.abc import Callable
 from kcap.limits import FIRST_WINDOW_BYTES, READ_WINDOW_BYTES
 
 Read = Callable[[int], bytes]
+ReadAt = Callable[[int, int], bytes]
+"""Up to so many bytes from a position of the file on."""
 
 
 class FileWindow:
     """The bytes of a file from `base` on, as far as they were read."""
 
-    __slots__ = ("_largest", "_next", "_read", "base", "buffer", "ended")
+    __slots__ = ("_largest", "_next", "_read", "_read_at", "base", "buffer", "ended")
 
-    def __init__(self, read: Read, largest: int = READ_WINDOW_BYTES, base: int = 0, first: int = FIRST_WINDOW_BYTES) -> None:
+    def __init__(
+        self,
+        read: Read,
+        largest: int = READ_WINDOW_BYTES,
+        base: int = 0,
+        first: int = FIRST_WINDOW_BYTES,
+        read_at: ReadAt | None = None,
+    ) -> None:
+        """With `read_at` the bytes that a record of the next window begins with are read again, which is cheaper than copying
+        the window behind them.
+        """
         self._read = read
+        self._read_at = read_at
         self._next = min(first, largest)
         self._largest = largest
         self.base = base
@@ -27,16 +40,17 @@ class FileWindow:
 
     def advance(self, at: int, need: int) -> bool:
         """Forgets what lies before `at` and reads on; True when `need` bytes are there, False where the file ends before."""
-        kept = self.buffer[at:]
+        kept = b"" if self._read_at is not None and at and not self.ended else self.buffer[at:]
         self.base += at
         parts, have = [kept], len(kept)
         while not self.ended and (have < need or len(parts) == 1):
-            part = self._read(max(self._next, min(need - have, self._largest)))
+            size = max(self._next, min(need - have, self._largest))
+            part = self._read(size) if self._read_at is None else self._read_at(self.base + have, size)
             if not part:
                 self.ended = True
                 break
             parts.append(part)
             have += len(part)
             self._next = min(self._next * 2, self._largest)
-        self.buffer = b"".join(parts) if len(parts) > 1 else kept
+        self.buffer = parts[-1] if not kept and len(parts) == 2 else b"".join(parts)
         return have >= need

@@ -1,5 +1,8 @@
 """A window forgets what was read and holds nothing back."""
 
+from hypothesis import given
+from hypothesis import strategies as st
+
 from kcap.capture.window import FileWindow
 
 
@@ -32,3 +35,24 @@ def test_what_a_pipe_gives_is_handed_on():
     assert window.buffer == b"ab"
     assert not window.advance(2, 2)
     assert window.buffer == b"c"
+
+
+@given(st.binary(max_size=300), st.lists(st.tuples(st.integers(0, 60), st.integers(1, 90)), max_size=12), st.integers(1, 40))
+def test_a_file_that_is_read_by_position_gives_the_same(data: bytes, steps: list[tuple[int, int]], largest: int) -> None:
+    """Whatever is forgotten and needed, the window has the file's bytes from `base` on, at least as many as were there before."""
+    place = 0
+
+    def read(size: int) -> bytes:
+        nonlocal place
+        place += size
+        return data[place - size : place]
+
+    plain = FileWindow(read, largest, first=2)
+    placed = FileWindow(lambda _: b"never read", largest, first=2, read_at=lambda at, size: data[at : at + size])
+    for forget, need in steps:
+        at = min(forget, len(plain.buffer), len(placed.buffer))
+        assert plain.advance(at, need) == placed.advance(at, need)
+        assert plain.base == placed.base
+        for window in (plain, placed):
+            assert window.buffer == data[window.base : window.base + len(window.buffer)]
+            assert len(window.buffer) >= min(need, len(data) - window.base)
