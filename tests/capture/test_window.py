@@ -39,7 +39,7 @@ def test_what_a_pipe_gives_is_handed_on():
 
 @given(st.binary(max_size=300), st.lists(st.tuples(st.integers(0, 60), st.integers(1, 90)), max_size=12), st.integers(1, 40))
 def test_a_file_that_is_read_by_position_gives_the_same(data: bytes, steps: list[tuple[int, int]], largest: int) -> None:
-    """Whatever is forgotten and needed, the window has the file's bytes from `base` on, at least as many as were there before."""
+    """Whatever is forgotten and needed, the window has the file's bytes from `base` on."""
     place = 0
 
     def read(size: int) -> bytes:
