@@ -391,7 +391,7 @@ def uid_of(flow: bytes, first_ns: int, isn: int | None) -> str:
 
 
 def describe(connection: Connection, conversation: Conversation) -> dict[str, object]:
-    """The row of `connections`, without the file's name."""
+    """The row of `connections`, without the file's name; and `closed_by`, which reports test beside it."""
     client = connection.client or connection.streams[0]
     server = client.peer
     kafka = conversation if conversation.inner is None else conversation.inner
@@ -409,6 +409,7 @@ def describe(connection: Connection, conversation: Conversation) -> dict[str, ob
         "last_ns": connection.last_ns,
         "began": connection.began,
         "ended": connection.ended,
+        "closed_by": connection.closed_by,
         "phase": conversation.phase if conversation.phase != "waiting" else "opaque",
         "detail": conversation.detail or None,
         "packets": client.packets + server.packets,
@@ -446,8 +447,11 @@ def describe(connection: Connection, conversation: Conversation) -> dict[str, ob
 
 
 def tls_values(facts: TlsFacts) -> dict[str, object]:
-    """The columns of `connections` about TLS."""
-    return {"tls_version": facts.version, "tls_cipher": facts.cipher, "tls_sni": facts.server_name}
+    """The columns of `connections` about TLS, and what reports test beside them."""
+    return {
+        "tls_version": facts.version, "tls_cipher": facts.cipher, "tls_sni": facts.server_name,
+        "alerts": "; ".join(facts.alerts) or None, "hello_bytes": facts.hello_bytes,
+    }  # fmt: skip
 
 
 def community_id(flow: bytes) -> str:

@@ -16,6 +16,7 @@ FORMS: Final = ("table", "json", "markdown", "html")
 SUFFIXES: Final = {
     ".json": "json", ".md": "markdown", ".markdown": "markdown", ".html": "html", ".htm": "html", ".txt": "table",
 }  # fmt: skip
+FAIL_REASONS: Final = ("removed", "deprecated", "unjudged")
 FAILED: Final = 1
 """Exit code where --fail-on is met."""
 
@@ -27,9 +28,12 @@ FAILED: Final = 1
     "--target", metavar="RELEASE", default="newest", help="The release that clients shall work with. Default: the newest."
 )
 @click.option(
-    "--fail-on", type=click.Choice(("removed", "deprecated")), help="Exit 1 where a client uses what the target has not."
-)
-@click.option("--connection", metavar="UID", help="The story of one connection.")
+    "--fail-on", type=click.Choice(FAIL_REASONS), multiple=True,
+    help="Exit 1 where a client uses what the target has not, or calls deprecated, or where no client could be judged.",
+)  # fmt: skip
+@click.option("--by", type=click.Choice(("address",)), help="A row for each address of a client.")
+@click.option("--all", "every", is_flag=True, help="Each client, version and diagnosis by itself, however many there are.")
+@click.option("--connection", metavar="UID", help="One connection step by step; UID, UID.N or how it begins.")
 @click.option("--format", "form", type=click.Choice(FORMS), help="Output format. Default: table, or what the name of -o says.")
 @click.option("-o", "--output", metavar="FILE", type=Writes(), help="Write there; the file appears when it is complete.")
 def run(
@@ -39,7 +43,9 @@ def run(
     not_kafka: tuple[int, ...],
     only: str,
     target: str,
-    fail_on: str | None,
+    fail_on: tuple[str, ...],
+    by: str | None,
+    every: bool,
     connection: str | None,
     form: str | None,
     output: str | None,
@@ -52,7 +58,7 @@ def run(
     from kcap.cli.report_formats import style_of
     from kcap.errors import UsageError
     from kcap.output.formats import format_of
-    from kcap.reports.versions.clients import identify_clients
+    from kcap.reports.versions.identity import identify
     from kcap.reports.versions.pages import html, markdown
     from kcap.reports.versions.profiles import gather
     from kcap.reports.versions.readiness import release_of
@@ -70,22 +76,22 @@ def run(
         reading.watch = progress.step
         profiles = gather(reading, capture.only)
     names = [file.name for file in reading.capture_files]
-    made = report(profiles, names, release)
+    made = report(profiles, names, release, by_address=by is not None)
     told: dict[str, Any] = made
     if connection is not None:
         from kcap.cli.versions_text import story as tell
         from kcap.reports.versions.story import of
 
-        told = of(profiles, connection, identify_clients(profiles), made["diagnoses"])
+        told = of(profiles, connection, identify(profiles), made["diagnoses"])
         told = {"report": "versions", "captures": names, "rows": told["apis"], "left_out": {}, "story": told}
         forms: dict[str, Callable[[], str]] = {"table": lambda: "\n".join(tell(told["story"], style_of(output))) + "\n"}
     else:
         from kcap.cli.versions_text import report as tell_all
 
         forms = {
-            "table": lambda: "\n".join(tell_all(made, style_of(output))) + "\n",
-            "markdown": lambda: markdown(made),
-            "html": lambda: html(made),
+            "table": lambda: "\n".join(tell_all(made, style_of(output), every=every)) + "\n",
+            "markdown": lambda: markdown(made, every=every),
+            "html": lambda: html(made, every=every),
         }
     text = json.dumps(told, ensure_ascii=False) + "\n" if form == "json" else forms[form]()
     with place(output) as sink:
@@ -96,4 +102,4 @@ def run(
 
         say(no_kafka(reading))
     code = report_failed(reading)
-    return code or (FAILED if fail_on is not None and fails(made, fail_on) else 0)
+    return code or (FAILED if any(fails(made, what) for what in fail_on) else 0)

@@ -9,14 +9,14 @@ from typing import Any, Final
 from kcap.output.grid import clean, duration
 from kcap.reports.definition import instant
 from kcap.reports.text import Style, TextColumn, lines, number, words, wrapped
-from kcap.reports.versions.pages import WHAT, features, releases, removed, software, span, summary, verdicts, worst_apis
+from kcap.reports.versions import digest
+from kcap.reports.versions.pages import WHAT, brokers_of, features, releases, software, span
 
 Row = dict[str, Any]
 SECOND: Final = 1_000_000_000
-SAME_KIND: Final = 3
-"""Diagnoses of one kind that are told in full."""
-EXPLAINED: Final = 20
-"""Clients whose verdict or library is explained; the other forms tell all."""
+EXPLAINED: Final = 10
+"""Clients whose verdict is explained below the table; the other forms explain all."""
+FACTS_SHOWN: Final = 8
 INDENT: Final = "    "
 
 
@@ -28,24 +28,24 @@ def clock(time_ns: int) -> str:
 def clients_of(target: str) -> list[TextColumn]:
     """The client table."""
     return [
-        TextColumn("client", lambda r: words(r["client_ip"]), False),
-        TextColumn("client id", lambda r: words(r["client_id"]), False),
-        TextColumn("software", lambda r: clean(software(r)), False),
+        TextColumn("client id", lambda r: clean(digest.client_text(r)), False),
+        TextColumn("client", digest.address_text, False, 4),
+        TextColumn("software", lambda r: clean(software(r)), False, 1),
+        TextColumn("principal", lambda r: words(r["principal"]), False, 5),
         TextColumn(f"works with {target}", lambda r: r["works_with_target"], False),
-        TextColumn("gone in", removed, False, 1),
+        TextColumn(f"on {target}", lambda r: clean(digest.outcome(r)), False, 0),
         TextColumn("conns", lambda r: number(r["connections"]), True, 2),
-        TextColumn("requests", lambda r: number(r["count"]), True, 1),
-        TextColumn("verdicts", verdicts, False, 3),
-        TextColumn("APIs (! = gone)", worst_apis, False, 4),
-        TextColumn("first seen", lambda r: clock(r["first_ns"]), False, 6),
-        TextColumn("last seen", lambda r: clock(r["last_ns"]), False, 5),
+        TextColumn("requests", lambda r: number(r["count"]), True, 3),
+        TextColumn("brokers it works with", brokers_of, False, 7),
+        TextColumn("first seen", lambda r: clock(r["first_ns"]), False, 9),
+        TextColumn("last seen", lambda r: clock(r["last_ns"]), False, 8),
     ]
 
 
 AGAINST: Final = [
     TextColumn("what", lambda r: WHAT[r["what"]], False),
-    TextColumn("client", lambda r: words(r["client_ip"]), False, 2),
-    TextColumn("client id", lambda r: words(r["client_id"]), False),
+    TextColumn("client id", lambda r: clean(digest.client_text(r)), False),
+    TextColumn("client", digest.address_text, False, 2),
     TextColumn("API", lambda r: f"{r['api']} v{r['version']}", False),
     TextColumn("requests", lambda r: number(r["count"]), True),
     TextColumn("example", lambda r: r["example"], True),
@@ -63,59 +63,60 @@ BROKERS: Final = [
 ]
 
 
-def report(made: Row, style: Style) -> list[str]:
-    """All of it."""
-    out: list[str] = []
-    if made["diagnoses"]:
-        out.append(style.bold("diagnoses"))
-        told_of: Counter[str] = Counter()
-        for row in made["diagnoses"]:
-            told_of[row["kind"]] += 1
-            if told_of[row["kind"]] > SAME_KIND:
-                continue
-            text = f"{row['level']}: {row['kind']}: {clean(row['sentence'])}"
-            told = wrapped(text, style.width, INDENT)
-            out += [style.red(line) if row["level"] == "error" else line for line in told]
-            out += wrapped(f"{INDENT}-> {row['advice']} ({row['example']})", style.width, INDENT + "   ")
-        more = {kind: count - SAME_KIND for kind, count in told_of.items() if count > SAME_KIND}
-        out += wrapped("".join(f"{count} more of {kind}; " for kind, count in more.items()).rstrip("; "), style.width)
-        out.append("")
-    brokers = [row for row in made["clients"] if row["is_broker"]]
-    clients = [row for row in made["clients"] if not row["is_broker"]]
+def report(made: Row, style: Style, *, every: bool = False) -> list[str]:
+    """All of it: the answer, what failed, the clients, what breaks, the brokers, the facts. `every`: nothing is put together."""
+    out = [line for text in made["answer"] for line in wrapped(clean(text), style.width, INDENT)] + [""]
+    out += failures(made, style, digest.EVERYTHING if every else digest.DIAGNOSES_SHOWN)
+    clients, more = digest.clients(made, every=every)
     if clients:
-        out += [*wrapped(summary(made), style.width), ""]
-        out += [
-            style.bold("clients"),
-            *lines(clients, clients_of(made["target"]), style, lambda r: r["works_with_target"] == "no"),
-        ]
-        unclear = [
-            row for row in clients if row["works_with_target"] != "yes" or row["guessed"] or row["software_name"] is None
-        ]
-        for row in unclear[:EXPLAINED]:
-            out += wrapped(
-                f"  {words(row['client_id'])}: {clean(row['works_why'])}. Library: {clean(row['why'])}.", style.width, INDENT
-            )
+        out += [style.bold("clients")]
+        out += lines(clients, clients_of(made["target"]), style, lambda r: r["works_with_target"] == "no")
+        out += [f"and {more:,} more clients: --all shows them"] if more else []
+        unclear = [row for row in clients if row["works_with_target"] != "yes" or row["software_name"] is None]
+        for row in unclear[: digest.EVERYTHING if every else EXPLAINED]:
+            text = f"  {digest.client_text(row)}: {row['works_why']}. Library: {row['why']}."
+            out += wrapped(clean(text), style.width, INDENT)
         out.append("")
-    if brokers:
-        out += [
-            style.dim(
-                f"{len(brokers)} clients are brokers themselves: {', '.join(words(row['client_id']) for row in brokers)}"[
-                    : style.width
-                ]
-            ),
-            "",
-        ]
-    against = [row for row in made["readiness"] if row["would_change"] is not True]
-    replaced = len(made["readiness"]) - len(against)
-    if made["readiness"]:
+    inner = [row for row in made["clients"] if row["is_broker"]]
+    if inner:
+        names = ", ".join(dict.fromkeys(words(row["client_id"]) for row in inner))
+        out += [style.dim(f"{len(inner)} clients are brokers themselves: {names}"[: style.width]), ""]
+    against, untold = digest.against(made, every=every)
+    replaced = sum(row["would_change"] is True for row in made["readiness"])
+    if against or replaced:
         out += [style.bold(f"what breaks on Kafka {made['target']}")]
-        out += lines(against, AGAINST, style, lambda r: r["would_change"] is False)
+        out += lines(against, AGAINST, style, lambda r: r["would_change"] is False) if against else []
+        out += [f"and {untold:,} more: --all shows them"] if untold else []
         if replaced:
-            out.append(f"{replaced} more versions that clients replace by themselves")
+            out.append(f"{replaced:,} more versions that clients replace by themselves")
         out.append("")
     if made["brokers"]:
-        out += [style.bold("brokers"), *lines(made["brokers"], BROKERS, style, lambda r: bool(r["vendor_suspected"]))]
+        some = made["brokers"] if every else made["brokers"][: digest.BROKERS_SHOWN]
+        out += [style.bold("brokers"), *lines(some, BROKERS, style, lambda r: bool(r["vendor_suspected"]))]
+        out += [f"and {len(made['brokers']) - len(some):,} more brokers: --all shows them"] if len(made["brokers"]) > len(some) else []
+    if made["facts"]:
+        out += ["", style.bold("facts")]
+        for row in made["facts"][:FACTS_SHOWN]:
+            out += [style.dim(line) for line in wrapped(f"{clean(row['sentence'])} ({row['example']})", style.width, INDENT)]
+        if len(made["facts"]) > FACTS_SHOWN:
+            out.append(f"and {len(made['facts']) - FACTS_SHOWN:,} more facts: --format json has them")
     return out
+
+
+def failures(made: Row, style: Style, shown: int) -> list[str]:
+    """The diagnoses, the gravest first."""
+    if not made["diagnoses"]:
+        return []
+    out = [style.bold("what failed, and why")]
+    for row in made["diagnoses"][:shown]:
+        told = wrapped(f"{row['level']}: {row['kind']}: {clean(row['sentence'])}", style.width, INDENT)
+        out += [style.red(line) if row["level"] == "error" else line for line in told]
+        out += wrapped(f"{INDENT}-> {row['advice']} ({row['example']})", style.width, INDENT + "   ")
+    rest = Counter(row["kind"] for row in made["diagnoses"][shown:])
+    if rest:
+        text = ", ".join(f"{count} of {kind}" for kind, count in rest.items())
+        out += wrapped(f"and {sum(rest.values()):,} more: {text}; --all shows them", style.width)
+    return [*out, ""]
 
 
 def story(told: Row, style: Style) -> list[str]:

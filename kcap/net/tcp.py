@@ -365,8 +365,8 @@ class Connection:
 
     __slots__ = (
         "began", "client", "closing_ns", "closing_order", "ended", "first_ns", "first_position", "first_ref",
-        "flows", "last_ns", "number", "oddities", "older", "in_order", "rst_ns", "streams", "syn_ns", "syn_repeated", "uid",
-        "conversation",
+        "flows", "last_ns", "number", "oddities", "older", "in_order", "rst_by", "rst_ns", "streams", "syn_ns", "syn_repeated",
+        "uid", "conversation",
     )  # fmt: skip
 
     def __init__(
@@ -388,6 +388,8 @@ class Connection:
         self.syn_ns: int | None = None
         self.syn_repeated = False
         self.rst_ns: int | None = None
+        self.rst_by: Stream | None = None
+        """The stream of the first RST; None without one, and where no request waited for a response."""
         self.closing_ns: int | None = None
         self.closing_order = -1
         """Order of the packet that ended it among all packets, as the table counts them."""
@@ -440,7 +442,7 @@ class Connection:
             if peer.fin_ns is not None and self.closing_ns is None:
                 self.closing_ns, self.ended = time_ns, "fin"
         if flags & RST and self.rst_ns is None:
-            self.rst_ns = time_ns
+            self.rst_ns, self.rst_by = time_ns, stream
             if self.closing_ns is None:
                 self.closing_ns, self.ended = time_ns, "rst"
         if not self.in_order or stream.held:
@@ -468,6 +470,15 @@ class Connection:
             self.syn_repeated = True
         elif self.syn_ns is None:
             self.syn_ns = time_ns
+
+    @property
+    def closed_by(self) -> str | None:
+        """The side of the first FIN or RST, `client` or `server`; None where there is none, or its side is not known."""
+        fins = [(stream.fin_ns, stream) for stream in self.streams if stream.fin_ns is not None]
+        first, by = min(fins, key=lambda one: one[0], default=(None, None))
+        if self.rst_ns is not None and (first is None or self.rst_ns < first):
+            by = self.rst_by
+        return by.side if by is not None and self.client is not None else None
 
     def finish(self, time_ns: int) -> None:
         """The connection is over, or the capture is: every hole is decided. The stream whose bytes came first goes first."""

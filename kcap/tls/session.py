@@ -77,6 +77,8 @@ class TlsFacts:
     client_subject: str | None = None
     alerts: list[str] = field(default_factory=list)
     """`client: unknown_ca` and so on, in order."""
+    hello_bytes: int = 0
+    """Bytes of the client's hellos, with a record header each."""
     hello_ns: int | None = None
     """Time of the ClientHello."""
     ready_ns: int | None = None
@@ -452,6 +454,7 @@ class TlsSession:
         if number == messages.CLIENT_HELLO and side == CLIENT:
             hello = messages.read_client_hello(body)
             if hello is not None:
+                self.facts.hello_bytes += len(whole) + HEADER
                 self._client_hello(hello, time_ns)
         if self.version != TLS13 and len(self.transcript) < limits.TLS_HANDSHAKE_BYTES:
             self.transcript += whole

@@ -5,7 +5,7 @@ import pytest
 from kcap.cli.versions_text import report as text_of
 from kcap.cli.versions_text import story as story_of
 from kcap.reports.text import Style
-from kcap.reports.versions.clients import identify_clients
+from kcap.reports.versions.identity import identify
 from kcap.reports.versions.report import report
 from kcap.reports.versions.story import of as story
 from tests.reports.talking import of
@@ -26,7 +26,7 @@ def test_stories_fit(width: int) -> None:
     whole = of("raw-frames.pcap")
     found = report(whole, [], "4.4")["diagnoses"]
     for uid in whole.profiles:
-        lines = story_of(story(whole, uid, identify_clients(whole), found), Style(width, False, True))
+        lines = story_of(story(whole, uid, identify(whole), found), Style(width, False, True))
         assert all(len(line) <= width for line in lines), max(lines, key=len)
 
 

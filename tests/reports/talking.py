@@ -49,6 +49,7 @@ def profile(
         made.opening.append(step(number, key, version, outcome="unanswered" if lost else "answered"))
         use = made.uses.setdefault((client, key, version), Use(example=number, first_ns=number, last_ns=number))
         use.count += 1
+        use.served += not lost
         low, high = (offer or {}).get(key, (1 << 15, -1) if offer else (0, 1 << 15))
         use.verdicts += Counter({ABOVE if version > high else BELOW if version < low else OK: 1})
         if lost:
@@ -61,7 +62,7 @@ def profile(
         made.asked = 1
     made.line = {
         "connection": uid, "client_ip": "10.0.0.1", "server_ip": SERVER[0], "server_port": SERVER[1], "began": "syn",
-        "ended": ends, "client_packets": 4, "server_packets": 4, "client_missing": 0, "server_missing": 0, "first_ns": 0,
+        "ended": ends, "closed_by": "server" if died else "client", "client_packets": 4, "server_packets": 4, "client_missing": 0, "server_missing": 0, "first_ns": 0,
         "server_captured": 100, "server_framed": 100, "client_captured": 100, "phase": "kafka", "detail": None, "packets": 8,
     }  # fmt: skip
     return made
@@ -86,4 +87,5 @@ def line(
         "connection": "C9", "client_ip": "10.0.0.1", "server_ip": SERVER[0], "server_port": SERVER[1], "phase": phase,
         "detail": detail, "began": "syn", "ended": ended, "packets": 8, "client_packets": 4, "server_packets": 4,
         "client_captured": 100, "server_captured": server_captured, "client_missing": 0, "server_missing": 0,
+        "closed_by": "server", "alerts": None, "hello_bytes": 0, "first_ns": 0,
     } | more  # fmt: skip

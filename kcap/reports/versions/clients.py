@@ -14,7 +14,7 @@ from kcap.facts.api_versions import Offer
 from kcap.facts.brokers import Server
 from kcap.facts.version_verdicts import VERDICTS
 from kcap.reports.definition import uid
-from kcap.reports.versions.fingerprints import Software, hint_of, who
+from kcap.reports.versions.fingerprints import Software
 from kcap.reports.versions.profile_store import USE_FIGURES, ProfileTemplate, StoredProfile
 from kcap.reports.versions.profiles import ConnectionProfiles
 from kcap.reports.versions.readiness import ApiUse, Finding, of, range_in
@@ -23,16 +23,6 @@ from kcap.schema.registry import api_name
 from kcap.schema.releases import deprecated_in, removed_in
 
 Row = dict[str, Any]
-ClientKey = tuple[str, str | None]
-
-
-def clients_of(profiles: ConnectionProfiles) -> dict[ClientKey, list[StoredProfile]]:
-    """Address and client id -> connections; in order."""
-    out: dict[ClientKey, list[StoredProfile]] = {}
-    for stored in profiles.profiles.stored():
-        for client_id in stored.clients:
-            out.setdefault((stored.identity.client_ip, client_id), []).append(stored)
-    return dict(sorted(out.items(), key=lambda item: (item[0][0], item[0][1] is None, item[0][1] or "")))
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +49,10 @@ class Sum:
     first_ns: int
     last_ns: int
     count: int = 0
+    served: int = 0
+    """Responses other than UNSUPPORTED_VERSION, and requests that want none."""
+    refused: int = 0
+    died: int = 0
     midstream: bool = False
     verdicts: dict[str, int] = field(default_factory=dict)
 
@@ -76,6 +70,9 @@ class Usage:
     last_ns: int
     count: int
     servers: tuple[Server, ...]
+    addresses: tuple[str, ...] = ()
+    login: bool = False
+    """Some of its connections began SASL."""
 
 
 class ClientUsage:
@@ -124,7 +121,7 @@ class ClientUsage:
             probes = probes or bool(template.probes)
             for use in self.plan(stored, stored.clients.index(client_id)):
                 at = use.at
-                count, low, high = numbers[at : at + 3]
+                count, low, high, _, refused, served, died = numbers[at : at + 7]
                 first = min(first, low)
                 last = max(last, high)
                 if not use.named:
@@ -136,6 +133,9 @@ class ClientUsage:
                     found.example, found.first_ns = (stored.identity.uid, numbers[at + 3]), low
                 found.last_ns = max(found.last_ns, high)
                 found.count += count
+                found.served += served
+                found.refused += refused
+                found.died += died
                 total += count
                 if template.midstream:
                     found.midstream = True
@@ -147,11 +147,16 @@ class ClientUsage:
                     if name is not None:
                         found.verdicts[name] = found.verdicts.get(name, 0) + numbers[place]
         servers = tuple(dict.fromkeys(stored.server for stored in some))
-        return Usage(probes, dict(sorted(sums.items())), latest, first, last, total, servers)
+        addresses = tuple(sorted({stored.identity.client_ip for stored in some}))
+        login = any(stored.template.mechanism is not None for stored in some)
+        return Usage(probes, dict(sorted(sums.items())), latest, first, last, total, servers, addresses, login)
 
     def apis(self, usage: Usage) -> list[Row]:
         """Each API that a client used, with its versions. Equal ones are one list."""
-        key = tuple((*at, one.count, usage.latest.get(at[0]), *one.verdicts.items()) for at, one in usage.sums.items())
+        key = tuple(
+            (*at, one.count, one.served, one.refused, one.died, usage.latest.get(at[0]), *one.verdicts.items())
+            for at, one in usage.sums.items()
+        )
         found = self._apis.get(key)
         if found is None:
             found = self._apis[key] = apis_of(usage)
@@ -159,11 +164,13 @@ class ClientUsage:
 
     def assessed(self, usage: Usage, known: Software) -> tuple[list[Finding], str, str]:
         """What stands against the release, the verdict, and its reason."""
-        key = known, tuple((*at, usage.probes or one.midstream, one.offered) for at, one in usage.sums.items())
+        key = known, usage.login, tuple(
+            (*at, usage.probes or one.midstream, one.offered, one.served > 0, one.refused > 0) for at, one in usage.sums.items()
+        )
         found = self._judged.get(key)
         if found is None:
             calls = calls_of(usage)
-            findings, verdict, why = of(calls, known, self.target)
+            findings, verdict, why = of(calls, known, self.target, usage.login)
             places = {id(call): place for place, call in enumerate(calls)}
             found = self._judged[key] = [(places[id(one.call)], one) for one in findings], verdict, why
         pattern, verdict, why = found
@@ -182,8 +189,9 @@ def calls_of(usage: Usage) -> list[ApiUse]:
     """The versions, as a release is asked about them."""
     return [
         ApiUse(
-            key, version, one.count, one.first_ns, one.last_ns, uid(*one.example), usage.probes or one.midstream, one.offered
-        )
+            key, version, one.count, one.first_ns, one.last_ns, uid(*one.example), usage.probes or one.midstream, one.offered,
+            one.served > 0, one.refused > 0,
+        )  # fmt: skip
         for (key, version), one in usage.sums.items()
     ]
 
@@ -207,24 +215,3 @@ def apis_of(usage: Usage) -> list[Row]:
         row["verdicts"] = {name: counts[key][name] for name in VERDICTS if counts[key][name]}
         row["offered"] = list(usage.latest[key]) if key in usage.latest else None
     return list(rows.values())
-
-
-def identify_clients(
-    whole: ConnectionProfiles, clients: dict[ClientKey, list[StoredProfile]] | None = None
-) -> dict[ClientKey, Software]:
-    """The library of each client."""
-    known: dict[tuple[Any, ...], Software] = {}
-    out: dict[ClientKey, Software] = {}
-    for (ip, client_id), some in (clients_of(whole) if clients is None else clients).items():
-        alike: dict[tuple[ProfileTemplate, int, Offer | None], StoredProfile] = {}
-        for one in some:
-            alike.setdefault((one.template, one.clients.index(client_id), whole.offer_for(one)), one)
-        if len({template.software for template, _, _ in alike} - {None}) > 1:  # the one that is said most often counts
-            out[ip, client_id] = who(some, client_id, whole)
-            continue
-        key = hint_of(client_id), tuple(alike)
-        found = known.get(key)
-        if found is None:
-            found = known[key] = who(list(alike.values()), client_id, whole)
-        out[ip, client_id] = found
-    return out

@@ -10,6 +10,7 @@ from typing import Any, Final, TypeVar
 
 from kcap.facts.brokers import Server
 from kcap.reports.versions.fingerprints import Software
+from kcap.reports.versions.identity import Clients
 from kcap.reports.versions.profile import ConnectionProfile
 from kcap.reports.versions.profile_store import ALERT_BYTES, ProfileTemplate, StoredProfile
 from kcap.reports.versions.profiles import ConnectionProfiles
@@ -17,17 +18,22 @@ from kcap.schema.registry import api_name
 
 T = TypeVar("T")
 Row = dict[str, Any]
-ClientKey = tuple[str, str | None]
 ERROR, WARNING, NOTE = "error", "warning", "note"
 LEVELS: Final = (ERROR, WARNING, NOTE)
 SHOWN: Final = 100
 """Connections that a row names; it counts all."""
+IDS_NAMED: Final = 3
+"""Client ids, and brokers, that a sentence names; it counts all."""
 ENDS: Final = ("fin", "rst")
 
 
 @dataclass(slots=True)
 class Diagnosis:
-    """One row in the making."""
+    """One row in the making.
+
+    The sentence may hold `{n}` (connections), `{who}` (clients), `{s}` (the ending of a verb behind them), `{at}` (their
+    addresses) and `{servers}`.
+    """
 
     kind: str
     level: str
@@ -36,19 +42,50 @@ class Diagnosis:
     subject: Row
     connections: list[str] = field(default_factory=list)
     example: str = ""
-    clients: set[tuple[str | None, str | None]] = field(default_factory=set)
+    clients: dict[tuple[str | None, str | None], str] = field(default_factory=dict)
+    """Address and client id -> library."""
+    servers: dict[str, None] = field(default_factory=dict)
+    """Brokers' addresses, in the order in which they were met."""
 
-    def told(self) -> str:
+    @property
+    def ids(self) -> list[str | None]:
+        """Client ids, each once, in order."""
+        return sorted({client for _, client in self.clients}, key=lambda one: (one is None, one or ""))
+
+    def who(self) -> str:
+        """The clients, in words."""
+        ids, addresses = self.ids, sorted({ip for ip, _ in self.clients if ip is not None})
+        library = ", ".join(sorted(set(filter(None, self.clients.values()))))
+        shown = [f"'{one}'" if one is not None else "one without an id" for one in ids[:IDS_NAMED]]
+        if ids == [None]:
+            text = "a client without id"
+        elif len(ids) == 1:
+            text = f"client {shown[0]}"
+        else:
+            text = "clients " + ", ".join(shown) + (f" and {len(ids) - len(shown):,} more" if len(ids) > len(shown) else "")
+        text += f" of {addresses[0]}" if len(addresses) == 1 else f" of {len(addresses):,} addresses" if addresses else ""
+        return text + (f" ({library})" if library else "")
+
+    def text(self) -> str:
         """The sentence with its figures."""
-        text = self.sentence.replace("{n}", counted(len(self.connections)))
-        return text.replace("{others}", others(len(self.clients) - 1))
+        servers = sorted(self.servers)
+        shown = ", ".join(servers[:IDS_NAMED]) + (f" and {len(servers) - IDS_NAMED:,} more" if len(servers) > IDS_NAMED else "")
+        addresses = sorted({ip for ip, _ in self.clients if ip is not None})
+        at = f" at {addresses[0]}" if len(addresses) == 1 else f" ({len(addresses):,} addresses)" if addresses else ""
+        parts = {"n": counted(len(self.connections)), "who": self.who(), "at": at, "s": "s" if len(self.ids) == 1 else "",
+                 "es": "es" if len(self.ids) == 1 else "", "servers": shown}  # fmt: skip
+        text = self.sentence
+        for name, value in parts.items():
+            text = text.replace("{" + name + "}", value)
+        return text
 
     def row(self) -> Row:
         """As JSON has it."""
         return {
-            "kind": self.kind, "level": self.level, "sentence": self.told(),
+            "kind": self.kind, "level": self.level, "sentence": self.text(),
             "advice": self.advice, "count": len(self.connections), "clients": len(self.clients),
-            "connections": self.connections[:SHOWN],
+            "client_ids": self.ids[:SHOWN], "addresses": len({ip for ip, _ in self.clients} - {None}),
+            "servers": sorted(self.servers)[:SHOWN], "connections": self.connections[:SHOWN],
             "example": self.example, **self.subject,
         }  # fmt: skip
 
@@ -56,7 +93,7 @@ class Diagnosis:
 class DiagnosisContext:
     """What the rules look at, and where they put what they find."""
 
-    def __init__(self, whole: ConnectionProfiles, known: dict[ClientKey, Software], brokers: Sequence[Row]) -> None:
+    def __init__(self, whole: ConnectionProfiles, known: Clients, brokers: Sequence[Row]) -> None:
         self.whole = whole
         self.known = known
         self.brokers = brokers
@@ -82,7 +119,11 @@ class DiagnosisContext:
         if found is None:
             found = self.troubles[made.kind, *key] = made
             found.example = example
-        found.clients.add((made.subject.get("client_ip"), made.subject.get("client_id")))
+        if made.subject.get("client_ip") is not None or made.subject.get("client_id") is not None:
+            client = made.subject.get("client_ip"), made.subject.get("client_id")
+            found.clients.setdefault(client, library(self.known.of(connection, client[1])))
+        if made.subject.get("server") is not None:
+            found.servers.setdefault(made.subject["server"])
         if connection and connection not in found.connections[-1:]:
             found.connections.append(connection)
 
@@ -91,34 +132,34 @@ class DiagnosisContext:
         for stored in self.every:
             if not stored.clients:
                 continue  # the filter passed none of it
-            known = self.known.get((stored.identity.client_ip, stored.clients[0]))
+            known = self.known.of(stored.uid, stored.clients[0])
             if known is None or not known.is_broker:
                 yield stored, stored.clients[0], kinds.setdefault((stored.template, stored.server, known), len(kinds))
 
-    def profiles(self) -> Iterator[tuple[ConnectionProfile, str | None, str]]:
-        """The same opened, with the client's name, for a rule that asks what was said, to which server, by which library.
+    def profiles(self) -> Iterator[tuple[ConnectionProfile, str | None]]:
+        """The same opened, with the client id, for a rule that tests what was sent, to which server, by which library.
 
-        Of those that are alike in all three it sees no other once it has found nothing to say of the first.
+        Of those that are alike in all three it sees no other once it has found nothing in the first.
         """
         quiet: set[int] = set()
         for stored, client, kind in self.clients:
             if kind in quiet:
                 continue
             before = self.added
-            yield stored.open(), client, self.name(stored, client)
+            yield stored.open(), client
             if self.added == before:
                 quiet.add(kind)
 
-    def name(self, stored: StoredProfile, client: str | None) -> str:
-        """A client in words."""
-        ip = stored.identity.client_ip
-        return named(ip, client, self.known.get((ip, client)))
-
-    def worth(self, wanted: Callable[[StoredProfile], bool]) -> Iterator[tuple[ConnectionProfile, str | None, str]]:
+    def worth(self, wanted: Callable[[StoredProfile], bool]) -> Iterator[tuple[ConnectionProfile, str | None]]:
         """The same of those that a rule has reason to look at, each of them."""
         for stored, client, _ in self.clients:
             if wanted(stored):
-                yield stored.open(), client, self.name(stored, client)
+                yield stored.open(), client
+
+    def group(self, uid: str, client: str | None) -> tuple[str | None, ...]:
+        """What to count troubles by: clients of one library and release are one row, and so is a client of no known one."""
+        known = self.known.of(uid, client)
+        return (known.name, known.version) if known is not None and known.name is not None else (None, client)
 
 
 def once(asked: Callable[[ConnectionProfile], T]) -> Callable[[StoredProfile], T]:
@@ -133,14 +174,10 @@ def once(asked: Callable[[ConnectionProfile], T]) -> Callable[[StoredProfile], T
     return answer
 
 
-def others(number: int) -> str:
-    """How many clients a row concerns beside the one it names."""
-    return "" if number < 1 else f" (and {number:,} more {'client' if number == 1 else 'clients'} of this library)"
-
-
-def library(known: Software | None, client: ClientKey) -> tuple[str | None, ...]:
-    """What to count mere notes by: thousands of clients of one library are one row."""
-    return (known.name, known.version) if known is not None and known.name is not None else client
+def library(known: Software | None) -> str:
+    """A library in words; nothing where it is not known."""
+    text = " ".join(filter(None, (known.name, known.version))) if known is not None else ""
+    return ("probably " if text and known is not None and known.guessed else "") + text
 
 
 def counted(number: int) -> str:
@@ -156,13 +193,6 @@ def server_of(line: Row) -> Server:
 def place(server: Server) -> str:
     """As people write it."""
     return f"{server[0]}:{server[1]}" if ":" not in server[0] else f"[{server[0]}]:{server[1]}"
-
-
-def named(ip: str, client_id: str | None, known: Software | None) -> str:
-    """A client in words."""
-    library = " ".join(filter(None, (known.name, known.version))) if known is not None else ""
-    name = f"client {client_id!r}" if client_id is not None else "a client without id"
-    return f"{name} of {ip}" + (f" ({'probably ' if known is not None and known.guessed else ''}{library})" if library else "")
 
 
 def answered(profile: ConnectionProfile) -> bool:

@@ -18,6 +18,9 @@ from kcap.schema.quirks import API_VERSIONS, BROKERS_ONLY
 from kcap.schema.registry import api_name
 from kcap.schema.releases import releases, taken
 
+MANY_APIS: Final = 5
+SASL_HANDSHAKE, SASL_AUTHENTICATE = 17, 36
+LOGIN_APIS: Final = frozenset({API_VERSIONS, SASL_HANDSHAKE, SASL_AUTHENTICATE})
 LEAST_APIS: Final = 2
 """A guess needs so many APIs beside ApiVersions: one version fits too many libraries."""
 JAVA: Final = "apache-kafka-java"
@@ -37,6 +40,10 @@ class Software:
     guessed: bool
     why: str
     is_broker: bool = False
+    confidence: float = 0.0
+    """0 to 1, that it is this library."""
+    evidence: tuple[str, ...] = ()
+    """What speaks for it."""
 
 
 def family_of(name: str, version: str = "") -> str:
@@ -69,12 +76,12 @@ def who(kept: Sequence[ConnectionProfile | StoredProfile], client_id: str | None
         (name, version), _ = described.most_common(1)[0]
         others = ", ".join(sorted({f"{n} {v}" for n, v in described} - {f"{name} {version}"}))
         why = "said in ApiVersions (KIP-511)" + (f"; also {others}" if others else "")
-        return Software(name, version, family_of(name, version), False, why, is_broker)
+        return Software(name, version, family_of(name, version), False, why, is_broker, 1.0, (why,))
     if is_broker:
         reason = (
             f"it sends {api_name(inner[0])}, which brokers use among themselves" if inner else "its client id is a broker's own"
         )
-        return Software(BROKER, None, BROKER, True, reason, True)
+        return Software(BROKER, None, BROKER, True, reason, True, 0.95 if inner else 0.8, (reason,))
     return guessed(profiles, client_id, whole)
 
 
@@ -94,10 +101,18 @@ def used(
 
 
 def asks_of(profiles: Iterable[ConnectionProfile]) -> tuple[set[int], bool]:
-    """First version of ApiVersions that was asked for on each connection; whether beginnings were captured."""
-    return {profile.probes[0].step.version for profile in profiles if profile.probes}, any(
-        not profile.midstream for profile in profiles
-    )
+    """Version of the first ApiVersions request of each connection, behind its login where there is one there; whether beginnings
+    were captured.
+
+    A Java client requests version 0 before its login, and its own version behind it.
+    """
+    found = set()
+    for profile in profiles:
+        login = next((step.exchange for step in profile.opening if step.key == SASL_HANDSHAKE), None)
+        behind = [probe for probe in profile.probes if login is not None and probe.step.exchange > login]
+        if profile.probes:
+            found.add((behind or profile.probes)[0].step.version)
+    return found, any(not profile.midstream for profile in profiles)
 
 
 def opening_of(profile: ConnectionProfile, count: int) -> tuple[str, ...]:
@@ -145,16 +160,37 @@ def java_fits(release: str, found: dict[int, dict[int, int | None]], probes: set
     return True
 
 
+def java_login(profiles: Sequence[ConnectionProfile], found: dict[int, dict[int, int | None]]) -> Software | None:
+    """A Java client whose login did not succeed: it names itself in its second ApiVersions request only, behind the login.
+
+    The first has version 0 (SaslClientAuthenticator); SaslAuthenticate v2 behind it, which it has since 2.5, is sent by no other
+    library that begins so.
+    """
+    if not set(found) <= LOGIN_APIS:
+        return None
+    for profile in profiles:
+        keys = [(step.key, step.version) for step in profile.opening[:3]]
+        if keys[:2] == [(API_VERSIONS, 0), (SASL_HANDSHAKE, 1)] and keys[2:3] == [(SASL_AUTHENTICATE, 2)]:
+            evidence = "its login: ApiVersions v0, SaslHandshake v1, SaslAuthenticate v2, as Java clients send it before they name themselves"
+            return Software(JAVA, "2.5 or later", JAVA, True, f"guessed by {evidence}", False, 0.8, (evidence,))
+    return None
+
+
 def guessed(profiles: Sequence[ConnectionProfile], client_id: str | None, whole: ConnectionProfiles) -> Software:
-    """The library that fits."""
+    """The library that fits, by all the evidence that there is."""
     found = used(profiles, client_id, whole)
     probes, begun = asks_of(profiles)
     _, hint = hint_of(client_id)
     nothing = Software(None, None, None, False, "")
     if not begun:
-        return replace(nothing, why="its connections had begun before the capture")
-    if len(found.keys() - {API_VERSIONS}) < LEAST_APIS and hint is None:
-        return replace(nothing, why="too few different requests to tell")
+        if hint is None:
+            return replace(nothing, why="its connections had begun before the capture")
+        return by_id(hint, client_id)
+    if len(found.keys() - {API_VERSIONS}) < LEAST_APIS:
+        return by_id(hint, client_id) if hint is not None else replace(nothing, why="too few different requests to tell")
+    before = java_login(profiles, found)
+    if before is not None:
+        return before
     matches: dict[str, list[str]] = {}
     for profile in PROFILES:
         asked = {profile.probes} if profile.probes is not None else set()
@@ -164,20 +200,40 @@ def guessed(profiles: Sequence[ConnectionProfile], client_id: str | None, whole:
     if java:
         matches.setdefault(JAVA, []).append(java[0] if len(java) == 1 else f"{java[0]}-{java[-1]}")
     opened = {p.family for p in PROFILES if p.opening and p.family in matches and p.releases in matches[p.family]}
+    fitting = set(matches)
     if len(matches) > 1 and hint in matches:
         matches = {str(hint): matches[str(hint)]}
     elif len(matches) > 1 and len(opened) == 1:
         matches = {family: matches[family] for family in opened}
     text = ", ".join(f"{api_name(key)} {'/'.join(map(str, sorted(versions)))}" for key, versions in sorted(found.items())[:4])
-    pinned = "" if probes else " without asking for the broker's"
+    pinned = "" if probes else ", sent without an ApiVersions request"
     if len(matches) == 1:
         ((family, some),) = matches.items()
-        why = f"guessed by the versions it uses{pinned} ({text})"
-        why += (
-            " and by its client id" if hint == family else " and by the order of its first requests" if family in opened else ""
-        )
-        return Software(family, " or ".join(some), family, True, why)
+        evidence = [f"its versions ({text}{pinned})"]
+        confidence = 0.7 if len(fitting) == 1 else 0.5
+        if hint == family:
+            evidence.append(f"its client id begins as that library's default does ({client_id})")
+            confidence += 0.2
+        elif hint is not None:
+            confidence -= 0.3
+        if family in opened:
+            evidence.append("the order of its first requests")
+            confidence += 0.1
+        if len(found) > MANY_APIS:
+            evidence.append(f"{len(found)} APIs that all fit")
+            confidence += 0.05
+        why = "guessed by " + " and ".join(evidence)
+        return Software(family, " or ".join(some), family, True, why, False, round(min(confidence, 0.95), 2), tuple(evidence))
+    if hint is not None and not matches:
+        return by_id(hint, client_id)
     if matches:
         both = ", ".join(f"{family} {' or '.join(some)}" for family, some in sorted(matches.items()))
-        return replace(nothing, why=f"its versions{pinned} ({text}) fit several: {both}")
-    return replace(nothing, why=f"its versions{pinned} ({text}) fit no library that kcap knows")
+        return replace(nothing, why=f"its versions ({text}{pinned}) fit several: {both}")
+    return replace(nothing, why=f"its versions ({text}{pinned}) fit no library that kcap knows")
+
+
+def by_id(family: str, client_id: str | None) -> Software:
+    """A guess by the client id alone, which anyone may choose: the version, where the id has it."""
+    release = re.fullmatch(r"(?:kafka-python|aiokafka)-(\d+(?:\.\d+)+)(?:-\S*)?", client_id or "")
+    evidence = f"its client id begins as that library's default does ({client_id})"
+    return Software(family, release[1] if release else None, family, True, f"guessed by {evidence}", False, 0.4, (evidence,))

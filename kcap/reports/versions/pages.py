@@ -8,6 +8,7 @@ from html import escape
 from typing import Any, Final
 
 from kcap.reports.definition import instant
+from kcap.reports.versions import digest
 
 Row = dict[str, Any]
 Section = tuple[str, str, list[str], list[list[str]]]
@@ -25,10 +26,14 @@ tr.unknown td:first-child,tr.warning td:first-child{border-left:4px solid #d2992
 tr.yes td:first-child{border-left:4px solid #2e8b57}
 p.sum{font-size:1.05rem}
 """
+PAGE_ROWS: Final = 500
+"""Rows of a page's table; JSON has all."""
+MATRIX_BROKERS: Final = 20
+"""Brokers whose ranges stand side by side."""
 APIS_SHOWN: Final = 4
 """Of a client where there is one line for it."""
 VERDICT_WORDS: Final = {"yes": "works", "no": "breaks", "unknown": "unknown"}
-WHAT: Final = {"removed": "removed", "not_yet": "not there yet", "deprecated": "deprecated"}
+WHAT: Final = {"removed": "removed", "not_yet": "not there yet", "unstable": "not final", "deprecated": "deprecated"}
 
 
 def text_of(value: Any) -> str:
@@ -65,55 +70,67 @@ def apis(row: Row) -> str:
 
 
 def summary(made: Row) -> str:
-    """One sentence for all."""
-    clients = [row for row in made["clients"] if not row["is_broker"]]
-    count = {name: sum(row["works_with_target"] == name for row in clients) for name in VERDICT_WORDS}
-    one = f"Of {len(clients)} clients, {count['yes']} work with Kafka {made['target']}, {count['no']} break, "
-    return one + f"{count['unknown']} unknown."
+    """The first sentence of the answer: how many clients there are, and how many break."""
+    return str(made["answer"][0])
 
 
-def sections(made: Row) -> list[Section]:
-    """The parts of a page."""
-    target = made["target"]
+def sections(made: Row, *, every: bool = False) -> list[Section]:
+    """The parts of a page, the answer aside; `every`: each client by itself, however many there are."""
+    target, room = made["target"], PAGE_ROWS if not every else digest.EVERYTHING
+    some, more = digest.clients(made, every=every, shown=room)
     clients = [
-        [VERDICT_WORDS[r["works_with_target"]], text_of(r["client_ip"]), text_of(r["client_id"]), software(r),
-         str(r["connections"]), str(r["count"]), apis(r), f"{r['works_why']}. Library: {r['why']}.",
-         f"{instant(r['first_ns'])} - {instant(r['last_ns'])}"]
-        for r in made["clients"] if not r["is_broker"]
+        [VERDICT_WORDS[r["works_with_target"]], text_of(digest.client_text(r)), digest.address_text(r), text_of(r["principal"]),
+         software(r), str(r["connections"]), str(r["count"]), digest.outcome(r), apis(r),
+         f"{r['works_why']}. Library: {r['why']}.", brokers_of(r), f"{instant(r['first_ns'])} - {instant(r['last_ns'])}"]
+        for r in some
     ]  # fmt: skip
+    worst, untold = digest.against(made, every=every, shown=room)
     against = [
-        [WHAT[r["what"]], text_of(r["client_ip"]), text_of(r["client_id"]), text_of(r["software"]),
+        [WHAT[r["what"]], text_of(digest.client_text(r)), digest.address_text(r), text_of(r["software"]),
          f"{r['api']} v{r['version']}",
          str(r["count"]), f"{instant(r['first_ns'])} - {instant(r['last_ns'])}", r["example"], r["why"]]
-        for r in made["readiness"]
+        for r in worst
     ]  # fmt: skip
     brokers = [
         [f"{r['server_ip']}:{r['server_port']}", text_of(r["broker_id"]), r["role"], releases(r), text_of(r["mode"]),
          features(r), r["why"]]
-        for r in made["brokers"]
+        for r in made["brokers"][:room]
     ]  # fmt: skip
     found = [
-        [r["level"], r["kind"], r["sentence"], r["advice"], str(r["count"]), text_of(r["example"])] for r in made["diagnoses"]
+        [r["level"], r["kind"], text_of(r["sentence"]), r["advice"], str(r["count"]), text_of(r["example"])]
+        for r in made["diagnoses"][:room]
     ]
+    facts = [[r["kind"], text_of(r["sentence"]), str(r["count"]), text_of(r["example"])] for r in made["facts"][:room]]
     out: list[Section] = [
-        ("Diagnoses", "What went wrong, the gravest first.",
+        ("What failed, and why", f"The gravest first{left(len(made['diagnoses']) - len(found), 'diagnoses')}.",
          ["level", "kind", "what happens", "advice", "connections", "example"], found),
-        (f"Clients and Kafka {target}", summary(made),
-         ["verdict", "address", "client id", "software", "connections", "requests", "APIs", "why", "seen"], clients),
-        (f"What breaks on Kafka {target}", "Versions that it does not take, or calls deprecated.",
-         ["what", "address", "client id", "software", "API", "requests", "seen", "example", "why"], against),
+        (f"Clients and Kafka {target}", f"Clients that break first{left(more, 'clients')}.",
+         ["verdict", "client id", "address", "principal", "software", "connections", "requests", f"on {target}", "APIs", "why",
+          "brokers", "seen"], clients),
+        (f"What breaks on Kafka {target}", f"Versions that it does not take, or calls deprecated{left(untold, 'versions')}.",
+         ["what", "client id", "address", "software", "API", "requests", "seen", "example", "why"], against),
         ("Brokers", "What each address offers, and the releases that offer the same.",
          ["address", "node", "role", "release", "mode", "features", "evidence"], brokers),
-        ("Versions by broker", "First and last version of each API.", *matrix(made["brokers"])),
+        ("Facts", "What is worth a line and no trouble.", ["kind", "fact", "connections", "example"], facts),
+        ("Versions by broker", "First and last version of each API.", *matrix(made["brokers"][:MATRIX_BROKERS])),
     ]  # fmt: skip
     return [section for section in out if section[3]]
 
 
+def left(number: int, what: str) -> str:
+    """What is left out, in words."""
+    return f"; {number:,} more {what} are in the JSON form" if number else ""
+
+
+def brokers_of(row: Row) -> str:
+    """The oldest and the newest broker that the client's library works with."""
+    oldest, newest = row["oldest_broker"], row["newest_broker"]
+    return f"{oldest or 'not known'} to {newest}" if newest else "-"
+
+
 def features(row: Row) -> str:
-    """A broker's features."""
-    some = row["features"].get("finalizedFeatures") or []
-    text = ", ".join(f"{text_of(f.get('name'))} {f.get('maxVersionLevel')}" for f in some)
-    return text + (" zk migration" if row["features"].get("zkMigrationReady") else "") or "-"
+    """A broker's finalized features, with the names of their levels."""
+    return ", ".join(map(text_of, row["finalized"])) or "-"
 
 
 def worst_apis(row: Row) -> str:
@@ -146,10 +163,12 @@ def matrix(brokers: Sequence[Row]) -> tuple[list[str], list[list[str]]]:
     return heads, [[names[key], *(one.get(key, "-") for one in ranges)] for key in sorted(names)]
 
 
-def markdown(made: Row) -> str:
+def markdown(made: Row, *, every: bool = False) -> str:
     """The report for a wiki or an issue."""
-    out = [f"# Kafka versions: {', '.join(map(cell, made['captures']))}", "", summary(made), ""]
-    for title, sentence, heads, rows in sections(made):
+    out = [f"# Kafka versions: {', '.join(map(cell, made['captures']))}", ""]
+    for text in made["answer"]:
+        out += [cell(text_of(text)), ""]
+    for title, sentence, heads, rows in sections(made, every=every):
         out += [f"## {title}", "", sentence, "", "| " + " | ".join(heads) + " |", "|" + "---|" * len(heads)]
         out += ["| " + " | ".join(map(cell, row)) + " |" for row in rows]
         out.append("")
@@ -163,14 +182,15 @@ def cell(text: str) -> str:
     return text.replace("\n", " ")
 
 
-def html(made: Row) -> str:
+def html(made: Row, *, every: bool = False) -> str:
     """One file."""
-    parts = [f"<h1>Kafka versions: {escape(', '.join(made['captures']))}</h1>", f'<p class="sum">{escape(summary(made))}</p>']
-    classes = {"works": "yes", "breaks": "no", "unknown": "unknown", "removed": "no", "not there yet": "no"}
-    for title, sentence, heads, rows in sections(made):
+    parts = [f"<h1>Kafka versions: {escape(', '.join(made['captures']))}</h1>"]
+    parts += [f'<p class="sum">{escape(text_of(text))}</p>' for text in made["answer"]]
+    classes = {"works": "yes", "breaks": "no", "unknown": "unknown", "removed": "no", "not there yet": "no", "not final": "no"}
+    for title, sentence, heads, rows in sections(made, every=every):
         head = "".join(f"<th>{escape(name)}</th>" for name in heads)
         body = "".join(
-            f'<tr class="{escape(classes.get(row[0], row[0] if title == "Diagnoses" else ""))}">'
+            f'<tr class="{escape(classes.get(row[0], row[0] if "failed" in title else ""))}">'
             + "".join(f"<td>{escape(text)}</td>" for text in row) + "</tr>\n"
             for row in rows
         )  # fmt: skip

@@ -78,6 +78,8 @@ class Use:
     """The first exchange."""
     refused: int = 0
     """Responses with UNSUPPORTED_VERSION."""
+    served: int = 0
+    """Responses other than UNSUPPORTED_VERSION, and requests that want none."""
     died: int = 0
     """Unanswered when the connection was closed."""
     died_example: int | None = None
@@ -92,6 +94,8 @@ class ConnectionProfile(ConnectionRecord):
 
     identity: "Identity"
     software: Software | None = None
+    principal: str | None = None
+    """Who logged in, where the wire has it in clear."""
     offer: Offer | None = None
     """The API versions that the broker offered it."""
     midstream: bool = False
@@ -117,6 +121,6 @@ class ConnectionProfile(ConnectionRecord):
 LINE: Final = (
     "connection", "client_ip", "client_port", "server_ip", "server_port", "phase", "detail", "began", "ended", "packets",
     "client_packets", "server_packets", "client_captured", "server_captured", "server_framed", "client_missing",
-    "server_missing", "exchanges", "first_ns", "last_ns",
+    "server_missing", "exchanges", "first_ns", "last_ns", "closed_by", "tls_version", "alerts", "hello_bytes",
 )  # fmt: skip
-"""Columns of `connections` that are kept."""
+"""Columns of `connections` that are kept, and what the analyzer says beside them."""

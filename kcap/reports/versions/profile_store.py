@@ -38,8 +38,8 @@ class Placeholder(Enum):
     OWN = "what the identity says"
 
 
-USE_FIGURES: Final = 7
-"""Numbers of a use before those of its verdicts: count, first, last, example, refused, died, example of these."""
+USE_FIGURES: Final = 8
+"""Numbers of a use before those of its verdicts: count, first, last, example, refused, served, died, example of these."""
 OF_IDENTITY: Final = {
     "connection": "uid", "client_ip": "client_ip", "client_port": "client_port", "server_ip": "server_ip",
     "server_port": "server_port",
@@ -66,8 +66,10 @@ class TemplateUse:
     codecs: int
     kinds: tuple[int, ...]
     """Verdicts."""
-    served: bool
+    spared: bool
     """More were sent than cost the connection."""
+    served: bool
+    """Some got a response other than a refusal."""
     refused: bool
     died: bool
 
@@ -77,6 +79,7 @@ class ProfileTemplate:
     """What the profiles of several connections have in common."""
 
     software: Software | None
+    principal: str | None
     offer: Offer | None
     midstream: bool
     opening: tuple[First, ...]
@@ -114,16 +117,18 @@ class StoredProfile(ConnectionRecord):
     def open(self) -> ConnectionProfile:
         """The connection as it was."""
         template, numbers = self.template, iter(self.numbers())
-        made = ConnectionProfile(self.identity, template.software, template.offer, template.midstream, asked=next(numbers))
+        made = ConnectionProfile(
+            self.identity, template.software, template.principal, template.offer, template.midstream, asked=next(numbers)
+        )  # fmt: skip
         made.opening = [_step(first, numbers) for first in template.opening]
         made.probes = [
             ApiVersionsRequest(made.opening[which] if isinstance(which, int) else _step(which, numbers), answer)
             for which, answer in template.probes
         ]
         for described in template.uses:
-            count, first, last, example, refused, died, lost = (next(numbers) for _ in range(USE_FIGURES))
+            count, first, last, example, refused, served, died, lost = (next(numbers) for _ in range(USE_FIGURES))
             made.uses[self.clients[described.client], described.key, described.version] = Use(
-                count, first, last, example, refused, died, None if lost == NEVER else lost, described.codecs,
+                count, first, last, example, refused, served, died, None if lost == NEVER else lost, described.codecs,
                 Counter({kind: next(numbers) for kind in described.kinds}),
             )  # fmt: skip
         for error in template.errors:
@@ -178,10 +183,11 @@ class ProfileDeduplicator:
         uses = []
         for (client, key, version), use in profile.uses.items():
             lost = NEVER if use.died_example is None else use.died_example
-            figures += (use.count, use.first_ns, use.last_ns, use.example, use.refused, use.died, lost, *use.verdicts.values())
+            figures += (use.count, use.first_ns, use.last_ns, use.example, use.refused, use.served, use.died, lost)
+            figures += use.verdicts.values()
             uses.append((
                 clients.setdefault(client, len(clients)), key, version, use.codecs, tuple(use.verdicts),
-                use.count > use.died, use.refused > 0, use.died > 0,
+                use.count > use.died, use.served > 0, use.refused > 0, use.died > 0,
             ))  # fmt: skip
         for error, count in profile.errors.items():
             figures += (count, profile.error_example[error])
@@ -199,14 +205,14 @@ class ProfileDeduplicator:
                 line.append((name, value))
         first = tuple(map(_first, opening))
         key_ = (
-            profile.software, id(profile.offer), profile.midstream, first,
+            profile.software, profile.principal, id(profile.offer), profile.midstream, first,
             tuple((which, id(answer)) for which, answer in probes),
             tuple(uses), tuple(profile.errors), profile.mechanism, profile.mechanisms, tuple(line), tuple(signs),
         )  # fmt: skip
         template = self._templates.get(key_)
         if template is None:
             template = self._templates[key_] = ProfileTemplate(
-                profile.software, profile.offer, profile.midstream, first, tuple(probes),
+                profile.software, profile.principal, profile.offer, profile.midstream, first, tuple(probes),
                 tuple(TemplateUse(*one) for one in uses),
                 tuple(profile.errors), profile.mechanism, profile.mechanisms, tuple(line), tuple(signs),
             )  # fmt: skip

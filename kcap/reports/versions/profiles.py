@@ -38,6 +38,7 @@ OPENING: Final = 12
 """Requests of a connection that are kept one by one: a client shows its hand in the first few."""
 ASKS_KEPT: Final = 8
 HANDSHAKE, AUTHENTICATE = 17, 36
+LOGIN_APIS: Final = frozenset({API_VERSIONS, HANDSHAKE, AUTHENTICATE})
 TOKEN: Final = -1
 """Stands for the key of a raw SASL token."""
 
@@ -59,6 +60,8 @@ class ConnectionProfiles:
         self.features: dict[Server, dict[str, Any]] = {}
         self.malformed: dict[str, str] = {}
         """Connection -> what was wrong with a request whose body does not read."""
+        self.banners: dict[str, str] = {}
+        """Connection -> how the server's bytes begin, where they are no Kafka response."""
         self.orphans = 0
         self._answers: dict[tuple[int, bytes], ApiVersionsResponse] = {}
         self._offers: dict[frozenset[tuple[int, tuple[int, int]]], Offer] = {}
@@ -98,9 +101,11 @@ class ConnectionProfiles:
         identity, state = rows.number("identity").values[at], context.state[at]
         refused = (codes.values == UNSUPPORTED_VERSION) & codes.mask()
         code = identity
-        flags = refused[at] * 2 + died[at]
+        outcomes = rows.columns.is_outcome("answered") | rows.columns.is_outcome("one_way")
+        served = outcomes & ~refused
+        flags = served[at] * 4 + refused[at] * 2 + died[at]
         for part, many in (
-            (state, len(context.states)), (call, len(calls)), (id_of, len(names)), (found[number[at]] - NONE, 8), (flags, 4),
+            (state, len(context.states)), (call, len(calls)), (id_of, len(names)), (found[number[at]] - NONE, 8), (flags, 8),
         ):  # fmt: skip
             code = code * many + part
         kinds, kind = np.unique(code, return_inverse=True)
@@ -118,6 +123,7 @@ class ConnectionProfiles:
             profile = self.profiles.growing(rows.columns.identities[int(rows.number("identity").values[place])])
             known = context.states[int(context.state[place])]
             profile.software = known.software or profile.software
+            profile.principal = known.principal or profile.principal
             profile.offer = known.offer or profile.offer
             profile.mechanism = known.mechanism or profile.mechanism
             local = int(np.searchsorted(at, place))
@@ -128,6 +134,8 @@ class ConnectionProfiles:
             use.example = min(use.example, example)
             use.verdicts[int(found[number[place]])] += count
             use.codecs |= mask
+            if served[place]:
+                use.served += count
             if refused[place]:
                 use.refused += count
             if died[place]:
@@ -220,6 +228,11 @@ class ConnectionProfiles:
         profile = self.profiles.get(str(line["connection"]))
         if profile is None:
             return False
+        if line["ended"] == "rst" and not any(use.died for use in profile.uses.values()):
+            line["closed_by"] = None  # the fast path does not note whose RST it was
+        refused = any(key == AUTHENTICATE for key, _ in profile.errors)
+        if refused and not any(use.served for (_, key, _), use in profile.uses.items() if key not in LOGIN_APIS):
+            profile.principal = None  # the broker took the name in the first token, and refused the proof in the next
         profile.line, profile.midstream = line, line["began"] != "syn"
         self.profiles[profile.uid] = profile
         self.profiles.store(profile.uid)

@@ -1,11 +1,16 @@
 """Whether clients work with another broker release, older or newer, by the versions they use.
 
-In: what one client used, its library, the release. Out: findings a version, and a verdict. Law: `no` only where a version that
-the client sends, and would send again, is not taken there; `yes` only where all that was seen is taken, or a known library can
-step to what is; else `unknown`, and the reason says what is missing. APIs that the capture does not show are not judged.
+In: what one client used, its library, the release. Out: findings a version, a verdict, and the step of each API. Law: `no` only
+where a version that the client sends, and would send again, is not taken there; `yes` only where brokers served real work of it,
+and each API that it used is final in the release, or a known library can step to a version that is; else `unknown`, and the
+reason says what is missing. APIs that the capture does not show are not judged.
+
+Sources: KIP-896 (removed versions), KIP-35 and KIP-97 (clients and brokers of different releases), KAFKA-19444 (JoinGroup 0-1,
+gone in 4.0.0, back in 4.0.1), KIP-866 (APIs that left with ZooKeeper).
 """
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -16,34 +21,43 @@ from kcap.reports.versions.libraries import BASELINES
 from kcap.schema.facts import Versions, within
 from kcap.schema.quirks import API_VERSIONS
 from kcap.schema.registry import api_key, api_name
-from kcap.schema.releases import accepts, line, releases, removed_in, taken
+from kcap.schema.releases import accepts, line, releases, removed_in, stable, taken
 
 YES, NO, UNKNOWN = "yes", "no", "unknown"
-REMOVED, DEPRECATED, ABSENT = "removed", "deprecated", "not_yet"
-"""What a release does with a version: it has dropped it, calls it deprecated, does not have it yet."""
+REMOVED, DEPRECATED, ABSENT, TRIAL = "removed", "deprecated", "not_yet", "unstable"
+"""What a release does with a version: it has dropped it, calls it deprecated, does not have it yet, has it as a trial."""
 KIP_896: Final = "4.0.0"
+NAMED: Final = 4
+"""APIs that a reason names."""
 PRODUCE: Final = 0
+JOIN_GROUP: Final = 11
 GONE_PRODUCE: Final = 3
 """First Produce version that Kafka 4 takes, while it names 0 (KAFKA-18659)."""
-OPTIONAL: Final = frozenset(
-    key
-    for name in (
-        "GetTelemetrySubscriptions",
-        "PushTelemetry",
-        "OffsetForLeaderEpoch",
-        "DescribeCluster",
-        "DescribeTopicPartitions",
-    )
-    if (key := api_key(name)) is not None
+
+
+def keys_of(*names: str) -> frozenset[int]:
+    """Keys of APIs by name."""
+    return frozenset(key for name in names if (key := api_key(name)) is not None)
+
+
+OPTIONAL: Final = keys_of(
+    "GetTelemetrySubscriptions", "PushTelemetry", "OffsetForLeaderEpoch", "DescribeCluster", "DescribeTopicPartitions"
 )
 """APIs that a client does without where the broker does not offer them."""
-
-NEEDED: Final = frozenset(
-    key
-    for name in ("ConsumerGroupHeartbeat", "ShareGroupHeartbeat", "ShareFetch", "StreamsGroupHeartbeat")
-    if (key := api_key(name)) is not None
+NEEDED: Final = keys_of("ConsumerGroupHeartbeat", "ShareGroupHeartbeat", "ShareFetch", "StreamsGroupHeartbeat")
+"""APIs of group protocols that a client is configured to use: it does not fall back to another."""
+WITH_ZOOKEEPER: Final = keys_of("LeaderAndIsr", "StopReplica", "UpdateMetadata", "ControlledShutdown")
+"""APIs between brokers and a controller that ZooKeeper elects: Kafka 4 has none (KIP-866), for another reason than KIP-896."""
+WITH_KRAFT: Final = keys_of(
+    "UnregisterBroker", "DescribeQuorum", "AddRaftVoter", "RemoveRaftVoter", "UpdateFeatures", "ListConfigResources",
+    "GetTelemetrySubscriptions", "PushTelemetry", "ConsumerGroupHeartbeat", "ConsumerGroupDescribe",
 )
-"""APIs of group protocols that a client is told to use: it does not fall back to another."""
+"""APIs that only a cluster with KRaft serves."""
+LOGIN: Final = keys_of("SaslHandshake", "SaslAuthenticate")
+BEGINNING: Final = LOGIN | keys_of(
+    "ApiVersions", "Metadata", "FindCoordinator", "GetTelemetrySubscriptions", "PushTelemetry"
+)
+"""APIs that clients send before, or beside, the work that they are there for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +74,10 @@ class ApiUse:
     """Its connections had the broker's ranges."""
     offered: Versions | None
     """The broker's range, where it is known."""
+    served: bool = True
+    """A broker responded to it, other than with UNSUPPORTED_VERSION."""
+    refused: bool = False
+    """A broker responded with UNSUPPORTED_VERSION."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,12 +139,11 @@ def java_release(who: Software) -> str | None:
     return found if found in releases() else None
 
 
-def of(calls: list[ApiUse], who: Software, target: str) -> tuple[list[Finding], str, str]:
-    """What stands against a release, the verdict, and its reason."""
+def of(calls: list[ApiUse], who: Software, target: str, login: bool = False) -> tuple[list[Finding], str, str]:
+    """What stands against a release, the verdict, and its reason. `login`: the client began SASL."""
     if who.is_broker:
         return [], UNKNOWN, "it is a broker: it is upgraded with its cluster"
     findings = [found for call in calls if (found := assessed(call, who, target)) is not None]
-    work = [call for call in calls if call.key != API_VERSIONS]
     against = [f for f in findings if f.what != DEPRECATED]
     broken = [f for f in against if f.steps is False]
     open_ = [f for f in against if f.steps is None]
@@ -134,11 +151,35 @@ def of(calls: list[ApiUse], who: Software, target: str) -> tuple[list[Finding], 
         return findings, NO, reasons(broken)
     if open_:
         return findings, UNKNOWN, reasons(open_)
-    if not work:
-        return findings, UNKNOWN, "it has done nothing yet that a broker could refuse"
+    missing = unproven(calls, login)
+    if missing is not None:
+        return findings, UNKNOWN, missing
     if against:
         return findings, YES, reasons(against)
-    return findings, YES, f"{target} takes all {len(work)} versions that it was seen to use"
+    used = len({call.key for call in calls if call.key != API_VERSIONS})
+    return findings, YES, f"{target} takes the versions that it used of all its {used} APIs"
+
+
+def unproven(calls: list[ApiUse], login: bool) -> str | None:
+    """What a capture lacks for a yes; None where brokers served the client's real work."""
+    served = {call.key for call in calls if call.served}
+    work = {call.key for call in calls} - BEGINNING
+    refused = sorted({call.key for call in calls if call.refused} - served)
+    if served - BEGINNING:
+        return f"a broker refused {names(refused)} here, so whether it has a feature that these need is not known" if refused else None
+    if work:
+        return f"no response to its work was captured ({names(sorted(work))})"
+    if login and not served - LOGIN - {API_VERSIONS}:
+        return "its login was not seen to succeed, so the versions of its work are not known"
+    if not served:
+        return "no broker served a request of it"
+    return f"only {names(sorted(served))} was seen, no work, so what else it needs is not known"
+
+
+def names(keys: Sequence[int]) -> str:
+    """`Fetch, Metadata`; of many the first."""
+    some = [api_name(key) or f"API {key}" for key in keys]
+    return ", ".join(some[:NAMED]) + (f" and {len(some) - NAMED} more" if len(some) > NAMED else "")
 
 
 def assessed(call: ApiUse, who: Software, target: str) -> Finding | None:
@@ -152,20 +193,100 @@ def assessed(call: ApiUse, who: Software, target: str) -> Finding | None:
         return None  # answered in version 0, and asked again (KIP-511)
     gone = removed_in(call.key, call.version)
     known = releases()
-    what = REMOVED if gone is not None and any(line(r) == gone for r in known[: known.index(target) + 1]) else ABSENT
-    head = f"{target} no longer takes" if what == REMOVED else f"{target} does not take"
+    final = stable(mine) if mine is not None else None
+    below = final is not None and call.version < final[0]
+    if mine is not None and within(mine.versions, call.version):
+        what, head = TRIAL, f"{target} has as a trial only (unstable.api.versions.enable):"
+    elif below or (gone is not None and any(line(r) == gone for r in known[: known.index(target) + 1])):
+        what, head = REMOVED, f"{target} no longer takes"
+    else:
+        what, head = ABSENT, f"{target} does not take"
+    why = because(call, target, what)
     if not call.asked:
-        return Finding(call, what, False, head, ", sent without asking for the broker's versions")
-    steps, cause = (newer if what == REMOVED else older)(call, who, mine.versions if mine else None)
-    return Finding(call, what, steps, head, cause)
+        return Finding(call, what, False, head, f"{why}, sent without requesting the broker's versions")
+    steps, cause = (newer if what == REMOVED else older)(call, who, final)
+    return Finding(call, what, steps, head, why + cause)
+
+
+def because(call: ApiUse, target: str, what: str) -> str:
+    """Why a release does not take a version, where there is a reason of its own."""
+    if call.key in WITH_ZOOKEEPER and what == REMOVED:
+        return " (gone with ZooKeeper, KIP-866)"
+    if call.key == JOIN_GROUP and target == KIP_896 and call.version < 2:
+        return " (gone in 4.0.0 alone, back in 4.0.1: KAFKA-19444)"
+    if call.key in WITH_KRAFT and what == ABSENT and taken(call.key, target) is None:
+        return " (an API of clusters with KRaft)"
+    return " (KIP-896)" if what == REMOVED and line(KIP_896) == removed_in(call.key, call.version) else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What a client will do with an API on the release."""
+
+    does: str
+    """`keeps`, `up`, `down`, `breaks`, `without` or `unknown`."""
+    version: int | None
+    """The version that it will use there, where that is known."""
+
+
+def step_of(calls: list[ApiUse], who: Software, target: str) -> Step:
+    """The step of one API, by all versions of it that a client used."""
+    highest = max(calls, key=lambda call: call.version)
+    mine = taken(highest.key, target)
+    final = stable(mine) if mine is not None else None
+    if highest.key == API_VERSIONS:
+        return Step("keeps", min(highest.version, final[1])) if final is not None else Step("unknown", None)
+    found = [one for call in calls if (one := assessed(call, who, target)) is not None and one.what != DEPRECATED]
+    if any(one.steps is False for one in found):
+        return Step("breaks", None)
+    own = own_range(highest, who)
+    chosen = settles(own, final) if own is not None and highest.asked else None
+    if any(one.steps is None for one in found):
+        return Step("unknown", None)
+    if final is None:
+        return Step("without", None)
+    if found:
+        version = chosen if chosen is not None else settles((final[0], highest.version), final)
+        does = "unknown" if version is None else "up" if version > highest.version else "down"
+        return Step(does, version)
+    bounded = highest.offered is not None and highest.version == highest.offered[1]
+    if chosen is not None and bounded and chosen > highest.version:
+        return Step("up", chosen)
+    return Step("keeps", highest.version)
+
+
+def settles(own: Versions, offered: Versions | None) -> int | None:
+    """The version that a client which negotiates settles on: the highest that both have; None where there is none."""
+    if offered is None or max(own[0], offered[0]) > min(own[1], offered[1]):
+        return None
+    return min(own[1], offered[1])
+
+
+def partners(who: Software) -> tuple[str | None, str | None, str]:
+    """The oldest and the newest broker that a client's library works with, and where that is from; None where not known."""
+    newest, least, mine = releases()[-1], BASELINES.get(who.family or ""), numbers(who.version)
+    release = java_release(who)
+    if release is not None:
+        known = releases()
+        at = known.index(release)
+        if at >= known.index(KIP_896):
+            return "2.1", line(newest), "Java clients of 4.0 and later need brokers of 2.1 and later (KIP-896)"
+        old = "0.10.0" if at >= known.index("0.10.2") else line(release)
+        last = line(newest) if at >= known.index("2.1") else "3.9"
+        return old, last, "compatibility of Java clients (KIP-97, KIP-896)"
+    if least is None or mine is None or who.guessed:
+        return None, None, "its library or version is not known"
+    if mine >= least:
+        return None, line(newest), f"{who.family} from {'.'.join(map(str, least))} on works with Kafka 4 (KIP-896)"
+    return None, "3.9", f"{who.family} before {'.'.join(map(str, least))} is not listed for Kafka 4 (KIP-896)"
 
 
 def newer(call: ApiUse, who: Software, there: Versions | None) -> tuple[bool | None, str]:
     """A version that is gone: would the client have used a later one?"""
     if there is None:
-        return None, ": the API is gone"
+        return (None if call.key in WITH_ZOOKEEPER else False), ": the API is gone"
     if call.offered is not None and call.version < call.offered[1]:
-        return False, ", and the client used no later one though the broker offered it"
+        return False, f", and the client used no later one though the broker offered {call.offered[1]}"
     own = own_range(call, who)
     if own is not None:
         return own[1] >= there[0], f", but Java client {who.version} goes up to v{own[1]}" + (
@@ -177,7 +298,7 @@ def newer(call: ApiUse, who: Software, there: Versions | None) -> tuple[bool | N
         if mine >= least:
             return True, f", but {version} can use later ones (KIP-896)"
         return None, f", and {version} is older than {'.'.join(map(str, least))} (KIP-896)"
-    return None, ": this was the broker's last, so nobody can tell whether the client has a later one"
+    return None, ": the broker offered no later one, so the capture does not show whether the client has one"
 
 
 def older(call: ApiUse, who: Software, there: Versions | None) -> tuple[bool | None, str]:
@@ -189,11 +310,11 @@ def older(call: ApiUse, who: Software, there: Versions | None) -> tuple[bool | N
         return (False if call.key in NEEDED else None), ": it does not have the API"
     if own is not None:
         return own[0] <= there[1], f", but v{there[1]} at most, and Java client {who.version} goes down to v{own[0]}"
-    return True, ", but the client asks for the broker's versions and can step down"
+    return True, ", but the client requests the broker's versions and can step down"
 
 
 def own_range(call: ApiUse, who: Software) -> Versions | None:
-    """What a Java client's release has of an API."""
+    """What a Java client's release has of an API; a range of releases counts by its oldest."""
     release = java_release(who)
     own = taken(call.key, release) if release is not None else None
     return own.versions if own is not None else None

@@ -1,39 +1,72 @@
-"""Version negotiation: who speaks what, with whom, what breaks on another release, and what went wrong.
+"""Version negotiation: who uses which versions, with whom, what breaks on another release, and what went wrong.
 
-In: one pass over captures. Out: plain values, which are the JSON form: clients, brokers, readiness, diagnoses. Law: counts are
-those of the rows of `exchanges`; clients that break come first, brokers last, else in the order of their addresses and ids.
+In: one pass over captures. Out: plain values, which are the JSON form: the answer, clients, brokers, readiness, diagnoses, facts.
+Law: counts are those of the rows of `exchanges`; clients that break come first, brokers last, else in the order of their ids.
 """
 
 from collections import Counter
 from collections.abc import Sequence
+from typing import Final
 
 from kcap.facts.brokers import Server
-from kcap.reports.versions.clients import ClientKey, ClientUsage, Row, clients_of, identify_clients
+from kcap.reports.versions.clients import ClientUsage, Row, Usage, calls_of
 from kcap.reports.versions.diagnoses import diagnose
+from kcap.reports.versions.diagnosis import ERROR
+from kcap.reports.versions.features import described
 from kcap.reports.versions.fingerprints import Software
+from kcap.reports.versions.identity import ClientKey, Clients, identify
 from kcap.reports.versions.profile_store import StoredProfile
 from kcap.reports.versions.profiles import ConnectionProfiles
-from kcap.reports.versions.readiness import ABSENT, DEPRECATED, NO, REMOVED, UNKNOWN, YES, is_named_though_gone
+from kcap.reports.versions.readiness import (
+    ABSENT,
+    DEPRECATED,
+    NO,
+    REMOVED,
+    TRIAL,
+    UNKNOWN,
+    YES,
+    is_named_though_gone,
+    partners,
+    step_of,
+)
 from kcap.reports.versions.release_guess import Guess, guess
 from kcap.schema.registry import api_name
+
+CONNECTIONS_NAMED: Final = 40
+"""Connections that a row of a client names; it counts all."""
+WORST: Final = 5
+"""Clients that the answer names."""
+REMOVED_REASON, DEPRECATED_REASON, UNJUDGED_REASON = "removed", "deprecated", "unjudged"
+FAIL_REASONS: Final = (REMOVED_REASON, DEPRECATED_REASON, UNJUDGED_REASON)
+"""Values of --fail-on."""
+
+
+def software_text(known: Software) -> str | None:
+    """`librdkafka 2.6.0`; None where nothing is known."""
+    return " ".join(filter(None, (known.name, known.version))) or None
 
 
 def client_row(key: ClientKey, some: Sequence[StoredProfile], callers: ClientUsage, known: Software) -> tuple[Row, list[Row]]:
     """A client, and what breaks on the release."""
-    ip, client_id = key
-    usage = callers.usage(some, client_id)
+    usage = callers.usage(some, key.client_id)
     findings, verdict, why = callers.assessed(usage, known)
+    oldest, newest, source = partners(known)
     row: Row = {
-        "client_ip": ip, "client_id": client_id, "software_name": known.name, "software_version": known.version,
-        "guessed": known.guessed, "why": known.why, "family": known.family, "is_broker": known.is_broker,
-        "connections": len(some), "count": usage.count, "negotiates": usage.probes,
-        "apis": callers.apis(usage), "first_ns": usage.first_ns,
+        "client_id": key.client_id, "client_ip": usage.addresses[0], "client_ips": list(usage.addresses),
+        "addresses": len(usage.addresses), "principal": key.principal, "software_name": known.name,
+        "software_version": known.version, "guessed": known.guessed, "confidence": known.confidence, "why": known.why,
+        "evidence": list(known.evidence), "family": known.family, "is_broker": known.is_broker, "connections": len(some),
+        "count": usage.count, "negotiates": usage.probes, "names_itself": key.software is not None,
+        "apis": with_steps(callers.apis(usage), usage, known, callers.target), "first_ns": usage.first_ns,
         "last_ns": usage.last_ns, "works_with_target": verdict, "works_why": why,
+        "oldest_broker": oldest, "newest_broker": newest, "brokers_why": source,
         "brokers": callers.named(usage.servers),
+        "connection_uids": [one.uid for one in some[:CONNECTIONS_NAMED]],
     }  # fmt: skip
     against = [
         {
-            "client_ip": ip, "client_id": client_id, "software": " ".join(filter(None, (known.name, known.version))) or None,
+            "client_id": key.client_id, "client_ip": usage.addresses[0], "addresses": len(usage.addresses),
+            "principal": key.principal, "software": software_text(known),
             "api": api_name(f.call.key), "api_key": f.call.key, "version": f.call.version, "what": f.what,
             "would_change": f.steps, "why": f.why, "count": f.call.count, "first_ns": f.call.first_ns,
             "last_ns": f.call.last_ns, "example": f.call.example,
@@ -42,6 +75,19 @@ def client_row(key: ClientKey, some: Sequence[StoredProfile], callers: ClientUsa
         for f in findings
     ]  # fmt: skip
     return row, against
+
+
+def with_steps(rows: list[Row], usage: Usage, known: Software, target: str) -> list[Row]:
+    """Rows of APIs with the step that each takes on the release."""
+    calls: dict[int, list[int]] = {}
+    every = calls_of(usage)
+    for place, one in enumerate(every):
+        calls.setdefault(one.key, []).append(place)
+    out = []
+    for row in rows:
+        step = step_of([every[place] for place in calls[row["api_key"]]], known, target)
+        out.append(row | {"step": step.does, "target_version": step.version})
+    return out
 
 
 def broker_row(server: Server, whole: ConnectionProfiles) -> tuple[Row, list[Guess]]:
@@ -55,7 +101,7 @@ def broker_row(server: Server, whole: ConnectionProfiles) -> tuple[Row, list[Gue
         "server_ip": server[0], "server_port": server[1], "broker_id": node, "cluster_id": cluster, "role": found.role,
         "mode": found.mode, "release_min": found.first, "release_max": found.last, "why": found.why,
         "vendor_suspected": found.vendor, "nearest": found.nearest, "differs": list(found.differs), "answers": len(offers),
-        "example": offers[-1][1], "features": features,
+        "example": offers[-1][1], "features": features, "finalized": described(features),
         "apis": [
             {"api_key": key, "api": api_name(key), "min": low, "max": high}
             for key, (low, high) in sorted(last.ranges.items())
@@ -69,39 +115,70 @@ def broker_row(server: Server, whole: ConnectionProfiles) -> tuple[Row, list[Gue
 
 
 def report(
-    whole: ConnectionProfiles, captures: Sequence[str], target: str, known: dict[ClientKey, Software] | None = None
+    whole: ConnectionProfiles, captures: Sequence[str], target: str, known: Clients | None = None, *, by_address: bool = False
 ) -> Row:
-    """The report. `known`: what `whos` found, where it was asked before."""
-    clients, against, callers, found_of = [], [], ClientUsage(whole, target), clients_of(whole)
-    known = identify_clients(whole, found_of) if known is None else known
-    for key, some in found_of.items():
-        row, found = client_row(key, some, callers, known[key])
+    """The report. `known`: what `identify` found, where that was done before."""
+    clients, against, callers = [], [], ClientUsage(whole, target)
+    known = identify(whole, by_address=by_address) if known is None else known
+    for key, some in known.connections.items():
+        row, found = client_row(key, some, callers, known.software[key])
         clients.append(row)
         against += found
     brokers = [broker_row(server, whole)[0] for server in sorted(whole.offers)]
     order = {NO: 0, UNKNOWN: 1, YES: 2}
     clients.sort(key=lambda row: (row["is_broker"], order[row["works_with_target"]]))
-    weight = {REMOVED: 0, ABSENT: 1, DEPRECATED: 2}
-    against.sort(key=lambda row: (weight[row["what"]], row["would_change"] is True, row["client_ip"], row["client_id"] or ""))
+    weight = {REMOVED: 0, ABSENT: 1, TRIAL: 2, DEPRECATED: 3}
+    against.sort(key=lambda row: (weight[row["what"]], row["would_change"] is True, row["client_id"] or "", row["client_ip"]))
     left_out = {"orphan": whole.orphans} if whole.orphans else {}
-    return {
+    diagnoses, facts = diagnose(whole, brokers, known)
+    made = {
         "report": "versions", "captures": list(captures), "target": target, "rows": clients, "clients": clients,
-        "brokers": brokers, "readiness": against, "diagnoses": diagnose(whole, brokers, known), "left_out": left_out,
+        "brokers": brokers, "readiness": against, "diagnoses": diagnoses, "facts": facts, "left_out": left_out,
     }  # fmt: skip
+    return made | {"answer": answer(made)}
+
+
+def answer(made: Row) -> list[str]:
+    """The report in three sentences: the clients, those that break, what failed and why."""
+    count, target = tally(made), made["target"]
+    total = sum(count.values())
+    clients = [row for row in made["clients"] if not row["is_broker"]]
+    encrypted = "" if total else ": the capture shows no request that can be read"
+    first = f"{total:,} client{'' if total == 1 else 's'}{encrypted}"
+    if total:
+        first += f": with Kafka {target}, {count[YES]:,} work, {count[NO]:,} break, {count[UNKNOWN]:,} cannot be judged"
+    broken = [row for row in clients if row["works_with_target"] == NO]
+    if broken:
+        names = list(dict.fromkeys(f"'{row['client_id']}'" if row["client_id"] is not None else "one without an id" for row in broken))
+        rest = f" and {len(names) - WORST:,} more" if len(names) > WORST else ""
+        second = f"Breaks: {', '.join(names[:WORST])}{rest}. First reason: {broken[0]['works_why']}"
+    else:
+        second = f"No client is known to break on Kafka {target}" if total else ""
+    failed = [row for row in made["diagnoses"] if row["level"] == ERROR]
+    third = (
+        f"Failed: {failed[0]['sentence']}" + (f" (and {len(failed) - 1:,} more failures)" if len(failed) > 1 else "")
+        if failed
+        else "No connection failed for its versions, its listener or its login"
+    )
+    return [f"{text}." for text in (first, second, third) if text]
 
 
 def fails(made: Row, what: str) -> bool:
-    """Whether a client that is no broker uses what the target has dropped (or, if asked for, deprecated) and would go on so.
+    """Whether a condition of --fail-on holds.
 
-    A client that is known to step to another version does not count.
+    `removed`: a client that is no broker uses what the target does not take, and would go on so; one that is known to step to
+    another version does not count. `deprecated`: also what the target calls deprecated. `unjudged`: no client could be judged.
     """
-    levels = {REMOVED: {REMOVED, ABSENT}, DEPRECATED: {REMOVED, ABSENT, DEPRECATED}}[what]
+    if what == UNJUDGED_REASON:
+        found = tally(made)
+        return not found[YES] and not found[NO]
+    levels = {REMOVED_REASON: {REMOVED, ABSENT, TRIAL}, DEPRECATED_REASON: {REMOVED, ABSENT, TRIAL, DEPRECATED}}[what]
     return any(row["what"] in levels and row["would_change"] is not True for row in made["readiness"]) or any(
         row["works_with_target"] == NO for row in made["clients"]
     )
 
 
 def tally(made: Row) -> dict[str, int]:
-    """How many clients that are no brokers work, do not, or unknown."""
+    """How many clients that are no brokers work, do not, or cannot be judged."""
     found = Counter(row["works_with_target"] for row in made["clients"] if not row["is_broker"])
     return {name: found[name] for name in (YES, NO, UNKNOWN)}

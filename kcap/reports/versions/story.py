@@ -10,7 +10,8 @@ from kcap.errors import UsageError
 from kcap.facts.version_verdicts import VERDICTS
 from kcap.reports.definition import uid
 from kcap.reports.versions.diagnosis import call, place, server_of
-from kcap.reports.versions.fingerprints import Software
+from kcap.reports.versions.features import described
+from kcap.reports.versions.identity import Clients
 from kcap.reports.versions.profile import ApiVersionsRequest, ConnectionProfile
 from kcap.reports.versions.profiles import ConnectionProfiles
 from kcap.reports.versions.readiness import range_in
@@ -24,7 +25,7 @@ UNAVAILABLE: Final = {"fin": "closes the connection", "rst": "resets the connect
 
 
 def found(whole: ConnectionProfiles, connection: str) -> ConnectionProfile | None:
-    """The connection by its uid, or by as much of it as says which; None for one without an exchange."""
+    """The connection by its uid, by an exchange of it, or by as much of its uid as is unique; None for one without an exchange."""
     some = [key for key in whole.profiles if key.startswith(connection)]
     if len(some) == 1 or connection in whole.profiles:
         return whole.profiles[connection if connection in whole.profiles else some[0]]
@@ -36,9 +37,11 @@ def found(whole: ConnectionProfiles, connection: str) -> ConnectionProfile | Non
     return None
 
 
-def of(whole: ConnectionProfiles, connection: str, known: dict[tuple[str, str | None], Software], diagnoses: list[Row]) -> Row:
+def of(whole: ConnectionProfiles, connection: str, known: Clients, diagnoses: list[Row]) -> Row:
     """The story. Raises UsageError where no connection, or more than one, is called so."""
+    connection = connection.partition(".")[0]
     profile = found(whole, connection)
+    connection = profile.uid if profile is not None else connection
     mine = [row for row in diagnoses if any(one.startswith(connection) for one in row["connections"])]
     if profile is None:
         line = next(line for line in whole.others if str(line["connection"]).startswith(connection))
@@ -50,7 +53,7 @@ def of(whole: ConnectionProfiles, connection: str, known: dict[tuple[str, str | 
     start = int(profile.line.get("first_ns") or 0)
     steps, lost = asked(profile, start)
     client = next(iter(profile.uses), (None, 0, 0))[0]
-    who = known.get((profile.identity.client_ip, client))
+    who = known.of(profile.uid, client)
     return {
         "connection": profile.uid, "client_ip": profile.identity.client_ip, "client_id": client,
         "server": place(profile.server),
@@ -96,14 +99,13 @@ def told(probe: ApiVersionsRequest) -> tuple[str, bool]:
         return f"the broker {UNAVAILABLE.get(reason, 'gives no answer that was captured')}", reason in ("fin", "rst")
     if answer.error == UNSUPPORTED_VERSION:
         apis = f"and names {answer.apis} API" if answer.apis else "and names no API, as brokers before 2.4 do"
-        return f"the broker refuses: UNSUPPORTED_VERSION (35) in a version {answer.form} body {apis}", True
+        return f"the broker refuses, as KIP-511 has it: UNSUPPORTED_VERSION (35) in a version {answer.form} body {apis}", True
     if answer.error:
         return f"the broker answers {ERRORS.get(answer.error, answer.error)}", True
     text = f"the broker names {answer.apis} APIs"
     features = answer.features
     if features.get("finalizedFeatures"):
-        names = ", ".join(f"{f.get('name')} {f.get('maxVersionLevel')}" for f in features["finalizedFeatures"])
-        text += f"; finalized features: {names}"
+        text += f"; finalized features: {', '.join(described({'finalizedFeatures': features['finalizedFeatures']}))}"
     if features.get("supportedFeatures"):
         names = ", ".join(f"{f.get('name')} {f.get('minVersion')}-{f.get('maxVersion')}" for f in features["supportedFeatures"])
         text += f"; supported: {names}"

@@ -13,7 +13,7 @@ from kcap.facts.version_verdicts import VERDICTS
 from kcap.output.grid import ELLIPSIS, clean, duration, endpoint
 from kcap.reports.definition import Row
 from kcap.reports.text import words, wrapped
-from kcap.reports.versions.fingerprints import Software
+from kcap.reports.versions.identity import Clients
 from kcap.reports.versions.pages import span
 from kcap.reports.versions.profile import ConnectionProfile
 from kcap.reports.versions.profile_store import ProfileTemplate, StoredProfile
@@ -34,8 +34,8 @@ LAST_LEAST: Final = 20
 """Columns for `ok  removed in 4.0`."""
 TROUBLE: Final = {"bad": 0, "care": 1}
 WRONG: Final = ("above_broker_max", "below_broker_min")
-Known = dict[tuple[str, str | None], Software]
-"""Address and client id -> library."""
+Known = Clients
+"""The clients of a capture, and their libraries."""
 
 
 def para(text: str, width: int, tone: str = "", indent: str = "") -> list[Line]:
@@ -68,7 +68,7 @@ def profile_row(profile: ConnectionProfile, profiles: ConnectionProfiles, known:
         if key != API_VERSIONS:  # a question that is refused and api_versions again is no fault of anybody (KIP-511)
             found |= set(profiles.verdicts(profile, key, version, use))
         gone = gone or (removed_in(key, version) if api_name(key) is not None else None)
-    library = known.get((profile.identity.client_ip, client_id))
+    library = known.of(profile.uid, client_id)
     api_versions, tone = question(profile)
     wasted = [probe.step for probe in profile.probes if probe.answer is None or probe.answer.error]
     return {

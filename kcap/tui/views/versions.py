@@ -53,7 +53,7 @@ class Versions(View):
         """Computes all sections."""
         from pathlib import PurePath
 
-        from kcap.reports.versions.clients import identify_clients
+        from kcap.reports.versions.identity import identify
         from kcap.reports.versions.report import report
 
         text, profiles = book.filter_text, book.profiles() if book.done else None
@@ -61,7 +61,7 @@ class Versions(View):
             return Page([waiting("clients", later(book, "clients and their versions"))])
         if self._known is None or self._known[0] != text:
             some = profiles.only(passing(book)) if text else profiles
-            known = identify_clients(some)
+            known = identify(some)
             self._known = text, some, known, rows_of(some, known)
         _, some, known, rows = self._known
         target = releases()[self.target]

@@ -11,6 +11,7 @@ from typing import Any, Final
 from kcap.output.grid import clean, endpoint
 from kcap.reports.definition import Row
 from kcap.reports.text import clock, number, words
+from kcap.reports.versions.digest import address_text, outcome
 from kcap.reports.versions.pages import (
     VERDICT_WORDS,
     WHAT,
@@ -40,8 +41,17 @@ HAS_VERSION: Final = "api && api_key"
 
 
 def client_of(row: Row) -> str:
-    """Exchanges of a client."""
-    return drill_down.every(drill_down.equals("client_ip", row["client_ip"]), drill_down.equals("client_id", row["client_id"]))
+    """Exchanges of a client: by its connections where these can be named, else by what it says of itself."""
+    who = drill_down.equals("client_id", row["client_id"])
+    uids = row.get("connection_uids", ())
+    if 0 < row.get("connections", 0) <= len(uids):
+        return drill_down.every(connections_in(uids), who)
+    return drill_down.every(who, *(drill_down.equals(name, row[name]) for name in ("software_name", "principal") if named_by(row, name)))
+
+
+def named_by(row: Row, name: str) -> bool:
+    """Whether a client says this of itself."""
+    return row.get(name) is not None and (name == "principal" or bool(row.get("names_itself")))
 
 
 def clients(made: Row) -> Sheet:
@@ -52,8 +62,8 @@ def clients(made: Row) -> Sheet:
     fields = [
         SheetField(f"with {target}", lambda row: VERDICT_WORDS[row["works_with_target"]], right=False, whole=True,
               tone=lambda row: WORKS_TONES.get(row["works_with_target"], "care")),
-        named("client_id", "client", tone=bold), named("client_ip", "address", 3),
-        SheetField("software", lambda row: clean(software(row)), right=False, rank=1),
+        named("client_id", "client", tone=bold), SheetField("address", address_text, right=False, rank=3),
+        named("principal", rank=6), SheetField("software", lambda row: clean(software(row)), right=False, rank=1),
         SheetField("removed in", removed, right=False, rank=2, tone=lambda _row: "bad",
               down=lambda row: drill_down.every(client_of(row), "removed_in") if removed(row) else client_of(row)),
         counted("connections", "conns", 6), counted("count", "requests", 4, counts=lambda row: row["count"],
@@ -105,7 +115,7 @@ def against(made: Row) -> Sheet:
     fields = [
         SheetField("what", lambda row: WHAT[row["what"]], right=False,
               tone=lambda row: "care" if row["what"] == "deprecated" else "bad"),
-        named("client_id", "client", tone=bold), named("client_ip", "address", 3),
+        named("client_id", "client", tone=bold), SheetField("address", address_text, right=False, rank=3),
         SheetField("API", lambda row: f"{row['api']} v{row['version']}", right=False),
         counted("count", "requests", counts=lambda row: row["count"]),
         SheetField("the client", changes, right=False, rank=1,

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from kcap.facts.api_versions import Offer
 from kcap.facts.version_verdicts import NOT_HIGHEST, OK
-from kcap.reports.versions.clients import ClientUsage, Usage, calls_of, clients_of, identify_clients
+from kcap.reports.versions.clients import ClientUsage, Usage, calls_of
 from kcap.reports.versions.fingerprints import who
+from kcap.reports.versions.identity import ClientKey, identify
 from kcap.reports.versions.profile import ApiVersionsRequest, ApiVersionsResponse, ConnectionProfile
 from kcap.reports.versions.profiles import ConnectionProfiles
 from kcap.reports.versions.readiness import of as assessed
@@ -74,7 +75,8 @@ def plain(
 @given(captures())
 def test_sums_are_those_of_every_connection(made: ConnectionProfiles) -> None:
     callers = ClientUsage(made, "4.4")
-    for (_, client_id), some in clients_of(made).items():
+    for key, some in identify(made).connections.items():
+        client_id = key.client_id
         profiles, usage = [one.open() for one in some], callers.usage(some, client_id)
         want = plain(profiles, client_id, made)
         assert usage.sums.keys() == want.keys()
@@ -96,18 +98,19 @@ def test_sums_are_those_of_every_connection(made: ConnectionProfiles) -> None:
 @given(captures())
 def test_what_is_remembered_is_what_each_is_asked(made: ConnectionProfiles) -> None:
     """Libraries and verdicts are worked out once for clients that are alike; each would get the same by itself."""
-    callers, known = ClientUsage(made, "4.4"), identify_clients(made)
-    for key, some in clients_of(made).items():
-        assert known[key] == who(some, key[1], made)
-        usage = callers.usage(some, key[1])
-        findings, verdict, why = callers.assessed(usage, known[key])
-        assert (findings, verdict, why) == assessed(calls_of(usage), known[key], "4.4")
+    callers, known = ClientUsage(made, "4.4"), identify(made)
+    for key, some in known.connections.items():
+        library = known.software[key]
+        assert library == who(some, key.client_id, made)
+        usage = callers.usage(some, key.client_id)
+        findings, verdict, why = callers.assessed(usage, library)
+        assert (findings, verdict, why) == assessed(calls_of(usage), library, "4.4", usage.login)
 
 
 @pytest.mark.parametrize("name", ["old-java-new-broker.pcap", "fallback-0.9.pcap", "raw-frames.pcap"])
 def test_examples_are_the_first(name: str) -> None:
     made = gathered(PCAPS / name)
-    for (_, client_id), some in clients_of(made).items():
+    for client_id, some in ((key.client_id, some) for key, some in identify(made).connections.items()):
         for (key, version), one in ClientUsage(made, "4.4").usage(some, client_id).sums.items():
             firsts = {profile.uid: profile.uses[client_id, key, version] for stored in some if (client_id, key, version) in
                       (profile := stored.open()).uses}  # fmt: skip
@@ -118,7 +121,7 @@ def test_examples_are_the_first(name: str) -> None:
 def test_clients_that_did_the_same_share_their_rows() -> None:
     made = whole(*(profile([(3, 1), (1, 4)], probe=3, uid=f"C{number}", client=f"app-{number}") for number in range(5)))
     callers = ClientUsage(made, "4.4")
-    rows = [callers.apis(callers.usage(some, key[1])) for key, some in clients_of(made).items()]
+    rows = [callers.apis(callers.usage(some, key.client_id)) for key, some in identify(made).connections.items()]
     assert all(one is rows[0] for one in rows)
     assert callers.named((("b", 2), ("a", 1))) == ["a:1", "b:2"]
 
@@ -131,13 +134,13 @@ def pair(
     change(profiles[1])
     made = whole(*profiles)
     callers = ClientUsage(made, "4.4")
-    return callers, [callers.usage(some, client) for (_, client), some in clients_of(made).items()], made
+    return callers, [callers.usage(some, key.client_id) for key, some in identify(made).connections.items()], made
 
 
 def test_an_id_tells_apart_what_said_the_same() -> None:
     _, _, made = pair(lambda _one: None, ids=("a", "broker-2-fetcher-0"))
     assert len({one.template for one in made.profiles.stored()}) == 1
-    assert [known.is_broker for known in identify_clients(made).values()] == [False, True]
+    assert [known.is_broker for known in identify(made).software.values()] == [False, True]
 
 
 def test_counts_tell_apart_rows() -> None:
@@ -155,5 +158,5 @@ def test_a_beginning_that_was_not_captured_accuses_nobody() -> None:
         one.midstream = True
 
     callers, usages, made = pair(late)
-    known = identify_clients(made)["10.0.0.1", "a"]
+    known = identify(made).software[ClientKey("a")]
     assert [callers.assessed(usage, known)[1] for usage in usages] == ["no", "unknown"]

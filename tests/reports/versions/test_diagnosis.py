@@ -7,6 +7,7 @@ from hypothesis import given
 
 from kcap.reports.versions.diagnosis import ERROR, SHOWN, Diagnosis, DiagnosisContext, call, once, place, whole_line
 from kcap.reports.versions.fingerprints import Software
+from kcap.reports.versions.identity import ClientKey, Clients
 from kcap.reports.versions.profile import ApiVersionsRequest, ApiVersionsResponse, ConnectionProfile
 from kcap.reports.versions.profiles import ConnectionProfiles
 from kcap.reports.versions.report import report
@@ -20,7 +21,7 @@ def trouble() -> Diagnosis:
 
 
 def test_a_connection_counts_once_and_the_first_is_the_example() -> None:
-    case = DiagnosisContext(whole(), {}, [])
+    case = DiagnosisContext(whole(), Clients(), [])
     for number in range(SHOWN + 10):
         for _ in range(2):
             case.add(("key",), f"C{number}", f"C{number}.1", trouble())
@@ -31,25 +32,23 @@ def test_a_connection_counts_once_and_the_first_is_the_example() -> None:
     assert row["sentence"] == "it has {curly} names, on 110 connections"
 
 
-def test_notes_are_counted_by_library() -> None:
+def test_facts_are_counted_once() -> None:
     """Thousands of clients that do the same are one row."""
     profiles = [
         profile([(3, 1)], probe=0, offer={3: (0, 13), 18: (0, 4)}, uid=f"C{n}", client=f"kafkajs-{n}") for n in range(5)
     ]
-    for one in profiles:
-        one.software = "acme", "1.0"
-    rows = [row for row in report(whole(*profiles), [], "4.4")["diagnoses"] if row["kind"] == "nameless"]
+    rows = [row for row in report(whole(*profiles), [], "4.4")["facts"] if row["kind"] == "nameless"]
     assert [(row["clients"], row["count"]) for row in rows] == [(5, 5)]
-    assert "(and 4 more clients of this library)" in rows[0]["sentence"]
+    assert "clients 'kafkajs-0', 'kafkajs-1', 'kafkajs-2' and 2 more of 10.0.0.1" in rows[0]["sentence"]
 
 
 @given(captures())
 def test_those_that_are_passed_over_would_tell_nothing(made: ConnectionProfiles) -> None:
     """A rule sees one connection of those that are alike and looks at the others only where it gave a trouble."""
 
-    def every(case: DiagnosisContext, _wanted: object = None) -> Iterator[tuple[ConnectionProfile, str | None, str]]:
+    def every(case: DiagnosisContext, _wanted: object = None) -> Iterator[tuple[ConnectionProfile, str | None]]:
         for stored, client, _ in case.clients:
-            yield stored.open(), client, case.name(stored, client)
+            yield stored.open(), client
 
     found = report(made, [], "4.4")["diagnoses"]
     with pytest.MonkeyPatch.context() as patched:
@@ -64,10 +63,10 @@ def test_a_silent_one_is_not_opened_again() -> None:
     profiles = [profile([(3, 1)], probe=3, uid=f"C{number}", client=f"app-{number}") for number in range(1000)]
     for one in profiles:
         one.probes = [ApiVersionsRequest(one.opening[0], answer)]
-    case = DiagnosisContext(whole(*profiles), {}, [])
-    assert [one.uid for one, _, _ in case.profiles()] == ["C0"]
+    case = DiagnosisContext(whole(*profiles), Clients(), [])
+    assert [one.uid for one, _ in case.profiles()] == ["C0"]
     loud = []
-    for one, _, _ in case.profiles():
+    for one, _ in case.profiles():
         case.add(("key",), one.uid, one.uid, trouble())
         loud.append(one.uid)
     assert len(loud) == 1000
@@ -75,7 +74,8 @@ def test_a_silent_one_is_not_opened_again() -> None:
 
 def test_libraries_tell_apart_what_said_the_same() -> None:
     profiles = [profile([(3, 1)], uid=f"C{number}", client=client) for number, client in enumerate("aba")]
-    known = {("10.0.0.1", "b"): Software("librdkafka", "2.6.0", "librdkafka", False, "said")}
+    key = ClientKey("b")
+    known = Clients({}, {key: Software("librdkafka", "2.6.0", "librdkafka", False, "said")}, {("C1", "b"): key})
     assert [kind for _, _, kind in DiagnosisContext(whole(*profiles), known, []).clients] == [0, 1, 0]
 
 

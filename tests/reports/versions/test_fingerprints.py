@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kcap.reports.versions.clients import clients_of
 from kcap.reports.versions.fingerprints import BROKER, family_of, who
+from kcap.reports.versions.identity import identify
 from kcap.reports.versions.libraries import PROFILES
 from kcap.schema.registry import api_key, version_range
 from tests.reports.talking import SHARED, gathered, of, profile, whole
@@ -65,7 +65,7 @@ def test_small_captures() -> None:
     }  # fmt: skip
     for name, family in names.items():
         all_ = of(name)
-        found = {who(some, key[1], all_).family for key, some in clients_of(all_).items()}
+        found = {known.family for known in identify(all_).software.values()}
         assert family in found, name
         assert found <= {family, BROKER, None, "apache-kafka-java"}, name
 
@@ -94,8 +94,7 @@ def test_no_recorded_client_is_taken_for_another(folder: str) -> None:
         }
         there |= {"franz-go"} if "franz-go" in there else set()
         whole_ = gathered(path)
-        for key, some in clients_of(whole_).items():
-            found = who(some, key[1], whole_)
+        for key, found in identify(whole_).software.items():
             assert found.family in there, (entry["file"], key, found)
             guesses += found.guessed and not found.is_broker
     assert guesses > 3

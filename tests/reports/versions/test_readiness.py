@@ -14,6 +14,7 @@ from kcap.reports.versions.readiness import (
     NO,
     OPTIONAL,
     REMOVED,
+    TRIAL,
     UNKNOWN,
     YES,
     ApiUse,
@@ -24,8 +25,8 @@ from kcap.reports.versions.readiness import (
     release_of,
 )  # fmt: skip
 from kcap.schema.quirks import API_VERSIONS
-from kcap.schema.registry import api_keys, version_range
-from kcap.schema.releases import accepts, advertised, line, releases, removed_in, taken
+from kcap.schema.registry import api_key, api_keys, version_range
+from kcap.schema.releases import accepts, advertised, line, releases, removed_in, stable, taken
 
 NOBODY = Software(None, None, None, False, "")
 BROKER = Software("kafka-broker", None, "kafka-broker", True, "", True)
@@ -48,18 +49,21 @@ def test_a_pinned_version_works_where_the_release_takes_it(target: str) -> None:
         if key == API_VERSIONS:
             continue
         found = assessed(call(key, version), NOBODY, target)
-        _, verdict, why = of([call(key, version)], NOBODY, target)
+        _, verdict, why = of([call(key, version), call(api_key("Produce") or 0, 3)], NOBODY, target)
         mine = taken(key, target)
         if accepts(key, version, target):
             old = mine is not None and mine.deprecated is not None and mine.deprecated[0] <= version <= mine.deprecated[1]
             assert (found is not None) == old
             assert found is None or found.what == DEPRECATED
-            assert verdict == YES
+            assert verdict == (YES if accepts(0, 3, target) else NO)
             continue
         assert found is not None
         gone = removed_in(key, version)
         dropped = gone is not None and any(line(r) == gone for r in known[: known.index(target) + 1])
-        assert found.what == (REMOVED if dropped else ABSENT)
+        final = stable(mine) if mine is not None else None
+        trial = mine is not None and mine.versions[0] <= version <= mine.versions[1]
+        below = final is not None and version < final[0]
+        assert found.what == (TRIAL if trial else REMOVED if dropped or below else ABSENT)
         assert found.steps is False
         assert verdict == NO
         assert target in why

@@ -1,11 +1,11 @@
 """Laws of the report: its figures are the rows', its verdicts follow from them."""
 
 import json
-from collections import defaultdict
+from collections import Counter, defaultdict
 
 import pytest
 
-from kcap.reports.versions.clients import clients_of, identify_clients
+from kcap.reports.versions.identity import identify
 from kcap.reports.versions.report import fails, report, tally
 from kcap.session import Capture
 from tests.reports.talking import PCAPS, of, profile, whole
@@ -18,16 +18,17 @@ NAMES = [
 
 @pytest.mark.parametrize("name", NAMES)
 def test_apis_are_counted_as_plain_python_counts_rows(name: str) -> None:
-    columns = ["client_ip", "client_id", "api_key", "api", "api_version", "removed_in", "version_verdict"]
-    want: dict[tuple[str, str | None, int], list[int]] = defaultdict(list)
+    columns = ["client_id", "api_key", "api", "api_version", "removed_in", "version_verdict"]
+    want: dict[tuple[str | None, int], list[int]] = defaultdict(list)
     for row in Capture([str(PCAPS / name)]).exchanges(columns).to_arrow().to_pylist():
         if row["api"] is not None and row["api_key"] is not None:
-            want[row["client_ip"], row["client_id"], row["api_key"]].append(row["api_version"])
+            want[row["client_id"], row["api_key"]].append(row["api_version"])
     made = report(of(name), [name], "4.4")
-    got = {(c["client_ip"], c["client_id"], a["api_key"]): a for c in made["clients"] for a in c["apis"]}
-    assert got.keys() == want.keys()
-    for key, versions in want.items():
-        assert (got[key]["min"], got[key]["max"], got[key]["count"]) == (min(versions), max(versions), len(versions))
+    got: dict[tuple[str | None, int], Counter[int]] = defaultdict(Counter)
+    for client in made["clients"]:
+        for api in client["apis"]:
+            got[client["client_id"], api["api_key"]] += Counter({int(v): n for v, n in api["versions"].items()})
+    assert got == {key: Counter(versions) for key, versions in want.items()}
     assert made["rows"] is made["clients"]
     assert json.loads(json.dumps(made)) == json.loads(json.dumps(made | {}))
 
@@ -39,7 +40,7 @@ def test_the_contract(name: str) -> None:
     for row in made["clients"]:
         assert row.keys() >= {
             "client_ip", "client_id", "software_name", "software_version", "guessed", "why", "connections", "apis", "first_ns",
-            "last_ns", "works_with_target",
+            "last_ns", "works_with_target", "client_ips", "addresses", "principal", "confidence",
         }  # fmt: skip
         assert row["works_with_target"] in ("yes", "no", "unknown")
         for api in row["apis"]:
@@ -69,7 +70,10 @@ def test_what_breaks_stands_first() -> None:
     order = ["no", "unknown", "yes"]
     for name in NAMES:
         rows = report(of(name), [], "4.4")["rows"]
-        places = [(row["is_broker"], order.index(row["works_with_target"]), row["client_ip"]) for row in rows]
+        places = [
+            (row["is_broker"], order.index(row["works_with_target"]), row["client_id"] is None, row["client_id"] or "")
+            for row in rows
+        ]
         assert places == sorted(places)
 
 
@@ -83,6 +87,6 @@ def test_brokers_of_one_cluster_and_their_changes() -> None:
 
 def test_every_client_has_a_library_or_a_reason() -> None:
     for name in NAMES:
-        found = identify_clients(of(name))
-        assert found.keys() == clients_of(of(name)).keys()
-        assert all(one.why for one in found.values())
+        found = identify(of(name))
+        assert found.software.keys() == found.connections.keys()
+        assert all(one.why for one in found.software.values())

@@ -3,7 +3,7 @@
 import pytest
 
 from kcap.errors import UsageError
-from kcap.reports.versions.clients import identify_clients
+from kcap.reports.versions.identity import identify
 from kcap.reports.versions.report import report
 from kcap.reports.versions.story import found, of
 from tests.reports.talking import of as capture
@@ -12,7 +12,7 @@ from tests.reports.talking import of as capture
 def told(name: str, connection: str) -> dict[str, object]:
     """A story."""
     whole = capture(name)
-    return of(whole, connection, identify_clients(whole), report(whole, [], "4.4")["diagnoses"])
+    return of(whole, connection, identify(whole), report(whole, [], "4.4")["diagnoses"])
 
 
 def uid_of(name: str, key: int, version: int) -> str:
@@ -24,7 +24,7 @@ def test_a_refused_question_and_its_retry() -> None:
     story = told("raw-frames.pcap", uid_of("raw-frames.pcap", 18, 99))
     texts = [step["text"] for step in story["steps"]]  # type: ignore[attr-defined]
     assert texts[0] == "the client requests the versions with ApiVersions v99"
-    assert texts[1].startswith("the broker refuses: UNSUPPORTED_VERSION (35) in a version 0 body")
+    assert texts[1].startswith("the broker refuses, as KIP-511 has it: UNSUPPORTED_VERSION (35) in a version 0 body")
     assert texts[2] == "the client tries again with ApiVersions v0"
     assert int(str(story["lost_ns"])) > 0
 

@@ -3,7 +3,7 @@
 import pytest
 
 from kcap.reports.versions.diagnoses import diagnose
-from kcap.reports.versions.report import identify_clients
+from kcap.reports.versions.identity import identify
 from kcap.tui.views import stories_model as model
 from kcap.tui.views.sheet import Line, Sheet
 from tests.tui.views.laws import lines_hold, sheet_holds
@@ -14,8 +14,8 @@ CAPTURES = ("java-transactions.pcap", "go-franz.pcap", "raw-frames.pcap", "sasl-
 
 def sheet_of(name: str) -> Sheet:
     profiles = talks_of(name)
-    known = identify_clients(profiles)
-    return model.connections(model.rows_of(profiles, known), profiles, known, diagnose(profiles, [], known))
+    known = identify(profiles)
+    return model.connections(model.rows_of(profiles, known), profiles, known, diagnose(profiles, [], known)[0])
 
 
 def described(lines: list[Line]) -> str:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from kcap.reports.versions.clients import identify_clients
+from kcap.reports.versions.identity import identify
 from kcap.reports.versions.report import report
 from kcap.schema.facts import releases
 from kcap.tui.views import versions_model as model
@@ -28,7 +28,7 @@ def made_of(name: str, target: str) -> dict[str, Any]:
 def sheets_of(name: str, target: str = releases()[-1]) -> dict[str, Sheet]:
     profiles = talks_of(name)
     names = ("clients", "against", "diagnoses", "connections", "brokers", "ranges")
-    known = identify_clients(profiles)
+    known = identify(profiles)
     return dict(zip(names, model.sheets(made_of(name, target), profiles, known, rows_of(profiles, known)), strict=True))
 
 

@@ -1,0 +1,186 @@
+"""Diagnoses of addresses: what brokers advertise and clients cannot use, and listeners that are not for clients.
+
+In: a `DiagnosisContext`. Out: troubles added to it. Law: an address is wrong for a client only where a broker gave it to that
+client; a capture in which the clients are on the broker's own machine accuses no loopback address.
+
+Sources: advertised.listeners and controller.listener.names of Kafka, KIP-919 (clients of controllers), RFC 6890 (addresses).
+"""
+
+from collections.abc import Callable
+from ipaddress import ip_address
+from typing import Final
+
+from kcap.facts.brokers import Server
+from kcap.reports.definition import uid
+from kcap.reports.versions.diagnosis import (
+    ERROR,
+    WARNING,
+    Diagnosis,
+    DiagnosisContext,
+    Row,
+    place,
+    server_of,
+    subject,
+    whole_line,
+)
+from kcap.reports.versions.profile_store import StoredProfile
+from kcap.reports.versions.readiness import BEGINNING
+from kcap.schema.quirks import API_VERSIONS
+from kcap.schema.registry import api_key
+
+METADATA: Final = api_key("Metadata")
+STUCK: Final = 5
+"""Metadata requests of a client that finds no broker of the list; an administrator's tool sends fewer."""
+LOCAL_NAMES: Final = frozenset({"localhost", "localhost.localdomain", "ip6-localhost"})
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host is the machine itself, for whoever uses the name."""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host.lower() in LOCAL_NAMES
+
+
+def why_unroutable(host: str) -> str | None:
+    """Why no other machine reaches a host; None where nothing speaks against it."""
+    try:
+        address = ip_address(host)
+    except ValueError:
+        return None
+    if address.is_unspecified:
+        return "no address of any machine"
+    return "a link-local address" if address.is_link_local else None
+
+
+def given(case: DiagnosisContext) -> dict[Server, list[tuple[StoredProfile, str | None]]]:
+    """Server -> connections of clients to which it gave its list of brokers."""
+    out: dict[Server, list[tuple[StoredProfile, str | None]]] = {}
+    for stored, client, _ in case.clients:
+        if any(use.key == METADATA and use.served for use in stored.template.uses):
+            out.setdefault(stored.server, []).append((stored, client))
+    return out
+
+
+def advertised(case: DiagnosisContext) -> None:
+    """Loopback and unroutable addresses that brokers give to clients of other machines."""
+    own = case.whole.tracker.brokers.own
+    for server, some in given(case).items():
+        for _, host, port in sorted(own.get(server, ())):
+            loopback, reason = is_loopback(host), why_unroutable(host)
+            if not loopback and reason is None:
+                continue
+            what = "the client's own machine" if loopback else reason
+            for stored, client in some:
+                ip = stored.identity.client_ip
+                if ip == server[0] or is_loopback(ip):
+                    continue
+                case.add((host, port), stored.uid, uid(stored.uid, 1), Diagnosis(
+                    "advertised_localhost" if loopback else "advertised_unroutable", ERROR,
+                    f"{{servers}} sends {{who}} to {host}:{port}, which is {what}, on {{n}}",
+                    "Set advertised.listeners of that listener to a name or address that clients reach; the bootstrap connection "
+                    "works, every later one fails.",
+                    {"client_ip": ip, "client_id": client, "server": place(server)},
+                ))  # fmt: skip
+
+
+def unused(case: DiagnosisContext) -> None:
+    """Clients that ask for the brokers again and again, and try none of those that they are given."""
+    brokers = case.whole.tracker.brokers
+    tried: dict[str, set[Server]] = {}
+    working: set[str] = set()
+    for stored in case.every:
+        tried.setdefault(stored.identity.client_ip, set()).add(stored.server)
+        if any(use.served and use.key not in BEGINNING for use in stored.template.uses):
+            working.add(stored.identity.client_ip)
+    for line in case.whole.others:
+        tried.setdefault(str(line["client_ip"]), set()).add(server_of(line))
+    for server, some in given(case).items():
+        listed = brokers.own.get(server, set())
+        ports = {port for _, _, port in listed}
+        for stored, client in some:
+            ip, profile = stored.identity.client_ip, stored.open()
+            asked = sum(use.served for (_, key, _), use in profile.uses.items() if key == METADATA)
+            others = {one for one in tried.get(ip, ()) if one != server}
+            reaches = any(one[1] in ports for one in others) or any(
+                endpoint[0] in (server[0], brokers.names.get(server[0])) and endpoint[1] == server[1]
+                for _, *endpoint in listed
+            )
+            if ip in working or asked < STUCK or reaches or not listed or not whole_line(profile):
+                continue
+            names = ", ".join(f"{host}:{port}" for _, host, port in sorted(listed)[:3])
+            case.add((server, names), stored.uid, uid(stored.uid, 1), Diagnosis(
+                "advertised_unused", WARNING,
+                f"{{who}} get{{s}} the brokers {names} from {{servers}}, connect{{s}} to none of them and request{{s}} Metadata "
+                "again and again, on {n}",
+                "The names may not resolve on the client's machine: try them there, and compare advertised.listeners.",
+                {"client_ip": ip, "client_id": client, "server": place(server)},
+            ))  # fmt: skip
+
+
+def controllers(case: DiagnosisContext) -> None:
+    """Clients at a controller's listener."""
+    inner = {(row["server_ip"], row["server_port"]) for row in case.brokers if row["role"] == "controller"}
+    for profile, client in case.worth(lambda stored: stored.server in inner):
+        worked = any(key != API_VERSIONS and use.served for (_, key, _), use in profile.uses.items())
+        if worked or not profile.probes or profile.server not in inner:
+            continue
+        case.add(case.group(profile.uid, client), profile.uid, uid(profile.uid, profile.probes[0].step.exchange), Diagnosis(
+            "controller_listener", ERROR,
+            "{who} connect{s} to {servers}, a controller's listener: it offers neither Produce nor Metadata, on {n}",
+            "Set bootstrap.servers to a listener of the brokers; controller.listener.names is for brokers and controllers, and "
+            "for tools with bootstrap.controllers (KIP-919).", subject(profile, client),
+        ))  # fmt: skip
+
+
+def unreachable(case: DiagnosisContext) -> None:
+    """Addresses that clients tried and that never accepted a connection."""
+    tried: dict[Server, list[Row]] = {}
+    reached = {stored.server for stored in case.every}
+    for line in case.whole.others:
+        server = server_of(line)
+        if line["began"] != "syn" or (line["client_captured"] or 0) or (line["server_captured"] or 0):
+            reached.add(server)
+        elif (line["server_packets"] or 0) == 0 or (
+            line["ended"] == "rst" and line["packets"] <= 2 * (line["server_packets"] or 0)
+        ):
+            tried.setdefault(server, []).append(line)
+        else:
+            reached.add(server)
+    known = set(case.whole.tracker.brokers.nodes)
+    for server, lines in tried.items():
+        listed = any(endpoint in known for endpoint in case.whole.tracker.brokers.endpoints(server))
+        if server in reached or not (listed or server[1] in {other[1] for other in case.kafka}):
+            continue
+        refused = any(line["server_packets"] for line in lines)
+        local = is_loopback(server[0]) and any(not is_loopback(str(line["client_ip"])) for line in lines)
+        wrong = listed and (local or not refused or runs(case, server, lines))
+        how = "is refused" if refused else "gets no response"
+        sentence = f"brokers advertise {place(server)}, and" if listed else f"at {place(server)},"
+        advice = (
+            "nothing listens there: see whether that broker runs" if refused else "compare advertised.listeners and firewalls"
+        )
+        if wrong and refused:
+            advice = "the machine serves Kafka on another port: compare advertised.listeners with listeners"
+        if local:
+            advice = "an address of the broker's own machine is advertised: set advertised.listeners to what clients can reach"
+        for line in lines:
+            one, kind = str(line["connection"]), "wrong_listener" if wrong else "unreachable"
+            case.add((server,), one, one, Diagnosis(
+                kind, ERROR, f"{sentence} each connection {how}, {{n}}", f"{advice[0].upper()}{advice[1:]}.",
+                {"client_ip": line["client_ip"], "client_id": None, "server": place(server)},
+            ))  # fmt: skip
+
+
+def runs(case: DiagnosisContext, server: Server, lines: list[Row]) -> bool:
+    """Whether another port of the same machine served Kafka while this one refused connections."""
+    times = [int(line["first_ns"] or 0) for line in lines]
+    for stored in case.every:
+        if stored.server[0] == server[0] and stored.server in case.kafka:
+            line = stored.open().line
+            if any((line.get("first_ns") or 0) <= time <= (line.get("last_ns") or 0) for time in times):
+                return True
+    return False
+
+
+RULES: Final[tuple[Callable[[DiagnosisContext], None], ...]] = (advertised, unused, controllers, unreachable)

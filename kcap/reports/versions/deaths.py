@@ -1,0 +1,254 @@
+"""Why connections died: the request that the broker answered by closing.
+
+In: a `DiagnosisContext`. Out: troubles added to it, one for all connections that died of the same request. Law: the broker closed
+(its FIN or RST came first); of several requests without a response the first is the cause, since a broker serves a connection's
+requests in order. A version that the broker is known not to take is a cause by itself; another request is one only where it was
+never answered there, at once, and either a release is known to take it no more, or several connections died of it, or the broker sent
+no byte. A connection that began before
+the capture, has holes, or was closed by the client, accuses nobody.
+
+Ranges come from the connection's own ApiVersions response, its server's, another listener's of the same broker, or what brokers
+of its cluster offer. Sources: KIP-896, KAFKA-18659, RequestContext and SocketServer of Kafka (an unsupported version closes).
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from kcap.facts.api_versions import Offer
+from kcap.facts.brokers import Brokers, Server
+from kcap.reports.definition import uid
+from kcap.reports.versions.diagnosis import ERROR, Diagnosis, DiagnosisContext, call, once, place, subject, whole_line
+from kcap.reports.versions.profile import ConnectionProfile, Use
+from kcap.reports.versions.profile_store import ALERT_BYTES
+from kcap.schema.facts import Versions
+from kcap.schema.quirks import API_VERSIONS
+from kcap.schema.registry import api_key, api_name, version_range
+from kcap.schema.releases import removed_in
+
+AT_ONCE_NS: Final = 1_000_000_000
+"""A broker that does not take a request closes within milliseconds; after this time other causes are likelier."""
+WAITING: Final = frozenset(
+    key for name in ("Fetch", "JoinGroup", "SyncGroup", "ShareFetch") if (key := api_key(name)) is not None
+)
+"""APIs whose responses wait on purpose: that one is missing at the end of a connection says little."""
+SEVERAL: Final = 2
+PRODUCE, FETCH = 0, 1
+GONE_PRODUCE: Final = 3
+"""First Produce version that Kafka 4 takes, while it names 0 (KAFKA-18659)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Death:
+    """One connection that the broker closed, and the request that it closed at."""
+
+    profile: ConnectionProfile
+    client: str | None
+    key: int
+    version: int
+    use: Use
+    exchange: int
+
+
+def closed_by_broker(profile: ConnectionProfile) -> bool:
+    """Whether a request was without a response when the broker closed the connection."""
+    return (
+        whole_line(profile) and profile.line.get("closed_by") == "server" and any(use.died for use in profile.uses.values())
+        and profile.line.get("server_captured") != ALERT_BYTES
+    )  # fmt: skip
+
+
+def death_of(profile: ConnectionProfile) -> Death | None:
+    """The first request of a connection without a response; None where that is no request with a version."""
+    died = [(use.died_example, at, use) for at, use in profile.uses.items() if use.died_example is not None]
+    exchange, (client, key, version), use = min(died, key=lambda one: one[0] or 0)
+    if exchange is None or any(step.key < 0 and step.outcome == "unanswered" for step in profile.opening):
+        return None  # a SASL token died first
+    return Death(profile, client, key, version, use, exchange)
+
+
+def ranges_for(case: DiagnosisContext, death: Death) -> tuple[Versions | None, str, bool]:
+    """What the broker takes of the API, from where that is known, and whether anything is known."""
+    profile = death.profile
+    if profile.offer is not None:
+        return profile.offer.ranges.get(death.key), "it offered", True
+    own = case.whole.tracker.offers.get(profile.server)
+    if own is not None:
+        return own.ranges.get(death.key), "it offers", True
+    sibling = sibling_of(case, profile.server)
+    if sibling is not None:
+        server, offer = sibling
+        return offer.ranges.get(death.key), f"the same cluster offers at {place(server)}", True
+    return None, "", False
+
+
+def sibling_of(case: DiagnosisContext, server: Server) -> tuple[Server, Offer] | None:
+    """A listener with known ranges of the same broker, or else of the same cluster."""
+    brokers = case.whole.tracker.brokers
+    node, cluster = brokers.identify(server)
+    offers = {other: offer for other, offer in case.whole.tracker.offers.items() if PRODUCE in offer.ranges}
+    mine = [other for other in offers if not brokers.apart(server, other) and (
+        (cluster is not None and brokers.identify(other)[1] == cluster) or lists(brokers, other, server)
+        or lists(brokers, server, other)
+    )]  # fmt: skip
+    same = [other for other in offers if other[0] == server[0] and not brokers.apart(server, other)]
+    same += [other for other in mine if node is not None and brokers.identify(other)[0] == node] or mine
+    return (same[0], offers[same[0]]) if same else None
+
+
+def lists(brokers: Brokers, server: Server, other: Server) -> bool:
+    """Whether a server's list of brokers has another server."""
+    return any((host, port) in brokers.endpoints(other) for _, host, port in brokers.own.get(server, ()))
+
+
+def deaths(case: DiagnosisContext) -> None:
+    """Connections that brokers closed at a request."""
+    dead = once(closed_by_broker)
+    answered = {
+        (stored.server, use.key, use.version) for stored in case.every for use in stored.template.uses if use.served
+    }  # fmt: skip
+    unknown: dict[tuple[object, ...], list[Death]] = {}
+    for profile, _ in case.worth(dead):
+        death = death_of(profile) if closed_by_broker(profile) else None
+        if death is None or death.key == API_VERSIONS or profile.uid in case.whole.malformed and decodes(case, death):
+            continue
+        ranges, source, known = ranges_for(case, death)
+        group = (*case.group(profile.uid, death.client), death.key, death.version)
+        if known and (ranges is None or not ranges[0] <= death.version <= ranges[1]):
+            named(case, death, group, ranges, source)
+        elif is_named_though_gone(case, death):
+            add(case, death, group, Diagnosis(
+                "advertised_but_removed", ERROR,
+                f"{{servers}} closes the connection after {call(death.key, death.version)} of {{who}}: it names this version and "
+                "rejects it, on {n}",
+                "Kafka 4 names Produce 0-2 only so that librdkafka keeps compression on (KAFKA-18659) and takes 3 and later "
+                "(KIP-896): upgrade the client.", subject(profile, death.client),
+            ))  # fmt: skip
+        elif (profile.server, death.key, death.version) not in answered and at_once(death) and not needs_login(case, profile):
+            unknown.setdefault(group, []).append(death)
+    for group, some in unknown.items():
+        if tells(some):
+            for death in some:
+                unexplained(case, death, group)
+
+
+def tells(some: list[Death]) -> bool:
+    """Whether requests that the broker closed at were the reason, and not a broker that stopped in the meantime."""
+    key, version = some[0].key, some[0].version
+    if removed_in(key, version) is not None:
+        return True
+    times = [death.use.last_ns for death in some]
+    if key in WAITING:
+        return len(some) > SEVERAL and max(times) - min(times) >= AT_ONCE_NS
+    return len(some) >= SEVERAL or not some[0].profile.line.get("server_captured")
+
+
+def decodes(case: DiagnosisContext, death: Death) -> bool:
+    """Whether the version is one that the broker takes, so that the malformed body is the cause."""
+    ranges, _, known = ranges_for(case, death)
+    return not known or (ranges is not None and ranges[0] <= death.version <= ranges[1])
+
+
+def needs_login(case: DiagnosisContext, profile: ConnectionProfile) -> bool:
+    """Whether the server wants SASL and this connection began none: a diagnosis of its own."""
+    return profile.server in case.sasl and profile.mechanism is None
+
+
+def at_once(death: Death) -> bool:
+    """Whether the broker closed soon after the request."""
+    last = death.profile.line.get("last_ns")
+    return last is None or last - death.use.last_ns < AT_ONCE_NS
+
+
+def is_named_though_gone(case: DiagnosisContext, death: Death) -> bool:
+    """A Produce of versions 0-2 that a broker names and does not take: its ranges begin at 0, and it has no Fetch 0."""
+    offer = case.whole.offer(death.profile)
+    if death.key != PRODUCE or death.version >= GONE_PRODUCE or offer is None:
+        return False
+    return offer.ranges.get(PRODUCE, (GONE_PRODUCE, 0))[0] == 0 and offer.ranges.get(FETCH, (0, 0))[0] > 0
+
+
+def add(case: DiagnosisContext, death: Death, group: tuple[object, ...], made: Diagnosis) -> None:
+    """Counts a death to a trouble."""
+    case.add(group, death.profile.uid, uid(death.profile.uid, death.exchange), made)
+
+
+def named(case: DiagnosisContext, death: Death, group: tuple[object, ...], ranges: Versions | None, source: str) -> None:
+    """A version that the broker is known not to take."""
+    key, version = death.key, death.version
+    has = f"{source} {ranges[0]}-{ranges[1]}" if ranges else f"{source} no version of it"
+    since, newest = removed_in(key, version), version_range(key)
+    if newest is None:
+        kind, advice = "unknown_api", "No Kafka release has this API: a client of another product, or bytes that are no Kafka."
+    elif ranges is not None and version > ranges[1]:
+        kind, advice = "above_broker_max", (
+            "The client does not heed the versions that the broker offers (as librdkafka 2.6.0 with Fetch 12): upgrade it, or "
+            "pin it to the broker's release."
+            if death.profile.probes
+            else "The client requests no versions and is newer than the broker: let it negotiate (ApiVersions), or pin it to the "
+            "broker's release."
+        )
+    elif ranges is None and since is None:
+        kind, advice = "above_broker_max", "The broker is older than this API, or serves it on another listener."
+    else:
+        kind = "below_broker_min"
+        advice = f"Kafka {since} dropped it (KIP-896): " if since else "The client is too old for this broker: "
+        advice += "upgrade the client's library, or let it negotiate."
+    if api_name(key) in ("LeaderAndIsr", "StopReplica", "UpdateMetadata", "ControlledShutdown") and ranges is None:
+        advice = "This API left with ZooKeeper: brokers of 4.0 and later, and of KRaft clusters, do not have it."
+    add(case, death, group, Diagnosis(
+        kind, ERROR,
+        f"{{servers}} closes the connection after {call(key, version)} of {{who}}: {has}, on {{n}}", advice,
+        subject(death.profile, death.client),
+    ))  # fmt: skip
+
+
+def unexplained(case: DiagnosisContext, death: Death, group: tuple[object, ...]) -> None:
+    """A request that the broker closes at, where its ranges are not known or have the version."""
+    key, version, profile = death.key, death.version, death.profile
+    _, _, known = ranges_for(case, death)
+    first = next((step for step in profile.opening if step.key != API_VERSIONS), None)
+    if known and first is not None and first.exchange == death.exchange and profile.mechanism is None:
+        add(case, death, group, Diagnosis(
+            "sasl_missing", ERROR,
+            f"{{servers}} closes the connection after {call(key, version)} of {{who}}, the first request behind ApiVersions and a "
+            "version that it offers: a listener that wants a login (SASL) does so, on {n}",
+            "Set security.protocol to SASL_PLAINTEXT or SASL_SSL, and sasl.mechanism, or use a listener without SASL; the "
+            "broker's log names the reason.", subject(profile, death.client),
+        ))  # fmt: skip
+        return
+    since = removed_in(key, version)
+    at = "the version is one that it offers" if known else "the capture does not show which versions it takes"
+    advice = "Look into the broker's log (InvalidRequestException, UnsupportedVersionException): "
+    if not known and since:
+        advice = f"Kafka {since} and later close at {call(key, version)} (KIP-896): upgrade the client. Otherwise see the log: "
+    elif not known and version_range(key) is None:
+        advice = "No Kafka release that kcap knows has this API. Otherwise see the broker's log: "
+    add(case, death, group, Diagnosis(
+        "closed_after", ERROR,
+        f"{{servers}} closes the connection after {call(key, version)} of {{who}} without a response; {at}, on {{n}}",
+        f"{advice}a version that it does not take, a body that does not parse, a login that is missing, or a request above "
+        "socket.request.max.bytes.",
+        subject(profile, death.client),
+    ))  # fmt: skip
+
+
+def headers(case: DiagnosisContext) -> None:
+    """Requests that do not decode as their headers say, and cost the connection."""
+    for profile, client in case.worth(lambda stored: stored.uid in case.whole.malformed):
+        what = case.whole.malformed.get(profile.uid)
+        if what is None or not whole_line(profile) or not any(use.died for use in profile.uses.values()):
+            continue
+        death = death_of(profile)
+        if death is None or not decodes(case, death) or profile.line.get("closed_by") == "client":
+            continue  # it was refused for its version
+        add(case, death, (*case.group(profile.uid, client), death.key, death.version), Diagnosis(
+            "malformed_request", ERROR,
+            f"{{servers}} closes the connection after {call(death.key, death.version)} of {{who}}: its body does not read as such "
+            f"({what}), on {{n}}",
+            "Compare header and body with `kcap schema`: flexible versions have compact lengths and tagged fields, and a "
+            "header of version 2 (KIP-482).", subject(profile, death.client),
+        ))  # fmt: skip
+
+
+RULES: Final[tuple[Callable[[DiagnosisContext], None], ...]] = (deaths, headers)

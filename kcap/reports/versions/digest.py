@@ -1,0 +1,101 @@
+"""What of the versions report people read first: clients that are alike on one line, the worst first, and how many are left out.
+
+In: the report's plain values. Out: rows for tables of any form. Law: counts of the rows and of what is left out add up to the
+report's; without a need nothing is put together.
+"""
+
+from collections.abc import Callable, Hashable
+from typing import Any, Final
+
+Row = dict[str, Any]
+APART: Final = 30
+"""Up to so many rows stand by themselves."""
+CLIENTS_SHOWN: Final = 25
+AGAINST_SHOWN: Final = 25
+DIAGNOSES_SHOWN: Final = 12
+BROKERS_SHOWN: Final = 25
+EVERYTHING: Final = 1 << 30
+
+
+def clients(made: Row, *, every: bool = False, shown: int = CLIENTS_SHOWN) -> tuple[list[Row], int]:
+    """Rows of clients that are no brokers, and how many clients are left out."""
+    rows = [row for row in made["clients"] if not row["is_broker"]]
+    if every or len(rows) <= APART:
+        return [row | {"clients": 1} for row in rows], 0
+    found = together(rows, client_kind)
+    return found[:shown], sum(row["clients"] for row in found[shown:])
+
+
+def against(made: Row, *, every: bool = False, shown: int = AGAINST_SHOWN) -> tuple[list[Row], int]:
+    """Versions that the release does not take and clients would go on to send, or may; and how many are left out."""
+    rows = [row for row in made["readiness"] if row["would_change"] is not True]
+    if every or len(rows) <= APART:
+        return [row | {"clients": 1} for row in rows], 0
+    found = together(rows, lambda row: (row["what"], row["software"], row["api"], row["version"], row["why"]))
+    return found[:shown], sum(row["clients"] for row in found[shown:])
+
+
+def client_kind(row: Row) -> Hashable:
+    """What clients on one line have in common."""
+    software = row["software_name"], row["software_version"], row["guessed"], row["principal"] is not None
+    apis = tuple((api["api_key"], api["min"], api["max"]) for api in row["apis"])
+    return row["works_with_target"], row["works_why"], software, apis if row["works_with_target"] == "no" else ()
+
+
+def together(rows: list[Row], kind: Callable[[Row], Hashable]) -> list[Row]:
+    """Rows that are alike as one: the first of them, with the sums of all."""
+    groups: dict[Hashable, Row] = {}
+    for row in rows:
+        found = groups.get(kind(row))
+        if found is None:
+            groups[kind(row)] = row | {"clients": 1}
+            continue
+        found["clients"] += 1
+        found["count"] += row["count"]
+        found["addresses"] += row["addresses"]
+        if "connections" in row:
+            found["connections"] += row["connections"]
+        found["first_ns"], found["last_ns"] = min(found["first_ns"], row["first_ns"]), max(found["last_ns"], row["last_ns"])
+    return list(groups.values())
+
+
+def outcome(row: Row) -> str:
+    """What becomes of a client on the release, by API: what breaks, what steps where, or that it keeps its versions."""
+    breaks = [f"{api['api']} {span(api)}" for api in row["apis"] if api["step"] == "breaks"]
+    open_ = [f"{api['api']} {span(api)}" for api in row["apis"] if api["step"] == "unknown"]
+    if breaks:
+        return f"breaks: {some(breaks)}"
+    if open_:
+        return f"open: {some(open_)}"
+    if row["works_with_target"] == "unknown":
+        return str(row["works_why"])
+    steps = [
+        f"{api['api']} {api['max']} to {api['target_version']}"
+        for api in row["apis"]
+        if api["step"] in ("up", "down") and api["target_version"] is not None
+    ]
+    without = [str(api["api"]) for api in row["apis"] if api["step"] == "without"]
+    parts = [f"steps: {some(steps)}"] if steps else []
+    parts += [f"goes without {some(without)}"] if without else []
+    return "; ".join(parts) or "keeps its versions"
+
+
+def span(api: Row) -> str:
+    """`3-9`, `3`."""
+    return str(api["min"]) if api["min"] == api["max"] else f"{api['min']}-{api['max']}"
+
+
+def some(texts: list[str], shown: int = 4) -> str:
+    """The first of some texts."""
+    return ", ".join(texts[:shown]) + (f" and {len(texts) - shown} more" if len(texts) > shown else "")
+
+
+def client_text(row: Row) -> str:
+    """A client id; of several clients on one line the first, and how many more."""
+    name = "-" if row["client_id"] is None else str(row["client_id"]) or "''"
+    return name + (f" and {row['clients'] - 1:,} more" if row.get("clients", 1) > 1 else "")
+
+
+def address_text(row: Row) -> str:
+    """An address, or how many there are."""
+    return str(row["client_ip"]) if row["addresses"] == 1 else f"{row['addresses']:,} addresses"

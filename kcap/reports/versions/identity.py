@@ -1,0 +1,207 @@
+"""Which connections are one client: the same client id, software and principal, at any number of addresses.
+
+In: stored profiles. Out: `Clients`: connections by client, and the library of each. Law: two programs that name themselves
+differently are never one client; connections that name nothing join a named client only where it is the one client of that id
+at their address and their beginning was not captured, or all that they sent is what it sent too. Clients that name nothing are
+told apart by how their connections begin, by versions that exclude each other, and by the libraries that their requests fit.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from kcap.facts.api_versions import Offer
+from kcap.facts.api_versions import Software as Named
+from kcap.reports.versions.fingerprints import Software, hint_of, who
+from kcap.reports.versions.profile_store import ProfileTemplate, StoredProfile
+from kcap.reports.versions.profiles import HANDSHAKE, ConnectionProfiles
+from kcap.reports.versions.readiness import BEGINNING, keys_of, range_in
+from kcap.schema.facts import Versions
+
+UNKNOWN: Final = "unknown"
+ONE_VERSION: Final = keys_of("Produce", "Fetch", "JoinGroup", "OffsetCommit", "Heartbeat", "SyncGroup", "LeaveGroup")
+"""APIs that a program sends to one broker in one version."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClientKey:
+    """One client."""
+
+    client_id: str | None
+    software: Named | None = None
+    """Name and version as it says them (KIP-511)."""
+    principal: str | None = None
+    library: str | None = None
+    """Tells apart programs that do not name themselves and share a client id; None where there is one of them."""
+    address: str | None = None
+    """None where clients are counted over all addresses."""
+
+    @property
+    def order(self) -> tuple[Any, ...]:
+        """Sorts by address, client id, software, principal and library; what is None goes last."""
+        parts = (self.address, self.client_id, self.software, self.principal, self.library)
+        return tuple((part is None, part or "") for part in parts)
+
+
+@dataclass(slots=True)
+class Clients:
+    """The clients of a capture."""
+
+    connections: dict[ClientKey, list[StoredProfile]] = field(default_factory=dict)
+    """In order."""
+    software: dict[ClientKey, Software] = field(default_factory=dict)
+    keys: dict[tuple[str, str | None], ClientKey] = field(default_factory=dict)
+    """Connection and client id -> client."""
+
+    def of(self, connection: str, client_id: str | None) -> Software | None:
+        """The library of a client by one of its connections."""
+        key = self.keys.get((connection, client_id))
+        return self.software.get(key) if key is not None else None
+
+
+Spot = tuple[str, str | None]
+"""Address and client id."""
+Spoke = tuple[str | None, Named | None]
+"""Principal and software."""
+
+
+def used_by(stored: StoredProfile, client: int) -> frozenset[tuple[int, int]]:
+    """APIs and versions that a connection sent under one of its client ids."""
+    return frozenset((use.key, use.version) for use in stored.template.uses if use.client == client)
+
+
+def joined(spots: dict[Spot, list[tuple[StoredProfile, int]]]) -> Iterable[tuple[Spot, Spoke, StoredProfile, int]]:
+    """Each connection with the software and principal of the client that it belongs to."""
+    for spot, some in spots.items():
+        named: dict[Spoke, set[tuple[int, int]]] = {}
+        for stored, client in some:
+            if stored.template.software is not None:
+                named.setdefault((stored.template.principal, stored.template.software), set()).update(used_by(stored, client))
+        programs = {software for _, software in named}
+        for stored, client in some:
+            spoke: Spoke = stored.template.principal, stored.template.software
+            if spoke[1] is None and len(programs) == 1:
+                (software,) = programs
+                sent = set().union(*(used for (_, one), used in named.items() if one == software))
+                if stored.template.midstream or used_by(stored, client) <= sent:
+                    spoke = spoke[0], software
+            if spoke[0] is None and not stored.template.errors:
+                names = {principal for principal, software in named if software == spoke[1]} - {None}
+                if len(names) == 1 and (stored.template.midstream or not stored.template.mechanism):
+                    spoke = next(iter(names)), spoke[1]
+            yield spot, spoke, stored, client
+
+
+Flow = tuple[int | None, int | None]
+"""How a connection begins: version of its first ApiVersions request, and of its SaslHandshake; None without one."""
+
+
+def flow_of(stored: StoredProfile) -> Flow:
+    """How a connection begins."""
+    template = stored.template
+    first = next(iter(template.probes), None)
+    step = None if first is None else template.opening[first[0]] if isinstance(first[0], int) else first[0]
+    handshake = next((one[2] for one in template.opening if one[1] == HANDSHAKE), None)
+    return None if step is None else step[2], handshake
+
+
+def programs(whole: ConnectionProfiles, some: list[StoredProfile], client_id: str | None) -> list[list[StoredProfile]]:
+    """Connections that name nothing, by the programs that they are of: those that begin alike are one, and so are those that do
+    not but send no API in versions that exclude each other to brokers that offer the same.
+    """
+    flows: dict[Flow, list[StoredProfile]] = {}
+    for stored in some:
+        flows.setdefault(flow_of(stored), []).append(stored)
+    found: list[tuple[list[StoredProfile], Sent]] = []
+    for _, mine in sorted(flows.items(), key=lambda one: (-len(one[1]), str(one[0]))):
+        sent = sent_by(whole, mine, client_id)
+        for theirs, other in found:
+            if not exclude(sent, other):
+                theirs += mine
+                for at, versions in sent.items():
+                    other.setdefault(at, set()).update(versions)
+                break
+        else:
+            found.append((list(mine), sent))
+    return [mine for mine, _ in found]
+
+
+Sent = dict[tuple[Versions | None, int], set[int]]
+"""The range that a broker offers of an API, and the API's key -> versions sent."""
+
+
+def sent_by(whole: ConnectionProfiles, some: list[StoredProfile], client_id: str | None) -> Sent:
+    """The versions that connections sent."""
+    out: Sent = {}
+    for template, client, offer in {
+        (one.template, one.clients.index(client_id), whole.offer_for(one)): None for one in some
+    }:  # fmt: skip
+        for use in template.uses:
+            if use.client == client and use.key not in BEGINNING:
+                out.setdefault((range_in(offer, use.key), use.key), set()).add(use.version)
+    return out
+
+
+def exclude(one: Sent, other: Sent) -> bool:
+    """Whether two sets of connections are of two programs: an API that programs send in one version, in two, or two APIs."""
+    apart = [key for offered, key in one.keys() & other.keys() if one[offered, key].isdisjoint(other[offered, key])]
+    return len(apart) > 1 or any(key in ONE_VERSION for key in apart)
+
+
+def identify(whole: ConnectionProfiles, *, by_address: bool = False) -> Clients:
+    """The clients of a capture, and the library of each. `by_address`: those at different addresses are different clients."""
+    spots: dict[Spot, list[tuple[StoredProfile, int]]] = {}
+    for stored in whole.profiles.stored():
+        for client, client_id in enumerate(stored.clients):
+            spots.setdefault((stored.identity.client_ip, client_id), []).append((stored, client))
+    groups: dict[tuple[Spot, Spoke], list[StoredProfile]] = {}
+    for spot, spoke, stored, _ in joined(spots):
+        groups.setdefault((spot, spoke), []).append(stored)
+    guess = Guesses(whole)
+    parts: list[tuple[Spot, Spoke, str | None, list[StoredProfile]]] = []
+    labels: dict[tuple[str | None, str | None], set[str]] = {}
+    for (spot, spoke), some in groups.items():
+        if spoke[1] is not None:
+            parts.append((spot, spoke, None, some))
+            continue
+        for mine in programs(whole, some, spot[1]):
+            known = guess.of(mine, spot[1])
+            label = " ".join(filter(None, (known.name, known.version)))
+            probe, handshake = flow_of(mine[0])
+            if not label and len(some) > len(mine):
+                label = f"{UNKNOWN}, begins with ApiVersions {probe} and SaslHandshake {handshake}"
+            parts.append((spot, spoke, label or None, mine))
+            labels.setdefault((spot[1], spoke[0]), set()).update([label] if label else [])
+    out = Clients()
+    for spot, spoke, label, some in parts:
+        rivals = labels.get((spot[1], spoke[0]), set()) if spoke[1] is None else set()
+        library = label or UNKNOWN if len(rivals) > 1 else None
+        key = ClientKey(spot[1], spoke[1], spoke[0], library, spot[0] if by_address else None)
+        out.connections.setdefault(key, []).extend(some)
+        out.keys.update(((stored.identity.uid, spot[1]), key) for stored in some)
+    out.connections = dict(sorted(out.connections.items(), key=lambda item: item[0].order))
+    for key, some in out.connections.items():
+        some.sort(key=lambda one: one.identity.uid)
+        out.software[key] = guess.of(some, key.client_id)
+    return out
+
+
+class Guesses:
+    """Works out libraries, once for all clients that are alike."""
+
+    def __init__(self, whole: ConnectionProfiles) -> None:
+        self.whole = whole
+        self._known: dict[tuple[Any, ...], Software] = {}
+
+    def of(self, some: list[StoredProfile], client_id: str | None) -> Software:
+        """The library of a client with these connections."""
+        alike: dict[tuple[ProfileTemplate, int, Offer | None], StoredProfile] = {}
+        for one in some:
+            alike.setdefault((one.template, one.clients.index(client_id), self.whole.offer_for(one)), one)
+        if len({template.software for template, _, _ in alike} - {None}) > 1:  # the one that is said most often counts
+            return who(some, client_id, self.whole)
+        key = hint_of(client_id), tuple(alike)
+        found = self._known.get(key)
+        if found is None:
+            found = self._known[key] = who(list(alike.values()), client_id, self.whole)
+        return found
