@@ -291,6 +291,13 @@ broker_max int16? last version that the broker offers
 versions list<int64> versions that the connection used, rising
 count int64 requests
 verdict string? the worst of their verdicts: ok, not_highest, unnegotiated, above_broker_max, below_broker_min
+step int64 number of the API's first exchange within the connection: the order in which the connection came to its APIs
+client_id string? of the first request
+requested int16 version of the first request
+chosen int16? version of the last request that got a response other than UNSUPPORTED_VERSION; null where none did
+error_code int16? the first error among the responses that is not NONE; null where there is none
+error string? Kafka's name of error_code
+features list<string> finalized features and their levels, of the connection's last ApiVersions response that has them
 """)
 
 TOPIC_NAMES = _table("""

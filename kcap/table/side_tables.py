@@ -15,6 +15,7 @@ from kcap.facts.brokers import Server
 from kcap.facts.negotiations import Negotiation
 from kcap.facts.tracker import ConnectionFacts, MetadataTracker
 from kcap.model import REF_FILE_SHIFT, CaptureFile
+from kcap.schema.errors import ERRORS
 from kcap.schema.registry import api_name
 from kcap.table.schema import TYPES, arrow_schema
 from kcap.weird import Weird
@@ -152,4 +153,11 @@ def negotiation_row(entry: Negotiation, tracker: MetadataTracker) -> dict[str, o
         "versions": sorted(entry.versions),
         "count": sum(count for counts in entry.versions.values() for count in counts.values()),
         "verdict": verdict,
+        "step": entry.step,
+        "client_id": entry.client_id,
+        "requested": entry.requested,
+        "chosen": entry.chosen[1] if entry.chosen is not None else None,
+        "error_code": entry.error[1] if entry.error is not None else None,
+        "error": ERRORS.get(entry.error[1], str(entry.error[1])) if entry.error is not None else None,
+        "features": list(entry.features[1]),
     }

@@ -28,6 +28,27 @@ def test_they_are_what_the_exchanges_say(pcaps: Path, name: str) -> None:
         assert row["software_name"] == mine[-1]["software_name"]
 
 
+@pytest.mark.parametrize("name", ["go-franz.pcap", "java-transactions.pcap", "old-java-new-broker.pcap"])
+def test_steps_are_those_of_the_exchanges(pcaps: Path, name: str) -> None:
+    """First request, first error and the version that was chosen, as plain Python finds them in the rows."""
+    capture = kcap.open(pcaps / name)
+    columns = ["connection", "exchange", "api_key", "api_version", "client_id", "outcome", "error_code", "error"]
+    exchanges = [row for row in capture.exchanges(columns).to_arrow().to_pylist() if row["api_key"] is not None]
+    table = capture.negotiations().to_arrow().to_pylist()
+    for row in table:
+        mine = sorted((r for r in exchanges if (r["connection"], r["api_key"]) == (row["connection"], row["api_key"])),
+                      key=lambda r: r["exchange"])  # fmt: skip
+        first = mine[0]
+        assert (row["step"], row["requested"], row["client_id"]) == (first["exchange"], first["api_version"], first["client_id"])
+        served = [r["api_version"] for r in mine if r["outcome"] == "answered" and r["error_code"] != 35]
+        assert row["chosen"] == (served[-1] if served else None)
+        failed = next((r for r in mine if r["error_code"]), None)
+        assert (row["error_code"], row["error"]) == ((failed["error_code"], failed["error"]) if failed else (None, None))
+    if name == "java-transactions.pcap":
+        assert any("metadata.version=" in feature for row in table for feature in row["features"])
+        assert all(not row["features"] for row in table if row["api"] != "ApiVersions")
+
+
 def test_ranges_are_those_that_the_broker_offers(tmp_path: Path) -> None:
     story = m.began().ask(m.api_versions(1), m.api_versions_answer(1, {3: (0, 9), 18: (0, 4)}))
     story.ask(metadata(2), metadata_answer(2)).client(request(3, 10, 3)).client(request(12, 1, 4)).close()
