@@ -12,6 +12,8 @@ from kcap.cli.places import Writes
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from kcap.reports.versions.profiles import ConnectionProfiles
+
 FORMS: Final = ("table", "json", "markdown", "html")
 SUFFIXES: Final = {
     ".json": "json", ".md": "markdown", ".markdown": "markdown", ".html": "html", ".htm": "html", ".txt": "table",
@@ -19,6 +21,26 @@ SUFFIXES: Final = {
 FAIL_REASONS: Final = ("removed", "deprecated", "unjudged")
 FAILED: Final = 1
 """Exit code where --fail-on is met."""
+
+
+def explain(
+    client: str, targets: list[str], profiles: "ConnectionProfiles | None", form: str, output: str | None
+) -> int:  # fmt: skip
+    """Writes what a client settles on with releases, and returns the exit code."""
+    from kcap.cli.output import place
+    from kcap.cli.report_formats import style_of
+    from kcap.cli.versions_text import explanation
+    from kcap.errors import UsageError
+    from kcap.reports.versions.explain import explanation_of
+
+    if form not in ("table", "json"):
+        raise UsageError("an explanation is written as table or json")
+    made = explanation_of(client, targets, profiles)
+    text = json.dumps(made, ensure_ascii=False) if form == "json" else "\n".join(explanation(made, style_of(output)))
+    with place(output) as sink:
+        sink.write((text + "\n").encode("utf-8", "replace"))
+    sys.stdout.flush()
+    return 0
 
 
 @click.command("versions", short_help="Version negotiation: clients, brokers, upgrade readiness, diagnoses.")
@@ -34,6 +56,11 @@ FAILED: Final = 1
 @click.option("--by", type=click.Choice(("address",)), help="A row for each address of a client.")
 @click.option("--all", "every", is_flag=True, help="Each client, version and diagnosis by itself, however many there are.")
 @click.option("--connection", metavar="UID", help="One connection step by step; UID, UID.N or how it begins.")
+@click.option(
+    "--explain", "explained", metavar="CLIENT",
+    help="The version of each API that a client (its id, or a library such as 'java 2.8') settles on with the releases of "
+    "--target, and what is lost; several targets are the steps of a rolling upgrade: 3.9,4.0.",
+)  # fmt: skip
 @click.option("--format", "form", type=click.Choice(FORMS), help="Output format. Default: table, or what the name of -o says.")
 @click.option("-o", "--output", metavar="FILE", type=Writes(), help="Write there; the file appears when it is complete.")
 def run(
@@ -47,6 +74,7 @@ def run(
     by: str | None,
     every: bool,
     connection: str | None,
+    explained: str | None,
     form: str | None,
     output: str | None,
 ) -> int:
@@ -63,10 +91,16 @@ def run(
     from kcap.reports.versions.profiles import gather
     from kcap.reports.versions.readiness import release_of
     from kcap.reports.versions.report import fails, report
+    from kcap.reports.versions.simulator import sequence
     from kcap.session import Capture
 
-    release = release_of(target)
+    targets = [release_of(one) for one in sequence(target)] or [release_of(target)]
+    if len(targets) > 1 and explained is None:
+        raise UsageError("several releases of --target need --explain CLIENT")
+    release = targets[-1]
     form = format_of(form, output, SUFFIXES, text=())
+    if explained is not None and not (files or more_files):
+        return explain(explained, targets, None, form, output)
     if connection is not None and form not in ("table", "json"):
         raise UsageError("the story of one connection is written as table or json")
     capture = Capture(paths_of(files, more_files), analyzer_options(decode_as, not_kafka))
@@ -76,6 +110,8 @@ def run(
         reading.watch = progress.step
         profiles = gather(reading, capture.only)
     names = [file.name for file in reading.capture_files]
+    if explained is not None:
+        return explain(explained, targets, profiles, form, output) or report_failed(reading)
     made = report(profiles, names, release, by_address=by is not None)
     told: dict[str, Any] = made
     if connection is not None:

@@ -146,3 +146,34 @@ def story(told: Row, style: Style) -> list[str]:
         out += ["", *wrapped(f"{row['level']}: {clean(row['sentence'])}", style.width, INDENT)]
         out += wrapped(f"{INDENT}-> {row['advice']}", style.width, INDENT + "   ")
     return out
+
+
+def explanation(made: Row, style: Style) -> list[str]:
+    """What clients settle on with releases."""
+    out: list[str] = []
+    for one in made["rows"]:
+        who = f"client '{one['client_id']}', {one['library']}" if one["client_id"] is not None else one["library"]
+        out += [style.bold(line) for line in wrapped(clean(f"{who} (versions from {one['source']})"), style.width, INDENT)]
+        last = one["brokers"][-1]
+        text = f"breaks on {last}: {', '.join(map(str, one['broken']))}" if one["broken"] else f"settles with {last} on each API it uses"
+        out += wrapped(text if one["client_id"] is not None else f"with {last}", style.width, INDENT)
+        heads = [
+            TextColumn(name, lambda row, at=at: number(row["versions"][at]) or "none", True, 0, True)
+            for at, name in enumerate(one["brokers"])
+        ]
+        columns = [
+            TextColumn("API", lambda row: words(row["api"]), False),
+            TextColumn("used", lambda row: " ".join(map(str, row["used"])), False, 3),
+            *heads,
+            TextColumn("implements", lambda row: span(*row["implements"]) if row["implements"] else "-", False, 4),
+            TextColumn("lost", lambda row: "; ".join(row["lost"]), False, 1),
+            TextColumn("gained", lambda row: "; ".join(f"no more: {text}" for text in row["gained"]), False, 5),
+        ]
+        out += lines(one["rows"], columns, style, lambda row: bool(row["used"]) and not row["works"])
+        for text in dict.fromkeys(text for row in one["rows"] for text in row["lost"]):
+            names = ", ".join(str(row["api"]) for row in one["rows"] if text in row["lost"])
+            out += wrapped(f"  {text}: {names}", style.width, INDENT)
+        if len(one["steps"]) > 1:
+            out += ["", *(f"step {number_}: {step['step']}" for number_, step in enumerate(one["steps"], 1))]
+        out.append("")
+    return out

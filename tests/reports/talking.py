@@ -9,9 +9,13 @@ from kcap.facts.api_versions import Offer
 from kcap.facts.tracker import MetadataTracker
 from kcap.facts.version_verdicts import ABOVE, BELOW, OK
 from kcap.reports.versions.profile import ApiVersionsRequest, ApiVersionsResponse, ConnectionProfile, Step, Use
+from kcap.net.tcp import ACK, FIN, MASK
 from kcap.reports.versions.profiles import ConnectionProfiles, gather
+from kcap.reports.versions.report import report
 from kcap.schema.quirks import API_VERSIONS
 from kcap.session import Capture
+from tests.support.messages import saved
+from tests.support.wire import Tap
 
 ROOT = Path(__file__).resolve().parents[2]
 PCAPS = ROOT / "pcaps"
@@ -89,3 +93,25 @@ def line(
         "client_captured": 100, "server_captured": server_captured, "client_missing": 0, "server_missing": 0,
         "closed_by": "server", "alerts": None, "hello_bytes": 0, "first_ns": 0,
     } | more  # fmt: skip
+
+
+def closed_by_server(story: Tap) -> Tap:
+    """The server finishes first, as a broker does that does not take a request."""
+    for side in (1, 0):
+        story.add(side, FIN | ACK)
+        story.next[side] = (story.next[side] + 1) & MASK
+    story.add(1, ACK)
+    return story
+
+
+def of_stories(path: Path, *stories: Tap) -> ConnectionProfiles:
+    """What is gathered of a capture of these."""
+    return gather(Capture([str(saved(path / "made.pcap", *stories))]).read(keep_connections=True))
+
+
+def told(made: ConnectionProfiles, target: str = "4.4") -> dict[str, dict[str, object]]:
+    """Kind of diagnosis -> its row; of several the first."""
+    found: dict[str, dict[str, object]] = {}
+    for row in report(made, ["made.pcap"], target)["diagnoses"]:
+        found.setdefault(row["kind"], row)
+    return found

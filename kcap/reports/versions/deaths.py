@@ -144,9 +144,11 @@ def tells(some: list[Death]) -> bool:
 
 
 def decodes(case: DiagnosisContext, death: Death) -> bool:
-    """Whether the version is one that the broker takes, so that the malformed body is the cause."""
+    """Whether the version is one that the broker takes, as far as is known, so that the malformed body is the cause."""
     ranges, _, known = ranges_for(case, death)
-    return not known or (ranges is not None and ranges[0] <= death.version <= ranges[1])
+    if not known:
+        return removed_in(death.key, death.version) is None
+    return ranges is not None and ranges[0] <= death.version <= ranges[1]
 
 
 def needs_login(case: DiagnosisContext, profile: ConnectionProfile) -> bool:

@@ -153,3 +153,41 @@ BROKER_IDS: Final = (
     r"ReplicaFetcherThread-\S+|broker-\d+-\S+|raft-client-\d+|\S+-(client|channel)-manager-\d+|\S+Manager-client-\d+"
 )
 """Client ids that brokers give themselves (ReplicaFetcherThread, KafkaRaftClient, NodeToControllerChannelManager)."""
+IMPLEMENTED: Final[tuple[tuple[str, tuple[int, ...], dict[int, tuple[int, ...]]], ...]] = (
+    ("librdkafka", (1, 9, 2), keyed(
+        "Produce 7, Fetch 11, ListOffsets 2, Metadata 4, OffsetCommit 7, OffsetFetch 7, FindCoordinator 2, JoinGroup 5, "
+        "Heartbeat 3, LeaveGroup 1, SyncGroup 3, InitProducerId 4, AddPartitionsToTxn 0, EndTxn 1"
+    )),
+    ("librdkafka", (2, 16, 0), keyed(
+        "Produce 10, Fetch 16, ListOffsets 7, Metadata 13, OffsetCommit 9, OffsetFetch 9, FindCoordinator 2, JoinGroup 5, "
+        "Heartbeat 3, LeaveGroup 1, SyncGroup 3, DescribeGroups 0 5, ListGroups 0 5, SaslHandshake 1, CreateTopics 4, "
+        "DeleteTopics 4, DeleteRecords 2, InitProducerId 4, AddPartitionsToTxn 0, AddOffsetsToTxn 0, EndTxn 1, "
+        "TxnOffsetCommit 3, DescribeAcls 2, CreateAcls 2, DeleteAcls 2, DescribeConfigs 1, AlterConfigs 2, "
+        "SaslAuthenticate 1, CreatePartitions 2, DeleteGroups 2, ElectLeaders 2, IncrementalAlterConfigs 1, "
+        "DescribeUserScramCredentials 0, AlterUserScramCredentials 0, ConsumerGroupHeartbeat 1, ConsumerGroupDescribe 0, "
+        "GetTelemetrySubscriptions 0"
+    )),
+    ("franz-go", (1, 22, 2), keyed(
+        "Produce 13, Fetch 18, ListOffsets 11, Metadata 13, OffsetCommit 10, OffsetFetch 10, FindCoordinator 6, JoinGroup 9, "
+        "Heartbeat 4, LeaveGroup 5, SyncGroup 5, CreateTopics 7, DeleteTopics 6, InitProducerId 5, EndTxn 5"
+    )),
+    ("sarama", (1, 61, 1), keyed(
+        "Produce 10, Fetch 12, ListOffsets 6, Metadata 11, OffsetCommit 8, OffsetFetch 8, FindCoordinator 3, JoinGroup 8, "
+        "Heartbeat 4, LeaveGroup 5, SyncGroup 5, DescribeGroups 5, ListGroups 5, CreateTopics 7, DeleteTopics 6, "
+        "DeleteRecords 2, InitProducerId 4, DescribeAcls 2, DescribeConfigs 4, DescribeLogDirs 4, CreatePartitions 3, "
+        "DeleteGroups 2, IncrementalAlterConfigs 1"
+    )),
+    ("kafka-python", (3, 0, 12), keyed(
+        "Produce 9, Fetch 12, ListOffsets 10, Metadata 13, OffsetCommit 8, OffsetFetch 8, FindCoordinator 6, JoinGroup 7, "
+        "LeaveGroup 5, SyncGroup 5, DescribeGroups 6, ListGroups 5, SaslHandshake 1, CreateTopics 7, DeleteTopics 6, "
+        "InitProducerId 4, DescribeConfigs 4, SaslAuthenticate 2, CreatePartitions 3, DeleteGroups 2, "
+        "IncrementalAlterConfigs 1, DescribeCluster 2"
+    )),
+    ("platformatic", (1, 35, 0), keyed(
+        "Produce 11, ListOffsets 9, Metadata 12, OffsetCommit 9, FindCoordinator 6, JoinGroup 9, LeaveGroup 5, SyncGroup 5, "
+        "DescribeGroups 5, ListGroups 5, CreateTopics 7, DeleteTopics 6, DescribeConfigs 4, DescribeLogDirs 4, DeleteGroups 2, "
+        "DescribeClientQuotas 1"
+    )),
+)  # fmt: skip
+"""Family, release, API -> versions that it was recorded with against brokers up to 4.4; a single one is the highest, several are
+those that it chooses among. Where the broker offered no later one the library may have one."""

@@ -157,14 +157,12 @@ def other_protocol(case: DiagnosisContext) -> None:
         captured, framed = line.get("server_captured") or 0, line.get("server_framed") or 0
         if not whole_line(profile) or framed or captured <= ALERT_BYTES or profile.server in case.kafka or not profile.opening:
             continue
-        text = case.whole.banners.get(profile.uid)
-        what = f" It begins with {text!r}." if text else ""
-        case.add((*case.group(profile.uid, client), profile.server), profile.uid, uid(profile.uid, profile.opening[0].exchange), Diagnosis(
+        at = uid(profile.uid, profile.opening[0].exchange)
+        case.add((*case.group(profile.uid, client), profile.server), profile.uid, at, Diagnosis(
             "other_protocol", ERROR,
-            "{servers} responds to Kafka requests of {who} with bytes that are no Kafka response" + (f" ({text!r})" if text else "")
-            + ", on {n}",
-            f"Another service listens there, such as a web server or a proxy's console.{what} Check host and port of "
-            "bootstrap.servers.", subject(profile, client),
+            "{servers} responds to Kafka requests of {who} with bytes that are no Kafka response, on {n}",
+            "Another service listens there, such as a web server (HTTP) or a proxy: `kcap show` has the bytes. Check host and "
+            "port of bootstrap.servers.", subject(profile, client),
         ))  # fmt: skip
 
 

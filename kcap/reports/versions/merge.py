@@ -31,7 +31,6 @@ def together(parts: Iterable[ConnectionProfiles], tracker: MetadataTracker) -> C
         found += part.profiles.stored()
         out.others += part.others
         out.malformed |= part.malformed
-        out.banners |= part.banners
         out.orphans += part.orphans
         for server, offers in part.offers.items():
             for offer, example in offers.values():

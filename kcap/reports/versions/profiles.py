@@ -60,8 +60,6 @@ class ConnectionProfiles:
         self.features: dict[Server, dict[str, Any]] = {}
         self.malformed: dict[str, str] = {}
         """Connection -> what was wrong with a request whose body does not read."""
-        self.banners: dict[str, str] = {}
-        """Connection -> how the server's bytes begin, where they are no Kafka response."""
         self.orphans = 0
         self._answers: dict[tuple[int, bytes], ApiVersionsResponse] = {}
         self._offers: dict[frozenset[tuple[int, tuple[int, int]]], Offer] = {}

@@ -1,12 +1,15 @@
 """Laws of the diagnoses of listeners."""
 
+from pathlib import Path
+
 import pytest
 
 from kcap.facts.brokers import Broker
 from kcap.reports.versions.profile import ConnectionProfile
 from kcap.reports.versions.profiles import ConnectionProfiles
 from kcap.reports.versions.report import report
-from tests.reports.talking import SERVER, line, profile, whole
+from tests.reports.talking import SERVER, closed_by_server, line, of_stories, profile, told, whole
+from tests.support import messages as m
 
 HANDSHAKE, AUTHENTICATE = 17, 36
 
@@ -76,3 +79,49 @@ def test_addresses_that_do_not_answer() -> None:
         reached = others(one, line("opaque", server_captured=5))
         reached.tracker.brokers.take(("10.0.0.9", 9092), "c", [Broker(1, *SERVER)])
         assert kinds(reached) == []
+
+
+HTTP = b"HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\n400 Bad Request"
+
+
+@pytest.mark.parametrize("answer", [HTTP, b"SSH-2.0-OpenSSH_9.6\r\n"])
+def test_another_protocol_that_responds(tmp_path: Path, answer: bytes) -> None:
+    stories = [closed_by_server(m.began(40_000 + n).client(m.api_versions(1)).server(answer)) for n in range(2)]
+    found = told(of_stories(tmp_path, *stories))
+    assert list(found) == ["other_protocol"]
+    assert found["other_protocol"]["count"] == 2
+
+
+def test_connections_that_the_server_closes_before_a_byte(tmp_path: Path) -> None:
+    def empty(count: int, *, by_server: bool) -> list[str]:
+        stories = [m.began(40_000 + n, 10**9 + n * 10**8) for n in range(count)]
+        return list(told(of_stories(tmp_path, *(closed_by_server(s) if by_server else s.close() for s in stories))))
+
+    assert empty(5, by_server=True) == ["closed_at_once"]
+    assert empty(1, by_server=True) == []
+    assert empty(5, by_server=False) == [], "a health check"
+
+
+@pytest.mark.parametrize(
+    ("more", "kinds_"),
+    [
+        ({"alerts": "client: unknown_ca", "hello_bytes": 200, "client_captured": 207}, ["certificate_refused"]),
+        ({"hello_bytes": 440, "client_captured": 486, "tls_version": "TLS 1.3"}, ["certificate_refused"]),
+        ({"hello_bytes": 440, "client_captured": 440, "closed_by": "client"}, ["certificate_refused"]),
+        ({"hello_bytes": 440, "client_captured": 440}, []),
+        ({"hello_bytes": 440, "client_captured": 520}, []),
+        ({"alerts": "client: close_notify", "hello_bytes": 440, "client_captured": 486}, []),
+    ],
+)
+def test_a_certificate_that_the_client_refuses(more: dict[str, object], kinds_: list[str]) -> None:
+    assert kinds(others(line("tls", server_captured=1300, **more))) == kinds_
+
+
+def test_a_token_without_a_response_is_a_login_that_failed(tmp_path: Path) -> None:
+    """Brokers before SaslAuthenticate close without an error."""
+    def login(end: str) -> list[str]:
+        story = m.began().ask(m.handshake(1, "PLAIN", 0), m.handshake_answer(1)).client(m.raw(b"\0bob\0wrong"))
+        return list(told(of_stories(tmp_path, closed_by_server(story) if end == "server" else story.close())))
+
+    assert login("server") == ["sasl_failed"]
+    assert login("client") == []

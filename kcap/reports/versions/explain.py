@@ -1,0 +1,57 @@
+"""Which versions one client settles on with other releases, from a capture or from the name of its library.
+
+In: a client id of the capture, or a library with its release; releases; the capture's profiles where there is one. Out: plain
+values, an entry a client that goes by the name. Law: a client of the capture begins at the broker that it was seen with; an API
+that it was seen to use is always there.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from kcap.reports.versions.clients import ClientUsage, Usage
+from kcap.reports.versions.fingerprints import Software
+from kcap.reports.versions.identity import identify
+from kcap.reports.versions.profiles import ConnectionProfiles
+from kcap.reports.versions.simulator import Broker, Library, broker_of, explain, library_named, library_of
+from kcap.schema.registry import api_key
+
+Row = dict[str, Any]
+COMMON = ("Produce", "Fetch", "ListOffsets", "Metadata", "OffsetCommit", "OffsetFetch", "FindCoordinator", "JoinGroup", "SyncGroup",
+          "Heartbeat", "LeaveGroup", "InitProducerId", "AddPartitionsToTxn", "EndTxn", "TxnOffsetCommit", "OffsetForLeaderEpoch",
+          "ConsumerGroupHeartbeat", "ShareFetch", "PushTelemetry", "CreateTopics", "DescribeConfigs", "SaslAuthenticate")  # fmt: skip
+"""APIs that are explained of a library without a capture."""
+
+
+def explanation_of(client: str, targets: Sequence[str], profiles: ConnectionProfiles | None) -> Row:
+    """The explanation. Raises UsageError for a name that is no client of the capture and no library."""
+    brokers = [broker_of(target) for target in targets]
+    made: Row = {"report": "versions", "explain": client, "targets": list(targets), "rows": []}
+    for key, some in identify(profiles).connections.items() if profiles is not None else ():
+        if key.client_id != client:
+            continue
+        assert profiles is not None
+        usage = ClientUsage(profiles, targets[-1]).usage(some, client)
+        known = identify(profiles).software[key]
+        library = library_of(known) or as_seen(known, usage)
+        used: dict[int, list[int]] = {}
+        for api, version in usage.sums:
+            used.setdefault(api, []).append(version)
+        here = Broker("as captured", usage.latest) if usage.latest else None
+        made["rows"].append(
+            {"client_id": client, "software": " ".join(filter(None, (known.name, known.version))) or None, "guessed": known.guessed}
+            | explain(library, [here, *brokers] if here is not None else brokers, used, used)
+        )
+    if not made["rows"]:
+        library = library_named(client)
+        keys = [key for name in COMMON if (key := api_key(name)) is not None and key in library.versions]
+        made["rows"].append({"client_id": None, "software": library.name, "guessed": False} | explain(library, brokers, keys, {}))
+    return made
+
+
+def as_seen(known: Software, usage: Usage) -> Library:
+    """A client whose library is not known: it has the versions that it sent, and no other."""
+    versions: dict[int, list[int]] = {}
+    for key, version in usage.sums:
+        versions.setdefault(key, []).append(version)
+    name = " ".join(filter(None, (known.name, known.version))) or "a client of no known library"
+    return Library(name, "the versions that the capture shows; it may have others", versions, usage.probes)

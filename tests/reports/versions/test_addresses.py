@@ -1,0 +1,49 @@
+"""Laws of addresses: what a broker gave to a client that cannot use it, and nothing else."""
+
+from pathlib import Path
+
+import pytest
+
+from kcap.reports.versions.addresses import is_loopback, why_unroutable
+from tests.reports.talking import of_stories, told
+from tests.support import messages as m
+
+RANGES = {0: (0, 13), 1: (4, 18), 3: (0, 13), 18: (0, 4)}
+CONTROLLER = {1: (4, 18), 18: (0, 4), 52: (0, 2), 62: (0, 4), 63: (0, 1)}
+
+
+@pytest.mark.parametrize(
+    ("host", "kind"),
+    [("localhost", "advertised_localhost"), ("127.0.0.1", "advertised_localhost"), ("::1", "advertised_localhost"),
+     ("0.0.0.0", "advertised_unroutable"), ("169.254.1.1", "advertised_unroutable"), ("10.0.0.2", None), ("kafka-1", None)],
+)  # fmt: skip
+def test_what_a_remote_client_is_given(tmp_path: Path, host: str, kind: str | None) -> None:
+    story = m.began().ask(m.api_versions(1), m.api_versions_answer(1, RANGES))
+    story.ask(m.metadata(2), m.metadata_answer(2, [(1, host, 9092)])).close()
+    found = told(of_stories(tmp_path, story))
+    assert list(found) == ([kind] if kind else [])
+    if kind:
+        assert f"{host}:9092" in str(found[kind]["sentence"])
+
+
+def test_a_client_that_asks_again_and_again_and_tries_none(tmp_path: Path) -> None:
+    def asking(times: int, host: str) -> object:
+        story = m.began().ask(m.api_versions(1), m.api_versions_answer(1, RANGES))
+        for number in range(times):
+            story.ask(m.metadata(2 + number), m.metadata_answer(2 + number, [(1, host, 9093)]))
+        return told(of_stories(tmp_path, story.close()))
+
+    assert list(asking(6, "kafka-1")) == ["advertised_unused"]  # type: ignore[call-overload]
+    assert asking(2, "kafka-1") == {}, "a tool that lists topics"
+
+
+def test_a_controllers_listener(tmp_path: Path) -> None:
+    story = m.began().ask(m.api_versions(1), m.api_versions_answer(1, CONTROLLER)).close()
+    assert list(told(of_stories(tmp_path, story))) == ["controller_listener"]
+
+
+def test_hosts() -> None:
+    assert is_loopback("127.3.4.5")
+    assert not is_loopback("10.0.0.1")
+    assert why_unroutable("10.0.0.1") is None
+    assert why_unroutable("kafka-1") is None
