@@ -1,6 +1,7 @@
 """The report `versions` on Spark: who speaks which versions with whom, and what breaks on another release.
 
-usage: python -m spark_jobs.versions --input PATH... [--target RELEASE] [--fail-on removed|deprecated] [--output PATH] [-Y ...]
+usage: python -m spark_jobs.versions --input PATH... [--target RELEASE] [--fail-on removed|deprecated|unjudged]
+                                     [--output PATH] [-Y ...]
        spark-submit spark_jobs/versions.py ...
 """
 
@@ -23,7 +24,7 @@ from kcap.reports.definition import Row
 from kcap.reports.versions.merge import detached, together
 from kcap.reports.versions.profiles import ConnectionProfiles, gather
 from kcap.reports.versions.readiness import release_of
-from kcap.reports.versions.report import fails, report
+from kcap.reports.versions.report import FAIL_REASONS, fails, report
 from spark_jobs.capture import SparkCapture
 from spark_jobs.job import FAILED, JobInput, job, main
 from spark_jobs.report_job import FORMS, write
@@ -81,7 +82,7 @@ def run(spark: "SparkSession", source: SparkCapture | Saved, given: JobInput, ta
 command = job("versions", FORMS)(run)
 command.params += [
     click.Option(["--target"], metavar="RELEASE", default="newest", help="The release that clients shall work with."),
-    click.Option(["--fail-on"], type=click.Choice(("removed", "deprecated")), help="Exit 1 where a client uses what is gone."),
+    click.Option(["--fail-on"], type=click.Choice(FAIL_REASONS), help="Exit 1 where a client uses what is gone."),
 ]
 
 if __name__ == "__main__":

@@ -64,7 +64,8 @@ BROKERS: Final = [
 
 
 def report(made: Row, style: Style, *, every: bool = False) -> list[str]:
-    """All of it: the answer, what failed, the clients, what breaks, the brokers, the facts. `every`: nothing is put together."""
+    """All of it: the answer, what failed, the clients, what breaks, the brokers, the facts. `every`: nothing is put
+    together."""
     out = [line for text in made["answer"] for line in wrapped(clean(text), style.width, INDENT)] + [""]
     out += failures(made, style, digest.EVERYTHING if every else digest.DIAGNOSES_SHOWN)
     clients, more = digest.clients(made, every=every)
@@ -93,7 +94,11 @@ def report(made: Row, style: Style, *, every: bool = False) -> list[str]:
     if made["brokers"]:
         some = made["brokers"] if every else made["brokers"][: digest.BROKERS_SHOWN]
         out += [style.bold("brokers"), *lines(some, BROKERS, style, lambda r: bool(r["vendor_suspected"]))]
-        out += [f"and {len(made['brokers']) - len(some):,} more brokers: --all shows them"] if len(made["brokers"]) > len(some) else []
+        out += (
+            [f"and {len(made['brokers']) - len(some):,} more brokers: --all shows them"]
+            if len(made["brokers"]) > len(some)
+            else []
+        )
     if made["facts"]:
         out += ["", style.bold("facts")]
         for row in made["facts"][:FACTS_SHOWN]:
@@ -148,6 +153,11 @@ def story(told: Row, style: Style) -> list[str]:
     return out
 
 
+def settled(name: str, at: int) -> TextColumn:
+    """The column of a broker in an explanation."""
+    return TextColumn(name, lambda row: number(row["versions"][at]) or "none", True, 0, True)
+
+
 def explanation(made: Row, style: Style) -> list[str]:
     """What clients settle on with releases."""
     out: list[str] = []
@@ -155,12 +165,13 @@ def explanation(made: Row, style: Style) -> list[str]:
         who = f"client '{one['client_id']}', {one['library']}" if one["client_id"] is not None else one["library"]
         out += [style.bold(line) for line in wrapped(clean(f"{who} (versions from {one['source']})"), style.width, INDENT)]
         last = one["brokers"][-1]
-        text = f"breaks on {last}: {', '.join(map(str, one['broken']))}" if one["broken"] else f"settles with {last} on each API it uses"
+        text = (
+            f"breaks on {last}: {', '.join(map(str, one['broken']))}"
+            if one["broken"]
+            else f"settles with {last} on each API it uses"
+        )
         out += wrapped(text if one["client_id"] is not None else f"with {last}", style.width, INDENT)
-        heads = [
-            TextColumn(name, lambda row, at=at: number(row["versions"][at]) or "none", True, 0, True)
-            for at, name in enumerate(one["brokers"])
-        ]
+        heads = [settled(name, at) for at, name in enumerate(one["brokers"])]
         columns = [
             TextColumn("API", lambda row: words(row["api"]), False),
             TextColumn("used", lambda row: " ".join(map(str, row["used"])), False, 3),

@@ -1,8 +1,8 @@
 """The versions that each connection used of each API, beside the versions that its broker offers.
 
 In: batches of exchanges with their contexts. Out: an entry a connection and API: what was requested first, what the broker
-offers, which error came, what was chosen in the end. Law: the counts are those of the rows; an entry's verdict is the highest of
-its rows' (see VERDICTS).
+offers, which error came, what was chosen in the end. Law: the counts are those of the rows; an entry's verdict is the highest
+of its rows' (see VERDICTS).
 """
 
 from collections import Counter

@@ -39,7 +39,11 @@ def test_steps_are_those_of_the_exchanges(pcaps: Path, name: str) -> None:
         mine = sorted((r for r in exchanges if (r["connection"], r["api_key"]) == (row["connection"], row["api_key"])),
                       key=lambda r: r["exchange"])  # fmt: skip
         first = mine[0]
-        assert (row["step"], row["requested"], row["client_id"]) == (first["exchange"], first["api_version"], first["client_id"])
+        assert (row["step"], row["requested"], row["client_id"]) == (
+            first["exchange"],
+            first["api_version"],
+            first["client_id"],
+        )
         served = [r["api_version"] for r in mine if r["outcome"] == "answered" and r["error_code"] != 35]
         assert row["chosen"] == (served[-1] if served else None)
         failed = next((r for r in mine if r["error_code"]), None)

@@ -8,8 +8,8 @@ from kcap.analyzer import Identity
 from kcap.facts.api_versions import Offer
 from kcap.facts.tracker import MetadataTracker
 from kcap.facts.version_verdicts import ABOVE, BELOW, OK
-from kcap.reports.versions.profile import ApiVersionsRequest, ApiVersionsResponse, ConnectionProfile, Step, Use
 from kcap.net.tcp import ACK, FIN, MASK
+from kcap.reports.versions.profile import ApiVersionsRequest, ApiVersionsResponse, ConnectionProfile, Step, Use
 from kcap.reports.versions.profiles import ConnectionProfiles, gather
 from kcap.reports.versions.report import report
 from kcap.schema.quirks import API_VERSIONS
@@ -66,7 +66,9 @@ def profile(
         made.asked = 1
     made.line = {
         "connection": uid, "client_ip": "10.0.0.1", "server_ip": SERVER[0], "server_port": SERVER[1], "began": "syn",
-        "ended": ends, "closed_by": "server" if died else "client", "client_packets": 4, "server_packets": 4, "client_missing": 0, "server_missing": 0, "first_ns": 0,
+        ""
+        "ended": ends, "closed_by": "server" if died else "client",
+        "client_packets": 4, "server_packets": 4, "client_missing": 0, "server_missing": 0, "first_ns": 0,
         "server_captured": 100, "server_framed": 100, "client_captured": 100, "phase": "kafka", "detail": None, "packets": 8,
     }  # fmt: skip
     return made

@@ -78,7 +78,8 @@ def advertised(case: DiagnosisContext) -> None:
                 case.add((host, port), stored.uid, uid(stored.uid, 1), Diagnosis(
                     "advertised_localhost" if loopback else "advertised_unroutable", ERROR,
                     f"{{servers}} sends {{who}} to {host}:{port}, which is {what}, on {{n}}",
-                    "Set advertised.listeners of that listener to a name or address that clients reach; the bootstrap connection "
+                    "Set advertised.listeners of that listener to a name or address that clients reach; the "
+                    "bootstrap connection "
                     "works, every later one fails.",
                     {"client_ip": ip, "client_id": client, "server": place(server)},
                 ))  # fmt: skip
@@ -103,15 +104,15 @@ def unused(case: DiagnosisContext) -> None:
             asked = sum(use.served for (_, key, _), use in profile.uses.items() if key == METADATA)
             others = {one for one in tried.get(ip, ()) if one != server}
             reaches = any(one[1] in ports for one in others) or any(
-                endpoint[0] in (server[0], brokers.names.get(server[0])) and endpoint[1] == server[1]
-                for _, *endpoint in listed
+                endpoint[0] in (server[0], brokers.names.get(server[0])) and endpoint[1] == server[1] for _, *endpoint in listed
             )
             if ip in working or asked < STUCK or reaches or not listed or not whole_line(profile):
                 continue
             names = ", ".join(f"{host}:{port}" for _, host, port in sorted(listed)[:3])
             case.add((server, names), stored.uid, uid(stored.uid, 1), Diagnosis(
                 "advertised_unused", WARNING,
-                f"{{who}} get{{s}} the brokers {names} from {{servers}}, connect{{s}} to none of them and request{{s}} Metadata "
+                f"{{who}} get{{s}} the brokers {names} from {{servers}}, connect{{s}} to none of them and "
+                f"request{{s}} Metadata "
                 "again and again, on {n}",
                 "The names may not resolve on the client's machine: try them there, and compare advertised.listeners.",
                 {"client_ip": ip, "client_id": client, "server": place(server)},

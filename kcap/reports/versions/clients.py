@@ -164,8 +164,13 @@ class ClientUsage:
 
     def assessed(self, usage: Usage, known: Software) -> tuple[list[Finding], str, str]:
         """What stands against the release, the verdict, and its reason."""
-        key = known, usage.login, tuple(
-            (*at, usage.probes or one.midstream, one.offered, one.served > 0, one.refused > 0) for at, one in usage.sums.items()
+        key = (
+            known,
+            usage.login,
+            tuple(
+                (*at, usage.probes or one.midstream, one.offered, one.served > 0, one.refused > 0)
+                for at, one in usage.sums.items()
+            ),
         )
         found = self._judged.get(key)
         if found is None:
@@ -189,9 +194,17 @@ def calls_of(usage: Usage) -> list[ApiUse]:
     """The versions, as a release is asked about them."""
     return [
         ApiUse(
-            key, version, one.count, one.first_ns, one.last_ns, uid(*one.example), usage.probes or one.midstream, one.offered,
-            one.served > 0, one.refused > 0,
-        )  # fmt: skip
+            key,
+            version,
+            one.count,
+            one.first_ns,
+            one.last_ns,
+            uid(*one.example),
+            usage.probes or one.midstream,
+            one.offered,
+            one.served > 0,
+            one.refused > 0,
+        )
         for (key, version), one in usage.sums.items()
     ]
 

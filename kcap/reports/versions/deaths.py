@@ -1,11 +1,11 @@
 """Why connections died: the request that the broker answered by closing.
 
-In: a `DiagnosisContext`. Out: troubles added to it, one for all connections that died of the same request. Law: the broker closed
-(its FIN or RST came first); of several requests without a response the first is the cause, since a broker serves a connection's
-requests in order. A version that the broker is known not to take is a cause by itself; another request is one only where it was
-never answered there, at once, and either a release is known to take it no more, or several connections died of it, or the broker sent
-no byte. A connection that began before
-the capture, has holes, or was closed by the client, accuses nobody.
+In: a `DiagnosisContext`. Out: troubles added to it, one for all connections that died of the same request. Law: the broker
+closed (its FIN or RST came first); of several requests without a response the first is the cause, since a broker serves a
+connection's requests in order. A version that the broker is known not to take is a cause by itself; another request is one
+only where it was never answered there, at once, and either a release is known to take it no more, or several connections died
+of it, or the broker sent no byte. A connection that began before the capture, has holes, or was closed by the client, accuses
+nobody.
 
 Ranges come from the connection's own ApiVersions response, its server's, another listener's of the same broker, or what brokers
 of its cluster offer. Sources: KIP-896, KAFKA-18659, RequestContext and SocketServer of Kafka (an unsupported version closes).
@@ -60,9 +60,9 @@ def closed_by_broker(profile: ConnectionProfile) -> bool:
 
 def death_of(profile: ConnectionProfile) -> Death | None:
     """The first request of a connection without a response; None where that is no request with a version."""
-    died = [(use.died_example, at, use) for at, use in profile.uses.items() if use.died_example is not None]
-    exchange, (client, key, version), use = min(died, key=lambda one: one[0] or 0)
-    if exchange is None or any(step.key < 0 and step.outcome == "unanswered" for step in profile.opening):
+    died = [(use.died_example or 0, at, use) for at, use in profile.uses.items() if use.died_example is not None]
+    exchange, (client, key, version), use = min(died, key=lambda one: one[0])
+    if any(step.key < 0 and step.outcome == "unanswered" for step in profile.opening):
         return None  # a SASL token died first
     return Death(profile, client, key, version, use, exchange)
 
@@ -110,16 +110,17 @@ def deaths(case: DiagnosisContext) -> None:
     unknown: dict[tuple[object, ...], list[Death]] = {}
     for profile, _ in case.worth(dead):
         death = death_of(profile) if closed_by_broker(profile) else None
-        if death is None or death.key == API_VERSIONS or profile.uid in case.whole.malformed and decodes(case, death):
+        if death is None or death.key == API_VERSIONS or (profile.uid in case.whole.malformed and decodes(case, death)):
             continue
         ranges, source, known = ranges_for(case, death)
-        group = (*case.group(profile.uid, death.client), death.key, death.version)
+        group: tuple[object, ...] = (*case.group(profile.uid, death.client), death.key, death.version)
         if known and (ranges is None or not ranges[0] <= death.version <= ranges[1]):
             named(case, death, group, ranges, source)
         elif is_named_though_gone(case, death):
             add(case, death, group, Diagnosis(
                 "advertised_but_removed", ERROR,
-                f"{{servers}} closes the connection after {call(death.key, death.version)} of {{who}}: it names this version and "
+                f"{{servers}} closes the connection after {call(death.key, death.version)} of {{who}}: it names "
+                "this version and "
                 "rejects it, on {n}",
                 "Kafka 4 names Produce 0-2 only so that librdkafka keeps compression on (KAFKA-18659) and takes 3 and later "
                 "(KIP-896): upgrade the client.", subject(profile, death.client),
@@ -183,12 +184,17 @@ def named(case: DiagnosisContext, death: Death, group: tuple[object, ...], range
     if newest is None:
         kind, advice = "unknown_api", "No Kafka release has this API: a client of another product, or bytes that are no Kafka."
     elif ranges is not None and version > ranges[1]:
-        kind, advice = "above_broker_max", (
-            "The client does not heed the versions that the broker offers (as librdkafka 2.6.0 with Fetch 12): upgrade it, or "
-            "pin it to the broker's release."
-            if death.profile.probes
-            else "The client requests no versions and is newer than the broker: let it negotiate (ApiVersions), or pin it to the "
-            "broker's release."
+        kind, advice = (
+            "above_broker_max",
+            (
+                "The client does not heed the versions that the broker offers (as librdkafka 2.6.0 with Fetch "
+                "12): upgrade it, or "
+                "pin it to the broker's release."
+                if death.profile.probes
+                else "The client requests no versions and is newer than the broker: let it negotiate "
+                "(ApiVersions), or pin it to the "
+                "broker's release."
+            ),
         )
     elif ranges is None and since is None:
         kind, advice = "above_broker_max", "The broker is older than this API, or serves it on another listener."
@@ -213,7 +219,8 @@ def unexplained(case: DiagnosisContext, death: Death, group: tuple[object, ...])
     if known and first is not None and first.exchange == death.exchange and profile.mechanism is None:
         add(case, death, group, Diagnosis(
             "sasl_missing", ERROR,
-            f"{{servers}} closes the connection after {call(key, version)} of {{who}}, the first request behind ApiVersions and a "
+            f"{{servers}} closes the connection after {call(key, version)} of {{who}}, the first request behind "
+            "ApiVersions and a "
             "version that it offers: a listener that wants a login (SASL) does so, on {n}",
             "Set security.protocol to SASL_PLAINTEXT or SASL_SSL, and sasl.mechanism, or use a listener without SASL; the "
             "broker's log names the reason.", subject(profile, death.client),
@@ -246,7 +253,8 @@ def headers(case: DiagnosisContext) -> None:
             continue  # it was refused for its version
         add(case, death, (*case.group(profile.uid, client), death.key, death.version), Diagnosis(
             "malformed_request", ERROR,
-            f"{{servers}} closes the connection after {call(death.key, death.version)} of {{who}}: its body does not read as such "
+            f"{{servers}} closes the connection after {call(death.key, death.version)} of {{who}}: its body does "
+            "not read as such "
             f"({what}), on {{n}}",
             "Compare header and body with `kcap schema`: flexible versions have compact lengths and tagged fields, and a "
             "header of version 2 (KIP-482).", subject(profile, death.client),

@@ -66,8 +66,8 @@ def negotiations(case: DiagnosisContext) -> None:
                 "error_35_loop", ERROR,
                 f"{{who}} request{{s}} ApiVersions v{probe.step.version}, {{servers}} responds UNSUPPORTED_VERSION "
                 "(error 35, in a version 0 body), and the client does not try an older version, on {n}",
-                "The client must read the refusal as version 0 and try again with a version that it names (KIP-511): upgrade or "
-                "fix the client, or pin it to the broker's release.", who,
+                "The client must read the refusal as version 0 and try again with a version that it names (KIP-511): upgrade "
+                "or fix the client, or pin it to the broker's release.", who,
             ))  # fmt: skip
         silent = [probe for probe in profile.probes if probe.step.outcome == "unanswered" and probe.step.reason in ENDS]
         if silent and not worked and not refused and not (profile.line.get("server_captured") or 0) and not by_client(profile):
@@ -121,15 +121,16 @@ def outside(case: DiagnosisContext) -> None:
                 if highest[group, key] == version:
                     add_use(case, profile, client, use, (key, version), Diagnosis(
                         "pinned_old_version", NOTE,
-                        f"{{who}} use{{s}} {call(key, version)} with {{servers}}, although the same software used a higher one and "
-                        f"the broker offers {has}, on {{n}}",
+                        f"{{who}} use{{s}} {call(key, version)} with {{servers}}, although the same software used a higher one "
+                        f"and the broker offers {has}, on {{n}}",
                         "Look for a pinned version in its configuration.", subject(profile, client),
                     ))  # fmt: skip
             elif (found["above_broker_max"] or found["below_broker_min"]) and profile.probes and not use.served:
                 kind = "above_broker_max" if found["above_broker_max"] else "below_broker_min"
                 add_use(case, profile, client, use, (key, version), Diagnosis(
                     kind, WARNING,
-                    f"{{who}} send{{s}} {call(key, version)} to {{servers}}, which offers {has}; no response was captured, on {{n}}",
+                    f"{{who}} send{{s}} {call(key, version)} to {{servers}}, which offers {has}; no response was "
+                    "captured, on {n}",
                     advice_for(key, version, kind), subject(profile, client),
                 ))  # fmt: skip
 
@@ -187,13 +188,18 @@ def refusals(case: DiagnosisContext) -> None:
             offer = case.whole.offer(profile)
             ranges = offer.ranges.get(key) if offer is not None else None
             inside = ranges is not None and ranges[0] <= version <= ranges[1]
+            has = (
+                f", though it offers {span_of(ranges)}"
+                if inside
+                else f", of which it offers {span_of(ranges)}"
+                if offer
+                else ""
+            )
             case.add((*case.group(profile.uid, client), key, version), profile.uid, uid(profile.uid, use.example), Diagnosis(
                 "unsupported_version", ERROR,
-                f"{{servers}} responds UNSUPPORTED_VERSION (error 35) to {call(key, version)} of {{who}}"
-                + (f", though it offers {span_of(ranges)}" if inside else f", of which it offers {span_of(ranges)}" if offer else "")
-                + ", on {n}",
-                "The request needs a feature, or a version, that this broker has not: finalize the feature (kafka-features.sh), "
-                "use a setting that the release knows, or upgrade the brokers." if inside
+                f"{{servers}} responds UNSUPPORTED_VERSION (error 35) to {call(key, version)} of {{who}}{has}, on {{n}}",
+                "The request needs a feature, or a version, that this broker has not: finalize the feature "
+                "(kafka-features.sh), use a setting that the release knows, or upgrade the brokers." if inside
                 else "Upgrade the older side, or keep the client from using this API with this broker.",
                 subject(profile, client),
             ))  # fmt: skip
@@ -227,7 +233,9 @@ def brokers(case: DiagnosisContext) -> None:
         who: Row = {"client_ip": None, "client_id": None, "server": where}
         if row["vendor_suspected"]:
             differs = row["differs"]
-            some = ", ".join(differs[:DIFFERENCES]) + (f" and {len(differs) - DIFFERENCES} more" if len(differs) > DIFFERENCES else "")
+            some = ", ".join(differs[:DIFFERENCES]) + (
+                f" and {len(differs) - DIFFERENCES} more" if len(differs) > DIFFERENCES else ""
+            )
             case.add((row["nearest"], tuple(differs)), row["example"].rpartition(".")[0], row["example"], Diagnosis(
                 "foreign_ranges", WARNING,
                 f"{{servers}} offers versions that no Kafka release offers: nearest is {row['nearest']}, from which "
@@ -255,29 +263,30 @@ def facts(case: DiagnosisContext) -> None:
                 "Nothing is wrong: it costs a round trip a connection, and ends when the brokers are upgraded.",
                 subject(profile, client),
             ))  # fmt: skip
-    silent, nameless = [], []
-    for key, some in case.known.connections.items():
+    silent: list[tuple[str | None, StoredProfile]] = []
+    nameless: list[tuple[str | None, StoredProfile]] = []
+    for key, mine in case.known.connections.items():
         known = case.known.software[key]
-        if known.is_broker or not all(stored.template.opening and not stored.template.midstream for stored in some):
+        if known.is_broker or not all(stored.template.opening and not stored.template.midstream for stored in mine):
             continue
         probes = [
-            version for stored in some for which, _ in stored.template.probes
+            version for stored in mine for which, _ in stored.template.probes
             for version in [(stored.template.opening[which] if isinstance(which, int) else which)[2]]
         ]  # fmt: skip
         if not probes:
-            silent += [(key.client_id, stored) for stored in some]
+            silent += [(key.client_id, stored) for stored in mine]
         elif key.software is None and max(probes) < SOFTWARE_SINCE:
-            nameless += [(key.client_id, stored) for stored in some]
+            nameless += [(key.client_id, stored) for stored in mine]
     for kind, found, text in (
         ("no_apiversions", silent, "{who} send{s} no ApiVersions request: the versions are fixed in the client, on {n}"),
         ("nameless", nameless,
          "{who} request{s} ApiVersions below v3, which does not carry the software's name and version (KIP-511), on {n}"),
     ):  # fmt: skip
-        for client, stored in found:
+        for client_id, stored in found:
             first = min((step[0] for step in stored.template.opening), default=1)
             case.add((), stored.uid, uid(stored.uid, first), Diagnosis(
                 kind, NOTE, text, "A fact of the library; the column of the target says whether it matters.",
-                {"client_ip": stored.identity.client_ip, "client_id": client, "server": place(stored.server)},
+                {"client_ip": stored.identity.client_ip, "client_id": client_id, "server": place(stored.server)},
             ))  # fmt: skip
     clusters: dict[str, list[Row]] = {}
     for row in case.brokers:
@@ -294,7 +303,8 @@ def facts(case: DiagnosisContext) -> None:
     for cluster, rows in clusters.items():
         if len({(row["release_min"], row["release_max"]) for row in rows}) > 1:
             some = ", ".join(
-                f"{place((row['server_ip'], row['server_port']))} {line(row['release_min']) if row['release_min'] else 'unknown'}"
+                f"{place((row['server_ip'], row['server_port']))} "
+                + (line(row["release_min"]) if row["release_min"] else "unknown")
                 for row in rows
             )
             case.add((cluster,), rows[0]["example"].rpartition(".")[0], rows[0]["example"], Diagnosis(

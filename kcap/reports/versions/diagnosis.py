@@ -22,7 +22,7 @@ ERROR, WARNING, NOTE = "error", "warning", "note"
 LEVELS: Final = (ERROR, WARNING, NOTE)
 SHOWN: Final = 100
 """Connections that a row names; it counts all."""
-IDS_NAMED: Final = 3
+IDS_NAMED: Final = 5
 """Client ids, and brokers, that a sentence names; it counts all."""
 ENDS: Final = ("fin", "rst")
 
@@ -157,9 +157,9 @@ class DiagnosisContext:
                 yield stored.open(), client
 
     def group(self, uid: str, client: str | None) -> tuple[str | None, ...]:
-        """What to count troubles by: clients of one library and release are one row, and so is a client of no known one."""
+        """What to count troubles by: clients of one library and release are one row, and so are those of no known library."""
         known = self.known.of(uid, client)
-        return (known.name, known.version) if known is not None and known.name is not None else (None, client)
+        return (known.name, known.version) if known is not None else (None, None)
 
 
 def once(asked: Callable[[ConnectionProfile], T]) -> Callable[[StoredProfile], T]:

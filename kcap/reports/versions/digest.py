@@ -1,4 +1,5 @@
-"""What of the versions report people read first: clients that are alike on one line, the worst first, and how many are left out.
+"""What of the versions report people read first: clients that are alike on one line, the worst first, and how many are left
+out.
 
 In: the report's plain values. Out: rows for tables of any form. Law: counts of the rows and of what is left out add up to the
 report's; without a need nothing is put together.

@@ -6,7 +6,7 @@ that it was seen to use is always there.
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 from kcap.reports.versions.clients import ClientUsage, Usage
 from kcap.reports.versions.fingerprints import Software
@@ -16,9 +16,11 @@ from kcap.reports.versions.simulator import Broker, Library, broker_of, explain,
 from kcap.schema.registry import api_key
 
 Row = dict[str, Any]
-COMMON = ("Produce", "Fetch", "ListOffsets", "Metadata", "OffsetCommit", "OffsetFetch", "FindCoordinator", "JoinGroup", "SyncGroup",
-          "Heartbeat", "LeaveGroup", "InitProducerId", "AddPartitionsToTxn", "EndTxn", "TxnOffsetCommit", "OffsetForLeaderEpoch",
-          "ConsumerGroupHeartbeat", "ShareFetch", "PushTelemetry", "CreateTopics", "DescribeConfigs", "SaslAuthenticate")  # fmt: skip
+COMMON: Final = (
+    "Produce", "Fetch", "ListOffsets", "Metadata", "OffsetCommit", "OffsetFetch", "FindCoordinator", "JoinGroup", "SyncGroup",
+    "Heartbeat", "LeaveGroup", "InitProducerId", "AddPartitionsToTxn", "EndTxn", "TxnOffsetCommit", "OffsetForLeaderEpoch",
+    "ConsumerGroupHeartbeat", "ShareFetch", "PushTelemetry", "CreateTopics", "DescribeConfigs", "SaslAuthenticate",
+)  # fmt: skip
 """APIs that are explained of a library without a capture."""
 
 
@@ -38,13 +40,19 @@ def explanation_of(client: str, targets: Sequence[str], profiles: ConnectionProf
             used.setdefault(api, []).append(version)
         here = Broker("as captured", usage.latest) if usage.latest else None
         made["rows"].append(
-            {"client_id": client, "software": " ".join(filter(None, (known.name, known.version))) or None, "guessed": known.guessed}
+            {
+                "client_id": client,
+                "software": " ".join(filter(None, (known.name, known.version))) or None,
+                "guessed": known.guessed,
+            }
             | explain(library, [here, *brokers] if here is not None else brokers, used, used)
         )
     if not made["rows"]:
         library = library_named(client)
-        keys = [key for name in COMMON if (key := api_key(name)) is not None and key in library.versions]
-        made["rows"].append({"client_id": None, "software": library.name, "guessed": False} | explain(library, brokers, keys, {}))
+        keys = [found for name in COMMON if (found := api_key(name)) is not None and found in library.versions]
+        made["rows"].append(
+            {"client_id": None, "software": library.name, "guessed": False} | explain(library, brokers, keys, {})
+        )
     return made
 
 

@@ -101,8 +101,8 @@ def used(
 
 
 def asks_of(profiles: Iterable[ConnectionProfile]) -> tuple[set[int], bool]:
-    """Version of the first ApiVersions request of each connection, behind its login where there is one there; whether beginnings
-    were captured.
+    """Version of the first ApiVersions request of each connection, behind its login where there is one; whether beginnings were
+    captured.
 
     A Java client requests version 0 before its login, and its own version behind it.
     """
@@ -163,15 +163,15 @@ def java_fits(release: str, found: dict[int, dict[int, int | None]], probes: set
 def java_login(profiles: Sequence[ConnectionProfile], found: dict[int, dict[int, int | None]]) -> Software | None:
     """A Java client whose login did not succeed: it names itself in its second ApiVersions request only, behind the login.
 
-    The first has version 0 (SaslClientAuthenticator); SaslAuthenticate v2 behind it, which it has since 2.5, is sent by no other
-    library that begins so.
+    The first has version 0 (SaslClientAuthenticator); SaslAuthenticate v2 behind it, which it has since 2.5, is sent by no
+    other library that begins so.
     """
     if not set(found) <= LOGIN_APIS:
         return None
     for profile in profiles:
         keys = [(step.key, step.version) for step in profile.opening[:3]]
         if keys[:2] == [(API_VERSIONS, 0), (SASL_HANDSHAKE, 1)] and keys[2:3] == [(SASL_AUTHENTICATE, 2)]:
-            evidence = "its login: ApiVersions v0, SaslHandshake v1, SaslAuthenticate v2, as Java clients send it before they name themselves"
+            evidence = "its login: ApiVersions v0, SaslHandshake v1, SaslAuthenticate v2, as Java clients send it"
             return Software(JAVA, "2.5 or later", JAVA, True, f"guessed by {evidence}", False, 0.8, (evidence,))
     return None
 
@@ -209,27 +209,38 @@ def guessed(profiles: Sequence[ConnectionProfile], client_id: str | None, whole:
     pinned = "" if probes else ", sent without an ApiVersions request"
     if len(matches) == 1:
         ((family, some),) = matches.items()
-        evidence = [f"its versions ({text}{pinned})"]
-        confidence = 0.7 if len(fitting) == 1 else 0.5
-        if hint == family:
-            evidence.append(f"its client id begins as that library's default does ({client_id})")
-            confidence += 0.2
-        elif hint is not None:
-            confidence -= 0.3
-        if family in opened:
-            evidence.append("the order of its first requests")
-            confidence += 0.1
-        if len(found) > MANY_APIS:
-            evidence.append(f"{len(found)} APIs that all fit")
-            confidence += 0.05
+        evidence, confidence = weighed(
+            family, f"its versions ({text}{pinned})", found, client_id, len(fitting), family in opened
+        )
         why = "guessed by " + " and ".join(evidence)
-        return Software(family, " or ".join(some), family, True, why, False, round(min(confidence, 0.95), 2), tuple(evidence))
+        return Software(family, " or ".join(some), family, True, why, False, confidence, evidence)
     if hint is not None and not matches:
         return by_id(hint, client_id)
     if matches:
         both = ", ".join(f"{family} {' or '.join(some)}" for family, some in sorted(matches.items()))
         return replace(nothing, why=f"its versions ({text}{pinned}) fit several: {both}")
     return replace(nothing, why=f"its versions ({text}{pinned}) fit no library that kcap knows")
+
+
+def weighed(
+    family: str, first: str, found: dict[int, dict[int, int | None]], client_id: str | None, fitting: int, opened: bool
+) -> tuple[tuple[str, ...], float]:  # fmt: skip
+    """The evidence for a library, and how sure it makes; `fitting`: libraries that the versions fit, `opened`: the order of the
+    first requests is the library's."""
+    evidence, confidence = [first], 0.7 if fitting == 1 else 0.5
+    _, hint = hint_of(client_id)
+    if hint == family:
+        evidence.append(f"its client id begins as that library's default does ({client_id})")
+        confidence += 0.2
+    elif hint is not None:
+        confidence -= 0.3
+    if opened:
+        evidence.append("the order of its first requests")
+        confidence += 0.1
+    if len(found) > MANY_APIS:
+        evidence.append(f"{len(found)} APIs that all fit")
+        confidence += 0.05
+    return tuple(evidence), round(min(confidence, 0.95), 2)
 
 
 def by_id(family: str, client_id: str | None) -> Software:

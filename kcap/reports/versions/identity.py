@@ -166,7 +166,7 @@ def identify(whole: ConnectionProfiles, *, by_address: bool = False) -> Clients:
             continue
         for mine in programs(whole, some, spot[1]):
             known = guess.of(mine, spot[1])
-            label = " ".join(filter(None, (known.name, known.version)))
+            label: str | None = " ".join(filter(None, (known.name, known.version)))
             probe, handshake = flow_of(mine[0])
             if not label and len(some) > len(mine):
                 label = f"{UNKNOWN}, begins with ApiVersions {probe} and SaslHandshake {handshake}"

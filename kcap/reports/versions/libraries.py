@@ -189,5 +189,5 @@ IMPLEMENTED: Final[tuple[tuple[str, tuple[int, ...], dict[int, tuple[int, ...]]]
         "DescribeClientQuotas 1"
     )),
 )  # fmt: skip
-"""Family, release, API -> versions that it was recorded with against brokers up to 4.4; a single one is the highest, several are
-those that it chooses among. Where the broker offered no later one the library may have one."""
+"""Family, release, API -> versions that it was recorded with against brokers up to 4.4; a single one is the highest, several
+are those that it chooses among. Where the broker offered no later one the library may have one."""

@@ -39,7 +39,8 @@ CERTIFICATE_ALERTS: Final = (
 )  # fmt: skip
 """Alerts by which a client refuses the server's certificate (RFC 8446 section 6.2)."""
 FINISHED_LEAST: Final = 58
-"""Bytes of the smallest sealed Finished of TLS 1.3 with its record header; a sealed alert has 24, and 40 from Java (RFC 8446)."""
+"""Bytes of the smallest sealed Finished of TLS 1.3 with its record header; a sealed alert has 24, and 40 from Java (RFC
+8446)."""
 CHANGE_CIPHER_BYTES: Final = 6
 SEALED_ALERT: Final = 24
 FLIGHT_LEAST: Final = 500
@@ -69,7 +70,8 @@ def protocols(case: DiagnosisContext) -> None:
             alert = (line.get("alerts") or "").removeprefix("server: ")
             case.add((server, alert), one, one, Diagnosis(
                 "tls_refused", ERROR,
-                f"{where} responds to the TLS hello of a client{{at}} with an alert{f' ({alert})' if alert else ''} and no hello "
+                f"{where} responds to the TLS hello of a client{{at}} with an "
+                f"alert{f' ({alert})' if alert else ''} and no hello "
                 "of its own, on {n}",
                 "The two have no TLS version or cipher in common: compare ssl.enabled.protocols and ssl.cipher.suites.", who,
             ))  # fmt: skip
@@ -99,7 +101,9 @@ def protocols(case: DiagnosisContext) -> None:
 
 def refused_certificate(line: Row) -> str | None:
     """How a client refused the certificate of a server; None where it did not, or nothing tells."""
-    alerts = [alert.removeprefix("client: ") for alert in (line.get("alerts") or "").split("; ") if alert.startswith("client: ")]
+    alerts = [
+        alert.removeprefix("client: ") for alert in (line.get("alerts") or "").split("; ") if alert.startswith("client: ")
+    ]
     for alert in alerts:
         if alert in CERTIFICATE_ALERTS:
             return f"TLS alert {alert}"
@@ -141,9 +145,10 @@ def plaintext_on_tls(case: DiagnosisContext) -> None:
         unanswered = bool(profile.opening) and profile.opening[0].outcome == "unanswered"
         if alert and whole_line(profile) and unanswered and line.get("ended") in ENDS:
             at = uid(profile.uid, profile.opening[0].exchange)
-            case.add((*case.group(profile.uid, client), profile.server), profile.uid, at, Diagnosis(
+            case.add((client, *case.group(profile.uid, client), profile.server), profile.uid, at, Diagnosis(
                 "plaintext_on_tls", ERROR,
-                f"{{who}} send{{s}} plaintext requests to {{servers}}, which responds with {ALERT_BYTES} bytes that are no Kafka, "
+                f"{{who}} send{{s}} plaintext requests to {{servers}}, which responds with {ALERT_BYTES} bytes "
+                "that are no Kafka, "
                 "the size of a TLS alert, and closes, on {n}",
                 "The listener wants TLS: set security.protocol to SSL or SASL_SSL, or use the plaintext port.",
                 subject(profile, client),
@@ -169,7 +174,7 @@ def other_protocol(case: DiagnosisContext) -> None:
 def logins(case: DiagnosisContext) -> None:
     """SASL that does not come to an end."""
     for profile, client in case.profiles():
-        who, key = subject(profile, client), (*case.group(profile.uid, client), profile.server)
+        who, key = subject(profile, client), (client, *case.group(profile.uid, client), profile.server)
         for api, code in profile.errors:
             at = uid(profile.uid, profile.error_example[api, code])
             if api == HANDSHAKE and code == UNSUPPORTED_MECHANISM:
@@ -201,7 +206,8 @@ def logins(case: DiagnosisContext) -> None:
             if first is not None and not done and first == silent and first.key not in (HANDSHAKE, TOKEN):
                 case.add((*key, first.key, first.version), profile.uid, uid(profile.uid, first.exchange), Diagnosis(
                     "sasl_missing", ERROR,
-                    f"{{servers}} closes the connection after {call(first.key, first.version)} of {{who}}: others log in with SASL "
+                    f"{{servers}} closes the connection after {call(first.key, first.version)} of {{who}}: others "
+                    "log in with SASL "
                     "there first, on {n}",
                     "Set security.protocol to SASL_PLAINTEXT or SASL_SSL.", who,
                 ))  # fmt: skip
@@ -210,7 +216,7 @@ def logins(case: DiagnosisContext) -> None:
 def refused_login(case: DiagnosisContext, profile: ConnectionProfile, client: str | None, example: str, how: str) -> None:
     """A login that the broker refused."""
     mechanism = f" (SASL {profile.mechanism})" if profile.mechanism else ""
-    case.add((*case.group(profile.uid, client), profile.server, profile.mechanism), profile.uid, example, Diagnosis(
+    case.add((client, *case.group(profile.uid, client), profile.server, profile.mechanism), profile.uid, example, Diagnosis(
         "sasl_failed", ERROR, f"{{servers}} {how} of {{who}}{mechanism}, on {{n}}",
         "User, password or token are wrong or unknown to the broker; versions are not the reason.",
         subject(profile, client),

@@ -1,9 +1,9 @@
 """Whether clients work with another broker release, older or newer, by the versions they use.
 
-In: what one client used, its library, the release. Out: findings a version, a verdict, and the step of each API. Law: `no` only
-where a version that the client sends, and would send again, is not taken there; `yes` only where brokers served real work of it,
-and each API that it used is final in the release, or a known library can step to a version that is; else `unknown`, and the
-reason says what is missing. APIs that the capture does not show are not judged.
+In: what one client used, its library, the release. Out: findings a version, a verdict, and the step of each API. Law: `no`
+only where a version that the client sends, and would send again, is not taken there; `yes` only where brokers served real
+work of it, and each API that it used is final in the release, or a known library can step to a version that is; else
+`unknown`, and the reason says what is missing. APIs that the capture does not show are not judged.
 
 Sources: KIP-896 (removed versions), KIP-35 and KIP-97 (clients and brokers of different releases), KAFKA-19444 (JoinGroup 0-1,
 gone in 4.0.0, back in 4.0.1), KIP-866 (APIs that left with ZooKeeper).
@@ -49,14 +49,20 @@ NEEDED: Final = keys_of("ConsumerGroupHeartbeat", "ShareGroupHeartbeat", "ShareF
 WITH_ZOOKEEPER: Final = keys_of("LeaderAndIsr", "StopReplica", "UpdateMetadata", "ControlledShutdown")
 """APIs between brokers and a controller that ZooKeeper elects: Kafka 4 has none (KIP-866), for another reason than KIP-896."""
 WITH_KRAFT: Final = keys_of(
-    "UnregisterBroker", "DescribeQuorum", "AddRaftVoter", "RemoveRaftVoter", "UpdateFeatures", "ListConfigResources",
-    "GetTelemetrySubscriptions", "PushTelemetry", "ConsumerGroupHeartbeat", "ConsumerGroupDescribe",
+    "UnregisterBroker",
+    "DescribeQuorum",
+    "AddRaftVoter",
+    "RemoveRaftVoter",
+    "UpdateFeatures",
+    "ListConfigResources",
+    "GetTelemetrySubscriptions",
+    "PushTelemetry",
+    "ConsumerGroupHeartbeat",
+    "ConsumerGroupDescribe",
 )
 """APIs that only a cluster with KRaft serves."""
 LOGIN: Final = keys_of("SaslHandshake", "SaslAuthenticate")
-BEGINNING: Final = LOGIN | keys_of(
-    "ApiVersions", "Metadata", "FindCoordinator", "GetTelemetrySubscriptions", "PushTelemetry"
-)
+BEGINNING: Final = LOGIN | keys_of("ApiVersions", "Metadata", "FindCoordinator", "GetTelemetrySubscriptions", "PushTelemetry")
 """APIs that clients send before, or beside, the work that they are there for."""
 
 
@@ -166,7 +172,11 @@ def unproven(calls: list[ApiUse], login: bool) -> str | None:
     work = {call.key for call in calls} - BEGINNING
     refused = sorted({call.key for call in calls if call.refused} - served)
     if served - BEGINNING:
-        return f"a broker refused {names(refused)} here, so whether it has a feature that these need is not known" if refused else None
+        return (
+            f"a broker refused {names(refused)} here, so whether it has a feature that these need is not known"
+            if refused
+            else None
+        )
     if work:
         return f"no response to its work was captured ({names(sorted(work))})"
     if login and not served - LOGIN - {API_VERSIONS}:

@@ -1,7 +1,8 @@
 """Version negotiation: who uses which versions, with whom, what breaks on another release, and what went wrong.
 
-In: one pass over captures. Out: plain values, which are the JSON form: the answer, clients, brokers, readiness, diagnoses, facts.
-Law: counts are those of the rows of `exchanges`; clients that break come first, brokers last, else in the order of their ids.
+In: one pass over captures. Out: plain values, which are the JSON form: the answer, clients, brokers, readiness, diagnoses,
+facts. Law: counts are those of the rows of `exchanges`; clients that break come first, brokers last, else in the order of
+their ids.
 """
 
 from collections import Counter
@@ -149,7 +150,9 @@ def answer(made: Row) -> list[str]:
         first += f": with Kafka {target}, {count[YES]:,} work, {count[NO]:,} break, {count[UNKNOWN]:,} cannot be judged"
     broken = [row for row in clients if row["works_with_target"] == NO]
     if broken:
-        names = list(dict.fromkeys(f"'{row['client_id']}'" if row["client_id"] is not None else "one without an id" for row in broken))
+        names = list(
+            dict.fromkeys(f"'{row['client_id']}'" if row["client_id"] is not None else "one without an id" for row in broken)
+        )
         rest = f" and {len(names) - WORST:,} more" if len(names) > WORST else ""
         second = f"Breaks: {', '.join(names[:WORST])}{rest}. First reason: {broken[0]['works_why']}"
     else:

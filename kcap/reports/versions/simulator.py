@@ -1,8 +1,8 @@
 """Which version of each API a client library settles on with a broker release, and what a lower one lacks.
 
-In: a library with its version, or the versions that a capture showed; the ranges of a release or of a broker. Out: a version an
-API and broker, and what is lost or gained between two of them. Law: what is predicted for a recorded connection is what was sent
-on it (a test holds this against recordings); an API that the table of a library lacks is not predicted.
+In: a library with its version, or the versions that a capture showed; the ranges of a release or of a broker. Out: a version
+an API and broker, and what is lost or gained between two of them. Law: what is predicted for a recorded connection is what
+was sent on it (a test holds this against recordings); an API that the table of a library lacks is not predicted.
 
 A client that negotiates uses, with each broker by itself, the highest version that both have (KIP-35). In a rolling upgrade
 brokers of both releases are there at once, and it uses two. Facts: Kafka's definitions for Java clients, recordings for others.
@@ -20,7 +20,7 @@ from kcap.reports.versions.readiness import java_release, numbers
 from kcap.schema.facts import Versions, apis
 from kcap.schema.quirks import API_VERSIONS
 from kcap.schema.registry import api_name
-from kcap.schema.releases import advertised, accepts, line, taken
+from kcap.schema.releases import accepts, advertised, line, taken
 
 Row = dict[str, Any]
 CLIENT_LISTENER: Final = "broker"
@@ -55,11 +55,14 @@ MEANINGS: Final[dict[str, tuple[tuple[int, str], ...]]] = {
         (1, "no controller id and no racks"), (2, "no cluster id"), (4, "asking for a topic may create it"),
         (7, "no leader epochs (KIP-320)"), (10, "no topic ids (KIP-516)"),
     ),
-    "OffsetCommit": ((2, "no retention time of its own"), (6, "no leader epochs (KIP-320)"), (7, "no static membership (KIP-345)")),
+    ""
+    "OffsetCommit": ((2, "no retention time of its own"), (6, "no leader epochs (KIP-320)"),
+                     (7, "no static membership (KIP-345)")),
     "OffsetFetch": ((2, "no request for all partitions"), (5, "no leader epochs (KIP-320)"),
                     (7, "no waiting for open transactions (KIP-447)"), (8, "one group a request (KIP-709)")),
     "FindCoordinator": ((1, "no coordinators of transactions"), (4, "one coordinator a request (KIP-699)")),
-    "JoinGroup": ((1, "one timeout for session and rebalance (before KIP-62)"), (4, "members join without an id (before KIP-394)"),
+    ""
+    "JoinGroup": ((1, "one timeout for session and rebalance (before KIP-62)"), (4, "members join without an id (KIP-394)"),
                   (5, "no static membership (KIP-345)")),
     "SyncGroup": ((3, "no static membership (KIP-345)"),),
     "Heartbeat": ((3, "no static membership (KIP-345)"),),
@@ -79,7 +82,9 @@ ABSENT: Final = {
     "ShareGroupHeartbeat": "share groups do not work (KIP-932)", "ShareFetch": "share groups do not work (KIP-932)",
     "StreamsGroupHeartbeat": "group.protocol=streams does not work (KIP-1071)",
     "GetTelemetrySubscriptions": "no client metrics (KIP-714)", "PushTelemetry": "no client metrics (KIP-714)",
-    "InitProducerId": "no idempotence and no transactions (KIP-98)", "OffsetForLeaderEpoch": "no leader epoch fencing (KIP-320)",
+    ""
+    "InitProducerId": "no idempotence and no transactions (KIP-98)",
+    "OffsetForLeaderEpoch": "no leader epoch fencing (KIP-320)",
 }  # fmt: skip
 """API -> what does not work where the broker does not have it."""
 
@@ -220,7 +225,12 @@ def rolling(brokers: Sequence[Broker]) -> list[Row]:
     """The steps of a rolling upgrade or downgrade: brokers of the first release, of both, of the second; and so on."""
     steps: list[Row] = [{"step": f"all brokers are {brokers[0].name}", "columns": [0]}]
     for at in range(1, len(brokers)):
-        steps.append({"step": f"some are {brokers[at - 1].name}, some {brokers[at].name}: each by its own column", "columns": [at - 1, at]})
+        steps.append(
+            {
+                "step": f"some are {brokers[at - 1].name}, some {brokers[at].name}: each by its own column",
+                "columns": [at - 1, at],
+            }
+        )
         steps.append({"step": f"all brokers are {brokers[at].name}", "columns": [at]})
     return steps
 
@@ -228,5 +238,3 @@ def rolling(brokers: Sequence[Broker]) -> list[Row]:
 def sequence(text: str) -> list[str]:
     """The names in a list such as `3.9,4.0`."""
     return [part for part in re.split(r"[,\s]+", text.strip()) if part]
-
-

@@ -25,7 +25,8 @@ UNAVAILABLE: Final = {"fin": "closes the connection", "rst": "resets the connect
 
 
 def found(whole: ConnectionProfiles, connection: str) -> ConnectionProfile | None:
-    """The connection by its uid, by an exchange of it, or by as much of its uid as is unique; None for one without an exchange."""
+    """The connection by its uid, by an exchange of it, or by as much of its uid as is unique; None for one without an
+    exchange."""
     some = [key for key in whole.profiles if key.startswith(connection)]
     if len(some) == 1 or connection in whole.profiles:
         return whole.profiles[connection if connection in whole.profiles else some[0]]

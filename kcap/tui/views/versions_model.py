@@ -11,7 +11,7 @@ from typing import Any, Final
 from kcap.output.grid import clean, endpoint
 from kcap.reports.definition import Row
 from kcap.reports.text import clock, number, words
-from kcap.reports.versions.digest import address_text, outcome
+from kcap.reports.versions.digest import address_text
 from kcap.reports.versions.pages import (
     VERDICT_WORDS,
     WHAT,
@@ -46,7 +46,9 @@ def client_of(row: Row) -> str:
     uids = row.get("connection_uids", ())
     if 0 < row.get("connections", 0) <= len(uids):
         return drill_down.every(connections_in(uids), who)
-    return drill_down.every(who, *(drill_down.equals(name, row[name]) for name in ("software_name", "principal") if named_by(row, name)))
+    return drill_down.every(
+        who, *(drill_down.equals(name, row[name]) for name in ("software_name", "principal") if named_by(row, name))
+    )
 
 
 def named_by(row: Row, name: str) -> bool:

@@ -87,13 +87,17 @@ def test_a_late_end_has_other_causes(tmp_path: Path) -> None:
 def test_the_first_request_behind_api_versions_wants_a_login(tmp_path: Path) -> None:
     stories = [
         closed_by_server(
-            m.began(40_000 + n, 10**9 + n * 10**8).ask(m.api_versions(1), m.api_versions_answer(1, RANGES)).client(m.metadata(2))
+            m.began(40_000 + n, 10**9 + n * 10**8)
+            .ask(m.api_versions(1), m.api_versions_answer(1, RANGES))
+            .client(m.metadata(2))
         )
         for n in range(3)
     ]
     assert list(told(of_stories(tmp_path, *stories))) == ["sasl_missing"]
 
 
-@pytest.mark.parametrize("name", ["broker-paused", "java-transactions", "go-franz", "long-polls", "pipelined", "cluster-startup"])
+@pytest.mark.parametrize(
+    "name", ["broker-paused", "java-transactions", "go-franz", "long-polls", "pipelined", "cluster-startup"]
+)
 def test_healthy_captures_have_none(name: str) -> None:
     assert told(gathered(PCAPS / f"{name}.pcap")) == {}

@@ -14,7 +14,11 @@ def test_a_client_of_the_capture() -> None:
     made.software = "apache-kafka-java", "3.9.2"
     (row,) = explanation_of("app", ["4.4", "2.1"], whole(made))["rows"]
     assert row["brokers"] == ["as captured", "Kafka 4.4", "Kafka 2.1"]
-    assert {one["api"]: one["versions"] for one in row["rows"]} == {"Produce": [9, 11, 7], "Fetch": [12, 17, 10], "Metadata": [11, 12, 7]}
+    assert {one["api"]: one["versions"] for one in row["rows"]} == {
+        "Produce": [9, 11, 7],
+        "Fetch": [12, 17, 10],
+        "Metadata": [11, 12, 7],
+    }
     assert row["broken"] == []
 
 

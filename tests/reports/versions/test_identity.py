@@ -9,7 +9,6 @@ from tests.reports.talking import PCAPS, gathered, profile, whole
 OFFER = {0: (0, 13), 1: (0, 18), 3: (0, 13), 11: (0, 9), 18: (0, 4)}
 
 
-
 def named(uid: str, software: tuple[str, str] | None, principal: str | None = None, *, version: int = 13) -> ConnectionProfile:
     """A connection of a program."""
     made = profile([(3, version), (1, version)], probe=3 if software else None, offer=OFFER, uid=uid)
@@ -25,9 +24,9 @@ def keys(made: ConnectionProfiles) -> list[tuple[object, ...]]:
 def test_software_and_principal_tell_clients_apart() -> None:
     java, rust = ("apache-kafka-java", "3.9.2"), ("rskafka", "0.5")
     made = whole(named("C1", java), named("C2", java), named("C3", rust), named("C4", java, "alice"))
-    assert sorted(keys(made), key=str) == sorted(
-        [("app", java, "alice", 3), ("app", rust, None, 1)], key=str
-    ), "a connection without a login of the one principal there is its client's"
+    assert sorted(keys(made), key=str) == sorted([("app", java, "alice", 3), ("app", rust, None, 1)], key=str), (
+        "a connection without a login of the one principal there is its client's"
+    )
     made = whole(named("C1", java, "alice"), named("C2", java, "bob"))
     assert keys(made) == [("app", java, "alice", 1), ("app", java, "bob", 1)]
 

@@ -119,6 +119,7 @@ def test_a_certificate_that_the_client_refuses(more: dict[str, object], kinds_: 
 
 def test_a_token_without_a_response_is_a_login_that_failed(tmp_path: Path) -> None:
     """Brokers before SaslAuthenticate close without an error."""
+
     def login(end: str) -> list[str]:
         story = m.began().ask(m.handshake(1, "PLAIN", 0), m.handshake_answer(1)).client(m.raw(b"\0bob\0wrong"))
         return list(told(of_stories(tmp_path, closed_by_server(story) if end == "server" else story.close())))

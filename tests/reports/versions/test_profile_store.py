@@ -46,7 +46,9 @@ def lines(identity: Identity) -> st.SearchStrategy[dict[str, Any]]:
 def profiles(draw: st.DrawFn, uid: str = "C1") -> ConnectionProfile:
     """Whatever a connection may have said."""
     identity = Identity(uid, draw(st.sampled_from(["10.0.0.1", "::1"])), draw(ports), *SERVER, draw(st.integers(1, 9)))
-    made = ConnectionProfile(identity, draw(st.sampled_from([None, ("a", "1"), ("b", "2")])), draw(st.sampled_from([None, "alice"])))
+    made = ConnectionProfile(
+        identity, draw(st.sampled_from([None, ("a", "1"), ("b", "2")])), draw(st.sampled_from([None, "alice"]))
+    )
     made.offer = draw(st.sampled_from(OFFERS))
     made.midstream, made.asked = draw(st.booleans()), draw(small)
     made.opening = [draw(steps(number)) for number in draw(st.lists(small, unique=True, max_size=4))]
@@ -58,8 +60,7 @@ def profiles(draw: st.DrawFn, uid: str = "C1") -> ConnectionProfile:
     for key in draw(st.lists(keys, unique=True, max_size=4)):
         verdicts = draw(st.dictionaries(st.integers(-1, 4), st.integers(1, 9), max_size=3))
         made.uses[key] = Use(
-            draw(small), draw(small), draw(small), draw(small), draw(small), draw(small), draw(small), draw(st.none() | small), draw(small),
-            Counter(verdicts),
+            *(draw(small) for _ in range(7)), draw(st.none() | small), draw(small), Counter(verdicts),
         )  # fmt: skip
     for error in draw(st.lists(st.tuples(st.sampled_from([17, 36]), st.integers(1, 60)), unique=True, max_size=2)):
         made.errors[error], made.error_example[error] = draw(st.integers(1, 9)), draw(small)

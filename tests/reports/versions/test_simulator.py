@@ -14,8 +14,8 @@ from kcap.schema.registry import api_key
 from kcap.schema.releases import releases
 from tests.reports.talking import PCAPS, SHARED, gathered
 
-RECORDED = ["modern/java44-vs-3.9.2", "modern/mixed-cluster", "modern/old-java-2.8.2-vs-4.4.0", "legacy/2.8.2-librdkafka-2.x-auto",
-            "modern/librdkafka-zstd", "modern/go-franz-zstd", "modern/go-sarama-none"]  # fmt: skip
+RECORDED = ["modern/java44-vs-3.9.2", "modern/mixed-cluster", "modern/old-java-2.8.2-vs-4.4.0",
+"legacy/2.8.2-librdkafka-2.x-auto", "modern/librdkafka-zstd", "modern/go-franz-zstd", "modern/go-sarama-none"]  # fmt: skip
 
 
 def held(made: ConnectionProfiles) -> tuple[int, list[object]]:
