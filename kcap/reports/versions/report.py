@@ -119,12 +119,18 @@ def report(
     whole: ConnectionProfiles, captures: Sequence[str], target: str, known: Clients | None = None, *, by_address: bool = False
 ) -> Row:
     """The report. `known`: what `identify` found, where that was done before."""
-    clients, against, callers = [], [], ClientUsage(whole, target)
+    clients: list[Row] = []
+    against: list[Row] = []
+    callers = ClientUsage(whole, target)
     known = identify(whole, by_address=by_address) if known is None else known
+    ids = Counter(key.client_id for key in known.connections)
     for key, some in known.connections.items():
         row, found = client_row(key, some, callers, known.software[key])
-        clients.append(row)
-        against += found
+        shared = {"shares_id": ids[key.client_id] > 1}
+        clients.append(row | shared)
+        if shared["shares_id"]:
+            shared |= {"connections": row["connections"], "connection_uids": row["connection_uids"]}
+        against += [one | shared for one in found]
     brokers = [broker_row(server, whole)[0] for server in sorted(whole.offers)]
     order = {NO: 0, UNKNOWN: 1, YES: 2}
     clients.sort(key=lambda row: (row["is_broker"], order[row["works_with_target"]]))

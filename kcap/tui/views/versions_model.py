@@ -41,8 +41,11 @@ HAS_VERSION: Final = "api && api_key"
 
 
 def client_of(row: Row) -> str:
-    """Exchanges of a client: by its connections where these can be named, else by what it says of itself."""
+    """Exchanges of a client: by its id where no other has it, by its connections where these can be named, else by what it says
+    of itself."""
     who = drill_down.equals("client_id", row["client_id"])
+    if not row["shares_id"]:
+        return who
     uids = row.get("connection_uids", ())
     if 0 < row.get("connections", 0) <= len(uids):
         return drill_down.every(connections_in(uids), who)

@@ -12,11 +12,9 @@ NAME = "old-java-new-broker.pcap"
 
 def test_who_breaks() -> None:
     seen = drive(StubBook(NAME), "versions")
-    assert "Of 1 clients, 0 work with Kafka" in seen.text
+    assert "1 client: with Kafka 4.4, 0 work, 1 break" in seen.text
     assert "breaks" in seen.text
-    assert drive(StubBook(NAME), "versions", "enter").narrowed == [
-        '&& client_ip == "127.0.0.1" && client_id == "relic-0.10.2.2"'
-    ]
+    assert drive(StubBook(NAME), "versions", "enter").narrowed == ['&& client_id == "relic-0.10.2.2"']
 
 
 def test_another_release_is_another_verdict() -> None:
@@ -24,7 +22,7 @@ def test_another_release_is_another_verdict() -> None:
     keys = ["["] * (len(releases()) - 1 - older)
     seen = drive(StubBook(NAME), "versions", *keys)
     assert "against Kafka 3.9" in seen.lines[0]
-    assert "Of 1 clients, 1 work with Kafka 3.9" in seen.text
+    assert "1 client: with Kafka 3.9, 1 work" in seen.text
     assert f"against Kafka {releases()[-1]}" in drive(StubBook(NAME), "versions", "[", "]", "]").lines[0]
 
 
@@ -53,7 +51,7 @@ def test_a_filter_chooses_the_connections() -> None:
 
 def test_a_filter_that_passes_nothing_leaves_nothing() -> None:
     seen = drive(StubBook("java-transactions.pcap", "api == Metadata && api == Fetch"), "versions")
-    assert "Of 0 clients" in seen.text
+    assert "0 clients" in seen.text
 
 
 def test_the_end_of_a_long_search_is_seen() -> None:
