@@ -156,10 +156,12 @@ def unreachable(case: DiagnosisContext) -> None:
         refused = any(line["server_packets"] for line in lines)
         local = is_loopback(server[0]) and any(not is_loopback(str(line["client_ip"])) for line in lines)
         wrong = listed and (local or not refused or runs(case, server, lines))
-        how = "is refused" if refused else "gets no response"
+        how = "was refused" if refused else "got no response"
         sentence = f"brokers advertise {place(server)}, and" if listed else f"at {place(server)},"
         advice = (
-            "nothing listens there: see whether that broker runs" if refused else "compare advertised.listeners and firewalls"
+            "nothing listens there: see whether that broker runs, and compare advertised.listeners"
+            if refused
+            else "compare advertised.listeners and firewalls"
         )
         if wrong and refused:
             advice = "the machine serves Kafka on another port: compare advertised.listeners with listeners"
@@ -168,7 +170,7 @@ def unreachable(case: DiagnosisContext) -> None:
         for line in lines:
             one, kind = str(line["connection"]), "wrong_listener" if wrong else "unreachable"
             case.add((server,), one, one, Diagnosis(
-                kind, ERROR, f"{sentence} each connection {how}, {{n}}", f"{advice[0].upper()}{advice[1:]}.",
+                kind, ERROR, f"{sentence} every connection there {how}: {{n}}", f"{advice[0].upper()}{advice[1:]}.",
                 {"client_ip": line["client_ip"], "client_id": None, "server": place(server)},
             ))  # fmt: skip
 

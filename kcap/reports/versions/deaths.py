@@ -119,7 +119,7 @@ def deaths(case: DiagnosisContext) -> None:
         elif is_named_though_gone(case, death):
             add(case, death, group, Diagnosis(
                 "advertised_but_removed", ERROR,
-                f"{{servers}} closes the connection after {call(death.key, death.version)} of {{who}}: it names "
+                f"{{servers}} close{{vs}} the connection after {call(death.key, death.version)} of {{who}}: it names "
                 "this version and "
                 "rejects it, on {n}",
                 "Kafka 4 names Produce 0-2 only so that librdkafka keeps compression on (KAFKA-18659) and takes 3 and later "
@@ -206,7 +206,7 @@ def named(case: DiagnosisContext, death: Death, group: tuple[object, ...], range
         advice = "This API left with ZooKeeper: brokers of 4.0 and later, and of KRaft clusters, do not have it."
     add(case, death, group, Diagnosis(
         kind, ERROR,
-        f"{{servers}} closes the connection after {call(key, version)} of {{who}}: {has}, on {{n}}", advice,
+        f"{{servers}} close{{vs}} the connection after {call(key, version)} of {{who}}: {has}, on {{n}}", advice,
         subject(death.profile, death.client),
     ))  # fmt: skip
 
@@ -219,7 +219,7 @@ def unexplained(case: DiagnosisContext, death: Death, group: tuple[object, ...])
     if known and first is not None and first.exchange == death.exchange and profile.mechanism is None:
         add(case, death, group, Diagnosis(
             "sasl_missing", ERROR,
-            f"{{servers}} closes the connection after {call(key, version)} of {{who}}, the first request behind "
+            f"{{servers}} close{{vs}} the connection after {call(key, version)} of {{who}}, the first request behind "
             "ApiVersions and a "
             "version that it offers: a listener that wants a login (SASL) does so, on {n}",
             "Set security.protocol to SASL_PLAINTEXT or SASL_SSL, and sasl.mechanism, or use a listener without SASL; the "
@@ -235,7 +235,7 @@ def unexplained(case: DiagnosisContext, death: Death, group: tuple[object, ...])
         advice = "No Kafka release that kcap knows has this API. Otherwise see the broker's log: "
     add(case, death, group, Diagnosis(
         "closed_after", ERROR,
-        f"{{servers}} closes the connection after {call(key, version)} of {{who}} without a response; {at}, on {{n}}",
+        f"{{servers}} close{{vs}} the connection after {call(key, version)} of {{who}} without a response; {at}, on {{n}}",
         f"{advice}a version that it does not take, a body that does not parse, a login that is missing, or a request above "
         "socket.request.max.bytes.",
         subject(profile, death.client),
@@ -253,7 +253,7 @@ def headers(case: DiagnosisContext) -> None:
             continue  # it was refused for its version
         add(case, death, (*case.group(profile.uid, client), death.key, death.version), Diagnosis(
             "malformed_request", ERROR,
-            f"{{servers}} closes the connection after {call(death.key, death.version)} of {{who}}: its body does "
+            f"{{servers}} close{{vs}} the connection after {call(death.key, death.version)} of {{who}}: its body does "
             "not read as such "
             f"({what}), on {{n}}",
             "Compare header and body with `kcap schema`: flexible versions have compact lengths and tagged fields, and a "

@@ -64,7 +64,7 @@ def negotiations(case: DiagnosisContext) -> None:
             probe = refused[0]
             case.add((*key, probe.step.version), profile.uid, uid(profile.uid, probe.step.exchange), Diagnosis(
                 "error_35_loop", ERROR,
-                f"{{who}} request{{s}} ApiVersions v{probe.step.version}, {{servers}} responds UNSUPPORTED_VERSION "
+                f"{{who}} request{{s}} ApiVersions v{probe.step.version}, {{servers}} respond{{vs}} UNSUPPORTED_VERSION "
                 "(error 35, in a version 0 body), and the client does not try an older version, on {n}",
                 "The client must read the refusal as version 0 and try again with a version that it names (KIP-511): upgrade "
                 "or fix the client, or pin it to the broker's release.", who,
@@ -73,8 +73,8 @@ def negotiations(case: DiagnosisContext) -> None:
         if silent and not worked and not refused and not (profile.line.get("server_captured") or 0) and not by_client(profile):
             case.add((*key, profile.server), profile.uid, uid(profile.uid, silent[0].step.exchange), Diagnosis(
                 "apiversions_unanswered", ERROR,
-                f"{{servers}} closes the connection after ApiVersions v{silent[0].step.version} of {{who}} without a byte, on "
-                "{n}",
+                f"{{servers}} close{{vs}} the connection after ApiVersions v{silent[0].step.version} of {{who}} without a "
+                "byte, on {n}",
                 "A broker before 0.10 does not know the request: pin the client to that release (broker.version.fallback, "
                 "api_version). A TLS listener or a proxy may do so too: compare security.protocol with the listener.", who,
             ))  # fmt: skip
@@ -197,7 +197,7 @@ def refusals(case: DiagnosisContext) -> None:
             )
             case.add((*case.group(profile.uid, client), key, version), profile.uid, uid(profile.uid, use.example), Diagnosis(
                 "unsupported_version", ERROR,
-                f"{{servers}} responds UNSUPPORTED_VERSION (error 35) to {call(key, version)} of {{who}}{has}, on {{n}}",
+                f"{{servers}} respond{{vs}} UNSUPPORTED_VERSION (error 35) to {call(key, version)} of {{who}}{has}, on {{n}}",
                 "The request needs a feature, or a version, that this broker has not: finalize the feature "
                 "(kafka-features.sh), use a setting that the release knows, or upgrade the brokers." if inside
                 else "Upgrade the older side, or keep the client from using this API with this broker.",
@@ -238,7 +238,7 @@ def brokers(case: DiagnosisContext) -> None:
             )
             case.add((row["nearest"], tuple(differs)), row["example"].rpartition(".")[0], row["example"], Diagnosis(
                 "foreign_ranges", WARNING,
-                f"{{servers}} offers versions that no Kafka release offers: nearest is {row['nearest']}, from which "
+                f"{{servers}} offer{{vs}} versions that no Kafka release offers: nearest is {row['nearest']}, from which "
                 f"{len(differs)} APIs differ: {some}",
                 "A proxy that rewrites the ranges, a vendor's broker, or a release newer than kcap's facts: what clients "
                 "negotiate with it is not what they negotiate with Kafka's own release.", who,

@@ -32,7 +32,7 @@ class Diagnosis:
     """One row in the making.
 
     The sentence may hold `{n}` (connections), `{who}` (clients), `{s}` (the ending of a verb behind them), `{at}` (their
-    addresses) and `{servers}`.
+    addresses), `{servers}` and `{vs}` (the ending of a verb behind these).
     """
 
     kind: str
@@ -72,8 +72,11 @@ class Diagnosis:
         shown = ", ".join(servers[:IDS_NAMED]) + (f" and {len(servers) - IDS_NAMED:,} more" if len(servers) > IDS_NAMED else "")
         addresses = sorted({ip for ip, _ in self.clients if ip is not None})
         at = f" at {addresses[0]}" if len(addresses) == 1 else f" ({len(addresses):,} addresses)" if addresses else ""
-        parts = {"n": counted(len(self.connections)), "who": self.who(), "at": at, "s": "s" if len(self.ids) == 1 else "",
-                 "es": "es" if len(self.ids) == 1 else "", "servers": shown}  # fmt: skip
+        one, alone = len(self.ids) == 1, len(servers) == 1
+        parts = {
+            "n": counted(len(self.connections)), "who": self.who(), "at": at, "servers": shown, "s": "s" if one else "",
+            "vs": "s" if alone else "",
+        }  # fmt: skip
         text = self.sentence
         for name, value in parts.items():
             text = text.replace("{" + name + "}", value)

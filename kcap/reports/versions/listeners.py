@@ -112,7 +112,7 @@ def refused_certificate(line: Row) -> str | None:
     if alerts or not hello or not 0 <= behind < CHANGE_CIPHER_BYTES + FINISHED_LEAST:
         return None
     if behind >= SEALED_ALERT:
-        return "behind it comes what has the size of a sealed alert, and no Finished"
+        return "what it sends next has the size of a sealed alert, and is no Finished"
     return "it closes behind it, without a Finished" if line.get("closed_by") == "client" else None
 
 
@@ -165,7 +165,7 @@ def other_protocol(case: DiagnosisContext) -> None:
         at = uid(profile.uid, profile.opening[0].exchange)
         case.add((*case.group(profile.uid, client), profile.server), profile.uid, at, Diagnosis(
             "other_protocol", ERROR,
-            "{servers} responds to Kafka requests of {who} with bytes that are no Kafka response, on {n}",
+            "{servers} respond{vs} to Kafka requests of {who} with bytes that are no Kafka response, on {n}",
             "Another service listens there, such as a web server (HTTP) or a proxy: `kcap show` has the bytes. Check host and "
             "port of bootstrap.servers.", subject(profile, client),
         ))  # fmt: skip
@@ -191,14 +191,14 @@ def logins(case: DiagnosisContext) -> None:
                     "The listener is PLAINTEXT or SSL: use the SASL port, or drop SASL from security.protocol.", who,
                 ))  # fmt: skip
             elif api == AUTHENTICATE and code == AUTHENTICATION_FAILED:
-                refused_login(case, profile, client, at, "refuses the credentials")
+                refused_login(case, profile, client, at, "refuse{vs} the credentials")
         silent = next((step for step in profile.opening if step.outcome == "unanswered" and step.reason in ENDS), None)
         lost = silent is not None and profile.line.get("closed_by") != "client" and whole_line(profile)
         if lost and silent is not None and silent.key in (TOKEN, AUTHENTICATE):
             kind = "SASL token" if silent.key == TOKEN else "SaslAuthenticate"
             refused_login(
                 case, profile, client, uid(profile.uid, silent.exchange),
-                f"closes the connection after a {kind} without a response: it refuses the login",
+                f"close{{vs}} the connection after a {kind} without a response, which refuses the login",
             )  # fmt: skip
         if profile.server in case.sasl and profile.mechanism is None and lost:
             first = next((step for step in profile.opening if step.key != API_VERSIONS), None)
@@ -206,7 +206,7 @@ def logins(case: DiagnosisContext) -> None:
             if first is not None and not done and first == silent and first.key not in (HANDSHAKE, TOKEN):
                 case.add((*key, first.key, first.version), profile.uid, uid(profile.uid, first.exchange), Diagnosis(
                     "sasl_missing", ERROR,
-                    f"{{servers}} closes the connection after {call(first.key, first.version)} of {{who}}: others "
+                    f"{{servers}} close{{vs}} the connection after {call(first.key, first.version)} of {{who}}: others "
                     "log in with SASL "
                     "there first, on {n}",
                     "Set security.protocol to SASL_PLAINTEXT or SASL_SSL.", who,
