@@ -298,7 +298,7 @@ def facts(case: DiagnosisContext) -> None:
                 "broker_changed", NOTE, f"{where} changed what it offers: {steps}", "It was upgraded, or a load balancer's "
                 "backends differ: clients may keep the older ranges until they connect again.", who,
             ))  # fmt: skip
-        if row["cluster_id"] is not None and row["role"] == "broker":
+        if row["cluster_id"] is not None and row["role"] == "broker" and row["answers"]:
             clusters.setdefault(row["cluster_id"], []).append(row)
     for cluster, rows in clusters.items():
         if len({(row["release_min"], row["release_max"]) for row in rows}) > 1:

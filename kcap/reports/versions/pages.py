@@ -100,6 +100,7 @@ def sections(made: Row, *, every: bool = False) -> list[Section]:
         [r["level"], r["kind"], text_of(r["sentence"]), r["advice"], str(r["count"]), text_of(r["example"])]
         for r in made["diagnoses"][:room]
     ]
+    offering = [row for row in made["brokers"] if row["apis"]]
     facts = [[r["kind"], text_of(r["sentence"]), str(r["count"]), text_of(r["example"])] for r in made["facts"][:room]]
     out: list[Section] = [
         ("What failed, and why", f"The gravest first{left(len(made['diagnoses']) - len(found), 'diagnoses')}.",
@@ -112,7 +113,7 @@ def sections(made: Row, *, every: bool = False) -> list[Section]:
         ("Brokers", "What each address offers, and the releases that offer the same.",
          ["address", "node", "role", "release", "mode", "features", "evidence"], brokers),
         ("Facts", "What is worth a line and no trouble.", ["kind", "fact", "connections", "example"], facts),
-        ("Versions by broker", "First and last version of each API.", *matrix(made["brokers"][:MATRIX_BROKERS])),
+        ("Versions by broker", "First and last version of each API.", *matrix(offering[:MATRIX_BROKERS])),
     ]  # fmt: skip
     return [section for section in out if section[3]]
 

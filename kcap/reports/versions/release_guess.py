@@ -8,10 +8,11 @@ A controller's listener offers fewer APIs than a broker's. Of the APIs that a br
 offers what that takes too (ApiVersionsResponse.intersectForwardableApis): in a mixed cluster these have less.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from kcap.schema.facts import Versions, apis
+from kcap.schema.facts import Versions, apis, within
 from kcap.schema.registry import api_key, api_name
 from kcap.schema.releases import advertised, releases, taken
 
@@ -120,6 +121,35 @@ def evidence(ranges: dict[int, Versions], first: str, last: str) -> str:
         later = [f"{api_name(k) or k} {ranges[k][0]}-{ranges[k][1]}" for k in sorted(keys)[:TOLD]]
         parts += [f"{', '.join(later)} (no more in {known[high + 1]})"] if later else []
     return "; ".join(parts)
+
+
+def took(calls: Iterable[tuple[int, int]]) -> Guess | None:
+    """The releases that take all of these APIs and versions, for a broker that told no ranges; None where all do, or none."""
+    known, some = releases(), list(calls)
+    fit = [release for release in known if all(takes(key, version, release) for key, version in some)]
+    if not fit or len(fit) == len(known):
+        return None
+    parts = []
+    at = known.index(fit[-1])
+    if at + 1 < len(known):
+        above = [call for call in some if not takes(*call, known[at + 1])]
+        parts.append(f"took {named(above)}: at most {fit[-1]}")
+    if fit[0] != known[0]:
+        below = [call for call in some if not takes(*call, known[known.index(fit[0]) - 1])]
+        parts.append(f"took {named(below)}: at least {fit[0]}")
+    return Guess(fit[0], fit[-1], f"no ApiVersions response; {'; '.join(parts)}", "broker", None)
+
+
+def takes(key: int, version: int, release: str) -> bool:
+    """Whether a release takes a version of an API, trials included."""
+    found = taken(key, release)
+    return found is not None and within(found.versions, version)
+
+
+def named(calls: list[tuple[int, int]]) -> str:
+    """Some APIs and versions in words."""
+    some = [f"{api_name(key) or f'API {key}'} v{version}" for key, version in sorted(calls)]
+    return ", ".join(some[:TOLD]) + (f" and {len(some) - TOLD} more" if len(some) > TOLD else "")
 
 
 def guess(ranges: dict[int, Versions]) -> Guess:

@@ -30,7 +30,7 @@ from kcap.reports.versions.readiness import (
     partners,
     step_of,
 )
-from kcap.reports.versions.release_guess import Guess, guess
+from kcap.reports.versions.release_guess import Guess, guess, took
 from kcap.schema.registry import api_name
 
 CONNECTIONS_NAMED: Final = 40
@@ -115,6 +115,31 @@ def broker_row(server: Server, whole: ConnectionProfiles) -> tuple[Row, list[Gue
     return row, guesses
 
 
+def silent_broker_rows(whole: ConnectionProfiles) -> list[Row]:
+    """Servers without an ApiVersions response: the releases that take all that they served, where not all releases do."""
+    served: dict[Server, dict[tuple[int, int], str]] = {}
+    for stored in whole.profiles.stored():
+        if stored.server not in whole.offers:
+            for use in stored.template.uses:
+                if use.served:
+                    calls = served.setdefault(stored.server, {})
+                    calls[use.key, use.version] = min(stored.uid, calls.get((use.key, use.version), stored.uid))
+    rows = []
+    for server, calls in sorted(served.items()):
+        found = took(calls)
+        if found is None:
+            continue
+        node, cluster = whole.tracker.brokers.identify(server)
+        features: Row = {}
+        rows.append({
+            "server_ip": server[0], "server_port": server[1], "broker_id": node, "cluster_id": cluster, "role": "broker",
+            "mode": None, "release_min": found.first, "release_max": found.last, "why": found.why, "vendor_suspected": False,
+            "nearest": None, "differs": [], "answers": 0, "example": min(calls.values()), "features": features,
+            "finalized": [], "apis": [],
+        })  # fmt: skip
+    return rows
+
+
 def report(
     whole: ConnectionProfiles, captures: Sequence[str], target: str, known: Clients | None = None, *, by_address: bool = False
 ) -> Row:
@@ -131,7 +156,7 @@ def report(
         if shared["shares_id"]:
             shared |= {"connections": row["connections"], "connection_uids": row["connection_uids"]}
         against += [one | shared for one in found]
-    brokers = [broker_row(server, whole)[0] for server in sorted(whole.offers)]
+    brokers = [broker_row(server, whole)[0] for server in sorted(whole.offers)] + silent_broker_rows(whole)
     order = {NO: 0, UNKNOWN: 1, YES: 2}
     clients.sort(key=lambda row: (row["is_broker"], order[row["works_with_target"]]))
     weight = {REMOVED: 0, ABSENT: 1, TRIAL: 2, DEPRECATED: 3}

@@ -208,7 +208,8 @@ def broker_detail(row: Row, width: int) -> list[Line]:
 
 def offers(made: Row) -> Sheet:
     """Each API's range by broker; what differs stands out."""
-    heads, texts = matrix(made["brokers"])
+    named_ranges = [row for row in made["brokers"] if row["apis"]]
+    heads, texts = matrix(named_ranges)
     rows = [{"api": row[0], "ranges": row[1:], "same": len(set(row[1:])) <= 1} for row in texts]
 
     def column(at: int, broker: Row) -> SheetField:
@@ -219,7 +220,7 @@ def offers(made: Row) -> Sheet:
                      tone=lambda row: "" if row["same"] else "care", whole=True)  # fmt: skip
 
     fields: list[SheetField] = [named("api", "API", tone=bold)]
-    fields += [column(at, broker) for at, broker in enumerate(made["brokers"])]
+    fields += [column(at, broker) for at, broker in enumerate(named_ranges)]
     differ = sum(not row["same"] for row in rows)
     note = f"{differ} APIs differ between these brokers" if differ else ""
     return Sheet(

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kcap.reports.versions.release_guess import differences, forwarded, guess
+from kcap.reports.versions.release_guess import differences, forwarded, guess, took
 from kcap.schema.facts import apis
 from kcap.schema.releases import advertised, line, releases
 from tests.reports.talking import SHARED, gathered
@@ -84,3 +84,16 @@ def test_real_brokers_are_recognized(folder: str) -> None:
                 assert names & set(span), (entry["file"], names, span)
                 seen += 1
     assert seen > 30
+
+
+def test_bounds_come_from_what_a_silent_broker_took() -> None:
+    found = took([(0, 0), (3, 0)])
+    assert found is not None
+    assert (found.first, found.last) == (releases()[0], "3.9")
+    assert "took Produce v0: at most 3.9" in found.why
+    found = took([(1, 12), (0, 2)])
+    assert found is not None
+    assert (found.first, found.last) == ("2.7", "3.9")
+    assert "at least 2.7" in found.why
+    assert took([(3, 1)]) is None, "every release takes it"
+    assert took([(999, 0)]) is None
