@@ -198,6 +198,9 @@ DECOMPRESS_INPUT_BYTES = 1 << 10
 """Compressed bytes given to zstd at once, whose output cannot be bounded otherwise: 4 bytes may become a block of 128 KiB,
 so this is 32 MiB at worst."""
 
+XZ_MEMORY_BYTES = 256 << 20
+"""Memory that an xz stream may ask for: `xz -9` needs 65 MiB; a stream that wants more was made to exhaust its reader."""
+
 FRAGMENT_BYTES_MAX = 2 << 16
 """Bytes held of one unfinished IP datagram: twice its maximum length, for overlapping copies."""
 

@@ -4,6 +4,7 @@ A *packet reference* is (file, byte offset); packet numbers are derived by count
 epoch. Lengths on the wire and captured lengths are separate fields everywhere, since a snapshot length may cut packets.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -88,7 +89,7 @@ class CaptureFile:
     size: int | None = None
     """Bytes on disk, None for a pipe."""
     format: str = ""
-    """`pcap`, `pcapng`, with `+gzip`, `+zstd` or `+lz4` where compressed."""
+    """`pcap`, `pcapng`, with `+gzip`, `+bzip2`, `+xz`, `+zstd` or `+lz4` where compressed, `+snoop` where converted."""
     links: set[int] = field(default_factory=set)
     snaplen: int | None = None
     first_ns: int | None = None
@@ -106,3 +107,7 @@ class CaptureFile:
     """Address -> host name of Name Resolution Blocks."""
     complete: bool = True
     """False where the file ended in the middle of a record."""
+    fault: str = ""
+    """Why the file is not complete."""
+    unread_links: Counter[str] = field(default_factory=Counter)
+    """Link type and its name -> packets that were not read because kcap does not know the link type."""

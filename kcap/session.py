@@ -21,6 +21,7 @@ from kcap.capture.frame_reader import PART, FrameLocation, FrameReader
 from kcap.capture.packet_source import Packet, PacketSource
 from kcap.capture.paths import expand
 from kcap.capture.source import STANDARD_INPUT
+from kcap.capture.unread import unread
 from kcap.errors import CaptureError, UsageError
 from kcap.limits import FRAME_GATHERED_MAX
 from kcap.model import REF_FILE_SHIFT, CaptureFile
@@ -73,6 +74,8 @@ class CapturePass:
         """Says which bodies of a batch nobody will look at (`Analyzer.take`)."""
 
     def _report(self, kind: WeirdKind, detail: str, file: int, packet: int, position: int) -> None:
+        if kind is WeirdKind.LINK_UNKNOWN:
+            self.files.files[file].unread_links[detail.partition(";")[0]] += 1
         self.analyzer.report(kind, detail, file << REF_FILE_SHIFT | packet, position)
 
     def another(self) -> "CapturePass | None":
@@ -121,8 +124,8 @@ class CapturePass:
 
     @property
     def failed(self) -> list[tuple[str, CaptureError]]:
-        """Files that could not be read, and why."""
-        return self.files.failed
+        """Files that could not be read, wholly or in part, and why."""
+        return unread(self.files)
 
     @property
     def bytes(self) -> int:

@@ -1,4 +1,4 @@
-"""dpkt, both ways: packets of its readers as batches, packets of a capture as its objects; decoders for rare link types.
+"""dpkt, both ways: packets of its readers as batches, packets of a capture as its objects.
 
 dpkt is loaded when first needed. Law: none of its exceptions gets out.
 """
@@ -14,11 +14,6 @@ from kcap.limits import BATCH_PACKETS_MAX, SECOND_NS
 from kcap.model import PacketBatch
 
 RADIOTAP, WIRELESS = 127, 105
-SNAP = b"\xaa\xaa\x03\0\0\0"
-SNAP_FOLLOWS = 8
-"""As in an 802.3 frame: a number too small for an ethertype is a length."""
-QOS_BYTES = 2
-"""Control field of QoS data frames, which dpkt leaves to the content."""
 RAW_LINKS = frozenset((12, 14, 101, 228, 229))
 FAULTS = (struct.error, ValueError, TypeError, IndexError, KeyError, AttributeError)
 """What dpkt's decoders raise for odd bytes, beside its own errors."""
@@ -56,27 +51,6 @@ def to_dpkt(time_ns: int, data: bytes, link: int) -> tuple[Decimal, Any]:
         return time, data if kind is None else kind(data)
     except (dpkt.dpkt.Error, *FAULTS):
         return time, data
-
-
-def network_layer(link: int, data: bytes) -> tuple[int, bytes] | None:
-    """Ethertype and content of a packet of a rare link type (SNAP_FOLLOWS where a SNAP header tells the type, 0 where there is
-    none); None where the link type is not known."""
-    if link not in {RADIOTAP, WIRELESS}:
-        return None
-    try:
-        dpkt = load()
-    except MissingExtraError:
-        return None
-    try:
-        layer = (dpkt.radiotap.Radiotap if link == RADIOTAP else dpkt.ieee80211.IEEE80211)(data)
-        while isinstance(layer, dpkt.dpkt.Packet):
-            layer = layer.data
-        for start in (0, QOS_BYTES):
-            if layer[start : start + len(SNAP)] == SNAP:
-                return SNAP_FOLLOWS, layer[start:]
-    except (dpkt.dpkt.Error, *FAULTS):
-        pass
-    return 0, b""
 
 
 def nanoseconds(time: float | Decimal) -> int:

@@ -1,18 +1,22 @@
-"""Compressed capture files, read as a stream: gzip, zstd and lz4, of as many members or frames as there are.
+"""Compressed capture files, read as a stream: gzip, bzip2, xz, zstd and lz4, of as many members or frames as there are.
 
 In: a `read(n)` of compressed bytes. Out: a `read(n)` of what they say. Law: memory is bounded however well the input
 compresses; a stream that ends early or is damaged gives all that comes before, and says so.
 """
 
+import bz2
+import lzma
 import zlib
 from collections.abc import Callable
 from typing import Any, Protocol
 
 from kcap.capture.window import Read
 from kcap.errors import MissingExtraError
-from kcap.limits import DECOMPRESS_INPUT_BYTES
+from kcap.limits import DECOMPRESS_INPUT_BYTES, XZ_MEMORY_BYTES
 
-MAGICS = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"\x04\x22\x4d\x18": "lz4"}
+MAGICS = {
+    b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"\x04\x22\x4d\x18": "lz4", b"\xfd7zXZ\0": "xz", b"BZh": "bzip2",
+}  # fmt: skip
 SKIPPABLE = frozenset(bytes((low, 0x2A, 0x4D, 0x18)) for low in range(0x50, 0x60))
 """Frames of no content, which zstd (RFC 8878 section 3.1.2) and lz4 share; pzstd writes them."""
 INPUT_BYTES = 64 << 10
@@ -52,6 +56,33 @@ class GzipMember:
         self.ended = self._inner.eof
         self.rest = self._inner.unused_data if self.ended else self._inner.unconsumed_tail
         return out
+
+
+class StandardMember:
+    """bzip2 and xz by the standard library, which keeps unread input itself."""
+
+    errors: tuple[type[Exception], ...] = (OSError, EOFError, lzma.LZMAError, ValueError)
+
+    def __init__(self, inner: bz2.BZ2Decompressor | lzma.LZMADecompressor) -> None:
+        self._inner = inner
+        self.ended = False
+        self.rest = b""
+
+    def feed(self, data: bytes, size: int) -> bytes:
+        out = self._inner.decompress(data, size)
+        self.ended = self._inner.eof
+        self.rest = self._inner.unused_data if self.ended else b""
+        return out
+
+
+def bzip2_member() -> StandardMember:
+    """One bzip2 stream."""
+    return StandardMember(bz2.BZ2Decompressor())
+
+
+def xz_member() -> StandardMember:
+    """One xz stream."""
+    return StandardMember(lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=XZ_MEMORY_BYTES))
 
 
 class Lz4Member:
@@ -98,7 +129,9 @@ class ZstdMember:
         return b"".join(parts)
 
 
-MEMBERS: dict[str, Callable[[], Any]] = {"gzip": GzipMember, "lz4": Lz4Member, "zstd": ZstdMember}
+MEMBERS: dict[str, Callable[[], Any]] = {
+    "gzip": GzipMember, "bzip2": bzip2_member, "xz": xz_member, "lz4": Lz4Member, "zstd": ZstdMember,
+}  # fmt: skip
 PACKAGES = {"lz4": "lz4", "zstd": "zstandard"}
 
 

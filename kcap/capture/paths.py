@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from kcap.capture.compressed import compression
 from kcap.capture.pcap import byte_order
 from kcap.capture.pcapng import MAGIC
+from kcap.capture.snoop import is_snoop
 from kcap.capture.source import STANDARD_INPUT, Source, again, read_head
 from kcap.capture.window import Read
 from kcap.errors import CaptureError
@@ -54,14 +55,14 @@ def looks_like_capture(path: str) -> bool:
 
 
 def begins_like_capture(read: Read) -> bool:
-    """Whether the stream is pcap or pcapng, perhaps compressed."""
+    """Whether the stream is pcap, pcapng or snoop, perhaps compressed."""
     from kcap.capture.compressed import Decompressed
 
     head = read_head(read)
     name = compression(head)
     if name is not None:
         head = read_head(Decompressed(again(head, read), name, lambda _detail, _position: None).read)
-    return byte_order(head) is not None or head.startswith(MAGIC) or compression(head) is not None
+    return byte_order(head) is not None or head.startswith(MAGIC) or is_snoop(head) or compression(head) is not None
 
 
 def unique_names(paths: Sequence[str]) -> list[str]:

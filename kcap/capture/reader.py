@@ -76,7 +76,7 @@ class CaptureFileReader(ABC):
 
     def _damage(self, kind: WeirdKind, detail: str, at: int) -> None:
         """The file cannot be followed beyond `at` of the window."""
-        self.file.complete = False
+        self.file.complete, self.file.fault = False, self.file.fault or detail
         self._stopped = True
         self._report(kind, detail, self.index, 0, self._window.base + at)
 

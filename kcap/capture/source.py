@@ -11,9 +11,11 @@ from collections.abc import Callable
 from io import FileIO
 
 from kcap.capture.compressed import Decompressed, compression
+from kcap.capture.foreign import ADVICE, FOREIGN
 from kcap.capture.pcap import PcapReader, byte_order
 from kcap.capture.pcapng import MAGIC, PcapngReader
 from kcap.capture.reader import CaptureFileReader
+from kcap.capture.snoop import SnoopStream, is_snoop
 from kcap.capture.spool import Spool
 from kcap.capture.window import FileWindow, Read
 from kcap.errors import CaptureError
@@ -23,7 +25,7 @@ from kcap.net.packet_cursor import Report
 from kcap.weird import WeirdKind
 
 STANDARD_INPUT = "-"
-MAGIC_BYTES = 12
+MAGIC_BYTES = 16
 NESTED_MAX = 2
 """A compressed file inside a compressed file does happen (a rotated .gz in a transfer that compresses); more is no accident."""
 
@@ -74,7 +76,7 @@ def open_reader(
     read: Read = source.read
 
     def truncated(detail: str, position: int) -> None:
-        file.complete = False
+        file.complete, file.fault = False, file.fault or detail
         report(WeirdKind.COMPRESSED_TRUNCATED, detail, index, 0, position)
 
     head, read, wrappings = unwrap(read, truncated)
@@ -101,18 +103,23 @@ def unwrap(read: Read, truncated: Callable[[str, int], None]) -> tuple[bytes, Re
     while True:
         head = read_head(read)
         read = again(head, read)
-        name = compression(head)
+        name = "snoop" if is_snoop(head) else compression(head)
         if name is None or len(wrappings) == NESTED_MAX:
             return head, read, wrappings
         wrappings.append(name)
-        read = Decompressed(read, name, truncated).read
+        read = SnoopStream(read, truncated).read if name == "snoop" else Decompressed(read, name, truncated).read
 
 
 def no_capture(head: bytes, wrappings: list[str]) -> str:
     """Why these first bytes are no capture."""
     if not head:
         return f"empty{' inside ' + '+'.join(wrappings) if wrappings else ''}"
-    return f"no capture (it starts with {head[:4].hex()}): tried pcap and pcapng, plain or in gzip, zstd or lz4"
+    found = next((name for magic, name in FOREIGN.items() if head.startswith(magic)), None)
+    if found is not None:
+        return f"{found} is not read; {ADVICE}"
+    return (
+        f"no capture (it starts with {head[:4].hex()}): tried pcap, pcapng and snoop, plain or in gzip, bzip2, xz, zstd or lz4"
+    )
 
 
 def read_head(read: Read) -> bytes:

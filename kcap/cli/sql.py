@@ -46,16 +46,18 @@ def run(
 
     FILEs are captures, or Parquet that kcap rows -o wrote. Only the tables that the query names are read.
     """
-    from kcap.cli.output import make_writer, place
+    from kcap.cli.output import make_writer, place, report_failed
     from kcap.cli.progress import Progress
     from kcap.reports.sql import answered
     from kcap.session import Capture
 
     form = format_of(form, output)
     capture = Capture(paths_of(files, more_files), analyzer_options(decode_as, not_kafka)).filter(only)
+    passes: list[CapturePass] = []
     with ExitStack() as lines:
 
         def watch(reading: "CapturePass") -> "Callable[[], None]":
+            passes.append(reading)
             return lines.enter_context(Progress(reading, shown=True)).step
 
         with answered(query, capture, watch) as (schema, batches), place(output) as sink:
@@ -64,4 +66,4 @@ def run(
             for batch in batches:
                 writer.write(batch)
             writer.close()
-    return 0
+    return max(map(report_failed, passes), default=0)

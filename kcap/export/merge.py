@@ -10,6 +10,7 @@ from kcap.capture.fileset import FileSet, ignore
 from kcap.capture.packet_copy import Origin, PcapCopy, PcapngCopy, form_of, notes_of, open_copy
 from kcap.capture.paths import expand
 from kcap.capture.source import Source, open_reader
+from kcap.capture.unread import unread
 from kcap.capture.writer import PacketStream
 from kcap.errors import CaptureError
 from kcap.model import CaptureFile, PacketBatch
@@ -71,4 +72,4 @@ def merge(paths: Sequence[str], output: str, form: str | None, stream: PacketStr
     if copy is None:
         copy = packets.open(stream)
     copy.close()
-    return copy.packets, [str(error) for _, error in packets.files.failed]
+    return copy.packets, [str(error) for _, error in unread(packets.files)]

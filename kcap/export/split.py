@@ -16,6 +16,7 @@ from typing import BinaryIO, Final
 
 from kcap.capture.fileset import ignore
 from kcap.capture.packet_copy import SUFFIXES, PcapCopy, PcapngCopy
+from kcap.capture.unread import unread
 from kcap.export.mark_packets import FragmentPackets
 from kcap.export.merge import Packets
 from kcap.limits import SECOND_NS
@@ -152,7 +153,7 @@ def assigned(packets: Packets, starts: dict[int, int], size: int) -> Iterator[tu
 
 def failures(packets: Packets) -> list[str]:
     """Files that could not be read, and why."""
-    return [str(error) for _, error in packets.files.failed]
+    return [str(error) for _, error in unread(packets.files)]
 
 
 def stem_of(prefix: str) -> tuple[str, str]:

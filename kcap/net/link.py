@@ -4,7 +4,12 @@ In: a `PacketCursor` and the link type, or an ethertype met inside a tunnel. Out
 where the packet carries no IP. Law: raises for no bytes; a header that ends early becomes the cursor's fault.
 """
 
+from collections.abc import Callable
+from typing import Final, Literal
+
+from kcap.net.link_names import link_name
 from kcap.net.packet_cursor import PacketCursor
+from kcap.net.wireless import read_radiotap, read_wireless
 from kcap.weird import WeirdKind
 
 # Ethertypes (IEEE 802 numbers, IANA). ETHERNET is the one of transparent Ethernet bridging, PPP that of RFC 7799's table.
@@ -21,13 +26,23 @@ LINK_NULL, LINK_ETHERNET, LINK_LOOP, LINK_SLL, LINK_SLL2 = 0, 1, 108, 113, 276
 LINK_FAMILY = frozenset((LINK_NULL, LINK_LOOP))
 LINK_RAW = frozenset((12, 14, 101, 228, 229))
 LINK_PPP = frozenset((9, 50))
-LINK_PPPOE, LINK_HDLC, LINK_PPP_DIRECTED = 51, 104, 204
+LINK_PPPOE, LINK_HDLC, LINK_PPP_DIRECTED, LINK_HDLC_DIRECTED = 51, 104, 204, 205
+LINK_WIRELESS, LINK_RADIOTAP, LINK_ATM, LINK_ENC, LINK_PFLOG = 105, 127, 100, 109, 117
+LINK_PPI, LINK_NFLOG, LINK_NETANALYZER = 192, 239, 240
+LINK_PKTAP = frozenset((258, 149))
+"""149 is PKTAP in captures of older systems of Apple."""
+ENC_BYTES, NETANALYZER_BYTES = 12, 4
+NFLOG_PAYLOAD = 9
+"""NFULA_PAYLOAD (Linux' nfnetlink_log.h)."""
 
 PPP_PROTOCOLS = {0x0021: IPV4, 0x0057: IPV6, 0x0281: 0x8847, 0x0283: 0x8848}
 
 
 def read_link(link: int, cursor: PacketCursor) -> int:
     """The network protocol of a packet of link type `link`."""
+    if link in HEADED:
+        found = HEADED[link](cursor)
+        return 0 if found is None else read_link(found, cursor) if found not in HEADED else unknown(found, cursor)
     if link == LINK_ETHERNET:
         return read_ethertype(ETHERNET, cursor)
     if link == LINK_SLL:
@@ -46,10 +61,15 @@ def read_link(link: int, cursor: PacketCursor) -> int:
         return read_ethertype(PPPOE_SESSION, cursor)
     if link == LINK_HDLC:
         return read_cooked(cursor, 4, 2)
-    if link == LINK_PPP_DIRECTED:
+    if link in (LINK_PPP_DIRECTED, LINK_HDLC_DIRECTED):
         cursor.at += 1
-        return read_ethertype(PPP, cursor)
-    return read_other(link, cursor)
+        return read_ethertype(PPP, cursor) if link == LINK_PPP_DIRECTED else read_cooked(cursor, 4, 2)
+    return READERS[link](cursor) if link in READERS else unknown(link, cursor)
+
+
+def unknown(link: int, cursor: PacketCursor) -> int:
+    """A link type that is not read, or that stands where it cannot."""
+    return cursor.fail(WeirdKind.LINK_UNKNOWN, link_name(link))
 
 
 def read_ethertype(kind: int, cursor: PacketCursor) -> int:
@@ -137,14 +157,100 @@ def read_snap(cursor: PacketCursor) -> int:
     return kind if kind > LENGTH_MAX else 0
 
 
-def read_other(link: int, cursor: PacketCursor) -> int:
-    """Link types left to dpkt's decoders, where they are installed."""
-    from kcap.adapters.dpkt import network_layer
+def read_llc(cursor: PacketCursor) -> int:
+    """An LLC header with SNAP (RFC 1042, RFC 2684), and what follows."""
+    return read_ethertype(read_snap(cursor), cursor)
 
-    missing = cursor.stop - cursor.end
-    found = network_layer(link, cursor.buffer[cursor.at : cursor.end])
-    if found is None:
-        return cursor.fail(WeirdKind.LINK_UNKNOWN, f"link type {link}")
-    kind, data = found
-    cursor.enter(data, len(data) + missing)
-    return read_ethertype(kind, cursor)
+
+def read_air(cursor: PacketCursor) -> int:
+    """IEEE 802.11."""
+    return read_llc(cursor) if read_wireless(cursor) else 0
+
+
+def read_air_radiotap(cursor: PacketCursor) -> int:
+    """IEEE 802.11 behind radiotap."""
+    return read_llc(cursor) if read_radiotap(cursor) else 0
+
+
+def read_behind(size: int, what: str) -> Callable[[PacketCursor], int]:
+    """A reader for IP behind a header of so many bytes."""
+
+    def read(cursor: PacketCursor) -> int:
+        if not cursor.have(size, what):
+            return 0
+        cursor.at += size
+        return read_version(cursor)
+
+    return read
+
+
+def read_pflog(cursor: PacketCursor) -> int:
+    """OpenBSD's pflog header: its first byte is its length without padding."""
+    if not cursor.have(1, "pflog"):
+        return 0
+    size = (cursor.buffer[cursor.at] + 3) & ~3
+    if size < 4 or not cursor.have(size, "pflog"):
+        return 0
+    cursor.at += size
+    return read_version(cursor)
+
+
+def read_netanalyzer(cursor: PacketCursor) -> int:
+    """A header of four bytes, then Ethernet."""
+    if not cursor.have(NETANALYZER_BYTES, "netANALYZER"):
+        return 0
+    cursor.at += NETANALYZER_BYTES
+    return read_ethertype(ETHERNET, cursor)
+
+
+def read_nflog(cursor: PacketCursor) -> int:
+    """Linux' NFLOG: attributes in the recorder's byte order, one of which is the packet from its IP header on."""
+    if not cursor.have(4, "NFLOG"):
+        return 0
+    cursor.at += 4
+    while cursor.at < cursor.end:
+        if not cursor.have(4, "NFLOG"):
+            return 0
+        # No type is above 255: the byte of its two that is zero tells the byte order.
+        little = cursor.buffer[cursor.at + 3] == 0
+        size, kind = (int.from_bytes(cursor.buffer[cursor.at + at : cursor.at + at + 2], ORDERS[little]) for at in (0, 2))
+        if size < 4:
+            return cursor.fail(WeirdKind.PACKET_MALFORMED, "NFLOG attribute without a length")
+        if kind == NFLOG_PAYLOAD:
+            cursor.at += 4
+            return read_version(cursor)
+        cursor.at += (size + 3) & ~3
+    return 0
+
+
+def read_ppi(cursor: PacketCursor) -> int | None:
+    """PPI (CACE Technologies, 2008): length and link type of what follows, little-endian."""
+    if not cursor.have(8, "PPI"):
+        return None
+    size = int.from_bytes(cursor.buffer[cursor.at + 2 : cursor.at + 4], "little")
+    link = int.from_bytes(cursor.buffer[cursor.at + 4 : cursor.at + 8], "little")
+    if size < 8 or not cursor.have(size, "PPI"):
+        return None
+    cursor.at += size
+    return link
+
+
+def read_pktap(cursor: PacketCursor) -> int | None:
+    """Apple's PKTAP (XNU's bsd/net/pktap.h): length of the header and link type of what follows, little-endian."""
+    if not cursor.have(12, "PKTAP"):
+        return None
+    size, _, link = (int.from_bytes(cursor.buffer[cursor.at + at : cursor.at + at + 4], "little") for at in (0, 4, 8))
+    if size < 12 or not cursor.have(size, "PKTAP"):
+        return None
+    cursor.at += size
+    return link
+
+
+ORDERS: Final[dict[bool, Literal["little", "big"]]] = {True: "little", False: "big"}
+READERS: Final[dict[int, Callable[[PacketCursor], int]]] = {
+    LINK_WIRELESS: read_air, LINK_RADIOTAP: read_air_radiotap, LINK_ATM: read_llc, LINK_PFLOG: read_pflog,
+    LINK_ENC: read_behind(ENC_BYTES, "ENC"), LINK_NFLOG: read_nflog, LINK_NETANALYZER: read_netanalyzer,
+}  # fmt: skip
+"""Rarer link types -> how they are read."""
+HEADED: Final[dict[int, Callable[[PacketCursor], int | None]]] = {LINK_PPI: read_ppi} | dict.fromkeys(LINK_PKTAP, read_pktap)
+"""Link types that only wrap another -> how its number is read."""

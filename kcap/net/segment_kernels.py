@@ -111,7 +111,7 @@ def parse_packets(
             end = min(end, at + total)
             port = uint16(data, at + 22)
             if port not in (4789, 8472):
-                at = -1 if port in (4790, 6081) else -2
+                at = -1 if port in (4790, 6081, 2152, 4754, 5247, 6635) else -2  # those of `tunnels.read_udp`
             elif at + 36 > end:
                 at = -1
             elif data[at + 28] & 0x08 == 0:

@@ -4,8 +4,11 @@ In: a `PacketCursor` behind an IP header and the protocol number. Out: the IP pr
 its header, or 0 where the packet is no tunnel that is known. Law: raises for no bytes; an unfamiliar tunnel is no oddity.
 """
 
+from collections.abc import Callable
+from typing import Final
+
 from kcap.net.ip import GRE, UDP
-from kcap.net.link import ETHERNET, IPV4, IPV6, MPLS, PPP, VLANS, read_ethertype
+from kcap.net.link import ETHERNET, IPV4, IPV6, MPLS, PPP, VLANS, read_ethertype, read_version
 from kcap.net.packet_cursor import PacketCursor
 
 IP_IN_IP, IPV6_IN_IP, ETHERNET_IN_IP, MPLS_IN_IP = 4, 41, 143, 137
@@ -13,8 +16,12 @@ ERSPAN, ERSPAN_III = 0x88BE, 0x22EB
 VXLAN_PORTS = frozenset((4789, 8472))
 """IANA's port and the one that Linux used before (and flannel still does)."""
 VXLAN_GPE_PORT, GENEVE_PORT = 4790, 6081
+GRE_PORT, GTP_PORT, MPLS_PORT, CAPWAP_PORT = 4754, 2152, 6635, 5247
+GTP_PACKET = 255
+"""G-PDU: a user's packet (3GPP TS 29.281 section 7.1)."""
 GPE_PROTOCOLS = {1: IPV4, 2: IPV6, 3: ETHERNET, 5: 0x8847}
 CARRIED = frozenset((IPV4, IPV6, ETHERNET, PPP)) | VLANS | MPLS
+"""Ethertypes of packets inside packets."""
 
 
 def read_tunnel(protocol: int, cursor: PacketCursor) -> int:
@@ -62,7 +69,8 @@ def read_gre(cursor: PacketCursor) -> int:
 
 
 def read_udp(cursor: PacketCursor) -> int:
-    """VXLAN (RFC 7348), VXLAN-GPE and GENEVE (RFC 8926), known by their destination port; anything else is not looked at."""
+    """VXLAN (RFC 7348), VXLAN-GPE, GENEVE (RFC 8926), GRE in UDP (RFC 8086), MPLS in UDP (RFC 7510), GTP-U and CAPWAP, known by
+    their destination port; anything else is not looked at."""
     if cursor.end - cursor.at < 16:
         return 0
     port, start = cursor.short(2), cursor.at + 8
@@ -80,4 +88,48 @@ def read_udp(cursor: PacketCursor) -> int:
             return 0
         cursor.at += size
         return kind
+    if port in INSIDE_UDP:
+        cursor.at += 8
+        return INSIDE_UDP[port](cursor)
     return 0
+
+
+def read_mpls_udp(_cursor: PacketCursor) -> int:
+    """RFC 7510: a label stack follows."""
+    return 0x8847
+
+
+def read_gtp(cursor: PacketCursor) -> int:
+    """GTP-U (3GPP TS 29.281 section 5): version 1, a user's packet, with whatever extension headers."""
+    flags, size = cursor.buffer[cursor.at], 8
+    if flags >> 4 != 3 or cursor.buffer[cursor.at + 1] != GTP_PACKET:
+        return 0
+    if flags & 7:
+        size = 12
+        if not cursor.have(size, "GTP-U"):
+            return 0
+        while flags & 4 and cursor.buffer[cursor.at + size - 1]:
+            if not cursor.have(size + 4, "GTP-U"):
+                return 0
+            step = 4 * cursor.buffer[cursor.at + size]
+            if not step or not cursor.have(size + step, "GTP-U"):
+                return 0
+            size += step
+    cursor.at += size
+    return read_version(cursor)
+
+
+def read_capwap(cursor: PacketCursor) -> int:
+    """CAPWAP data (RFC 5415 section 4.3) with IEEE 802.3 frames inside; encrypted, split and IEEE 802.11 ones stay unread."""
+    word = int.from_bytes(cursor.buffer[cursor.at : cursor.at + 4], "big")
+    size = (word >> 19 & 0x1F) * 4
+    if word >> 24 or word & 0x180 or size < 8 or not cursor.have(size, "CAPWAP"):
+        return 0
+    cursor.at += size
+    return ETHERNET
+
+
+INSIDE_UDP: Final[dict[int, Callable[[PacketCursor], int]]] = {
+    GRE_PORT: read_gre, MPLS_PORT: read_mpls_udp, GTP_PORT: read_gtp, CAPWAP_PORT: read_capwap,
+}  # fmt: skip
+"""Destination port -> how the tunnel's header is read, which begins behind that of UDP."""

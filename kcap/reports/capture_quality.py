@@ -90,7 +90,7 @@ def take(evidence: CaptureQuality, reading: CapturePass, batch: RowBatch) -> Non
 def settle(evidence: CaptureQuality, reading: CapturePass) -> None:
     """Takes what is known when the capture was read."""
     evidence.files = reading.capture_files
-    evidence.failed = [(path, str(error)) for path, error in reading.failed]
+    evidence.failed = [(path, str(error)) for path, error in reading.files.failed]
     evidence.phases, evidence.details = reading.phases, reading.details
     for weird, count in reading.weirds:
         kind = str(weird.kind)

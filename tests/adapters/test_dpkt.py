@@ -2,14 +2,12 @@
 
 from decimal import Decimal
 from io import BytesIO
-from struct import pack
 
 import dpkt
 import pytest
 
-from kcap.adapters.dpkt import from_dpkt, network_layer, to_dpkt
-from tests.capture.handmade import START_NS, batch_of, ethernet, ipv4, ipv6, pcap, rows, tcp
-from tests.net.engines import both
+from kcap.adapters.dpkt import from_dpkt, to_dpkt
+from tests.capture.handmade import START_NS, ethernet, ipv4, ipv6, pcap, rows, tcp
 
 INNER = ipv4(tcp(b"hello"))
 PACKETS = [(START_NS + n * 1_000_777, ethernet(ipv4(tcp(bytes([n]) * n)))) for n in range(30)]
@@ -35,20 +33,3 @@ def test_packets_become_dpkt_objects():
     assert to_dpkt(0, b"\x08\0" + bytes(18) + INNER, 276)[1].data.data.data == b"hello"
     assert to_dpkt(0, b"ab", 1)[1] == b"ab"
     assert to_dpkt(0, b"ab", 9999)[1] == b"ab"
-
-
-WIRELESS = b"\x08\1" + bytes(22) + b"\xaa\xaa\3\0\0\0\x08\0" + INNER
-
-
-@pytest.mark.parametrize(("link", "packet"), [(105, WIRELESS), (127, b"\0\0" + pack("<HI", 8, 0) + WIRELESS)])
-def test_wireless_frames_are_read_by_dpkt(link, packet):
-    got, weirds = both(batch_of(packet, link=link))
-    assert [row[9] for row in got] == [b"hello"]
-    assert not weirds.seen
-
-
-def test_unknown_links_and_odd_bytes():
-    assert network_layer(9999, b"abc") is None
-    for size in range(40):
-        network_layer(127, WIRELESS[:size])
-        network_layer(105, WIRELESS[:size])

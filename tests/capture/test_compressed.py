@@ -1,6 +1,8 @@
 """Compressed captures are streams: of several members, cut anywhere, with anything behind."""
 
+import bz2
 import gzip
+import lzma
 import struct
 
 import lz4.frame
@@ -12,7 +14,9 @@ from tests.capture.handmade import START_NS, pcap, read_all, save
 
 PACKETS = [(START_NS + n * 1000, bytes([n % 256]) * (n % 200)) for n in range(3000)]
 PLAIN = pcap(PACKETS)
-COMPRESS = {"gzip": gzip.compress, "zstd": zstandard.compress, "lz4": lz4.frame.compress}
+COMPRESS = {
+    "gzip": gzip.compress, "bzip2": bz2.compress, "xz": lzma.compress, "zstd": zstandard.compress, "lz4": lz4.frame.compress,
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +44,7 @@ def test_members_follow_each_other(tmp_path, plain, name):
 def test_a_cut_stream_gives_what_was_there(tmp_path, plain, name, share):
     pieces = b"".join(COMPRESS[name](PLAIN[at : at + 20000]) for at in range(0, len(PLAIN), 20000))
     got, found, weirds = read_all(save(tmp_path, pieces[: int(len(pieces) * share)]))
-    assert 0 < len(got) < len(plain)
+    assert 0 < len(got) < len(plain) or (name == "xz" and share == 0.999)  # the end of xz is an index of its blocks
     assert got == plain[: len(got)]
     assert "compressed_truncated" in weirds.kinds
     assert not found.files[0].complete

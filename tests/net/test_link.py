@@ -9,6 +9,9 @@ from tests.net.engines import FLOW, FLOW6, both
 
 V4, V6 = ipv4(tcp(b"hello")), ipv6(tcp(b"hello"))
 INNER = ethernet(V4)
+SNAP = b"\xaa\xaa\3\0\0\0\x08\0"
+AIR = b"\x08\1" + bytes(22) + SNAP + V4
+NFLOG = b"\2\0\0\0" + pack("<HH4s", 8, 1, b"abcd") + pack("<HH3sx", 7, 10, b"fw")
 LINKS = {
     "ethernet": (1, INNER),
     "ethernet, ipv6": (1, ethernet(V6, 0x86DD)),
@@ -43,6 +46,23 @@ LINKS = {
     "mpls": (1, ethernet(b"\0\1\0\x40\0\1\1\x40" + V4, 0x8847)),
     "mpls, ipv6": (1, ethernet(b"\0\1\1\x40" + V6, 0x8848)),
     "mpls pseudowire": (1, ethernet(b"\0\1\1\x40\0\0\0\0" + INNER, 0x8847)),
+    "cisco hdlc, directed": (205, b"\0\x0f\0\x08\0" + V4),
+    "wireless": (105, AIR),
+    "wireless, qos": (105, b"\x88\1" + bytes(24) + SNAP + V4),
+    "wireless, qos and ht control": (105, b"\x88\x81" + bytes(28) + SNAP + V4),
+    "wireless, four addresses": (105, b"\x08\3" + bytes(28) + SNAP + V4),
+    "radiotap": (127, b"\0\0" + pack("<HI", 8, 0) + AIR),
+    "radiotap, padded": (127, b"\0\0" + pack("<HIQB", 17, 3, 7, 0x20) + b"\x88\1" + bytes(26) + SNAP + V4),
+    "radiotap, two words of flags": (127, b"\0\0" + pack("<HIIB", 13, 0x80000002, 0, 0) + AIR),
+    "ppi": (192, b"\0\0" + pack("<HI", 12, 1) + b"abcd" + INNER),
+    "ppi, wireless": (192, b"\0\0" + pack("<HI", 8, 105) + AIR),
+    "nflog": (239, NFLOG + pack("<HH", 4 + len(V4), 9) + V4),
+    "nflog, big": (239, b"\2\0\0\0" + pack(">HH", 4 + len(V4), 9) + V4),
+    "atm": (100, SNAP + V4),
+    "pflog": (117, b"\x3d" + bytes(63) + V4),
+    "enc": (109, bytes(12) + V4),
+    "netanalyzer": (240, bytes(4) + INNER),
+    "pktap": (258, pack("<III", 16, 1, 1) + b"abcd" + INNER),
     "snap": (1, ethernet(b"\xaa\xaa\3\0\0\0\x08\0" + V4, 8 + len(V4))),
 }
 

@@ -57,6 +57,12 @@ TUNNELS = {
     "vxlan-gpe, bridged": (1, ethernet(udp(4790, b"\x0c\0\0\3" + bytes(4) + INNER))),
     "geneve": (1, ethernet(udp(6081, b"\0\0\x65\x58" + bytes(4) + INNER))),
     "geneve, options": (1, ethernet(udp(6081, b"\2\0\x08\0" + bytes(4) + bytes(8) + V4))),
+    "gre in udp": (1, ethernet(udp(4754, pack(">HH", 0x2000, 0x6558) + bytes(4) + INNER))),
+    "mpls in udp": (1, ethernet(udp(6635, b"\0\1\1\x40" + V4))),
+    "gtp-u": (1, ethernet(udp(2152, b"\x30\xff" + bytes(6) + V4))),
+    "gtp-u, sequence number": (1, ethernet(udp(2152, b"\x32\xff" + bytes(10) + V6))),
+    "gtp-u, extension headers": (1, ethernet(udp(2152, b"\x34\xff" + bytes(9) + b"\x85\1\0\0\x40\2" + bytes(7) + V4))),
+    "capwap": (1, ethernet(udp(5247, b"\0\x10" + bytes(6) + INNER))),
     "vxlan in vlan in cooked": (113, bytes(14) + b"\x81\0\0\5\x08\0" + udp(4789, b"\x08" + bytes(7) + INNER)),
 }
 

@@ -1,0 +1,32 @@
+"""Files that are no capture kcap reads, by their first bytes: an error names what was given instead of showing hex digits.
+
+Out: magic -> name. Sources: the readers of Wireshark's wiretap, the formats' own specifications.
+"""
+
+from typing import Final
+
+FOREIGN: Final[dict[bytes, str]] = {
+    b"RTSS": "Microsoft Network Monitor 1",
+    b"GMBU": "Microsoft Network Monitor 2",
+    b"TRSNIFF data": "a Sniffer capture",
+    b"XCP\0": "a NetXRay or Sniffer capture",
+    b"iptrace 1.0": "AIX iptrace",
+    b"iptrace 2.0": "AIX iptrace",
+    b"btsnoop\0": "btsnoop (Bluetooth)",
+    b"TR\0d\0": "HP-UX nettl",
+    b"\x7fver": "a Savvius (Peek) capture",
+    b"\x1c\0\x01\xac": "an IxVeriWave lcap capture",
+    b"\x1c\0\x01\xab": "an IxVeriWave hardware capture",
+    b"PK\x03\x04": "a zip archive",
+    b"7z\xbc\xaf\x27\x1c": "a 7-Zip archive",
+    b"Rar!": "a RAR archive",
+    b"\x1f\x9d": "a file of compress (.Z)",
+    b"LZIP": "an lzip file",
+    b"PAR1": "a Parquet file",
+    b"ARROW1": "an Arrow file",
+    b"\x7fELF": "a program",
+    b"%PDF": "a PDF document",
+    b"<?xml": "an XML document (PDML?)",
+}  # fmt: skip
+"""First bytes -> name of a format that is not read. Longer magics than the bytes that are looked at cannot match."""
+ADVICE: Final = "kcap reads pcap, pcapng and snoop; editcap (of Wireshark) converts other captures"

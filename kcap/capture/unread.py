@@ -1,0 +1,32 @@
+"""What of a set of capture files was not read, in sentences for the user.
+
+In: the files as far as they were read. Out: path and error of each file that could not be opened, ended in the middle of a
+record, or holds packets of a link type that kcap does not read. Law: nothing that was lost goes unsaid; a file may occur twice.
+"""
+
+from typing import TYPE_CHECKING
+
+from kcap.errors import CaptureError
+from kcap.model import CaptureFile
+
+if TYPE_CHECKING:
+    from kcap.capture.fileset import FileSet
+
+
+def unread(files: "FileSet") -> list[tuple[str, CaptureError]]:
+    """Path -> why the file, or a part of it, was not read. Complete when the reading is over."""
+    failed = {path for path, _ in files.failed}
+    partly = [(file.path, CaptureError(why)) for file in files.files if file.path not in failed for why in faults(file)]
+    return [*files.failed, *partly]
+
+
+def faults(file: CaptureFile) -> list[str]:
+    """The sentences about a file that was opened."""
+    found = []
+    if not file.complete:
+        found.append(f"{file.path}: the file is cut ({file.fault}); what stands before the cut was read")
+    if file.unread_links:
+        of = f"of {file.packets:,} packets" if file.packets > 1 else "of 1 packet"
+        names = "; ".join(f"{name} is not read ({count:,} {of})" for name, count in file.unread_links.most_common())
+        found.append(f"{file.path}: {names}")
+    return found
