@@ -1,9 +1,9 @@
 """A report as a document of sentences and tables, and its formats: text for terminals, Markdown, HTML, CSV.
 
 In: a document that `report_views` makes of a report, or the report's plain values. Out: text. Law: text, Markdown and HTML
-render one document, so each has every sentence and figure of the others; a narrow terminal drops columns, and text ends long
-tables early and says so. CSV has every value of the JSON form as it is, in one rectangular table whose column `section` names
-the part of the report.
+render one document, so each has every sentence and figure of the others; only on a terminal text leaves out columns and ends
+long tables early, and says so. CSV has every value of the JSON form as it is, in one rectangular table whose column `section`
+names the part of the report.
 """
 
 import csv
@@ -18,10 +18,9 @@ from typing import Any, Final
 from kcap.cli.output import colored, is_terminal
 from kcap.output.pages import BREAKS, MARKS, STYLE
 from kcap.reports.definition import Row
-from kcap.reports.text import Style, TextColumn, lines, wrapped
+from kcap.reports.text import UNLIMITED, Style, TextColumn, lines, wrapped
 
-WIDTH: Final = 100
-"""Width of text that goes to no terminal."""
+HEIGHT: Final = 40
 ROWS: Final = "rows"
 """Section of the report's own rows in CSV."""
 
@@ -35,7 +34,7 @@ class Sentences:
     tone: str = ""
     """How a terminal shows the title, or the sentences where there is none: `bold`, `red`, `dim`."""
     most: int | None = None
-    """Sentences that text shows."""
+    """Sentences that a terminal shows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +49,7 @@ class Section:
     red: Callable[[Row], bool] | None = None
     """Rows that a terminal shows in red."""
     most: int | None = None
-    """Rows that text shows."""
+    """Rows that a terminal shows."""
     narrow: int = 0
     """Width of a terminal below which text shows `narrow_columns` and, on lines of their own, `narrow_text`."""
     narrow_columns: Sequence[TextColumn] = ()
@@ -80,7 +79,8 @@ def style_of(output: str | None) -> Style:
     """The style of text for standard output (None) or a file: colors only on a terminal that wants them."""
     import shutil
 
-    width = shutil.get_terminal_size((WIDTH, 40)).columns if is_terminal(output) or os.environ.get("COLUMNS") else WIDTH
+    limited = is_terminal(output) or (output is None and os.environ.get("COLUMNS"))
+    width = shutil.get_terminal_size((UNLIMITED, HEIGHT)).columns if limited else UNLIMITED
     encoding = "utf-8" if output is not None else (sys.stdout.encoding or "ascii")
     return Style(width, colored(output), encoding.lower().replace("-", "") in ("utf8", "utf16", "utf32"))
 
@@ -103,10 +103,11 @@ def text(document: Document, style: Style) -> list[str]:
             tone = tones[block.tone]
             out += [tone(line) for line in wrapped(block.title, style.width)]
             indent = "  " if block.title else ""
-            for sentence in list(filter(None, block.texts))[: block.most]:
+            most = None if style.whole else block.most
+            for sentence in list(filter(None, block.texts))[:most]:
                 some = [indent + line for line in wrapped(sentence, style.width - len(indent), "  ")]
                 out += some if block.title else map(tone, some)
-            out += more(block.texts, block.most)
+            out += more(block.texts, most)
         elif isinstance(block, Section):
             out += [style.bold(block.title)] if block.title else []
             out += table(block, style) if block.rows else [block.empty]
@@ -117,19 +118,20 @@ def text(document: Document, style: Style) -> list[str]:
 
 
 def table(section: Section, style: Style) -> list[str]:
-    """The table, as many rows of it as text shows."""
-    rows = section.rows[: section.most]
+    """The table, as many rows of it as a terminal shows."""
+    most = None if style.whole else section.most
+    rows = section.rows[:most]
     if style.width < section.narrow:
         out = []
         for line, row in zip(lines(rows, section.narrow_columns, style)[1:], rows):
             out += [style.bold(line), *(f"  {part}" for part in wrapped(section.narrow_text(row), style.width - 4, "  "))]
     else:
         out = lines(rows, section.columns, style, section.red)
-    return [*out, *more(section.rows, section.most)]
+    return [*out, *more(section.rows, most)]
 
 
 def more(entries: Sequence[object], most: int | None) -> list[str]:
-    """How many entries text does not show."""
+    """How many entries are not shown."""
     rest = 0 if most is None else max(0, len(entries) - most)
     return [f"  and {rest:,} more"] if rest else []
 

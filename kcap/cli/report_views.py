@@ -22,17 +22,18 @@ from kcap.reports.text import (
     size,
     spark,
     spark_log,
-    story,
     words,
 )
-from kcap.reports.throttle import compliance_text, complied
+from kcap.reports.throttle import complied
 
 SHOWN: Final = 10
-"""Rows that text shows of the tables beside a report's own."""
+"""Rows that a terminal shows of the tables beside a report's own."""
+COURSE: Final = 100
+"""Steps of a figure's course over time, at most."""
 NARROW: Final = 130
 """Width below which the reason of a slow exchange has a line of its own."""
 FACTS: Final = ("files", "packets", "connections")
-"""Points of a capture's health that are shown even if they are good."""
+"""Points of a capture's health that a terminal shows even if they are good."""
 DIGEST: Final = 3
 """Classes of the digest for which a command shows the slowest exchange."""
 
@@ -126,7 +127,7 @@ def over_time(series: Row | None, style: Style) -> Section:
     """Each figure over time: its course, its least and its largest value."""
     rows: list[Row] = []
     if series and len(series["count"]) > 1:
-        width = max(10, min(len(series["count"]), style.width - 40))
+        width = max(10, min(len(series["count"]), COURSE, style.width - 40))
         for name, text, draw in (("count", number, spark), ("p50_ns", duration, spark_log), ("p99_ns", duration, spark_log)):
             there = [value for value in series[name] if value is not None]
             course = draw(folded(series[name], width, sum if name == "count" else max), style)
@@ -186,7 +187,7 @@ def stats(result: Row, style: Style, by: Sequence[str], files: Sequence[str]) ->
         points = [
             f"{point['name']}: {point['sentence']}"
             for point in health["points"]
-            if point["name"] in FACTS or point["verdict"] != "good"
+            if style.whole or point["name"] in FACTS or point["verdict"] != "good"
         ]
     seconds = ((totals["last_ns"] or 0) - (totals["first_ns"] or 0)) / 1e9
     rate = f", {totals['count'] / seconds:,.1f} a second" if seconds > 0 else ""
@@ -260,7 +261,7 @@ def throttle(result: Row, _style: Style, by: Sequence[str], _files: Sequence[str
     return document(
         result,
         Section(result["rows"], columns, empty="No response was throttled.", red=lambda row: row["obeys"] == "no"),
-        Sentences([f"{', '.join(words(row[name]) for name in by)}: {compliance_text(row)}" for row in result["rows"]]),
+        Sentences([f"{', '.join(words(row[name]) for name in by)}: {row['sentence']}" for row in result["rows"]]),
     )
 
 
@@ -281,7 +282,7 @@ def errors(result: Row, _style: Style, by: Sequence[str], files: Sequence[str]) 
         Commands([first]),
         Section(result["unanswered"], unanswered, "requests without a response", most=SHOWN),
         Section(result["retries"], retried, "retries", most=SHOWN),
-        Sentences([story(row) for row in result["stories"]], "leadership changes", "bold", most=SHOWN),
+        Sentences([row["sentence"] for row in result["stories"]], "leadership changes", "bold", most=SHOWN),
     )
 
 

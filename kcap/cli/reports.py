@@ -179,7 +179,7 @@ def formatted(result: "Row", form: str, output: str | None, keys: Sequence[str],
     """The report in one of its formats."""
     from kcap.cli import report_formats as formats
     from kcap.cli.report_views import VIEWS
-    from kcap.reports.text import Style
+    from kcap.reports.text import UNLIMITED, Style
 
     if form == "json":
         return json.dumps(result, ensure_ascii=False) + "\n"
@@ -189,7 +189,7 @@ def formatted(result: "Row", form: str, output: str | None, keys: Sequence[str],
     if form == "table":
         style = formats.style_of(output)
         return "\n".join(formats.text(view(result, style, keys, paths), style)) + "\n"
-    document = view(result, Style(formats.WIDTH, color=False, unicode=True), keys, paths)
+    document = view(result, Style(UNLIMITED, color=False, unicode=True), keys, paths)
     if form == "markdown":
         return formats.markdown(document)
     from kcap.cli.report_charts import svg

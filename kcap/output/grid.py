@@ -2,6 +2,7 @@
 
 In: record batches. Out: lines. Law: a column's width is settled by the header and the first rows, so that rows can leave as
 they come; what does not fit is cut with an ellipsis where there is a width to keep to, and stands out where there is none.
+Ports, versions and errors are cut last; columns that a terminal has no room for are named at the end.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,6 +18,8 @@ ELLIPSIS: Final = "…"
 GAP: Final = "  "
 UNITS: Final = (("ns", 1), ("us", 1_000), ("ms", 1_000_000), ("s", 1_000_000_000))
 RED, DIM, BOLD, PLAIN = "\x1b[31m", "\x1b[2m", "\x1b[1m", "\x1b[0m"
+RESULT_TAIL: Final = 7
+"""Of an error this much of the end stays when all else is cut already."""
 CUT_LEAST: Final = 8
 """Columns are not cut below this."""
 
@@ -55,6 +58,8 @@ class Cell:
     """Width that later rows are likely to need."""
     rank: int = 0
     """On a narrow terminal the highest goes first; 0 stays."""
+    tail: int = 0
+    """Characters at the end of a text that stay when it is cut, which happens after all that can be left out is."""
 
 
 RANKS: Final = {
@@ -102,10 +107,10 @@ def topics(names: list[str | None] | None, ids: list[str | None] | None) -> str:
 
 
 COMPOSED: Final[dict[str, tuple[Cell, int, Callable[..., str]]]] = {
-    "client_ip": (Cell("client", least=15, rank=2), 2, endpoint),
-    "server_ip": (Cell("server", least=15, rank=4), 2, endpoint),
-    "api": (Cell("api", least=16), 2, call),
-    "outcome": (Cell("result", least=12), 3, result),
+    "client_ip": (Cell("client", least=15, rank=2, tail=6), 2, endpoint),
+    "server_ip": (Cell("server", least=15, rank=4, tail=6), 2, endpoint),
+    "api": (Cell("api", least=16, tail=4), 2, call),
+    "outcome": (Cell("result", least=12, tail=RESULT_TAIL), 3, result),
     "topics": (Cell("topics", rank=1), 2, topics),
 }
 """First of some columns -> what they become together, how many they are, and how."""
@@ -150,6 +155,7 @@ class Grid:
         self._widths: list[int] | None = None
         """0 for a column that is left out."""
         self._day: str | None = None
+        self._left_out: list[str] = []
 
     def write(self, batch: pa.RecordBatch) -> None:
         """Takes rows."""
@@ -181,6 +187,9 @@ class Grid:
             heads, texts = cells(pa.RecordBatch.from_pylist([], self._schema), self._look.composed)
             self._widths = self._settle(heads, texts)
             self._sink.write((self._head(heads) + "\n").encode())
+        note = not_shown(self._left_out)
+        if note:
+            self._sink.write(f"{DIM}{note}{PLAIN}\n".encode() if self._look.color else f"{note}\n".encode())
 
     def _child(self, name: str, child: dict[str, Any]) -> str:
         """What belongs to a row, on a line below it: all that there is to say."""
@@ -204,15 +213,19 @@ class Grid:
             return widths
         room = self._look.width
         least = [
-            width if cell.right else min(width, max(CUT_LEAST, cell.least, len(cell.name)))
+            width if cell.right or cell.tail else min(width, max(CUT_LEAST, cell.least, len(cell.name)))
             for cell, width in zip(heads, widths)
         ]
         for at in sorted((at for at, cell in enumerate(heads) if cell.rank), key=lambda at: -heads[at].rank):
             if taken(least) <= room:
                 break
+            if any(texts[at]):
+                self._left_out.append(heads[at].name)
             widths[at] = least[at] = 0
         while taken(widths) > room:
             able = [at for at, width in enumerate(widths) if width > least[at]]
+            able = able or [at for at, cell in enumerate(heads) if 0 < cell.tail < RESULT_TAIL and widths[at] > CUT_LEAST]
+            able = able or [at for at, cell in enumerate(heads) if cell.tail == RESULT_TAIL and widths[at] > cell.least]
             if not able:
                 break
             widths[max(able, key=lambda at: widths[at])] -= 1
@@ -230,7 +243,7 @@ class Grid:
             if not width:
                 continue
             if self._look.width is not None and len(text) > width:
-                text = text[: width - 1] + ELLIPSIS
+                text = text[: width - 1 - cell.tail] + ELLIPSIS + (text[-cell.tail :] if cell.tail else "")
             parts.append(text.rjust(width) if cell.right else text.ljust(width))
         line = GAP.join(parts).rstrip()
         return line if self._look.width is None else line[: self._look.width]
@@ -246,6 +259,11 @@ class Grid:
             RED if error not in (None, "NONE") else DIM if outcome in ("unanswered", "orphan") else ""
             for outcome, error in zip(outcomes, errors)
         ]
+
+
+def not_shown(heads: Sequence[str]) -> str:
+    """The sentence about columns that a terminal has no room for, nothing for none."""
+    return f"no room for the columns {', '.join(heads)}; a wider terminal, a pipe or a file has them" if heads else ""
 
 
 def taken(widths: Sequence[int]) -> int:

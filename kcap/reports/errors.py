@@ -32,6 +32,7 @@ from kcap.reports.definition import (
 )
 from kcap.reports.retries import COLUMNS as STORIES
 from kcap.reports.retries import retries, stories
+from kcap.reports.text import story
 
 SECOND: Final = 1_000_000_000
 STORM: Final = 10
@@ -134,9 +135,10 @@ def order(row: Row) -> list[Any]:
 
 
 def row_of(row: Row) -> Row:
-    """The story with the UID.N of its exchange."""
+    """The story with the UID.N of its exchange, and as a sentence."""
     row = dict(row)
-    return {"example": uid(row.pop("connection"), row.pop("exchange"))} | row
+    row = {"example": uid(row.pop("connection"), row.pop("exchange"))} | row
+    return row | {"sentence": story(row)}
 
 
 REPORT: Final = Report(

@@ -1,7 +1,8 @@
 """Tables of a report for people: columns that fit the terminal, durations and sizes in words, bars of text.
 
 In: rows of plain values and what their columns are. Out: lines. Law: no line is wider than the width it is given; on a narrow
-terminal the least telling columns go first, then the longest names give way.
+terminal the least telling columns go first, then the longest names give way; what is left out is said. Without a terminal
+(`UNLIMITED`) nothing is left out.
 """
 
 from collections.abc import Callable, Sequence
@@ -9,11 +10,13 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Final
 
-from kcap.output.grid import BOLD, CUT_LEAST, DIM, ELLIPSIS, GAP, PLAIN, RED, clean, duration, taken
+from kcap.output.grid import BOLD, CUT_LEAST, DIM, ELLIPSIS, GAP, PLAIN, RED, clean, duration, not_shown, taken
 
 Row = dict[str, Any]
 BARS: Final = " ▁▂▃▄▅▆▇█"
 ASCII_BARS: Final = " .:-=+*#@"
+UNLIMITED: Final = 1 << 20
+"""Width of text that goes to no terminal: nothing is cut, wrapped or left out."""
 NAME_LEAST: Final = 18
 """Names are cut to this before a column goes, and further only when none is left to go."""
 SIZES: Final = ("B", "kB", "MB", "GB", "TB")
@@ -39,6 +42,11 @@ class Style:
     width: int
     color: bool
     unicode: bool
+
+    @property
+    def whole(self) -> bool:
+        """Whether everything is shown: the text goes to no terminal."""
+        return self.width >= UNLIMITED
 
     def bold(self, text: str) -> str:
         """A heading."""
@@ -108,14 +116,15 @@ def spark_log(values: Sequence[int | None], style: Style) -> str:
 def lines(
     rows: Sequence[Row], columns: Sequence[TextColumn], style: Style, red: Callable[[Row], bool] | None = None
 ) -> list[str]:
-    """The table."""
+    """The table, and which of its columns the terminal has no room for."""
     texts = [[column.text(row) for column in columns] for row in rows]
     widths = fitted(columns, texts, style.width)
     out = [style.bold(line([column.head for column in columns], columns, widths))]
     for row, cells in zip(rows, texts):
         text = line(cells, columns, widths)
         out.append(style.red(text) if red is not None and red(row) else text)
-    return out
+    gone = [column.head for at, column in enumerate(columns) if not widths[at] and any(row[at] for row in texts)]
+    return out + [style.dim(text) for text in wrapped(not_shown(gone), style.width)]
 
 
 def fitted(columns: Sequence[TextColumn], texts: Sequence[Sequence[str]], room: int) -> list[int]:

@@ -105,6 +105,7 @@ def finish(results: Results, request: ReportRequest) -> Row:
         row["phase"] = phase(row["delayed"], row["muting"])
         row["quota"] = QUOTAS.get(row["api"], "request time") if row.get("api") else None
         row["known"] = UNTHROTTLED.get(row["software_name"] or "")
+        row["sentence"] = compliance_text(row)
         out.append(row)
     never = results["responses"][0]["responses"] - sum(row["responses"] for row in out)
     out.sort(key=lambda row: [sort_value(row[key.name]) for key in keys])

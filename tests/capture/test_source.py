@@ -19,7 +19,7 @@ PACKETS = [(START_NS + n * 1000, bytes([n]) * 30) for n in range(20)]
     [
         (b"", "empty"),
         (b"PQ\3\4" + bytes(90), "50510304.*pcap, pcapng and snoop.*gzip"),
-            (b"PK\3\4" + bytes(90), "a zip archive is not read"),
+        (b"PK\3\4" + bytes(90), "a zip archive is not read"),
         (b"\x0a\x0d\x0d\x0a" + bytes(90), "no pcapng"),
     ],
 )

@@ -2,20 +2,23 @@
 
 import csv
 import io
+import json
 import re
 from html import unescape
 from html.parser import HTMLParser
 
 import pytest
 
-from kcap.cli.report_formats import WIDTH, Commands, Document, Section, Sentences, csv_text, html, markdown, style_of, text
+from kcap.cli.main import main
+from kcap.cli.report_formats import Commands, Document, Section, Sentences, csv_text, html, markdown, style_of, text
 from kcap.cli.report_views import VIEWS
 from kcap.cli.reports import report_of
 from kcap.reports.definition import Row
-from kcap.reports.text import Style, TextColumn
+from kcap.reports.text import UNLIMITED, Style, TextColumn
 from tests.cli.reporting import COLUMNS, json_of
+from tests.cli.running import PCAPS
 
-WIDE = Style(4000, color=False, unicode=True)
+WIDE = Style(UNLIMITED, color=False, unicode=True)
 MADE: Row = {
     "report": "errors", "captures": ["<x>.pcap"], "left_out": {"no_error": 3}, "retries": [], "over_time": None,
     "unanswered": [{"api": "Fetch", "age_ns_max": 7}],
@@ -106,20 +109,47 @@ def test_every_format_says_all(report: str, capture: str, capsys: pytest.Capture
     result = json_of(capsys, report, capture)
     document = VIEWS[report](result, WIDE, report_of(report).by, ["x.pcap"])
     shown = words_of("\n".join(text(document, WIDE)))
-    assert shown - words_of(markdown(document)) <= {"more"} | {word for word in shown if word.isdecimal()} & more_of(document)
+    assert shown <= words_of(markdown(document))
     parser = Page()
     parser.feed(html(document))
     assert parser.depth == []
-    assert shown - words_of(" ".join(parser.words)) <= {"more", "and"} | more_of(document)
+    assert shown <= words_of(" ".join(parser.words))
     cells = {cell for row in csv.reader(io.StringIO(csv_text(result))) for value in row for cell in [value, *value.split(";")]}
     assert {value for value in leaves(result) if value not in (report, "", *result["captures"])} <= cells
 
 
-def more_of(document: Document) -> set[str]:
-    """The counts in `and N more`."""
-    lengths = [len(block.rows) - (block.most or 0) for block in document.blocks if isinstance(block, Section)]
-    lengths += [len(block.texts) - (block.most or 0) for block in document.blocks if isinstance(block, Sentences)]
-    return {f"{length:,}" for length in lengths}
+PARTS = {
+    "errors": [("rows", ""), ("unanswered", "requests without a response"), ("retries", "retries"),
+               ("stories", "leadership changes")],
+    "slow": [("rows", ""), ("unanswered", "requests without a response")],
+    "throttle": [("rows", "")],
+}  # fmt: skip
+"""Report -> keys of its JSON form that are lists of rows, and the title of the part of the document that has them."""
+
+
+@pytest.mark.parametrize("report", PARTS)
+@pytest.mark.parametrize("capture", ["quota-3.9.pcap", "broker-paused.pcap", "cluster-startup.pcap"])
+def test_what_stands_in_json_stands_in_every_format(report: str, capture: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Law: each row of each part has its line, its table row or its list entry, and each sentence stands everywhere."""
+    result = json_of(capsys, report, capture)
+    document = VIEWS[report](result, WIDE, report_of(report).by, [])
+    blocks = {block.title: block for block in document.blocks if isinstance(block, Section) or block.title}
+    for key, title in PARTS[report]:
+        block = blocks[title]
+        assert len(block.rows if isinstance(block, Section) else block.texts) == len(result[key])
+    written = [" ".join(text(document, WIDE)), unescape(html(document)), markdown(document).replace("\\", "")]
+    for sentence in (row["sentence"] for key, _ in PARTS[report] for row in result[key] if "sentence" in row):
+        assert all(sentence in form for form in written)
+
+
+def test_health_and_totals_stand_in_every_format_of_stats(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["stats", str(PCAPS / "quota-3.9.pcap"), "--format", "json"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    document = VIEWS["stats"](result, WIDE, report_of("stats").by, [])
+    forms = [" ".join(text(document, WIDE)), unescape(html(document)), markdown(document).replace("\\", "")]
+    facts = [result["health"]["sentence"], *(point["sentence"] for point in result["health"]["points"])]
+    facts.append(f"{result['totals']['count']:,} exchanges on {result['totals']['connections']:,} connections")
+    assert all(fact in form for fact in facts for form in forms)
 
 
 def leaves(value: object) -> set[str]:
@@ -141,7 +171,7 @@ def test_text_of_the_capture_is_text() -> None:
 def test_text_for_a_file_has_no_color(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("COLUMNS", raising=False)
     style = style_of("report.txt")
-    assert (style.width, style.color, style.unicode) == (WIDTH, False, True)
+    assert (style.width, style.color, style.unicode) == (UNLIMITED, False, True)
     assert style.red("bad") == style.bold("bad") == "bad"
 
 

@@ -43,8 +43,9 @@ def test_no_line_is_wider_than_the_terminal(drawn: list[tuple[str, int]], width:
 
 def test_the_highest_rank_goes_first() -> None:
     rows = [{"a": "x" * 30, "b": "y" * 30, "c": "z" * 30}]
-    (head, _) = lines(rows, [column("a"), column("b", 1), column("c", 2)], Style(50, color=False, unicode=True))
+    head, _, *note = lines(rows, [column("a"), column("b", 1), column("c", 2)], Style(50, color=False, unicode=True))
     assert head.split() == ["a", "b"]
+    assert " ".join(note) == "no room for the columns c; a wider terminal, a pipe or a file has them"
 
 
 def test_sizes_and_durations() -> None:
