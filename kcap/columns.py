@@ -127,22 +127,24 @@ deprecated_in string? first Kafka release that deprecates this API and version
 flags list<string> what is odd about this row: a closed list, sorted
 """)
 
-FLAGS = (
-    "clock",
-    "duplicated",
-    "gap",
-    "late",
-    "malformed",
-    "midstream",
-    "one_sided",
-    "out_of_order",
-    "resynced",
-    "retransmitted",
-    "snaplen",
-    "truncated",
-    "undecoded",
-)
-"""Members of `exchanges.flags`, sorted; bit i of a flag mask stands for entry i."""
+FLAG_MEANINGS = {
+    "clock": "the response is older than the request: clocks or capture points differ",
+    "duplicated": "a segment of it was captured twice",
+    "gap": "bytes of it are missing in the capture",
+    "late": "the response came after the client had closed its side, or after the client's own time-out",
+    "malformed": "a length or count of it cannot be",
+    "midstream": "the connection had begun before the capture",
+    "one_sided": "only one direction of the connection was captured",
+    "out_of_order": "the response came before those of earlier requests",
+    "resynced": "the frame's start was found again after missing bytes",
+    "retransmitted": "a segment of it was sent more than once",
+    "snaplen": "packets were captured shorter than they were",
+    "truncated": "the end of the frame never came",
+    "undecoded": "a value that a column needs could not be read",
+}
+"""Member of `exchanges.flags` -> what it says of the row; sorted."""
+FLAGS = tuple(FLAG_MEANINGS)
+"""Members of `exchanges.flags`; bit i of a flag mask stands for entry i."""
 
 CONNECTIONS = _table("""
 connection string uid: a hash of the endpoints, the first packet's time and the client's initial sequence number
@@ -347,3 +349,16 @@ TABLES = {
     "brokers": BROKERS,
 }
 """Every table that exists, by name."""
+
+TABLE_MEANINGS = {
+    "exchanges": "a request with its response, or one of them without the other",
+    "connections": "a TCP connection",
+    "captures": "a capture file",
+    "weirds": "a kind of oddity on a connection or in a file",
+    "partitions": "a topic partition that an exchange is about",
+    "records": "a record that an exchange carries",
+    "negotiations": "an API on a connection: versions used, beside what the broker offers",
+    "topic_names": "a topic id whose name a response tells",
+    "brokers": "an endpoint of a broker that a response tells",
+}
+"""Table -> what one of its rows is."""

@@ -5,58 +5,67 @@ A weird is counted exactly and shown with its first place. Nothing raises for od
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Self
 
 
 class WeirdKind(StrEnum):
-    """One member an oddity; the value is the stable name in the `weirds` table, the comment says what was seen."""
+    """One member an oddity: the stable name in the `weirds` table, and what was seen."""
+
+    meaning: str
+
+    def __new__(cls, value: str, meaning: str) -> Self:
+        made = str.__new__(cls, value)
+        made._value_ = value
+        made.meaning = meaning
+        return made
 
     # capture files
-    FILE_TRUNCATED = "file_truncated"  # the last record or block is cut; everything before it was read
-    FILE_EMPTY = "file_empty"  # a capture file without a single packet
-    FILE_UNREADABLE = "file_unreadable"  # one file of several could not be read and was left out
-    BLOCK_MALFORMED = "block_malformed"  # a pcapng block whose fields contradict its length
-    COMPRESSED_TRUNCATED = "compressed_truncated"  # the compressed stream ends early
-    TIME_WENT_BACK = "time_went_back"  # a packet older than the one before it in the same file
-    KERNEL_DROPS = "kernel_drops"  # the capturing host reports dropped packets
+    FILE_TRUNCATED = "file_truncated", "the last record or block is cut; everything before it was read"
+    FILE_EMPTY = "file_empty", "a capture file without a single packet"
+    FILE_UNREADABLE = "file_unreadable", "one file of several could not be read and was left out"
+    BLOCK_MALFORMED = "block_malformed", "a pcapng block whose fields contradict its length"
+    COMPRESSED_TRUNCATED = "compressed_truncated", "the compressed stream ends early"
+    TIME_WENT_BACK = "time_went_back", "a packet older than the one before it in the same file"
+    KERNEL_DROPS = "kernel_drops", "the capturing host reports dropped packets"
     # packets
-    LINK_UNKNOWN = "link_unknown"  # a link type that cannot be decoded
-    PACKET_MALFORMED = "packet_malformed"  # headers that contradict themselves
-    PACKET_CUT = "packet_cut"  # the snapshot length cut a header; nothing of the packet can be read
-    FRAGMENTS_INCOMPLETE = "fragments_incomplete"  # a datagram of which some IP fragments never came
-    FRAGMENTS_LIMIT = "fragments_limit"  # more unfinished datagrams than the limit
+    LINK_UNKNOWN = "link_unknown", "a link type that cannot be decoded"
+    PACKET_MALFORMED = "packet_malformed", "headers that contradict themselves"
+    PACKET_CUT = "packet_cut", "the snapshot length cut a header; nothing of the packet can be read"
+    FRAGMENTS_INCOMPLETE = "fragments_incomplete", "a datagram of which some IP fragments never came"
+    FRAGMENTS_LIMIT = "fragments_limit", "more unfinished datagrams than the limit"
     # TCP streams
-    OVERLAP_DIFFERS = "overlap_differs"  # the same sequence numbers carried different bytes; the first copy won
-    GAP = "gap"  # stream bytes that no packet of the capture carries
-    LATE_DATA = "late_data"  # data for a hole that had been given up
-    REORDER_LIMIT = "reorder_limit"  # a hole was given up because too much data waited behind it
-    DATA_AFTER_FIN = "data_after_fin"
-    CONNECTION_LIMIT = "connection_limit"  # more open connections than the limit; the quietest one was closed
-    CONNECTION_IDLE = "connection_idle"  # a connection without a packet for longer than the idle time
+    OVERLAP_DIFFERS = "overlap_differs", "the same sequence numbers carried different bytes; the first copy won"
+    GAP = "gap", "stream bytes that no packet of the capture carries"
+    LATE_DATA = "late_data", "data for a hole that had been given up"
+    REORDER_LIMIT = "reorder_limit", "a hole was given up because too much data waited behind it"
+    DATA_AFTER_FIN = "data_after_fin", "data behind the end of a stream"
+    CONNECTION_LIMIT = "connection_limit", "more open connections than the limit; the quietest one was closed"
+    CONNECTION_IDLE = "connection_idle", "a connection without a packet for longer than the idle time"
     # TLS
-    TLS_RECORDS_LOST = "tls_records_lost"  # application data between records that open is missing or opens under no key
+    TLS_RECORDS_LOST = "tls_records_lost", "application data between records that open is missing or opens under no key"
     # Kafka frames
-    NOT_KAFKA = "not_kafka"  # a TCP connection that is not Kafka; the detail names what it looks like
-    DIRECTION_UNKNOWN = "direction_unknown"  # no SYN and no content that tells client from server
-    BOUNDARY_LOST = "boundary_lost"  # no frame can start here; resync searches the next boundary
-    RESYNCED = "resynced"  # resync found the next frame boundary
-    FRAME_LENGTH_INVALID = "frame_length_invalid"  # a length prefix that is negative, too short or above Kafka's own limit
-    FRAME_INCOMPLETE = "frame_incomplete"  # a frame of which the end never came
-    API_UNKNOWN = "api_unknown"  # a request of a key or version that no Kafka release has
-    HUNT_LIMIT = "hunt_limit"  # resync reached its limit and skipped bytes
+    NOT_KAFKA = "not_kafka", "a TCP connection that is not Kafka; the detail names what it looks like"
+    DIRECTION_UNKNOWN = "direction_unknown", "no SYN and no content that tells client from server"
+    BOUNDARY_LOST = "boundary_lost", "no frame can start here; resync searches the next boundary"
+    RESYNCED = "resynced", "resync found the next frame boundary"
+    FRAME_LENGTH_INVALID = "frame_length_invalid", "a length prefix that is negative, too short or above Kafka's own limit"
+    FRAME_INCOMPLETE = "frame_incomplete", "a frame of which the end never came"
+    API_UNKNOWN = "api_unknown", "a request of a key or version that no Kafka release has"
+    HUNT_LIMIT = "hunt_limit", "resync reached its limit and skipped bytes"
     # exchanges
-    UNANSWERED = "unanswered"  # the detail gives the reason
-    ORPHAN = "orphan"  # a response to no request that was seen
-    OUT_OF_ORDER_RESPONSE = "out_of_order_response"  # brokers respond in order; this one did not
-    CORRELATION_REUSED = "correlation_reused"  # a request repeats the id of an outstanding one
-    LATE_RESPONSE = "late_response"  # a response after the client had closed its side
-    ACKS0_ANSWERED = "acks0_answered"  # a response to a Produce with acks=0
-    OUTSTANDING_LIMIT = "outstanding_limit"  # more outstanding requests on one connection than the limit
-    EARLY_LIMIT = "early_limit"  # more responses wait for their requests than the limit
+    UNANSWERED = "unanswered", "the detail gives the reason"
+    ORPHAN = "orphan", "a response to no request that was seen"
+    OUT_OF_ORDER_RESPONSE = "out_of_order_response", "brokers respond in order; this one did not"
+    CORRELATION_REUSED = "correlation_reused", "a request repeats the id of an outstanding one"
+    LATE_RESPONSE = "late_response", "a response after the client had closed its side"
+    ACKS0_ANSWERED = "acks0_answered", "a response to a Produce with acks=0"
+    OUTSTANDING_LIMIT = "outstanding_limit", "more outstanding requests on one connection than the limit"
+    EARLY_LIMIT = "early_limit", "more responses wait for their requests than the limit"
     # facts of the whole capture
-    FACTS_LIMIT = "facts_limit"  # more topics, brokers or client libraries than the limit
+    FACTS_LIMIT = "facts_limit", "more topics, brokers or client libraries than the limit"
     # bodies
-    UNDECODED = "undecoded"  # a body that does not read as its API and version say
-    DECODER_FAILED = "decoder_failed"  # kcap's own code failed on an exchange or a connection, which stays without its values
+    UNDECODED = "undecoded", "a body that does not read as its API and version say"
+    DECODER_FAILED = "decoder_failed", "kcap's own code failed on an exchange or a connection, which stays without its values"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
-"""`kcap schema`: what Kafka's messages look like, as far as kcap knows them.
+"""`kcap schema`: what Kafka's messages look like, as far as kcap knows them, and what kcap's own tables hold.
 
-In: nothing, an API, or an API and a version. Out: the list of APIs, the API's history, or the fields of both messages. Law: all
-of it comes from the registry and the facts that decoding goes by.
+In: nothing, an API, an API and a version, or an option for the tables. Out: the list of APIs, the API's history, the fields of
+both messages, or the dictionary. Law: all of it comes from the registry and the facts that decoding goes by.
 """
 
 import sys
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
+from kcap.columns import TABLES
 from kcap.errors import UsageError
 
 if TYPE_CHECKING:
@@ -27,7 +28,17 @@ Shape = dict[str, str]
 @click.command("schema", short_help="Kafka's messages: APIs, versions, fields.")
 @click.argument("api", metavar="[API", required=False)
 @click.argument("version", metavar="[VERSION]]", required=False, type=int)
-def run(api: str | None, version: int | None) -> int:
+@click.option("--tables", "listing", flag_value="tables", help="kcap's tables instead: what a row of each is.")
+@click.option(
+    "--columns",
+    "table",
+    metavar="TABLE",
+    type=click.Choice(tuple(TABLES)),
+    help="The columns of a table: type, unit, meaning, when it is null, Wireshark's field.",
+)
+@click.option("--flags", "listing", flag_value="flags", help="What may stand in the column flags.")
+@click.option("--weirds", "listing", flag_value="weirds", help="The oddities that kcap health counts.")
+def run(api: str | None, version: int | None, listing: str | None, table: str | None) -> int:
     """The APIs and their versions; with API what each of its versions changed; with VERSION too the fields of both messages.
 
     API is a name in any case, or an API key.
@@ -35,7 +46,14 @@ def run(api: str | None, version: int | None) -> int:
     from kcap.cli.decode import api_key_of
     from kcap.schema import registry
 
-    if api is None:
+    if table is not None or listing is not None:
+        if api is not None or (table is not None and listing is not None):
+            raise UsageError("one thing at a time: an API, --tables, --columns TABLE, --flags or --weirds")
+        from kcap.cli import dictionary
+
+        lists = {"tables": dictionary.tables, "flags": dictionary.flags, "weirds": dictionary.weirds}
+        lines = aligned(dictionary.columns(table) if table is not None else lists[str(listing)]())
+    elif api is None:
         lines = index()
     else:
         found = registry.api(api_key_of(api))

@@ -1,0 +1,134 @@
+"""The dictionary of kcap's data: tables, columns, flags, oddities. `kcap schema` and docs/tables.md print it.
+
+In: a table's name, or nothing. Out: rows of text, the first of them the heads. Law: names, types and meanings are those of
+`kcap.columns` and `kcap.weird`; every column that may be null says when; Wireshark's fields are those that filters take.
+"""
+
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
+from typing import Final
+
+from kcap.columns import FLAG_MEANINGS, ON_REQUEST, TABLE_MEANINGS, TABLES, Column
+from kcap.weird import WeirdKind
+
+Lines = list[tuple[str, ...]]
+UNITS: Final = (
+    ("time", "UTC, microseconds"),
+    ("*_ns_sum", "nanoseconds"),
+    ("timestamp_ms", "milliseconds since the epoch"),
+    ("*_timestamp_ms", "milliseconds since the epoch"),
+    ("*first_ns", "nanoseconds since the epoch"),
+    ("*last_ns", "nanoseconds since the epoch"),
+    ("*_ns", "nanoseconds"),
+    ("*_ms", "milliseconds"),
+    ("*_pos", "bytes from the file's start"),
+    ("position", "bytes from the file's start"),
+    ("*bytes", "bytes"),
+    ("size", "bytes"),
+    ("snaplen", "bytes"),
+    ("client_[cfsopm]*ed", "bytes"),
+    ("server_[cfsopm]*ed", "bytes"),
+    ("*_missing", "bytes"),
+    ("*_pending", "bytes"),
+    ("*_opaque", "bytes"),
+    ("*_packet", "number in the file, from 1"),
+    ("packet", "number in the file, from 1"),
+)
+"""Name of a column -> its unit; the first pattern that fits."""
+NULLS: Final = (
+    ("*_last_capture", "the file of the first byte"),
+    ("request_transfer_ns", "not all of the request's bytes were captured"),
+    ("request_*", "no byte of the request was captured, or not this one"),
+    ("capture", "no request was captured"),
+    ("response_*", "there is no response, or this byte of it was not captured"),
+    ("transfer_ns", "there is no response, or not all of its bytes were captured"),
+    ("reason", "answered, or one-way"),
+    ("age_ns", "the request is not unanswered"),
+    ("latency_ns", "there is no response, or a byte that it is counted from was not captured"),
+    ("*_ns", "the capture does not tell"),
+    ("throttle_time_ms", "the response has no such field, or was not captured"),
+    ("error*", "the response has no error field, or none that was captured and read"),
+    ("api", "a response without a request, or a key of no Kafka release"),
+    ("api_*", "a response without a request, or a raw SASL token"),
+    ("correlation_id", "a raw SASL token"),
+    ("client_id", "the request says none, or was not captured"),
+    ("broker_id", "no response in the capture tells it"),
+    ("cluster_id", "no response in the capture tells it"),
+    ("software_*", "the connection's ApiVersions request does not say, or was not captured"),
+    ("principal", "the login does not show it, or was not captured"),
+    ("sasl_mechanism", "no SASL handshake was captured"),
+    ("version_verdict", "what the broker offers was not captured"),
+    ("removed_in", "every release that kcap knows takes it"),
+    ("deprecated_in", "no release that kcap knows deprecates it"),
+    ("topic", "the message has an id, and the capture does not tell its name"),
+    ("topic_id", "the version has none"),
+    ("broker_min", "the broker does not offer the API, or its offer was not captured"),
+    ("broker_max", "the broker does not offer the API, or its offer was not captured"),
+    ("connection", "the oddity is the file's"),
+    ("key", "the record has none"),
+    ("value", "the record has none (a tombstone)"),
+    ("*", "the message or its version has none, or it was not captured"),
+)
+"""Name of a column that may be null -> when it is; the first pattern that fits."""
+
+
+def matching(patterns: tuple[tuple[str, str], ...], name: str) -> str:
+    """The text of the first pattern that fits a name, nothing for none."""
+    return next((text for pattern, text in patterns if fnmatchcase(name, pattern)), "")
+
+
+def wireshark(table: str, name: str) -> str:
+    """The fields of tshark that stand for a column of exchanges in filters and with -e."""
+    from kcap.filter.fields import ALIASES
+
+    if table != "exchanges":
+        return ""
+    return " ".join(alias for alias, columns in ALIASES.items() if name in columns and is_wireshark(alias))
+
+
+def is_wireshark(alias: str) -> bool:
+    """Whether a name is one of Wireshark's."""
+    return alias.partition(".")[0] in ("kafka", "tcp", "ip", "ipv6", "frame") and "." in alias
+
+
+def null_rule(column: Column) -> str:
+    """When a column is null, `never` where it is not."""
+    return matching(NULLS, column.name) if column.nullable else "never"
+
+
+def tables() -> Lines:
+    """Every table: its name, how many columns it has, what a row is."""
+    rows = [(name, str(len(columns)), TABLE_MEANINGS[name]) for name, columns in TABLES.items()]
+    return [("table", "columns", "a row"), *rows]
+
+
+def columns(table: str) -> Lines:
+    """The columns of a table, then those that it has only where they are named."""
+    heads = ("column", "type", "unit", "meaning", "null", "Wireshark")
+    return [heads, *(described(table, column) for column in (*TABLES[table], *ON_REQUEST.get(table, ())))]
+
+
+def described(table: str, column: Column) -> tuple[str, ...]:
+    """One line of `columns`."""
+    unit = matching(UNITS, column.name) if "int" in column.type or column.type == "timestamp" else ""
+    return column.name, column.type, unit, column.doc, null_rule(column), wireshark(table, column.name)
+
+
+def flags() -> Lines:
+    """What may stand in `exchanges.flags`."""
+    return [("flag", "meaning"), *FLAG_MEANINGS.items()]
+
+
+def weirds() -> Lines:
+    """What may stand in `weirds.kind`."""
+    return [("kind", "meaning"), *((kind.value, kind.meaning) for kind in WeirdKind)]
+
+
+def markdown(lines: Lines) -> Iterator[str]:
+    """A table of GitHub's Markdown."""
+    heads, *rows = lines
+    yield "| " + " | ".join(heads) + " |"
+    yield "|" + "---|" * len(heads)
+    for row in rows:
+        first, *others = (cell.replace("|", "\\|").replace("<", "&lt;") for cell in row)
+        yield "| " + " | ".join([f"`{row[0]}`" if first else "", *others]) + " |"
