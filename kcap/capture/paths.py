@@ -81,4 +81,9 @@ def unique_names(paths: Sequence[str]) -> list[str]:
                     depth[index] += 1
                     again_needed = True
         if not again_needed:
-            return names
+            return list(map(readable, names))
+
+
+def readable(path: str) -> str:
+    """A path as text: bytes of it that are no UTF-8 become escapes, as tables hold nothing else."""
+    return path.encode(errors="surrogateescape").decode(errors="backslashreplace")

@@ -18,7 +18,8 @@ from kcap.cli.commands import COMMANDS
 from kcap.cli.configuration import defaults, settings
 from kcap.cli.examples import epilog
 from kcap.cli.places import Invocation
-from kcap.errors import KcapError
+from kcap.cli.standard_streams import give_up, open_closed, say, say_lines
+from kcap.errors import KcapError, OutputError, UsageError
 
 USAGE, INTERRUPTED, TERMINATED = 2, 130, 143
 BROWSE = "browse"
@@ -106,13 +107,9 @@ def kcap() -> None:
     """
 
 
-def say(message: str) -> None:
-    """One line on stderr."""
-    print(f"kcap: {message}", file=sys.stderr)
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs kcap; its exit code."""
+    open_closed()
     signal.signal(signal.SIGTERM, _terminated)
     if asked := os.environ.get(COMPLETE):
         from click.shell_completion import shell_complete
@@ -130,7 +127,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return USAGE
     except click.UsageError as error:
         where = f" (kcap{_command(error)} --help says more)" if error.ctx is not None else ""
-        say(f"{error.format_message().rstrip('.')}{where}")
+        say_lines(f"{error.format_message().rstrip('.')}{where}")
         return USAGE
     except click.ClickException as error:
         say(error.format_message())
@@ -138,13 +135,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return INTERRUPTED
     except KcapError as error:
-        say(str(error))
+        (say_lines if isinstance(error, UsageError) else say)(str(error))
         return error.exit_code
     except BrokenPipeError:
-        # Whoever read stdout has gone; the interpreter's own flush at exit must not complain either.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        give_up(1)  # whoever read stdout has gone
         return 0
+    except OSError as error:
+        say(f"{error.filename or 'standard output'}: {(error.strerror or str(error)).lower()}")
+        return OutputError.exit_code
+    finally:
+        flushed()
     return code if isinstance(code, int) else 0
+
+
+def flushed() -> None:
+    """Empties the buffer of standard output; the interpreter's own flush at exit must not complain."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        give_up(1)
 
 
 def _command(error: click.UsageError) -> str:

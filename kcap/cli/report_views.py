@@ -153,7 +153,13 @@ def shell(files: Sequence[str]) -> str:
     """Paths as a shell takes them."""
     from shlex import quote
 
-    return " ".join(map(quote, files))
+    return " ".join(quote(file) if file.isprintable() else escaped(file) for file in files)
+
+
+def escaped(path: str) -> str:
+    """A path with bytes that a terminal would obey or not show, in the shell's quotes for those."""
+    text = path.encode(errors="surrogateescape").decode("latin-1")
+    return "$'" + "".join(c if " " <= c <= "~" and c not in "'\\" else f"\\x{ord(c):02x}" for c in text) + "'"
 
 
 # -- reports ----------------------------------------------------------------------------------------------------------

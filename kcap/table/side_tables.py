@@ -10,6 +10,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from kcap.analyzer import ClosedConnection
+from kcap.capture.paths import readable
 from kcap.columns import Column
 from kcap.facts.brokers import Server
 from kcap.facts.negotiations import Negotiation
@@ -60,7 +61,7 @@ def capture_rows(files: Iterable[CaptureFile]) -> list[dict[str, object]]:
     return [
         {
             "capture": file.name,
-            "path": file.path,
+            "path": readable(file.path),
             "size": file.size,
             "format": file.format,
             "link_types": sorted(file.links),

@@ -1,0 +1,64 @@
+"""Standard input, output and error as a command finds them: closed, full, or read by nobody.
+
+Law: a file that a command opens never gets the number of a standard stream; what cannot be written ends with an exit code and
+one line, never with a traceback, also when the interpreter flushes its buffers at exit.
+"""
+
+import os
+import sys
+from typing import Final
+
+MODES: Final = ((0, os.O_RDONLY), (1, os.O_RDONLY), (2, os.O_WRONLY))
+"""Number of a standard stream -> how /dev/null stands in for it. Writing to a closed standard output must fail, so that nobody
+believes the output went somewhere."""
+
+
+def open_closed() -> None:
+    """Occupies the numbers of standard streams that are closed."""
+    for number, mode in MODES:
+        try:
+            os.fstat(number)
+        except OSError:
+            made = os.open(os.devnull, mode)
+            if made != number:
+                os.dup2(made, number)
+                os.close(made)
+    if sys.stdin is None:
+        sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115 - as long as the process
+    if sys.stdout is None:
+        sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
+    if sys.stderr is None:
+        sys.stderr = open(2, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
+
+
+def give_up(number: int) -> None:
+    """What still waits for a stream that cannot be written goes nowhere."""
+    nothing = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nothing, number)
+    os.close(nothing)
+
+
+def say(message: str) -> None:
+    """One line on standard error."""
+    say_lines(printable(message))
+
+
+def say_lines(message: str) -> None:
+    """A message on standard error that may have several lines, as the fault of a filter has."""
+    text = "\n".join(map(printable, message.split("\n")))
+    try:
+        print(f"kcap: {text}", file=sys.stderr, flush=True)
+    except OSError:
+        give_up(2)
+
+
+def printable(text: str) -> str:
+    """Text without what a terminal would obey: names of files may hold any bytes."""
+    return text if text.isprintable() else "".join(map(visible, text))
+
+
+def visible(character: str) -> str:
+    """A character as it is, or its escape; one that stands for a byte of a file name that is no UTF-8 shows the byte."""
+    if character.isprintable():
+        return character
+    return f"\\x{ord(character) & 0xFF:02x}" if "\udc80" <= character <= "\udcff" else repr(character)[1:-1]
