@@ -24,4 +24,6 @@ def run(
     from kcap.session import Capture
 
     capture = Capture(paths_of(files, more_files), analyzer_options(decode_as, not_kafka))
-    return write_rows(capture, OutputRequest("connections", format_of(form, output), column_names(columns), output, limit))
+    return write_rows(
+        capture, OutputRequest("connections", format_of(form, output), column_names(columns, "connections"), output, limit)
+    )

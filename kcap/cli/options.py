@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., object])
 
-DECODE_AS: Final = re.compile(r"tcp\.port\s*==\s*(\d{1,5})\s*,\s*kafka")
+DECODE_AS: Final = re.compile(r"tcp\.port\s*==\s*(\d{1,5})(?:([-:])(\d{1,5}))?\s*,\s*kafka")
+"""As tshark takes it: one port, a range 9092-9094, or a first port and how many, 9092:3."""
 PORT_LAST: Final = 65535
 
 
@@ -32,7 +33,7 @@ def ports(command: F) -> F:
         ),
         click.option(
             "-d", "decode_as", metavar="tcp.port==N,kafka", multiple=True,
-            help="Connections of this port are Kafka, whatever they look like.",
+            help="Connections of this port are Kafka, whatever they look like; a range is written 9092-9094, or 9092:3.",
         ),
     ):  # fmt: skip
         command = decorator(command)
@@ -108,12 +109,16 @@ def analyzer_options(decode_as: Sequence[str], not_kafka: Sequence[int]) -> Opti
 
     Raises UsageError for a rule that is not understood, or that contradicts another.
     """
-    ports = set()
+    ports: set[int] = set()
     for rule in decode_as:
         match = DECODE_AS.fullmatch(rule.strip())
-        if match is None or not 1 <= int(match[1]) <= PORT_LAST:
-            raise UsageError(f"-d {rule!r} is not understood; it is written tcp.port==9094,kafka")
-        ports.add(int(match[1]))
+        first = int(match[1]) if match is not None else 0
+        last = first
+        if match is not None and match[2] is not None:
+            last = int(match[3]) if match[2] == "-" else first + int(match[3]) - 1
+        if not 1 <= first <= last <= PORT_LAST:
+            raise UsageError(f"-d {rule!r} is not understood; it is written tcp.port==9094,kafka or tcp.port==9092-9094,kafka")
+        ports.update(range(first, last + 1))
     both = ports & set(not_kafka)
     if both:
         raise UsageError(f"port {min(both)} is given as Kafka and as not Kafka")
@@ -147,9 +152,27 @@ def secrets_given() -> "Secrets | None":
     return read_secrets(keylogs, keys, say)
 
 
-def column_names(text: str | None) -> list[str] | None:
-    """`a, b` as names, None for none given."""
-    return None if text is None else [name.strip() for name in text.split(",") if name.strip()]
+def column_names(text: str | None, table: str = "exchanges") -> list[str] | None:
+    """`a, b` as columns of a table, None for none given."""
+    if text is None:
+        return None
+    return [column for name in text.split(",") if name.strip() for column in columns_under(name.strip(), table)]
+
+
+def columns_under(name: str, table: str) -> Sequence[str]:
+    """The columns that a head of the printed table stands for; any other name stands for itself."""
+    declared = {column.name for column in TABLES[table]}
+    if name in declared:
+        return (name,)
+    if f"{name}_ns" in declared:
+        return (f"{name}_ns",)
+    from kcap.output.grid import COMPOSED, DEFAULTS
+
+    shown = DEFAULTS.get(table, ())
+    for first, (cell, count, _) in COMPOSED.items():
+        if cell.name == name and first in shown:
+            return shown[shown.index(first) : shown.index(first) + count]
+    return (name,)
 
 
 TABLE_NAMES: Final = tuple(TABLES)

@@ -3,7 +3,7 @@
 import os
 import shutil
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
@@ -127,7 +127,15 @@ def write_rows(capture: Capture, order: OutputRequest) -> int:
 
             writer: Writer = PartitionedWriter(str(sink), kept, schema, order.parted)
         else:
-            writer = make_writer(form, sink, told(schema, order.clock), output, composed=composed, layout=order.layout)
+            writer = make_writer(
+                form,
+                sink,
+                told(schema, order.clock),
+                output,
+                composed=composed,
+                layout=order.layout,
+                began=lambda: first_time(reading),
+            )
         rows = in_order(shown, order.keys, kept)
         for batch in timed(rows, order.clock, lambda: first_time(reading)):
             if left is not None:
@@ -214,14 +222,15 @@ def make_writer(
     *,
     composed: bool,
     layout: "FieldLayout | None" = None,
+    began: Callable[[], int | None] = lambda: None,
 ) -> "Writer":
-    """The writer of a format."""
+    """The writer of a format. `began`: the time of the capture's first packet."""
     if layout is not None or form in ("fields", "ek", "tabs"):
         from kcap.output import tshark_fields
 
         if form == "ek":
             return tshark_fields.Bulk(sink, schema)
-        return tshark_fields.Fields(sink, schema, layout or tshark_fields.tabs(schema.names))
+        return tshark_fields.Fields(sink, schema, layout or tshark_fields.tabs(schema.names), began)
 
     if form == "table":
         from kcap.output.grid import Grid, GridStyle

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import click
 
 from kcap.cli.completion_words import columns_of, listed
-from kcap.cli.options import TABLE_NAMES, analyzer_options, column_names, filters, inputs, outputs, paths_of
+from kcap.cli.options import TABLE_NAMES, analyzer_options, column_names, columns_under, filters, inputs, outputs, paths_of
 from kcap.columns import PAYLOADS, RECORDS
 from kcap.errors import UsageError
 from kcap.output.formats import format_of
@@ -46,7 +46,7 @@ def shapes(command: F) -> F:
         ),
         click.option(
             "-E", "settings", metavar="KEY=VALUE", multiple=True,
-            help="With -T fields: header=y separator=, quote=d occurrence=f aggregator=;",
+            help="With -T fields: header=y separator=, quote=d occurrence=f aggregator=; escape=n",
         ),
         click.option(
             "-e", "named", metavar="FIELD", multiple=True, help="With -T fields: a column, or a name that filters know."
@@ -109,7 +109,7 @@ def order_of(asked: dict[str, Any]) -> "OutputRequest":
     from kcap.cli.output import BINARY, OutputRequest
 
     table, text_form, output = asked["table"], asked["text_form"], asked["output"]
-    names = chosen(table, column_names(asked["columns"]), asked["payloads"])
+    names = chosen(table, column_names(asked["columns"], table), asked["payloads"])
     layout = fields_asked(table, text_form, asked["named"], asked["settings"], names)
     form = format_of(TSHARK[text_form] if text_form else asked["form"] or ("parquet" if asked["parted"] else None), output)
     clock = CLOCKS[asked["clock"]]
@@ -131,12 +131,22 @@ def order_of(asked: dict[str, Any]) -> "OutputRequest":
     if asked["by"] is not None:
         from kcap.output.sorting import sort_keys
 
-        keys = sort_keys(table, asked["by"])
+        keys = sort_keys(table, sort_columns(asked["by"], table))
     count, limit = asked["count"], asked["limit"]
     return OutputRequest(
         table, form, names if layout is None else layout.needed, output, count if limit is None else limit, asked["resolve"],
         layout, keys, asked["quiet"], clock, children, parted,
     )  # fmt: skip
+
+
+def sort_columns(text: str, table: str) -> str:
+    """What --sort names, with the columns that heads of the printed table stand for."""
+    parts = []
+    for part in filter(None, map(str.strip, text.split(","))):
+        sign = "-" if part.startswith("-") else ""
+        name, colon, order = part.removeprefix("-").partition(":")
+        parts += [f"{sign}{column}{colon}{order}" for column in columns_under(name, table)]
+    return ",".join(parts)
 
 
 def fields_asked(

@@ -34,6 +34,8 @@ class FieldRef:
     """The columns are lists."""
     minus: str | None = None
     """A column that is subtracted from the value; null counts as 0."""
+    offset: int = 0
+    """A number that is subtracted from the value."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,6 +67,7 @@ ALIASES: Final[dict[str, tuple[str, ...]]] = {
     "kafka.producer_epoch": ("producer_epoch",),
     "kafka.request_frame": ("request_last_packet",),
     "kafka.response_frame": ("response_last_packet",),
+    "tcp.len": ("request_bytes", "response_bytes"),
     "tcp.port": ("client_port", "server_port"),
     "tcp.srcport": ("client_port", "server_port"),
     "tcp.dstport": ("client_port", "server_port"),
@@ -88,6 +89,17 @@ destination are either end."""
 
 WITHOUT_POLLS: Final = "latency_without_polls"
 """The time that reports count: `latency_ns` less `long_poll_ns`, for which a Fetch waited for data."""
+
+LENGTH: Final = "kafka.len"
+"""What the length prefixes of both messages say: the frame's bytes less the prefix itself."""
+PREFIX_BYTES: Final = 4
+ADVICE: Final[dict[str, str]] = {
+    "frame.len": "is of one packet; request_bytes and response_bytes are the sizes of an exchange's messages",
+    "frame.time_relative": "is for -T fields -e; in a filter compare time, or look at --time-format relative",
+    "kafka.partition_id": "is for --table partitions -T fields -e; a filter takes fields of the body, "
+    "as request.topics.partitions.partition",
+}
+"""Names of Wireshark's that stand for nothing of an exchange -> what there is instead."""
 
 _OUTCOMES: Final = ("answered", "one_way", "unanswered", "orphan")
 _REASONS: Final = ("capture_end", "fin", "rst", "lost_in_capture", "skipped", "midstream")
@@ -117,6 +129,7 @@ def fields() -> dict[str, FieldRef]:
     found = {name: _field(name, (column,)) for name, column in declared.items()}
     for alias, names in ALIASES.items():
         found[alias] = _field(alias, tuple(declared[name] for name in names))
+    found[LENGTH] = FieldRef(LENGTH, "number", ("request_bytes", "response_bytes"), offset=PREFIX_BYTES)
     found[WITHOUT_POLLS] = FieldRef(WITHOUT_POLLS, "number", ("latency_ns",), minus="long_poll_ns")
     return found
 

@@ -93,6 +93,8 @@ class _Predicate:
         columns = [self.table[name] for name in operand.columns]
         if operand.minus is not None:
             columns = [column - self.table[operand.minus].fill_null(0) for column in columns]
+        if operand.offset:
+            columns = [column - operand.offset for column in columns]
         return columns, operand.many
 
     def constant(self, operand: Operand, value: Any) -> Any:

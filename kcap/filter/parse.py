@@ -27,7 +27,7 @@ from kcap.filter.ast import (
     Value,
     Xor,
 )
-from kcap.filter.fields import lookup, named_values, names_like, nearest
+from kcap.filter.fields import ADVICE, lookup, named_values, names_like, nearest
 from kcap.filter.grammar import NAMES, parser
 from kcap.filter.values import value_of
 
@@ -99,6 +99,10 @@ def _any_of(words: Sequence[str]) -> str:
     return " or ".join([", ".join(words[:-1]), words[-1]]) if len(words) > 1 else words[0] if words else "something else"
 
 
+NO_ERROR: Final[dict[tuple[str, ...], str | int]] = {("error",): "NONE", ("error_code",): 0}
+"""Column of errors -> the value that says there is none."""
+
+
 class _Builder:
     """Turns lark's tree into a checked one."""
 
@@ -139,6 +143,9 @@ class _Builder:
         if kind == "present":
             if quantifier:
                 raise self.fault(tree, f"{quantifier} needs a comparison")
+            if isinstance(of, FieldRef) and of.columns in NO_ERROR:
+                operator, every = OPERATORS["!="]  # NONE is a value, but nobody who types `error` means it
+                return Compare(of, operator, NO_ERROR[of.columns], every)
             return Present(of)
         if kind == "compare":
             made = self.compare(of, parts[0], parts[1], parts[2], quantifier)
@@ -193,6 +200,8 @@ class _Builder:
         name = tree.children[0]
         found = lookup(str(name))
         if found is None:
+            if str(name) in ADVICE:
+                raise self.fault(name, f"{name} {ADVICE[str(name)]}")
             raise self.fault(name, f"no field is called {str(name)!r}{nearest(str(name), names_like(str(name)))}")
         return found
 

@@ -104,7 +104,9 @@ class Selection:
             if operand.many:
                 found += [entry for entry in value or () if entry is not None]
             elif value is not None:
-                found.append(value - (self.columns[operand.minus][row] or 0) if operand.minus is not None else value)
+                if operand.minus is not None:
+                    value -= self.columns[operand.minus][row] or 0
+                found.append(value - operand.offset if operand.offset else value)
         return found + self.packets(row) if self.packets is not None and operand.name == PACKETS else found
 
     def _deep(self, operand: Deep, row: int) -> list[Any]:
@@ -124,7 +126,8 @@ class Selection:
 
 def is_plain(operand: Operand) -> TypeGuard[FieldRef]:
     """Whether an operand is the value of one column as it is."""
-    return isinstance(operand, FieldRef) and len(operand.columns) == 1 and not operand.many and operand.minus is None
+    single = isinstance(operand, FieldRef) and len(operand.columns) == 1 and not operand.many
+    return single and isinstance(operand, FieldRef) and operand.minus is None and not operand.offset
 
 
 def test_of(tree: Present | Compare | Membership) -> Callable[[Any], bool]:

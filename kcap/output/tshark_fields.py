@@ -5,7 +5,7 @@ too; several values of one stand side by side with the aggregator between them, 
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -13,16 +13,20 @@ from typing import Any, Final
 import pyarrow as pa
 
 from kcap.errors import UsageError
-from kcap.filter.fields import fields, nearest
+from kcap.filter.fields import ADVICE, LENGTH, PREFIX_BYTES, fields, nearest
 from kcap.output.sink import OutputSink
 from kcap.table.schema import columns_of
 
 SPECIAL: Final = {"/t": "\t", "/s": " ", "\\t": "\t"}
 QUOTES: Final = {"d": '"', "s": "'", "n": ""}
-ONE_OF: Final = {"header": "yn", "occurrence": "fla", "quote": "dsn", "bom": "yn"}
+ONE_OF: Final = {"header": "yn", "occurrence": "fla", "quote": "dsn", "bom": "yn", "escape": "yn"}
+ESCAPES: Final = str.maketrans({"\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\v": "\\v"})
+"""What a value may hold that would break a line or a field, as tshark's escape=y writes it."""
 INDEX: Final = "kcap"
 EPOCH_NAME: Final = "frame.time_epoch"
 """Shown as tshark shows it: seconds since the epoch."""
+RELATIVE_NAME: Final = "frame.time_relative"
+"""Seconds since the capture's first packet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +41,7 @@ class FieldLayout:
     occurrence: str = "a"
     """`a` all values, `f` the first, `l` the last."""
     bom: bool = False
+    escape: bool = True
     columns: tuple[tuple[str, ...], ...] = field(default=())
     """The columns of each name."""
 
@@ -64,7 +69,8 @@ def layout_of(table: str, names: Sequence[str], settings: Sequence[str]) -> Fiel
             found[key] = SPECIAL.get(value, value)
         else:
             raise UsageError(
-                f"-E {text!r} is not understood; header=y|n separator=/t|/s|CHAR aggregator=CHAR quote=d|s|n occurrence=f|l|a"
+                f"-E {text!r} is not understood; "
+                "header=y|n separator=/t|/s|CHAR aggregator=CHAR quote=d|s|n occurrence=f|l|a escape=y|n bom=y|n"
             )
     return FieldLayout(tuple(names), columns=tuple(_columns(table, name) for name in names), **found)
 
@@ -80,13 +86,25 @@ def _parts(setting: str) -> list[str]:
     return parts
 
 
+OF_PARTITIONS: Final = {
+    "kafka.partition_id": "partition", "kafka.topic_name": "topic", "kafka.topic_id": "topic_id", "kafka.error": "error_code",
+    "kafka.api_key": "api_key", "kafka.offset": "offset", "kafka.fetch_offset": "fetch_offset",
+}  # fmt: skip
+"""Wireshark's fields -> columns of partitions and records."""
+
+
 def _columns(table: str, name: str) -> tuple[str, ...]:
+    if name == RELATIVE_NAME and "time" in columns_of(table):
+        return ("time",)
     if table == "exchanges":
         known = fields()
         if name in known:
             return known[name].columns
+        if name in ADVICE:
+            raise UsageError(f"{name} {ADVICE[name]}")
         raise UsageError(f"no field is called {name!r}{nearest(name, list(known))}")
     declared = columns_of(table)
+    name = OF_PARTITIONS.get(name, name) if table in ("partitions", "records") else name
     if name not in declared:
         raise UsageError(f"{table} has no column {name!r}{nearest(name, list(declared))}")
     return (name,)
@@ -95,9 +113,13 @@ def _columns(table: str, name: str) -> tuple[str, ...]:
 class Fields:
     """One line a row."""
 
-    def __init__(self, sink: OutputSink, schema: pa.Schema, layout: FieldLayout) -> None:
+    def __init__(
+        self, sink: OutputSink, schema: pa.Schema, layout: FieldLayout, began: Callable[[], int | None] = lambda: None
+    ) -> None:
+        """`began` gives the time of the capture's first packet, in nanoseconds since the epoch."""
         self._sink = sink
         self._layout = layout
+        self._began = began
         self._started = False
 
     def write(self, batch: pa.RecordBatch) -> None:
@@ -109,18 +131,29 @@ class Fields:
         for row in range(batch.num_rows):
             cells = []
             for asked, columns_of_name in zip(layout.names, layout.columns):
-                values = [text for name in columns_of_name for text in texts(columns[name][row])]
-                if asked == EPOCH_NAME:
-                    values = [epoch(time) for name in columns_of_name if (time := columns[name][row]) is not None]
+                there = [columns[name][row] for name in columns_of_name if columns[name][row] is not None]
+                values = self._texts(asked, there)
                 if layout.occurrence != "a":
                     values = values[:1] if layout.occurrence == "f" else values[-1:]
                 text = layout.aggregator.join(dict.fromkeys(values) if len(columns_of_name) > 1 else values)
+                if layout.escape:
+                    text = text.translate(ESCAPES)
                 if layout.quote:
                     text = layout.quote + text.replace(layout.quote, layout.quote * 2) + layout.quote
                 cells.append(text)
             lines.append(layout.separator.join(cells) + "\n")
         self._sink.write("".join(lines).encode())
         self._sink.flush()
+
+    def _texts(self, asked: str, values: Sequence[Any]) -> list[str]:
+        """The values of a field as tshark prints them."""
+        if asked == EPOCH_NAME:
+            return [epoch(value) for value in values]
+        if asked == RELATIVE_NAME:
+            return [relative(value, self._began()) for value in values]
+        if asked == LENGTH:
+            return [str(value - PREFIX_BYTES) for value in values]
+        return [text for value in values for text in texts(value)]
 
     def _start(self) -> None:
         if self._started:
@@ -154,6 +187,13 @@ def epoch(time: datetime) -> str:
     """Seconds since the epoch with nine digits behind the point."""
     since = time - datetime(1970, 1, 1, tzinfo=UTC)
     return f"{since.days * 86_400 + since.seconds}.{since.microseconds:06}000"
+
+
+def relative(time: datetime, began_ns: int | None) -> str:
+    """Seconds since the capture's first packet with nine digits behind the point."""
+    since = time - datetime(1970, 1, 1, tzinfo=UTC)
+    seconds, rest = divmod((since.days * 86_400 + since.seconds) * 10**9 + since.microseconds * 1000 - (began_ns or 0), 10**9)
+    return f"{seconds}.{rest:09}"
 
 
 class JsonArray:

@@ -144,6 +144,8 @@ class _Mask:
             if operand.minus is not None:  # nulls are 0 among the numbers
                 less = _entries(self.batch.column(operand.minus)).numbers
                 found = [Entries(part.parents, part.valid, part.numbers - less) for part in found]
+            if operand.offset:
+                found = [Entries(part.parents, part.valid, part.numbers - operand.offset) for part in found]
             return found
         inner = self.entries(operand.of)
         if operand.function == "count" or inner is None:

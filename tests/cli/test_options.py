@@ -26,3 +26,19 @@ def test_paths_and_columns() -> None:
     assert column_names(None) is None
     assert column_names(" a, b,,") == ["a", "b"]
     assert column_names("") == []
+
+
+def test_a_range_of_ports_is_kafka() -> None:
+    for rule in ("tcp.port==9092-9094,kafka", "tcp.port==9092:3,kafka"):
+        assert analyzer_options([rule], []).kafka_ports == {9092, 9093, 9094}
+    for rule in ("tcp.port==9094-9092,kafka", "tcp.port==9092:0,kafka", "tcp.port==65530-65536,kafka", "tcp.port==0-5,kafka"):
+        with pytest.raises(UsageError, match="is not understood"):
+            analyzer_options([rule], [])
+
+
+def test_heads_of_the_printed_table_name_columns() -> None:
+    assert column_names("client, latency,result,topics") == [
+        "client_ip", "client_port", "latency_ns", "outcome", "reason", "error", "topics",
+    ]  # fmt: skip
+    assert column_names("topics,nothing", "partitions") == ["topics", "nothing"]
+    assert column_names("client,rtt_min", "connections") == ["client_ip", "client_port", "rtt_min_ns"]

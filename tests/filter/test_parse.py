@@ -5,7 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kcap.filter.ast import And, Compare, Deep, FieldRef, FunctionCall, Membership, Network, Not, Or, Present, Xor
+from kcap.filter.fields import ADVICE
 from kcap.filter.parse import FILTER_MAX, FilterError, parse, unquoted
+from kcap.filter.row_test import condition
 from tests.filter.samples import TERMS, filters
 
 PACKETS = ("request_first_packet", "request_last_packet", "response_first_packet", "response_last_packet")
@@ -197,3 +199,21 @@ def test_quotes(quoted: str, text: str) -> None:
 
 def test_the_terms_of_other_tests_are_right() -> None:
     assert all(parse(term) is not None for term in TERMS)
+
+
+@pytest.mark.parametrize("name", ["error", "error_code", "kafka.error"])
+def test_an_error_by_itself_is_a_real_error(name: str) -> None:
+    assert parse(name) == parse(f"{name} != {'NONE' if name == 'error' else 0}")
+
+
+@pytest.mark.parametrize("name", ADVICE)
+def test_a_field_of_wireshark_that_exchanges_do_not_have_is_refused_with_advice(name: str) -> None:
+    with pytest.raises(FilterError, match=r"of one packet|time-format|--table partitions"):
+        parse(f"{name} == 5")
+
+
+def test_the_length_of_wireshark_leaves_the_prefix_out() -> None:
+    passes = condition(parse("kafka.len == 96"))
+    assert passes({"request_bytes": 100, "response_bytes": None})
+    assert not passes({"request_bytes": 96, "response_bytes": 104})
+    assert condition(parse("tcp.len == 96"))({"request_bytes": 96, "response_bytes": 104})

@@ -92,3 +92,29 @@ def test_values() -> None:
     assert texts(b"\x01\xff") == ["01ff"]
     assert texts(TIME) == ["2026-11-21T06:00:00.000005Z"]
     assert epoch(TIME) == "1795240800.000005000"
+
+
+def test_values_break_no_line_and_no_field() -> None:
+    layout = layout_of("exchanges", ["client_id", "api"], [])
+    schema = pa.schema([("client_id", pa.string()), ("api", pa.string())])
+    rows = pa.RecordBatch.from_pylist([{"client_id": "a\tb\nc\rd\\e", "api": "Fetch"}], schema)
+    assert text_of(layout, rows) == "a\\tb\\nc\\rd\\e\tFetch\n"
+    assert text_of(layout_of("exchanges", ["client_id", "api"], ["escape=n"]), rows).count("\n") == 2
+
+
+def test_lengths_and_relative_times_are_those_of_wireshark() -> None:
+    schema = pa.schema([("time", pa.timestamp("us", "UTC")), ("request_bytes", pa.int64()), ("response_bytes", pa.int64())])
+    rows = pa.RecordBatch.from_pylist([{"time": datetime(1970, 1, 1, 0, 0, 2, tzinfo=UTC), "request_bytes": 9}], schema)
+    layout = layout_of("exchanges", ["frame.time_relative", "kafka.len"], [])
+    assert text_of(layout, rows, 500) == "1.999999500\t5\n"
+    assert layout_of("partitions", ["kafka.partition_id"], []).needed == ["partition"]
+    with pytest.raises(UsageError, match="of one packet"):
+        layout_of("exchanges", ["frame.len"], [])
+
+
+def text_of(layout: FieldLayout, rows: pa.RecordBatch, began_ns: int | None = None) -> str:
+    sink = BufferSink()
+    fields = Fields(sink, rows.schema, layout, lambda: began_ns)
+    fields.write(rows)
+    fields.close()
+    return sink.data.decode()
