@@ -6,14 +6,17 @@ each table and each iteration is a pass of its own over the files and sees the s
 
 import os
 import select
+import shutil
+import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import cached_property
 from ipaddress import ip_address
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
+from weakref import finalize
 
 from kcap.analyzer import Analyzer, ClosedConnection, Options, RowBatch
 from kcap.capture.fileset import FileSet
@@ -305,6 +308,8 @@ class Capture:
         self.only: Filter | None = None
         """The exchanges that count; all of them without a filter."""
         self._passes = 0
+        self.copies: FileCopies | None = None
+        """Copies of open files, which go when nothing uses the capture any more."""
 
     def filter(self, text: str) -> "Capture":
         """The same capture, of which only the exchanges count that a display filter lets pass (docs/filters.md).
@@ -369,6 +374,13 @@ class Capture:
         """One row a topic-partition of an exchange that is about partitions."""
         return self.table("partitions", columns)
 
+    def records(self, columns: Sequence[str] | None = None, *, payloads: bool = False) -> "Table":
+        """One row a record of a Produce, Fetch or ShareFetch; with keys and values where `payloads` or `columns` say so."""
+        from kcap.columns import PAYLOADS, RECORDS
+
+        shown = [column.name for column in RECORDS if payloads or column.name not in PAYLOADS]
+        return self.table("records", shown if columns is None else columns)
+
     def connections(self, columns: Sequence[str] | None = None) -> "Table":
         """One row a TCP connection, with its byte ledger."""
         return self.table("connections", columns)
@@ -394,21 +406,61 @@ class Capture:
         return self.table("weirds", columns)
 
 
+class FileCopies:
+    """Copies of files that are open already, in a folder that goes with this object."""
+
+    def __init__(self) -> None:
+        self._folder: str | None = None
+
+    def path(self, source: Any) -> str:
+        """The path of a capture; of an open file that of its copy.
+
+        Raises UsageError for what is neither.
+        """
+        if isinstance(source, str | os.PathLike):
+            return os.fspath(source)
+        if not hasattr(source, "read"):
+            raise UsageError(f"a capture is a path or a file that is open for reading bytes, not {type(source).__name__}")
+        if self._folder is None:
+            self._folder = tempfile.mkdtemp(prefix="kcap-")
+            finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
+        name = getattr(source, "name", None)
+        base = os.path.basename(name) if isinstance(name, str) else ""
+        path = os.path.join(tempfile.mkdtemp(dir=self._folder), base or "stream")
+        with open(path, "wb") as file:
+            try:
+                shutil.copyfileobj(source, file)
+            except TypeError:
+                raise UsageError("the file is open for text; captures are bytes: open(path, 'rb')") from None
+        return path
+
+
+Openable = str | os.PathLike[str] | BinaryIO
+"""A path, or a file that is open for reading bytes."""
+
+
 def open_capture(
-    *paths: str | os.PathLike[str],
+    *paths: Openable | Iterable[Openable],
     keylog: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | None = None,
     options: Options | None = None,
 ) -> Capture:
-    """Several files, globs, folders or `-` as one capture; `keylog` names NSS key logs that TLS is decrypted with.
+    """Several files, globs, folders or `-` as one capture, one by one or in a list; `keylog` names NSS key logs that TLS is
+    decrypted with. An open file is copied to a temporary one, from where it stands, for a capture is read more than once.
 
     Raises CaptureError when a path does not exist.
     """
-    given = [os.fspath(path) for path in paths]
+    copies = FileCopies()
+    given: list[str] = []
+    for path in paths:
+        several = isinstance(path, Iterable) and not isinstance(path, str) and not hasattr(path, "read")
+        given += [copies.path(one) for one in (path if several else [path])]
     for path in expand(given):
         if path != STANDARD_INPUT and not os.path.exists(path):
             raise CaptureError(f"{path}: no such file or directory")
     logs = [] if keylog is None else [keylog] if isinstance(keylog, str | os.PathLike) else keylog
-    return Capture(given, options, [os.fspath(log) for log in logs])
+    capture = Capture(given, options, [os.fspath(log) for log in logs])
+    capture.copies = copies
+    return capture
 
 
 __all__ = ["Capture", "CaptureError", "CapturePass", "Exchange", "Packet", "open_capture"]

@@ -1,5 +1,6 @@
 """Laws of a capture in Python: every pass sees the same; messages read again are those of the wire."""
 
+import io
 import json
 import subprocess
 import sys
@@ -127,3 +128,28 @@ def test_a_reading_tells_how_far_it_is(pcaps: Path) -> None:
     assert reading.phases["kafka"] > 0
     assert reading.details["http"] == 1
     assert reading.connections == []
+
+
+def test_a_capture_opens_from_lists_paths_and_files(pcaps: Path) -> None:
+    name = str(pcaps / "too-large.pcap")
+    whole = kcap.open(name).exchanges(["connection", "capture"]).to_arrow()
+    with open(name, "rb") as file:
+        found = kcap.open(file)
+    for capture in (kcap.open([name]), kcap.open(Path(name)), kcap.open((Path(name),)), found):
+        assert capture.exchanges(["connection", "capture"]).to_arrow() == whole
+    stream = kcap.open(io.BytesIO(Path(name).read_bytes())).exchanges(["connection", "capture"]).to_arrow()
+    assert stream["connection"] == whole["connection"]
+    assert set(stream["capture"].to_pylist()) == {"stream"}
+
+
+def test_what_is_no_capture_is_refused(pcaps: Path) -> None:
+    with pytest.raises(kcap.UsageError, match="not int"):
+        kcap.open(5)  # type: ignore[arg-type]
+    with pytest.raises(kcap.UsageError, match="open for text"):
+        kcap.open(io.StringIO("text"))  # type: ignore[arg-type]
+
+
+def test_records_have_keys_and_values_where_they_are_asked_for(pcaps: Path) -> None:
+    capture = kcap.open(pcaps / "too-large.pcap")
+    assert "value" not in capture.records().to_arrow().column_names
+    assert capture.records(payloads=True).to_arrow()["value"].null_count < capture.records().to_arrow().num_rows

@@ -4,6 +4,7 @@ Law: nothing raises on bytes. Missing parts of the header are None, a body that 
 unknown API or version leaves the body alone.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -169,18 +170,38 @@ def _message(frame: Buffer, header: Header, version: int | None, side: int) -> M
     return Message(bytes(frame), header, body.name if body else None, plan, _unknown(key, version))
 
 
+def _unprefixed(frame: Buffer, decode: Callable[[Buffer], Message]) -> Message:
+    """The message of a frame; of one that reads only behind its first four bytes, and these are its length, what is behind."""
+    message = decode(frame)
+    if len(frame) < 8 or int.from_bytes(frame[:4], "big") != len(frame) - 4 or message.undecoded is None:
+        return message
+    behind = decode(frame[4:])
+    return behind if behind.undecoded is None else message
+
+
 def decode_request(frame: Buffer) -> Message:
-    """A request from its frame, without the 4-byte length. The header names API and version."""
+    """A request from its frame, without the 4-byte length: where it is there, it is left out. The header names API and version.
+
+    `undecoded` of the message says what could not be read.
+    """
+    return _unprefixed(frame, _request)
+
+
+def _request(frame: Buffer) -> Message:
     header = read_request_header(frame)
     return _message(frame, header, header.api_version, registry.REQUEST)
 
 
 def decode_response(frame: Buffer, api_key: int | None = None, api_version: int | None = None) -> Message:
-    """A response from its frame, without the 4-byte length.
+    """A response from its frame, without the 4-byte length (with it, the length is left out).
 
     `api_key` and `api_version` are those of its request; a refusal that is written in another version (ApiVersions, KIP-511) is
     read at that one.
     """
+    return _unprefixed(frame, lambda data: _response(data, api_key, api_version))
+
+
+def _response(frame: Buffer, api_key: int | None, api_version: int | None) -> Message:
     header = read_response_header(frame, api_key, api_version)
     version = api_version
     if api_key is not None and api_version is not None:

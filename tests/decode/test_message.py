@@ -131,3 +131,16 @@ def test_an_envelope_shows_the_request_inside() -> None:
     assert found.value == "test1"
     assert root.buffers[found.buffer][found.start : found.end] == b"\0\5test1"
     assert root.buffers.entries[found.buffer].how == "envelope"
+
+
+def test_a_length_prefix_is_left_out() -> None:
+    frame = bytes.fromhex("0012 0000 00000007 0003 61646d")
+    prefixed = len(frame).to_bytes(4, "big") + frame
+    assert kcap.decode_request(prefixed).header == kcap.decode_request(frame).header
+    assert kcap.decode_request(memoryview(prefixed)).undecoded is None
+    answer = bytes.fromhex("00000007 0000 00000000")
+    assert (
+        kcap.decode_response(len(answer).to_bytes(4, "big") + answer, 18, 0).to_json()
+        == kcap.decode_response(answer, 18, 0).to_json()
+    )
+    assert kcap.decode_request(prefixed[:-1]).undecoded is not None
