@@ -14,7 +14,7 @@ import click
 
 from kcap.cli.options import analyzer_options, filters, outputs, ports
 from kcap.cli.places import Writes
-from kcap.cli.rows import order_of, shapes, written
+from kcap.cli.rows import WithPayloads, order_of, shapes, written
 from kcap.errors import CaptureError, MissingExtraError, UsageError
 
 TOOLS: Final = ("dumpcap", "tcpdump")
@@ -33,7 +33,7 @@ class Ring(NamedTuple):
     path: str
 
 
-@click.command("live", short_help="Rows of what passes an interface.")
+@click.command("live", cls=WithPayloads, short_help="Rows of what passes an interface.")
 @click.option("-i", "--interface", metavar="IF", help="The interface, as tcpdump names it; any for all.")
 @click.option(
     "-f",

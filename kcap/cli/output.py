@@ -86,6 +86,8 @@ class OutputRequest:
     """What stands beside each exchange: `partitions`, `records`."""
     parted: Sequence[str] = ()
     """What Parquet is parted by: `output` is a folder then."""
+    payloads: str | None = None
+    """How keys and values of records are shown, one of `kcap.output.payloads.WAYS`; None: as bytes."""
 
 
 def write_rows(capture: Capture, order: OutputRequest) -> int:
@@ -95,6 +97,8 @@ def write_rows(capture: Capture, order: OutputRequest) -> int:
     load_arrow()
     collect_rarely()
     from kcap.output.grid import DEFAULTS
+    from kcap.output.payloads import as_text
+    from kcap.output.payloads import shown as readable
     from kcap.output.time_format import timed, told
     from kcap.table.backfill import Backfill
     from kcap.table.builder import Table
@@ -130,14 +134,14 @@ def write_rows(capture: Capture, order: OutputRequest) -> int:
             writer = make_writer(
                 form,
                 sink,
-                told(schema, order.clock),
+                as_text(told(schema, order.clock), order.payloads),
                 output,
                 composed=composed,
                 layout=order.layout,
                 began=lambda: first_time(reading),
             )
         rows = in_order(shown, order.keys, kept)
-        for batch in timed(rows, order.clock, lambda: first_time(reading)):
+        for batch in readable(timed(rows, order.clock, lambda: first_time(reading)), order.payloads):
             if left is not None:
                 batch = batch.slice(0, left)
                 left -= batch.num_rows

@@ -24,6 +24,23 @@ CLOCKS: Final = {name: name for name in ("utc", "local", "epoch", "relative", "d
 """What is typed, in words or in tshark's letters -> as `kcap.output.time_format` has it."""
 
 
+PLAIN: Final = "plain"
+"""--payloads without a way."""
+WAYS: Final = ("text", "hex", "base64", "json")
+
+
+class WithPayloads(click.Command):
+    """A command with --payloads, which takes a word behind it only where the word is a way to show payloads."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Spells out what stands for itself."""
+        words = [
+            f"--payloads={PLAIN}" if word == "--payloads" and after not in WAYS else word
+            for word, after in zip(args, [*args[1:], ""])
+        ]
+        return super().parse_args(ctx, words)
+
+
 F = TypeVar("F", bound=Callable[..., object])
 
 
@@ -63,14 +80,18 @@ def shapes(command: F) -> F:
             "--resolve", is_flag=True,
             help="Hold rows until the names and ids of the whole capture are known; rows for -o are held anyway.",
         ),
-        click.option("--payloads", is_flag=True, help="With --table records: the columns key and value too."),
+        click.option(
+            "--payloads", metavar="[text|hex|base64|json]", is_flag=False, flag_value=PLAIN, type=click.Choice((PLAIN, *WAYS)),
+            help="With --table records: the columns key and value too, and how. Default: text in a table, base64 in JSON and "
+            "CSV, bytes in Parquet and Arrow.",
+        ),
         click.option("--table", type=click.Choice(TABLE_NAMES), default="exchanges", show_default=True, help="Which table."),
     ):  # fmt: skip
         command = decorator(command)
     return command
 
 
-@click.command("rows", short_help="One row an exchange.")
+@click.command("rows", cls=WithPayloads, short_help="One row an exchange.")
 @inputs
 @filters
 @shapes
@@ -109,7 +130,7 @@ def order_of(asked: dict[str, Any]) -> "OutputRequest":
     from kcap.cli.output import BINARY, OutputRequest
 
     table, text_form, output = asked["table"], asked["text_form"], asked["output"]
-    names = chosen(table, column_names(asked["columns"], table), asked["payloads"])
+    names = chosen(table, column_names(asked["columns"], table), asked["payloads"] is not None)
     layout = fields_asked(table, text_form, asked["named"], asked["settings"], names)
     form = format_of(TSHARK[text_form] if text_form else asked["form"] or ("parquet" if asked["parted"] else None), output)
     clock = CLOCKS[asked["clock"]]
@@ -125,6 +146,11 @@ def order_of(asked: dict[str, Any]) -> "OutputRequest":
         raise UsageError(
             f"--{children[0]} stands beside exchanges as table, JSON, Parquet or Arrow; there is --table {children[0]}"
         )
+    way = asked["payloads"]
+    if way == PLAIN:
+        way = "text" if form == "table" else None
+    if way is not None and form in BINARY:
+        raise UsageError(f"--payloads {way} is for text; {form} holds bytes as they are")
     if clock != "utc" and form in BINARY:
         raise UsageError(f"--time-format is for text; {form} holds times as they are")
     keys = []
@@ -135,7 +161,7 @@ def order_of(asked: dict[str, Any]) -> "OutputRequest":
     count, limit = asked["count"], asked["limit"]
     return OutputRequest(
         table, form, names if layout is None else layout.needed, output, count if limit is None else limit, asked["resolve"],
-        layout, keys, asked["quiet"], clock, children, parted,
+        layout, keys, asked["quiet"], clock, children, parted, way,
     )  # fmt: skip
 
 

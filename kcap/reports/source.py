@@ -9,7 +9,7 @@ import shutil
 import sys
 import tempfile
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -112,7 +112,7 @@ class Engine:
         """Parquet files as a table."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)  # ibis 12 calls by its old name what duckdb 2 renamed
-            return self._connection.read_parquet(list(files), union_by_name=len(files) > 1, hive_partitioning=False)
+            return self._connection.read_parquet(list(files), union_by_name=len(files) > 1, **hive(files))
 
     def given(self, name: str, table: Any) -> Any:
         """An Arrow table as a table, where it is."""
@@ -195,7 +195,8 @@ def found(given: ReportInput, files: Sequence[str], columns: Sequence[str], part
     wanted = {"exchanges": [*columns, *(columns_of(given.only) if given.only is not None else ())], "partitions": [*partitions]}
     for path in files:
         table, names = table_of(path)
-        missing = [name for name in wanted.get(table, ()) if name not in names and name not in ON_REQUEST_NAMES]
+        held = {*names, *ON_REQUEST_NAMES, *folder_columns(path, names)}
+        missing = [name for name in wanted.get(table, ()) if name not in held]
         if missing:
             raise UsageError(f"{path} has no column {missing[0]!r}: it was saved with other columns")
         places.setdefault(table, []).append(path)
@@ -203,6 +204,22 @@ def found(given: ReportInput, files: Sequence[str], columns: Sequence[str], part
         raise UsageError(f"{files[0]} is the table {next(iter(places))}; reports are made of exchanges")
     given.captures = list(files)
     return places
+
+
+def folder_columns(path: str, names: Collection[str]) -> list[str]:
+    """Columns of exchanges that a file leaves to the names of its folders, as `kcap rows --partition-by` writes them."""
+    from kcap.output.partitioned import PARTS
+
+    keys = (part.partition("=")[0] for part in os.path.dirname(os.path.abspath(path)).split(os.sep) if "=" in part)
+    return [key for key in keys if PARTS.get(key) == key and key not in names]
+
+
+def hive(files: Sequence[str]) -> dict[str, bool]:
+    """The settings with which DuckDB reads Parquet files: names of folders count only where the files rely on them, for a
+    folder that somebody named with an equals sign must not replace a column."""
+    if any(folder_columns(path, table_of(path)[1]) for path in files if "=" in path):
+        return {"hive_partitioning": True, "hive_types_autocast": False}
+    return {"hive_partitioning": False}
 
 
 def read(given: ReportInput, folder: str, columns: Sequence[str], partitions: Sequence[str]) -> dict[str, list[str]]:

@@ -15,9 +15,10 @@ import pyarrow as pa
 
 from kcap.columns import TABLES
 from kcap.errors import UsageError
-from kcap.reports.source import saved_files, table_of, written
+from kcap.reports.source import hive, saved_files, table_of, written
 from kcap.session import Capture
 from kcap.table.backfill import BACKFILLED
+from kcap.table.schema import arrow_schema, choose
 from kcap.table.table_builders import TableRequest
 
 ROWS_AT_ONCE: Final = 1 << 13
@@ -59,9 +60,14 @@ def answered(
         engine.execute("SET enable_progress_bar = false")
         engine.execute(f"SET temp_directory = '{os.path.join(folder, 'spill')}'")
         engine.execute("SET TimeZone = 'UTC'")
-        for name, files in _files(query, capture, folder, watch).items():
+        made = _files(query, capture, folder, watch)
+        for name, files in made.items():
             places = ", ".join("'" + file.replace("'", "''") + "'" for file in files)
-            engine.execute(f"CREATE VIEW {name} AS SELECT * FROM read_parquet([{places}], union_by_name = true)")  # noqa: S608
+            folders = "".join(f", {key} = {str(value).lower()}" for key, value in hive(files).items())
+            engine.execute(f"CREATE VIEW {name} AS SELECT * FROM read_parquet([{places}], union_by_name = true{folders})")  # noqa: S608
+        if saved_files(capture.paths) is None:
+            for name in TABLES.keys() - made.keys():  # tables that the query does not name: for SHOW TABLES and suggestions
+                engine.register(name, arrow_schema(name, choose(name, None)).empty_table())
         try:
             relation: Any = engine.sql(query)
             reader: Any = relation.to_arrow_reader(ROWS_AT_ONCE) if relation is not None else None

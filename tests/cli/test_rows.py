@@ -15,6 +15,7 @@ import pytest
 import zstandard
 
 import kcap as package
+from kcap.cli.main import main
 from kcap.columns import EXCHANGES, TABLES
 from tests.cli.running import PCAPS, kcap, start
 
@@ -191,3 +192,23 @@ def test_sorted_rows(pcaps: Path) -> None:
     assert found == sorted(found, reverse=True)
     assert len(found) == 9
     assert kcap("rows", pcaps / "java-transactions.pcap", "--sort", "nothing").returncode == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [(["--payloads"], '  {"seed":21'), (["--payloads", "text", "--format", "csv"], 'fruit-py-0,"{""seed"":21'),
+     (["--payloads", "hex"], "66727569742d70792d30"), (["--payloads", "--format", "jsonl"], '"key":"ZnJ1aXQtcHktMA=="')],
+)  # fmt: skip
+def test_payloads_are_shown_as_they_are_asked_for(words: list[str], found: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """A file behind --payloads stays a file."""
+    shown = ["--table", "records", "--limit", "1", "--columns", "key,value"]
+    assert main(["rows", *shown, *words, str(PCAPS / "aiokafka.pcap")]) == 0
+    assert found in capsys.readouterr().out
+
+
+def test_bytes_in_parquet_are_bytes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["rows", "--table", "records", str(PCAPS / "aiokafka.pcap"), "-o", str(tmp_path / "a.parquet"), "--payloads"]
+    assert main(words) == 0
+    assert pa.types.is_binary(pq.read_schema(tmp_path / "a.parquet").field("value").type)
+    assert main([*words, "hex"]) == 2
+    assert "holds bytes as they are" in capsys.readouterr().err

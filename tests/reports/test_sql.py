@@ -5,9 +5,15 @@ from pathlib import Path
 import pytest
 
 import kcap
+from kcap.cli.main import main
+from kcap.cli.reports import report_of
 from kcap.columns import TABLES
 from kcap.errors import UsageError
+from kcap.reports.definition import ReportRequest
+from kcap.reports.run import run
+from kcap.reports.source import ReportInput
 from kcap.reports.sql import answered, tables_named
+from kcap.session import Capture
 
 
 def test_only_tables_that_are_named() -> None:
@@ -28,3 +34,29 @@ def test_queries_only_ask(pcaps: Path) -> None:
         answered("create table x (a int)", kcap.open(pcaps / "pipelined.pcap")),
     ):
         pass
+
+
+def test_all_tables_are_shown_and_suggested(pcaps: Path) -> None:
+    capture = Capture([str(pcaps / "too-large.pcap")])
+    with answered("show tables", capture) as (_, batches):
+        assert {row["name"] for batch in batches for row in batch.to_pylist()} == set(TABLES)
+    with answered("describe connections", capture) as (_, batches):
+        names = [row["column_name"] for batch in batches for row in batch.to_pylist()]
+    assert names == [column.name for column in TABLES["connections"]]
+    with pytest.raises(UsageError, match='Did you mean "exchanges"'), answered("select * from exchange", capture):
+        pass
+
+
+@pytest.mark.parametrize("parts", ["api", "client,api", "day,outcome,error", "capture"])
+def test_folders_of_parts_are_read_as_the_whole(parts: str, pcaps: Path, tmp_path: Path) -> None:
+    """Law: a report over what --partition-by wrote is that over the capture."""
+    capture, folder = str(pcaps / "too-large.pcap"), str(tmp_path / "parts")
+    assert main(["rows", capture, "--partition-by", parts, "-o", folder]) == 0
+    query = "select api, outcome, error, capture, count(*) as n from exchanges group by all order by all"
+    found = []
+    for path in (capture, folder):
+        with answered(query, Capture([path])) as (_, batches):
+            found.append([row for batch in batches for row in batch.to_pylist()])
+    assert found[0] == found[1]
+    rows = [run(report_of("errors"), ReportInput([path]), ReportRequest())["rows"] for path in (capture, folder)]
+    assert rows[0] == rows[1]
