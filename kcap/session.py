@@ -452,8 +452,10 @@ def open_capture(
     copies = FileCopies()
     given: list[str] = []
     for path in paths:
-        several = isinstance(path, Iterable) and not isinstance(path, str) and not hasattr(path, "read")
-        given += [copies.path(one) for one in (path if several else [path])]
+        several: Iterable[Any] = [path]
+        if isinstance(path, Iterable) and not isinstance(path, str) and not hasattr(path, "read"):
+            several = path
+        given += map(copies.path, several)
     for path in expand(given):
         if path != STANDARD_INPUT and not os.path.exists(path):
             raise CaptureError(f"{path}: no such file or directory")

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import Final
 
-from kcap.cli.main import say
 from kcap.cli.progress import Progress, Watched
+from kcap.cli.standard_streams import say
 from kcap.errors import UsageError
 
 FORMS: Final = ("pcap", "pcapng")

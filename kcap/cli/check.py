@@ -45,9 +45,9 @@ def run(
     FILEs are captures, or a folder of saved tables (exchanges, partitions, connections,
         brokers). Nothing is said of healthy traffic.
     """
-    from kcap.cli.main import say
     from kcap.cli.output import no_kafka, place, report_failed
     from kcap.cli.reports import watcher
+    from kcap.cli.standard_streams import say
     from kcap.output.formats import format_of
     from kcap.reports.findings.report import check
     from kcap.reports.findings.source import observed

@@ -123,7 +123,7 @@ def cut_out(
 
 def tell(done: "Cut", output: str, *, written: bool) -> None:
     """What was cut, on stderr."""
-    from kcap.cli.main import say
+    from kcap.cli.standard_streams import say
 
     rows = done.picked.rows
     if not rows:
@@ -144,7 +144,7 @@ def tell(done: "Cut", output: str, *, written: bool) -> None:
 
 def tell_changes(done: "Rewritten") -> None:
     """What was done to the packets, on stderr."""
-    from kcap.cli.main import say
+    from kcap.cli.standard_streams import say
 
     if done.compressed:
         say(f"compressed batches whose records are zeros that do not inflate any more: {done.compressed:,}")

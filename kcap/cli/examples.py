@@ -19,7 +19,8 @@ EXAMPLES: Final = {
         "kcap rows *.pcap -o rows.parquet",
         "kcap rows *.pcap --partition-by hour,broker -o rows/",
         "kcap rows a.pcap -T fields -e frame.time_epoch -e kafka.client_id -e latency_ns -E separator=,",
-        "kcap rows a.pcap -Y 'error != NONE' --partitions --time-format relative",
+        "kcap rows a.pcap -Y error --partitions --time-format relative",
+        "kcap rows a.pcap --table records --payloads json --format jsonl",
         "ssh broker tcpdump -U -w - 'tcp port 9092' | kcap rows - -Y 'error != NONE'",
     ),
     "live": (
@@ -27,9 +28,9 @@ EXAMPLES: Final = {
         "kcap live -i any --ring 10:100MB -w ring.pcapng --format jsonl",
     ),
     "show": (
-        "kcap show a.pcap 5e1a7b2c90d4.17",
-        "kcap show a.pcap 5e1a7b2c90d4.17 --hex",
-        "kcap show a.pcap 5e1a7b2c90d4.17 --json | jq .response.body",
+        "kcap show a.pcap C5e1a7b2c90d4f00d.17",
+        "kcap show a.pcap C5e1a7b2c90d4f00d.17 --hex",
+        "kcap show a.pcap C5e1a7b2c90d4f00d.17 --json | jq .response.body",
     ),
     "decode": (
         "kcap decode --request request.bin",
@@ -37,7 +38,7 @@ EXAMPLES: Final = {
         "kcap decode --records 00000000000000000000.log",
         "kcap decode --jsonl < frames.jsonl",
     ),
-    "schema": ("kcap schema", "kcap schema fetch", "kcap schema fetch 17"),
+    "schema": ("kcap schema", "kcap schema fetch", "kcap schema fetch 17", "kcap schema --columns exchanges"),
     "connections": (
         "kcap connections a.pcap",
         "kcap connections a.pcap --columns client_ip,client_port,phase,retransmitted,server_missing",
@@ -45,7 +46,7 @@ EXAMPLES: Final = {
     ),
     "sql": (
         "kcap sql 'select api, count(*), median(latency_ns) / 1e6 ms from exchanges group by api order by 2 desc' a.pcap",
-        "kcap sql 'select topic, sum(record_count) from partitions group by 1' *.pcap --format csv",
+        "kcap sql 'select topic, sum(records) from partitions group by 1' *.pcap --format csv",
         "kcap sql 'select * from exchanges limit 5' rows.parquet",
     ),
     "health": ("kcap health a.pcap", "kcap health ring/ --format json"),
@@ -71,7 +72,7 @@ EXAMPLES: Final = {
     "versions": (
         "kcap versions a.pcap",
         "kcap versions a.pcap --target 4.0 --fail-on removed",
-        "kcap versions a.pcap --connection 5e1a7b2c90d4",
+        "kcap versions a.pcap --connection C5e1a7b2c90d4f00d",
     ),
     "cut": (
         "kcap cut incident.pcapng -Y 'api == Fetch and latency > 1s' -o slow.pcapng",

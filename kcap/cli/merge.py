@@ -21,8 +21,8 @@ def run(files: tuple[str, ...], more_files: tuple[str, ...], output: str, form: 
     The packets of each FILE keep their order. FILEs of several link types need pcapng, which also keeps the interfaces,
     comments, names, TLS secrets and drop counts of pcapng input. The name of -o says the format, or else what the input needs.
     """
-    from kcap.cli.main import say
     from kcap.cli.output import place
+    from kcap.cli.standard_streams import say
     from kcap.export.merge import merge
 
     paths = [*files, *more_files]

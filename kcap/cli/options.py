@@ -146,7 +146,7 @@ def secrets_given() -> "Secrets | None":
     keylogs, keys = secret_files()
     if not keylogs and not keys:
         return None
-    from kcap.cli.main import say
+    from kcap.cli.standard_streams import say
     from kcap.tls.files import read_secrets
 
     return read_secrets(keylogs, keys, say)

@@ -8,8 +8,8 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
-from kcap.cli.main import say
 from kcap.cli.progress import Progress
+from kcap.cli.standard_streams import say
 from kcap.errors import UsageError
 from kcap.session import Capture, CapturePass
 

@@ -99,8 +99,8 @@ def report_of(name: str) -> "Report":
 
 def execute(name: str, options: dict[str, Any]) -> int:
     """Runs a report. Returns the exit code."""
-    from kcap.cli.main import say
     from kcap.cli.output import no_kafka, place, report_failed
+    from kcap.cli.standard_streams import say
     from kcap.filter.parse import parse
     from kcap.output.formats import format_of
     from kcap.reports.definition import ReportRequest, keys_of

@@ -52,8 +52,8 @@ def run(
 
     The last FILE is the name of the exchange: UID.N, the columns connection and exchange of its row.
     """
-    from kcap.cli.main import say
     from kcap.cli.output import report_failed
+    from kcap.cli.standard_streams import say
     from kcap.runtime import load_arrow
     from kcap.session import Capture
 

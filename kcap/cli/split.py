@@ -59,7 +59,7 @@ def run(
     file to the next (kcap reads such a set as one capture again). A PREFIX that ends in .pcap or .pcapng says the format.
     """
     from kcap.capture.packet_copy import form_of
-    from kcap.cli.main import say
+    from kcap.cli.standard_streams import say
     from kcap.export.merge import looks
     from kcap.export.scratch import kept, scratch
     from kcap.export.split import name_of, split_by_connection, split_by_time

@@ -134,7 +134,7 @@ def run(
         sink.write(text.encode("utf-8", "replace"))
     sys.stdout.flush()
     if not reading.analyzer.kafka_connections:
-        from kcap.cli.main import say
+        from kcap.cli.standard_streams import say
 
         say(no_kafka(reading))
     code = report_failed(reading)

@@ -29,8 +29,7 @@ LINK_PPP = frozenset((9, 50))
 LINK_PPPOE, LINK_HDLC, LINK_PPP_DIRECTED, LINK_HDLC_DIRECTED = 51, 104, 204, 205
 LINK_WIRELESS, LINK_RADIOTAP, LINK_ATM, LINK_ENC, LINK_PFLOG = 105, 127, 100, 109, 117
 LINK_PPI, LINK_NFLOG, LINK_NETANALYZER = 192, 239, 240
-LINK_PKTAP = frozenset((258, 149))
-"""149 is PKTAP in captures of older systems of Apple."""
+LINK_PKTAP, LINK_PKTAP_OLD = 258, 149
 ENC_BYTES, NETANALYZER_BYTES = 12, 4
 NFLOG_PAYLOAD = 9
 """NFULA_PAYLOAD (Linux' nfnetlink_log.h)."""
@@ -252,5 +251,7 @@ READERS: Final[dict[int, Callable[[PacketCursor], int]]] = {
     LINK_ENC: read_behind(ENC_BYTES, "ENC"), LINK_NFLOG: read_nflog, LINK_NETANALYZER: read_netanalyzer,
 }  # fmt: skip
 """Rarer link types -> how they are read."""
-HEADED: Final[dict[int, Callable[[PacketCursor], int | None]]] = {LINK_PPI: read_ppi} | dict.fromkeys(LINK_PKTAP, read_pktap)
-"""Link types that only wrap another -> how its number is read."""
+HEADED: Final[dict[int, Callable[[PacketCursor], int | None]]] = {
+    LINK_PPI: read_ppi, LINK_PKTAP: read_pktap, LINK_PKTAP_OLD: read_pktap,
+}  # fmt: skip
+"""Link types that only wrap another -> how its number is read. Apple's older systems wrote PKTAP as 149 (USER2)."""
