@@ -147,6 +147,12 @@ RESYNC_BYTES = 4 << 20
 RESYNC_FRAME_MAX = 200 << 20
 """Resync accepts no longer frame."""
 
+EVIDENCE_BYTES, EVIDENCE_STEP = 16, 4096
+"""A frame of which the stream ends before its end is believed by EVIDENCE_BYTES of it for each doubling of what is missing,
+from EVIDENCE_STEP on: 34 bytes do for 16 KiB more, a full segment for all that a frame may have. Brokers write the head of a
+response apart from its records, so that a dozen bytes of some hundred are common where a capture ends.
+"""
+
 API_UNKNOWN_MAX = 1000
 """An unknown key or version from here on is chance, not an API of the future (Kafka 4.4 has keys up to 92)."""
 

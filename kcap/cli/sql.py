@@ -46,6 +46,7 @@ def run(
 
     FILEs are captures, or Parquet that kcap rows -o wrote. Only the tables that the query names are read.
     """
+
     from kcap.cli.output import make_writer, place, report_failed
     from kcap.cli.progress import Progress
     from kcap.reports.sql import answered

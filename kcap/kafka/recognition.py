@@ -18,6 +18,7 @@ from kcap.kafka.headers import (
     plausible,
     read_header,
 )
+from kcap.kafka.resync import enough
 
 NO_REQUEST = "no request in sight"
 
@@ -111,8 +112,6 @@ def score(up: bytearray, down: bytearray) -> Score:
     if not headers:
         return NOTHING
     named = any(names_client(h) for h in headers)
-    if not named and not _first_fits(up, headers[0]):
-        return NOTHING
     ids = {h.correlation_id for h in headers}
     responses = at = 0
     while at + 8 <= len(down) and ids:
@@ -124,12 +123,22 @@ def score(up: bytearray, down: bytearray) -> Score:
             ids.remove(correlation)
             responses += 1
         at += 4 + size
-    return Score(responses, len(headers), named)
+    return Score(responses, len(headers), named) if evident(up, headers, named, responses) else NOTHING
 
 
-def _first_fits(data: bytearray, header: RequestHeader) -> bool:
-    size = int.from_bytes(data[:4], "big", signed=True)
-    return 4 + size <= len(data) and body_fits(data[4 : 4 + size], header)
+def evident(up: bytearray, headers: list[RequestHeader], named: bool, responses: int) -> bool:
+    """Whether the first request is more than a chance.
+
+    It has a name and a response; or its body reads to the end, and it has a name, a response, or another request behind it and
+    more than zeros in it; or its end is missing, and it has a name and enough of it is there.
+    """
+    size = int.from_bytes(up[:4], "big", signed=True)
+    if len(up) < 4 + size:
+        return named and (responses > 0 or enough(len(up), 4 + size))
+    body = up[4 : 4 + size]
+    if named and responses:
+        return True
+    return body_fits(body, headers[0]) and (named or responses > 0 or (len(headers) > 1 and any(body[headers[0].body :])))
 
 
 def requests_anywhere(data: bytearray) -> bool:
@@ -140,7 +149,8 @@ def requests_anywhere(data: bytearray) -> bool:
         if len(headers) < 2 or headers[1].correlation_id - headers[0].correlation_id >= 1000:
             continue
         size = int.from_bytes(data[at : at + 4], "big", signed=True)
-        if names_client(headers[0]) or body_fits(data[at + 4 : at + 4 + size], headers[0]):
+        body = data[at + 4 : at + 4 + size]
+        if body_fits(body, headers[0]) and (names_client(headers[0]) or any(body[headers[0].body :])):
             return True
     return False
 

@@ -15,7 +15,7 @@ from kcap.kafka.framing import Framer, OpenFrame
 from kcap.kafka.headers import PREFIX
 from kcap.kafka.pairing import Pairing
 from kcap.kafka.requests import RequestFramer
-from kcap.kafka.resync import Region
+from kcap.kafka.resync import Region, enough
 from kcap.net.tcp import Stream
 
 HEAD = 8
@@ -223,5 +223,5 @@ class ResponseFramer(Framer):
             # behind it, where a segment begins with the length before
             inside = at - PREFIX.size in region.starts
             return at in region.starts or (not inside and region.have(at) >= min(4 + size, PROOF))
-        # the capture ends inside it: a known id where a segment starts is no chance
-        return following > len(region) and known and at in region.starts
+        # the capture ends inside it: a known id where a segment starts is no chance, as long as not all but a little is missing
+        return following > len(region) and known and at in region.starts and enough(len(region) - at, 4 + size)

@@ -13,6 +13,12 @@ SHORTEST = 14
 """Bytes needed behind a place to tell a boundary from noise: the fixed head of a request."""
 
 
+def enough(seen: int, size: int) -> bool:
+    """Whether `seen` bytes of a stream are evidence for a frame of `size` bytes: the more is missing, the more it takes."""
+    missing = size - seen
+    return missing <= 0 or seen >= limits.EVIDENCE_BYTES * (missing // limits.EVIDENCE_STEP).bit_length()
+
+
 NO_PACKET = -1
 """The packet reference of a piece that is a hole."""
 

@@ -1,8 +1,18 @@
 """Kafka or not, and which side is the client: told by the bytes, never by the port."""
 
+from struct import pack
+
 import pytest
 
-from kcap.kafka.recognition import NOTHING, from_content, from_first_request, requests_anywhere, score
+from kcap.kafka.recognition import (
+    NO_REQUEST,
+    NOTHING,
+    from_content,
+    from_first_request,
+    from_pieces,
+    requests_anywhere,
+    score,
+)
 from tests.support.wire import Tap, analyze, metadata, metadata_answer, request, response
 
 
@@ -75,3 +85,30 @@ def test_requests_behind_a_hole_tell_what_a_connection_is() -> None:
     seen = analyze(tap.segments)
     assert [r["outcome"] for r in seen.rows] == ["answered"] * 3
     assert {r["client_port"] for r in seen.rows} == {40_000}
+
+
+def produce(correlation: int, size: int, client: bytes = b"", body: bytes = b"") -> bytearray:
+    """A Produce v0 request that claims `size` bytes behind its prefix."""
+    return bytearray(pack(">ihhih", size, 0, 0, correlation, len(client)) + client + body)
+
+
+def test_zeros_and_huge_claims_of_a_nameless_client_are_no_kafka() -> None:
+    """Law: a connection without its beginning, a name and a response needs more than headers that chance makes."""
+    zeros = produce(0, 20, body=bytes(10))
+    huge = produce(2, 1_966_084, body=bytes(60))
+    for up in (zeros, zeros + produce(1, 20, body=bytes(10)) + huge, huge):
+        assert from_content(up, bytearray(), True) == (None, NO_REQUEST)
+        assert from_pieces([up], []) is None
+
+
+def test_a_named_request_needs_the_more_bytes_the_more_it_lacks() -> None:
+    for have, size, client in ((40, 100, 0), (40, 1_966_084, None), (1448, 1_966_084, 0)):
+        up = produce(7, size, b"shop", b"\x00\x01\x00\x00\x75\x30\x00\x00\x00\x01")[:have].ljust(have, b"\x01")
+        assert from_content(up, bytearray(), True) == (client, NO_REQUEST if client is None else "")
+
+
+def test_a_named_request_whose_body_does_not_read_is_no_kafka_by_itself() -> None:
+    up = produce(7, 10 + 4 + 9, b"shop", b"\xff" * 9)
+    assert from_content(up, bytearray(), True) == (None, NO_REQUEST)
+    answer = bytearray(pack(">iii", 8, 7, 0))
+    assert from_content(up, answer, True) == (0, "")

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kcap import limits
-from kcap.kafka.resync import NO_PACKET, BoundarySearch, Piece, Region
+from kcap.kafka.resync import NO_PACKET, BoundarySearch, Piece, Region, enough
 
 
 class Marks:
@@ -76,3 +76,13 @@ def test_a_region_knows_its_holes() -> None:
     assert not region.comes(0, 4)
     region.drop(4)
     assert (len(region), region.have(0), region.have(3)) == (5, 0, 2)
+
+
+def test_evidence_grows_with_what_is_missing() -> None:
+    assert not enough(34, 458_757)
+    assert enough(1448, 100 << 20)
+    assert enough(34, 100)
+    assert enough(5, 5)
+    assert enough(12, 2528)
+    sizes = [next(size for size in (1 << bits for bits in range(6, 31)) if not enough(seen, size)) for seen in (20, 40, 80)]
+    assert sizes == sorted(sizes)
