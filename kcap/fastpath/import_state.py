@@ -99,8 +99,9 @@ def waiting_fit(client: Stream, conversation: Conversation, requests: RequestFra
             or exchange.client_id != requests.client_id
         ):
             return False
-    if client.repeats and outstanding:
-        start = outstanding[0].request.start if outstanding[0].request is not None else None
+    first = outstanding.first()
+    if client.repeats and first is not None:
+        start = first.request.start if first.request is not None else None
         return start is not None and all(high <= start for _, high, _ in client.repeats)
     return True
 

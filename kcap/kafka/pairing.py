@@ -8,11 +8,11 @@ Brokers respond to a connection's requests in order (SocketServer mutes the chan
 out, checked by correlation id. Captures do show responses before their requests; such a response waits for the reorder window.
 """
 
-from collections import deque
 from typing import Final, Protocol
 
 from kcap import limits
 from kcap.kafka.frames import FLAG, Frame, PendingExchange, PendingResponse
+from kcap.kafka.waiting import WaitingQueue
 from kcap.model import Transition
 from kcap.net.tcp import Connection
 from kcap.weird import WeirdKind
@@ -70,9 +70,13 @@ class Pairing:
     def __init__(self, connection: Connection, outlet: Outlet) -> None:
         self.connection = connection
         self.outlet = outlet
-        self.outstanding: deque[PendingExchange] = deque()
-        self.one_way: deque[PendingExchange] = deque()
-        self.early: list[PendingResponse] = []
+        self.outstanding: WaitingQueue[PendingExchange] = WaitingQueue()
+        self.one_way: WaitingQueue[PendingExchange] = WaitingQueue()
+        self.early: WaitingQueue[PendingResponse] = WaitingQueue()
+        self.early_bytes = 0
+        """Bytes of the completed frames among `early`."""
+        self._first_named: PendingExchange | None = None
+        """The first outstanding request that is no token, as long as it waits."""
         self.exchanges = 0
         self.losses = 0
         """Holes and resyncs of the response stream so far."""
@@ -96,7 +100,7 @@ class Pairing:
         response = self._early_response(exchange) if self.early else None
         if response is not None:
             exchange.number = response.number
-            self.early.remove(response)
+            self._leaves_early(response)
             response.exchange, exchange.response = exchange, response
             return
         exchange.number = self.number()
@@ -104,7 +108,8 @@ class Pairing:
             if len(self.outstanding) >= limits.OUTSTANDING_MAX:
                 self.connection.report(WeirdKind.OUTSTANDING_LIMIT, f"more than {limits.OUTSTANDING_MAX} requests wait")
                 self._unanswered(self.outstanding.popleft(), "skipped", self.connection.last_ns)
-            if self.outstanding and self.outstanding[-1].correlation_id == exchange.correlation_id and not exchange.token:
+            last = self.outstanding.last()
+            if last is not None and last.correlation_id == exchange.correlation_id and not exchange.token:
                 self._report(WeirdKind.CORRELATION_REUSED, f"correlation id {exchange.correlation_id}", exchange.request)
         self.outstanding.append(exchange)
 
@@ -121,12 +126,13 @@ class Pairing:
                 self._emit_one_way(self.one_way.popleft())
 
     def _early_response(self, exchange: PendingExchange) -> PendingResponse | None:
-        if exchange.token:
-            return self.early[0]
-        for response in self.early:
-            if response.correlation_id == exchange.correlation_id:
-                return response
-        return None
+        return self.early.first() if exchange.token else self.early.oldest(exchange.correlation_id)
+
+    def _leaves_early(self, response: PendingResponse) -> None:
+        """A response no longer waits for its request."""
+        self.early.remove(response)
+        if response.frame is not None:
+            self.early_bytes -= response.frame.size or 0
 
     # -- answers ------------------------------------------------------------------------------------------------------
     def response(self, response: PendingResponse) -> None:
@@ -134,9 +140,10 @@ class Pairing:
         exchange = self._match(response.correlation_id)
         if exchange is None:
             self.settle(response.seen_ns)
-            if len(self.early) >= limits.EARLY_RESPONSES_MAX:
+            first = self.early.first()
+            if first is not None and len(self.early) >= limits.EARLY_RESPONSES_MAX:
                 self.connection.report(WeirdKind.EARLY_LIMIT, f"more than {limits.EARLY_RESPONSES_MAX} responses wait")
-                self._orphan(self.early.pop(0))
+                self._drop_early(first)
             response.number = self.number()
             self.early.append(response)
             return
@@ -144,33 +151,37 @@ class Pairing:
         if exchange.one_way:
             self.one_way.remove(exchange)
             self._report(WeirdKind.ACKS0_ANSWERED, f"correlation id {response.correlation_id}", response.frame)
-        elif self.outstanding[0] is exchange:
-            self.outstanding.popleft()
+        elif self.outstanding.first() is exchange:
+            self.outstanding.remove(exchange)
         else:
             self._skip_to(exchange, response)
-        while self.one_way and self.one_way[0].number < exchange.number:
+        while (first := self.one_way.first()) is not None and first.number < exchange.number:
             self._emit_one_way(self.one_way.popleft())
 
     def _match(self, correlation_id: int | None) -> PendingExchange | None:
         outstanding = self.outstanding
-        match = None
-        if correlation_id is not None:
-            match = next((x for x in outstanding if x.correlation_id == correlation_id and not x.token), None)
-        if outstanding and outstanding[0].token and (match is None or match is not next(x for x in outstanding if not x.token)):
-            return outstanding[0]
+        match = None if correlation_id is None else outstanding.oldest(correlation_id)  # tokens have no id
+        first = outstanding.first()
+        if first is not None and first.token and (match is None or match is not self._named()):
+            return first
         if match is None and correlation_id is not None:
-            match = next((x for x in self.one_way if x.correlation_id == correlation_id), None)
+            match = self.one_way.oldest(correlation_id)
         return match
+
+    def _named(self) -> PendingExchange | None:
+        """The first outstanding request that is no token; searched again only once it has left."""
+        first = self._first_named
+        if first is None or first not in self.outstanding:
+            first = self._first_named = next((x for x in self.outstanding if not x.token), None)
+        return first
 
     def _skip_to(self, exchange: PendingExchange, response: PendingResponse) -> None:
         """Requests in front stay outstanding: their responses may be lost, or come out of order."""
         lost = new = False
-        while self.outstanding[0].token:
+        while (first := self.outstanding.first()) is not None and first.token:
             # the last token of some mechanisms is not answered
             self._unanswered(self.outstanding.popleft(), "skipped", response.seen_ns)
-        for waiting in self.outstanding:
-            if waiting is exchange:
-                break
+        for waiting in self.outstanding.pass_over(exchange):
             if waiting.skipped_ns is None:
                 waiting.skipped_ns = response.seen_ns
                 self.outlet.passed_over(waiting)
@@ -183,6 +194,8 @@ class Pairing:
     def response_done(self, response: PendingResponse) -> None:
         """The response's last byte has passed and `response.frame` is set."""
         exchange = response.exchange
+        if exchange is None and response in self.early and response.frame is not None:
+            self.early_bytes += response.frame.size or 0
         if exchange is not None and exchange.request is not None:
             self.complete(exchange, response)
 
@@ -200,14 +213,16 @@ class Pairing:
         """Early responses that have waited for the reorder window become orphans."""
         client = self.connection.client
         segments = client.data_segments if client is not None else 0
-        kept = sum(response.frame.size or 0 for response in self.early if response.frame is not None)
-        while self.early:
-            first = self.early[0]
+        while (first := self.early.first()) is not None:
             waits = segments - first.mark < limits.EARLY_SEGMENTS and time_ns - first.seen_ns < limits.EARLY_NS
-            if first.frame is None or (waits and kept <= limits.EARLY_BYTES_MAX):
+            if first.frame is None or (waits and self.early_bytes <= limits.EARLY_BYTES_MAX):
                 return
-            kept -= first.frame.size or 0
-            self._orphan(self.early.pop(0))
+            self._drop_early(first)
+
+    def _drop_early(self, response: PendingResponse) -> None:
+        """An early response becomes an orphan."""
+        self._leaves_early(response)
+        self._orphan(response)
 
     def _orphan(self, response: PendingResponse) -> None:
         lost = self.connection.began == "syn" or self.request_losses
@@ -232,6 +247,7 @@ class Pairing:
             if response.frame is not None:
                 self._orphan(response)
         self.early.clear()
+        self.early_bytes = 0
         waiting = sorted([*self.outstanding, *self.one_way], key=_number)
         self.outstanding.clear()
         self.one_way.clear()

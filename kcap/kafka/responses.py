@@ -50,8 +50,7 @@ class ResponseFramer(Framer):
         if self.open is None and self.search is None and captured == length and not self.boundary_flags:
             end = at + length
             outstanding = pairing.outstanding
-            while end - at >= HEAD and outstanding:
-                exchange = outstanding[0]
+            while end - at >= HEAD and (exchange := outstanding.first()) is not None:
                 correlation = exchange.correlation_id
                 size = int.from_bytes(buffer[at : at + 4], "big")
                 stop = at + 4 + size
@@ -71,7 +70,7 @@ class ResponseFramer(Framer):
                 response.exchange = exchange
                 self.frames += 1
                 self.framed += size + 4
-                outstanding.popleft()
+                outstanding.remove(exchange)
                 pairing.complete(exchange, response)
                 offset += size + 4
                 at = stop
@@ -147,7 +146,7 @@ class ResponseFramer(Framer):
         return places
 
     def _known(self, correlation: int) -> bool:
-        return any(x.correlation_id == correlation for x in self.pairing.outstanding)
+        return self.pairing.outstanding.oldest(correlation) is not None
 
     def _fits(self, region: Region, at: int, size: int, correlation: int) -> bool:
         """Whether the body reads as a response to the request, as far as it was captured: ids are small numbers that occur
@@ -157,7 +156,7 @@ class ResponseFramer(Framer):
         if have <= HEAD:
             return True
         fine = (COMPLETE,) if have == 4 + size else (COMPLETE, SHORT)
-        key_versions = {(x.api_key, x.api_version) for x in self.pairing.outstanding if x.correlation_id == correlation}
+        key_versions = {(x.api_key, x.api_version) for x in self.pairing.outstanding.all_of(correlation)}
         for key, version in key_versions:
             index = UNKNOWN if key is None or version is None else program_index(key, version, RESPONSE)
             if index == UNKNOWN:
@@ -168,7 +167,7 @@ class ResponseFramer(Framer):
 
     def _plausible(self, correlation: int, size: int) -> bool:
         """Whether a response of this id and size is plausible here."""
-        waiting = next((x for x in self.pairing.outstanding if x.correlation_id == correlation), None)
+        waiting = self.pairing.outstanding.oldest(correlation)
         if waiting is None:
             if not correlation and self._known(size - PREFIX.size):
                 return False  # a prefix of four bytes too many makes a length of the next id, and an id of its throttle time
@@ -177,7 +176,7 @@ class ResponseFramer(Framer):
             counted = last is not None and 0 <= correlation < last and (last < RESERVED_IDS or correlation >= RESERVED_IDS)
             if not missed and counted and not self.requests.raw_tokens:
                 # all requests so far were seen, and this one has been answered or was never made
-                return any(x.correlation_id == correlation for x in self.pairing.one_way)
+                return self.pairing.one_way.oldest(correlation) is not None
             near = (
                 last is None
                 or (abs(correlation - last) < limits.IDS_APART and (correlation >= 0 or last < 0))
@@ -186,7 +185,7 @@ class ResponseFramer(Framer):
                 or self.requests.raw_tokens
             )
             return size <= limits.ORPHAN_BYTES_MAX and (
-                near or any(x.correlation_id == correlation for x in self.pairing.one_way)
+                near or self.pairing.one_way.oldest(correlation) is not None
             )
         if size <= limits.RESPONSE_BYTES_MAX:
             return True

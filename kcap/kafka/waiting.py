@@ -1,0 +1,129 @@
+"""What waits for a partner on one connection, in order of arrival and by correlation id.
+
+In: requests or responses. Out: the oldest, the oldest of an id, or all of them in order. Law: every operation takes constant
+time on average, however many wait and however their ids repeat: a capture chooses both.
+"""
+
+from collections import OrderedDict
+from collections.abc import Iterator
+from typing import Generic, Protocol, TypeVar
+
+
+class Identified(Protocol):
+    """A request or response."""
+
+    @property
+    def correlation_id(self) -> int | None: ...
+
+
+Item = TypeVar("Item", bound=Identified)
+
+
+class WaitingQueue(Generic[Item]):
+    """A queue whose entries are also found by correlation id."""
+
+    __slots__ = ("_by_id", "_order", "_passed")
+
+    def __init__(self) -> None:
+        self._passed: OrderedDict[int, Item] = OrderedDict()
+        """Entries that were passed over, by identity, oldest first; all of them are older than those of `_order`."""
+        self._order: OrderedDict[int, Item] = OrderedDict()
+        """The other entries. A dict would scan what was removed from its front."""
+        self._by_id: dict[int | None, Item | OrderedDict[int, Item]] = {}
+        """Correlation id -> its entry, or its entries where several wait."""
+
+    def __len__(self) -> int:
+        return len(self._order) + len(self._passed)
+
+    def __iter__(self) -> Iterator[Item]:
+        yield from self._passed.values()
+        yield from self._order.values()
+
+    def __contains__(self, item: Item) -> bool:
+        return id(item) in self._order or id(item) in self._passed
+
+    def first(self) -> Item | None:
+        """The oldest entry."""
+        for item in (self._passed or self._order).values():
+            return item
+        return None
+
+    def last(self) -> Item | None:
+        """The newest entry."""
+        for item in reversed((self._order or self._passed).values()):
+            return item
+        return None
+
+    def pass_over(self, until: Item) -> Iterator[Item]:
+        """The entries before `until`, oldest first, but for those that an earlier call returned."""
+        order, passed = self._order, self._passed
+        if id(until) not in order:
+            return
+        while order:
+            key, item = order.popitem(last=False)
+            if item is until:
+                order[key] = item
+                order.move_to_end(key, last=False)
+                return
+            passed[key] = item
+            yield item
+
+    def append(self, item: Item) -> None:
+        """Adds the newest entry."""
+        self._order[id(item)] = item
+        known = self._by_id.get(item.correlation_id)
+        if known is None:
+            self._by_id[item.correlation_id] = item
+        elif isinstance(known, OrderedDict):
+            known[id(item)] = item
+        else:
+            self._by_id[item.correlation_id] = OrderedDict(((id(known), known), (id(item), item)))
+
+    def oldest(self, correlation_id: int | None) -> Item | None:
+        """The oldest entry of an id."""
+        known = self._by_id.get(correlation_id)
+        return next(iter(known.values())) if isinstance(known, OrderedDict) else known
+
+    def all_of(self, correlation_id: int | None) -> Iterator[Item]:
+        """The entries of an id, oldest first."""
+        known = self._by_id.get(correlation_id)
+        if isinstance(known, OrderedDict):
+            yield from known.values()
+        elif known is not None:
+            yield known
+
+    def remove(self, item: Item) -> None:
+        """Removes an entry; KeyError where it does not wait."""
+        if self._order.pop(id(item), None) is None:
+            del self._passed[id(item)]
+        known = self._by_id[item.correlation_id]
+        if isinstance(known, OrderedDict) and len(known) > 1:
+            del known[id(item)]
+        else:
+            del self._by_id[item.correlation_id]
+
+    def popleft(self) -> Item:
+        """Removes the oldest entry and returns it; IndexError where none waits."""
+        item = self.first()
+        if item is None:
+            raise IndexError("nothing waits")
+        self.remove(item)
+        return item
+
+    def clear(self) -> None:
+        """Removes all entries."""
+        self._passed.clear()
+        self._order.clear()
+        self._by_id.clear()
+
+    def __getstate__(self) -> tuple[list[Item], int]:
+        return list(self), len(self._passed)
+
+    def __setstate__(self, state: tuple[list[Item], int]) -> None:
+        items, passed = state
+        self._passed, self._order, self._by_id = OrderedDict(), OrderedDict(), {}  # identities are those of this process
+        for item in items:
+            self.append(item)
+        for _ in range(passed):
+            key, item = self._order.popitem(last=False)
+            self._passed[key] = item

@@ -1,0 +1,656 @@
+"""Captures made to cost much, one class each, of any size; and the curve of what they cost.
+
+usage: python tests/fuzz/hostile.py write CLASS UNITS FILE
+       python tests/fuzz/hostile.py curve [--only A,B] [--doublings 3] [--scale 1.0] [--limit 60] [--command "rows"]
+
+`curve` doubles each class's size, runs `kcap COMMAND` over it in a process of its own, and prints processor seconds, peak memory
+and the slope of log CPU over log size; what an empty capture costs is taken off first. The promise (SECURITY.md): a slope of at
+most 1.1 and less than 500 MB. Nothing here is random but by a fixed seed.
+"""
+
+import argparse
+import gzip
+import math
+import os
+import random
+import resource
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+SYN, RST, PSH, ACK, FIN = 2, 4, 8, 16, 1
+CLIENT, SERVER = bytes([10, 0, 0, 1]), bytes([10, 0, 0, 2])
+RAW_IP = 101
+SECOND = 10**9
+CENTURY = 100 * 365 * 86400
+Packet = tuple[int, bytes]
+"""Time in microseconds and an IP packet."""
+Maker = Callable[[int], bytes]
+
+CLASSES: dict[str, tuple[Maker, int, tuple[str, ...]]] = {}
+"""Name -> maker of a file of n units, units of the smallest size of a curve, options of `kcap rows`."""
+
+
+def hostile(units: int, *options: str) -> Callable[[Maker], Maker]:
+    """Registers a class."""
+
+    def register(make: Maker) -> Maker:
+        CLASSES[make.__name__] = make, units, options
+        return make
+
+    return register
+
+
+# --- packets and files -------------------------------------------------------------------------------------------------
+def ip(payload: bytes, source: bytes = CLIENT, target: bytes = SERVER, ident: int = 0, fragment: int = 0) -> bytes:
+    """An IPv4 packet of protocol TCP."""
+    return struct.pack(">BBHHHBBH", 0x45, 0, 20 + len(payload), ident, fragment, 64, 6, 0) + source + target + payload
+
+
+def tcp(
+    sport: int, dport: int, seq: int, ack: int, flags: int, data: bytes = b"", source: bytes = CLIENT, target: bytes = SERVER
+) -> bytes:
+    """An IPv4 packet with a TCP segment."""
+    head = struct.pack(">HHIIBBHHH", sport, dport, seq & 0xFFFFFFFF, ack & 0xFFFFFFFF, 0x50, flags, 1000, 0, 0)
+    return ip(head + data, source, target)
+
+
+def pcap(packets: Iterator[Packet]) -> bytes:
+    """A pcap file."""
+    out = bytearray(struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 1 << 18, RAW_IP))
+    for when, data in packets:
+        out += struct.pack("<IIII", when // 10**6 & 0xFFFFFFFF, when % 10**6, len(data), len(data)) + data
+    return bytes(out)
+
+
+def block(kind: int, body: bytes) -> bytes:
+    """A pcapng block."""
+    body += bytes(-len(body) % 4)
+    size = struct.pack("<I", 12 + len(body))
+    return struct.pack("<I", kind) + size + body + size
+
+
+SECTION = block(0x0A0D0D0A, struct.pack("<IHHq", 0x1A2B3C4D, 1, 0, -1))
+INTERFACE = block(1, struct.pack("<HHI", RAW_IP, 0, 0))
+
+
+def packet_block(interface: int, when: int, data: bytes) -> bytes:
+    """An enhanced packet block."""
+    return block(6, struct.pack("<IIIII", interface, when >> 32, when & 0xFFFFFFFF, len(data), len(data)) + data)
+
+
+class Talk:
+    """One connection from its SYN on, a packet a microsecond."""
+
+    def __init__(self, port: int = 40_000, when: int = 10**12, step: int = 1) -> None:
+        self.port, self.when, self.step = port, when, step
+        self.next = [1001, 9001]
+        self.packets: list[Packet] = []
+
+    def add(self, side: int, flags: int, data: bytes = b"", seq: int | None = None) -> None:
+        """A segment of the client (0) or the server (1); `seq` given leaves the next number alone."""
+        ports = (self.port, 9092) if side == 0 else (9092, self.port)
+        ends = (CLIENT, SERVER) if side == 0 else (SERVER, CLIENT)
+        at = self.next[side] if seq is None else seq
+        self.packets.append((self.when, tcp(*ports, at, self.next[1 - side], flags, data, *ends)))
+        self.when += self.step
+        if seq is None:
+            self.next[side] += len(data)
+
+    def open(self) -> "Talk":
+        """The handshake."""
+        self.add(0, SYN, seq=1000)
+        self.add(1, SYN | ACK, seq=9000)
+        self.add(0, ACK)
+        return self
+
+    def send(self, side: int, data: bytes, size: int = 1400) -> None:
+        """Stream bytes."""
+        for at in range(0, len(data), size):
+            self.add(side, PSH | ACK, data[at : at + size])
+
+    def file(self) -> bytes:
+        """A pcap file of it."""
+        return pcap(iter(self.packets))
+
+
+def request(correlation: int, key: int = 18, version: int = 0, body: bytes = b"", client: bytes = b"client") -> bytes:
+    """A request with header version 1; by default ApiVersions v0."""
+    head = struct.pack(">hhih", key, version, correlation, len(client)) + client
+    return struct.pack(">i", len(head) + len(body)) + head + body
+
+
+def response(correlation: int, body: bytes = bytes(6)) -> bytes:
+    """A response; by default to ApiVersions v0."""
+    return struct.pack(">ii", 4 + len(body), correlation) + body
+
+
+def spoken() -> Talk:
+    """A connection that is recognised as Kafka."""
+    talk = Talk().open()
+    for number in (1, 2):
+        talk.send(0, request(number))
+        talk.send(1, response(number))
+    return talk
+
+
+def noise(size: int, seed: int) -> bytes:
+    """Random bytes."""
+    return random.Random(seed).randbytes(size)
+
+
+# --- connections -------------------------------------------------------------------------------------------------------
+def scattered(n: int, seed: int = 1) -> Iterator[tuple[bytes, int]]:
+    """Addresses and ports of n strangers."""
+    rng = random.Random(seed)
+    for _ in range(n):
+        yield rng.randbytes(4), rng.randrange(1024, 65536)
+
+
+@hostile(100_000)
+def syn_flood(n: int) -> bytes:
+    """SYNs of made-up senders."""
+    return pcap((10**12 + i, tcp(port, 9092, i * 7919, 0, SYN, b"", who)) for i, (who, port) in enumerate(scattered(n)))
+
+
+@hostile(50_000)
+def port_sweep(n: int) -> bytes:
+    """One sender tries port after port of one host after the other; each is refused."""
+    def packets() -> Iterator[Packet]:
+        for i in range(n):
+            target, port = struct.pack(">I", 0x0A010000 + (i >> 15)), 1 + (i & 0x7FFF)
+            yield 10**12 + 2 * i, tcp(50_000, port, i, 0, SYN, b"", CLIENT, target)
+            yield 10**12 + 2 * i + 1, tcp(port, 50_000, 0, i + 1, RST | ACK, b"", target, CLIENT)
+    return pcap(packets())
+
+
+@hostile(25_000)
+def connect_scan(n: int) -> bytes:
+    """Connections that open and close without a byte, as health checks do."""
+    def packets() -> Iterator[Packet]:
+        when = 10**12
+        for i, (who, port) in enumerate(scattered(n)):
+            for source, flags, seq, ack in (
+                (0, SYN, i, 0), (1, SYN | ACK, 7 * i, i + 1), (0, ACK, i + 1, 7 * i + 1), (0, FIN | ACK, i + 1, 7 * i + 1),
+                (1, FIN | ACK, 7 * i + 1, i + 2), (0, ACK, i + 2, 7 * i + 2),
+            ):  # fmt: skip
+                when += 1
+                if source:
+                    yield when, tcp(9092, port, seq, ack, flags, b"", SERVER, who)
+                else:
+                    yield when, tcp(port, 9092, seq, ack, flags, b"", who, SERVER)
+    return pcap(packets())
+
+
+@hostile(1_000)
+def one_port(n: int) -> bytes:
+    """The same two ports again and again, each SYN with another number."""
+    return pcap((10**12 + i, tcp(40_000, 9092, i * 0x01234567, 0, SYN)) for i in range(n))
+
+
+@hostile(1_000)
+def one_port_data(n: int) -> bytes:
+    """The same two ports, data from far-away sequence numbers each time."""
+    return pcap((10**12 + i, tcp(40_000, 9092, i * 0x3234567 * 16, 1, ACK, b"x" * 20)) for i in range(n))
+
+
+@hostile(20_000)
+def holed_connections(n: int) -> bytes:
+    """Many connections, each with one segment behind a hole."""
+    def packets() -> Iterator[Packet]:
+        for i, (who, port) in enumerate(scattered(n)):
+            yield 10**12 + 2 * i, tcp(port, 9092, i, 0, SYN, b"", who)
+            yield 10**12 + 2 * i + 1, tcp(port, 9092, i + 100, 1, ACK, b"data", who)
+    return pcap(packets())
+
+
+@hostile(20_000)
+def headless_connections(n: int) -> bytes:
+    """Many connections without a SYN, one segment of noise each."""
+    return pcap((10**12 + i, tcp(p, 9092, i, 1, ACK, b"noise", w)) for i, (w, p) in enumerate(scattered(n)))
+
+
+@hostile(20_000)
+def slow_connections(n: int) -> bytes:
+    """SYNs a tenth of a second apart: idle connections are swept again and again."""
+    return pcap((10**12 + i * 100_000, tcp(port, 9092, i, 0, SYN, b"", who)) for i, (who, port) in enumerate(scattered(n)))
+
+
+@hostile(20_000)
+def late_reuse(n: int) -> bytes:
+    """Connections that were reset, and a minute later packets of the newest of them first."""
+    def packets() -> Iterator[Packet]:
+        who = list(scattered(n))
+        for i, (address, port) in enumerate(who):
+            yield 10**12 + i, tcp(port, 9092, i, 0, SYN, b"", address)
+            yield 10**12 + i, tcp(9092, port, 0, i + 1, RST | ACK, b"", SERVER, address)
+        for i, (address, port) in enumerate(reversed(who)):
+            yield 10**12 + 60 * 10**6 + n + i, tcp(port, 9092, n - i, 0, SYN, b"", address)
+    return pcap(packets())
+
+
+# --- streams -----------------------------------------------------------------------------------------------------------
+def holes(side: int, n: int, size: int = 40) -> bytes:
+    """A Kafka connection, one side of which goes on in noise between holes, all of it acknowledged."""
+    talk = spoken()
+    talk.next[side] += 50
+    for i in range(n):
+        talk.add(side, PSH | ACK, noise(size, i))
+        talk.next[side] += size
+        if i % 16 == 15:
+            talk.add(1 - side, ACK)
+    return talk.file()
+
+
+@hostile(4_000)
+def request_search_holes(n: int) -> bytes:
+    """Holes while the boundary of requests is searched."""
+    return holes(0, n)
+
+
+@hostile(4_000)
+def response_search_holes(n: int) -> bytes:
+    """Holes while the boundary of responses is searched, with requests outstanding."""
+    talk = spoken()
+    for number in range(3, 70):
+        talk.send(0, request(number))
+    talk.next[1] += 50
+    for i in range(n):
+        talk.add(1, PSH | ACK, noise(40, i))
+        talk.next[1] += 40
+        if i % 16 == 15:
+            talk.add(0, ACK)
+    return talk.file()
+
+
+@hostile(4_000)
+def headless_search_holes(n: int) -> bytes:
+    """Requests without a SYN between holes, so that nothing is in a row."""
+    talk = Talk()
+    for i in range(n):
+        talk.add(0, PSH | ACK, request(i * 3)[:20] + noise(20, i))
+        talk.next[0] += 30
+        if i % 16 == 15:
+            talk.add(1, ACK)
+    return talk.file()
+
+
+@hostile(8_000)
+def tiny_segments(n: int) -> bytes:
+    """Segments of one byte behind a hole, in random order."""
+    talk = spoken()
+    places = list(range(n))
+    random.Random(2).shuffle(places)
+    first = talk.next[0]
+    for place in places:
+        talk.add(0, ACK, b"x", seq=first + 1 + place)
+    return talk.file()
+
+
+@hostile(8_000)
+def tiny_segments_apart(n: int) -> bytes:
+    """The same with a hole between any two."""
+    talk = spoken()
+    places = list(range(n))
+    random.Random(2).shuffle(places)
+    first = talk.next[0]
+    for place in places:
+        talk.add(0, ACK, b"x", seq=first + 1 + 2 * place)
+    return talk.file()
+
+
+@hostile(8_000)
+def tiny_headless(n: int) -> bytes:
+    """Segments of one byte without a SYN, from the end to the beginning."""
+    talk = Talk()
+    for place in range(n, 0, -1):
+        talk.add(0, ACK, b"x", seq=10**6 + place)
+    return talk.file()
+
+
+@hostile(8_000)
+def overlaps(n: int) -> bytes:
+    """Large segments behind a hole, each a byte further, each with other bytes."""
+    talk = spoken()
+    first = talk.next[0]
+    for i in range(n):
+        talk.add(0, ACK, bytes([i & 255]) * 200, seq=first + 1 + i)
+    return talk.file()
+
+
+@hostile(4_000)
+def gaps(n: int) -> bytes:
+    """A hole in front of every request, all acknowledged."""
+    talk = spoken()
+    for i in range(n):
+        talk.next[0] += 100
+        talk.send(0, request(3 + i))
+        talk.send(1, response(3 + i))
+    return talk.file()
+
+
+@hostile(4_000)
+def zero_windows(n: int) -> bytes:
+    """Retransmissions of one request without end."""
+    talk = spoken()
+    first = talk.next[0]
+    talk.send(0, request(3))
+    for _ in range(n):
+        talk.add(0, ACK, request(3), seq=first)
+    return talk.file()
+
+
+# --- frames ------------------------------------------------------------------------------------------------------------
+@hostile(2_000)
+def lying_prefixes(n: int) -> bytes:
+    """Requests each followed by an impossible length."""
+    talk = spoken()
+    talk.send(0, b"".join(request(3 + i) + b"\xff\xff\xff\xff" for i in range(n)))
+    return talk.file()
+
+
+@hostile(2_000)
+def lying_lengths(n: int) -> bytes:
+    """Lengths of megabytes in front of headers that are fine, and an invalid one: what was held is read again."""
+    talk = spoken()
+    lie = request(0, body=b"")[4:]
+    talk.send(0, b"".join(b"\xff\xff\xff\xff" + struct.pack(">i", 3_000_000 + i) + lie for i in range(n)))
+    return talk.file()
+
+
+@hostile(2_000)
+def lying_responses(n: int) -> bytes:
+    """Responses each followed by an impossible length."""
+    talk = spoken()
+    for i in range(n):
+        talk.send(0, request(3 + i))
+    talk.send(1, b"".join(response(3 + i) + b"\xff\xff\xff\xff" for i in range(n)))
+    return talk.file()
+
+
+@hostile(2_000)
+def random_ids(n: int) -> bytes:
+    """Requests with random correlation ids, and responses to them in another order."""
+    rng = random.Random(3)
+    ids = [rng.randrange(1 << 31) for _ in range(n)]
+    talk = spoken()
+    talk.send(0, b"".join(map(request, ids)))
+    rng.shuffle(ids)
+    talk.send(1, b"".join(map(response, ids)))
+    return talk.file()
+
+
+@hostile(2_000)
+def unknown_ids(n: int) -> bytes:
+    """Outstanding requests, and responses to none of them."""
+    talk = spoken()
+    talk.send(0, b"".join(request(10**6 + i) for i in range(n)))
+    talk.send(1, b"".join(response(10**6 + n + i) for i in range(n)))
+    return talk.file()
+
+
+@hostile(2_000)
+def one_id(n: int) -> bytes:
+    """All requests have the same correlation id."""
+    talk = spoken()
+    talk.send(0, request(3) * n)
+    talk.send(1, response(3) * n)
+    return talk.file()
+
+
+@hostile(2_000)
+def early_responses(n: int) -> bytes:
+    """Responses without requests."""
+    talk = Talk()
+    for i in range(5):
+        talk.send(0, request(i))
+        talk.send(1, response(i))
+    talk.send(1, b"".join(response(100 + i) for i in range(n)))
+    return talk.file()
+
+
+@hostile(2_000)
+def one_way(n: int) -> bytes:
+    """Produce with acks=0 behind requests that wait."""
+    talk = spoken()
+    produce = struct.pack(">hii", 0, 1000, 0)
+    talk.send(0, b"".join(request(10 + i) + request(10**6 + i, 0, 2, produce) for i in range(n)))
+    return talk.file()
+
+
+@hostile(2_000)
+def near_requests(n: int) -> bytes:
+    """Behind a lost boundary: heads of requests whose bodies nearly fit, each with a length of much that follows."""
+    talk = Talk()
+    head = struct.pack(">hhih", 3, 1, 5, -1)
+    body = head + struct.pack(">i", 50_000)
+    entry = b"\x00\x01\x00\x00"
+    part = struct.pack(">i", 100_000) + body
+    talk.send(0, b"".join(part + entry * 10 for _ in range(n)))
+    return talk.file()
+
+
+@hostile(2_000)
+def near_requests_known(n: int) -> bytes:
+    """The same on a connection whose requests carry no client id, behind an invalid length."""
+    talk = Talk().open()
+    first = struct.pack(">ihhih", 10, 18, 0, 1, -1)
+    talk.send(0, first)
+    talk.send(1, response(1))
+    part = struct.pack(">ihhihi", 100_000, 3, 1, 5, -1, 50_000)
+    talk.send(0, b"\xff\xff\xff\xff" + b"".join(part + b"\x00\x01\x00\x00" * 10 for _ in range(n)))
+    return talk.file()
+
+
+@hostile(2_000)
+def client_ids(n: int) -> bytes:
+    """Every request has another client id."""
+    talk = spoken()
+    for i in range(n):
+        talk.send(0, request(3 + i, client=b"c%d" % i))
+        talk.send(1, response(3 + i))
+    return talk.file()
+
+
+@hostile(8_000)
+def bytewise(n: int) -> bytes:
+    """Requests in segments of one byte."""
+    talk = spoken()
+    talk.send(0, b"".join(request(3 + i, client=b"c" * 200) for i in range(n // 214 + 1))[:n], size=1)
+    return talk.file()
+
+
+@hostile(8_000)
+def unrecognised_bytewise(n: int) -> bytes:
+    """Bytes that might still become a request, one by one."""
+    talk = Talk().open()
+    talk.send(0, request(1, client=b"x" * 32_000)[:n].ljust(n, b"\0"), size=1)
+    return talk.file()
+
+
+# --- datagrams ---------------------------------------------------------------------------------------------------------
+@hostile(4)
+def joined_fragments(n: int) -> bytes:
+    """Datagrams of n * 1,000 fragments that overlap, the first one missing until the end."""
+    def packets() -> Iterator[Packet]:
+        when = 10**12
+        for ident in range(n):
+            yield when, ip(bytes(8), ident=ident, fragment=4000)
+            for i in range(4000):
+                when += 1
+                yield when, ip(bytes(16), ident=ident, fragment=0x2000 | 4000 - i)
+            yield when, ip(bytes(8), ident=ident, fragment=0x2000)
+    return pcap(packets())
+
+
+@hostile(10_000)
+def open_fragments(n: int) -> bytes:
+    """Datagrams of which only one fragment comes."""
+    return pcap((10**12 + i, ip(bytes(64), struct.pack(">I", i >> 16), ident=i & 0xFFFF, fragment=0x2001)) for i in range(n))
+
+
+# --- files -------------------------------------------------------------------------------------------------------------
+@hostile(20_000)
+def interfaces(n: int) -> bytes:
+    """pcapng: interfaces, a packet in each."""
+    data = tcp(1, 2, 0, 0, ACK)
+    parts = [SECTION]
+    for i in range(n):
+        parts += [INTERFACE, packet_block(i, 10**15 + i, data)]
+    return b"".join(parts)
+
+
+@hostile(10_000)
+def sections(n: int) -> bytes:
+    """pcapng: sections, a packet in each."""
+    return (SECTION + INTERFACE + packet_block(0, 10**15, tcp(1, 2, 0, 0, ACK))) * n
+
+
+@hostile(10_000)
+def names(n: int) -> bytes:
+    """pcapng: name resolution blocks of one name each."""
+    record = (block(4, struct.pack("<HHI", 1, 8, i) + b"nam\0" + struct.pack("<HH", 0, 0)) for i in range(n))
+    return SECTION + INTERFACE + b"".join(record) + packet_block(0, 10**15, tcp(1, 2, 0, 0, ACK))
+
+
+@hostile(10_000)
+def statistics(n: int) -> bytes:
+    """pcapng: interface statistics, each of another interface."""
+    option = struct.pack("<HHQ", 5, 8, 1) + bytes(4)
+    parts = (block(5, struct.pack("<III", i, 0, 0) + option) for i in range(n))
+    return SECTION + INTERFACE + b"".join(parts) + packet_block(0, 10**15, tcp(1, 2, 0, 0, ACK))
+
+
+@hostile(10_000)
+def secrets_blocks(n: int) -> bytes:
+    """pcapng: key logs of one line each."""
+    line = b"CLIENT_RANDOM %064x %096x\n"
+    parts = (block(10, struct.pack("<II", 0x544C534B, 178) + (line % (i, i)).ljust(178)) for i in range(n))
+    return SECTION + INTERFACE + b"".join(parts) + packet_block(0, 10**15, tcp(1, 2, 0, 0, ACK))
+
+
+@hostile(2_000)
+def centuries(n: int) -> bytes:
+    """Each packet of a connection a century from the one before, back and forth."""
+    talk = Talk(step=0)
+    for i in range(n):
+        talk.when = (10**9 + (i % 2) * CENTURY) * 10**6
+        talk.send(0, request(i))
+        talk.send(1, response(i))
+    return talk.file()
+
+
+@hostile(10_000)
+def times_back(n: int) -> bytes:
+    """Each packet a second before the one in front."""
+    return pcap(((10**6 + n - i) * 10**6, tcp(40_000 + i % 100, 9092, i, 1, ACK, b"x")) for i in range(n))
+
+
+# --- records -----------------------------------------------------------------------------------------------------------
+def varint(value: int) -> bytes:
+    """A zigzag varint."""
+    value = (value << 1) ^ (value >> 63)
+    out = bytearray()
+    while value > 127:
+        out.append(value & 127 | 128)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+@hostile(100_000, "--table", "records")
+def tiny_records(n: int) -> bytes:
+    """One Produce request with a compressed batch of n records without key or value."""
+    bodies = (b"\0\0" + varint(i) + b"\1\1\0" for i in range(n))
+    data = gzip.compress(b"".join(varint(len(b)) + b for b in bodies), 9)
+    rest = struct.pack(">hiqqqhii", 1, n - 1, 0, 0, -1, -1, -1, n) + data
+    batch = struct.pack(">qiibI", 0, 9 + len(rest), 0, 2, 0) + rest
+    topic = struct.pack(">h", 1) + b"t" + struct.pack(">iii", 1, 0, len(batch)) + batch
+    body = struct.pack(">hhii", -1, 1, 1000, 1) + topic
+    talk = spoken()
+    talk.send(0, request(3, 0, 3, body))
+    talk.send(1, response(3, struct.pack(">ih", 1, 1) + b"t" + struct.pack(">iihqqi", 1, 0, 0, 0, -1, 0)))
+    return talk.file()
+
+
+@hostile(500)
+def tiny_batches(n: int) -> bytes:
+    """Fetch-like bodies of n empty partitions in a request."""
+    body = struct.pack(">hii", -1, 1000, n) + (struct.pack(">h", 1) + b"t" + struct.pack(">i", 0)) * n
+    talk = spoken()
+    talk.send(0, request(3, 0, 2, body))
+    return talk.file()
+
+
+# --- the curve ---------------------------------------------------------------------------------------------------------
+def cost(command: list[str], seconds: float) -> tuple[float, float, int]:
+    """Processor seconds, peak MB and exit code of a command; an exit code of -1 where it took too long."""
+    def bound() -> None:
+        resource.setrlimit(resource.RLIMIT_CPU, (int(seconds) + 1, int(seconds) + 2))
+
+    with tempfile.TemporaryFile() as errors:
+        child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=errors, preexec_fn=bound)  # noqa: PLW1509
+        _, status, usage = os.wait4(child.pid, 0)
+        child.returncode = os.waitstatus_to_exitcode(status)
+        errors.seek(0)
+        if b"Traceback" in errors.read():
+            child.returncode = 1
+    return usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024, child.returncode
+
+
+def curve(name: str, folder: Path, doublings: int, scale: float, seconds: float, words: list[str], base: float) -> str:
+    """One class's line."""
+    make, units, options = CLASSES[name]
+    points: list[tuple[int, float]] = []
+    peak, size, codes = 0.0, 0, set()
+    for step in range(doublings + 1):
+        path = folder / "hostile.pcap"
+        path.write_bytes(make(int(units * scale) << step))
+        size = path.stat().st_size
+        extra = options if words[:1] == ["rows"] else ()
+        spent, memory, code = cost([sys.executable, "-m", "kcap", *words, str(path), *extra], seconds)
+        points.append((size, max(spent - base, 0.02)))
+        peak = max(peak, memory)
+        codes.add(code)
+        if spent > seconds / 2:
+            break
+    (low, first), (high, last) = points[max(len(points) - 3, 0)], points[-1]
+    slope = math.log(last / first) / math.log(high / low) if len(points) > 1 else math.nan
+    seen = " ".join(f"{s:.2f}" for _, s in points)
+    return f"{name:<24} {size / 1e6:7.2f} MB  {last:7.2f} s  {peak:6.0f} MB  slope {slope:5.2f}  [{seen}] exit {sorted(codes)}"
+
+
+def main() -> None:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    verbs = parser.add_subparsers(dest="verb", required=True)
+    one = verbs.add_parser("write")
+    one.add_argument("name", choices=CLASSES)
+    one.add_argument("units", type=int)
+    one.add_argument("file", type=Path)
+    many = verbs.add_parser("curve")
+    many.add_argument("--only", type=lambda text: text.split(","), default=list(CLASSES))
+    many.add_argument("--doublings", type=int, default=3)
+    many.add_argument("--scale", type=float, default=1.0)
+    many.add_argument("--limit", type=float, default=60)
+    many.add_argument("--command", default="rows -q --format jsonl")
+    args = parser.parse_args()
+    if args.verb == "write":
+        args.file.write_bytes(CLASSES[args.name][0](args.units))
+        return
+    words = args.command.split()
+    with tempfile.TemporaryDirectory() as folder:
+        empty = Path(folder) / "empty.pcap"
+        empty.write_bytes(spoken().file())
+        base = min(cost([sys.executable, "-m", "kcap", *words, str(empty)], args.limit)[0] for _ in range(2))
+        print(f"{base:.2f} s for a capture of 7 packets, taken off", time.strftime("%H:%M"), flush=True)
+        for name in args.only:
+            print(curve(name, Path(folder), args.doublings, args.scale, args.limit, words, base), flush=True)
+
+
+if __name__ == "__main__":
+    main()
