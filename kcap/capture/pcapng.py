@@ -22,6 +22,8 @@ BLOCK_LEAST = 12
 PACKET_HEADER = 28
 PACKET_LEAST = PACKET_HEADER + 4
 BLOCK_MAX = PACKET_BYTES_MAX + 65536
+INTERFACES_COMPILED = 256
+"""Interfaces of a section up to which the compiled loop reads it."""
 KERNEL_RUN_LEAST = 256
 """Packets in a row for which calling the compiled loop again pays."""
 
@@ -59,11 +61,17 @@ class PcapngReader(CaptureFileReader):
         self._packet_link: int | None = None
         """Link type of all interfaces of the section, None where they differ."""
         self._drops: dict[tuple[int, int], int] = {}
+        self._dropped = 0
+        """The sum of `_drops`."""
+        self._coarse = 0
+        """Interfaces of the section whose clocks need more than 64 bits."""
         self._previous_ns = 0
         if section is not None:
             self.sections.append(section)
-            self._order, self._interfaces = section.order, section.interfaces
-            self._same_link()
+            self._order = section.order
+            for interface in section.interfaces:
+                self._described(interface)
+            self._interfaces = section.interfaces
             return
         if len(window.buffer) < BLOCK_LEAST and not window.advance(0, BLOCK_LEAST):
             raise CaptureError(f"{file.path}: cut before the pcapng section header ended")
@@ -164,7 +172,7 @@ class PcapngReader(CaptureFileReader):
             self._malformed("the two lengths of a block differ", at)
         body = buffer[at + 8 : at + total - 4]
         if kind == pcapng_blocks.SECTION:
-            self._order, self._interfaces, self._packet_link = order, [], None
+            self._order, self._interfaces, self._packet_link, self._coarse = order, [], None, 0
             self.sections.append(Section(window.base + at, order, self._interfaces))
         elif kind in {pcapng_blocks.PACKET, pcapng_blocks.OLD_PACKET, pcapng_blocks.SIMPLE_PACKET}:
             self._odd_packet(kind, at, total, columns)
@@ -214,18 +222,20 @@ class PcapngReader(CaptureFileReader):
             interface, wrong = pcapng_blocks.read_interface(body, order)
             if wrong:
                 self._malformed(wrong, at)
-            self._interfaces.append(interface)
-            self._same_link()
+            self._described(interface)
             if interface.link >= 0:
                 file.links.add(interface.link)
             file.snaplen = max(file.snaplen or 0, interface.snaplen) or None
         elif kind == pcapng_blocks.STATISTICS:
             drops = pcapng_blocks.read_drops(body, order)
             if drops is not None:
-                self._drops[len(self.sections), drops[0]] = drops[1]
-                file.kernel_drops = sum(self._drops.values())
+                key = len(self.sections), drops[0]
+                self._dropped += drops[1] - self._drops.get(key, 0)
+                self._drops[key] = drops[1]
+                file.kernel_drops = self._dropped
         elif kind == pcapng_blocks.NAMES:
-            file.names |= pcapng_blocks.read_names(body, order) | file.names
+            for address, name in pcapng_blocks.read_names(body, order).items():
+                file.names.setdefault(address, name)
         elif kind == pcapng_blocks.SECRETS:
             secrets = pcapng_blocks.read_secrets(body, order)
             if secrets is not None:
@@ -234,13 +244,18 @@ class PcapngReader(CaptureFileReader):
     def _malformed(self, detail: str, at: int) -> None:
         self._report(WeirdKind.BLOCK_MALFORMED, detail, self.index, 0, self._window.base + at)
 
-    def _same_link(self) -> None:
-        links = {interface.link for interface in self._interfaces}
-        self._packet_link = links.pop() if len(links) == 1 else None
+    def _described(self, interface: Interface) -> None:
+        """Adds an interface to the section."""
+        first = not self._interfaces
+        self._interfaces.append(interface)
+        self._coarse += interface.divisor != 1
+        self._packet_link = interface.link if first or self._packet_link == interface.link else None
 
     def _simple(self) -> bool:
-        """Whether all clocks are such that 64 bits do for the kernel's arithmetic."""
-        return bool(self._interfaces) and all(interface.divisor == 1 for interface in self._interfaces)
+        """Whether all clocks are such that 64 bits do for the kernel's arithmetic, and the kernel's tables of interfaces are
+        small: it makes them for each run of packets.
+        """
+        return 0 < len(self._interfaces) <= INTERFACES_COMPILED and not self._coarse
 
     def _batch(self, columns: PacketColumns) -> PacketBatch:
         interfaces = self._interfaces

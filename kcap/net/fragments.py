@@ -7,6 +7,7 @@ datagram.
 
 from collections.abc import Hashable
 from dataclasses import dataclass, field
+from heapq import heappop, heappush
 from typing import NamedTuple
 
 from kcap.limits import FRAGMENT_BYTES_MAX, FRAGMENT_DATAGRAMS_MAX, FRAGMENT_WAIT_NS
@@ -31,25 +32,40 @@ class Datagram:
     pieces: dict[int, tuple[bytes, int]] = field(default_factory=dict)
     length: int | None = None
     received: int = 0
+    reached: int = 0
+    """Bytes from the beginning on without a hole."""
+    apart: list[int] = field(default_factory=list)
+    """Heap of the offsets of pieces behind the first hole."""
     copy: bool = False
     """The same datagram was completed before: these are fragments captured twice, and nothing is missing."""
 
+    def add(self, offset: int, data: bytes, size: int) -> None:
+        """Takes a piece; the first at an offset wins."""
+        if offset in self.pieces:
+            return
+        self.pieces[offset] = (data, size)
+        self.received += size
+        heappush(self.apart, offset)
+        while self.apart and self.apart[0] <= self.reached:
+            start = heappop(self.apart)
+            self.reached = max(self.reached, start + self.pieces[start][1])
+
     def join(self) -> tuple[bytes, int] | None:
         """The payload as far as it was captured and its length, None while a piece is missing."""
-        if self.length is None or self.received < self.length:
+        if self.length is None or self.reached < self.length:
             return None
         at, known, out = 0, True, bytearray()
         for start in sorted(self.pieces):
             data, size = self.pieces[start]
-            if start > at:
-                return None
             if start + size <= at:
                 continue
+            if start > at or at >= self.length:
+                break
             if known:
                 out += data[at - start : size]
                 known = len(data) >= size
             at = start + size
-        return (bytes(out[: self.length]), self.length) if at >= self.length else None
+        return bytes(out[: self.length]), self.length
 
 
 @dataclass(slots=True)
@@ -72,9 +88,7 @@ class FragmentTable:
             done = self.completed.get(key)
             copy = done is not None and place.time_ns - done <= FRAGMENT_WAIT_NS
             datagram = self.datagrams[key] = Datagram(place, copy=copy)
-        if offset not in datagram.pieces:
-            datagram.pieces[offset] = (data, size)
-            datagram.received += size
+        datagram.add(offset, data, size)
         if not more and datagram.length is None:
             datagram.length = offset + size
         whole = datagram.join()
