@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from hashlib import blake2b
 from ipaddress import ip_address
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from kcap import limits
 from kcap.faults import Fault, fault_of
@@ -17,8 +17,9 @@ from kcap.kafka.bodies import BodyBatch, BodyCollector
 from kcap.kafka.conversation import Conversation, PassedOver
 from kcap.kafka.frames import FLAG, Frame
 from kcap.model import REF_FILE_SHIFT, SegmentBatch
-from kcap.net.connections import ConnectionTable
+from kcap.net.connections import ConnectionTable, reverse_flow
 from kcap.net.segment_columns import SegmentColumns, columns_of
+from kcap.net.silent import pack, ref_of, speechless, unpack
 from kcap.net.tcp import Connection
 from kcap.tls.secrets import Secrets
 from kcap.tls.session import TlsFacts
@@ -94,7 +95,7 @@ class RowBatch:
         return self._rows
 
 
-class ClosedConnection:
+class KeptConnection:
     """A closed connection and its row of `connections`, which is made when it is read."""
 
     __slots__ = ("_connection", "_values", "detail", "phase", "ref")
@@ -117,6 +118,36 @@ class ClosedConnection:
         connection, self._connection = self._connection, None
         if connection is not None:
             self._values = describe(*(connection if isinstance(connection, tuple) else connection.restore()))
+
+
+class SilentConnection:
+    """A closed connection that carried no byte, in compact form; its row is made each time it is read."""
+
+    __slots__ = ("_flow", "_owner", "_packed")
+
+    phase = "empty"
+    detail = None
+
+    def __init__(self, flow: bytes, packed: bytes, owner: "Analyzer") -> None:
+        self._flow, self._packed, self._owner = flow, packed, owner
+
+    @property
+    def ref(self) -> int:
+        """Reference of its first packet."""
+        return ref_of(self._packed)
+
+    @property
+    def values(self) -> dict[str, object]:
+        """As `KeptConnection`."""
+        connection = unpack(self._packed, (self._flow, reverse_flow(self._flow)), self._owner)
+        return describe(connection, Conversation(connection, self._owner))
+
+    def settle(self) -> None:
+        """As `KeptConnection`; it holds nothing that could be released."""
+
+
+ClosedConnection: TypeAlias = KeptConnection | SilentConnection
+"""A closed connection and its row of `connections`."""
 
 
 @dataclass(slots=True)
@@ -286,15 +317,34 @@ class Analyzer:
                 except Exception as error:  # noqa: BLE001 - what else it said is in its rows
                     self.failed(connection, error, connection.first_ref)
             self.kafka_connections += conversation.phase == "kafka"
-            closed = ClosedConnection((connection, conversation), conversation.phase, conversation.detail, connection.first_ref)
-            self.closed_connections.append(closed)
+            if conversation.untouched and speechless(connection):
+                self.closed_connections.append(SilentConnection(connection.flows[0], pack(connection), self))
+            else:
+                kept = connection, conversation
+                closed = KeptConnection(kept, conversation.phase, conversation.detail, connection.first_ref)
+                self.closed_connections.append(closed)
         if self.fast_path is not None:
-            self.fast_path.closed(connection)
+            self.fast_path.closed(connection.flows[0])
+
+    def closed_packed(self, flow: bytes, packed: bytes) -> None:
+        """`closed` of a connection that carried no byte, in compact form."""
+        self.closed_connections.append(SilentConnection(flow, packed, self))
+        if self.fast_path is not None:
+            self.fast_path.closed(flow)
+
+    def speechless(self, connection: Connection) -> bool:
+        """Whether nothing is known of a connection above TCP."""
+        conversation = connection.conversation
+        return isinstance(conversation, Conversation) and conversation.untouched
+
+    def resumed(self, connection: Connection) -> None:
+        """A connection that was stored in compact form is an object again."""
+        connection.conversation = Conversation(connection, self)
 
     def over(self, kept: "ClosedState") -> None:
         """A Kafka connection ends that lived in the fast path alone."""
         self.kafka_connections += 1
-        self.closed_connections.append(ClosedConnection(kept, "kafka", "", kept.ref))
+        self.closed_connections.append(KeptConnection(kept, "kafka", "", kept.ref))
 
     def report(
         self,

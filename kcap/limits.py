@@ -108,7 +108,15 @@ CONNECTION_LINGER_NS = 30 * SECOND_NS
 """A connection that ended is held this long for displaced and repeated packets: several retransmission time-outs."""
 
 CONNECTIONS_MAX = 1_000_000
-"""Open connections; some 4 KiB each. The quietest is closed first."""
+"""Open connections; some 4 KiB each, those that carried no byte 300 bytes. The quietest is closed first."""
+
+SILENT_MAX = 1 << 18
+"""Open connections that carried no byte, some 400 bytes each; those packed first are closed first. Floods and scans make
+them.
+"""
+
+REUSED_PORTS_MAX = 32
+"""Connections of the same two endpoints that linger at once: a segment is compared with each of them."""
 
 DUPLICATE_NS = 5_000_000
 """The same segment again within 5 ms was captured twice (`-i any`, SPAN); a sender's own time-out takes 200 ms or more."""
@@ -141,8 +149,23 @@ FIRST_FRAME_BYTES_MAX = 512 << 20
 RECOGNISE_BYTES = 64 << 10
 """Bytes of a stream that may be buffered before it is recognised."""
 
+RECOGNISE_PROOF_FACTOR = 8
+"""Bytes of bodies that recognition reads as proof for each byte of a stream without its start."""
+
 RESYNC_BYTES = 4 << 20
 """Bytes held by a resync."""
+
+RESYNC_SPENT_MAX = 16 << 20
+RESYNC_SPENT_FACTOR = 16
+"""Bytes that the resyncs of one stream may take, and how many more for each byte of it. A loss in every segment of 1,448 bytes,
+each searched over 16 KiB, is within; streams made to be searched again and again are not.
+"""
+
+RESYNC_PROOF_COST = 4
+"""What a byte of a body costs that a resync reads as proof: as much as searching so many bytes."""
+
+RESYNC_BYTES_LATER = 16 << 10
+"""Bytes held by a resync, searched at once and read as proof, once the resyncs of a stream have spent what they may."""
 
 RESYNC_FRAME_MAX = 200 << 20
 """Resync accepts no longer frame."""

@@ -92,6 +92,8 @@ class FastPath:
             while older is not None:
                 self.opened(older)
                 older = older.older
+        for flow in table.silent:
+            self.outside[self._place(flow)] += 1
         self.entered.clear()
 
     def __getstate__(self) -> dict[str, Any]:
@@ -100,16 +102,15 @@ class FastPath:
     # -- who is outside -----------------------------------------------------------------------------------------------
     def opened(self, connection: Connection) -> None:
         """The reference path has one more connection."""
-        self.outside[self._place(connection)] += 1
+        self.outside[self._place(connection.flows[0])] += 1
         self.entered.append(self.analyzer.table.order)
 
-    def closed(self, connection: Connection) -> None:
-        """The reference path has one connection less."""
-        self.outside[self._place(connection)] -= 1
+    def closed(self, flow: bytes) -> None:
+        """The reference path has one connection less, that of this flow."""
+        self.outside[self._place(flow)] -= 1
 
     @staticmethod
-    def _place(connection: Connection) -> int:
-        flow = connection.flows[0]
+    def _place(flow: bytes) -> int:
         return int(pair_hash(np.frombuffer(flow, np.uint8), 0, len(flow))) & (OUTSIDE - 1)
 
     @property
@@ -269,7 +270,7 @@ class FastPath:
                 continue
             connection = conversation.connection
             table.adopt(connection)
-            self.outside[self._place(connection)] += 1
+            self.outside[self._place(connection.flows[0])] += 1
             self.identities.pop(slot, None)
             ending = self.endings.pop(slot, None)
             if ending is not None:
@@ -341,7 +342,7 @@ class FastPath:
         time_ns = max(time_ns, table.time_ns)
         if table.sweeps(time_ns):
             live = connections[:, at.LIVE]
-            if len(table.streams) + 2 * np.count_nonzero(live) > 2 * limits.CONNECTIONS_MAX:
+            if table.flows + 2 * np.count_nonzero(live) > 2 * limits.CONNECTIONS_MAX:
                 self.leave()
             last = connections[:, at.LAST]
             idle = (live != at.FREE) & (live != at.CLOSING) & (time_ns - last >= limits.CONNECTION_IDLE_NS)

@@ -79,6 +79,8 @@ Data = tuple[int, bytes, int, int, int, int, int, int]
 class Waiting:
     """Buffers a stream's bytes until the connection is recognised."""
 
+    __slots__ = ("bytes", "conversation", "count", "holed", "index", "whole")
+
     def __init__(self, conversation: "Conversation", index: int) -> None:
         self.conversation = conversation
         self.index = index
@@ -137,7 +139,7 @@ class Conversation:
         self.phase = "empty"
         """One of `PHASES`."""
         self.detail = ""
-        self.pairing = Pairing(self.connection, self)
+        self._pairing: Pairing | None = None
         self.requests: RequestFramer | None = None
         self.responses: ResponseFramer | None = None
         self.recognition_attempts = 0
@@ -162,6 +164,28 @@ class Conversation:
         """The buffered calls of both streams (stream index, arguments) before recognition."""
         for index, stream in enumerate(self.connection.streams):
             stream.sink = Waiting(self, index)
+
+    @property
+    def pairing(self) -> Pairing:
+        """What waits for a partner; made on first use, since most connections of a flood have none."""
+        if self._pairing is None:
+            self._pairing = Pairing(self.connection, self)
+        return self._pairing
+
+    @property
+    def untouched(self) -> bool:
+        """Whether no byte, hole or failure reached it, so that a new conversation is its equal."""
+        first, second = (stream.sink for stream in self.connection.streams)
+        return (
+            self.phase == "empty"
+            and not self.buffered
+            and not self.failures
+            and not self.fast_path_exits
+            and self.fast_path_slot < 0
+            and self.connection is self.tcp
+            and not (isinstance(first, Waiting) and first.holed)
+            and not (isinstance(second, Waiting) and second.holed)
+        )
 
     # -- what it is ---------------------------------------------------------------------------------------------------
     def consider(self, final: bool) -> None:

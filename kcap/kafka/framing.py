@@ -45,6 +45,12 @@ TRANSITIONS: Final = (
 header is known, or known to be lost."""
 
 
+def halves(piece: Piece, size: int) -> tuple[Piece, Piece]:
+    """The first `size` bytes of a piece, and the rest."""
+    first = piece._replace(data=piece.data[:size], length=size)
+    return first, piece._replace(offset=piece.offset + size, data=piece.data[size:], length=piece.length - size)
+
+
 class OpenFrame:
     """A frame of which not everything has passed yet."""
 
@@ -111,6 +117,8 @@ class Framer:
         self.frames = 0
         self.framed = 0
         self.skipped = 0
+        self.spent = 0
+        """Bytes that resyncs have taken, and those of bodies that they read, as often as they did."""
 
     # -- what a direction decides -------------------------------------------------------------------------------------
     def sane(self, size: int) -> bool:
@@ -165,6 +173,9 @@ class Framer:
                 again = self._gap(offset, length)
             elif self.search is None:
                 again = self._read(offset, data, 0, len(data), length, time_ns, ref, position)
+            elif length > limits.RESYNC_BYTES_LATER and self.overspent:
+                queue.extendleft(reversed(halves(piece, limits.RESYNC_BYTES_LATER)))
+                continue
             else:
                 self.stream.connection.searched(ref)
                 again = self._found(self.search.data(piece))
@@ -321,6 +332,28 @@ class Framer:
         self.completed(frame, True)
 
     # -- searching ----------------------------------------------------------------------------------------------------
+    @property
+    def overspent(self) -> bool:
+        """Whether resyncs of this stream have cost so much that they make do with less: what they hold and read again must stay
+        linear in the stream.
+        """
+        return self.spent > limits.RESYNC_SPENT_MAX + limits.RESYNC_SPENT_FACTOR * self.stream.next
+
+    @property
+    def resync_room(self) -> int:
+        """Bytes that a resync may hold."""
+        return limits.RESYNC_BYTES_LATER if self.overspent else limits.RESYNC_BYTES
+
+    def resynced_over(self, size: int) -> None:
+        """A resync takes `size` more bytes of the stream, perhaps not for the first time."""
+        self.spent += size
+
+    def proof_room(self, size: int) -> int:
+        """The bytes of a body of `size` bytes that resync may read as proof."""
+        allowed = min(size, limits.RESYNC_BYTES_LATER) if self.overspent else size
+        self.spent += limits.RESYNC_PROOF_COST * allowed
+        return allowed
+
     def start_midstream(self) -> None:
         """The first byte of this stream need not be the first of a frame."""
         self.search = BoundarySearch(self, first=True)

@@ -94,6 +94,12 @@ def read_header(data: bytes | bytearray | memoryview, size: int) -> RequestHeade
     return RequestHeader(key, version, correlation, client_id, 10 + length, known)
 
 
+def header_bytes(data: bytes | bytearray, at: int, end: int) -> bytes | bytearray:
+    """The bytes before `end` that `read_header` needs of the frame whose length prefix is at `at`."""
+    length = int.from_bytes(data[at + 12 : at + 14], "big", signed=True)
+    return data[at + 4 : min(at + REQUEST_HEAD.size + max(length, 0), end)]
+
+
 def names_client(header: RequestHeader) -> bool:
     """Whether the client id is a printable name: the strongest sign of a Kafka request."""
     return bool(header.client_id) and (header.client_id or "").isprintable()

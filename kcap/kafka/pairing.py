@@ -140,10 +140,10 @@ class Pairing:
         exchange = self._match(response.correlation_id)
         if exchange is None:
             self.settle(response.seen_ns)
-            first = self.early.first()
-            if first is not None and len(self.early) >= limits.EARLY_RESPONSES_MAX:
+            waiting = self.early.first()
+            if waiting is not None and len(self.early) >= limits.EARLY_RESPONSES_MAX:
                 self.connection.report(WeirdKind.EARLY_LIMIT, f"more than {limits.EARLY_RESPONSES_MAX} responses wait")
-                self._drop_early(first)
+                self._drop_early(waiting)
             response.number = self.number()
             self.early.append(response)
             return

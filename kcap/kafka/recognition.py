@@ -13,6 +13,7 @@ from kcap.kafka.headers import (
     SHAPE,
     RequestHeader,
     body_fits,
+    header_bytes,
     names_client,
     other_protocol,
     plausible,
@@ -69,15 +70,14 @@ def from_first_request(data: bytearray, complete: bool) -> bool | None:
     return body_fits(data[4 : 4 + size], header) or (header.api_key == API_VERSIONS and header.correlation_id >= 0)
 
 
-def headers_in_a_row(data: bytearray) -> list[RequestHeader]:
-    """Request headers that stand one after another from the first byte on: one client id, rising correlation ids."""
+def headers_in_a_row(data: bytearray, at: int = 0, most: int = limits.RECOGNISED_HEADERS_MAX) -> list[RequestHeader]:
+    """Request headers that stand one after another from a byte on: one client id, rising correlation ids."""
     found: list[RequestHeader] = []
-    at = 0
-    while len(found) < limits.RECOGNISED_HEADERS_MAX and at + 12 <= len(data):
+    while len(found) < most and at + 12 <= len(data):
         size = int.from_bytes(data[at : at + 4], "big", signed=True)
         if not 8 <= size <= limits.FIRST_FRAME_BYTES_MAX:
             break
-        header = read_header(data[at + 4 : at + 4 + HEADER_BYTES_MAX], size)
+        header = read_header(header_bytes(data, at, len(data)), size)
         if header is None or header.body is None or not header.known:
             break
         if found and (header.client_id != found[-1].client_id or header.correlation_id <= found[-1].correlation_id):
@@ -143,14 +143,16 @@ def evident(up: bytearray, headers: list[RequestHeader], named: bool, responses:
 
 def requests_anywhere(data: bytearray) -> bool:
     """Two good headers in a row of one client, the first with a body that fits, somewhere in a stream without its start."""
+    room = limits.RECOGNISE_PROOF_FACTOR * len(data)
     for match in SHAPE.finditer(data):
         at = match.start()
-        headers = headers_in_a_row(data[at : at + 4 + limits.MIDSTREAM_BYTES])
+        headers = headers_in_a_row(data, at, 2)
         if len(headers) < 2 or headers[1].correlation_id - headers[0].correlation_id >= 1000:
             continue
         size = int.from_bytes(data[at : at + 4], "big", signed=True)
+        room -= size
         body = data[at + 4 : at + 4 + size]
-        if body_fits(body, headers[0]) and (names_client(headers[0]) or any(body[headers[0].body :])):
+        if room >= 0 and body_fits(body, headers[0]) and (names_client(headers[0]) or any(body[headers[0].body :])):
             return True
     return False
 

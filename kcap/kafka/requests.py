@@ -19,6 +19,7 @@ from kcap.kafka.headers import (
     SHAPE,
     RequestHeader,
     body_fits,
+    header_bytes,
     names_client,
     noise,
     plausible,
@@ -220,7 +221,9 @@ class RequestFramer(Framer):
             return None if region.comes(at, have + 1) and not final else False
         if not names_client(header):
             # without a name only the body tells a request from zeros
-            if region.have(at) >= 4 + size and not body_fits(region.data[at + 4 : at + 4 + size], header):
+            if region.have(at) >= 4 + size and (
+                self.proof_room(size) < size or not body_fits(region.data[at + 4 : at + 4 + size], header)
+            ):
                 return False
             if region.comes(at, 4 + size) and size <= limits.FRAME_GATHERED_MAX and not final:
                 return None
@@ -248,4 +251,4 @@ class RequestFramer(Framer):
             return None, -1, have
         data = region.data
         size = int.from_bytes(data[at : at + 4], "big", signed=True)
-        return (read_header(data[at + 4 : at + 4 + min(have - 4, HEADER_BYTES_MAX)], size) if size >= 8 else None), size, have
+        return (read_header(header_bytes(data, at, min(at + have, len(data))), size) if size >= 8 else None), size, have

@@ -155,6 +155,7 @@ class ResponseFramer(Framer):
         have = min(region.have(at), 4 + size, limits.FRAME_GATHERED_MAX)
         if have <= HEAD:
             return True
+        have = HEAD + self.proof_room(have - HEAD)
         fine = (COMPLETE,) if have == 4 + size else (COMPLETE, SHORT)
         key_versions = {(x.api_key, x.api_version) for x in self.pairing.outstanding.all_of(correlation)}
         for key, version in key_versions:
@@ -184,9 +185,7 @@ class ResponseFramer(Framer):
                 or correlation >= RESERVED_IDS
                 or self.requests.raw_tokens
             )
-            return size <= limits.ORPHAN_BYTES_MAX and (
-                near or self.pairing.one_way.oldest(correlation) is not None
-            )
+            return size <= limits.ORPHAN_BYTES_MAX and (near or self.pairing.one_way.oldest(correlation) is not None)
         if size <= limits.RESPONSE_BYTES_MAX:
             return True
         requested = self.bodies.requested_bytes(waiting.request_slot) if waiting.api_key in FETCHES else None

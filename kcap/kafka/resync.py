@@ -4,13 +4,17 @@ In: pieces of one direction's stream, and holes. Out: the pieces from the bounda
 is lost: every byte is returned, held, or counted in `skipped`.
 """
 
+from bisect import bisect_right
 from collections.abc import Iterable
+from heapq import heapify, heappop, heappush
+from operator import itemgetter
 from typing import NamedTuple, Protocol
-
-from kcap import limits
 
 SHORTEST = 14
 """Bytes needed behind a place to tell a boundary from noise: the fixed head of a request."""
+
+
+END_OF = itemgetter(1)
 
 
 def enough(seen: int, size: int) -> bool:
@@ -42,26 +46,32 @@ class Region:
         self.holes: list[tuple[int, int]] = []
         self.starts: set[int] = set()
         """Where segments begin."""
+        self.needed = 0
+        """Bytes of the region with which the last `comes` that was true may become false."""
+        self.ended = False
+        """A hole came since the flag was last cleared: what waited for more bytes at its place gets none."""
 
     def __len__(self) -> int:
         return len(self.data)
 
     def have(self, at: int) -> int:
         """Captured bytes from `at` on without a break."""
-        for start, end in self.holes:
-            if at < start:
-                return start - at
-            if at < end:
-                return 0
-        return max(0, len(self.data) - at)
+        place = bisect_right(self.holes, at, key=END_OF)
+        if place == len(self.holes):
+            return max(0, len(self.data) - at)
+        return max(0, self.holes[place][0] - at)
 
     def comes(self, at: int, size: int) -> bool:
         """Whether more bytes of the stream could still make `size` captured bytes at `at`."""
-        return at + self.have(at) >= len(self.data) and at + size > len(self.data)
+        more = at + size > len(self.data) and at + self.have(at) >= len(self.data)
+        if more:
+            self.needed = at + size
+        return more
 
     def captured(self, start: int) -> Iterable[tuple[int, int]]:
         """The captured stretches from `start` on."""
-        for low, high in self.holes:
+        for place in range(bisect_right(self.holes, start, key=END_OF), len(self.holes)):
+            low, high = self.holes[place]
             if start < low:
                 yield start, low
             start = max(start, high)
@@ -82,6 +92,7 @@ class Region:
             if self.holes and self.holes[-1][1] == start:
                 start = self.holes.pop()[0]
             self.holes.append((start, len(self.data)))
+            self.ended = True
 
     def drop(self, size: int) -> None:
         """Forgets the first bytes."""
@@ -92,6 +103,13 @@ class Region:
 
 class BoundaryTest(Protocol):
     """What a direction knows of frame starts."""
+
+    @property
+    def resync_room(self) -> int:
+        """Bytes that a resync may hold."""
+
+    def resynced_over(self, size: int) -> None:
+        """A resync takes `size` more bytes of the stream, perhaps not for the first time."""
 
     def candidates(self, region: Region, start: int) -> Iterable[int]: ...
 
@@ -107,7 +125,12 @@ class BoundarySearch:
         self.region = Region()
         self.pieces: list[Piece] = []
         """The pieces so far, holes as pieces without data."""
-        self.waiting: list[int] = []
+        self.waiting: set[int] = set()
+        """Places of which more bytes are to be seen, or that wait for such a place before them."""
+        self._wake: list[tuple[int, int]] = []
+        """Heap of the waiting: the size of the region from which on to look again, and the place."""
+        self._starts: list[int] = []
+        """Heap of the waiting places where segments begin, and of some that wait no more."""
         self.scanned = 1 if refuse else 0
         self.skipped = 0
         self.limited = False
@@ -123,17 +146,18 @@ class BoundarySearch:
         """More bytes; the pieces from the boundary on when it is found."""
         self.pieces.append(piece)
         self.region.add(piece)
+        self.direction.resynced_over(piece.length)
         found = self._look(final=False)
-        if found is None and len(self.region) > limits.RESYNC_BYTES:
+        if found is None and len(self.region) > self.direction.resync_room:
             self.limited = True
             if self.waiting:
-                return self._take(self.waiting[0])
+                return self._take(min(self.waiting))
             self._drop(len(self.region) // 2)
         return found
 
     def hole(self, offset: int, length: int) -> list[Piece] | None:
         """Bytes that no packet carries come next."""
-        if len(self.region) + length > limits.RESYNC_BYTES:
+        if len(self.region) + length > self.direction.resync_room:
             found = self.finish()
             if found is None:
                 return None
@@ -152,21 +176,47 @@ class BoundarySearch:
 
     def _look(self, final: bool) -> list[Piece] | None:
         region, first = self.region, self.first
-        waiting, self.waiting = self.waiting, []
-        places = sorted({*waiting, *self.direction.candidates(region, self.scanned)})
+        places = sorted({*self._awake(final or region.ended), *self.direction.candidates(region, self.scanned)})
+        region.ended = False
         if first and not self.scanned and not (places and places[0] == 0):
             places.insert(0, 0)
         for at in places:
+            region.needed = 0
             verdict = self.direction.is_boundary(region, at, final, first and at == 0)
-            if verdict and not region.starts.intersection(self.waiting):
+            if verdict and not self._start_waits(at):
                 return self._take(at)
             if verdict:  # it may lie inside of what a segment began with, of which more is to be seen
-                self.waiting.append(at)
-                continue
-            if verdict is None and not final:
-                self.waiting.append(at)
+                self._wait(at, 0)
+            elif verdict is None and not final:
+                self._wait(at, region.needed)
         self.scanned = max(self.scanned, len(region) - SHORTEST + 1)
         return None
+
+    def _wait(self, at: int, needed: int) -> None:
+        """Has a place looked at again once the region has `needed` bytes."""
+        self.waiting.add(at)
+        heappush(self._wake, (needed, at))
+        if at in self.region.starts:
+            heappush(self._starts, at)
+
+    def _awake(self, every: bool) -> list[int]:
+        """The waiting places to be looked at again, which no longer wait."""
+        if every:
+            places = list(self.waiting)
+            self.waiting.clear()
+            self._wake.clear()
+            return places
+        places, size = [], len(self.region)
+        while self._wake and self._wake[0][0] <= size:
+            places.append(heappop(self._wake)[1])
+        self.waiting.difference_update(places)
+        return places
+
+    def _start_waits(self, at: int) -> bool:
+        """Whether a place before `at` waits at which a segment begins."""
+        while self._starts and self._starts[0] not in self.waiting:
+            heappop(self._starts)
+        return bool(self._starts) and self._starts[0] < at
 
     def _take(self, at: int) -> list[Piece]:
         """The pieces from `region[at]` on; those before are skipped."""
@@ -200,5 +250,8 @@ class BoundarySearch:
         del self.pieces[:dropped]
         self.region.drop(done)
         self.scanned = max(0, self.scanned - done)
-        self.waiting = [at - done for at in self.waiting if at >= done]
+        self.waiting = {at - done for at in self.waiting if at >= done}
+        self._wake = [(max(needed - done, 0), at - done) for needed, at in self._wake if at >= done]
+        heapify(self._wake)
+        self._starts = sorted(self.waiting & self.region.starts)
         self.first = False

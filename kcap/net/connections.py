@@ -6,12 +6,14 @@ Law: reused ports (a new SYN, or sequence numbers far from the stream's) make a 
 
 from collections import deque
 from collections.abc import Iterable
-from itertools import repeat
-from typing import Protocol
+from itertools import islice, repeat
+from operator import itemgetter
+from typing import Any, Protocol
 
 from kcap import limits
 from kcap.model import REF_FILE_SHIFT, SegmentBatch
-from kcap.net import guard
+from kcap.net import guard, silent
+from kcap.net.hole_timers import HoleTimers
 from kcap.net.tcp import ACK, FIN, MASK, PSH, RST, SYN, Connection, Stream, WeirdReporter, signed32
 from kcap.weird import WeirdKind
 
@@ -26,6 +28,15 @@ class Owner(WeirdReporter, Protocol):
 
     def closed(self, connection: Connection, time_ns: int) -> None: ...
 
+    def speechless(self, connection: Connection) -> bool:
+        """Whether the owner knows nothing of the connection that `resumed` does not make again."""
+
+    def resumed(self, connection: Connection) -> None:
+        """A connection that was stored in compact form is an object again."""
+
+    def closed_packed(self, flow: bytes, packed: bytes) -> None:
+        """`closed` of a connection in compact form; `flow` is its lower flow key."""
+
 
 def reverse_flow(flow: bytes) -> bytes:
     """The flow key of the other direction."""
@@ -33,20 +44,70 @@ def reverse_flow(flow: bytes) -> bytes:
     return flow[size : 2 * size] + flow[:size] + flow[-2:] + flow[-4:-2]
 
 
-class Ending(Protocol):
-    """A closed connection that the fast path holds, in the queue of connections to be closed."""
+class Numbered(Protocol):
+    """A connection that is closed by its number."""
 
-    number: int
+    @property
+    def number(self) -> int: ...
+
+    def close(self) -> Connection | None:
+        """Closes it, if it is open; returns the connection where the table has to close it."""
+
+    def close_with(self, others: "deque[Any]", until_ns: int) -> None:
+        """Closes it and those of the next that are of its kind and ended by then, which are taken from the queue; none of
+        these where the table has to close it.
+        """
+
+
+class Ending(Numbered, Protocol):
+    """An ended connection in the queue of connections to be closed: one of the fast path, or `Ended`."""
+
     closing_ns: int
     closing_order: int
 
-    def close(self) -> Connection | None:
-        """Closes it, if it is open; returns the connection where the reference path has to close it."""
 
-    def close_with(self, others: "deque[Connection | Ending]", until_ns: int) -> None:
-        """Closes it and those of the next that are of its kind and ended by then, which are taken from the queue; none of
-        these where the reference path has to close it.
-        """
+class Ended:
+    """An ended connection of this table in the queue of connections to be closed."""
+
+    __slots__ = ("closing_ns", "closing_order", "connection", "flow", "packed", "table")
+
+    def __init__(self, connection: Connection, table: "ConnectionTable") -> None:
+        self.closing_ns, self.closing_order = connection.closing_ns or 0, connection.closing_order
+        self.connection: Connection | None = connection
+        """None while it is packed, and once it is closed."""
+        self.packed = b""
+        self.flow = connection.flows[0]
+        self.table = table
+
+    @property
+    def number(self) -> int:
+        """The connection's number, which the fast path may set late; 0 once it is closed."""
+        if self.connection is not None:
+            return self.connection.number
+        return silent.number_of(self.packed) if self.packed else 0
+
+    def close(self) -> Connection | None:
+        """As `Ending`; None where it was closed before its time."""
+        return self.table.close_packed(self.flow) if self.packed else self.connection
+
+    def close_with(self, others: "deque[Any]", until_ns: int) -> None:
+        """As `Ending`; connections of the reference path are closed one by one."""
+
+
+class Silent:
+    """A packed connection that is open when the capture ends."""
+
+    __slots__ = ("flow", "number", "table")
+
+    def __init__(self, flow: bytes, number: int, table: "ConnectionTable") -> None:
+        self.flow, self.number, self.table = flow, number, table
+
+    def close(self) -> Connection | None:
+        """As `Ending`."""
+        return self.table.close_packed(self.flow)
+
+    def close_with(self, others: "deque[Any]", until_ns: int) -> None:
+        """As `Ended`."""
 
 
 class ConnectionTable:
@@ -56,8 +117,12 @@ class ConnectionTable:
         self.owner = owner
         self.streams: dict[bytes, Stream] = {}
         """Flow key -> stream of the newest connection between these endpoints."""
-        self.restless: dict[Connection, None] = {}
-        """Connections with bytes behind a hole, checked as capture time moves on; a dict for its order."""
+        self.silent: dict[bytes, bytes | Ended] = {}
+        """Lower flow key -> a packed connection that carried no byte; as an entry of `closing` where it ended."""
+        self._new: dict[Connection, None] = {}
+        """Connections that may be packed when this batch is over."""
+        self.holes = HoleTimers()
+        """Streams with bytes behind a hole, checked as capture time moves on."""
         self.closing: deque[Connection | Ending] = deque()
         self.count = 0
         """Connections so far, which is the number of the next one."""
@@ -160,29 +225,102 @@ class ConnectionTable:
             length = captured = 0  # what a reset carries is a diagnostic text (RFC 9293 section 3.5.3)
         if stream is not None and self._over(stream.connection, time_ns):
             stream = self.streams.get(flow)
+        elif stream is None and self.silent and (flow in self.silent or reverse_flow(flow) in self.silent):
+            self.thaw(flow)
+            return self._thorough(
+                self.streams[flow], flow, seq, ack, flags, window, buffer, at, captured, length, time_ns, ref, position
+            )
         found = self._belongs(stream, seq, ack, flags, length)
         if found is None:
             if not (flags & SYN or length):
-                return  # a bare ACK, FIN or RST of a connection that is over, or of one that carries nothing
+                return None  # a bare ACK, FIN or RST of a connection that is over, or of one that carries nothing
             found = self._open(flow, stream, time_ns, ref, position)
         connection = found.connection
         was_closing = connection.closing_ns is not None
         connection.segment(found, seq, ack, flags, window, buffer, at, captured, length, time_ns, ref, position)
         if not connection.in_order:
-            self.restless[connection] = None
+            self._watch(connection)
         if connection.closing_ns is not None and not was_closing:
             self._ends(connection)
+        if not length:
+            self._new[connection] = None
+        return None
+
+    def _watch(self, connection: Connection) -> None:
+        first, second = connection.streams
+        self.holes.watch(first)
+        self.holes.watch(second)
 
     def _ends(self, connection: Connection) -> None:
         connection.closing_order = self.order
-        self.closing.append(connection)
+        connection.ending = ended = Ended(connection, self)
+        self.closing.append(ended)
+
+    # -- compact form -------------------------------------------------------------------------------------------------
+    def thaw(self, flow: bytes) -> Connection:
+        """Makes a packed connection an object again; `flow` is one of its flow keys."""
+        if flow not in self.silent:
+            flow = reverse_flow(flow)
+        stored = self.silent.pop(flow)
+        packed = stored.packed if isinstance(stored, Ended) else stored
+        connection = silent.unpack(packed, (flow, reverse_flow(flow)), self.owner)
+        if isinstance(stored, Ended):
+            connection.ending, stored.connection, stored.packed = stored, connection, b""
+        self.streams[flow], self.streams[reverse_flow(flow)] = connection.streams
+        self.owner.resumed(connection)
+        return connection
+
+    def close_packed(self, flow: bytes) -> Connection | None:
+        """Closes a packed connection as it is; returns the connection where something is left to be decided."""
+        stored = self.silent[flow]
+        packed = stored.packed if isinstance(stored, Ended) else stored
+        if not silent.nothing_left(packed):
+            return self.thaw(flow)
+        del self.silent[flow]
+        if isinstance(stored, Ended):
+            stored.packed = b""
+        self.owner.closed_packed(flow, packed)
+        return None
+
+    def _freeze(self) -> None:
+        """Packs the connections that carried no byte up to now."""
+        for connection in self._new:
+            low, high = connection.flows
+            if (
+                self.streams.get(low) is connection.streams[0]
+                and self.streams.get(high) is connection.streams[1]
+                and silent.speechless(connection)
+                and self.owner.speechless(connection)
+                and (connection.closing_ns is None) is (connection.ending is None)
+            ):
+                ended, packed = connection.ending, silent.pack(connection)
+                if isinstance(ended, Ended):
+                    ended.connection, ended.packed = None, packed
+                    self.silent[low] = ended
+                else:
+                    self.silent[low] = packed
+                del self.streams[low], self.streams[high]
+        self._new.clear()
+        many = len(self.silent) - limits.SILENT_MAX
+        if many > 0:
+            self.owner.report(WeirdKind.CONNECTION_LIMIT, f"more than {limits.SILENT_MAX} connections without a byte")
+            for flow in list(islice(self.silent, many)):
+                connection = self.close_packed(flow)
+                if connection is not None:
+                    self._close(connection, self.time_ns)
+
+    @property
+    def flows(self) -> int:
+        """Directions of all open connections."""
+        return len(self.streams) + 2 * len(self.silent)
 
     def _over(self, connection: Connection, time_ns: int) -> bool:
         """Closes a connection that expired before this packet, so that the size of batches changes nothing."""
         if connection.closing_ns is not None:
             if time_ns - connection.closing_ns < limits.CONNECTION_LINGER_NS:
                 return False
-            self.closing.remove(connection)
+            if connection.ending is None:  # the fast path put it there
+                self.closing.remove(connection)
         elif time_ns - connection.last_ns < limits.CONNECTION_IDLE_NS:
             return False
         else:
@@ -235,29 +373,42 @@ class ConnectionTable:
             if connection.older.closing_ns is None:  # its ports are in use again
                 connection.older.closing_ns = time_ns
                 self._ends(connection.older)
+            self._bound_older(connection, time_ns)
         self.streams[low], self.streams[high] = connection.streams
         self.owner.opened(connection)
         return connection.streams[0 if flow == low else 1]
+
+    def _bound_older(self, connection: Connection, time_ns: int) -> None:
+        """Closes the oldest connection of these ports where too many of them linger."""
+        lingering, oldest = 0, connection
+        while oldest.older is not None:
+            lingering, oldest = lingering + 1, oldest.older
+        if lingering > limits.REUSED_PORTS_MAX:
+            oldest.report(WeirdKind.CONNECTION_LIMIT, f"more than {limits.REUSED_PORTS_MAX} connections of the same ports")
+            if oldest.ending is None:  # the fast path put it into the queue
+                self.closing.remove(oldest)
+            self._close(oldest, time_ns, connection)
 
     def adopt(self, connection: Connection) -> None:
         """Takes over a connection that the fast path held."""
         for flow, stream in zip(connection.flows, connection.streams, strict=True):
             self.streams[flow] = stream
         if not connection.in_order:
-            self.restless[connection] = None
+            self._watch(connection)
 
     # -- time ---------------------------------------------------------------------------------------------------------
     def advance(self, time_ns: int) -> None:
         """Capture time moves on: holes that have waited long enough are given up, idle and ended connections are closed."""
         self.time_ns = max(self.time_ns, time_ns)
         time_ns = self.time_ns
-        for connection in sorted(self.restless, key=_number):
+        self._freeze()
+        ripe = {stream.connection: None for stream in self.holes.due(time_ns)}
+        for connection in sorted(ripe, key=_number):
             first, second = connection.streams
             first.decide(time_ns)
             second.decide(time_ns)
             connection.in_order = first.started and second.started and not first.held and not second.held
-            if not first.held and not second.held:
-                del self.restless[connection]
+            self._watch(connection)
         while self.closing and time_ns - (self.closing[0].closing_ns or 0) >= limits.CONNECTION_LINGER_NS:
             ended = self.closing.popleft()
             if not isinstance(ended, Connection):
@@ -276,34 +427,55 @@ class ConnectionTable:
         return time_ns - self._swept_ns >= limits.SWEEP_NS
 
     def _sweep(self, time_ns: int) -> None:
-        for connection in sorted({s.connection for s in self.streams.values()}, key=_number):
-            if connection.closing_ns is None:
-                self._over(connection, time_ns)
-        if len(self.streams) > 2 * limits.CONNECTIONS_MAX:
-            alive = sorted({s.connection for s in self.streams.values()}, key=lambda c: c.last_ns)
-            for connection in alive[: len(alive) - limits.CONNECTIONS_MAX]:
-                connection.report(WeirdKind.CONNECTION_LIMIT, f"more than {limits.CONNECTIONS_MAX} connections")
-                self._close(connection, time_ns)
+        idle = time_ns - limits.CONNECTION_IDLE_NS
+        old = [
+            (silent.number_of(stored), flow)
+            for flow, stored in self.silent.items()
+            if not isinstance(stored, Ended) and silent.last_ns_of(stored) <= idle
+        ]
+        alive = {s.connection: None for s in self.streams.values()}
+        quiet: list[tuple[int, bytes | Connection]] = [(c.number, c) for c in alive if c.closing_ns is None]
+        for _, connection in sorted([*quiet, *old], key=itemgetter(0)):
+            self._over(connection if isinstance(connection, Connection) else self.thaw(connection), time_ns)
+        if self.flows > 2 * limits.CONNECTIONS_MAX:
+            self._bound(time_ns)
 
-    def _end(self, ended: Connection | Ending, time_ns: int) -> None:
+    def _bound(self, time_ns: int) -> None:
+        """Closes the quietest connections where there are too many."""
+        last: list[tuple[int, bytes | Connection]] = [
+            (c.last_ns, c) for c in dict.fromkeys(s.connection for s in self.streams.values())
+        ]
+        for flow, stored in self.silent.items():
+            last.append((silent.last_ns_of(stored.packed if isinstance(stored, Ended) else stored), flow))
+        last.sort(key=itemgetter(0))
+        for _, found in last[: max(len(last) - limits.CONNECTIONS_MAX, 0)]:
+            connection = found if isinstance(found, Connection) else self.thaw(found)
+            connection.report(WeirdKind.CONNECTION_LIMIT, f"more than {limits.CONNECTIONS_MAX} connections")
+            self._close(connection, time_ns)
+
+    def _end(self, ended: Connection | Numbered, time_ns: int) -> None:
         connection = ended if isinstance(ended, Connection) else ended.close()
         if connection is not None:
             self._close(connection, time_ns)
 
-    def _close(self, connection: Connection, time_ns: int) -> None:
+    def _close(self, connection: Connection, time_ns: int, newest_of: Connection | None = None) -> None:
+        """`newest_of`: a connection that is about to be the newest of these ports."""
+        if isinstance(connection.ending, Ended):
+            connection.ending.connection = None
         connection.finish(time_ns)
-        self.restless.pop(connection, None)
         for flow, stream in zip(connection.flows, connection.streams, strict=True):
+            self.holes.forget(stream)
             newest = self.streams.get(flow)
             if newest is stream:
                 del self.streams[flow]
-            while newest is not None:
-                if newest.connection.older is connection:
-                    newest.connection.older = connection.older
-                newest = _same_direction(newest)
+            newer = newest_of or (None if newest is None else newest.connection)
+            while newer is not None:
+                if newer.older is connection:
+                    newer.older = connection.older
+                newer = newer.older
         self.owner.closed(connection, time_ns)
 
-    def finish(self, others: Iterable[Ending] = ()) -> None:
+    def finish(self, others: Iterable[Numbered] = ()) -> None:
         """The capture ends: every connection is closed, in the order of their first packets, `others` among them."""
         alive = {s.connection: None for s in self.streams.values()}
         for connection in list(alive):
@@ -311,8 +483,12 @@ class ConnectionTable:
             while older is not None:
                 alive[older] = None
                 older = older.older
-        every: list[Connection | Ending] = [*alive, *others]
-        queue = deque(sorted(every, key=_number))
+        every: list[Connection | Numbered] = [*alive, *others]
+        for flow, stored in self.silent.items():
+            every.append(stored if isinstance(stored, Ended) else Silent(flow, silent.number_of(stored), self))
+        every.sort(key=_number)
+        queue = deque(every)
+        every.clear()
         while queue:
             ended = queue.popleft()
             if not isinstance(ended, Connection):
@@ -321,7 +497,7 @@ class ConnectionTable:
         self.closing.clear()
 
 
-def _number(connection: Connection | Ending) -> int:
+def _number(connection: Connection | Numbered) -> int:
     return connection.number
 
 

@@ -364,7 +364,7 @@ class Connection:
     """Two streams between two endpoints, from the first packet to the last."""
 
     __slots__ = (
-        "began", "client", "closing_ns", "closing_order", "ended", "first_ns", "first_position", "first_ref",
+        "began", "client", "closing_ns", "closing_order", "ended", "ending", "first_ns", "first_position", "first_ref",
         "flows", "last_ns", "number", "oddities", "older", "in_order", "rst_by", "rst_ns", "streams", "syn_ns", "syn_repeated",
         "uid", "conversation",
     )  # fmt: skip
@@ -393,6 +393,8 @@ class Connection:
         self.closing_ns: int | None = None
         self.closing_order = -1
         """Order of the packet that ended it among all packets, as the table counts them."""
+        self.ending: object = None
+        """Its entry in the queue of ended connections (`kcap.net.connections`)."""
         self.older: Connection | None = None
         self.uid: str | None = None
         self.conversation: object = None

@@ -3,9 +3,9 @@
 usage: python tests/fuzz/hostile.py write CLASS UNITS FILE
        python tests/fuzz/hostile.py curve [--only A,B] [--doublings 3] [--scale 1.0] [--limit 60] [--command "rows"]
 
-`curve` doubles each class's size, runs `kcap COMMAND` over it in a process of its own, and prints processor seconds, peak memory
-and the slope of log CPU over log size; what an empty capture costs is taken off first. The promise (SECURITY.md): a slope of at
-most 1.1 and less than 500 MB. Nothing here is random but by a fixed seed.
+`curve` doubles each class's size, runs `kcap COMMAND` over it in a process of its own, and prints processor seconds, peak
+memory and the slope of log CPU over log size; what an empty capture costs is taken off first. The promise (SECURITY.md): a
+slope of at most 1.1 and less than 500 MB. Nothing here is random but by a fixed seed.
 """
 
 import argparse
@@ -160,17 +160,20 @@ def syn_flood(n: int) -> bytes:
 @hostile(50_000)
 def port_sweep(n: int) -> bytes:
     """One sender tries port after port of one host after the other; each is refused."""
+
     def packets() -> Iterator[Packet]:
         for i in range(n):
             target, port = struct.pack(">I", 0x0A010000 + (i >> 15)), 1 + (i & 0x7FFF)
             yield 10**12 + 2 * i, tcp(50_000, port, i, 0, SYN, b"", CLIENT, target)
             yield 10**12 + 2 * i + 1, tcp(port, 50_000, 0, i + 1, RST | ACK, b"", target, CLIENT)
+
     return pcap(packets())
 
 
 @hostile(25_000)
 def connect_scan(n: int) -> bytes:
     """Connections that open and close without a byte, as health checks do."""
+
     def packets() -> Iterator[Packet]:
         when = 10**12
         for i, (who, port) in enumerate(scattered(n)):
@@ -183,6 +186,7 @@ def connect_scan(n: int) -> bytes:
                     yield when, tcp(9092, port, seq, ack, flags, b"", SERVER, who)
                 else:
                     yield when, tcp(port, 9092, seq, ack, flags, b"", who, SERVER)
+
     return pcap(packets())
 
 
@@ -201,10 +205,12 @@ def one_port_data(n: int) -> bytes:
 @hostile(20_000)
 def holed_connections(n: int) -> bytes:
     """Many connections, each with one segment behind a hole."""
+
     def packets() -> Iterator[Packet]:
         for i, (who, port) in enumerate(scattered(n)):
             yield 10**12 + 2 * i, tcp(port, 9092, i, 0, SYN, b"", who)
             yield 10**12 + 2 * i + 1, tcp(port, 9092, i + 100, 1, ACK, b"data", who)
+
     return pcap(packets())
 
 
@@ -223,6 +229,7 @@ def slow_connections(n: int) -> bytes:
 @hostile(20_000)
 def late_reuse(n: int) -> bytes:
     """Connections that were reset, and a minute later packets of the newest of them first."""
+
     def packets() -> Iterator[Packet]:
         who = list(scattered(n))
         for i, (address, port) in enumerate(who):
@@ -230,6 +237,7 @@ def late_reuse(n: int) -> bytes:
             yield 10**12 + i, tcp(9092, port, 0, i + 1, RST | ACK, b"", SERVER, address)
         for i, (address, port) in enumerate(reversed(who)):
             yield 10**12 + 60 * 10**6 + n + i, tcp(port, 9092, n - i, 0, SYN, b"", address)
+
     return pcap(packets())
 
 
@@ -476,6 +484,7 @@ def unrecognised_bytewise(n: int) -> bytes:
 @hostile(4)
 def joined_fragments(n: int) -> bytes:
     """Datagrams of n * 1,000 fragments that overlap, the first one missing until the end."""
+
     def packets() -> Iterator[Packet]:
         when = 10**12
         for ident in range(n):
@@ -484,6 +493,7 @@ def joined_fragments(n: int) -> bytes:
                 when += 1
                 yield when, ip(bytes(16), ident=ident, fragment=0x2000 | 4000 - i)
             yield when, ip(bytes(8), ident=ident, fragment=0x2000)
+
     return pcap(packets())
 
 
@@ -589,6 +599,7 @@ def tiny_batches(n: int) -> bytes:
 # --- the curve ---------------------------------------------------------------------------------------------------------
 def cost(command: list[str], seconds: float) -> tuple[float, float, int]:
     """Processor seconds, peak MB and exit code of a command; an exit code of -1 where it took too long."""
+
     def bound() -> None:
         resource.setrlimit(resource.RLIMIT_CPU, (int(seconds) + 1, int(seconds) + 2))
 

@@ -12,6 +12,11 @@ from kcap.kafka.resync import NO_PACKET, BoundarySearch, Piece, Region, enough
 class Marks:
     """A judge that takes the byte 0x4D for a boundary once two more bytes are there."""
 
+    resync_room = limits.RESYNC_BYTES
+
+    def resynced_over(self, size: int) -> None:
+        """Costs nothing."""
+
     def candidates(self, region: Region, start: int) -> Iterable[int]:
         return [i for low, high in region.captured(start) for i in range(low, high) if region.data[i] == 0x4D]
 

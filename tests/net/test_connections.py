@@ -114,4 +114,4 @@ def test_an_adopted_connection_is_found() -> None:
     analyzer.opened(connection)
     analyzer.table.adopt(connection)
     assert [stream.connection for stream in analyzer.table.streams.values()] == [connection, connection]
-    assert connection in analyzer.table.restless
+    assert connection.streams[0] not in analyzer.table.holes
