@@ -402,8 +402,11 @@ class FastPath:
                 own.append(OwnEnding(int(state.connections[slot, at.PLACE]), 0, 0, slot, self))
             else:
                 others.append(slot)
-        self._back(others)
-        self.analyzer.table.finish(own)
+        table = self.analyzer.table
+        for start in range(0, len(others), STEP):
+            for conversation in self._back(others[start : start + STEP]):
+                table.freeze(conversation.tcp)
+        table.finish(own)
 
     def _take_large(self, rows: Any) -> None:
         """Values of large frames in place of their slots, for these rows."""

@@ -282,24 +282,29 @@ class ConnectionTable:
         self.owner.closed_packed(flow, packed)
         return None
 
+    def freeze(self, connection: Connection) -> None:
+        """Packs a connection that carried no byte up to now; any other stays as it is."""
+        low, high = connection.flows
+        if (
+            self.streams.get(low) is not connection.streams[0]
+            or self.streams.get(high) is not connection.streams[1]
+            or not silent.speechless(connection)
+            or not self.owner.speechless(connection)
+            or (connection.closing_ns is None) is not (connection.ending is None)
+        ):
+            return
+        ended, packed = connection.ending, silent.pack(connection)
+        if isinstance(ended, Ended):
+            ended.connection, ended.packed = None, packed
+            self.silent[low] = ended
+        else:
+            self.silent[low] = packed
+        del self.streams[low], self.streams[high]
+
     def _freeze(self) -> None:
-        """Packs the connections that carried no byte up to now."""
+        """Packs the new connections that carried no byte, and closes the oldest of too many."""
         for connection in self._new:
-            low, high = connection.flows
-            if (
-                self.streams.get(low) is connection.streams[0]
-                and self.streams.get(high) is connection.streams[1]
-                and silent.speechless(connection)
-                and self.owner.speechless(connection)
-                and (connection.closing_ns is None) is (connection.ending is None)
-            ):
-                ended, packed = connection.ending, silent.pack(connection)
-                if isinstance(ended, Ended):
-                    ended.connection, ended.packed = None, packed
-                    self.silent[low] = ended
-                else:
-                    self.silent[low] = packed
-                del self.streams[low], self.streams[high]
+            self.freeze(connection)
         self._new.clear()
         many = len(self.silent) - limits.SILENT_MAX
         if many > 0:

@@ -1,7 +1,7 @@
 """Timers of the streams that hold bytes behind a hole: which of them have waited for long enough at a point in capture time.
 
-In: streams whose held bytes changed. Out: the streams whose oldest held bytes are older than the reorder window. Law: every
-change costs the logarithm of the streams that wait, a point in time only what is due; a stream that is closed is not referred to.
+In: streams whose held bytes changed. Out: the streams whose oldest held bytes are older than the reorder window. Law: a change
+costs the logarithm of the streams that wait, a point in time only what is due; closed streams are not referred to.
 
 What else decides a hole (acknowledgements, later segments, full buffers) is decided by the packet that brings it.
 """
