@@ -191,8 +191,10 @@ IDS_SEARCHED = 64
 IDS_APART = 100_000
 """A response to a request that was not captured has an id near those that were, or near the start."""
 
-OUTSTANDING_MAX = 100_000
-"""Outstanding requests of one connection (Java allows 5 in flight, librdkafka a million by default)."""
+OUTSTANDING_MAX = 1 << 15
+"""Outstanding requests of one connection, some 2 KiB each. Java allows 5 in flight, librdkafka a million by default, of which
+brokers, who read one request after the other, see some thousands at most.
+"""
 
 ONE_WAY_KEPT = 1000
 """Produce requests with acks=0 of one connection that are held in case a broker responds to them (some mock brokers do)."""

@@ -6,6 +6,7 @@ hold a secret, what could not be read is taken for one.
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from math import log2
 from typing import Any, Final
 
 from kcap.decode.nodes import UNDECODED, Node
@@ -20,20 +21,74 @@ Rule = Callable[[Mapping[str, Any], Any], bool]
 """The struct that holds the field, the field's value -> whether it is a secret."""
 
 SENSITIVE: Final = re.compile(
-    r"password|secret|credential|jaas|token|passphrase|api[._-]?key|(keystore|master|private|session)[._-]key"
-    r"|keystore\.certificate\.chain|truststore\.certificates",
+    r"passw|pass[._-]?phrase|passcode|pwd|(^|[^a-z])(pw|pin|otp|dsn|sas|hmac|salt|pat)($|[^a-z])|secret|cred|jaas|token"
+    r"|keys?($|[._-]?(id|value|data|json|pem|base64|password)$)"
+    r"|(api|keystore|master|private|session|access|account|shared|storage|encryption|signing|license)[._-]?key(?!store|words?)"
+    r"|keystore\.certificate\.chain|truststore\.certificates|certificate[._-]?data"
+    r"|basic[._-]?auth|user[._-]?info|bearer|authorization|http[._-]?auth|auth[._-]?(header|data|string|value)"
+    r"|cookie|kms|(^|[^a-z])sa[._-]json|service[._-]?account|signature|webhook|connection[._-]?string",
     re.IGNORECASE,
 )
-"""Names of configs whose values Kafka, Connect and their plugins treat as passwords (ConfigDef.Type.PASSWORD)."""
+"""Parts of the names of configs whose values Kafka, Connect, their plugins and cloud clients treat as passwords."""
+
+SECRET_VALUE: Final = re.compile(
+    r"[a-z][a-z0-9+.-]*://[^/\s@]*:[^/\s@]*@"  # a URL with a password (RFC 3986 userinfo)
+    r"|(^|[\s:\"'=])(bearer|basic|negotiate|digest|apikey|token)\s+[^\s]{4}"  # an Authorization header
+    r"|-----BEGIN [A-Z0-9 ]*-----"  # PEM
+    r"|private_?key|client_?secret|refresh_?token|access_?token"  # a service account's JSON
+    r"|(pass(word|wd|phrase)?|pwd|secret|token|[a-z]key|sig|signature|credential)s?[\"']?\s*[=:]\s*[\"']?[^\s\"'&;,]"
+    r"|(^|[^A-Za-z0-9])(AKIA|ASIA)[A-Z0-9]{16}|gh[pousr]_[A-Za-z0-9]{16}|xox[a-z]-[A-Za-z0-9-]{8}|sk-[A-Za-z0-9_-]{16}"
+    r"|eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{4,}"  # a JSON web token
+    r"|(^|[;&?\s])(user|username)=[^;&]*[;&].*\bpassword\b",
+    re.IGNORECASE,
+)
+"""Values that are secrets by their look."""
+
+WORDS: Final = re.compile(r"[A-Za-z0-9+/_=-]{24,}")
+HEX: Final = re.compile(r"(0x)?[0-9a-fA-F]{32,}")
+RANDOM_BITS: Final = 3.9
+"""Entropy of the characters of a text (bits each) from which on it looks like a key; words of configs have some 3.5."""
+PASSWORD_TYPE: Final = 9
+"""DescribeConfigsResponse.ConfigType.PASSWORD."""
 
 
 def _always(_struct: Mapping[str, Any], _value: Any) -> bool:
     return True
 
 
-def _sensitive(struct: Mapping[str, Any], _value: Any) -> bool:
-    """The value of a config that is a secret by its name, or by the broker's word."""
-    return bool(struct.get("isSensitive")) or SENSITIVE.search(str(struct.get("name") or "")) is not None
+def _sensitive(struct: Mapping[str, Any], value: Any) -> bool:
+    """The value of a config that is a secret by its name or its look, or by what the broker says of it."""
+    return (
+        bool(struct.get("isSensitive"))
+        or struct.get("configType") == PASSWORD_TYPE
+        or SENSITIVE.search(str(struct.get("name") or struct.get("configName") or "")) is not None
+        or looks_secret(value)
+    )
+
+
+def _described(struct: Mapping[str, Any], value: Any) -> bool:
+    """The same where the broker says it of each value: where that is missing, the message is damaged."""
+    return value != [] and ("isSensitive" not in struct or _sensitive(struct, value))
+
+
+def looks_secret(value: Any) -> bool:
+    """Whether a config's value is a credential by its look: a URL with a password, a header, a key, a long random text."""
+    if not isinstance(value, str):
+        return not isinstance(value, int | float | bool | list | None)
+    return (
+        SECRET_VALUE.search(value) is not None
+        or any(_random(word) for word in WORDS.findall(value))
+        or any(HEX.fullmatch(word) for word in WORDS.findall(value))
+    )
+
+
+def _random(word: str) -> bool:
+    """Whether a word of base64's letters has the look of random bytes."""
+    kinds = (str.isupper, str.islower, str.isdigit)
+    if not all(any(map(kind, word)) for kind in kinds):
+        return False
+    counts = [word.count(letter) for letter in set(word)]
+    return -sum(count / len(word) * log2(count / len(word)) for count in counts) >= RANDOM_BITS
 
 
 def _enveloped(_struct: Mapping[str, Any], value: Any) -> bool:
@@ -63,7 +118,8 @@ UserScramCredentialRecord          storedKey                     always
 UserScramCredentialRecord          serverKey                     always
 AlterConfigsRequest                resources.configs.value       sensitive
 IncrementalAlterConfigsRequest     resources.configs.value       sensitive
-DescribeConfigsResponse            results.configs.value         sensitive
+DescribeConfigsResponse            results.configs.value         described
+DescribeConfigsResponse            results.configs.synonyms      described
 DescribeConfigsResponse            results.configs.synonyms.value  sensitive
 CreateTopicsRequest                topics.configs.value          sensitive
 CreateTopicsResponse               topics.configs.value          sensitive
@@ -73,7 +129,12 @@ EnvelopeResponse                   responseData                  always
 """
 """Message, path of the field, when. An envelope's answer does not say what it answers."""
 
-_RULES_BY_NAME: Final[dict[str, Rule]] = {"always": _always, "sensitive": _sensitive, "enveloped": _enveloped}
+_RULES_BY_NAME: Final[dict[str, Rule]] = {
+    "always": _always,
+    "sensitive": _sensitive,
+    "described": _described,
+    "enveloped": _enveloped,
+}
 
 
 def _read(table: str) -> dict[str, dict[Path, Rule]]:
@@ -131,7 +192,10 @@ def is_secret_node(message: str | None, path: Path, node: Node, siblings: Sequen
         return node.name in SECRET_PARTS if len(path) > 1 else bool(node.value) and not node.children
     if path not in RULES[message]:
         return False
-    return is_secret(message, path, {json_key(other.name): other.value for other in siblings}, node.value)
+    value = node.value
+    if value is None:  # an array
+        value = [child for child in node.children if child.name != "count"] or None
+    return is_secret(message, path, {json_key(other.name): other.value for other in siblings}, value)
 
 
 def secret_spans(message: str | None, root: Node) -> list[tuple[int, int]]:

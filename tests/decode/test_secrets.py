@@ -15,6 +15,30 @@ TOKEN = b"\0alice\0open sesame"
 SASL = bytes.fromhex("0024 0000 00000001 ffff") + len(TOKEN).to_bytes(4, "big") + TOKEN
 
 
+SECRET_IN_PRACTICE = (
+    "aws.access.key azure.account.key basic.auth.user.info bearer db.pwd dbPwd kms.key google.sa.json http.auth.header"
+    " ldap.bindcreds proxy.authorization cookie encryption.key AWS_SECRET_ACCESS_KEY ssl.keystore.key schema.registry.basic.auth.user.info"
+    " s3.access.key.id client.secret ssl.key.password api_key azure.storage.sas private.key.pem gcp.service.account.json"
+).split()
+OPEN = (
+    "key.serializer key.converter ssl.keystore.location ssl.keystore.type ssl.truststore.type authorizer.class.name"
+    " sasl.enabled.mechanisms log.cleanup.policy ssl.client.auth sasl.mechanism.inter.broker.protocol super.users"
+    " connections.max.reauth.ms inter.broker.listener.name zookeeper.set.acl log.message.timestamp.type"
+).split()
+SECRET_BY_LOOK = (
+    "jdbc:postgresql://u:p4ss@h/db", "https://user:pw@host/x", "Bearer abcdef", "Basic dXNlcjpwYXNz",
+    '{"type":"service_account","private_key":"x"}', "AccountName=x;AccountKey=abcd==",
+    "jdbc:mysql://h/db?user=a&password=b", "q8Zk3Jf9sLw2Xc7Vb1Nm5Tr6Yu0PoAe4", "0f1e2d3c4b5a69788796a5b4c3d2e1f0",
+    "-----BEGIN PRIVATE KEY-----", "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2ln",
+)  # fmt: skip
+OPEN_BY_LOOK = (
+    "org.apache.kafka.common.security.authenticator.DefaultKafkaPrincipalBuilder", "SASL_SSL://host:9093,PLAINTEXT://:9092",
+    "3.9-IV0", "604800000", "PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT,SASL_SSL:SASL_SSL",
+    "/tmp/kraft-combined-logs", "TLSv1.2,TLSv1.3", "MkU3OEVBNTcwNTJENDM2Qk", "RULE:[1:$1@$0](.*@EXAMPLE.COM)s/@.*//",
+    "http://registry.example.com:8081/path", "TLS_AES_256_GCM_SHA384,TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256", "",
+)  # fmt: skip
+
+
 def has(variant: Variant, fields: Sequence[Field], path: Sequence[str]) -> bool:
     for field in fields:
         if field.name[:1].lower() + field.name[1:] == path[0]:
@@ -74,7 +98,9 @@ def test_spans_cover_the_secret_and_what_could_not_be_read() -> None:
         ("listener.name.sasl.scram-sha-512.sasl.jaas.config", True),
         ("ssl.keystore.key", True),
         ("delegation.token.secret.key", True),
+        *((name, True) for name in SECRET_IN_PRACTICE),
         ("min.insync.replicas", False),
+        *((name, False) for name in OPEN),
         ("compression.type", False),
     ],
 )
@@ -83,6 +109,31 @@ def test_configs_are_secret_by_their_names(name: str, secret: bool) -> None:
     body = {"resources": [{"configs": [struct]}]}
     shown = masked("IncrementalAlterConfigsRequest", body)
     assert (shown["resources"][0]["configs"][0]["value"] == MASKED) is secret
+
+
+@pytest.mark.parametrize("value", SECRET_BY_LOOK)
+def test_configs_are_secret_by_their_look(value: str) -> None:
+    body = {"topics": [{"configs": [{"name": "plain", "value": value}]}]}
+    assert masked("CreateTopicsRequest", body)["topics"][0]["configs"][0]["value"] == MASKED
+
+
+@pytest.mark.parametrize("value", OPEN_BY_LOOK)
+def test_ordinary_values_are_shown(value: str) -> None:
+    body = {"topics": [{"configs": [{"name": "plain", "value": value}]}]}
+    assert masked("CreateTopicsRequest", body) == body
+
+
+def test_what_a_broker_says_of_a_value_holds_for_its_synonyms() -> None:
+    def shown(**says: Any) -> dict[str, Any]:
+        synonym = {"name": "other", "value": "v", "source": 5}
+        entry = {"name": "plain", "value": "v", **says, "synonyms": [synonym]}
+        body = {"results": [{"configs": [entry]}]}
+        found: dict[str, Any] = masked("DescribeConfigsResponse", body)["results"][0]["configs"][0]
+        return found
+
+    assert shown(isSensitive=False)["synonyms"] == [{"name": "other", "value": "v", "source": 5}]
+    for says in ({"isSensitive": True}, {"isSensitive": False, "configType": 9}, {}):
+        assert (shown(**says)["value"], shown(**says)["synonyms"]) == (MASKED, MASKED)
 
 
 def test_configs_are_secret_by_the_brokers_word() -> None:
