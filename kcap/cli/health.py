@@ -23,6 +23,7 @@ def run(
     """How far the capture can be trusted: holes, drops, cuts, oddities. A verdict for each point, and one for all."""
     from kcap.cli.output import report_failed
     from kcap.cli.progress import Progress
+    from kcap.output.escaping import visible
     from kcap.reports.capture_quality import gather
     from kcap.reports.health import judge
     from kcap.session import Capture
@@ -42,15 +43,15 @@ def run(
         told = {"report": "health", "captures": names, "verdict": verdict, "sentence": sentence, "rows": rows}
         print(json.dumps(told | {"weirds": oddities, "left_out": {}}, ensure_ascii=False))
         return report_failed(reading)
-    print(sentence)
+    print(visible(sentence))
     print()
     marks = {"good": "ok", "care": "care", "bad": "BAD"}
     for point in points:
-        print(f"{marks[point.verdict]:<4}  {point.name:<15}  {point.sentence}")
+        print(visible(f"{marks[point.verdict]:<4}  {point.name:<15}  {point.sentence}"))
     if oddities:
         print("\noddities")
         width = max(len(str(oddity["kind"])) for oddity in oddities)
         for oddity in oddities:
-            print(f"{oddity['count']:>10,}  {oddity['kind']:<{width}}  {oddity['first']}")
+            print(visible(f"{oddity['count']:>10,}  {oddity['kind']:<{width}}  {oddity['first']}"))
     sys.stdout.flush()
     return report_failed(reading)

@@ -72,9 +72,32 @@ def filters(command: F) -> F:
     )(command)  # fmt: skip
 
 
+CSV_SAFE: Final = "kcap.settings.csv_safe"
+"""Key of `--csv-safe` among a command's settings."""
+
+
+def csv_safety(command: F) -> F:
+    """--csv-safe, a setting of the context."""
+
+    def chosen(context: click.Context, _option: click.Parameter, value: bool) -> None:
+        context.meta[CSV_SAFE] = value
+
+    return click.option(
+        "--csv-safe", is_flag=True, expose_value=False, callback=chosen,
+        help="In CSV and TSV an apostrophe stands before texts that a spreadsheet would run as formulas.",
+    )(command)  # fmt: skip
+
+
+def csv_is_safe() -> bool:
+    """Whether the command that runs has `--csv-safe`."""
+    context = click.get_current_context(silent=True)
+    return context is not None and bool(context.meta.get(CSV_SAFE))
+
+
 def outputs(command: F) -> F:
-    """--format, --columns, -o, --limit."""
+    """--format, --columns, -o, --limit, --csv-safe."""
     for decorator in (
+        csv_safety,
         click.option("--limit", metavar="N", type=click.IntRange(0), help="Stop after N rows."),
         click.option(
             "-o", "--output", metavar="FILE", type=Writes(),

@@ -8,6 +8,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
+from kcap.cli.options import csv_is_safe
 from kcap.cli.progress import Progress
 from kcap.cli.standard_streams import say
 from kcap.errors import UsageError
@@ -243,7 +244,12 @@ def make_writer(
         return Grid(sink, schema, GridStyle(width, color=colored(output), composed=composed))
     from kcap.output.writers import writer_of
 
-    return writer_of(form, sink, schema)
+    writer = writer_of(form, sink, schema)
+    if form in ("csv", "tsv") and csv_is_safe():
+        from kcap.output.csv_safe import SafeCsv
+
+        return SafeCsv(writer)
+    return writer
 
 
 def no_kafka(reading: CapturePass) -> str:

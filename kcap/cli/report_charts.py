@@ -5,13 +5,13 @@ in the result; SVG and HTML need no library.
 """
 
 from collections.abc import Callable
-from html import escape
 from importlib import import_module
 from math import log10
 from pathlib import Path
 from typing import Any, Final
 
 from kcap.errors import MissingExtraError, UsageError
+from kcap.output.escaping import html_text
 from kcap.output.grid import duration
 from kcap.reports.text import duration_short
 
@@ -59,7 +59,7 @@ def svg(result: Row) -> str:
 
 def text(x: float, y: float, value: str, anchor: str = "middle", weight: str = "normal") -> str:
     """A text element."""
-    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" font-weight="{weight}" fill="#333">{escape(value)}</text>'
+    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" font-weight="{weight}" fill="#333">{html_text(value)}</text>'
 
 
 def histogram(result: Row) -> str:

@@ -12,11 +12,11 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from html import escape
 from typing import Any, Final
 
 from kcap.cli.output import colored, is_terminal
-from kcap.output.pages import BREAKS, MARKS, STYLE
+from kcap.output.escaping import csv_safe, html_text, markdown_text, visible
+from kcap.output.pages import STYLE
 from kcap.reports.definition import Row
 from kcap.reports.text import UNLIMITED, Style, TextColumn, lines, wrapped
 
@@ -113,7 +113,7 @@ def text(document: Document, style: Style) -> list[str]:
             out += table(block, style) if block.rows else [block.empty]
         else:
             out += [style.bold(block.title)] if block.title else []
-            out += [f"  {line}" if block.title else line for line in block.texts]
+            out += [("  " if block.title else "") + visible(line) for line in block.texts]
     return out
 
 
@@ -145,7 +145,7 @@ def filled(section: Section) -> list[tuple[TextColumn, list[str]]]:
 
 def marked(value: str) -> str:
     """Text as Markdown shows it."""
-    return MARKS.sub(r"\\\g<0>", BREAKS.sub(" ", value))
+    return markdown_text(value)
 
 
 def markdown(document: Document) -> str:
@@ -157,7 +157,7 @@ def markdown(document: Document) -> str:
             out += [f"**{marked(block.title)}**", "", *(f"- {sentence}" for sentence in texts)] if block.title else texts
         elif isinstance(block, Commands):
             out += [f"## {marked(block.title)}", ""] if block.title else []
-            out += ["```", *block.texts, "```"]
+            out += ["```", *(visible(line).replace("```", "`\u200b``") for line in block.texts), "```"]
         else:
             out += [f"## {marked(block.title)}", ""] if block.title else []
             columns = filled(block)
@@ -173,32 +173,34 @@ def markdown(document: Document) -> str:
 
 def html(document: Document, pictures: Sequence[str] = ()) -> str:
     """A page of its own, without a script; `pictures` are SVG."""
-    title = escape(document.title)
+    title = html_text(document.title)
     out = ["<!DOCTYPE html>", '<html lang="en"><head><meta charset="utf-8">', f"<title>kcap {title}</title>",
            f"<style>{STYLE}</style></head><body><h1>kcap {title}</h1>", *pictures]  # fmt: skip
     for block in blocks_of(document):
         if isinstance(block, Sentences):
-            texts = [escape(sentence) for sentence in block.texts if sentence]
+            texts = [html_text(sentence) for sentence in block.texts if sentence]
             if block.title:
-                out += [f"<p><b>{escape(block.title)}</b></p>", "<ul>", *(f"<li>{text_}</li>" for text_ in texts), "</ul>"]
+                out += [f"<p><b>{html_text(block.title)}</b></p>", "<ul>", *(f"<li>{text_}</li>" for text_ in texts), "</ul>"]
             else:
                 out += [f"<p>{text_}</p>" for text_ in texts]
             continue
-        out += [f"<h2>{escape(block.title)}</h2>"] if block.title else []
+        out += [f"<h2>{html_text(block.title)}</h2>"] if block.title else []
         if isinstance(block, Commands):
-            out.append("<pre>" + escape("\n".join(block.texts)) + "</pre>")
+            out.append("<pre>" + html_text("\n".join(block.texts)) + "</pre>")
         elif block.rows:
             columns = filled(block)
             rights = [" class=n" if column.right else "" for column, _ in columns]
             out.append(
-                "<table><thead><tr>" + "".join(f"<th>{escape(column.head)}</th>" for column, _ in columns) + "</tr></thead>"
+                "<table><thead><tr>" + "".join(f"<th>{html_text(column.head)}</th>" for column, _ in columns) + "</tr></thead>"
             )
             out.append("<tbody>")
             for cells in zip(*(texts for _, texts in columns)):
-                out.append("<tr>" + "".join(f"<td{right}>{escape(cell)}</td>" for right, cell in zip(rights, cells)) + "</tr>")
+                out.append(
+                    "<tr>" + "".join(f"<td{right}>{html_text(cell)}</td>" for right, cell in zip(rights, cells)) + "</tr>"
+                )
             out.append("</tbody></table>")
         else:
-            out.append(f"<p>{escape(block.empty)}</p>")
+            out.append(f"<p>{html_text(block.empty)}</p>")
     return "\n".join([*out, "</body></html>", ""])
 
 
@@ -235,8 +237,11 @@ def flat(row: Row) -> Row:
     return out
 
 
-def csv_text(result: Row) -> str:
-    """RFC 4180 with a header: first the report's own rows, then the other parts; entries of lists are joined by semicolons."""
+def csv_text(result: Row, *, safe: bool = False) -> str:
+    """RFC 4180 with a header: first the report's own rows, then the other parts; entries of lists are joined by semicolons.
+
+    `safe`: no spreadsheet evaluates a cell.
+    """
     others = {name: value for name, value in result.items() if name not in (ROWS, "report")}
     rows = [*sections(ROWS, result[ROWS]), *(row for name, value in others.items() for row in sections(name, value))]
     names = list(dict.fromkeys(name for _, row in rows for name in row))
@@ -244,7 +249,8 @@ def csv_text(result: Row) -> str:
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow(["section", *names])
     for section, row in rows:
-        writer.writerow([section, *(plain(row.get(name)) for name in names)])
+        cells = [plain(row.get(name)) for name in names]
+        writer.writerow([section, *(csv_safe(cell) if safe and isinstance(cell, str) else cell for cell in cells)])
     return file.getvalue()
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from kcap.cli.commands import COMMANDS
-from kcap.cli.options import analyzer_options, filters, inputs, paths_of
+from kcap.cli.options import analyzer_options, csv_is_safe, csv_safety, filters, inputs, paths_of
 from kcap.cli.places import Writes
 
 if TYPE_CHECKING:
@@ -70,6 +70,7 @@ OPTIONS: Final = (
         "--format", "form", type=click.Choice(FORMS), help="Output format. Default: table, or what the name of -o says.")),
     (lambda _name: True, click.option(
         "-o", "--output", metavar="FILE", type=Writes(), help="Write there; the file appears when it is complete.")),
+    (lambda _name: True, csv_safety),
     (lambda name: name in TIMES, click.option(
         "--with-long-polls", is_flag=True, help="Do not subtract the time that a Fetch waited for data.")),
     (lambda name: name == "latency", click.option(
@@ -184,7 +185,7 @@ def formatted(result: "Row", form: str, output: str | None, keys: Sequence[str],
     if form == "json":
         return json.dumps(result, ensure_ascii=False) + "\n"
     if form == "csv":
-        return formats.csv_text(result)
+        return formats.csv_text(result, safe=csv_is_safe())
     view = VIEWS[str(result["report"])]
     if form == "table":
         style = formats.style_of(output)

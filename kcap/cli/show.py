@@ -152,7 +152,7 @@ def summary(row: dict[str, Any]) -> Iterator[str]:
     yield f"{'latency':<10}{latency(row)}"
     for side in ("request", "response"):
         if row[f"{side}_bytes"] is not None or row[f"{side}_first_packet"] is not None:
-            yield f"{side:<10}{frame_words(row, side)}"
+            yield clean(f"{side:<10}{frame_words(row, side)}")
     for name in TOLD:
         value = row.get(name)
         if value is not None and value not in ([], "NONE"):

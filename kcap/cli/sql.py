@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from kcap.cli.options import analyzer_options, filters, inputs, paths_of
+from kcap.cli.options import analyzer_options, csv_safety, filters, inputs, paths_of
 from kcap.cli.places import Writes
 from kcap.output.formats import FORMATS, format_of
 
@@ -31,6 +31,7 @@ Examples:
     "--format", "form", type=click.Choice(FORMATS),
     help="How the result is written. Default: table, or what the name of -o says.",
 )  # fmt: skip
+@csv_safety
 @click.option("-o", "--output", metavar="FILE", type=Writes(), help="Write there; the file appears when it is complete.")
 def run(
     query: str,

@@ -8,6 +8,8 @@ import os
 import sys
 from typing import Final
 
+from kcap.output.escaping import visible, visible_lines
+
 MODES: Final = ((0, os.O_RDONLY), (1, os.O_RDONLY), (2, os.O_WRONLY))
 """Number of a standard stream -> how /dev/null stands in for it. Writing to a closed standard output must fail, so that nobody
 believes the output went somewhere."""
@@ -40,25 +42,12 @@ def give_up(number: int) -> None:
 
 def say(message: str) -> None:
     """One line on standard error."""
-    say_lines(printable(message))
+    say_lines(visible(message))
 
 
 def say_lines(message: str) -> None:
     """A message on standard error that may have several lines, as the fault of a filter has."""
-    text = "\n".join(map(printable, message.split("\n")))
     try:
-        print(f"kcap: {text}", file=sys.stderr, flush=True)
+        print(f"kcap: {visible_lines(message)}", file=sys.stderr, flush=True)
     except OSError:
         give_up(2)
-
-
-def printable(text: str) -> str:
-    """Text without what a terminal would obey: names of files may hold any bytes."""
-    return text if text.isprintable() else "".join(map(visible, text))
-
-
-def visible(character: str) -> str:
-    """A character as it is, or its escape; one that stands for a byte of a file name that is no UTF-8 shows the byte."""
-    if character.isprintable():
-        return character
-    return f"\\x{ord(character) & 0xFF:02x}" if "\udc80" <= character <= "\udcff" else repr(character)[1:-1]

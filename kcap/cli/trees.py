@@ -10,6 +10,7 @@ from typing import Final
 
 from kcap.decode.nodes import UNDECODED, Node
 from kcap.decode.secrets import MASKED, Path, is_secret_node, step
+from kcap.output.escaping import visible
 
 WORDS_MAX: Final = 400
 """Characters of a value that are shown; its bytes stand in the dump."""
@@ -38,7 +39,7 @@ def clean(text: str) -> str:
     """Nothing that a terminal would obey, and not without end."""
     if len(text) > WORDS_MAX:
         text = text[:WORDS_MAX] + ELLIPSIS
-    return text if text.isprintable() else "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+    return visible(text)
 
 
 def length_line(size: int, look: TreeStyle) -> str:

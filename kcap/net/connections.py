@@ -310,9 +310,9 @@ class ConnectionTable:
         if many > 0:
             self.owner.report(WeirdKind.CONNECTION_LIMIT, f"more than {limits.SILENT_MAX} connections without a byte")
             for flow in list(islice(self.silent, many)):
-                connection = self.close_packed(flow)
-                if connection is not None:
-                    self._close(connection, self.time_ns)
+                left = self.close_packed(flow)
+                if left is not None:
+                    self._close(left, self.time_ns)
 
     @property
     def flows(self) -> int:

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
+from kcap.output.escaping import visible
 from kcap.output.sink import OutputSink
 from kcap.output.text_columns import is_nested, readable_column
 
@@ -79,9 +80,8 @@ def duration(nanoseconds: int | None) -> str:
     return f"{'-' if nanoseconds < 0 else ''}{text}{unit}"
 
 
-def clean(text: str) -> str:
-    """What a terminal must not obey becomes visible: names on the wire may hold anything."""
-    return text if text.isprintable() else "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+clean = visible
+"""What a terminal must not obey becomes visible: names on the wire may hold anything."""
 
 
 def endpoint(ip: str, port: int) -> str:

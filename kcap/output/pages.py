@@ -4,13 +4,12 @@ In: record batches of one schema. Out: UTF-8 text to an `OutputSink`, batch by b
 page and never markup: HTML special characters are escaped, and those of Markdown have a backslash before them.
 """
 
-import re
 from collections.abc import Iterator
-from html import escape
 from typing import Final
 
 import pyarrow as pa
 
+from kcap.output.escaping import html_text, markdown_text
 from kcap.output.grid import Cell, cells
 from kcap.output.sink import OutputSink
 
@@ -23,8 +22,6 @@ th { position: sticky; top: 0; background: #f4f4f4 }
 @media (prefers-color-scheme: dark) { body { color: #ddd; background: #181818 } th { background: #2a2a2a }
 th, td { border-color: #444 } }
 """
-MARKS: Final = re.compile(r"[\\`*\[\]<>|]")
-BREAKS: Final = re.compile(r"[\r\n\v\f\x85\u2028\u2029]+")
 
 
 def rows_of(batch: pa.RecordBatch) -> Iterator[tuple[str, ...]]:
@@ -48,8 +45,7 @@ class Markdown:
 
     @staticmethod
     def _line(texts: tuple[str, ...]) -> str:
-        escaped = (MARKS.sub(r"\\\g<0>", BREAKS.sub(" ", text)) for text in texts)
-        return f"| {' | '.join(escaped)} |\n"
+        return f"| {' | '.join(map(markdown_text, texts))} |\n"
 
     def write(self, batch: pa.RecordBatch) -> None:
         """Takes rows."""
@@ -75,9 +71,9 @@ class Html:
         heads = heads_of(schema)
         self._opens = ["<td class=n>" if head.right else "<td>" for head in heads]
         title = (schema.metadata or {}).get(b"kcap.table", b"rows").decode()
-        names = "".join(f"<th>{escape(head.name)}</th>" for head in heads)
+        names = "".join(f"<th>{html_text(head.name)}</th>" for head in heads)
         self._head = (
-            f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">\n<title>kcap {escape(title)}</title>'
+            f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">\n<title>kcap {html_text(title)}</title>'
             f"<style>{STYLE}</style>\n</head><body><table><thead><tr>{names}</tr></thead><tbody>\n"
         )
 
@@ -85,7 +81,7 @@ class Html:
         """Takes rows."""
         self._begin()
         lines = (
-            "<tr>" + "".join(f"{opens}{escape(text)}</td>" for opens, text in zip(self._opens, row)) + "</tr>\n"
+            "<tr>" + "".join(f"{opens}{html_text(text)}</td>" for opens, text in zip(self._opens, row)) + "</tr>\n"
             for row in rows_of(batch)
         )
         self._sink.write("".join(lines).encode("utf-8", "replace"))

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from kcap.errors import UsageError
 from kcap.filter.fields import ADVICE, LENGTH, PREFIX_BYTES, fields, nearest
+from kcap.output.escaping import visible
 from kcap.output.sink import OutputSink
 from kcap.table.schema import columns_of
 
@@ -180,7 +181,7 @@ def texts(value: Any) -> list[str]:
         return ["1" if value else "0"]
     if isinstance(value, datetime):
         return [f"{value:%Y-%m-%dT%H:%M:%S.%f}Z"]
-    return [value.hex() if isinstance(value, bytes) else str(value)]
+    return [value.hex() if isinstance(value, bytes) else visible(str(value))]
 
 
 def epoch(time: datetime) -> str:

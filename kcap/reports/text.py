@@ -117,7 +117,7 @@ def lines(
     rows: Sequence[Row], columns: Sequence[TextColumn], style: Style, red: Callable[[Row], bool] | None = None
 ) -> list[str]:
     """The table, and which of its columns the terminal has no room for."""
-    texts = [[column.text(row) for column in columns] for row in rows]
+    texts = [[clean(column.text(row)) for column in columns] for row in rows]
     widths = fitted(columns, texts, style.width)
     out = [style.bold(line([column.head for column in columns], columns, widths))]
     for row, cells in zip(rows, texts):
@@ -186,6 +186,7 @@ def wrapped(text: str, width: int, indent: str = "") -> list[str]:
     """A sentence on as many lines as it needs."""
     import textwrap
 
+    text = clean(text.replace("\n", " "))
     return textwrap.wrap(text, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False) if text else []
 
 

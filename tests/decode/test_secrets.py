@@ -17,7 +17,8 @@ SASL = bytes.fromhex("0024 0000 00000001 ffff") + len(TOKEN).to_bytes(4, "big") 
 
 SECRET_IN_PRACTICE = (
     "aws.access.key azure.account.key basic.auth.user.info bearer db.pwd dbPwd kms.key google.sa.json http.auth.header"
-    " ldap.bindcreds proxy.authorization cookie encryption.key AWS_SECRET_ACCESS_KEY ssl.keystore.key schema.registry.basic.auth.user.info"
+    " ldap.bindcreds proxy.authorization cookie encryption.key AWS_SECRET_ACCESS_KEY ssl.keystore.key"
+    " schema.registry.basic.auth.user.info"
     " s3.access.key.id client.secret ssl.key.password api_key azure.storage.sas private.key.pem gcp.service.account.json"
 ).split()
 OPEN = (

