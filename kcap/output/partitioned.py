@@ -9,6 +9,7 @@ import os
 from collections import OrderedDict
 from collections.abc import Sequence
 from contextlib import ExitStack
+from hashlib import blake2b
 from typing import Any, Final
 
 import pyarrow as pa
@@ -26,6 +27,8 @@ PARTS: Final = {
 }  # fmt: skip
 """What there may be parts of -> the column it comes from."""
 PATTERNS: Final = {"day": "%Y-%m-%d", "hour": "%Y-%m-%dT%H", "minute": "%Y-%m-%dT%H%M"}
+NAME_BYTES_MAX: Final = 200
+"""Bytes of a value in a folder's name; file systems take 255 for the whole name."""
 NONE: Final = "__HIVE_DEFAULT_PARTITION__"
 """The folder of rows without a value, as Hive, Spark and Arrow name it."""
 
@@ -107,5 +110,10 @@ class PartitionedWriter:
 
 
 def escaped(value: str) -> str:
-    """A value as part of a path: what Hive escapes, escaped as Hive does."""
-    return "".join(f"%{ord(c):02X}" if c in "\"#%'*/:=?\\{}[]^" or ord(c) < 32 or ord(c) == 127 else c for c in value) or NONE
+    """A value as part of a path: what Hive escapes, escaped as Hive does; what is too long for a name ends in a digest."""
+    text = "".join(f"%{ord(c):02X}" if c in "\"#%'*/:=?\\{}[]^" or ord(c) < 32 or ord(c) == 127 else c for c in value)
+    name = text.encode("utf-8", "replace")
+    if len(name) > NAME_BYTES_MAX:
+        digest = blake2b(value.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+        text = f"{name[: NAME_BYTES_MAX - len(digest) - 1].decode('utf-8', 'ignore')}~{digest}"
+    return text or NONE

@@ -57,6 +57,18 @@ def test_names_of_parts() -> None:
     assert escaped("") == NONE
 
 
+@pytest.mark.parametrize("value", ["../../x", "/etc", "..", "a\0b", "x" * 40_000, "\u202e" * 300, "é" * 150 + "a"])
+def test_no_value_leaves_the_folder_or_is_too_long_for_a_name(value: str, tmp_path: Path) -> None:
+    name = f"client={escaped(value)}"
+    assert "/" not in name
+    assert len(name.encode()) <= 255
+    assert (tmp_path / name).resolve().parent == tmp_path.resolve()
+
+
+def test_long_values_stay_apart() -> None:
+    assert escaped("x" * 300) != escaped("x" * 301)
+
+
 def test_a_folder_appears_when_it_is_whole(tmp_path: Path) -> None:
     target = tmp_path / "rows"
 
