@@ -5,17 +5,13 @@ Client ids, topics, hosts and the capture's own file name hold control character
 
 import csv
 import io
-import os
 import re
-import tempfile
-from contextlib import redirect_stderr, redirect_stdout
 from html.parser import HTMLParser
 from pathlib import Path
-from unittest import mock
 
 import pytest
 
-from kcap.cli.main import main
+from tests.cli.running import run_here
 from tests.support.messages import (
     api_versions,
     api_versions_answer,
@@ -75,27 +71,9 @@ def harmless(output: str, form: str) -> None:
         assert "](javascript" not in outside.replace("\\]", "")
 
 
-def run(*words: str) -> tuple[int, str]:
-    """Exit code and output of a command in this process, standard error too."""
-    file = tempfile.TemporaryFile()  # noqa: SIM115 - closed below
-    with file, mock.patch.dict(os.environ, {"COLUMNS": "400"}):
-        kept = os.dup(1), os.dup(2)
-        os.dup2(file.fileno(), 1)
-        os.dup2(file.fileno(), 2)
-        try:
-            with redirect_stdout(os.fdopen(os.dup(1), "w")) as out, redirect_stderr(os.fdopen(os.dup(2), "w")) as err, out, err:
-                code = main(words)
-        finally:
-            for number, old in zip((1, 2), kept):
-                os.dup2(old, number)
-                os.close(old)
-        file.seek(0)
-        return code, file.read().decode()
-
-
 def shown(*words: str) -> str:
     """What a command writes."""
-    code, output = run(*words)
+    code, output = run_here(*words)
     assert code in (0, 1), output
     return output
 
@@ -125,7 +103,7 @@ def test_messages_and_details_show_names_as_text(capture: str, tmp_path: Path) -
         ("rows", capture + "\x1b[2J"),
         ("rows", "-Y", "\x1b<", capture),
     ):
-        code, output = run(*words)
+        code, output = run_here(*words)
         assert code in (2, 3), output
         harmless(output, "table")
 

@@ -1,0 +1,150 @@
+"""Secrets that were planted in a capture appear in no output of kcap, in no form, unless they are requested.
+
+The capture holds a PLAIN password, a bearer token, delegation-token HMACs, SCRAM salts and passwords, and config values that
+are secret by flag, name or look; it is read whole, cut by a snapshot length, and with damaged messages.
+"""
+
+import re
+import struct
+from base64 import b64encode
+from pathlib import Path
+
+import pytest
+
+from tests.cli.running import run_here
+from tests.support.messages import (
+    authenticate,
+    authenticate_answer,
+    began,
+    compact,
+    few,
+    handshake,
+    handshake_answer,
+    many,
+    raw,
+    saved,
+    text,
+)
+from tests.support.wire import request, response
+
+PASSWORD, BEARER, RAW = "Plantd-Passw0rd-1", "Plantd-Bearer-tok-2", "Plantd-Raw-passw-3"
+HMAC, SALT, SALTED = b"Plantd-hmac-bytes-4", b"Plantd-salt-bytes-5", b"Plantd-salted-pw-6"
+FLAGGED, NAMED, LOOKS, URL, ODD = "Plantd-flag-7", "Plantd-named-8", "Plantd-pem-body-9", "Plantd-url-pw-10", "Plantd-alter-11"
+SECRETS = [*map(str.encode, (PASSWORD, BEARER, RAW, FLAGGED, NAMED, LOOKS, URL, ODD)), HMAC, SALT, SALTED]
+TABLES = ("exchanges", "connections", "captures", "weirds", "partitions", "records", "negotiations", "topic_names", "brokers")
+
+
+def forms(secret: bytes) -> set[str]:
+    """How a secret may be written; base64 from each of the three places it may have in a longer text."""
+    found = {secret.decode(), secret.hex(), secret.hex(" "), secret.hex().upper(), secret.hex(":")}
+    found |= {secret.decode().encode(code).hex() for code in ("utf-16-le", "utf-16-be")}
+    for shift in range(3):
+        whole = b64encode(bytes(shift) + secret + bytes(3)).decode()
+        found.add(whole[4 : 4 * (len(secret) // 3)])
+    return found
+
+
+def config(name: str, value: str, *, sensitive: bool = False) -> bytes:
+    """An entry of a DescribeConfigs response v1."""
+    return text(name) + text(value) + bytes([0, 4, sensitive]) + many([])
+
+
+def described(correlation: int) -> bytes:
+    """A DescribeConfigs response v1."""
+    entries = [
+        config("plain.flagged", FLAGGED, sensitive=True), config("db.pwd", NAMED),
+        config("cert", f"-----BEGIN KEY-----{LOOKS}"), config("connection.url", f"jdbc:x://u:{URL}@h/d"),
+        config("min.insync.replicas", "2"),
+    ]  # fmt: skip
+    result = struct.pack(">h", 0) + text(None) + b"\x04" + text("1") + many(entries)
+    return response(correlation, bytes(4) + many([result]))
+
+
+@pytest.fixture(scope="module")
+def captures(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    folder = tmp_path_factory.mktemp("planted")
+    story = began()
+    story.ask(handshake(1, "PLAIN"), handshake_answer(1))
+    story.ask(authenticate(2, f"\0alice\0{PASSWORD}".encode()), authenticate_answer(2))
+    story.ask(authenticate(3, f"n,,\x01auth=Bearer {BEARER}\x01\x01".encode()), authenticate_answer(3))
+    story.ask(request(32, 1, 4, many([b"\x04" + text("1") + b"\xff\xff\xff\xff"]) + b"\0"), described(4))
+    altered = b"\x04" + text("1") + many([text("ldap.bindcreds") + b"\0" + text(ODD)])
+    story.ask(request(44, 0, 5, many([altered]) + b"\0"), response(5, bytes(4) + many([])))
+    token = struct.pack(">h", 0) + text("User") + text("a") + bytes(24) + text("id") + struct.pack(">i", len(HMAC)) + HMAC
+    story.ask(request(38, 0, 6, many([]) + bytes(8)), response(6, token + bytes(4)))
+    scram = compact("alice") + b"\x01" + struct.pack(">i", 4096)
+    scram += bytes([len(SALT) + 1]) + SALT + bytes([len(SALTED) + 1]) + SALTED + b"\0"
+    story.ask(request(51, 0, 7, b"\0" + few([]) + few([scram]) + b"\0"), response(7, bytes(6)))
+    old = began(port=40_001)
+    old.ask(handshake(1, "PLAIN", 0), handshake_answer(1)).ask(raw(f"\0bob\0{RAW}".encode()), raw(b""))
+    cut = {at: min(9, len(s.payload) // 2) for at, s in enumerate(story.segments) if len(s.payload) > 40}
+    paths = [saved(folder / "whole.pcap", story, old), saved(folder / "cut.pcap", story, cut=cut)]
+    data = bytearray(paths[0].read_bytes())
+    for at in range(len(data)):  # counts and lengths in front of the planted texts
+        if data.startswith(b"Plantd", at) and at % 2:
+            data[at - 1] ^= 0x15
+    damaged = folder / "damaged.pcap"
+    damaged.write_bytes(data)
+    return [*map(str, paths), str(damaged)]
+
+
+def exchanges(path: str) -> list[str]:
+    """Names of all exchanges."""
+    rows = run_here("rows", path, "--columns", "connection,exchange", "--format", "tsv")[1].splitlines()[1:]
+    return [row.replace("\t", ".") for row in rows]
+
+
+def outputs(path: str, *more: str) -> str:
+    """Everything that commands write of a capture."""
+    out = []
+    for table in TABLES:
+        out += [run_here("rows", path, "--table", table, "--format", form)[1] for form in ("jsonl", "csv", "table")]
+    for name in exchanges(path):
+        out += [run_here("show", path, name, *options, *more)[1] for options in ((), ("--hex",), ("--json",))]
+    for words in (
+        ("health", path),
+        ("check", path),
+        ("errors", path),
+        ("clients", path),
+        ("versions", path, "--format", "json"),
+    ):
+        out.append(run_here(*words)[1])
+    return "\n".join(out)
+
+
+def dumped(written: str) -> bytes:
+    """The bytes of all hex dumps, without the breaks between their lines; masked ones are asterisks."""
+    rows = re.findall(r"(?m)^[0-9a-f]{6}  ((?:[0-9a-f*]{2} {1,2})+) ", written)
+    return b"".join(b"*" if pair == "**" else bytes.fromhex(pair) for row in rows for pair in row.split())
+
+
+@pytest.mark.parametrize("which", [0, 1, 2], ids=["whole", "cut", "damaged"])
+def test_no_output_holds_a_planted_secret(captures: list[str], which: int) -> None:
+    written = outputs(captures[which])
+    found = [secret for secret in SECRETS if any(form in written for form in forms(secret))]
+    assert found == []
+    dump = dumped(written)
+    assert b"Plantd" not in dump
+    assert dump
+
+
+def test_show_secrets_lifts_the_mask(captures: list[str]) -> None:
+    """So the search above can find what it looks for."""
+    shown = [
+        run_here("show", captures[0], name, option, "--show-secrets")[1]
+        for name in exchanges(captures[0])
+        for option in ("--json", "--hex")
+    ]
+    written = "\n".join(shown)
+    dump = dumped(written)
+    shown_at_all = [secret for secret in SECRETS if secret != RAW.encode()]  # raw tokens are not decoded
+    assert [secret for secret in shown_at_all if secret not in dump] == []
+    assert [secret for secret in shown_at_all if not any(form in written for form in forms(secret))] == []
+
+
+def test_a_redacted_copy_holds_no_planted_secret(captures: list[str], tmp_path: Path) -> None:
+    for at, path in enumerate(captures):
+        copy = tmp_path / f"{at}.pcap"
+        assert run_here("cut", path, "-o", str(copy), "--redact")[0] == 0
+        data = copy.read_bytes()
+        assert [secret for secret in SECRETS if secret in data] == []
