@@ -124,13 +124,13 @@ def import_connection(state: FastPathState, conversation: Conversation, batch: i
     state.conversations[slot] = conversation
     conversation.fast_path_slot = slot
     identity = conversation.identity_index if conversation.identity_batch == batch else -1
-    holed = any(stream.lost for stream in connection.streams)
+    holed, newest = any(stream.lost for stream in connection.streams), pairing.outstanding.last()
     client = 0 if connection.client is connection.streams[0] else 1
     answered = at.NONE if responses.last_ns is None else responses.last_ns
     state.connections[slot] = (
         connection.last_ns, 0 if connection.began == "syn" else MIDSTREAM, client, identity, number, pairing.exchanges,
         conversation.rows, requests.last_correlation, answered, -1 if raw is None else len(raw), 0, 0, 0, 0, 0,
-        (pairing.outstanding[-1].correlation_id or 0) if pairing.outstanding else 0,
+        (newest.correlation_id or 0) if newest is not None else 0,
         requests.frames, requests.framed, responses.frames, responses.framed,
         0, holed, connection.number, 0, 0, 0, at.NONE, at.NONE, at.NONE, 0, at.TALKING,
     )  # fmt: skip

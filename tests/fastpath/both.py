@@ -75,7 +75,7 @@ def result_of(
         analyzer.finish()
     result.take(analyzer)
     closed = analyzer.take_connections()
-    result.own = sum(isinstance(each._connection, ClosedState) for each in closed)
+    result.own = sum(isinstance(getattr(each, "_connection", None), ClosedState) for each in closed)
     result.connections = [each.values for each in closed]
     result.weirds = analyzer.sightings()
     return result

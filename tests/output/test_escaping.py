@@ -1,9 +1,7 @@
 """Text that cannot be obeyed."""
 
-import pyarrow as pa
 import pytest
 
-from kcap.output.csv_safe import csv_safe_batch
 from kcap.output.escaping import csv_safe, html_text, markdown_text, visible, visible_lines
 
 
@@ -30,17 +28,3 @@ def test_formulas_are_text_in_a_spreadsheet(text: str) -> None:
 @pytest.mark.parametrize("text", ["-1", "+1.5e3", "a=1", "", "-", "1-2"][:4])
 def test_numbers_and_words_stay(text: str) -> None:
     assert csv_safe(text) == text
-
-
-def test_a_batch_is_safe_in_every_text() -> None:
-    batch = pa.record_batch(
-        {
-            "a": ["=1", None, "x"],
-            "n": [-1, 2, None],
-            "l": [["=2", None], None, []],
-            "d": pa.array(["=3", "y", None]).dictionary_encode(),
-        }
-    )
-    assert csv_safe_batch(batch).to_pydict() == {
-        "a": ["'=1", None, "x"], "n": [-1, 2, None], "l": [["'=2", None], None, []], "d": ["'=3", "y", None],
-    }  # fmt: skip
