@@ -338,8 +338,9 @@ class ConnectionsBuilder(TableBuilder):
 
     def close(self, closed: Sequence[ClosedConnection]) -> Batches:
         known = self.tracker.known if self._facts else None
-        rows = connection_rows(closed, self.reading.capture_files, known)
-        yield batch_of("connections", self.request.columns, rows)
+        for start in range(0, max(len(closed), 1), ROWS_AT_ONCE):
+            rows = connection_rows(closed[start : start + ROWS_AT_ONCE], self.reading.capture_files, known)
+            yield batch_of("connections", self.request.columns, rows)
 
 
 class NegotiationsBuilder(TableBuilder):
