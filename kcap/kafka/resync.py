@@ -10,9 +10,10 @@ from heapq import heapify, heappop, heappush
 from operator import itemgetter
 from typing import NamedTuple, Protocol
 
+from kcap import limits
+
 SHORTEST = 14
 """Bytes needed behind a place to tell a boundary from noise: the fixed head of a request."""
-
 
 END_OF = itemgetter(1)
 

@@ -9,7 +9,7 @@ import pytest
 
 from kcap.capture.paths import readable
 from kcap.cli.report_views import shell
-from kcap.cli.standard_streams import printable
+from kcap.output.escaping import visible
 from tests.cli.running import COMMAND, ENVIRONMENT, PCAPS
 
 CAPTURE = PCAPS / "too-large.pcap"
@@ -55,7 +55,7 @@ def test_a_name_commands_no_terminal(tmp_path: Path) -> None:
     done = run("", "rows", tmp_path / "\x1b[31mred\nline\udcff.pcap")
     assert done.returncode == 3
     assert done.stderr.endswith(b"/\\x1b[31mred\\nline\\xff.pcap: no such file or directory\n")
-    assert printable("plain") == "plain"
+    assert visible("plain") == "plain"
     assert readable("a\udcffb") == "a\\xffb"
 
 

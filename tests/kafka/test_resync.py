@@ -91,3 +91,35 @@ def test_evidence_grows_with_what_is_missing() -> None:
     assert enough(12, 2528)
     sizes = [next(size for size in (1 << bits for bits in range(6, 31)) if not enough(seen, size)) for seen in (20, 40, 80)]
     assert sizes == sorted(sizes)
+
+
+class Patient(Marks):
+    """Takes the byte 0x4D for a boundary once a thousand more bytes are there, and counts how often it looks."""
+
+    looks = 0
+
+    def candidates(self, region: Region, start: int) -> Iterable[int]:
+        return [at for at in range(start, len(region)) if region.data[at] == 0x4D]
+
+    def is_boundary(self, region: Region, at: int, final: bool, first: bool) -> bool | None:
+        self.looks += 1
+        return None if region.comes(at, 1000) and not final else False
+
+
+def test_a_place_that_waits_is_looked_at_again_only_when_its_bytes_are_there() -> None:
+    """Operations counted: a place for each of many small segments, each of which waits for a hundred segments."""
+    direction = Patient()
+    search = BoundarySearch(direction)
+    for number in range(600):
+        assert search.data(piece(10 * number, b"M123456789")) is None
+    assert direction.looks <= 4 * 600
+
+
+def test_a_hole_decides_what_waits() -> None:
+    direction = Patient()
+    search = BoundarySearch(direction)
+    for number in range(20):
+        search.data(piece(10 * number, b"M123456789"))
+    assert len(search.waiting) > 0
+    assert search.hole(200, 50) is None
+    assert search.waiting == set()

@@ -103,3 +103,18 @@ def test_a_datagram_that_grows_without_end_is_given_up():
 def test_a_fragment_of_nothing_is_malformed():
     _, weirds = both(batch_of(ethernet(ipv4(b"", fragment=0x2000))), finish=True)
     assert weirds.kinds == ["packet_malformed"]
+
+
+def test_pieces_in_the_worst_order_are_looked_at_once() -> None:
+    """Operations counted: the cursor of what is there without a hole moves once over each piece."""
+    from kcap.net.fragments import Datagram, FragmentPlace
+
+    datagram = Datagram(FragmentPlace(0, 1, 0, 0))
+    datagram.length = 8 * 2000
+    for at in range(1999, 0, -1):
+        datagram.add(8 * at, bytes(8), 8)
+        assert (datagram.reached, len(datagram.apart)) == (0, 2000 - at)
+        assert datagram.join() is None
+    datagram.add(0, bytes(8), 8)
+    assert (datagram.reached, datagram.apart) == (16_000, [])
+    assert datagram.join() == (bytes(16_000), 16_000)
