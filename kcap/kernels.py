@@ -21,8 +21,8 @@ ROOT = Path(__file__).parent
 KERNELS = ("kernels.py", "*/*_kernels.py", "fastpath/client_ids.py", "fastpath/flow_table.py")
 """Modules with compiled functions, as patterns below the package."""
 CONSTANTS = (
-    "limits.py", "decode/opcodes.py", "decode/slots.py", "fastpath/layout.py", "kafka/headers.py", "net/segment_columns.py",
-    "net/tcp.py", "records/verified.py", "schema/quirks.py", "wire/cursor.py", "wire/formats.py",
+    "columns.py", "limits.py", "decode/opcodes.py", "decode/slots.py", "fastpath/layout.py", "kafka/frames.py",
+    "kafka/headers.py", "net/segment_columns.py", "net/tcp.py", "records/verified.py", "schema/quirks.py", "wire/cursor.py", "wire/formats.py",
 )  # fmt: skip
 """Other modules whose constants are compiled in."""
 

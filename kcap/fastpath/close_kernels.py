@@ -36,6 +36,7 @@ from kcap.fastpath.layout import (
     OPEN_START,
     OWN,
     PACKETS,
+    RST_BY,
     RST_NS,
     SHUT,
     TALKING,
@@ -85,6 +86,7 @@ def ending(
             return LEAVE
         if connections[slot, RST_NS] == NONE:
             connections[slot, RST_NS] = time_ns
+            connections[slot, RST_BY] = place & 1
         by = BY_RST
     else:
         return LEAVE

@@ -44,6 +44,7 @@ def made(
     connection.began = "syn"
     connection.ended = at.ENDS[values[at.ENDED]]
     connection.syn_ns, connection.rst_ns = none(values[at.SYN_NS]), none(values[at.RST_NS])
+    connection.rst_by = None if connection.rst_ns is None else connection.streams[values[at.RST_BY]]
     connection.closing_ns = none(values[at.CLOSING_NS])
     connection.in_order = values[at.LIVE] != at.CALLED
     for stream, numbers in zip(connection.streams, streams):

@@ -132,7 +132,7 @@ def import_connection(state: FastPathState, conversation: Conversation, batch: i
         conversation.rows, requests.last_correlation, answered, -1 if raw is None else len(raw), 0, 0, 0, 0, 0,
         (newest.correlation_id or 0) if newest is not None else 0,
         requests.frames, requests.framed, responses.frames, responses.framed,
-        0, holed, connection.number, 0, 0, 0, at.NONE, at.NONE, at.NONE, 0, at.TALKING,
+        0, holed, connection.number, 0, 0, 0, at.NONE, at.NONE, 0, at.NONE, 0, at.TALKING,
     )  # fmt: skip
     if raw:
         state.ids[slot, : len(raw)] = list(raw)

@@ -20,12 +20,12 @@ LARGE_BASE: Final = 1 << 41
 (
     LAST, FLAGS, CLIENT, IDENTITY, NAME, NUMBER, ROWS, CORRELATION, ANSWERED, ID_LENGTH, HEAD, TAIL, COUNT, TAKEN, ONE_WAYS,
     WAITING, REQUEST_FRAMES, REQUEST_BYTES, RESPONSE_FRAMES, RESPONSE_BYTES,
-    OWN, HOLED, PLACE, FIRST_NS, FIRST_REF, FIRST_POSITION, SYN_NS, RST_NS, CLOSING_NS, ENDED, LIVE,
-) = range(31)  # fmt: skip
-CONNECTION_WIDTH: Final = 31
+    OWN, HOLED, PLACE, FIRST_NS, FIRST_REF, FIRST_POSITION, SYN_NS, RST_NS, RST_BY, CLOSING_NS, ENDED, LIVE,
+) = range(32)  # fmt: skip
+CONNECTION_WIDTH: Final = 32
 """OWN: it has no objects, since it began in the fast path; HOLED: bytes of it were given up; PLACE: its number among all
-connections; ENDED: place in `ENDS`; ONE_WAYS: outstanding requests that expect no response; WAITING: correlation id of the last
-request that does.
+connections; RST_BY: which stream reset it; ENDED: place in `ENDS`; ONE_WAYS: outstanding requests that expect no response;
+WAITING: correlation id of the last request that does.
 """
 
 FREE, TALKING, OPEN, CALLED, HALF, CLOSING = range(6)

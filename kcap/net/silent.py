@@ -10,7 +10,7 @@ from operator import attrgetter
 from struct import Struct
 from typing import Any, Final
 
-from kcap.net.tcp import Connection, WeirdReporter
+from kcap.net.tcp import Connection, Stream, WeirdReporter
 
 HEAD: Final = Struct("<qqqB")
 """Number, time of the last packet, reference of the first one, whether closing it decides nothing; the other values follow."""
@@ -55,13 +55,19 @@ def speechless(connection: Connection) -> bool:
 def pack(connection: Connection) -> bytes:
     """The numbers of a `speechless` connection."""
     first, second = connection.streams
-    values = [_connection_values(connection), -1 if connection.client is None else int(connection.client is second)]
+    sides = [_place(one, second) for one in (connection.client, connection.rst_by)]
+    values: list[Any] = [_connection_values(connection), *sides]
     for stream in connection.streams:
         numbers = _stream_values(stream)
         values.append(None if numbers == _FRESH_STREAM else numbers)
     nothing_left = not (first.acked or second.acked)  # more than the SYN was acknowledged: bytes that no packet carries
     head = HEAD.pack(connection.number, connection.last_ns, connection.first_ref, nothing_left)
     return head + marshal.dumps(values)
+
+
+def _place(stream: Stream | None, second: Stream) -> int:
+    """Which of the two streams it is, -1 for none."""
+    return -1 if stream is None else int(stream is second)
 
 
 def number_of(packed: bytes) -> int:
@@ -87,7 +93,7 @@ def nothing_left(packed: bytes) -> bool:
 def unpack(packed: bytes, flows: Sequence[bytes], reporter: WeirdReporter) -> Connection:
     """The connection; its sinks and conversation are the owner's to make."""
     number, last_ns, ref, _ = HEAD.unpack_from(packed)
-    values, client, *streams = marshal.loads(packed[HEAD.size :])  # noqa: S302 - made by `pack` in this process
+    values, client, reset, *streams = marshal.loads(packed[HEAD.size :])  # noqa: S302 - made by `pack` in this process
     connection = Connection(flows[0], flows[1], number, 0, ref, 0, reporter)
     connection.last_ns = last_ns
     for name, value in zip(CONNECTION_FIELDS, values):
@@ -97,4 +103,6 @@ def unpack(packed: bytes, flows: Sequence[bytes], reporter: WeirdReporter) -> Co
             setattr(stream, name, value)
     if client >= 0:
         connection.client = connection.streams[client]
+    if reset >= 0:
+        connection.rst_by = connection.streams[reset]
     return connection

@@ -181,7 +181,12 @@ def texts(value: Any) -> list[str]:
         return ["1" if value else "0"]
     if isinstance(value, datetime):
         return [f"{value:%Y-%m-%dT%H:%M:%S.%f}Z"]
-    return [value.hex() if isinstance(value, bytes) else visible(str(value))]
+    return [value.hex() if isinstance(value, bytes) else harmless(str(value))]
+
+
+def harmless(text: str) -> str:
+    """The text with what a terminal would obey made visible; breaks are for `escape=`."""
+    return text if text.isprintable() else "".join(one if ord(one) in ESCAPES else visible(one) for one in text)
 
 
 def epoch(time: datetime) -> str:

@@ -21,7 +21,7 @@ from kcap.net import tcp
 from kcap.net.tcp import Connection, Stream
 from tests.support.wire import Segment, Tap, analyze, metadata, metadata_answer, produce, produce_answer, shuffled
 
-SEEDS = 400
+SEEDS = 800
 Seen = set[Transition]
 
 

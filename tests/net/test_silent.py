@@ -22,10 +22,11 @@ def values_of(connection: Connection) -> list[object]:
     own = {name: getattr(connection, name) for name in Connection.__slots__ if name not in OBJECTS}
     client = None if connection.client is None else connection.streams.index(connection.client)
     streams = [{name: getattr(s, name) for name in type(s).__slots__ if name not in OBJECTS} for s in connection.streams]
-    return [own, client, *streams]
+    reset = None if connection.rst_by is None else connection.streams.index(connection.rst_by)
+    return [own, client, reset, *streams]
 
 
-OBJECTS = ("client", "conversation", "connection", "ending", "oddities", "older", "peer", "sink", "streams", "uid")
+OBJECTS = ("client", "conversation", "connection", "ending", "oddities", "older", "peer", "rst_by", "sink", "streams", "uid")
 
 SILENT = {
     "a lone SYN": ((0, SYN),),

@@ -226,8 +226,6 @@ class ConnectionProfiles:
         profile = self.profiles.get(str(line["connection"]))
         if profile is None:
             return False
-        if line["ended"] == "rst" and not any(use.died for use in profile.uses.values()):
-            line["closed_by"] = None  # the fast path does not note whose RST it was
         refused = any(key == AUTHENTICATE for key, _ in profile.errors)
         if refused and not any(use.served for (_, key, _), use in profile.uses.items() if key not in LOGIN_APIS):
             profile.principal = None  # the broker took the name in the first token, and refused the proof in the next
