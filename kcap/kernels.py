@@ -22,7 +22,8 @@ KERNELS = ("kernels.py", "*/*_kernels.py", "fastpath/client_ids.py", "fastpath/f
 """Modules with compiled functions, as patterns below the package."""
 CONSTANTS = (
     "columns.py", "limits.py", "decode/opcodes.py", "decode/slots.py", "fastpath/layout.py", "kafka/frames.py",
-    "kafka/headers.py", "net/segment_columns.py", "net/tcp.py", "records/verified.py", "schema/quirks.py", "wire/cursor.py", "wire/formats.py",
+    "kafka/headers.py", "net/segment_columns.py", "net/tcp.py", "records/verified.py", "schema/quirks.py", "wire/cursor.py",
+    "wire/formats.py",
 )  # fmt: skip
 """Other modules whose constants are compiled in."""
 
