@@ -316,6 +316,8 @@ class Capture:
 
         Raises FilterError, a UsageError that points at the fault.
         """
+        if not text.strip():
+            return copy(self)
         from kcap.filter.ast import And
         from kcap.filter.parse import parse
 
