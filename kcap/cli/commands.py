@@ -33,6 +33,7 @@ COMMANDS: Final = {
     "connections": Entry("kcap.cli.connections", "One row a TCP connection, and where each of its bytes went."),
     "sql": Entry("kcap.cli.sql", "SQL over the tables of captures, or over saved ones."),
     "check": Entry("kcap.cli.check", "What is wrong here: findings, whom they concern, since when, how sure, what to do."),
+    "diff": Entry("kcap.cli.diff", "What changed between two captures, with a test for each measured difference."),
     "health": Entry("kcap.cli.health", "How far the capture can be trusted: holes, drops, cuts, oddities."),
     "stats": Entry(
         REPORTS, "A digest: which requests take the time, with health, totals and the slowest of each class.", "stats"

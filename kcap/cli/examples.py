@@ -49,6 +49,10 @@ EXAMPLES: Final = {
         "kcap sql 'select topic, sum(records) from partitions group by 1' *.pcap --format csv",
         "kcap sql 'select * from exchanges limit 5' rows.parquet",
     ),
+    "diff": (
+        "kcap diff before.pcap after.pcap                          what changed, and what chance explains",
+        "kcap diff tuesday/ wednesday/ --fail-on latency,new-error  saved tables, for a pipeline",
+    ),
     "health": ("kcap health a.pcap", "kcap health ring/ --format json"),
     "stats": ("kcap stats a.pcap", "kcap stats rows.parquet --by client_id", "kcap stats a.pcap -o digest.html"),
     "latency": (

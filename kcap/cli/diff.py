@@ -1,0 +1,152 @@
+"""`kcap diff`: what changed between two captures, and what chance explains."""
+
+import json
+from collections.abc import Callable
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from kcap.cli.options import analyzer_options, filters, inputs, paths_of
+from kcap.cli.places import Writes
+from kcap.errors import UsageError
+from kcap.output.grid import duration
+from kcap.reports.text import TextColumn, number, words
+
+if TYPE_CHECKING:
+    from kcap.cli.report_formats import Document
+
+Row = dict[str, Any]
+FORMS: Final = ("text", "json", "markdown", "html", "csv")
+SUFFIXES: Final = {
+    ".json": "json", ".md": "markdown", ".markdown": "markdown", ".html": "html", ".htm": "html", ".csv": "csv", ".txt": "text",
+}  # fmt: skip
+ANY: Final = "any"
+SHOWN: Final = 20
+"""Rows that text shows of each table of classes."""
+
+
+@click.command("diff", short_help="What changed between two captures.")
+@filters
+@click.option("--format", "form", type=click.Choice(FORMS), help="How it is written. Default: text, or what -o says.")
+@click.option("-o", "--output", metavar="FILE", type=Writes(), help="Write there; the file appears when it is whole.")
+@click.option("--fail-on", metavar="WHAT,...", default="", help="Exit with 1 where one of these differs: any, latency, ...")
+def command(
+    files: tuple[str, ...], more_files: tuple[str, ...], decode_as: tuple[str, ...], not_kafka: tuple[int, ...],
+    form: str | None, output: str | None, only: str, fail_on: str,
+) -> int:  # fmt: skip
+    """What changed from BEFORE to AFTER: times, rates, errors, versions, settings, clients, brokers, topics.
+
+    FILEs are BEFORE and AFTER: captures, saved exchanges, or folders of them. What chance explains is no difference: times are
+    tested with Mann-Whitney, errors with Fisher's test, rates with Poisson's; Holm's method corrects for their number.
+    """
+    from kcap.cli.main import say
+    from kcap.cli.output import no_kafka, place, report_failed
+    from kcap.cli.reports import watcher
+    from kcap.filter.parse import parse
+    from kcap.output.formats import format_of
+    from kcap.reports.diff.report import diff
+    from kcap.reports.source import ReportInput
+
+    paths = paths_of(files, more_files)
+    if len(paths) != 2:
+        raise UsageError(f"diff compares two captures, BEFORE and AFTER; {len(paths)} given")
+    target = None if output == "-" else output
+    chosen, kinds = format_of(form, target, SUFFIXES, text=()), kinds_of(fail_on)
+    sides = [ReportInput([path], analyzer_options(decode_as, not_kafka), parse(only)) for path in paths]
+    with ExitStack() as stack:
+        for side in sides:
+            side.watch = watcher(stack)
+        result = diff(*sides)
+    with place(target) as sink:
+        sink.write(formatted(result, "text" if chosen == "table" else chosen, target).encode(errors="replace"))
+    code = 0
+    for side in sides:
+        if side.reading is not None:
+            if not side.reading.analyzer.kafka_connections:
+                say(no_kafka(side.reading))
+            code = report_failed(side.reading) or code
+    failed = any(row["significant"] and (row["what"] in kinds or ANY in kinds) for row in result["rows"])
+    return code or (1 if failed else 0)
+
+
+run = inputs(command, tables=True)
+
+
+def kinds_of(words: str) -> list[str]:
+    """Kinds of differences from a list. Raises UsageError for one that does not exist."""
+    from kcap.reports.diff.compare import ORDER
+    from kcap.table.schema import nearest
+
+    kinds = [word.strip() for word in words.split(",") if word.strip()]
+    for kind in kinds:
+        if kind not in (*ORDER, ANY):
+            raise UsageError(f"--fail-on {kind!r} is no kind of difference{nearest(kind, [*ORDER, ANY])}")
+    return kinds
+
+
+def formatted(result: Row, form: str, output: str | None) -> str:
+    """The report in a format."""
+    from kcap.cli import report_formats
+
+    if form == "json":
+        return json.dumps(result, ensure_ascii=False) + "\n"
+    if form == "csv":
+        return report_formats.csv_text(result)
+    page = document(result)
+    if form == "markdown":
+        return report_formats.markdown(page)
+    if form == "html":
+        return report_formats.html(page)
+    return "\n".join(report_formats.text(page, report_formats.style_of(output))) + "\n"
+
+
+def document(result: Row) -> "Document":
+    """The differences in words, then the figures of both captures by class."""
+    from kcap.cli.report_formats import Document, Section, Sentences
+    from kcap.reports.diff.summaries import SCOPES
+
+    found = [row for row in result["rows"] if row["significant"]]
+    blocks: list[Any] = [Sentences([result["sentence"]], tone="bold")]
+    blocks.append(Sentences([row["sentence"] + evidence(row) for row in found], title="differences" if found else ""))
+    for scope in SCOPES:
+        rows = [row for row in result["classes"] if row["scope"] == scope]
+        rows.sort(key=lambda row: -sum((row[side] or {"count": 0})["count"] for side in SIDES))
+        blocks.append(Section(rows, COLUMNS, title=f"by {scope}", most=SHOWN))
+    names = [", ".join(result[side]["captures"]) for side in SIDES]
+    return Document(f"diff: {names[0]} before, {names[1]} after", blocks)
+
+
+def evidence(row: Row) -> str:
+    """The test behind a difference."""
+    if row["p_adjusted"] is None:
+        return ""
+    effect = f"Cliff's delta {row['effect']:+.2f}" if row["what"] in ("latency", "size") else f"effect {row['effect']:+.3g}"
+    return f" ({effect}, p {row['p_adjusted']:.1g})"
+
+
+def of(side: str, name: str, shown: Callable[[Any], str], head: str, rank: int) -> TextColumn:
+    """A figure of one side."""
+    return TextColumn(head, lambda row: shown(row[side][name]) if row[side] else "", rank=rank)
+
+
+def name_of(who: Row) -> str:
+    """What a class is of, besides its API."""
+    return ":".join(words(value) for name, value in who.items() if name != "api")
+
+
+SIDES: Final = ("before", "after")
+COLUMNS: Final = (
+    TextColumn("api", lambda row: row["who"]["api"], right=False),
+    TextColumn("of", lambda row: name_of(row["who"]), right=False),
+    TextColumn("", lambda row: "" if row["in"] == "both" else row["in"], right=False),
+    *(
+        of(side, name, shown, f"{head} {side}", rank)
+        for name, shown, head, rank in (
+            ("count", number, "count", 0), ("failed", number, "failed", 3), ("p50_ns", duration, "p50", 0),
+            ("p99_ns", duration, "p99", 1), ("service_p50_ns", duration, "service p50", 2),
+        )
+        for side in SIDES
+    ),
+)  # fmt: skip
+"""Figures of a class, before and after."""

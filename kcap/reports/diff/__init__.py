@@ -1,0 +1,1 @@
+"""Two captures compared: what changed from one to the other, and what chance alone explains."""

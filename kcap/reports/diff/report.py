@@ -1,0 +1,68 @@
+"""The report `diff`: two inputs to one result.
+
+In: captures or saved tables of before and after. Out: the report as plain values, which is its JSON form. Law: `rows` has every
+comparison, differences first; `classes` has the figures of every class of both; the sentence of a report without a difference
+says so.
+"""
+
+from typing import Any, Final
+
+from kcap.reports.definition import Row
+from kcap.reports.diff.compare import ALPHA, class_words, compared, percentiles
+from kcap.reports.diff.summaries import COLUMNS, SCOPES, Side, summarized
+from kcap.reports.source import ReportInput, opened
+
+NO_DIFFERENCE: Final = "no difference"
+
+
+def side_of(given: ReportInput) -> Side:
+    """The summaries of an input. Raises as `opened` does."""
+    with opened(given, COLUMNS, ()) as (engine, tables):
+        return summarized(engine.rows, tables.selected, given.captures)
+
+
+def diff(before: ReportInput, after: ReportInput) -> Row:
+    """The report. Raises UsageError for what an input does not have, CaptureError where nothing can be read."""
+    return result(side_of(before), side_of(after))
+
+
+def result(before: Side, after: Side) -> Row:
+    """The report of two summaries."""
+    rows = compared(before, after)
+    found = [row for row in rows if row["significant"]]
+    tests = sum(row["p_value"] is not None for row in rows)
+    kinds: dict[str, int] = {}
+    for row in found:
+        kinds[row["what"]] = kinds.get(row["what"], 0) + 1
+    words = ", ".join(f"{count} {what}" for what, count in kinds.items())
+    head = f"{len(found)} difference{'s' if len(found) > 1 else ''}: {words}" if found else NO_DIFFERENCE
+    return {
+        "report": "diff", "captures": [*before.captures, *after.captures], "rows": rows, "left_out": {},
+        "before": {"captures": before.captures, "span_ns": before.span_ns},
+        "after": {"captures": after.captures, "span_ns": after.span_ns},
+        "sentence": f"{head} ({tests} tests, family-wise error {ALPHA:.0%}, Holm)",
+        "classes": classes(before, after),
+    }  # fmt: skip
+
+
+def classes(before: Side, after: Side) -> list[Row]:
+    """Figures of each class: `before` and `after`, null where a capture has none of it."""
+    out: list[Row] = []
+    for scope, names in SCOPES.items():
+        keys = {key for side in (before, after) for key in side.classes if key[0] == scope}
+        for key in sorted(keys, key=lambda one: [(value is None, str(value)) for value in one[1]]):
+            who = dict(zip(names, key[1]))
+            sides: dict[str, Any] = {}
+            for label, side in (("before", before), ("after", after)):
+                row = side.classes.get(key)
+                sides[label] = None if row is None else figures(row, side)
+            state = "new" if sides["before"] is None else "gone" if sides["after"] is None else "both"
+            out.append({"scope": scope, "who": who, "class": class_words(who), "in": state, **sides})
+    return out
+
+
+def figures(row: Row, side: Side) -> Row:
+    """Figures of a class in one capture."""
+    beside = ("unanswered", "failed", "request_bytes", "response_bytes")
+    rate = {"a_second": round(row["count"] * 1e9 / side.span_ns, 3)}
+    return percentiles(row) | rate | {name: row[name] for name in beside}

@@ -1,0 +1,40 @@
+"""A side of a comparison says of each class what its exchanges are."""
+
+import pytest
+
+from kcap.reports.diff.summaries import SCOPES, SLICES
+from tests.reports.diff.pairs import capture, produce, side
+
+
+def test_every_scope_counts_every_exchange() -> None:
+    made = side(capture(1))
+    assert {scope for scope, _ in made.classes} == set(SCOPES)
+    for scope in SCOPES:
+        rows = [row for (one, _), row in made.classes.items() if one == scope]
+        assert [row["count"] for row in rows] == [120]
+        assert sum(rows[0]["slices"]) == 120
+        assert len(rows[0]["slices"]) == SLICES
+
+
+def test_times_are_without_long_polls_and_in_classes_of_two_percent() -> None:
+    made = side([produce(at, 10, api="Fetch", long_poll_ns=6_000_000) for at in range(30)])
+    row = made.classes["client", ("app", "Fetch")]
+    assert row["p50_ns"] == 4_000_000
+    assert row["service_p99_ns"] == 4_000_000
+    (step,) = {row["step"] for row in made.times["client", ("app", "Fetch")]}
+    assert 1.02**step <= 4_000_000 <= 1.02 ** (step + 1)
+
+
+def test_settings_errors_and_sizes_stand_by_client() -> None:
+    made = side([*capture(1, 10), produce(20, 1, error="NOT_LEADER_OR_FOLLOWER", error_code=6)])
+    assert made.settings["codec", "app", None] == {"lz4": 11}
+    assert made.settings["client-software", "app", None] == {"java 3.9": 11}
+    assert made.settings["versions", "app", "Produce"] == {"9": 11}
+    assert made.errors["app", "Produce", "NOT_LEADER_OR_FOLLOWER"] == {"n": 1, "topic": "orders"}
+    assert sum(row["n"] for row in made.sizes["app",]) == 11
+
+
+def test_nothing_is_a_side_too() -> None:
+    made = side([])
+    assert made.classes == {}
+    assert made.span_ns == pytest.approx(1)
