@@ -346,6 +346,9 @@ HELD_ROWS = 1 << 15
 at the end. Most brokers and topics of a capture are known after its first connections.
 """
 
+GROUP_EVENTS_MAX = 100_000
+"""Changes of groups that a report follows, from the first: some 100 bytes each, and two messages to decode."""
+
 PARTS_OPEN = 64
 """Open files of a partitioned table."""
 

@@ -33,6 +33,10 @@ COMMANDS: Final = {
     "connections": Entry("kcap.cli.connections", "One row a TCP connection, and where each of its bytes went."),
     "sql": Entry("kcap.cli.sql", "SQL over the tables of captures, or over saved ones."),
     "check": Entry("kcap.cli.check", "What is wrong here: findings, whom they concern, since when, how sure, what to do."),
+    "groups": Entry("kcap.cli.groups", "Consumer groups over time: members, rebalances with their cause, commits."),
+    "transactions": Entry(
+        "kcap.cli.transactions", "Transactions: what each wrote, how long it stayed open, how it ended; fences."
+    ),
     "diff": Entry("kcap.cli.diff", "What changed between two captures, with a test for each measured difference."),
     "health": Entry("kcap.cli.health", "How far the capture can be trusted: holes, drops, cuts, oddities."),
     "stats": Entry(

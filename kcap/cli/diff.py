@@ -1,26 +1,20 @@
 """`kcap diff`: what changed between two captures, and what chance explains."""
 
-import json
 from collections.abc import Callable
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import click
 
 from kcap.cli.options import analyzer_options, filters, inputs, paths_of
 from kcap.cli.places import Writes
+from kcap.cli.report_formats import Document, Section, Sentences
+from kcap.cli.report_output import FORMS, SUFFIXES, formatted
 from kcap.errors import UsageError
 from kcap.output.grid import duration
 from kcap.reports.text import TextColumn, number, words
 
-if TYPE_CHECKING:
-    from kcap.cli.report_formats import Document
-
 Row = dict[str, Any]
-FORMS: Final = ("text", "json", "markdown", "html", "csv")
-SUFFIXES: Final = {
-    ".json": "json", ".md": "markdown", ".markdown": "markdown", ".html": "html", ".htm": "html", ".csv": "csv", ".txt": "text",
-}  # fmt: skip
 ANY: Final = "any"
 SHOWN: Final = 20
 """Rows that text shows of each table of classes."""
@@ -52,14 +46,14 @@ def command(
     if len(paths) != 2:
         raise UsageError(f"diff compares two captures, BEFORE and AFTER; {len(paths)} given")
     target = None if output == "-" else output
-    chosen, kinds = format_of(form, target, SUFFIXES, text=()), kinds_of(fail_on)
+    chosen, kinds = format_of(form, target, SUFFIXES, default="text", text=()), kinds_of(fail_on)
     sides = [ReportInput([path], analyzer_options(decode_as, not_kafka), parse(only)) for path in paths]
     with ExitStack() as stack:
         for side in sides:
             side.watch = watcher(stack)
         result = diff(*sides)
     with place(target) as sink:
-        sink.write(formatted(result, "text" if chosen == "table" else chosen, target).encode(errors="replace"))
+        sink.write(formatted(result, chosen, target, document).encode(errors="replace"))
     code = 0
     for side in sides:
         if side.reading is not None:
@@ -85,25 +79,8 @@ def kinds_of(words: str) -> list[str]:
     return kinds
 
 
-def formatted(result: Row, form: str, output: str | None) -> str:
-    """The report in a format."""
-    from kcap.cli import report_formats
-
-    if form == "json":
-        return json.dumps(result, ensure_ascii=False) + "\n"
-    if form == "csv":
-        return report_formats.csv_text(result)
-    page = document(result)
-    if form == "markdown":
-        return report_formats.markdown(page)
-    if form == "html":
-        return report_formats.html(page)
-    return "\n".join(report_formats.text(page, report_formats.style_of(output))) + "\n"
-
-
-def document(result: Row) -> "Document":
+def document(result: Row) -> Document:
     """The differences in words, then the figures of both captures by class."""
-    from kcap.cli.report_formats import Document, Section, Sentences
     from kcap.reports.diff.summaries import SCOPES
 
     found = [row for row in result["rows"] if row["significant"]]

@@ -49,6 +49,8 @@ EXAMPLES: Final = {
         "kcap sql 'select topic, sum(records) from partitions group by 1' *.pcap --format csv",
         "kcap sql 'select * from exchanges limit 5' rows.parquet",
     ),
+    "groups": ("kcap groups incident.pcapng", "kcap groups a.pcap --group checkout --format json"),
+    "transactions": ("kcap transactions a.pcap --fail-on open,timed_out", "kcap transactions a.pcap --id payments-1"),
     "diff": (
         "kcap diff before.pcap after.pcap                          what changed, and what chance explains",
         "kcap diff tuesday/ wednesday/ --fail-on latency,new-error  saved tables, for a pipeline",

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from kcap.cli.diff import formatted
+from kcap.cli.diff import document
+from kcap.cli.report_output import formatted
 from tests.cli.running import PCAPS, kcap
 from tests.reports.diff.pairs import capture, diff
 
@@ -44,7 +45,7 @@ def test_wrong_use_is_said(words: tuple[Any, ...], said: str) -> None:
 @pytest.mark.parametrize("form", ["text", "markdown", "html"])
 def test_each_form_says_each_difference_and_each_class(form: str) -> None:
     made = diff(capture(1), capture(2, slower_ms=20, codecs=["zstd"]))
-    out = " ".join(formatted(made, form, None).replace("\\", "").split())
+    out = " ".join(formatted(made, form, None, document).replace("\\", "").split())
     for row in made["rows"]:
         assert (row["sentence"].split(": median")[0] in out) == row["significant"]
     assert "Cliff" in out
@@ -53,5 +54,5 @@ def test_each_form_says_each_difference_and_each_class(form: str) -> None:
 
 def test_csv_has_every_row() -> None:
     made = diff(capture(1), capture(2, slower_ms=20))
-    lines = formatted(made, "csv", None).splitlines()
+    lines = formatted(made, "csv", None, document).splitlines()
     assert sum(line.startswith("rows,") for line in lines) == len(made["rows"])

@@ -26,8 +26,8 @@ EXCHANGE_COLUMNS: Final = (
     "response_last_capture", "request_pos", "request_end_pos", "response_pos", "response_end_pos",
 )  # fmt: skip
 PARTITION_COLUMNS: Final = (
-    "connection", "exchange", "api_key", "topic", "partition", "error", "codec", "magic", "records", "bytes", "batches", "lag",
-    "max_timestamp_ms",
+    "connection", "exchange", "api_key", "topic", "topic_id", "partition", "error", "codec", "magic", "records", "bytes",
+    "batches", "lag", "max_timestamp_ms", "producer_id", "producer_epoch",
 )  # fmt: skip
 CONNECTION_COLUMNS: Final = (
     "connection", "client_id", "client_ip", "server_ip", "server_port", "phase", "began", "ended", "tls", "packets",

@@ -1,0 +1,134 @@
+"""`kcap groups`: consumer groups over time."""
+
+from contextlib import ExitStack
+from typing import Any, Final
+
+import click
+
+from kcap.cli.options import analyzer_options, inputs, paths_of
+from kcap.cli.places import Writes
+from kcap.cli.report_formats import Document, Section, Sentences
+from kcap.cli.report_output import FORMS, SUFFIXES, formatted
+from kcap.output.grid import duration
+from kcap.reports.definition import instant
+from kcap.reports.text import TextColumn, number, words
+
+Row = dict[str, Any]
+SHOWN: Final = 40
+"""Rows that text shows of a group's tables."""
+
+
+@click.command("groups", short_help="Consumer groups: members, rebalances, commits.")
+@click.option("--group", metavar="ID", multiple=True, help="This group alone; may repeat.")
+@click.option("--format", "form", type=click.Choice(FORMS), help="How it is written. Default: text, or what -o says.")
+@click.option("-o", "--output", metavar="FILE", type=Writes(), help="Write there; the file appears when it is whole.")
+def command(
+    files: tuple[str, ...], more_files: tuple[str, ...], decode_as: tuple[str, ...], not_kafka: tuple[int, ...],
+    group: tuple[str, ...], form: str | None, output: str | None,
+) -> int:  # fmt: skip
+    """Consumer groups: members and what they were assigned, rebalances with their cause, who waited for whom, commits.
+
+    FILEs are captures, or a folder of saved tables (exchanges, partitions, connections, brokers). Of saved tables, which have
+    no message bodies, assignments and reasons are missing.
+    """
+    from kcap.cli.main import say
+    from kcap.cli.output import no_kafka, place, report_failed
+    from kcap.cli.reports import watcher
+    from kcap.output.formats import format_of
+    from kcap.reports.groups.report import groups
+    from kcap.reports.source import ReportInput
+
+    target = None if output == "-" else output
+    chosen = format_of(form, target, SUFFIXES, default="text", text=())
+    given = ReportInput(paths_of(files, more_files), analyzer_options(decode_as, not_kafka))
+    with ExitStack() as stack:
+        given.watch = watcher(stack)
+        result = groups(given, group)
+    with place(target) as sink:
+        sink.write(formatted(result, chosen, target, document).encode(errors="replace"))
+    if given.reading is None:
+        return 0
+    if not given.reading.analyzer.kafka_connections:
+        say(no_kafka(given.reading))
+    return report_failed(given.reading)
+
+
+run = inputs(command, tables=True)
+
+
+def document(result: Row) -> Document:
+    """A part for each group: a sentence, its timeline, its members."""
+    blocks: list[Any] = [] if result["rows"] else [Sentences(["no consumer group was found"], tone="bold")]
+    for row in result["rows"]:
+        blocks.append(Sentences([sentence(row)], title=f"group {row['group_id']}", tone="bold"))
+        blocks.append(Section(row["rebalances"], REBALANCES, title="rebalances", most=SHOWN))
+        blocks.append(Section(row["fences"], FENCES, title="fenced static members", most=SHOWN))
+        blocks.append(Section(row["members"], MEMBERS, title="members", most=SHOWN))
+    return Document(f"groups: {', '.join(result['captures'])}", blocks)
+
+
+def sentence(row: Row) -> str:
+    """A group in a sentence."""
+    rebalances = row["rebalances"]
+    causes: dict[str, int] = {}
+    for one in rebalances:
+        causes[one["cause"]] = causes.get(one["cause"], 0) + 1
+    why = f" ({', '.join(f'{count} {cause}' for cause, count in causes.items())})" if causes else ""
+    lost = f", {duration(row['lost_ns'])} of members' time lost" if row["lost_ns"] else ""
+    failed = f", {row['commit_errors']:,} failed" if row["commit_errors"] else ""
+    behind = f", {row['lag_last']:,} records behind" if row["lag_last"] is not None else ""
+    kind = f"{row['protocol']} protocol, " if row["protocol"] else ""
+    return (
+        f"{kind}coordinator {row['coordinator']}, {counted(row['members'], 'member')}, "
+        f"{counted(rebalances, 'rebalance')}{why}{lost}, {row['commits']:,} commits{failed}{behind}"
+    )
+
+
+def counted(rows: list[Row], noun: str) -> str:
+    """A number of things."""
+    return f"{len(rows):,} {noun}{'' if len(rows) == 1 else 's'}"
+
+
+def clock(time_ns: int | None) -> str:
+    """A time of day to the millisecond, UTC."""
+    return "" if time_ns is None else instant(time_ns, 1_000_000)[11:]
+
+
+def partitions(topics: dict[str, list[int]]) -> str:
+    """An assignment in words."""
+    return "; ".join(f"{topic} {','.join(map(str, some))}" for topic, some in topics.items()) or "nothing"
+
+
+def assignments(row: Row) -> str:
+    """Assignments of a member in the order of time."""
+    found = row["assignments"]
+    if not found:
+        return ""
+    shown = found if len(found) <= 3 else [found[0], found[-1]]
+    rest = [] if len(found) <= 3 else [f"and {len(found) - 2} more"]
+    return " | ".join([*(f"{clock(one['time_ns'])} {partitions(one['topics'])}" for one in shown), *rest])
+
+
+REBALANCES: Final = (
+    TextColumn("time", lambda row: clock(row["first_ns"]), right=False, whole=True),
+    TextColumn("generation", lambda row: number(row["generation"]), rank=1),
+    TextColumn("cause", lambda row: row["cause"], right=False, whole=True),
+    TextColumn("who", lambda row: words(row["who"]), right=False),
+    TextColumn("took", lambda row: duration(row["duration_ns"])),
+    TextColumn("lost", lambda row: duration(row["lost_ns"]) if row["lost_ns"] else ""),
+    TextColumn("waited for", lambda row: row["waited_for"] or "", right=False, rank=2),
+    TextColumn("reason", lambda row: words(row["reason"]), right=False, rank=3),
+)
+FENCES: Final = (
+    TextColumn("time", lambda row: clock(row["time_ns"]), right=False, whole=True),
+    TextColumn("instance", lambda row: words(row["instance_id"]), right=False),
+    TextColumn("client", lambda row: words(row["client_id"]), right=False),
+)
+MEMBERS: Final = (
+    TextColumn("client", lambda row: words(row["client_id"]), right=False),
+    TextColumn("address", lambda row: words(row["client_ip"]), right=False, rank=2),
+    TextColumn("instance", lambda row: words(row["instance_id"]), right=False, rank=3),
+    TextColumn("from", lambda row: clock(row["first_ns"]), right=False, whole=True),
+    TextColumn("to", lambda row: clock(row["last_ns"]), right=False, whole=True),
+    TextColumn("assigned", assignments, right=False),
+)

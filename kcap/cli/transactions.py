@@ -1,0 +1,118 @@
+"""`kcap transactions`: what each transaction wrote, how long it stayed open, how it ended."""
+
+from contextlib import ExitStack
+from typing import Any, Final
+
+import click
+
+from kcap.cli.options import analyzer_options, inputs, paths_of
+from kcap.cli.places import Writes
+from kcap.cli.report_formats import Document, Section, Sentences
+from kcap.cli.report_output import FORMS, SUFFIXES, formatted
+from kcap.errors import UsageError
+from kcap.output.grid import duration
+from kcap.reports.definition import instant
+from kcap.reports.text import TextColumn, number, size, words
+
+Row = dict[str, Any]
+OUTCOMES: Final = ("committed", "aborted", "fenced", "timed_out", "open")
+SHOWN: Final = 60
+"""Rows that text shows of a table."""
+
+
+@click.command("transactions", short_help="Transactions: what they wrote, how long, how they ended.")
+@click.option("--id", "ids", metavar="ID", multiple=True, help="This transactional id alone; may repeat.")
+@click.option("--format", "form", type=click.Choice(FORMS), help="How it is written. Default: text, or what -o says.")
+@click.option("-o", "--output", metavar="FILE", type=Writes(), help="Write there; the file appears when it is whole.")
+@click.option("--fail-on", metavar="OUTCOME,...", default="", help="Exit with 1 where one ended so: aborted, fenced, open, ...")
+def command(
+    files: tuple[str, ...], more_files: tuple[str, ...], decode_as: tuple[str, ...], not_kafka: tuple[int, ...],
+    ids: tuple[str, ...], form: str | None, output: str | None, fail_on: str,
+) -> int:  # fmt: skip
+    """Transactions by transactional id: begin, partitions, records, offsets, end, duration, outcome, fences.
+
+    FILEs are captures, or a folder of saved tables (exchanges, partitions, connections, brokers). Of saved tables, which have
+    no message bodies, it is not known which transactions were committed.
+    """
+    from kcap.cli.main import say
+    from kcap.cli.output import no_kafka, place, report_failed
+    from kcap.cli.reports import watcher
+    from kcap.output.formats import format_of
+    from kcap.reports.source import ReportInput
+    from kcap.reports.transactions.report import transactions
+
+    outcomes = [word.strip() for word in fail_on.split(",") if word.strip()]
+    for outcome in outcomes:
+        if outcome not in OUTCOMES:
+            raise UsageError(f"--fail-on {outcome!r} is no outcome of a transaction; there are {', '.join(OUTCOMES)}")
+    target = None if output == "-" else output
+    chosen = format_of(form, target, SUFFIXES, default="text", text=())
+    given = ReportInput(paths_of(files, more_files), analyzer_options(decode_as, not_kafka))
+    with ExitStack() as stack:
+        given.watch = watcher(stack)
+        result = transactions(given, ids)
+    with place(target) as sink:
+        sink.write(formatted(result, chosen, target, document).encode(errors="replace"))
+    code = 0
+    if given.reading is not None:
+        if not given.reading.analyzer.kafka_connections:
+            say(no_kafka(given.reading))
+        code = report_failed(given.reading)
+    return code or (1 if any(row["outcome"] in outcomes for row in result["rows"]) else 0)
+
+
+run = inputs(command, tables=True)
+
+
+def document(result: Row) -> Document:
+    """Transactional ids in sentences, then transactions and fences."""
+    ids = result["transactional_ids"]
+    blocks: list[Any] = [Sentences([sentence(row) for row in ids] or ["no transaction was found"], tone="bold")]
+    blocks.append(Section(result["rows"], TRANSACTIONS, title="transactions", most=SHOWN))
+    blocks.append(Section(result["fences"], FENCES, title="fences", most=SHOWN))
+    blocks += [Section(row["producers"], PRODUCERS, title=f"producers of {row['transactional_id']}", most=SHOWN) for row in ids]
+    return Document(f"transactions: {', '.join(result['captures'])}", blocks)
+
+
+def sentence(row: Row) -> str:
+    """A transactional id in a sentence."""
+    ends = ", ".join(f"{row[outcome]:,} {outcome.replace('_', ' ')}" for outcome in OUTCOMES if row[outcome])
+    lasted = f"; median {duration(row['p50_ns'])}, longest {duration(row['max_ns'])}" if row["max_ns"] is not None else ""
+    offsets = f"; offsets of group {words(row['group_ids'])}" if row["group_ids"] else ""
+    fences = f"; {row['fences']:,} requests refused by fencing" if row["fences"] else ""
+    plural = "" if row["transactions"] == 1 else "s"
+    return (
+        f"{row['transactional_id']}: {row['transactions']:,} transaction{plural}{f' ({ends})' if ends else ''}"
+        f"{lasted}{offsets}{fences}"
+    )
+
+
+def clock(time_ns: int | None) -> str:
+    """A time of day to the millisecond, UTC."""
+    return "" if time_ns is None else instant(time_ns, 1_000_000)[11:]
+
+
+TRANSACTIONS: Final = (
+    TextColumn("begin", lambda row: clock(row["begin_ns"]), right=False, whole=True),
+    TextColumn("transactional id", lambda row: words(row["transactional_id"]), right=False),
+    TextColumn("client", lambda row: words(row["client_id"]), right=False, rank=2),
+    TextColumn("epoch", lambda row: number(row["producer_epoch"]), rank=3),
+    TextColumn("outcome", lambda row: (row["outcome"] or "ended").replace("_", " "), right=False, whole=True),
+    TextColumn("took", lambda row: duration(row["duration_ns"])),
+    TextColumn("partitions", lambda row: number(len(row["partitions"])), rank=1),
+    TextColumn("records", lambda row: number(row["records"])),
+    TextColumn("bytes", lambda row: size(row["bytes"]), rank=4),
+)
+FENCES: Final = (
+    TextColumn("time", lambda row: clock(row["time_ns"]), right=False, whole=True),
+    TextColumn("transactional id", lambda row: words(row["transactional_id"]), right=False),
+    TextColumn("client", lambda row: words(row["client_id"]), right=False),
+    TextColumn("api", lambda row: row["api"], right=False),
+    TextColumn("error", lambda row: row["error"], right=False),
+)
+PRODUCERS: Final = (
+    TextColumn("time", lambda row: clock(row["time_ns"]), right=False, whole=True),
+    TextColumn("client", lambda row: words(row["client_id"]), right=False),
+    TextColumn("producer id", lambda row: number(row["producer_id"])),
+    TextColumn("epoch", lambda row: number(row["producer_epoch"])),
+)

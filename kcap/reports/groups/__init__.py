@@ -1,0 +1,1 @@
+"""Consumer groups over time: members, rebalances and their causes, assignments, commits."""

@@ -1,0 +1,131 @@
+"""What members and the coordinator of a group said to each other, as events in the order of time.
+
+In: the tables of a capture and its messages. Out: events of each group. Law: heartbeats that change nothing are no events, so
+that a group that works has few of them, however long the capture; a body that cannot be had leaves its fields empty.
+"""
+
+import base64
+import binascii
+from dataclasses import dataclass
+from typing import Any, Final
+
+from kcap.decode.message import decode_data
+from kcap.limits import GROUP_EVENTS_MAX
+from kcap.reports.findings.observed import Observed, Row
+
+CLASSIC: Final = ("JoinGroup", "SyncGroup", "LeaveGroup", "Heartbeat")
+HEARTBEATS: Final = {
+    "ConsumerGroupHeartbeat": "consumer", "ShareGroupHeartbeat": "share", "StreamsGroupHeartbeat": "streams",
+}  # fmt: skip
+"""API of a protocol in which the broker assigns -> its name."""
+Assignment = dict[str, list[int]]
+"""Topic -> partitions, rising."""
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """An exchange about membership."""
+
+    api: str
+    group_id: str
+    client_id: str | None
+    client_ip: str
+    coordinator: str
+    first_ns: int
+    last_ns: int
+    """Last byte of the response; of the request where there is none."""
+    error: str | None
+    member_id: str | None
+    """As the response has it where it has one."""
+    instance_id: str | None
+    epoch: int | None
+    """Generation or member epoch of the response."""
+    sent_epoch: int | None
+    """Generation or member epoch of the request."""
+    left: tuple[str, ...] = ()
+    """Members that a LeaveGroup names."""
+    reason: str = ""
+    """Why a member joins or leaves, as it says itself (KIP-800)."""
+    members: tuple[str, ...] = ()
+    """Members of the generation, of the leader's JoinGroup response."""
+    assignment: Assignment | None = None
+    """None where the response has none."""
+
+
+def events(seen: Observed) -> dict[str, list[Event]]:
+    """Group -> its events in the order of their requests."""
+    names = topic_names(seen)
+    out: dict[str, list[Event]] = {}
+    for row in rows_of(seen):
+        out.setdefault(row["group_id"], []).append(event(seen, row, names))
+    return out
+
+
+def rows_of(seen: Observed) -> list[Row]:
+    """Exchanges that may change a group: all but heartbeats of a known epoch that succeed and carry no assignment."""
+    table = seen.exchanges
+    mine = table.filter(table.group_id.notnull(), table.api.isin([*CLASSIC, *HEARTBEATS]))
+    beats = mine.filter(mine.api.isin(list(HEARTBEATS)))
+    least = beats.group_by("api", "api_version").aggregate(least=beats.response_bytes.min(where=beats.error == "NONE"))
+    joined = mine.left_join(least, ["api", "api_version"])
+    steady = (joined.error == "NONE") & (
+        (joined.api == "Heartbeat")
+        | (joined.api.isin(list(HEARTBEATS)) & (joined.generation > 0) & (joined.response_bytes == joined.least))
+    )
+    columns = [
+        "connection", "exchange", "group_id", "api", "client_id", "client_ip", "server_ip", "server_port", "request_first_ns",
+        "request_last_ns", "response_last_ns", "error", "member_id", "generation",
+    ]  # fmt: skip
+    chosen = joined.filter(~steady.fill_null(False), joined.request_first_ns.notnull()).select(*columns)
+    return seen.run(chosen.order_by("request_first_ns", "connection", "exchange").limit(GROUP_EVENTS_MAX))
+
+
+def event(seen: Observed, row: Row, names: dict[str, str]) -> Event:
+    """An exchange as an event."""
+    sent, answer = seen.message(row, "request"), seen.message(row, "response")
+    left = [member.get("memberId") or member.get("groupInstanceId") or "" for member in sent.get("members") or []]
+    if row["api"] == "LeaveGroup" and not left:
+        left = [sent.get("memberId") or row["member_id"] or ""]
+    reasons = [str(member.get("reason") or "") for member in sent.get("members") or []]
+    epoch = answer.get("generationId", answer.get("memberEpoch", row["generation"]))
+    return Event(
+        row["api"], row["group_id"], row["client_id"], row["client_ip"], f"{row['server_ip']}:{row['server_port']}",
+        row["request_first_ns"], row["response_last_ns"] or row["request_last_ns"] or row["request_first_ns"], row["error"],
+        answer.get("memberId") or sent.get("memberId") or row["member_id"] or None,
+        sent.get("groupInstanceId") or sent.get("instanceId"), epoch,
+        sent.get("generationId", sent.get("memberEpoch", row["generation"])), tuple(filter(None, left)),
+        next(filter(None, [str(sent.get("reason") or ""), *reasons]), ""),
+        tuple(str(member.get("memberId")) for member in answer.get("members") or [] if row["api"] == "JoinGroup"),
+        assigned(row["api"], answer, names) if row["error"] == "NONE" else None,
+    )  # fmt: skip
+
+
+def assigned(api: str, answer: Row, names: dict[str, str]) -> Assignment | None:
+    """The assignment of a response."""
+    value: Any = answer.get("assignment")
+    if api == "SyncGroup":
+        return classic(value) if value else None
+    if api == "StreamsGroupHeartbeat":
+        tasks = answer.get("activeTasks")
+        return None if tasks is None else {str(one["subtopologyId"]): sorted(one["partitions"]) for one in tasks}
+    if not isinstance(value, dict):
+        return None
+    pairs = ((names.get(one["topicId"], one["topicId"]), one["partitions"]) for one in value.get("topicPartitions") or [])
+    return {topic: sorted(partitions) for topic, partitions in pairs}
+
+
+def classic(value: str) -> Assignment | None:
+    """The bytes of an assignment; None for those of another protocol than `consumer`."""
+    try:
+        found: Any = decode_data("ConsumerProtocolAssignment", base64.b64decode(value)).to_json()
+    except binascii.Error:
+        return None
+    parts = found.get("assignedPartitions") if isinstance(found, dict) else None
+    return None if parts is None else {str(one["topic"]): sorted(one["partitions"]) for one in parts}
+
+
+def topic_names(seen: Observed) -> dict[str, str]:
+    """Topic id -> name, as far as the capture tells."""
+    table = seen.partitions
+    known = table.filter(table.topic_id.notnull(), table.topic.notnull()).select("topic_id", "topic").distinct()
+    return {row["topic_id"]: row["topic"] for row in seen.run(known)}

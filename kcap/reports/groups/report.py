@@ -1,0 +1,85 @@
+"""The report `groups`: each group with its members, rebalances, commits and coordinator.
+
+In: captures or saved tables. Out: the report as plain values, which is its JSON form. Law: groups in the order of the time that
+their rebalances cost.
+"""
+
+from collections.abc import Sequence
+
+from kcap.reports.findings.observed import Observed, Row
+from kcap.reports.findings.source import observed
+from kcap.reports.groups.events import Event, events
+from kcap.reports.groups.timeline import fences_of, members_of, protocol_of, rebalances_of
+from kcap.reports.source import ReportInput
+
+COMMITS = ("OffsetCommit", "TxnOffsetCommit")
+
+
+def groups(given: ReportInput, only: Sequence[str] = ()) -> Row:
+    """The report, of `only` some groups where any are named.
+
+    Raises UsageError for missing tables, CaptureError where nothing can be read.
+    """
+    with observed(given) as seen:
+        rows = [row for row in rows_of(seen) if not only or row["group_id"] in only]
+    return {"report": "groups", "captures": given.captures, "rows": rows, "left_out": {}}
+
+
+def rows_of(seen: Observed) -> list[Row]:
+    """A row for each group."""
+    found, committed, alive = events(seen), commits(seen), last_seen(seen)
+    rows = [row_of(name, mine, committed, alive) for name, mine in found.items()]
+    rows += [row_of(name, [], committed, alive) for name in committed if name not in found]
+    for row in rows:
+        row["lag_last"] = lag(seen, [member["client_id"] for member in row["members"] if member["client_id"]])
+    rows.sort(key=lambda row: (-row["lost_ns"], -len(row["rebalances"]), row["group_id"]))
+    return rows
+
+
+def row_of(name: str, mine: list[Event], committed: dict[str, Row], alive: dict[tuple[str, str], int]) -> Row:
+    """A group as a row of the report; `lag_last` is added by the caller."""
+    rebalances, members = rebalances_of(mine), members_of(mine)
+    for member in members:
+        member["last_ns"] = max(member["last_ns"], alive.get((name, member["member_id"]), 0))
+    done = committed.get(name, {"n": 0, "failed": 0, "server": None})
+    places = list(dict.fromkeys(event.coordinator for event in mine))
+    return {
+        "group_id": name, "protocol": protocol_of(mine) if mine else None,
+        "coordinator": places[-1] if places else done["server"],
+        "coordinators": places, "members": members, "rebalances": rebalances, "fences": fences_of(mine),
+        "commits": done["n"],
+        "commit_errors": done["failed"], "lag_last": None, "lost_ns": sum(row["lost_ns"] for row in rebalances),
+    }  # fmt: skip
+
+
+def commits(seen: Observed) -> dict[str, Row]:
+    """Group -> commits, those that failed, the server."""
+    table = seen.exchanges
+    chosen = table.filter(table.group_id.notnull(), table.api.isin(list(COMMITS)))
+    server = chosen.server_ip + ":" + chosen.server_port.cast("string")
+    rows = seen.run(
+        chosen.group_by("group_id").aggregate(
+            n=chosen.count(), failed=(chosen.error != "NONE").fill_null(False).cast("int64").sum(), server=server.max()
+        )
+    )
+    return {row["group_id"]: row for row in rows}
+
+
+def last_seen(seen: Observed) -> dict[tuple[str, str], int]:
+    """Group and member -> time of the last byte about it, steady heartbeats included."""
+    table = seen.exchanges
+    chosen = table.filter(table.group_id.notnull(), table.member_id.notnull())
+    rows = seen.run(
+        chosen.group_by("group_id", "member_id").aggregate(
+            last_ns=chosen.response_last_ns.fill_null(chosen.request_last_ns).max()
+        )
+    )
+    return {(row["group_id"], row["member_id"]): row["last_ns"] or 0 for row in rows}
+
+
+def lag(seen: Observed, clients: list[str]) -> int | None:
+    """How far the last Fetch of each partition by these clients was behind its end, summed; None where none tells."""
+    table = seen.parts
+    chosen = table.filter(table.api == "Fetch", table.lag.notnull(), table.client_id.isin(clients or [""]))
+    rows = seen.run(chosen.group_by("topic", "partition").aggregate(lag=chosen.lag.argmax(chosen.request_first_ns)))
+    return sum(row["lag"] or 0 for row in rows) if rows else None

@@ -1,0 +1,207 @@
+"""A group's events as members and rebalances.
+
+In: the events of one group. Out: members with their assignments, rebalances with cause, duration and who waited. Law: a cause
+is what the wire shows before the rebalance (a LeaveGroup, a member that is new or missing, another coordinator) or what a
+member says (KIP-800); where neither shows anything the cause is `rejoin`, and `unknown` for the first rebalance of a capture
+that began later than the group. Sources: KIP-62, KIP-345, KIP-429, KIP-800, KIP-848, KIP-932.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from kcap.reports.groups.events import HEARTBEATS, Event
+
+Row = dict[str, Any]
+LEAVING: Final = -1
+"""Member epoch of a heartbeat that leaves for good."""
+PAUSING: Final = -2
+"""Member epoch of a static member that will come back."""
+POLL: Final = "poll timeout"
+"""Words of clients that left as the application did not poll within max.poll.interval.ms (KIP-800)."""
+SAID: Final = {"revoke": "revocation", "metadata": "metadata change", "subscription": "metadata change"}
+"""Word of a JoinGroup's reason -> cause; a revocation is the second step of a cooperative rebalance (KIP-429)."""
+MOVED: Final = ("NOT_COORDINATOR", "COORDINATOR_NOT_AVAILABLE", "COORDINATOR_LOAD_IN_PROGRESS")
+
+
+def protocol_of(events: Sequence[Event]) -> str:
+    """Classic, consumer, share or streams; of a group that was moved from one to the other, the last."""
+    return next((HEARTBEATS.get(event.api, "classic") for event in reversed(events)), "classic")
+
+
+def members_of(events: Sequence[Event]) -> list[Row]:
+    """Members in the order in which they appear; `assignments` has a change each."""
+    found: dict[str, Row] = {}
+    for event in events:
+        if event.member_id is None or event.api == "LeaveGroup":
+            continue
+        row = found.setdefault(event.member_id, {
+            "member_id": event.member_id, "instance_id": event.instance_id, "client_id": event.client_id,
+            "client_ip": event.client_ip, "first_ns": event.first_ns, "last_ns": event.last_ns, "assignments": [],
+        })  # fmt: skip
+        row["last_ns"] = max(row["last_ns"], event.last_ns)
+        row["instance_id"] = row["instance_id"] or event.instance_id
+        last = row["assignments"][-1]["topics"] if row["assignments"] else None
+        if event.assignment is not None and (event.assignment != last or event.api == "SyncGroup"):
+            row["assignments"].append({"time_ns": event.last_ns, "generation": event.epoch, "topics": event.assignment})
+    return list(found.values())
+
+
+def rebalances_of(events: Sequence[Event]) -> list[Row]:
+    """Rebalances in the order of time."""
+    return (classic if protocol_of(events) == "classic" else assigned_by_broker)(events)
+
+
+# -- classic ----------------------------------------------------------------------------------------------------------
+def generations(events: Sequence[Event]) -> dict[int, list[Event]]:
+    """Generation -> its successful JoinGroup and SyncGroup requests.
+
+    A static member that takes its place again gets the generation that there is: that is no rebalance.
+    """
+    out: dict[int, list[Event]] = {}
+    synced: dict[int, int] = {}
+    for event in events:
+        if event.error != "NONE" or event.api not in ("JoinGroup", "SyncGroup") or not (event.epoch or 0) > 0:
+            continue
+        generation = event.epoch or 0
+        late = event.api == "JoinGroup" and event.first_ns > synced.get(generation, event.first_ns)
+        known = {one.member_id for one in out.get(generation, []) if one.api == "JoinGroup"}
+        if late or (event.api == "SyncGroup" and generation in out and event.member_id not in known):
+            continue
+        if event.api == "SyncGroup":
+            synced[generation] = max(event.last_ns, synced.get(generation, 0))
+        out.setdefault(generation, []).append(event)
+    return {generation: found for generation, found in out.items() if any(one.api == "JoinGroup" for one in found)}
+
+
+def classic(events: Sequence[Event]) -> list[Row]:
+    """Rebalances of a classic group, one a generation."""
+    names = {event.member_id: event.client_id for event in events if event.member_id and event.api != "LeaveGroup"}
+    out: list[Row] = []
+    before: list[Event] = []
+    for generation, mine in generations(events).items():
+        joins = [event for event in mine if event.api == "JoinGroup"]
+        since = max((event.last_ns for event in before), default=events[0].first_ns)
+        until = max(event.last_ns for event in joins)
+        between = [event for event in events if event.first_ns <= until and (not before or event.first_ns >= since)]
+        causes = causes_of(joins, before, between)
+        first = min([event.first_ns for event in joins] + [at for at, _, _ in causes if at >= since])
+        last = max(event.last_ns for event in mine)
+        lost = {event.member_id: stopped(event, mine) for event in joins}
+        latest = max(joins, key=lambda event: event.first_ns)
+        _, cause, who = min(causes)
+        out.append({
+            "cause": cause, "who": [names.get(one) or one for one in who], "causes": sorted({one for _, one, _ in causes}),
+            "first_ns": first, "last_ns": last, "duration_ns": last - first, "generation": generation,
+            "waited_for": latest.client_id if len(joins) > 1 else None,
+            "waited_ns": latest.first_ns - min(event.first_ns for event in joins),
+            "lost_ns": sum(lost.values()), "members": len(joins), "reason": reason_of(cause, joins, between),
+            "stopped": [{"member_id": one, "client_id": names.get(one), "stopped_ns": ns} for one, ns in lost.items()],
+        })  # fmt: skip
+        before = mine
+    return out
+
+
+def stopped(join: Event, mine: Sequence[Event]) -> int:
+    """How long a member stood still: from its JoinGroup to the response to its SyncGroup."""
+    ends = [event.last_ns for event in mine if event.api == "SyncGroup" and event.member_id == join.member_id]
+    return max([join.last_ns, *ends]) - join.first_ns
+
+
+def rejoin(joins: Sequence[Event]) -> str:
+    """Why a group of the same members rebalances, as its members say."""
+    said = " ".join(event.reason for event in joins)
+    return next((cause for word, cause in SAID.items() if word in said), "rejoin")
+
+
+def reason_of(cause: str, joins: Sequence[Event], between: Sequence[Event]) -> str:
+    """What the member said that left, or that made a group without other changes rebalance."""
+    leaves = [event for event in between if event.api == "LeaveGroup"]
+    some = {"leave": leaves, "timeout": leaves, "join": []}.get(cause, joins)
+    return next((event.reason for event in some if event.reason), "")
+
+
+def causes_of(joins: Sequence[Event], before: Sequence[Event], between: Sequence[Event]) -> list[tuple[int, str, list[str]]]:
+    """What the wire shows before a generation: time, cause, members; at least one."""
+    out: list[tuple[int, str, list[str]]] = []
+    old = {event.member_id for event in before if event.api == "JoinGroup"}
+    gone = {member for event in between for member in event.left}
+    for event in between:
+        if event.api == "LeaveGroup" and event.left and (not before or old & set(event.left)):
+            out.append((event.first_ns, "timeout" if POLL in event.reason else "leave", list(event.left)))
+        elif event.error in MOVED:
+            out.append((event.first_ns, "new coordinator", []))
+    if before and before[-1].coordinator != joins[0].coordinator:
+        out.append((joins[0].first_ns, "new coordinator", []))
+    begun = {event.member_id for event in between if event.api == "JoinGroup" and event.error == "MEMBER_ID_REQUIRED"}
+    for event in joins:
+        member = event.member_id or ""
+        if member not in old and (before or member in begun or event.sent_epoch in (None, -1, 0) or event.instance_id):
+            out.append((event.first_ns, "join", [member]))
+    missing = sorted(str(one) for one in old - {event.member_id for event in joins} - gone)
+    if missing and not any(cause == "leave" and who == missing for _, cause, who in out):
+        out.append((max(event.last_ns for event in joins), "timeout", missing))
+    if not out:
+        first = min(joins, key=lambda event: event.first_ns)
+        out.append((first.first_ns, rejoin(joins) if before else "unknown", [first.member_id or ""]))
+    return out
+
+
+# -- the broker assigns: KIP-848, KIP-932, KIP-1071 -------------------------------------------------------------------
+def assigned_by_broker(events: Sequence[Event]) -> list[Row]:
+    """Rebalances of a group whose broker assigns: a join, a leave, or a new epoch that neither explains.
+
+    Members that have what they need go on working: `lost_ns` is the time that a joining member waited for partitions.
+    """
+    names = {event.member_id: event.client_id for event in events if event.member_id}
+    triggers = [(event, cause) for event in events if (cause := trigger(event)) is not None]
+    out = []
+    for at, (event, cause) in enumerate(triggers):
+        until = triggers[at + 1][0].first_ns if at + 1 < len(triggers) else None
+        after = [one for one in events if one.first_ns >= event.first_ns and (until is None or one.first_ns < until)]
+        changes = [one for one in after if one.assignment is not None and one.error == "NONE"]
+        last = max([event.last_ns, *(one.last_ns for one in changes)])
+        got, wait = waited(event, events) if cause == "join" else (event, None)
+        others = {one.client_id for one in changes if one.member_id != event.member_id}
+        out.append({
+            "cause": cause, "who": [names.get(event.member_id) or event.member_id], "causes": [cause],
+            "first_ns": event.first_ns, "last_ns": last, "duration_ns": last - event.first_ns,
+            "generation": event.epoch if cause == "join" else None,
+            "waited_for": next(iter(sorted(filter(None, others))), None) if got is not event else None,
+            "waited_ns": wait, "lost_ns": wait or 0, "members": len({one.member_id for one in after}), "reason": "",
+            "stopped": [{"member_id": event.member_id, "client_id": event.client_id, "stopped_ns": wait}] if wait else [],
+        })  # fmt: skip
+    return out
+
+
+def waited(join: Event, events: Sequence[Event]) -> tuple[Event | None, int | None]:
+    """What gave a joining member its first partitions, and how long it waited: for these, or until it left without any.
+
+    None for a member that has none when the capture ends: a group may have more members than partitions.
+    """
+    own = [event for event in events if event.member_id == join.member_id and event.first_ns >= join.first_ns]
+    for event in own:
+        if event.assignment or event.sent_epoch in (LEAVING, PAUSING):
+            return (event if event.assignment else None), event.last_ns - join.first_ns
+    return None, None
+
+
+def fences_of(events: Sequence[Event]) -> list[Row]:
+    """Members that lost their place to another with the same group.instance.id."""
+    return [
+        {"time_ns": event.last_ns, "client_id": event.client_id, "member_id": event.member_id, "instance_id": event.instance_id}
+        for event in events
+        if event.error == "FENCED_INSTANCE_ID"
+    ]
+
+
+def trigger(event: Event) -> str | None:
+    """Which cause a heartbeat is, None for one that follows."""
+    if event.error in MOVED:
+        return "new coordinator"
+    if event.error in ("FENCED_MEMBER_EPOCH", "UNKNOWN_MEMBER_ID"):
+        return "timeout"
+    if event.error != "NONE":
+        return None
+    if event.sent_epoch == 0:
+        return "join"
+    return "leave" if event.sent_epoch in (LEAVING, PAUSING) else None

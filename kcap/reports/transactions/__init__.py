@@ -1,0 +1,1 @@
+"""Transactions: what each wrote, how long it stayed open, how it ended."""

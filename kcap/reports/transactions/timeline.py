@@ -1,0 +1,190 @@
+"""Exchanges of one transactional id as transactions and fences.
+
+In: steps in the order of time. Out: transactions, fences. Law: a transaction begins with the first successful work of a
+producer id and epoch and ends with the response to its EndTxn; another InitProducerId of its transactional id ends it as
+`fenced`, as the broker aborts it then. One that is still open when the capture ends is `timed_out` if its timeout is over by
+then, else `open`. Sources: KIP-98, KIP-360, KIP-447, KIP-890.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+Row = dict[str, Any]
+WORK: Final = ("AddPartitionsToTxn", "AddOffsetsToTxn", "Produce", "TxnOffsetCommit")
+FENCING: Final = ("INVALID_PRODUCER_EPOCH", "PRODUCER_FENCED", "TRANSACTIONAL_ID_NOT_FOUND", "INVALID_PRODUCER_ID_MAPPING")
+"""Errors that say that another producer has the transactional id, or that the broker aborted the transaction."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """An exchange for a transactional id."""
+
+    api: str
+    client_id: str | None
+    first_ns: int
+    last_ns: int
+    """Last byte of the response; of the request where there is none."""
+    error: str | None
+    producer_id: int | None = None
+    producer_epoch: int | None = None
+    partitions: tuple[tuple[str, int], ...] = ()
+    records: int = 0
+    bytes: int = 0
+    group_id: str | None = None
+    committed: bool | None = None
+    """What an EndTxn requests."""
+    timeout_ms: int | None = None
+    """Of an InitProducerId."""
+    coordinator: str | None = None
+
+
+@dataclass(slots=True)
+class Transaction:
+    """One transaction in the making."""
+
+    transactional_id: str
+    client_id: str | None
+    producer_id: int | None
+    producer_epoch: int | None
+    begin_ns: int | None
+    end_ns: int | None = None
+    outcome: str | None = None
+    partitions: set[tuple[str, int]] = field(default_factory=set)
+    records: int = 0
+    bytes: int = 0
+    group_id: str | None = None
+    coordinator: str | None = None
+    last_ns: int = 0
+
+    def take(self, step: Step) -> None:
+        """Adds a step of work."""
+        self.partitions.update(step.partitions)
+        self.records += step.records
+        self.bytes += step.bytes
+        self.group_id = self.group_id or step.group_id
+        self.coordinator = step.coordinator if step.api != "Produce" else self.coordinator
+        self.last_ns = step.last_ns
+
+    def end(self, outcome: str | None, at_ns: int) -> None:
+        """Ends it."""
+        self.outcome, self.end_ns = outcome, at_ns
+
+    def row(self) -> Row:
+        """As a row of the report."""
+        known = self.begin_ns is not None and self.end_ns is not None
+        return {
+            "transactional_id": self.transactional_id, "client_id": self.client_id, "producer_id": self.producer_id,
+            "producer_epoch": self.producer_epoch, "begin_ns": self.begin_ns, "end_ns": self.end_ns,
+            "duration_ns": (self.end_ns or 0) - (self.begin_ns or 0) if known else None, "outcome": self.outcome,
+            "partitions": [f"{topic}/{number}" for topic, number in sorted(self.partitions)], "records": self.records,
+            "bytes": self.bytes, "group_id": self.group_id, "coordinator": self.coordinator, "last_ns": self.last_ns,
+        }  # fmt: skip
+
+
+class Timeline:
+    """The transactions of a transactional id."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.done: list[Transaction] = []
+        self.open: dict[tuple[int | None, int | None], Transaction] = {}
+        self.fences: list[Row] = []
+        self.producers: list[Row] = []
+        self._timeout_ms: int | None = None
+        self._coordinator: str | None = None
+
+    def run(self, steps: Iterable[Step], end_ns: int) -> "Timeline":
+        """Takes all steps, and closes what is open at the end of the capture."""
+        for step in steps:
+            if step.api != "Produce":
+                self._coordinator = step.coordinator or self._coordinator
+            if step.error in FENCING:
+                self._fenced(step)
+            elif step.api == "InitProducerId":
+                self._begun(step)
+            elif step.api == "EndTxn":
+                self._ended(step)
+            elif step.error == "NONE":
+                self._work(step)
+        for transaction in list(self.open.values()):
+            late = self._timeout_ms is not None and end_ns > (transaction.begin_ns or 0) + self._timeout_ms * 1_000_000
+            transaction.outcome = "timed_out" if late else "open"
+            self.done.append(transaction)
+        self.done.sort(key=lambda one: one.begin_ns or one.end_ns or 0)
+        for transaction in self.done:
+            transaction.coordinator = transaction.coordinator or self._coordinator
+        return self
+
+    def _begun(self, step: Step) -> None:
+        """A producer takes the transactional id; the broker aborts what another left open, while it says CONCURRENT."""
+        if step.error not in ("NONE", "CONCURRENT_TRANSACTIONS"):
+            return
+        for transaction in self.open.values():
+            transaction.end("fenced", step.last_ns)
+            self.done.append(transaction)
+        self.open.clear()
+        self._timeout_ms = step.timeout_ms or self._timeout_ms
+        if step.error == "NONE":
+            self.producers.append({
+                "time_ns": step.last_ns, "client_id": step.client_id, "producer_id": step.producer_id,
+                "producer_epoch": step.producer_epoch,
+            })  # fmt: skip
+
+    def _work(self, step: Step) -> None:
+        transaction = self._of(step)
+        if transaction is None:
+            transaction = Transaction(self.name, step.client_id, step.producer_id, step.producer_epoch, step.first_ns)
+            self.open[step.producer_id, step.producer_epoch] = transaction
+        transaction.take(step)
+
+    def _ended(self, step: Step) -> None:
+        if step.error != "NONE":
+            return
+        transaction = self._of(step) or Transaction(
+            self.name, step.client_id, step.producer_id, step.producer_epoch, None, coordinator=step.coordinator
+        )
+        self._close(transaction, {True: "committed", False: "aborted", None: None}[step.committed], step)
+
+    def _fenced(self, step: Step) -> None:
+        """A refusal. Nobody else took the transactional id if the transaction is open: then the broker's timeout ended it."""
+        self.fences.append({
+            "time_ns": step.last_ns, "transactional_id": self.name, "client_id": step.client_id, "api": step.api,
+            "error": step.error,
+        })  # fmt: skip
+        transaction = self._of(step)
+        if transaction is not None:
+            overdue = (
+                self._timeout_ms is not None and step.first_ns > (transaction.begin_ns or 0) + self._timeout_ms * 1_000_000
+            )
+            self._close(transaction, "timed_out" if overdue else "fenced", step)
+
+    def _close(self, transaction: Transaction, outcome: str | None, step: Step) -> None:
+        transaction.end(outcome, step.last_ns)
+        self.done.append(transaction)
+        self.open = {key: one for key, one in self.open.items() if one is not transaction}
+
+    def _of(self, step: Step) -> Transaction | None:
+        """The open transaction that a step belongs to: of its producer id and epoch, or of its client where it has none."""
+        if step.producer_id is not None and step.producer_epoch is not None:
+            found = self.open.get((step.producer_id, step.producer_epoch))
+            return found or self.open.get((None, None))
+        return next((one for one in self.open.values() if one.client_id == step.client_id), None)
+
+
+def summary(name: str, timeline: Timeline) -> Row:
+    """A transactional id in figures."""
+    outcomes = [one.outcome for one in timeline.done]
+    lasted = sorted(one.end_ns - one.begin_ns for one in timeline.done if one.end_ns is not None and one.begin_ns is not None)
+    return {
+        "transactional_id": name, "transactions": len(outcomes),
+        **{outcome: outcomes.count(outcome) for outcome in ("committed", "aborted", "fenced", "timed_out", "open")},
+        "fences": len(timeline.fences), "p50_ns": middle(lasted), "max_ns": lasted[-1] if lasted else None,
+        "records": sum(one.records for one in timeline.done),
+        "group_ids": sorted({one.group_id for one in timeline.done if one.group_id}), "producers": timeline.producers,
+    }  # fmt: skip
+
+
+def middle(values: Sequence[int]) -> int | None:
+    """The median of sorted values."""
+    return values[len(values) // 2] if values else None

@@ -1,0 +1,38 @@
+"""`kcap groups` as people run it."""
+
+import json
+
+import pytest
+
+from kcap.cli.groups import document, partitions
+from kcap.cli.report_output import formatted
+from kcap.reports.groups.report import groups
+from kcap.reports.source import ReportInput
+from tests.cli.running import PCAPS, kcap
+
+FENCED = PCAPS / "problems" / "static-member-fenced.pcap"
+
+
+def test_json_is_the_report() -> None:
+    done = kcap("groups", FENCED, "--group", "shop-ledger", "--format", "json")
+    assert done.returncode == 0
+    made = json.loads(done.stdout)
+    assert (made["report"], [row["group_id"] for row in made["rows"]]) == ("groups", ["shop-ledger"])
+
+
+@pytest.mark.parametrize("form", ["text", "markdown", "html"])
+def test_each_form_shows_rebalances_fences_and_members(form: str) -> None:
+    out = formatted(groups(ReportInput([str(FENCED)])), form, None, document)
+    for word in ("1 rebalance (1 join)", "fenced static members", "ledger-west", "308ms"):
+        assert word in out
+
+
+def test_a_capture_without_groups_says_so() -> None:
+    done = kcap("groups", PCAPS / "problems" / "zombie-fenced.pcap")
+    assert done.returncode == 0
+    assert "no consumer group was found" in done.stdout.decode()
+
+
+def test_an_assignment_in_words() -> None:
+    assert partitions({"a": [0, 1], "b": [2]}) == "a 0,1; b 2"
+    assert partitions({}) == "nothing"

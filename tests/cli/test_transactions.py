@@ -1,0 +1,34 @@
+"""`kcap transactions` as people and pipelines run it."""
+
+import json
+
+import pytest
+
+from kcap.cli.report_output import formatted
+from kcap.cli.transactions import document
+from kcap.reports.source import ReportInput
+from kcap.reports.transactions.report import transactions
+from tests.cli.running import PCAPS, kcap
+
+FENCED = PCAPS / "problems" / "zombie-fenced.pcap"
+
+
+@pytest.mark.parametrize(("outcome", "code"), [("fenced", 1), ("open,timed_out", 0), ("close", 2)])
+def test_a_pipeline_fails_on_outcomes(outcome: str, code: int) -> None:
+    done = kcap("transactions", FENCED, "--id", "room-tx", "--fail-on", outcome, "--format", "json")
+    assert done.returncode == code
+    if code < 2:
+        assert len(json.loads(done.stdout)["rows"]) == 6
+
+
+@pytest.mark.parametrize("form", ["text", "markdown", "html"])
+def test_each_form_shows_ids_transactions_fences_and_producers(form: str) -> None:
+    out = formatted(transactions(ReportInput([str(FENCED)])), form, None, document).replace("\\", "")
+    for word in ("room-tx: 6 transactions (1 committed, 5 fenced)", "INVALID_PRODUCER_EPOCH", "producers of room-tx", "424ms"):
+        assert word in out
+
+
+def test_a_capture_without_transactions_says_so() -> None:
+    done = kcap("transactions", PCAPS / "problems" / "static-member-fenced.pcap")
+    assert done.returncode == 0
+    assert "no transaction was found" in done.stdout.decode()

@@ -1,0 +1,50 @@
+"""Groups of real captures are as the programs logged them."""
+
+from functools import cache
+from typing import Any
+
+from kcap.reports.groups.report import groups
+from kcap.reports.source import ReportInput
+from tests.cli.running import PCAPS
+
+LANES = {"lane-1": 3, "lane-2": 5, "lane-3": 7, "lane-4": 9, "lane-5": 11, "lane-6": 13}
+"""Client -> member epoch, as its own log has it."""
+
+
+@cache
+def of(name: str) -> dict[str, Any]:
+    made: dict[str, Any] = groups(ReportInput([str(PCAPS / "problems" / f"{name}.pcap")]))
+    return made
+
+
+def test_every_member_has_the_epoch_and_the_time_of_its_own_log() -> None:
+    (row,) = of("rebalance-loop-848")["rows"]
+    assert (row["protocol"], row["coordinator"], row["commits"]) == ("consumer", "127.2.0.12:9092", 9)
+    epochs = {member["client_id"]: member["assignments"][0]["generation"] for member in row["members"]}
+    assert epochs == LANES | {"lane-0": 2}
+    joins = {one["who"][0]: one["generation"] for one in row["rebalances"] if one["cause"] == "join"}
+    assert joins == epochs
+    lane4 = next(member for member in row["members"] if member["client_id"] == "lane-4")
+    assert abs(lane4["assignments"][0]["time_ns"] / 1e9 - 1795334077.778) < 0.25
+    assert lane4["assignments"][0]["topics"] == {"shop.lanes": [2, 3]}
+
+
+def test_starts_of_a_static_member_are_members_fences_and_one_rebalance() -> None:
+    (row,) = of("static-member-fenced")["rows"]
+    assert [member["client_id"] for member in row["members"]] == ["ledger-east", "ledger-west"] * 2
+    assert [one["client_id"] for one in row["fences"]] == ["ledger-east", "ledger-west", "ledger-east"]
+    assert [one["cause"] for one in row["rebalances"]] == ["join"]
+    assert (row["protocol"], row["commits"], row["commit_errors"]) == ("classic", 2, 0)
+
+
+def test_rows_have_the_keys_of_the_contract() -> None:
+    (row,) = of("static-member-fenced")["rows"]
+    keys = {"group_id", "protocol", "coordinator", "members", "rebalances", "commits", "commit_errors", "lag_last"}
+    assert keys <= row.keys()
+    keys = {"cause", "who", "first_ns", "last_ns", "duration_ns", "generation", "waited_for", "lost_ns"}
+    assert keys <= row["rebalances"][0].keys()
+
+
+def test_only_some_groups_and_none() -> None:
+    path = str(PCAPS / "problems" / "static-member-fenced.pcap")
+    assert groups(ReportInput([path]), ["other"])["rows"] == []
