@@ -34,9 +34,9 @@ def command(
     FILEs are BEFORE and AFTER: captures, saved exchanges, or folders of them. What chance explains is no difference: times are
     tested with Mann-Whitney, errors with Fisher's test, rates with Poisson's; Holm's method corrects for their number.
     """
-    from kcap.cli.main import say
     from kcap.cli.output import no_kafka, place, report_failed
     from kcap.cli.reports import watcher
+    from kcap.cli.standard_streams import say
     from kcap.filter.parse import parse
     from kcap.output.formats import format_of
     from kcap.reports.diff.report import diff

@@ -31,9 +31,9 @@ def command(
     FILEs are captures, or a folder of saved tables (exchanges, partitions, connections, brokers). Of saved tables, which have
     no message bodies, assignments and reasons are missing.
     """
-    from kcap.cli.main import say
     from kcap.cli.output import no_kafka, place, report_failed
     from kcap.cli.reports import watcher
+    from kcap.cli.standard_streams import say
     from kcap.output.formats import format_of
     from kcap.reports.groups.report import groups
     from kcap.reports.source import ReportInput

@@ -34,9 +34,9 @@ def command(
     FILEs are captures, or a folder of saved tables (exchanges, partitions, connections, brokers). Of saved tables, which have
     no message bodies, it is not known which transactions were committed.
     """
-    from kcap.cli.main import say
     from kcap.cli.output import no_kafka, place, report_failed
     from kcap.cli.reports import watcher
+    from kcap.cli.standard_streams import say
     from kcap.output.formats import format_of
     from kcap.reports.source import ReportInput
     from kcap.reports.transactions.report import transactions

@@ -5,7 +5,7 @@ In: the summaries of two captures. Out: rows in the order in which people should
 large enough to matter; a difference of names and settings is a fact and needs no test. All tests are rows, whatever came out.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -77,10 +77,11 @@ def compared(before: Side, after: Side) -> list[Row]:
 
 
 def row_of(
-    what: str, scope: str, who: Row, before: object, after: object, sentence: str,
-    test: Compared | None = None, matters: bool = True,
+    what: str, scope: str, who: Row, sides: Sequence[object], sentence: str, test: Compared | None = None,
+    matters: bool = True,
 ) -> Row:  # fmt: skip
-    """A row; `matters` says whether the effect is large enough."""
+    """A row; `sides` are the values of before and after, `matters` says whether the effect is large enough."""
+    before, after = sides
     return {
         "what": what, "scope": scope, "who": {name: value for name, value in who.items() if value is not None},
         "before": before, "after": after, "effect": round(test.effect, 4) if test else None,
@@ -123,7 +124,7 @@ def presence(before: Side, after: Side) -> Iterator[Row]:
                 if kind == "client":
                     software = side.settings.get(("client-software", one, None))
                     text += f"; it runs {', '.join(software)}" if software else ""
-                yield row_of(what, scope, who(one), *numbers, text)
+                yield row_of(what, scope, who(one), numbers, text)
 
 
 def usual(values: dict[str, int]) -> set[str]:
@@ -144,7 +145,7 @@ def settings(before: Side, after: Side) -> Iterator[Row]:
         if name in WORDS and new and api is None and changed(old, new):
             said = [", ".join(sorted(usual(values))) for values in (old, new)]
             text = f"{class_words({'client_id': client})} {WORDS[name]} {said[1]}; before: {said[0]}"
-            yield row_of(name, "client", {"client_id": client}, said[0], said[1], text)
+            yield row_of(name, "client", {"client_id": client}, said, text)
 
 
 def versions(before: Side, after: Side) -> Iterator[Row]:
@@ -161,7 +162,7 @@ def versions(before: Side, after: Side) -> Iterator[Row]:
         text = ", ".join(f"{api} v{new} (before v{old})" for api, old, new in apis)
         sides = [{api: one[side] for api, *one in apis} for side in (0, 1)]
         who = {"client_id": client}
-        yield row_of("versions", "client", who, *sides, f"{class_words(who)} uses other versions: {text}")
+        yield row_of("versions", "client", who, sides, f"{class_words(who)} uses other versions: {text}")
 
 
 # -- measures ---------------------------------------------------------------------------------------------------------
@@ -182,11 +183,11 @@ def errors(before: Side, after: Side) -> Iterator[Row]:
         sides = [{"count": count, "exchanges": whole} for count, whole in zip(counts_, totals)]
         if all(totals):
             test = fisher(counts_, (totals[0], totals[1]))
-            yield row_of(what, "client", who, *sides, f"{text}: {said[0]} before, {said[1]} after", test,
+            yield row_of(what, "client", who, sides, f"{text}: {said[0]} before, {said[1]} after", test,
                 abs(test.effect) >= SHARE)  # fmt: skip
         elif totals[1]:
             sentence = f"{text}: {said[1]} after; it made no such request before"
-            yield row_of(what, "client", who, *sides, sentence, None, counts_[1] >= FAILURES)
+            yield row_of(what, "client", who, sides, sentence, None, counts_[1] >= FAILURES)
 
 
 def table_of(rows: list[Row], steps: list[int]) -> Counts:
@@ -224,7 +225,7 @@ def times(before: Side, after: Side) -> Iterator[Row]:
             f"{class_words(who)} is {slower}: median {duration(medians[0])} before, {duration(medians[1])} after; "
             f"p95 {duration(sides[0]['p95_ns'])} before, {duration(sides[1]['p95_ns'])} after"
         )
-        yield row_of("latency", scope, who, *sides, text + (blamed(before, after, key) if matters else ""), test, matters)
+        yield row_of("latency", scope, who, sides, text + (blamed(before, after, key) if matters else ""), test, matters)
 
 
 def percentiles(row: Row) -> Row:
@@ -254,7 +255,7 @@ def sizes(before: Side, after: Side) -> Iterator[Row]:
         matters = abs(test.effect) >= DELTA and high >= RATIO * low
         kind = "larger" if middle[1] > middle[0] else "smaller"
         text = f"{class_words(who)} writes {kind} batches: median {size(middle[0])} before, {size(middle[1])} after"
-        yield row_of("size", "client", who, *({"p50_bytes": value} for value in middle), text, test, matters)
+        yield row_of("size", "client", who, [{"p50_bytes": value} for value in middle], text, test, matters)
 
 
 def median(rows: list[Row]) -> int:
@@ -286,4 +287,4 @@ def counts(before: Side, after: Side) -> Iterator[Row]:
         ]
         more = "more often" if test.effect > 1 else "less often"
         text = f"{class_words(who)} comes {more}: {sides[0]['a_second']:,} a second before, {sides[1]['a_second']:,} after"
-        yield row_of("count", scope, who, *sides, text, test, max(test.effect, 1 / test.effect) >= RATIO)
+        yield row_of("count", scope, who, sides, text, test, max(test.effect, 1 / test.effect) >= RATIO)

@@ -75,7 +75,7 @@ def generations(events: Sequence[Event]) -> dict[int, list[Event]]:
 
 def classic(events: Sequence[Event]) -> list[Row]:
     """Rebalances of a classic group, one a generation."""
-    names = {event.member_id: event.client_id for event in events if event.member_id and event.api != "LeaveGroup"}
+    names = {event.member_id or "": event.client_id for event in events if event.member_id and event.api != "LeaveGroup"}
     out: list[Row] = []
     before: list[Event] = []
     for generation, mine in generations(events).items():
@@ -86,7 +86,7 @@ def classic(events: Sequence[Event]) -> list[Row]:
         causes = causes_of(joins, before, between)
         first = min([event.first_ns for event in joins] + [at for at, _, _ in causes if at >= since])
         last = max(event.last_ns for event in mine)
-        lost = {event.member_id: stopped(event, mine) for event in joins}
+        lost = {event.member_id or "": stopped(event, mine) for event in joins}
         latest = max(joins, key=lambda event: event.first_ns)
         _, cause, who = min(causes)
         out.append({
@@ -152,7 +152,7 @@ def assigned_by_broker(events: Sequence[Event]) -> list[Row]:
 
     Members that have what they need go on working: `lost_ns` is the time that a joining member waited for partitions.
     """
-    names = {event.member_id: event.client_id for event in events if event.member_id}
+    names = {event.member_id or "": event.client_id for event in events}
     triggers = [(event, cause) for event in events if (cause := trigger(event)) is not None]
     out = []
     for at, (event, cause) in enumerate(triggers):
@@ -163,7 +163,7 @@ def assigned_by_broker(events: Sequence[Event]) -> list[Row]:
         got, wait = waited(event, events) if cause == "join" else (event, None)
         others = {one.client_id for one in changes if one.member_id != event.member_id}
         out.append({
-            "cause": cause, "who": [names.get(event.member_id) or event.member_id], "causes": [cause],
+            "cause": cause, "who": [names.get(event.member_id or "") or event.member_id], "causes": [cause],
             "first_ns": event.first_ns, "last_ns": last, "duration_ns": last - event.first_ns,
             "generation": event.epoch if cause == "join" else None,
             "waited_for": next(iter(sorted(filter(None, others))), None) if got is not event else None,
