@@ -48,6 +48,8 @@ class Event:
     """Why a member joins or leaves, as it says itself (KIP-800)."""
     members: tuple[str, ...] = ()
     """Members of the generation, of the leader's JoinGroup response."""
+    fresh: bool = False
+    """A JoinGroup of a client that has no member id yet."""
     assignment: Assignment | None = None
     """None where the response has none."""
 
@@ -96,6 +98,7 @@ def event(seen: Observed, row: Row, names: dict[str, str]) -> Event:
         sent.get("generationId", sent.get("memberEpoch", row["generation"])), tuple(filter(None, left)),
         next(filter(None, [str(sent.get("reason") or ""), *reasons]), ""),
         tuple(str(member.get("memberId")) for member in answer.get("members") or [] if row["api"] == "JoinGroup"),
+        row["api"] == "JoinGroup" and sent.get("memberId") == "",
         assigned(row["api"], answer, names) if row["error"] == "NONE" else None,
     )  # fmt: skip
 

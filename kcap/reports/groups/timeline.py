@@ -6,6 +6,7 @@ member says (KIP-800); where neither shows anything the cause is `rejoin`, and `
 that began later than the group. Sources: KIP-62, KIP-345, KIP-429, KIP-800, KIP-848, KIP-932.
 """
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -21,6 +22,11 @@ POLL: Final = "poll timeout"
 SAID: Final = {"revoke": "revocation", "metadata": "metadata change", "subscription": "metadata change"}
 """Word of a JoinGroup's reason -> cause; a revocation is the second step of a cooperative rebalance (KIP-429)."""
 MOVED: Final = ("NOT_COORDINATOR", "COORDINATOR_NOT_AVAILABLE", "COORDINATOR_LOAD_IN_PROGRESS")
+
+
+def begin(event: Event) -> int:
+    """What events are sorted by."""
+    return event.first_ns
 
 
 def protocol_of(events: Sequence[Event]) -> str:
@@ -59,16 +65,19 @@ def generations(events: Sequence[Event]) -> dict[int, list[Event]]:
     """
     out: dict[int, list[Event]] = {}
     synced: dict[int, int] = {}
+    joined: dict[int, set[str | None]] = {}
     for event in events:
         if event.error != "NONE" or event.api not in ("JoinGroup", "SyncGroup") or not (event.epoch or 0) > 0:
             continue
         generation = event.epoch or 0
         late = event.api == "JoinGroup" and event.first_ns > synced.get(generation, event.first_ns)
-        known = {one.member_id for one in out.get(generation, []) if one.api == "JoinGroup"}
+        known = joined.setdefault(generation, set())
         if late or (event.api == "SyncGroup" and generation in out and event.member_id not in known):
             continue
         if event.api == "SyncGroup":
             synced[generation] = max(event.last_ns, synced.get(generation, 0))
+        else:
+            known.add(event.member_id)
         out.setdefault(generation, []).append(event)
     return {generation: found for generation, found in out.items() if any(one.api == "JoinGroup" for one in found)}
 
@@ -82,11 +91,11 @@ def classic(events: Sequence[Event]) -> list[Row]:
         joins = [event for event in mine if event.api == "JoinGroup"]
         since = max((event.last_ns for event in before), default=events[0].first_ns)
         until = max(event.last_ns for event in joins)
-        between = [event for event in events if event.first_ns <= until and (not before or event.first_ns >= since)]
+        between = events[bisect_left(events, since, key=begin) if before else 0 : bisect_right(events, until, key=begin)]
         causes = causes_of(joins, before, between)
         first = min([event.first_ns for event in joins] + [at for at, _, _ in causes if at >= since])
         last = max(event.last_ns for event in mine)
-        lost = {event.member_id or "": stopped(event, mine) for event in joins}
+        lost = stopped(mine)
         latest = max(joins, key=lambda event: event.first_ns)
         _, cause, who = min(causes)
         out.append({
@@ -101,10 +110,13 @@ def classic(events: Sequence[Event]) -> list[Row]:
     return out
 
 
-def stopped(join: Event, mine: Sequence[Event]) -> int:
-    """How long a member stood still: from its JoinGroup to the response to its SyncGroup."""
-    ends = [event.last_ns for event in mine if event.api == "SyncGroup" and event.member_id == join.member_id]
-    return max([join.last_ns, *ends]) - join.first_ns
+def stopped(mine: Sequence[Event]) -> dict[str, int]:
+    """How long each member of a generation stood still: from its JoinGroup to the response to its SyncGroup."""
+    joins = {event.member_id or "": event for event in mine if event.api == "JoinGroup"}
+    ends = {name: event.last_ns for name, event in joins.items()}
+    for event in mine:
+        ends[event.member_id or ""] = max(ends.get(event.member_id or "", 0), event.last_ns)
+    return {name: ends[name] - event.first_ns for name, event in joins.items()}
 
 
 def rejoin(joins: Sequence[Event]) -> str:
@@ -135,7 +147,7 @@ def causes_of(joins: Sequence[Event], before: Sequence[Event], between: Sequence
     begun = {event.member_id for event in between if event.api == "JoinGroup" and event.error == "MEMBER_ID_REQUIRED"}
     for event in joins:
         member = event.member_id or ""
-        if member not in old and (before or member in begun or event.sent_epoch in (None, -1, 0) or event.instance_id):
+        if member not in old and (before or member in begun or event.fresh):
             out.append((event.first_ns, "join", [member]))
     missing = sorted(str(one) for one in old - {event.member_id for event in joins} - gone)
     if missing and not any(cause == "leave" and who == missing for _, cause, who in out):
@@ -153,14 +165,18 @@ def assigned_by_broker(events: Sequence[Event]) -> list[Row]:
     Members that have what they need go on working: `lost_ns` is the time that a joining member waited for partitions.
     """
     names = {event.member_id or "": event.client_id for event in events}
+    own: dict[str | None, list[Event]] = {}
+    for one in events:
+        own.setdefault(one.member_id, []).append(one)
     triggers = [(event, cause) for event in events if (cause := trigger(event)) is not None]
     out = []
     for at, (event, cause) in enumerate(triggers):
         until = triggers[at + 1][0].first_ns if at + 1 < len(triggers) else None
-        after = [one for one in events if one.first_ns >= event.first_ns and (until is None or one.first_ns < until)]
+        start, end = bisect_left(events, event.first_ns, key=begin), len(events)
+        after = events[start : end if until is None else bisect_left(events, until, key=begin)]
         changes = [one for one in after if one.assignment is not None and one.error == "NONE"]
         last = max([event.last_ns, *(one.last_ns for one in changes)])
-        got, wait = waited(event, events) if cause == "join" else (event, None)
+        got, wait = waited(event, own[event.member_id]) if cause == "join" else (event, None)
         others = {one.client_id for one in changes if one.member_id != event.member_id}
         out.append({
             "cause": cause, "who": [names.get(event.member_id or "") or event.member_id], "causes": [cause],
@@ -173,13 +189,13 @@ def assigned_by_broker(events: Sequence[Event]) -> list[Row]:
     return out
 
 
-def waited(join: Event, events: Sequence[Event]) -> tuple[Event | None, int | None]:
+def waited(join: Event, own: Sequence[Event]) -> tuple[Event | None, int | None]:
     """What gave a joining member its first partitions, and how long it waited: for these, or until it left without any.
 
-    None for a member that has none when the capture ends: a group may have more members than partitions.
+    None for a member that has none when the capture ends: a group may have more members than partitions. `own` are the
+    member's events.
     """
-    own = [event for event in events if event.member_id == join.member_id and event.first_ns >= join.first_ns]
-    for event in own:
+    for event in own[bisect_left(own, join.first_ns, key=begin) :]:
         if event.assignment or event.sent_epoch in (LEAVING, PAUSING):
             return (event if event.assignment else None), event.last_ns - join.first_ns
     return None, None

@@ -56,7 +56,8 @@ def test_a_rebalance_has_the_cause_that_the_wire_shows(
 
 
 def test_the_first_rebalance_of_a_group_that_is_older_than_the_capture_has_no_known_cause() -> None:
-    assert rebalances_of(generation(0, 7, "a-1", sent_epoch=6))[0]["cause"] == "unknown"
+    assert rebalances_of(generation(0, 7, "a-1"))[0]["cause"] == "unknown"
+    assert rebalances_of(generation(0, 7, "a-1", fresh=True))[0]["cause"] == "join"
     asked = event("JoinGroup", 0, "a-1", -1, error="MEMBER_ID_REQUIRED")
     assert rebalances_of([asked, *generation(1, 1, "a-1")])[0]["cause"] == "join"
 
@@ -115,3 +116,10 @@ def test_errors_of_heartbeats_are_causes(error: str, cause: str) -> None:
 def test_nothing_is_no_rebalance() -> None:
     assert rebalances_of([]) == []
     assert protocol_of([]) == "classic"
+
+
+def test_work_grows_with_the_events_and_not_with_their_square() -> None:
+    """Twenty thousand joins; comparing each with each would take minutes."""
+    beats = [beat(at, f"m{at}-1", 0, at, assignment={"t": [0]}) for at in range(20_000)]
+    assert len(rebalances_of(beats)) == len(beats)
+    assert len(rebalances_of([one for at in range(5_000) for one in generation(at, at + 1, f"m{at}-1")])) == 5_000
