@@ -52,8 +52,9 @@ EXAMPLES: Final = {
     "groups": ("kcap groups incident.pcapng", "kcap groups a.pcap --group checkout --format json"),
     "transactions": ("kcap transactions a.pcap --fail-on open,timed_out", "kcap transactions a.pcap --id payments-1"),
     "diff": (
-        "kcap diff before.pcap after.pcap                          what changed, and what chance explains",
-        "kcap diff tuesday/ wednesday/ --fail-on latency,new-error  saved tables, for a pipeline",
+        "kcap diff before.pcap after.pcap",
+        "kcap diff tuesday.pcap wednesday.pcap --fail-on latency,new-error",
+        "kcap diff before.pcap after.pcap -o upgrade.html",
     ),
     "health": ("kcap health a.pcap", "kcap health ring/ --format json"),
     "stats": ("kcap stats a.pcap", "kcap stats rows.parquet --by client_id", "kcap stats a.pcap -o digest.html"),

@@ -81,7 +81,7 @@ def observed(given: ReportInput) -> Iterator[Observed]:
                 places.setdefault(table_of(path)[0], []).append(path)
             missing = [name for name in COLUMNS if name not in places]
             if missing:
-                raise UsageError(f"check needs the tables {', '.join(COLUMNS)}; {missing[0]} is not among the saved ones")
+                raise UsageError(f"this report needs the tables {', '.join(COLUMNS)}; {missing[0]} is not among the saved ones")
             given.captures = list(saved)
         engine = Engine(folder)
         try:
