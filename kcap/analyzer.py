@@ -21,6 +21,7 @@ from kcap.net.connections import ConnectionTable, reverse_flow
 from kcap.net.segment_columns import SegmentColumns, columns_of
 from kcap.net.silent import pack, ref_of, speechless, unpack
 from kcap.net.tcp import Connection
+from kcap.tls.handshake import alert_text
 from kcap.tls.secrets import Secrets
 from kcap.tls.session import TlsFacts
 from kcap.weird import Weird, WeirdKind
@@ -500,6 +501,9 @@ def tls_values(facts: TlsFacts) -> dict[str, object]:
     """The columns of `connections` about TLS, and what reports test beside them."""
     return {
         "tls_version": facts.version, "tls_cipher": facts.cipher, "tls_sni": facts.server_name,
+        "tls_alpn": facts.alpn, "tls_alpn_offered": facts.offered, "tls_ja3": facts.ja3, "tls_ja4": facts.ja4,
+        "tls_client_subject": facts.client_subject, "tls_server_subject": facts.server_subject, "tls_resumed": facts.resumed,
+        "tls_handshake_ns": facts.handshake_ns, "tls_alerts": [alert_text(alert) for alert in facts.alerts],
         "alerts": "; ".join(facts.alerts) or None, "hello_bytes": facts.hello_bytes,
     }  # fmt: skip
 

@@ -11,6 +11,7 @@ from typing import Final
 
 CLIENT_HELLO, SERVER_HELLO, NEW_SESSION_TICKET, CERTIFICATE, CLIENT_KEY_EXCHANGE, FINISHED, KEY_UPDATE = 1, 2, 4, 11, 16, 20, 24
 END_OF_EARLY_DATA: Final = 5
+ENCRYPTED_EXTENSIONS: Final = 8
 SERVER_NAME, GROUPS, FORMATS, SIGNATURES, ALPN, ETM, EMS, TICKET = 0, 10, 11, 13, 16, 22, 23, 35
 PRE_SHARED_KEY, EARLY_DATA, SUPPORTED_VERSIONS = 41, 42, 43
 RETRY_RANDOM: Final = bytes.fromhex("cf21ad74e59a6111be1d8c021e65b891c2a211167abb8c5e079e09e2c8a8339c")
@@ -26,6 +27,41 @@ ALERTS: Final = {
     115: "unknown_psk_identity", 116: "certificate_required", 120: "no_application_protocol", 121: "ech_required",
 }  # fmt: skip
 """Alert descriptions of the IANA registry."""
+ALERT_MEANINGS: Final = {
+    "unexpected_message": "a message came that has no place here", "bad_record_mac": "a record did not authenticate",
+    "decryption_failed": "a record did not decrypt", "record_overflow": "a record was too long",
+    "handshake_failure": "no common cipher suite, group or signature algorithm",
+    "no_certificate": "no suitable certificate is there",
+    "bad_certificate": "the peer's certificate is damaged or its signature wrong",
+    "unsupported_certificate": "the peer's certificate is of an unsupported type",
+    "certificate_revoked": "the peer's certificate was revoked",
+    "certificate_expired": "the peer's certificate is not valid now",
+    "certificate_unknown": "the peer's certificate was not accepted",
+    "illegal_parameter": "a field of the handshake was out of range or inconsistent",
+    "unknown_ca": "the issuer of the peer's certificate is not known or not trusted",
+    "access_denied": "the peer's certificate is valid, but access was denied", "decode_error": "a message could not be decoded",
+    "decrypt_error": "a signature, Finished or PSK binder was wrong", "export_restriction": "export rules were violated",
+    "protocol_version": "the version that the peer offers is not supported",
+    "insufficient_security": "the peer's cipher suites are too weak", "internal_error": "an error that the peer did not cause",
+    "inappropriate_fallback": "the client retried with a version lower than it needs",
+    "user_canceled": "the handshake was cancelled",
+    "no_renegotiation": "renegotiation was refused", "missing_extension": "a required extension was missing",
+    "unsupported_extension": "an extension came that was not offered",
+    "certificate_unobtainable": "a certificate could not be fetched from its URL",
+    "unrecognized_name": "no server has the name that the client asked for (SNI)",
+    "bad_certificate_status_response": "the OCSP response was not valid",
+    "bad_certificate_hash_value": "a certificate's hash was not the one given",
+    "unknown_psk_identity": "no offered PSK is known",
+    "certificate_required": "the client sent no certificate, and the server requires one",
+    "no_application_protocol": "no common application protocol (ALPN)", "ech_required": "Encrypted ClientHello is required",
+}  # fmt: skip
+"""What an alert says of the sender's peer or of the handshake (RFC 5246 section 7.2.2, RFC 8446 section 6.2, RFC 6066)."""
+
+
+def alert_text(alert: str) -> str:
+    """An alert of `TlsFacts.alerts` with its meaning in brackets."""
+    meaning = ALERT_MEANINGS.get(alert.partition(": ")[2])
+    return alert if meaning is None else f"{alert} ({meaning})"
 
 
 class _Fields:
@@ -131,6 +167,11 @@ def read_server_hello(body: bytes) -> Hello | None:
     extensions = _extensions(reader) if reader.left else {}
     chosen = extensions.get(SUPPORTED_VERSIONS, b"")
     return Hello(int.from_bytes(chosen, "big") if len(chosen) == 2 else version, random, session, (suite,), extensions)
+
+
+def read_alpn(body: bytes) -> str | None:
+    """The protocol that EncryptedExtensions of TLS 1.3 choose."""
+    return next(iter(Hello(0, b"", b"", (), _extensions(_Fields(body))).protocols), None)
 
 
 def read_certificates(body: bytes, *, tls13: bool = False) -> list[bytes]:

@@ -70,6 +70,9 @@ class TlsFacts:
     cipher: str | None = None
     server_name: str | None = None
     alpn: str | None = None
+    """The protocol that the server chose."""
+    offered: list[str] | None = None
+    """The protocols that the client offered."""
     ja3: str | None = None
     ja4: str | None = None
     resumed: bool | None = None
@@ -83,6 +86,8 @@ class TlsFacts:
     """Time of the ClientHello."""
     ready_ns: int | None = None
     """Time of the first application data, or of the last Finished that was seen."""
+    handshake_ns: int | None = None
+    """From the ClientHello to the last Finished, as the order of records says it: known without keys."""
     decrypted: int = 0
     """Records opened."""
     undecrypted: int = 0
@@ -124,6 +129,10 @@ class Direction:
     """Encrypted records that came before the keys could be known."""
     ready: bool = False
     """Application data was opened."""
+    finished_ns: int | None = None
+    """Time of the first encrypted record behind the ServerHello, where none before it is missing. Before TLS 1.3 it is the
+    Finished; in TLS 1.3 the client's begins the flight that ends in its Finished.
+    """
     budget: int = limits.TLS_TRIAL_BYTES
     """Bytes that may still be spent on trying keys and record numbers."""
 
@@ -247,6 +256,8 @@ class TlsSession:
 
     def _sealed(self, side: int, record: Record) -> Iterator[Event]:
         direction = self.sides[side]
+        if self.facts.handshake_ns is None:
+            self._time_handshake(direction, record)
         had_keys = bool(direction.epochs)
         opened = self._opened(side, record)
         if opened is not None:
@@ -258,6 +269,20 @@ class TlsSession:
             direction.waiting.append(record)
             return
         self._unopened(side, record)
+
+    def _time_handshake(self, direction: Direction, record: Record) -> None:
+        """Notes when a direction's handshake ended, by the first encrypted record; the outer content types are enough."""
+        client, first = self.client, direction.finished_ns is None
+        if not first or client is None or self.server is None or self.facts.hello_ns is None or not record.pieces:
+            return
+        if direction.lost_bytes or (self.version == TLS13 and messages.EARLY_DATA in client.extensions):
+            return
+        if record.content_type != (APPLICATION if self.version == TLS13 else HANDSHAKE):
+            return
+        direction.finished_ns = record.pieces[-1].time_ns
+        ends = [side.finished_ns for side in self.sides if side.finished_ns is not None]
+        if len(ends) == 2:
+            self.facts.handshake_ns = max(ends) - self.facts.hello_ns
 
     def _unopened(self, side: int, record: Record) -> None:
         """A record that no key opens."""
@@ -468,18 +493,24 @@ class TlsSession:
             self.facts.ready_ns = time_ns
             self._finished(side)
         elif self.version == TLS13:
-            if number == messages.KEY_UPDATE:
-                direction = self.sides[side]
-                if self._has_epoch(direction, direction.at + 1):
-                    direction.at, direction.number = direction.at + 1, 0
-            elif number == messages.END_OF_EARLY_DATA:
-                self._next_epoch(side, "HANDSHAKE_TRAFFIC_SECRET")
+            self._message13(side, number, body)
         elif number == messages.CLIENT_KEY_EXCHANGE and side == CLIENT:
             self._key_exchange(body)
         elif number == messages.NEW_SESSION_TICKET and side == SERVER and self.client is not None:
             master = self.master or self.secrets.master(self.client, self.server)
             if master is not None:
                 self.secrets.remember(body[6:], master)
+
+    def _message13(self, side: int, number: int, body: bytes) -> None:
+        """Takes one handshake message that TLS 1.3 alone has."""
+        if number == messages.ENCRYPTED_EXTENSIONS and side == SERVER:
+            self.facts.alpn = messages.read_alpn(body)
+        elif number == messages.KEY_UPDATE:
+            direction = self.sides[side]
+            if self._has_epoch(direction, direction.at + 1):
+                direction.at, direction.number = direction.at + 1, 0
+        elif number == messages.END_OF_EARLY_DATA:
+            self._next_epoch(side, "HANDSHAKE_TRAFFIC_SECRET")
 
     def _certificate(self, side: int, body: bytes) -> None:
         certificates = messages.read_certificates(body, tls13=self.version == TLS13)
@@ -506,6 +537,7 @@ class TlsSession:
         facts = self.facts
         if self.client is None:
             facts.hello_ns = time_ns
+            facts.offered = hello.protocols
             facts.server_name, facts.ja3, facts.ja4 = hello.server_name, messages.ja3(hello), messages.ja4(hello)
         self.client, self.master = hello, None
         self.transcript.clear()

@@ -4,10 +4,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kcap.tls.handshake import (
+    ALERT_MEANINGS,
+    ALERTS,
     CLIENT_HELLO,
+    alert_text,
     ja3,
     ja4,
     messages,
+    read_alpn,
     read_certificates,
     read_client_hello,
     read_server_hello,
@@ -91,3 +95,17 @@ def test_any_bytes_are_taken(data: bytes, at: int) -> None:
         read_server_hello(text)
         for certificate in read_certificates(text) + read_certificates(text, tls13=True):
             subject_of(certificate)
+
+
+def test_every_alert_but_close_notify_has_a_meaning() -> None:
+    assert set(ALERT_MEANINGS) == set(ALERTS.values()) - {"close_notify"}
+
+
+def test_an_alert_is_written_with_its_meaning_where_it_has_one() -> None:
+    assert alert_text("client: unknown_ca") == f"client: unknown_ca ({ALERT_MEANINGS['unknown_ca']})"
+    assert alert_text("server: alert 199") == "server: alert 199"
+
+
+def test_encrypted_extensions_name_the_protocol_that_was_chosen() -> None:
+    assert read_alpn(bytes.fromhex("000c 0010 0008 0006 05") + b"kafka") == "kafka"
+    assert read_alpn(bytes.fromhex("0000")) is None

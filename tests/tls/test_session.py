@@ -168,3 +168,27 @@ def test_any_bytes_are_taken(data: bytes, framed: bool) -> None:
     list(session.data(CLIENT, 0, text, len(text) + 3, 0, 0, 0))
     list(session.gap(SERVER, 0, 100_000))
     list(session.finish())
+
+
+@pytest.mark.parametrize("version", ["TLSv1_2", "TLSv1_3"])
+def test_the_time_of_the_handshake_is_known_without_keys(version: str) -> None:
+    """The time of a packet is its number here: the handshake ends with the last flight before application data."""
+    made = talk(version, None)
+    with_keys, without = read(made, secrets_of(made))[0].facts, read(made, Secrets())[0].facts
+    first_data = next(at for at, (side, data) in enumerate(made.wire) if data[:1] == b"\x17" and at > 1 and side == CLIENT)
+    assert with_keys.handshake_ns == without.handshake_ns is not None
+    assert 1 < with_keys.handshake_ns <= first_data
+    assert with_keys.handshake_ns == {"TLSv1_2": 3, "TLSv1_3": 2}[version]
+
+
+@pytest.mark.parametrize("lost", [0, 1, 2])
+def test_the_time_of_a_handshake_with_missing_packets_is_unknown(lost: int) -> None:
+    made = talk("TLSv1_3", None)
+    session, offsets = TlsSession(Secrets()), [0, 0]
+    for ref, (side, data) in enumerate(made.wire):
+        found = session.gap(side, offsets[side], len(data)) if ref == lost else session.data(
+            side, offsets[side], data, len(data), ref, ref, offsets[side]
+        )  # fmt: skip
+        assert not list(found)
+        offsets[side] += len(data)
+    assert session.facts.handshake_ns is None
