@@ -21,9 +21,8 @@ from kcap.net.connections import ConnectionTable, reverse_flow
 from kcap.net.segment_columns import SegmentColumns, columns_of
 from kcap.net.silent import pack, ref_of, speechless, unpack
 from kcap.net.tcp import Connection
-from kcap.tls.handshake import alert_text
+from kcap.tls.facts import tls_values
 from kcap.tls.secrets import Secrets
-from kcap.tls.session import TlsFacts
 from kcap.weird import Weird, WeirdKind
 
 if TYPE_CHECKING:
@@ -172,6 +171,8 @@ class Analyzer:
         self.secrets = Secrets() if self.options.secrets is None else self.options.secrets.copy()
         self.plaintext: Listen | None = None
         """Called with each piece of plaintext of TLS connections."""
+        self.infer_turns = False
+        """Turns of TLS connections are inferred, and are in their rows as `turns` (`kcap.tls.turns.Turns`)."""
         self.bodies = BodyCollector()
         self.rows: list[tuple[Any, ...]] = []
         self.orders: list[int] = []
@@ -481,6 +482,8 @@ def describe(connection: Connection, conversation: Conversation) -> dict[str, ob
     }
     if conversation.tls is not None:
         values |= tls_values(conversation.tls.session.facts)
+        if conversation.tls.session.turns is not None:
+            values["turns"] = conversation.tls.session.turns
     for name, stream, framer in (("client", client, kafka.requests), ("server", server, kafka.responses)):
         framed, skipped, pending = (framer.framed, framer.skipped, framer.pending) if framer is not None else (0, 0, 0)
         opaque = stream.captured if framer is None else 0
@@ -495,17 +498,6 @@ def describe(connection: Connection, conversation: Conversation) -> dict[str, ob
             f"{name}_missing": stream.missing,
         }
     return values
-
-
-def tls_values(facts: TlsFacts) -> dict[str, object]:
-    """The columns of `connections` about TLS, and what reports test beside them."""
-    return {
-        "tls_version": facts.version, "tls_cipher": facts.cipher, "tls_sni": facts.server_name,
-        "tls_alpn": facts.alpn, "tls_alpn_offered": facts.offered, "tls_ja3": facts.ja3, "tls_ja4": facts.ja4,
-        "tls_client_subject": facts.client_subject, "tls_server_subject": facts.server_subject, "tls_resumed": facts.resumed,
-        "tls_handshake_ns": facts.handshake_ns, "tls_alerts": [alert_text(alert) for alert in facts.alerts],
-        "alerts": "; ".join(facts.alerts) or None, "hello_bytes": facts.hello_bytes,
-    }  # fmt: skip
 
 
 def community_id(flow: bytes) -> str:

@@ -311,6 +311,25 @@ error string? Kafka's name of error_code
 features list<string> finalized features and their levels, of the connection's last ApiVersions response that has them
 """)
 
+TLS_TURNS = _table("""
+connection string uid of the connection
+turn int64 number within the connection, from 1
+client_ip string address of the client
+client_port int32 TCP port of the client
+server_ip string address of the server
+server_port int32 TCP port of the server
+request_first_ns int64 packet time of the first byte of the client's records
+request_last_ns int64 packet time of the last byte of the client's records
+response_first_ns int64? packet time of the first byte of the server's records; null where none came
+response_last_ns int64? packet time of the last byte of the server's records; null where none came
+latency_ns int64? response_first_ns - request_last_ns: an estimate, exact where the turn is one exchange
+request_bytes int64 bytes of the client's records without their headers: ciphertext with what encryption adds
+response_bytes int64 bytes of the server's records without their headers: ciphertext with what encryption adds
+request_records int64 records of the client
+response_records int64 records of the server
+gap bool bytes of the connection are missing in the turn or just before it
+""")
+
 TOPIC_NAMES = _table("""
 topic_id string as Kafka prints it
 topic string name of the topic
@@ -354,6 +373,7 @@ TABLES = {
     "partitions": PARTITIONS,
     "records": RECORDS,
     "negotiations": NEGOTIATIONS,
+    "tls_turns": TLS_TURNS,
     "topic_names": TOPIC_NAMES,
     "brokers": BROKERS,
 }
@@ -367,6 +387,7 @@ TABLE_MEANINGS = {
     "partitions": "a topic partition that an exchange is about",
     "records": "a record that an exchange carries",
     "negotiations": "an API on a connection: versions used, beside what the broker offers",
+    "tls_turns": "a request and a response as record sizes and directions of an encrypted connection suggest: inferred",
     "topic_names": "a topic id whose name a response tells",
     "brokers": "an endpoint of a broker that a response tells",
 }

@@ -395,5 +395,8 @@ TLS_HANDSHAKE_BYTES = 1 << 18
 TLS_ALERTS_KEPT = 16
 """Alerts of a connection that are named."""
 
+TLS_TURNS_MAX = 1 << 20
+"""Turns of an encrypted connection that are retained until it ends: 72 MiB."""
+
 TLS_PLAINTEXT_BYTES = 256 << 20
 """Plaintext retained in memory for exchanges that are read again; it is never written to disk."""

@@ -395,6 +395,10 @@ class Capture:
         """One row a connection and API: versions used, beside what the broker offers."""
         return self.table("negotiations", columns)
 
+    def tls_turns(self, columns: Sequence[str] | None = None) -> "Table":
+        """One row a request and response as the records of an encrypted connection suggest them: inferred, not decrypted."""
+        return self.table("tls_turns", columns)
+
     def topic_names(self, columns: Sequence[str] | None = None) -> "Table":
         """One row a topic id whose name was told."""
         return self.table("topic_names", columns)

@@ -42,6 +42,7 @@ class WeirdKind(StrEnum):
     CONNECTION_LIMIT = "connection_limit", "more open connections than the limit; the quietest one was closed"
     CONNECTION_IDLE = "connection_idle", "a connection without a packet for longer than the idle time"
     # TLS
+    TLS_TURNS_LIMIT = "tls_turns_limit", "more turns on an encrypted connection than the limit; later ones are not listed"
     TLS_RECORDS_LOST = "tls_records_lost", "application data between records that open is missing or opens under no key"
     # Kafka frames
     NOT_KAFKA = "not_kafka", "a TCP connection that is not Kafka; the detail names what it looks like"

@@ -95,7 +95,7 @@ def all_weirds(request: TableRequest) -> TableBuilder:
 
 
 SHARD_BUILDERS: Final[dict[str, Callable[[TableRequest], TableBuilder]]] = {
-    **{name: BUILDERS[name] for name in ("exchanges", "partitions", "records")},
+    **{name: BUILDERS[name] for name in ("exchanges", "partitions", "records", "tls_turns")},
     "connections": ShardConnections,
     "negotiations": ShardNegotiations,
     "weirds": all_weirds,

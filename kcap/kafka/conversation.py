@@ -64,6 +64,8 @@ class Collector(Protocol):
     """Secrets that decrypt TLS connections."""
     plaintext: "Listen | None"
     """Called with each piece of plaintext."""
+    infer_turns: bool
+    """Turns of TLS connections are inferred."""
 
     def identity(self, conversation: "Conversation") -> int:
         """Index of the connection's constants in the batch of rows that is open."""
@@ -289,7 +291,10 @@ class Conversation:
             if hello is not None:
                 first = next(call[1] for index, call in self.buffered if index == hello and len(call) == 8)
                 client = hello if first[5:6] == b"\1" else 1 - hello
-        self.tls = Decryptor(connection, client, self.collector.secrets, self._plain, self.collector.plaintext)
+        collector = self.collector
+        self.tls = Decryptor(
+            connection, client, collector.secrets, self._plain, collector.plaintext, turns=collector.infer_turns
+        )
         for index, stream in enumerate(connection.streams):
             stream.sink = TlsSink(self.tls, index)
 

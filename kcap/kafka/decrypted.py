@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from kcap import limits
 from kcap.net.tcp import Connection, Stream, StreamSink
 from kcap.tls.secrets import Secrets
+from kcap.tls.turns import Turns
 from kcap.weird import WeirdKind
 
 if TYPE_CHECKING:
@@ -140,13 +141,15 @@ class Decryptor:
         secrets: Secrets,
         begin: "Callable[[DecryptedConnection], None]",
         listen: "Listen | None" = None,
+        *,
+        turns: bool = False,
     ) -> None:
-        """`client` is the index of the stream that sent the ClientHello, as far as is known."""
+        """`client` is the index of the stream that sent the ClientHello, as far as is known; `turns`: these are inferred."""
         from kcap.tls.session import Plaintext, TlsSession  # loads the library of ciphers, which few captures need
 
         self._plaintext = Plaintext
         self.connection = connection
-        self.session = TlsSession(secrets)
+        self.session = TlsSession(secrets, Turns() if turns else None)
         self.swapped = client == 1
         self.plain: DecryptedConnection | None = None
         self._begin = begin
@@ -164,6 +167,9 @@ class Decryptor:
     def finish(self) -> None:
         """No more bytes will come."""
         self._deliver(self.session.finish())
+        turns = self.session.turns
+        if turns is not None and turns.dropped:
+            self.connection.report(WeirdKind.TLS_TURNS_LIMIT, f"{turns.dropped} turns behind the first {len(turns)}")
 
     def _deliver(self, events: "Iterable[Event]") -> None:
         for event in events:

@@ -1,12 +1,14 @@
-"""Rows of the tables beside `exchanges` and its parts: connections, captures, weirds, topic_names, brokers, negotiations.
+"""Rows of the tables beside `exchanges` and its parts: connections, captures, weirds, topic_names, brokers, negotiations,
+tls_turns.
 
 In: what the analyzer, the readers and the tracker have. Out: rows by column name, and record batches of chosen columns. Law: as
 `kcap.columns` declares them; a fact has one row, with the exchange that reported it first.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
 import pyarrow as pa
 
 from kcap.analyzer import ClosedConnection
@@ -19,7 +21,12 @@ from kcap.model import REF_FILE_SHIFT, CaptureFile
 from kcap.schema.errors import ERRORS
 from kcap.schema.registry import api_name
 from kcap.table.schema import TYPES, arrow_schema
+from kcap.tls.turns import FIELDS as TURN_FIELDS
+from kcap.tls.turns import Turns
 from kcap.weird import Weird
+
+if TYPE_CHECKING:
+    from kcap.arrays.vectors import Int64s
 
 FACT_COLUMNS: Final[dict[str, Callable[[ConnectionFacts], str | None]]] = {
     "software_name": lambda known: known.software[0] if known.software else None,
@@ -54,6 +61,41 @@ def connection_rows(
             row |= {name: pick(facts) for name, pick in FACT_COLUMNS.items()}
         rows.append(row)
     return rows
+
+
+TURNS_AT_ONCE: Final = 1 << 16
+
+
+def turn_batches(closed: Iterable[ClosedConnection], columns: Sequence[Column]) -> Iterator[pa.RecordBatch]:
+    """Rows of `tls_turns`, of connections with turns; one empty batch for none."""
+    some: list[tuple[dict[str, object], Int64s]] = []
+    for connection in closed:
+        turns = connection.values.get("turns")
+        if isinstance(turns, Turns) and len(turns):
+            some.append((connection.values, np.frombuffer(turns.done, np.int64).reshape(-1, len(TURN_FIELDS))))
+        if sum(len(numbers) for _, numbers in some) >= TURNS_AT_ONCE:
+            yield _turn_batch(some, columns)
+            some = []
+    yield _turn_batch(some, columns)
+
+
+def _turn_batch(some: "list[tuple[dict[str, object], Int64s]]", columns: Sequence[Column]) -> pa.RecordBatch:
+    sizes = [len(numbers) for _, numbers in some]
+    numbers = np.concatenate([np.empty((0, len(TURN_FIELDS)), np.int64), *(part for _, part in some)])
+    known: dict[str, Any] = dict(zip(TURN_FIELDS, numbers.T))
+    known["turn"] = np.concatenate([np.empty(0, np.int64), *(np.arange(1, size + 1) for size in sizes)])
+    known["latency_ns"] = known["response_first_ns"] - known["request_last_ns"]
+    open_ended = known["response_records"] == 0
+    arrays = []
+    for column in columns:
+        if column.name in known:
+            mask = open_ended if column.nullable else None
+            values = known[column.name].astype(np.bool_) if column.type == "bool" else known[column.name]
+            arrays.append(pa.array(values, TYPES[column.type], mask=mask))
+        else:
+            repeated = [row[column.name] for (row, _), size in zip(some, sizes) for _ in range(size)]
+            arrays.append(pa.array(repeated, TYPES[column.type]))
+    return pa.RecordBatch.from_arrays(arrays, schema=arrow_schema("tls_turns", columns))
 
 
 def capture_rows(files: Iterable[CaptureFile]) -> list[dict[str, object]]:

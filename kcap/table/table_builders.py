@@ -35,6 +35,7 @@ from kcap.table.side_tables import (
     connection_rows,
     negotiation_row,
     topic_rows,
+    turn_batches,
     weird_rows,
 )
 from kcap.weird import Weird
@@ -343,6 +344,19 @@ class ConnectionsBuilder(TableBuilder):
             yield batch_of("connections", self.request.columns, rows)
 
 
+class TlsTurnsBuilder(TableBuilder):
+    """`tls_turns`."""
+
+    closes = True
+
+    def begin(self, reading: Reading, tracker: MetadataTracker) -> None:
+        super().begin(reading, tracker)
+        reading.analyzer.infer_turns = True
+
+    def close(self, closed: Sequence[ClosedConnection]) -> Batches:
+        yield from turn_batches(closed, self.request.columns)
+
+
 class NegotiationsBuilder(TableBuilder):
     """`negotiations`."""
 
@@ -411,6 +425,7 @@ BUILDERS: Final[dict[str, Callable[[TableRequest], TableBuilder]]] = {
     "connections": ConnectionsBuilder,
     "negotiations": NegotiationsBuilder,
     "brokers": BrokersBuilder,
+    "tls_turns": TlsTurnsBuilder,
     "topic_names": TopicNamesBuilder,
     "captures": CapturesBuilder,
     "weirds": WeirdsBuilder,

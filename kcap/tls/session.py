@@ -15,12 +15,14 @@ from typing import Final, NamedTuple
 
 from kcap import limits
 from kcap.tls import handshake as messages
+from kcap.tls.facts import TlsFacts
 from kcap.tls.handshake import Hello
 from kcap.tls.key_schedule import key_block, master_secret, next_secret, traffic_keys
 from kcap.tls.record_ciphers import Opened, RecordOpener, opener_of
 from kcap.tls.records import HEADER, Piece, Record, RecordReader
 from kcap.tls.secrets import Secrets
 from kcap.tls.suites import Suite, suite_of, version_name
+from kcap.tls.turns import Seen, Turns
 
 CHANGE_CIPHER_SPEC, ALERT, HANDSHAKE, APPLICATION = 20, 21, 22, 23
 TLS13: Final = 0x0304
@@ -60,40 +62,6 @@ class LostPlaintext(NamedTuple):
     exact: bool
     """Whether `length` is how many there were; without padding and messages of the handshake among them."""
     time_ns: int
-
-
-@dataclass(slots=True)
-class TlsFacts:
-    """What is known of a TLS connection; None where it was not seen."""
-
-    version: str | None = None
-    cipher: str | None = None
-    server_name: str | None = None
-    alpn: str | None = None
-    """The protocol that the server chose."""
-    offered: list[str] | None = None
-    """The protocols that the client offered."""
-    ja3: str | None = None
-    ja4: str | None = None
-    resumed: bool | None = None
-    server_subject: str | None = None
-    client_subject: str | None = None
-    alerts: list[str] = field(default_factory=list)
-    """`client: unknown_ca` and so on, in order."""
-    hello_bytes: int = 0
-    """Bytes of the client's hellos, with a record header each."""
-    hello_ns: int | None = None
-    """Time of the ClientHello."""
-    ready_ns: int | None = None
-    """Time of the first application data, or of the last Finished that was seen."""
-    handshake_ns: int | None = None
-    """From the ClientHello to the last Finished, as the order of records says it: known without keys."""
-    decrypted: int = 0
-    """Records opened."""
-    undecrypted: int = 0
-    """Records of application data that could not be."""
-    why: str | None = None
-    """Why records could not be opened."""
 
 
 @dataclass(slots=True)
@@ -143,8 +111,10 @@ Event = Plaintext | LostPlaintext
 class TlsSession:
     """A TLS connection."""
 
-    def __init__(self, secrets: Secrets) -> None:
+    def __init__(self, secrets: Secrets, turns: Turns | None = None) -> None:
+        """`turns` takes the records as they look from outside."""
         self.secrets = secrets
+        self.turns = turns
         self.facts = TlsFacts()
         self.sides = (Direction(), Direction())
         self.client: Hello | None = None
@@ -168,6 +138,8 @@ class TlsSession:
     def gap(self, side: int, offset: int, length: int) -> Iterator[Event]:
         """Takes a hole of one direction."""
         self.sides[side].reader.gap(offset, length)
+        if self.turns is not None:
+            self.turns.gap()
         yield from self._read(side, final=False)
 
     def finish(self) -> Iterator[Event]:
@@ -176,6 +148,8 @@ class TlsSession:
             yield from self._read(side, final=True)
             for record in self._released(side):
                 self._unopened(side, record)
+        if self.turns is not None:
+            self.turns.finish()
         facts = self.facts
         if facts.why is None and (facts.undecrypted or any(side.sealed for side in self.sides)) and not facts.decrypted:
             facts.why = self._why()
@@ -190,10 +164,23 @@ class TlsSession:
                     continue
                 reader.accept(record)
                 self._behind(side, record)
+                self._look(side, record)
                 yield from found
             else:
                 self._behind(side, record)
+                self._look(side, record)
                 yield from self._record(side, record)
+        if reader.searching and self.turns is not None:
+            self.turns.lose(side)
+
+    def _look(self, side: int, record: Record) -> None:
+        """Gives a record of application data to `turns`; early data of TLS 1.3 comes before the ServerHello and is left out."""
+        if self.turns is None or record.content_type != APPLICATION or not record.pieces:
+            return
+        if self.client is not None and self.server is None and not self.sides[SERVER].sealed:
+            return
+        pieces = record.pieces
+        self.turns.record(Seen(side, pieces[0].time_ns, pieces[-1].time_ns, len(record.body), record.whole))
 
     def _behind(self, side: int, record: Record) -> None:
         """Bytes before a record that were no records."""
@@ -485,7 +472,9 @@ class TlsSession:
             self.transcript += whole
         if number == messages.SERVER_HELLO and side == SERVER:
             hello = messages.read_server_hello(body)
-            if hello is not None and not hello.is_retry:
+            if hello is not None and hello.is_retry:
+                self.version = hello.version  # a ChangeCipherSpec behind it changes nothing (RFC 8446 section 5)
+            elif hello is not None:
                 yield from self._server_hello(hello)
         elif number == messages.CERTIFICATE:
             self._certificate(side, body)
@@ -550,6 +539,8 @@ class TlsSession:
         if self.suite.cipher is None:
             facts.why = f"records of {self.suite.name} are not read"
         if hello.version == TLS13:
+            if self.turns is not None:
+                self.turns.server_hello(self.suite)
             facts.resumed = messages.PRE_SHARED_KEY in hello.extensions
             self.sides[SERVER].sealed = True
             if self.client is not None:

@@ -80,7 +80,17 @@ def shown(*words: str) -> str:
 
 @pytest.mark.parametrize("form", PEOPLE)
 def test_tables_show_names_as_text(capture: str, form: str) -> None:
-    for table in ("exchanges", "connections", "captures", "weirds", "partitions", "negotiations", "topic_names", "brokers"):
+    for table in (
+        "exchanges",
+        "connections",
+        "captures",
+        "weirds",
+        "partitions",
+        "negotiations",
+        "tls_turns",
+        "topic_names",
+        "brokers",
+    ):
         harmless(shown("rows", capture, "--table", table, "--format", form), form)
 
 

@@ -31,7 +31,18 @@ PASSWORD, BEARER, RAW = "Plantd-Passw0rd-1", "Plantd-Bearer-tok-2", "Plantd-Raw-
 HMAC, SALT, SALTED = b"Plantd-hmac-bytes-4", b"Plantd-salt-bytes-5", b"Plantd-salted-pw-6"
 FLAGGED, NAMED, LOOKS, URL, ODD = "Plantd-flag-7", "Plantd-named-8", "Plantd-pem-body-9", "Plantd-url-pw-10", "Plantd-alter-11"
 SECRETS = [*map(str.encode, (PASSWORD, BEARER, RAW, FLAGGED, NAMED, LOOKS, URL, ODD)), HMAC, SALT, SALTED]
-TABLES = ("exchanges", "connections", "captures", "weirds", "partitions", "records", "negotiations", "topic_names", "brokers")
+TABLES = (
+    "exchanges",
+    "connections",
+    "captures",
+    "weirds",
+    "partitions",
+    "records",
+    "negotiations",
+    "tls_turns",
+    "topic_names",
+    "brokers",
+)
 
 
 def forms(secret: bytes) -> set[str]:

@@ -117,3 +117,13 @@ def _contexts(version: str, ciphers: str | None, pem: str, log: str | None) -> l
     if log is not None:
         made[0].keylog_filename = log
     return made
+
+
+def without_secrets(capture: bytes) -> bytes:
+    """A little-endian pcapng file without its Decryption Secrets Blocks."""
+    out, at = bytearray(), 0
+    while at < len(capture):
+        kind, size = int.from_bytes(capture[at : at + 4], "little"), int.from_bytes(capture[at + 4 : at + 8], "little")
+        out += b"" if kind == 10 else capture[at : at + size]
+        at += size
+    return bytes(out)

@@ -1,0 +1,53 @@
+"""What is known of a TLS connection, and its columns in the table `connections`.
+
+In: what `kcap.tls.session` reads. Out: values by column name. Law: no key material is among them.
+"""
+
+from dataclasses import dataclass, field
+
+from kcap.tls.handshake import alert_text
+
+
+@dataclass(slots=True)
+class TlsFacts:
+    """What is known of a TLS connection; None where it was not seen."""
+
+    version: str | None = None
+    cipher: str | None = None
+    server_name: str | None = None
+    alpn: str | None = None
+    """The protocol that the server chose."""
+    offered: list[str] | None = None
+    """The protocols that the client offered."""
+    ja3: str | None = None
+    ja4: str | None = None
+    resumed: bool | None = None
+    server_subject: str | None = None
+    client_subject: str | None = None
+    alerts: list[str] = field(default_factory=list)
+    """`client: unknown_ca` and so on, in order."""
+    hello_bytes: int = 0
+    """Bytes of the client's hellos, with a record header each."""
+    hello_ns: int | None = None
+    """Time of the ClientHello."""
+    ready_ns: int | None = None
+    """Time of the first application data, or of the last Finished that was seen."""
+    handshake_ns: int | None = None
+    """From the ClientHello to the last Finished, as the order of records says it: known without keys."""
+    decrypted: int = 0
+    """Records opened."""
+    undecrypted: int = 0
+    """Records of application data that could not be."""
+    why: str | None = None
+    """Why records could not be opened."""
+
+
+def tls_values(facts: TlsFacts) -> dict[str, object]:
+    """The columns of `connections` about TLS, and what reports test beside them."""
+    return {
+        "tls_version": facts.version, "tls_cipher": facts.cipher, "tls_sni": facts.server_name,
+        "tls_alpn": facts.alpn, "tls_alpn_offered": facts.offered, "tls_ja3": facts.ja3, "tls_ja4": facts.ja4,
+        "tls_client_subject": facts.client_subject, "tls_server_subject": facts.server_subject, "tls_resumed": facts.resumed,
+        "tls_handshake_ns": facts.handshake_ns, "tls_alerts": [alert_text(alert) for alert in facts.alerts],
+        "alerts": "; ".join(facts.alerts) or None, "hello_bytes": facts.hello_bytes,
+    }  # fmt: skip
