@@ -40,6 +40,10 @@ class Changes(NamedTuple):
 @click.option(
     "--anonymize", "key", metavar="KEY", help="Other addresses, clients, groups, topics, hosts: the same for the same key."
 )
+@click.option(
+    "--keep-secrets", "secrets", is_flag=True,
+    help="Write the TLS secrets of pcapng input too: whoever has the file can then read the traffic.",
+)  # fmt: skip
 @click.option("--allow-empty", is_flag=True, help="Write a file without packets where nothing matches.")
 def run(
     files: tuple[str, ...],
@@ -52,6 +56,7 @@ def run(
     whole: bool,
     redact: bool,
     key: str | None,
+    secrets: bool,
     allow_empty: bool,
 ) -> int:
     """Writes the packets of the exchanges that -Y selects, each once, in the capture's order.
@@ -61,9 +66,10 @@ def run(
     not be those of the whole, what they rest on comes along (the connection's first exchange, the exchange that told a topic's
     name, at last the whole connection). Rows beside those that were selected are counted on stderr.
 
-    pcapng keeps interfaces, comments, names and TLS secrets of pcapng input; pcap has room for one link type and none of these.
+    pcapng keeps interfaces, comments and names of pcapng input; pcap has room for one link type and none of these. TLS secrets
+    of pcapng input stay behind unless --keep-secrets asks for them: the part of an encrypted connection is encrypted.
     --redact zeroes keys, values and header values of records, passwords, tokens, sensitive configs, and every byte that was not
-    read as part of a message; TLS secrets stay behind. Lengths stay, checksums are made right (TCP, IP, CRCs of batches). The
+    read as part of a message. Lengths stay, checksums are made right (TCP, IP, CRCs of batches). The
     records of compressed batches are zeroed whole: they do not inflate any more. --anonymize maps addresses (keeping prefixes),
     and every text in messages that is not a name of Kafka's own, to others of the same length; it leaves records alone, so use
     both. IP fragments and tunnelled packets stay out where they cannot be changed safely.
@@ -74,7 +80,10 @@ def run(
     if key is not None and not key:
         raise UsageError("--anonymize takes a key of at least one character")
     changes = Changes(redact, key)
-    return cut_out(paths_of(files, more_files), options, only, output, form, changes, whole=whole, allow_empty=allow_empty)
+    if secrets and changes:
+        raise UsageError("--keep-secrets writes what --redact and --anonymize are to hide: leave one of them out")
+    paths = paths_of(files, more_files)
+    return cut_out(paths, options, only, output, form, changes, whole=whole, allow_empty=allow_empty, secrets=secrets)
 
 
 def cut_out(
@@ -87,6 +96,7 @@ def cut_out(
     *,
     whole: bool,
     allow_empty: bool,
+    secrets: bool = False,
 ) -> int:
     """Cuts, says what was cut; the exit code."""
     from kcap.runtime import load_arrow
@@ -106,7 +116,10 @@ def cut_out(
     with scratch(output) as folder, Passes() as passes:
         capture = Capture(kept(paths, folder), options).filter(only)
         made = f"{folder}/{MADE}"
-        done = cut(capture, made, form, named=output, whole=whole, comment=comment, watch=passes.step, empty=allow_empty)
+        done = cut(
+            capture, made, form, named=output, whole=whole, comment=comment, watch=passes.step, empty=allow_empty,
+            secrets=secrets,
+        )  # fmt: skip
         if done.packets or allow_empty:
             with place(output) as sink:
                 if changes and done.packets:
@@ -138,6 +151,8 @@ def tell(done: "Cut", output: str, *, written: bool) -> None:
     say(said)
     if done.verdict.rows:
         say(f"{counted(done.verdict.rows, 'row')} differ from those of the whole capture")
+    if done.left_secrets:
+        say("TLS secrets of the input stay behind; --keep-secrets writes them too")
     if done.lost:
         say(f"pcap has no room for {done.lost}; pcapng keeps them")
 

@@ -9,8 +9,9 @@ with what was picked.
 from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from kcap.analyzer import Options
 from kcap.capture.packet_copy import PCAP, PCAPNG, PcapCopy, PcapngCopy, form_of, notes_of
 from kcap.export.mark_packets import mark
 from kcap.export.merge import Packets
@@ -18,6 +19,7 @@ from kcap.export.selection import Selection, counted_columns
 from kcap.export.verify import CutCheck, check
 from kcap.model import CaptureFile
 from kcap.session import Capture, CapturePass
+from kcap.tls.secrets import Secrets
 
 LEAD = 1
 """Packets with data of each side that a connection begins with: they tell that it is Kafka, and whose ids to look for."""
@@ -38,6 +40,8 @@ class Cut:
     """Connections that are kept whole because their rows did not come out the same otherwise."""
     lost: str = ""
     """What the input has and the format has no room for."""
+    left_secrets: bool = False
+    """The input has TLS secrets, which were not asked for."""
 
 
 def cut(
@@ -50,22 +54,25 @@ def cut(
     comment: str = "",
     watch: Watch | None = None,
     empty: bool = False,
+    secrets: bool = False,
 ) -> Cut:
     """Writes the packets of the capture's exchanges to `path`; where there are none, nothing, or a file without packets.
 
-    `form` is pcap or pcapng, or what the name `named` and the input say; `whole`: the connections instead of the exchanges.
+    `form` is pcap or pcapng, or what the name `named` and the input say; `whole`: the connections instead of the exchanges;
+    `secrets`: the TLS secrets of pcapng input are written too. Without them no key material is in the part.
     """
     picked = Selection(counted_columns(capture), whole=whole)
     picked.read(capture, watch)
     chosen_form = form_of(named, form, picked.files)
     if not picked.rows:
         if empty:
-            write(capture.paths, mark(capture.paths, picked), path, chosen_form, comment)
+            write(capture.paths, mark(capture.paths, picked), path, chosen_form, comment, secrets=secrets)
         return Cut(picked, CutCheck(), chosen_form, 0)
+    options = with_secrets(capture.options, picked.files)
     taught = False
     widened: set[str] = set()
-    packets = write(capture.paths, mark(capture.paths, picked), path, chosen_form, comment)
-    verdict = check(path, picked, capture.options)
+    packets = write(capture.paths, mark(capture.paths, picked), path, chosen_form, comment, secrets=secrets)
+    verdict = check(path, picked, options)
     for _ in range(ROUNDS):
         if verdict.holds:
             break
@@ -85,9 +92,23 @@ def cut(
             else:
                 chosen.whole = True
                 widened.add(uid)
-        packets = write(capture.paths, mark(capture.paths, picked), path, chosen_form, comment)
-        verdict = check(path, picked, capture.options, verdict)
-    return Cut(picked, verdict, chosen_form, packets, len(widened), lost(picked.files) if chosen_form == PCAP else "")
+        packets = write(capture.paths, mark(capture.paths, picked), path, chosen_form, comment, secrets=secrets)
+        verdict = check(path, picked, options, verdict)
+    missing = lost(picked.files, secrets=secrets) if chosen_form == PCAP else ""
+    left = not secrets and any(file.secrets for file in picked.files)
+    return Cut(picked, verdict, chosen_form, packets, len(widened), missing, left)
+
+
+def with_secrets(options: Options | None, files: Sequence[CaptureFile]) -> Options | None:
+    """The options with the key logs that pcapng files hold, so that a part without them is read as the whole was."""
+    found = [text for file in files for text in file.secrets]
+    if not found:
+        return options
+    options = options or Options()
+    secrets = Secrets() if options.secrets is None else options.secrets.copy()
+    for text in found:
+        secrets.keylog.add(text)
+    return replace(options, secrets=secrets)
 
 
 def teach(capture: Capture, picked: Selection) -> bool:
@@ -105,27 +126,29 @@ def teach(capture: Capture, picked: Selection) -> bool:
     return True
 
 
-def write(paths: Sequence[str], marks: "Sequence[array[int]]", path: str, form: str, comment: str) -> int:
+def write(
+    paths: Sequence[str], marks: "Sequence[array[int]]", path: str, form: str, comment: str, *, secrets: bool = False
+) -> int:
     """Copies the marked packets; how many."""
     packets = Packets(paths, form)
     with open(path, "wb") as stream:
         copy: PcapCopy | PcapngCopy | None = None
         for batch in packets.batches():
-            copy = copy or packets.open(stream, comment)
+            copy = copy or packets.open(stream, comment, secrets=secrets)
             numbers, first = marks[batch.file], batch.first_packet
             for at in range(bisect_left(numbers, first), bisect_left(numbers, first + len(batch))):
                 copy.write(batch, numbers[at] - first)
-        copy = copy or packets.open(stream, comment)
+        copy = copy or packets.open(stream, comment, secrets=secrets)
         copy.close()
     return copy.packets
 
 
-def lost(files: Sequence[CaptureFile]) -> str:
-    """What pcapng input says beside its packets, in words."""
+def lost(files: Sequence[CaptureFile], *, secrets: bool = True) -> str:
+    """What pcapng input says beside its packets, in words; TLS secrets where these are wanted."""
     notes = notes_of(files, PCAPNG)
     things = {
         "comments and interfaces": any(options for note in notes for section in note.sections for options in section),
         "names": any(note.names for note in notes),
-        "TLS secrets": any(note.secrets for note in notes),
+        "TLS secrets": secrets and any(note.secrets for note in notes),
     }
     return " and ".join(name for name, there in things.items() if there)

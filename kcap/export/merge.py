@@ -51,9 +51,9 @@ class Packets:
             self.origins[batch.file].sections = self.files.layouts[batch.file]
             yield batch
 
-    def open(self, stream: PacketStream, comment: str = "") -> PcapCopy | PcapngCopy:
-        """A file for them."""
-        return open_copy(stream, self.form, self.origins, comment)
+    def open(self, stream: PacketStream, comment: str = "", *, secrets: bool = True) -> PcapCopy | PcapngCopy:
+        """A file for them; without `secrets` those of pcapng input stay behind."""
+        return open_copy(stream, self.form, self.origins, comment, secrets=secrets)
 
 
 def merge(paths: Sequence[str], output: str, form: str | None, stream: PacketStream) -> tuple[int, list[str]]:

@@ -1,11 +1,11 @@
 """`kcap cut` as people use it: what it writes, what it says, how it ends; tshark and capinfos read what it wrote."""
 
 import json
+import re
 import shutil
 import signal
 import subprocess
 import time
-from pathlib import Path
 
 import pytest
 
@@ -113,8 +113,62 @@ def test_tshark_reads_it_without_complaint(name, changes, tmp_path):
         assert done.stdout == "", "every packet has other addresses, and so checksums that kcap made"
 
 
-def test_secrets_and_comments_of_pcapng_stay(tmp_path):
+TLS = PCAPS / "tls13.pcapng"
+
+
+def keys_in(data: bytes) -> list[bytes]:
+    """The secrets of a pcapng file's key logs, as hexadecimal digits."""
+    return [line.split()[2] for line in data.splitlines() if re.match(rb"[A-Z_0-9]+ [0-9a-f]{64} [0-9a-f]{64,}$", line)]
+
+
+@pytest.mark.parametrize("suffix", ["pcap", "pcapng"])
+@pytest.mark.parametrize(
+    "what", [[], ["-Y", "api == Produce"], ["--connection", "-Y", "tls"], ["-Y", "api == Vote", "--allow-empty"]]
+)
+def test_no_key_material_is_in_a_part_unless_it_is_asked_for(suffix, what, tmp_path):
+    secrets = keys_in(TLS.read_bytes())
+    assert len(secrets) > 10
+    out = tmp_path / f"part.{suffix}"
+    done = kcap("cut", TLS, *what, "-o", out)
+    assert done.returncode == 0
+    assert (b"TLS secrets of the input stay behind; --keep-secrets writes them too" in done.stderr) == (
+        "--allow-empty" not in what
+    )
+    data = out.read_bytes()
+    for secret in secrets:
+        assert secret not in data.lower()
+        assert bytes.fromhex(secret.decode()) not in data
+    if not what:
+        assert {row["tls"] for row in exchanges_with_tls(out)} == {False}, "nothing decrypts it"
+
+
+def exchanges_with_tls(path, *more):
+    lines = kcap("rows", path, "--format", "jsonl", "--columns", "tls,api,correlation_id,request_bytes", *more).stdout
+    return [json.loads(line) for line in lines.splitlines()]
+
+
+def test_secrets_that_are_asked_for_decrypt_the_part(tmp_path):
     out = tmp_path / "part.pcapng"
-    empty = kcap("cut", PCAPS / "tls13.pcapng", "-o", out, "--allow-empty")
-    assert empty.returncode == 0
-    assert Path(out).exists()
+    done = kcap("cut", TLS, "-Y", "api == Produce", "--keep-secrets", "-o", out)
+    assert (done.returncode, b"stay behind" in done.stderr) == (0, False)
+    assert keys_in(out.read_bytes()) == keys_in(TLS.read_bytes())
+    wanted = sorted(map(str, exchanges_with_tls(TLS, "-Y", "api == Produce")))
+    assert sorted(map(str, exchanges_with_tls(out, "-Y", "api == Produce"))) == wanted
+    assert "True" in str(wanted)
+
+
+@pytest.mark.parametrize("change", [["--redact"], ["--anonymize", "key"]])
+def test_secrets_do_not_go_with_what_hides(change, tmp_path):
+    done = kcap("cut", TLS, "--keep-secrets", *change, "-o", tmp_path / "part.pcapng")
+    assert (done.returncode, list(tmp_path.iterdir())) == (2, [])
+    assert b"--keep-secrets" in done.stderr
+
+
+def test_a_part_without_its_secrets_has_the_rows_for_whoever_has_the_key_log(tmp_path):
+    out, log = tmp_path / "part.pcapng", tmp_path / "keys"
+    log.write_bytes(b"\n".join(line for line in TLS.read_bytes().splitlines() if keys_in(line)))
+    log.chmod(0o600)
+    assert kcap("cut", TLS, "-Y", "api == Produce and tls", "-o", out).returncode == 0
+    found = exchanges_with_tls(out, "-Y", "api == Produce and tls", "--tls-keylog", log)
+    assert sorted(map(str, found)) == sorted(map(str, exchanges_with_tls(TLS, "-Y", "api == Produce and tls")))
+    assert found

@@ -15,8 +15,9 @@ OWN = PLACES | RESTS_ON_OTHERS
 
 
 def made(files: list[Path], only: str, out: Path, *, whole: bool = False):
+    """A part that reads as its whole: with the secrets of the input."""
     capture = Capture([str(path) for path in files]).filter(only)
-    return cut(capture, str(out), "pcapng", named=None, whole=whole)
+    return cut(capture, str(out), "pcapng", named=None, whole=whole, secrets=True)
 
 
 @pytest.mark.parametrize(("only", "whole"), [*((only, False) for only in FILTERS), ("api == Fetch", True)])

@@ -33,6 +33,16 @@ def test_every_table_has_the_rows_of_one_process(spark: Any, pcaps: Path) -> Non
         assert told(found) == told(wanted), table
 
 
+def test_encrypted_connections_have_the_rows_of_one_process(spark: Any, pcaps: Path) -> None:
+    """Law: what handshakes and records say in the open does not depend on the ranges that connections span."""
+    path = str(pcaps / "tls13.pcapng")
+    capture = open_capture(spark, path, 20_000, 3)
+    for table in ("connections", "tls_turns"):
+        wanted = told(kcap.open(path).table(table).to_arrow())
+        assert wanted
+        assert told(capture.table(table).toArrow()) == wanted, table
+
+
 @pytest.mark.parametrize("only", [None, 'version_verdict == "ok" && request.max_wait_ms >= 0'])
 def test_tables_that_are_read_together(only: str | None, spark: Any, pcaps: Path) -> None:
     """Law: one reading gives each table as a reading of its own does, with the same filter."""
