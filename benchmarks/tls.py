@@ -1,0 +1,118 @@
+"""Decryption against plaintext: the same conversations with and without TLS, in bytes of messages per CPU second.
+
+usage: python benchmarks/tls.py [NAME...] [--size 200M] [--rounds 3] [--suite AES128|AES256|CHACHA] [--kcap .venv/bin/kcap]
+
+Shapes are those of workloads.py, with one request in flight. OpenSSL of this Python encrypts (TLS 1.3); the certificate is made
+for the run. Prints a line a shape: megabytes of messages per CPU second of both, and their ratio.
+"""
+
+import argparse
+import ssl
+import statistics
+import sys
+import tempfile
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pyarrow.parquet as pq
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+from grow import size_of
+from rows import timed
+from workloads import SHAPES, Exchanges, Writer
+
+SUITES = {"AES128": "ECDHE-ECDSA-AES128-GCM-SHA256", "AES256": "ECDHE-ECDSA-AES256-GCM-SHA384",
+          "CHACHA": "ECDHE-ECDSA-CHACHA20-POLY1305"}  # fmt: skip
+
+
+def contexts(folder: Path, version: str, suite: str) -> tuple[ssl.SSLContext, ssl.SSLContext]:
+    """Of a client, which writes a key log, and of a server."""
+    key, now = ec.generate_private_key(ec.SECP256R1()), datetime.now(UTC)
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "bench")])
+    made = (
+        x509.CertificateBuilder().subject_name(name).issuer_name(name).public_key(key.public_key()).serial_number(1)
+        .not_valid_before(now).not_valid_after(now + timedelta(days=1)).sign(key, hashes.SHA256())
+    )  # fmt: skip
+    pem = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    (folder / "server.pem").write_bytes(pem + made.public_bytes(serialization.Encoding.PEM))
+    client, server = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT), ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    client.check_hostname, client.verify_mode = False, ssl.CERT_NONE
+    server.load_cert_chain(folder / "server.pem")
+    client.keylog_filename = str(folder / "keys")
+    for context in (client, server):
+        context.minimum_version = context.maximum_version = ssl.TLSVersion[version]
+        if version == "TLSv1_2":
+            context.set_ciphers(SUITES[suite])
+    return client, server
+
+
+def encrypted(exchanges: Exchanges, client: ssl.SSLContext, server: ssl.SSLContext) -> Iterator[tuple[bytes, bytes]]:
+    """The exchanges of one connection as they are on the wire, with the handshake in front."""
+    ends = [(ssl.MemoryBIO(), ssl.MemoryBIO()) for _ in range(2)]
+    both = client.wrap_bio(*ends[0]), server.wrap_bio(*ends[1], server_side=True)
+    for _ in range(3):
+        flight = []
+        for side in (0, 1):
+            try:
+                both[side].do_handshake()
+            except ssl.SSLWantReadError:
+                pass
+            flight.append(ends[side][1].read())
+            ends[1 - side][0].write(flight[side])
+        if any(flight):
+            yield flight[0], flight[1]
+    for messages in exchanges:
+        for side, message in enumerate(messages):
+            if message:
+                both[side].write(message)
+        yield ends[0][1].read(), ends[1][1].read()
+
+
+def main() -> int:
+    """Takes the figures."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("shapes", nargs="*", metavar="NAME", help="mtu, medium and large by default")
+    parser.add_argument("--size", default="200M")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--version", default="TLSv1_3", choices=["TLSv1_2", "TLSv1_3"])
+    parser.add_argument("--suite", default="AES128", choices=SUITES, help="of TLS 1.2; TLS 1.3 takes AES-256-GCM")
+    parser.add_argument("--kcap", default=".venv/bin/kcap")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        client, server = contexts(folder, options.version, options.suite)
+        for shape in options.shapes or ("mtu", "medium", "large"):
+            conversation, mss, _ = SHAPES[shape]
+            plain, secret = folder / f"{shape}.pcap", folder / f"{shape}-tls.pcap"
+            with plain.open("wb") as one, secret.open("wb") as other:
+                writers, number = (Writer(one, mss), Writer(other, mss)), 0
+                while one.tell() < size_of(options.size):
+                    writers[0].conversation(number, conversation(number), depth=1)
+                    writers[1].conversation(number, encrypted(conversation(number), client, server), depth=1)
+                    number += 1
+            (folder / "keys").chmod(0o600)
+            rows = [*options.kcap.split(), "rows", "--format", "parquet", "-o", str(folder / "rows.parquet")]
+            commands = [*rows, str(plain)], [*rows, str(secret), "--tls-keylog", str(folder / "keys")]
+            spent: list[list[float]] = [[], []]
+            found: set[int] = set()
+            for _ in range(options.rounds + 1):  # the first one compiles kernels and fills the page cache
+                for at, command in enumerate(commands):
+                    spent[at].append(timed(command)[1])
+                    found.add(pq.ParquetFile(folder / "rows.parquet").metadata.num_rows)
+            if len(found) > 1:
+                raise SystemExit(f"{shape}: {found} exchanges")
+            cpu = [statistics.median(some[1:]) for some in spent]
+            size = plain.stat().st_size / 1e6
+            speeds = [size / one for one in cpu]
+            sys.stdout.write(
+                f"{shape:8} plaintext {speeds[0]:6.1f} MB, decrypted {speeds[1]:6.1f} MB a CPU second: {speeds[1] / speeds[0]:.2f}\n"
+            )
+            sys.stdout.flush()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
