@@ -157,7 +157,9 @@ class Decryptor:
 
     def data(self, index: int, offset: int, data: bytes, length: int, time_ns: int, ref: int, position: int) -> None:
         """Takes stream bytes of `connection.streams[index]`."""
-        self._deliver(self.session.data(index ^ self.swapped, offset, data, length, time_ns, ref, position))
+        side = index ^ self.swapped
+        if self.session.feed(side, offset, data, length, time_ns, ref, position):
+            self._deliver(self.session.read(side))
 
     def gap(self, index: int, offset: int, length: int, time_ns: int) -> None:
         """Takes a hole."""

@@ -53,6 +53,8 @@ class RecordReader:
         """The record boundary is not known."""
         self.skipped = 0
         """Stream bytes passed over since the last record, holes included."""
+        self.wanted = 0
+        """Before this stream offset no record is complete, so that `next` need not be called."""
         self._data = bytearray()
         self._base = 0
         """Of the first byte of `_data`."""
@@ -71,7 +73,8 @@ class RecordReader:
 
     def feed(self, offset: int, data: bytes, length: int, time_ns: int, ref: int, position: int) -> None:
         """Takes stream bytes in order; those beyond `data` up to `length` were not captured."""
-        self._room(offset)
+        if self._at >= self._base + len(self._data) or self._at - self._base > COMPACT_BYTES:
+            self._room(offset)
         self._data += data
         self._pieces.append(Piece(offset, offset + length, time_ns, ref, position))
         if len(data) < length:
@@ -126,6 +129,7 @@ class RecordReader:
             size = HEADER + length
             if self.end - self._at < size:
                 if not final:
+                    self.wanted = self._at + size
                     return None
                 return self._taken(self.end - self._at, whole=False)
             return self._taken(size, whole=self._hole_in(self._at, self._at + size) is None)

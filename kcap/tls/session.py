@@ -130,9 +130,18 @@ class TlsSession:
     # -- in ---------------------------------------------------------------------------------------------------------
     def data(self, side: int, offset: int, data: bytes, length: int, time_ns: int, ref: int, position: int) -> Iterator[Event]:
         """Takes stream bytes of one direction in order."""
+        if self.feed(side, offset, data, length, time_ns, ref, position):
+            yield from self.read(side)
+
+    def feed(self, side: int, offset: int, data: bytes, length: int, time_ns: int, ref: int, position: int) -> bool:
+        """Takes stream bytes as `data` does; whether `read` has to be called, because a record may be complete."""
         direction = self.sides[side]
         direction.budget += limits.TLS_TRIAL_FACTOR * length
         direction.reader.feed(offset, data, length, time_ns, ref, position)
+        return offset + length >= direction.reader.wanted
+
+    def read(self, side: int) -> Iterator[Event]:
+        """What the stream bytes of a direction give that `feed` took."""
         yield from self._read(side, final=False)
 
     def gap(self, side: int, offset: int, length: int) -> Iterator[Event]:

@@ -87,3 +87,23 @@ def test_any_bytes_and_holes_are_taken(parts: list[bytes | int]) -> None:
     while (record := reader.next(final=True)) is not None:
         if record.proposed:
             reader.refuse()
+
+
+@given(st.lists(st.integers(0, 300), min_size=1, max_size=8), st.integers(1, 40), st.lists(st.booleans(), min_size=1))
+def test_before_the_wanted_offset_no_record_is_complete(sizes: list[int], cut: int, lost: list[bool]) -> None:
+    """Law: a reader that is only called from `wanted` on gives the records that one called for every piece gives."""
+    stream = b"".join(b"\x17\x03\x03" + size.to_bytes(2, "big") + bytes([at]) * size for at, size in enumerate(sizes))
+    always, seldom = RecordReader(), RecordReader()
+    found: tuple[list[object], list[object]] = ([], [])
+    for number, at in enumerate(range(0, len(stream), cut)):
+        piece = stream[at : at + cut]
+        for reader, out, eager in ((always, found[0], True), (seldom, found[1], False)):
+            if lost[number % len(lost)] and number:
+                reader.gap(at, len(piece))
+            else:
+                reader.feed(at, piece, len(piece), number, number, at)
+                if not eager and reader.end < reader.wanted:
+                    continue
+            while (record := reader.next()) is not None and not record.proposed:
+                out.append(record)
+    assert found[0] == found[1]
