@@ -106,10 +106,9 @@ def main() -> int:
                 raise SystemExit(f"{shape}: {found} exchanges")
             cpu = [statistics.median(some[1:]) for some in spent]
             size = plain.stat().st_size / 1e6
-            speeds = [size / one for one in cpu]
-            sys.stdout.write(
-                f"{shape:8} plaintext {speeds[0]:6.1f} MB, decrypted {speeds[1]:6.1f} MB a CPU second: {speeds[1] / speeds[0]:.2f}\n"
-            )
+            plaintext, decrypted = (size / one for one in cpu)
+            share = decrypted / plaintext
+            sys.stdout.write(f"{shape:8} plaintext {plaintext:6.1f}, decrypted {decrypted:6.1f} MB a CPU second: {share:.2f}\n")
             sys.stdout.flush()
     return 0
 
