@@ -87,7 +87,8 @@ class ExchangeActions:
         number, made = self.screen.view.current, self.screen.view.arranged
         row = made.rows.row(number) if number is not None and made is not None else None
         texts = {quick.name: text_of(quick, row) for quick in QUICK}
-        choices = [Choice(q.name, q.key, q.title, texts[q.name] or "", texts[q.name] is not None) for q in QUICK]
+        why = "this exchange has none" if row is not None else "no exchange is selected"
+        choices = [Choice(q.name, q.key, q.title, texts[q.name] or "", texts[q.name] is not None, why) for q in QUICK]
         choices.append(Choice("", "x", "No filter"))
 
         def done(chosen: str | None) -> None:
@@ -125,7 +126,13 @@ class ExchangeActions:
             ("tree", "t", "Tree, as expanded"), ("hex", "h", "Bytes as hex"), ("filter", "f", "Filter for this"),
             ("force", "F", "Display filter"),
         )  # fmt: skip
-        choices = [Choice(name, key, title, notes[name], bool(texts[name])) for name, key, title in titles]
+        why = dict.fromkeys(("line", "tree"), "the exchange has not been read yet") | {
+            "hex": "no bytes are shown", "filter": "no filter for this", "force": "no display filter is set",
+        }  # fmt: skip
+        choices = [
+            Choice(name, key, title, notes[name], bool(texts[name]), why.get(name, "the cell is empty"))
+            for name, key, title in titles
+        ]
 
         def done(chosen: str | None) -> None:
             if chosen is not None:
@@ -139,13 +146,13 @@ class ExchangeActions:
         """Opens the menu of files to save."""
         row, count = self.row(), len(self.screen.view)
         marked = len(self.screen.view.marks)
-        some = row is not None
+        some, nothing = row is not None, "no exchange is displayed"
         choices = [
-            Choice("packets", "p", "Packets of this exchange", "pcapng, for Wireshark", some),
-            Choice("marked", "m", "Packets of the marked exchanges", f"{marked:,}", bool(marked)),
-            Choice("shown", "a", "Packets of displayed exchanges", f"{count:,}", bool(count)),
-            Choice("rows", "r", "Displayed rows, all columns", "csv, jsonl, parquet, arrow by name", bool(count)),
-            Choice("tree", "t", "This exchange as text", "the tree as expanded", some),
+            Choice("packets", "p", "Packets of this exchange", "pcapng, for Wireshark", some, nothing),
+            Choice("marked", "m", "Packets of the marked exchanges", f"{marked:,}", bool(marked), "no exchange is marked; m marks one"),
+            Choice("shown", "a", "Packets of displayed exchanges", f"{count:,}", bool(count), nothing),
+            Choice("rows", "r", "Displayed rows, all columns", "csv, jsonl, parquet, arrow by name", bool(count), nothing),
+            Choice("tree", "t", "This exchange as text", "the tree as expanded", some, nothing),
             Choice("screen", "s", "The screen as SVG"),
         ]
         self.screen.app.push_screen(Menu("Save", choices), self._export)
@@ -169,6 +176,8 @@ class ExchangeActions:
                 )
             elif chosen == "packets":
                 self._prompt_path("Packets as pcapng or pcap", f"{name}.pcapng", lambda path: self._cut(one, path))
+            elif chosen == "marked" and not self.screen.view.marks:
+                self.screen.notify("no exchange is marked; m marks one", severity="warning", timeout=4)
             elif chosen == "marked":
                 self._prompt_path(
                     "Packets as pcapng or pcap", "marked.pcapng", lambda path: self._cut(self.marked_filter(), path)

@@ -11,7 +11,7 @@ from weakref import WeakSet
 
 from textual._context import active_message_pump
 from textual.actions import ActionParseResult
-from textual.app import App
+from textual.await_complete import AwaitComplete
 from textual.binding import Binding, BindingType
 from textual.dom import DOMNode
 from textual.message import Message
@@ -24,6 +24,7 @@ from kcap.tui.capture_model import CaptureModel
 from kcap.tui.color_rules import rules_of
 from kcap.tui.config import read_config, write_config
 from kcap.tui.faults import one_line, origin, place, screen_of, write_fault
+from kcap.tui.key_queue import KeyQueue
 from kcap.tui.list_model import ListModel
 from kcap.tui.menu import Prompt
 from kcap.tui.reader_main import ReadRequest
@@ -35,7 +36,7 @@ SAMPLE_VALUES: Final = 200
 FAILURES: Final = 100
 
 
-class KcapApp(App[None]):
+class KcapApp(KeyQueue):
     """The app."""
 
     TITLE = "kcap"
@@ -188,6 +189,10 @@ class KcapApp(App[None]):
         """Goes to an exchange in the list."""
         self.to_list()
         self.browser.show_exchange(uid, number)
+
+    def pop_screen(self) -> AwaitComplete:
+        """Leaves a view or a window; the list is never left."""
+        return super().pop_screen() if self.screen is not self.browser else AwaitComplete.nothing()
 
     def to_list(self) -> None:
         """Leaves views and windows."""

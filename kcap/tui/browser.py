@@ -53,6 +53,8 @@ class Browser(Screen[None]):
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (130, "-wide")]  # noqa: RUF012
     VERTICAL_BREAKPOINTS = [(0, "-low"), (30, "-high")]  # noqa: RUF012
     CSS_PATH = "browser.tcss"
+    PATIENCE_SECONDS: ClassVar[float] = 1.0
+    """Keys wait this long for a filter, an order or an exchange."""
     BINDING_GROUP_TITLE = "Everywhere"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("slash", "filter", "Filter", key_display="/", priority=True),
@@ -99,6 +101,8 @@ class Browser(Screen[None]):
         self.begun = False
         """Whether the screen has been mounted."""
         self._reading: int | None = None
+        self._failed: int | None = None
+        """The exchange that could not be read."""
         self._began = 0.0
         self._cost = 0.0
         self._arranging = False
@@ -165,6 +169,17 @@ class Browser(Screen[None]):
         """The filter bar."""
         return self.query_one(FilterBar)
 
+    @property
+    def ready(self) -> bool:
+        """Whether the list has the filter and the order that were set, and a focused pane the exchange under the cursor."""
+        made, number = self.view.arranged, self.view.current
+        if not self.begun or made is None or made.wish != self.view.wish:
+            return False
+        return self.focused not in (self.detail, self.hexes) or number in (None, self._failed) or self._shows(number)
+
+    def _shows(self, number: int | None) -> bool:
+        return self.opened is not None and self.opened.number == number
+
     # -- reading and ordering -----------------------------------------------------------------------------------------
     def look(self) -> None:
         """Takes new rows, and sorts them when it is due."""
@@ -201,6 +216,7 @@ class Browser(Screen[None]):
                 if worker.result.number == self.view.current:
                     self.lower.show(worker.result)
             elif worker.state == WorkerState.ERROR:
+                self._failed = self.view.current
                 self.lower.clear(f"this exchange cannot be read: {clean(str(worker.error))}")
 
     def rearrange(self) -> None:

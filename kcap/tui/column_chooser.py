@@ -11,21 +11,20 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
-from textual.screen import ModalScreen
 from textual.widgets import Input, OptionList
 from textual.widgets.option_list import Option
 
 from kcap.columns import EXCHANGES
 from kcap.tui.keys import Keys
 from kcap.tui.list_columns import COMPOSED, HEADS
-from kcap.tui.menu import FRAME
+from kcap.tui.menu import FRAME, Window
 
 WIDTH = 72
 """Columns inside the window."""
 DOCS = {column.name: column.doc for column in EXCHANGES}
 
 
-class ColumnChooser(ModalScreen["list[str] | None"]):
+class ColumnChooser(Window["list[str] | None"]):
     """The window."""
 
     DEFAULT_CSS = (

@@ -5,17 +5,21 @@ In: choices, texts. Out: the chosen or typed value, None for Escape. Law: every 
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, TypeVar
 
 from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
+from textual.await_complete import AwaitComplete
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical, VerticalScroll
 from textual.events import Key
 from textual.screen import ModalScreen
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
+
+
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +31,8 @@ class Choice:
     title: str
     note: str = ""
     able: bool = True
+    why_not: str = ""
+    """Why the choice cannot be taken; shown in place of the note."""
 
 
 FRAME = """
@@ -38,7 +44,15 @@ FRAME = """
 """
 
 
-class Menu(ModalScreen[str | None]):
+class Window(ModalScreen[Result]):
+    """A window over the screen: it is dismissed once, and gives one result."""
+
+    def dismiss(self, result: Result | None = None) -> AwaitComplete:
+        """Closes the window; where it is closed already, nothing else is."""
+        return super().dismiss(result) if self.app.screen is self else AwaitComplete.nothing()
+
+
+class Menu(Window[str | None]):
     """A menu."""
 
     DEFAULT_CSS = (
@@ -65,8 +79,9 @@ class Menu(ModalScreen[str | None]):
         line = Text(no_wrap=True, overflow="ellipsis")
         line.append(f" {choice.key:<2} ", "bold")
         line.append(choice.title.ljust(width))
-        if choice.note:
-            line.append(f"   {choice.note}", "dim")
+        note = choice.note if choice.able else choice.why_not or choice.note
+        if note:
+            line.append(f"   {note}", "dim")
         line.append(" ")
         return line
 
@@ -75,9 +90,13 @@ class Menu(ModalScreen[str | None]):
         pressed = event.character or event.key
         exact = [choice for choice in self.choices if choice.key == pressed]
         alike = exact or [choice for choice in self.choices if choice.key.lower() == pressed.lower()]
-        if len(alike) == 1 and alike[0].able:
-            event.stop()
+        if len(alike) != 1:
+            return
+        event.stop()
+        if alike[0].able:
             self.dismiss(alike[0].name)
+        else:
+            self.notify(f"{alike[0].title}: {alike[0].why_not or 'not now'}", severity="warning", timeout=4, markup=False)
 
     @on(OptionList.OptionSelected)
     def selected(self, event: OptionList.OptionSelected) -> None:
@@ -85,7 +104,7 @@ class Menu(ModalScreen[str | None]):
         self.dismiss(event.option_id)
 
 
-class Prompt(ModalScreen[str | None]):
+class Prompt(Window[str | None]):
     """A line to type."""
 
     DEFAULT_CSS = (
@@ -121,7 +140,7 @@ class Prompt(ModalScreen[str | None]):
         self.dismiss(event.value.strip() or None)
 
 
-class TextWindow(ModalScreen[None]):
+class TextWindow(Window[None]):
     """A text to read."""
 
     DEFAULT_CSS = f"TextWindow {{ {FRAME} #box {{ width: 62; height: 90%; }} }}"

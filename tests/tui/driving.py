@@ -41,7 +41,7 @@ async def settle(pilot: Pilot[Any]) -> None:
         await pilot.pause(0.02)
         browser, view = app.browser, app.view
         shown = view.current is None or (browser.opened is not None and browser.opened.number == view.current)
-        if app.book.done and not view.due and shown and not browser._arranging:
+        if app.book.done and not view.due and shown and not browser._arranging and not app.keys_wait:
             break
     else:
         raise AssertionError("nothing comes to its end")

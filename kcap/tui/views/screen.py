@@ -47,6 +47,8 @@ class View(Body):
     """Whether the view restores its place when it is opened again."""
     LAZY: ClassVar[bool] = False
     """Whether only the displayed section is computed."""
+    PATIENCE_SECONDS: ClassVar[float] = 600.0
+    """Keys wait this long for the first page; Escape cancels it."""
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (120, "-wide")]  # noqa: RUF012
     COMPONENT_CLASSES: ClassVar[set[str]] = set(CLASSES)
     DEFAULT_CSS = f"""
@@ -102,6 +104,10 @@ class View(Body):
         """Place to restore when there are rows."""
         self._here = 0, 0
         self._began = 0.0
+        self._shown_for: Any = None
+        """The settings of the page that was computed last."""
+        self._computed_for: Any = None
+        """The settings of the page that is being computed."""
 
     # -- what a view says ---------------------------------------------------------------------------------------------
     def page(self, book: "CaptureModel") -> Page:
@@ -112,6 +118,15 @@ class View(Body):
         """State whose change refreshes the page at once."""
         book = self.home.book
         return book.state, book.filter_text, book.looking, self.grouping, self.at if self.LAZY else 0
+
+    @property
+    def ready(self) -> bool:
+        """Whether a page was computed for what is set, or could not be."""
+        return self._shown_for is not None and self._shown_for == self._settings()
+
+    def _settings(self) -> Any:
+        """What the user sets, without how far the capture was read."""
+        return self.home.book.filter_text, self.grouping, self.at if self.LAZY else 0
 
     @property
     def by(self) -> tuple[str, ...]:
@@ -165,6 +180,7 @@ class View(Body):
         self._show_title()
         if self.pace.due(book.rows, settled, now):
             self.pace.begin(book.rows, settled)
+            self._computed_for = self._settings()
             self._began = now
             self.run_worker(lambda: self._made(book), thread=True, group="page", exit_on_error=False)
 
@@ -178,6 +194,7 @@ class View(Body):
         if event.worker.group != "page" or not event.worker.is_finished:
             return
         self.pace.end(self._began, time.monotonic())
+        self._shown_for = self._computed_for
         if event.state == WorkerState.SUCCESS and isinstance(event.worker.result, Page):
             self.failure = ""
             self.show_page(event.worker.result)

@@ -1,0 +1,125 @@
+"""Delivers keys one after the other, each to the screen that the keys before it have opened.
+
+In: keys and pasted texts, as fast as a terminal sends them. Out: the same, in order. Law: a key is delivered when everything
+that the key before it caused has happened: screens are pushed, popped and filled, the focus has moved; no key is dropped, except
+those that were meant for a view which Escape leaves while it is still being computed.
+"""
+
+import time
+from collections import deque
+from typing import Any, Final
+
+from textual import events
+from textual.app import App
+from textual.message import Message
+
+STEADY_LAPS: Final = 2
+"""Laps without a change of screen or focus after which a key has had its effect: messages that its action posted take one."""
+LOOK_SECONDS: Final = 0.02
+"""Interval of looking whether a screen is ready."""
+LOST_SECONDS: Final = 0.3
+"""A lap that has not come back after this time went to a widget that was removed."""
+CANCEL_SECONDS: Final = 0.5
+"""Escape leaves a screen that is not ready after this time; before it, Escape waits its turn."""
+AT_ONCE: Final = frozenset({"ctrl+q"})
+"""Keys that never wait."""
+LEAVING: Final = frozenset({"escape", "q"})
+"""Keys that leave a screen which is still being computed."""
+
+
+class Followed(Message):
+    """Goes the way of a key, behind it: from the focused widget up to the app. It arrives when the key has been handled."""
+
+    def __init__(self, lap: int) -> None:
+        super().__init__()
+        self.lap = lap
+
+
+class KeyQueue(App[None]):
+    """An app whose keys wait for each other.
+
+    A screen may have `ready`, whether keys can reach what it shows, and `PATIENCE_SECONDS`, how long keys wait for that.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._typed: deque[events.Key | events.Paste] = deque()
+        self._busy = False
+        self._lap = self._steady = 0
+        self._lap_began = self._key_began = 0.0
+        self._where: tuple[Any, Any] = (None, None)
+
+    @property
+    def keys_wait(self) -> bool:
+        """Whether a key waits, or is being handled."""
+        return self._busy or bool(self._typed)
+
+    async def on_event(self, event: events.Event) -> None:
+        """Queues keys and pasted texts; passes other events on."""
+        if not isinstance(event, events.Key | events.Paste) or event.is_forwarded:
+            await super().on_event(event)
+        elif isinstance(event, events.Key) and event.key in AT_ONCE:
+            await super().on_event(event)
+        else:
+            self._typed.append(event)
+            if not self._busy:
+                await self._deliver()
+
+    async def _deliver(self) -> None:
+        """Delivers the next key."""
+        if not self._typed:
+            return
+        event = self._typed.popleft()
+        self._busy, self._steady, self._key_began = True, 0, time.monotonic()
+        try:
+            await super().on_event(event)
+        finally:
+            self._follow()
+
+    def _follow(self) -> None:
+        """Sends a message after the key."""
+        self._lap += 1
+        self._lap_began = time.monotonic()
+        if self._exit or not self.screen_stack:
+            self._busy = False
+            return
+        self._where = self.screen, self.focused
+        if not (self.focused or self.screen).post_message(Followed(self._lap)):
+            self.call_later(self._came, self._lap)
+        lap = self._lap
+        self.set_timer(LOST_SECONDS, lambda: self._came(lap))
+
+    async def on_followed(self, message: Followed) -> None:
+        """A lap is over."""
+        message.stop()
+        await self._came(message.lap)
+
+    async def _came(self, lap: int) -> None:
+        """Begins another lap, waits for the screen, or delivers the next key."""
+        if lap != self._lap or not self._busy:
+            return
+        self._steady = self._steady + 1 if (self.screen, self.focused) == self._where else 0
+        if self._steady < STEADY_LAPS:
+            self._follow()
+            return
+        screen, waited = self.screen, time.monotonic() - self._key_began
+        if waited >= CANCEL_SECONDS:
+            self._cancel(screen)
+        leaves = waited >= CANCEL_SECONDS and bool(self._typed) and self._leaves(self._typed[0])
+        if not getattr(screen, "ready", True) and not leaves and waited < getattr(screen, "PATIENCE_SECONDS", 0.0):
+            self.set_timer(LOOK_SECONDS, lambda: self._came(lap))
+            return
+        self._busy = False
+        await self._deliver()
+
+    def _cancel(self, screen: Any) -> None:
+        """Drops the keys that were meant for a screen which the user leaves before it is ready."""
+        if getattr(screen, "ready", True):
+            return
+        at = next((at for at, event in enumerate(self._typed) if self._leaves(event)), None)
+        for _ in range(at or 0):
+            self._typed.popleft()
+
+    @staticmethod
+    def _leaves(event: events.Key | events.Paste) -> bool:
+        return isinstance(event, events.Key) and event.key in LEAVING

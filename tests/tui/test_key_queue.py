@@ -1,0 +1,214 @@
+"""Keys that come faster than screens: none is lost, none meets the wrong screen, and the program lives.
+
+`KCAP_MONKEY=10000 pytest tests/tui/test_key_queue.py` types as many random bursts as the variable says.
+"""
+
+import asyncio
+import os
+import random
+from collections.abc import Callable, Coroutine, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from textual import events
+from textual.keys import _character_to_key
+
+from kcap.tui.views import VIEWS
+from tests.tui.driving import LARGE, SMALL, opened, screen, settle
+
+pytestmark = pytest.mark.usefixtures("fresh_settings")
+JAVA = "java-transactions.pcap"
+CAPTURES = (
+    JAVA, "too-large.pcap", "quota-3.9.pcap", "pipelined.pcap", "raw-frames.pcap", "aiokafka.pcap", "go-franz.pcap",
+    "node-platformatic.pcap", "old-java-new-broker.pcap", "cut-message.pcap",
+)  # fmt: skip
+BURSTS = int(os.environ.get("KCAP_MONKEY", "40"))
+SEED = 7
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Files that keys may save are in a folder of the test."""
+    monkeypatch.chdir(tmp_path)
+    yield tmp_path
+
+
+def on(name: str, test: Callable[[Any], Coroutine[Any, Any, None]]) -> None:
+    async def run() -> None:
+        async with opened(name, size=SMALL) as pilot:
+            await test(pilot)
+
+    asyncio.run(run())
+
+
+def burst(app: Any, *keys: str) -> None:
+    """Types keys that come in one read: nothing is handled between them."""
+    for key in keys:
+        app.post_message(events.Key(_character_to_key(key) if len(key) == 1 else key, key if len(key) == 1 else None))
+
+
+async def quiet(pilot: Any) -> None:
+    """Waits until all keys have been handled."""
+    for _ in range(500):
+        await pilot.pause(0.01)
+        if not pilot.app.keys_wait:
+            break
+    else:
+        raise AssertionError("a key is never handled")
+    await settle(pilot)
+    await pilot.pause(0.05)
+
+
+CASES: dict[str, Callable[[Any], bool]] = {
+    "epp": lambda app: "Packets as pcapng" in screen(app) and app.focused.value == "p",
+    "fee": lambda app: app.book.filter_text != "" and "Packets of this exchange" in screen(app),
+    "fe": lambda app: app.book.filter_text != "" and app.screen is app.browser,
+    "ypp": lambda app: app.screen.heading == "Copy",
+    "vv": lambda app: app.screen.NAME == "versions",
+    "S3": lambda app: app.screen.NAME == "statistics" and app.screen.at == 2,
+    "vS3": lambda app: app.screen.NAME == "statistics" and app.screen.at == 2,
+    "SV": lambda app: app.screen.NAME == "versions",
+    "V4jj": lambda app: app.screen.at == 3 and app.screen.table.row == 2,
+    "Lq": lambda app: app.screen is app.browser,
+    "/api": lambda app: app.browser.bar.line.value == "api",
+    "jjjjs": lambda app: app.view.cursor == 105 and app.view.descending,
+}
+"""Keys -> what is true when they have been handled."""
+
+
+@pytest.mark.parametrize("keys", CASES)
+def test_keys_in_one_read_go_to_the_screens_they_open(keys: str) -> None:
+    async def test(pilot: Any) -> None:
+        burst(pilot.app, *keys)
+        await quiet(pilot)
+        assert len(pilot.app.screen_stack) >= 2, "the list is never left"
+        assert CASES[keys](pilot.app), screen(pilot.app)
+
+    on(JAVA, test)
+
+
+def test_escape_twice_leaves_a_view_once_and_the_list_never() -> None:
+    async def test(pilot: Any) -> None:
+        burst(pilot.app, "S", *["escape"] * 4)
+        await quiet(pilot)
+        assert pilot.app.screen is pilot.app.browser
+        assert pilot.app.is_running
+
+    on(JAVA, test)
+
+
+def test_a_pasted_path_is_typed_into_the_prompt_that_opens() -> None:
+    async def test(pilot: Any) -> None:
+        app = pilot.app
+        burst(app, "e", "p")
+        app.post_message(events.Paste("/tmp/some.pcapng"))
+        burst(app, "x")
+        await quiet(pilot)
+        assert app.focused.value == "/tmp/some.pcapngx"
+
+    on(JAVA, test)
+
+
+def test_a_pasted_path_in_the_list_blanks_nothing() -> None:
+    async def test(pilot: Any) -> None:
+        burst(pilot.app, *"tmp/some.pcapng")
+        await quiet(pilot)
+        assert pilot.app.browser.bar.line.value == "some.pcapng"
+
+    on(JAVA, test)
+
+
+def test_packets_of_no_marked_exchange_write_no_file(elsewhere: Path) -> None:
+    async def test(pilot: Any) -> None:
+        burst(pilot.app, "e", "m")
+        await quiet(pilot)
+        await pilot.pause(0.3)
+        assert "no exchange is marked" in screen(pilot.app), screen(pilot.app)
+        assert "Save" in screen(pilot.app) and pilot.app.screen is not pilot.app.browser
+        burst(pilot.app, "escape")
+        await quiet(pilot)
+        pilot.app.browser.actions._export("marked")
+        await quiet(pilot)
+        assert pilot.app.screen is pilot.app.browser, "it prompts for no file"
+        assert list(elsewhere.iterdir()) == []
+
+    on(JAVA, test)
+
+
+def test_escape_cancels_a_view_that_computes_and_keys_that_were_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    import threading
+
+    from kcap.tui.views.statistics import Statistics
+
+    blocked, page = threading.Event(), Statistics.page
+
+    def slow(self: Any, book: Any) -> Any:
+        blocked.wait(20)
+        return page(self, book)
+
+    monkeypatch.setattr(Statistics, "page", slow)
+
+    async def test(pilot: Any) -> None:
+        burst(pilot.app, "S", "3", "e")
+        await pilot.pause(0.7)
+        assert pilot.app.screen.NAME == "statistics" and pilot.app.keys_wait
+        burst(pilot.app, "escape", "j")
+        await pilot.pause(0.5)
+        blocked.set()
+        await quiet(pilot)
+        assert pilot.app.screen is pilot.app.browser
+        assert pilot.app.view.cursor == 1, "the key behind Escape is for the list"
+
+    on(JAVA, test)
+
+
+KEYS = (
+    *"abcdefghijklmnostuvwxyzACEFGHLNORSTV123456789/?!.:+-|\\[]<>'\" *_=",
+    "enter", "escape", "tab", "shift+tab", "up", "down", "left", "right", "pageup", "pagedown", "home", "end", "f7", "f8",
+    "backspace", "space", "ctrl+f", "ctrl+g", "delete",
+)  # fmt: skip
+"""Keys of a monkey: all but those that end the program."""
+
+
+async def monkey(pilot: Any, chance: random.Random, bursts: int) -> None:
+    """Types bursts of keys, pastes, resizes, at any pace."""
+    app = pilot.app
+    for _ in range(bursts):
+        burst(app, *(chance.choice(KEYS) for _ in range(chance.randint(1, 8))))
+        if chance.random() < 0.05:
+            app.post_message(events.Paste(chance.choice(("/tmp/x y.pcap", "api == Fetch", "日本\n語", "🙂" * 40))))
+        if chance.random() < 0.1:
+            await pilot.resize_terminal(chance.randint(1, 250), chance.randint(1, 60))
+        if chance.random() < 0.5:
+            await pilot.pause(chance.choice((0.0, 0.0, 0.005, 0.05)))
+    await pilot.resize_terminal(*LARGE)
+    for _ in range(12):
+        burst(app, "escape")
+        await quiet_keys(pilot)
+        if app.screen is app.browser and app.focused is app.browser.listed and app.book.only is None:
+            break
+    assert app.screen is app.browser and app.is_running
+    burst(app, "escape", "g")
+    await quiet_keys(pilot)
+    await settle(pilot)
+    assert app.view.cursor == 0 and "Exchange" in screen(app)
+    burst(app, "V")
+    await quiet_keys(pilot)
+    assert app.screen.NAME == "versions", "it does what keys say"
+    assert set(VIEWS) >= {"versions"}
+
+
+async def quiet_keys(pilot: Any) -> None:
+    """Waits until no key waits."""
+    for _ in range(3000):
+        await pilot.pause(0.01)
+        if not pilot.app.keys_wait:
+            return
+    raise AssertionError("a key is never handled")
+
+
+def test_random_bursts_of_keys_leave_a_live_program() -> None:
+    chance, captures = random.Random(SEED), CAPTURES if BURSTS > 40 else CAPTURES[:2]
+    for name in captures:
+        on(name, lambda pilot: monkey(pilot, chance, BURSTS // len(captures)))
