@@ -5,11 +5,16 @@ terminal also where the capture comes from standard input.
 """
 
 import os
+from typing import Final
 
 import click
 
 from kcap.cli.options import analyzer_options, filters, inputs, paths_of, secret_files
 from kcap.errors import CaptureError, UsageError
+
+DUMB: Final = frozenset({"dumb", "unknown"})
+"""Types of terminals on which a cursor cannot be placed."""
+OTHER: Final = "kcap rows FILE prints the exchanges"
 
 
 @click.command("browse", short_help="Browse captures on the screen.")
@@ -59,9 +64,11 @@ def keys_from_terminal(*, piped: bool) -> int | None:
 
     Raises UsageError where there is no terminal.
     """
-    why = "the terminal UI needs a terminal; kcap rows FILE prints the exchanges"
+    why = f"the terminal UI needs a terminal; {OTHER}"
     if not os.isatty(2):
         raise UsageError(why)
+    if (kind := os.environ.get("TERM")) in DUMB:
+        raise UsageError(f"the terminal UI cannot draw on a terminal of type {kind} (TERM); {OTHER}")
     stdin = os.dup(0) if piped else None
     if piped or not os.isatty(0):
         try:

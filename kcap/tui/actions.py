@@ -4,7 +4,7 @@ In: the main screen. Out: filters, the clipboard (OSC 52, which works over ssh),
 long work runs in a thread and reports its end as a notification; a file is written only under a name that the user typed.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from kcap.errors import KcapError
 from kcap.output.grid import clean
@@ -17,6 +17,8 @@ from kcap.tui.search import Needle, find_in_list, find_in_tree
 
 if TYPE_CHECKING:
     from kcap.tui.browser import Browser
+
+UNMARKED: Final = "no exchange is marked; m marks one"
 
 
 class ExchangeActions:
@@ -149,7 +151,14 @@ class ExchangeActions:
         some, nothing = row is not None, "no exchange is displayed"
         choices = [
             Choice("packets", "p", "Packets of this exchange", "pcapng, for Wireshark", some, nothing),
-            Choice("marked", "m", "Packets of the marked exchanges", f"{marked:,}", bool(marked), "no exchange is marked; m marks one"),
+            Choice(
+                "marked",
+                "m",
+                "Packets of the marked exchanges",
+                f"{marked:,}",
+                bool(marked),
+                UNMARKED,
+            ),
             Choice("shown", "a", "Packets of displayed exchanges", f"{count:,}", bool(count), nothing),
             Choice("rows", "r", "Displayed rows, all columns", "csv, jsonl, parquet, arrow by name", bool(count), nothing),
             Choice("tree", "t", "This exchange as text", "the tree as expanded", some, nothing),
@@ -177,7 +186,7 @@ class ExchangeActions:
             elif chosen == "packets":
                 self._prompt_path("Packets as pcapng or pcap", f"{name}.pcapng", lambda path: self._cut(one, path))
             elif chosen == "marked" and not self.screen.view.marks:
-                self.screen.notify("no exchange is marked; m marks one", severity="warning", timeout=4)
+                self.screen.notify(UNMARKED, severity="warning", timeout=4)
             elif chosen == "marked":
                 self._prompt_path(
                     "Packets as pcapng or pcap", "marked.pcapng", lambda path: self._cut(self.marked_filter(), path)

@@ -13,6 +13,7 @@ from textual._context import active_message_pump
 from textual.actions import ActionParseResult
 from textual.await_complete import AwaitComplete
 from textual.binding import Binding, BindingType
+from textual.css.query import NoMatches
 from textual.dom import DOMNode
 from textual.message import Message
 from textual.widget import Widget
@@ -131,6 +132,8 @@ class KcapApp(KeyQueue):
         if screen is None and self.screen is not self.browser:
             screen = self.screen
         elsewhere = screen is not None and screen is not self.browser
+        if elsewhere and screen not in self.screen_stack and isinstance(error, NoMatches):
+            return True  # a callback of a screen that was left in the meantime: its widgets are gone, and nothing is lost
         known = screen in self._left if elsewhere else place(error) in self._known
         self.failures.append(error)
         if known or self._exit:

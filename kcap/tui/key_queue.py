@@ -1,8 +1,8 @@
 """Delivers keys one after the other, each to the screen that the keys before it have opened.
 
 In: keys and pasted texts, as fast as a terminal sends them. Out: the same, in order. Law: a key is delivered when everything
-that the key before it caused has happened: screens are pushed, popped and filled, the focus has moved; no key is dropped, except
-those that were meant for a view which Escape leaves while it is still being computed.
+that the key before it caused has happened: screens are pushed, popped and filled, the focus has moved; no key is dropped,
+except those that were meant for a view which Escape leaves while it is still being computed.
 """
 
 import time
@@ -56,14 +56,14 @@ class KeyQueue(App[None]):
 
     async def on_event(self, event: events.Event) -> None:
         """Queues keys and pasted texts; passes other events on."""
-        if not isinstance(event, events.Key | events.Paste) or event.is_forwarded:
-            await super().on_event(event)
-        elif isinstance(event, events.Key) and event.key in AT_ONCE:
-            await super().on_event(event)
-        else:
+        waits = isinstance(event, events.Key | events.Paste) and not event.is_forwarded
+        if waits and not (isinstance(event, events.Key) and event.key in AT_ONCE):
+            assert isinstance(event, events.Key | events.Paste)
             self._typed.append(event)
             if not self._busy:
                 await self._deliver()
+        else:
+            await super().on_event(event)
 
     async def _deliver(self) -> None:
         """Delivers the next key."""

@@ -81,6 +81,8 @@ class ListModel:
     marks: set[int] = field(default_factory=set)
     rules: list[Rule] = field(default_factory=lambda: rules_of(())[0])
     arranged: Arranged | None = None
+    hidden: int | None = None
+    """The row that was selected when a filter hid all rows."""
 
     # -- the order ----------------------------------------------------------------------------------------------------
     @property
@@ -119,12 +121,13 @@ class ListModel:
 
     def install(self, made: Arranged) -> None:
         """Shows an arrangement; the cursor stays with its exchange."""
-        here = self.current
+        here = self.current if self.current is not None else self.hidden
         same = self.arranged is not None and self.arranged.wish[0] == made.wish[0]
         self.arranged = made
         if self.follow:
             self.cursor = max(0, len(made) - 1)
             return
+        self.hidden = here if not len(made) else None
         place = made.place(here) if here is not None else None
         if place is not None:
             self.cursor = place

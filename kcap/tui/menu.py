@@ -18,7 +18,6 @@ from textual.screen import ModalScreen
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
-
 Result = TypeVar("Result")
 
 

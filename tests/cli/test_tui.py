@@ -34,6 +34,15 @@ def test_keys_come_from_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
         keys_from_terminal(piped=False)
 
 
+def test_a_terminal_that_cannot_draw_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "isatty", lambda _number: True)
+    monkeypatch.setenv("TERM", "dumb")
+    with pytest.raises(UsageError, match=r"type dumb \(TERM\); kcap rows FILE prints the exchanges"):
+        keys_from_terminal(piped=False)
+    monkeypatch.setenv("TERM", "xterm")
+    assert keys_from_terminal(piped=False) is None
+
+
 def no_terminal(*_arguments: object) -> int:
     raise OSError
 

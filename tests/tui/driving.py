@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from functools import cache
 from pathlib import Path
+from traceback import format_exception
 from typing import Any
 
 from textual.pilot import Pilot
@@ -31,7 +32,7 @@ async def opened(*names: str | Path, size: tuple[int, int] = SMALL, only: str = 
     async with app.run_test(size=size) as pilot:
         await settle(pilot)
         yield pilot
-    assert not app.failures
+    assert not app.failures, "".join(line for error in app.failures for line in format_exception(error))
 
 
 async def settle(pilot: Pilot[Any]) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from textual.app import ComposeResult
+from textual.css.query import NoMatches
 from textual.screen import Screen
 from textual.widgets import Static
 
@@ -172,3 +173,19 @@ def test_settings_are_kept() -> None:
 
     on(JAVA, change)
     on(JAVA, look)
+
+
+def test_a_callback_of_a_screen_that_was_left_is_no_failure() -> None:
+    async def test(pilot: Any) -> None:
+        await press(pilot, "S")
+        view = pilot.app.screen
+        await press(pilot, "escape")
+        try:
+            view.query_one("#main")
+        except NoMatches as error:
+            assert pilot.app.stumbled(error, view)
+        else:
+            raise AssertionError("its widgets are gone")
+        assert not pilot.app.failures
+
+    on(JAVA, test)

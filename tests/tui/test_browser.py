@@ -314,3 +314,26 @@ def test_keys_size_the_pane_that_has_the_focus() -> None:
         assert parts(app)["lower"].width < beside["lower"].width, "a larger list leaves less"
 
     on_panes(test, LARGE)
+
+
+def test_the_selected_exchange_stays_selected_and_on_the_screen() -> None:
+    async def run() -> None:
+        async with opened("java-transactions.pcap", size=(100, 24)) as pilot:
+            app: Any = pilot.app
+            view, listed = app.view, app.browser.listed
+            await press(pilot, "G")
+            wanted = view.current
+            steps: tuple[tuple[str, ...], ...] = (
+                ("d",), ("d",), ("s",), ("s",), ("w",), ("escape",), ("C",), ("escape",), ("backslash",), ("backslash",),
+                ("slash", *"latency > 1000s", "enter"), ("escape",), ("slash", *"latency", "enter"), ("escape",),
+                ("vertical_line",), ("vertical_line",),
+            )  # fmt: skip
+            for keys in steps:
+                await press(pilot, *keys)
+                await pilot.pause()
+                if "1000s" in app.book.filter_text or app.screen is not app.browser:
+                    continue
+                assert view.current == wanted, keys
+                assert listed.scroll_offset.y <= view.cursor < listed.scroll_offset.y + listed.size.height - 1, keys
+
+    asyncio.run(run())

@@ -7,6 +7,7 @@ import asyncio
 import os
 import random
 from collections.abc import Callable, Coroutine, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,6 @@ import pytest
 from textual import events
 from textual.keys import _character_to_key
 
-from kcap.tui.views import VIEWS
 from tests.tui.driving import LARGE, SMALL, opened, screen, settle
 
 pytestmark = pytest.mark.usefixtures("fresh_settings")
@@ -31,7 +31,7 @@ SEED = 7
 def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """Files that keys may save are in a folder of the test."""
     monkeypatch.chdir(tmp_path)
-    yield tmp_path
+    return tmp_path
 
 
 def on(name: str, test: Callable[[Any], Coroutine[Any, Any, None]]) -> None:
@@ -125,7 +125,8 @@ def test_packets_of_no_marked_exchange_write_no_file(elsewhere: Path) -> None:
         await quiet(pilot)
         await pilot.pause(0.3)
         assert "no exchange is marked" in screen(pilot.app), screen(pilot.app)
-        assert "Save" in screen(pilot.app) and pilot.app.screen is not pilot.app.browser
+        assert "Save" in screen(pilot.app)
+        assert pilot.app.screen is not pilot.app.browser
         burst(pilot.app, "escape")
         await quiet(pilot)
         pilot.app.browser.actions._export("marked")
@@ -152,7 +153,8 @@ def test_escape_cancels_a_view_that_computes_and_keys_that_were_for_it(monkeypat
     async def test(pilot: Any) -> None:
         burst(pilot.app, "S", "3", "e")
         await pilot.pause(0.7)
-        assert pilot.app.screen.NAME == "statistics" and pilot.app.keys_wait
+        assert pilot.app.screen.NAME == "statistics"
+        assert pilot.app.keys_wait
         burst(pilot.app, "escape", "j")
         await pilot.pause(0.5)
         blocked.set()
@@ -175,12 +177,12 @@ async def monkey(pilot: Any, chance: random.Random, bursts: int) -> None:
     """Types bursts of keys, pastes, resizes, at any pace."""
     app = pilot.app
     for _ in range(bursts):
-        burst(app, *(chance.choice(KEYS) for _ in range(chance.randint(1, 8))))
+        burst(app, *(chance.choice(KEYS) for _ in range(chance.randint(1, 5))))
         if chance.random() < 0.05:
             app.post_message(events.Paste(chance.choice(("/tmp/x y.pcap", "api == Fetch", "日本\n語", "🙂" * 40))))
-        if chance.random() < 0.1:
+        if chance.random() < 0.03:
             await pilot.resize_terminal(chance.randint(1, 250), chance.randint(1, 60))
-        if chance.random() < 0.5:
+        if chance.random() < 0.3:
             await pilot.pause(chance.choice((0.0, 0.0, 0.005, 0.05)))
     await pilot.resize_terminal(*LARGE)
     for _ in range(12):
@@ -188,15 +190,16 @@ async def monkey(pilot: Any, chance: random.Random, bursts: int) -> None:
         await quiet_keys(pilot)
         if app.screen is app.browser and app.focused is app.browser.listed and app.book.only is None:
             break
-    assert app.screen is app.browser and app.is_running
+    assert app.screen is app.browser
+    assert app.is_running
     burst(app, "escape", "g")
     await quiet_keys(pilot)
     await settle(pilot)
-    assert app.view.cursor == 0 and "Exchange" in screen(app)
+    assert app.view.cursor == 0
+    assert "Quick filters" in screen(app)
     burst(app, "V")
     await quiet_keys(pilot)
     assert app.screen.NAME == "versions", "it does what keys say"
-    assert set(VIEWS) >= {"versions"}
 
 
 async def quiet_keys(pilot: Any) -> None:
@@ -209,6 +212,8 @@ async def quiet_keys(pilot: Any) -> None:
 
 
 def test_random_bursts_of_keys_leave_a_live_program() -> None:
-    chance, captures = random.Random(SEED), CAPTURES if BURSTS > 40 else CAPTURES[:2]
+    captures = CAPTURES if BURSTS > 40 else CAPTURES[:2]
     for name in captures:
-        on(name, lambda pilot: monkey(pilot, chance, BURSTS // len(captures)))
+        chance = random.Random(f"{SEED} {name}")
+        on(name, partial(monkey, chance=chance, bursts=BURSTS // len(captures)))
+        print(f"{name}: {BURSTS // len(captures)} bursts, alive")

@@ -78,7 +78,7 @@ class Bytes(Lines):
         if last >= wanted + room:
             wanted = min(at, last - room + 1)
         if wanted != top:
-            self.scroll_to(y=wanted, animate=False, immediate=True)
+            self.scroll_to(y=wanted, animate=False, force=True, immediate=True)
 
     def go(self, at: int) -> None:
         """Moves the cursor."""

@@ -93,7 +93,7 @@ class Detail(Lines):
         top, room, at = self.scroll_offset.y, max(1, self.size.height), self.outline.cursor
         wanted = at if at < top else at - room + 1 if at >= top + room else top
         if wanted != top:
-            self.scroll_to(y=wanted, animate=False, immediate=True)
+            self.scroll_to(y=wanted, animate=False, force=True, immediate=True)
 
     def action_move(self, by: int) -> None:
         """Moves the cursor by lines."""
@@ -145,7 +145,7 @@ class Detail(Lines):
 
     def action_slide(self, by: int) -> None:
         """Moves sideways, for long values."""
-        self.scroll_to(x=max(0, self.scroll_offset.x + by), animate=False, immediate=True)
+        self.scroll_to(x=max(0, self.scroll_offset.x + by), animate=False, force=True, immediate=True)
 
     def on_click(self, event: events.Click) -> None:
         """A line; its sign opens it."""

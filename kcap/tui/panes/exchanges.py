@@ -183,7 +183,7 @@ class ExchangeList(Lines):
         wanted = at if at < top else at - room + 1 if at >= top + room else top
         wanted = max(0, min(wanted, max(0, len(self.view) - room)))
         if wanted != top:
-            self.scroll_to(y=wanted, animate=False, immediate=True)
+            self.scroll_to(y=wanted, animate=False, force=True, immediate=True)
         self._see_column()
 
     def _see_column(self) -> None:
@@ -196,7 +196,7 @@ class ExchangeList(Lines):
         if self.view.column == 0:
             wanted = 0
         if wanted != left:
-            self.scroll_to(x=wanted, animate=False, immediate=True)
+            self.scroll_to(x=wanted, animate=False, force=True, immediate=True)
 
     def _line(self, place: int) -> None:
         """Paints one row anew."""

@@ -103,6 +103,8 @@ class View(Body):
         self._came: ViewPlace | None = None
         """Place to restore when there are rows."""
         self._here = 0, 0
+        self._places: dict[int, tuple[int, int]] = {}
+        """Section -> row and cell of its cursor, when another section was shown."""
         self._began = 0.0
         self._shown_for: Any = None
         """The settings of the page that was computed last."""
@@ -367,8 +369,10 @@ class View(Body):
     def action_section(self, at: int) -> None:
         """Shows another section."""
         if at < len(self.shown.sheets) and at != self.at:
+            self._places[self.at] = self._here
             self.at = at
             self._show_sheet(keep_cursor=False)
+            self.table.go(*self._places.get(at, (0, 0)))
             self.table.focus()
             self.look()
 

@@ -68,19 +68,26 @@ class SheetTable(ScrollView, can_focus=True):
     # -- what is shown ------------------------------------------------------------------------------------------------
     def show(self, sheet: Sheet, order: SortOrder, *, keep_cursor: bool) -> None:
         """Shows a sheet; with `keep_cursor` the cursor stays on its row."""
-        here = self.current if keep_cursor else None
         same = keep_cursor and self.sheet is not None and self.sheet.name == sheet.name
-        name = self._called(here) if here is not None and self.sheet is not None else None
+        before, here = self.rows, self.row
+        names = [self._called(row) for row in before[: here + 1]] if same else []
         self.sheet, self.order = sheet, order
         self.rows = order.rows(sheet)
-        if not same:
-            self.row, self.at = 0, 0
-        elif name is not None:
-            self.row = next((at for at, row in enumerate(self.rows) if self._called(row) == name), self.row)
+        self.row = self._place_of(before[here], names, here) if same and here < len(before) else 0
+        self.at = self.at if same else 0
         self.row = max(0, min(self.row, len(self.rows) - 1))
         self._lay()
         self._follow()
+        self.call_after_refresh(self._follow)  # a scroll bar that appears takes the last line
         self.post_message(self.Moved())
+
+    def _place_of(self, row: Row, names: list[Down], otherwise: int) -> int:
+        """The place of a row: the very row, else the one of its name (its drill-down), by its number among those of that name."""
+        found = next((at for at, one in enumerate(self.rows) if one is row), None)
+        if found is not None:
+            return found
+        alike = [at for at, one in enumerate(self.rows) if self._called(one) == names[-1]] if names[-1] is not None else []
+        return alike[min(names.count(names[-1]), len(alike)) - 1] if alike else otherwise
 
     def _called(self, row: Row) -> Down:
         return self.sheet.down(row) if self.sheet is not None else None
@@ -118,7 +125,7 @@ class SheetTable(ScrollView, can_focus=True):
     def render_line(self, y: int) -> Strip:
         """One line of the screen."""
         width = self.size.width
-        base = Style(bgcolor=self.rich_style.bgcolor)
+        base = Style(color=self.rich_style.color, bgcolor=self.rich_style.bgcolor)  # the terminal's own may be black on black
         if self.sheet is None:
             return Strip.blank(width, base)
         left, top = self.scroll_offset

@@ -4,12 +4,16 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
+import pytest
 from textual import on
 from textual.app import App, ComposeResult
 
 from kcap.reports.definition import Row
+from kcap.tui.views import VIEWS
 from kcap.tui.views.sheet import Sheet, SortOrder, counted, named
 from kcap.tui.views.table import SheetTable
+from tests.tui.driving import opened
+from tests.tui.driving import settle as settled
 from tests.tui.views.stub import lines, settle
 
 
@@ -129,3 +133,65 @@ def test_columns_give_way() -> None:
 
     _, shown, _ = look(5, then=narrow)
     assert shown[0].split() == ["name", "n"]
+
+
+@pytest.mark.parametrize(("theme", "plain"), [("textual-dark", False), ("textual-light", False), ("textual-dark", True)])
+def test_every_cell_of_every_view_has_a_color_and_a_background_of_the_theme(
+    theme: str, plain: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if plain:
+        monkeypatch.setenv("NO_COLOR", "1")
+
+    async def run() -> None:
+        async with opened("java-transactions.pcap", size=(120, 30)) as pilot:
+            pilot.app.theme = theme
+            for key, _, _ in VIEWS.values():
+                await pilot.press(key)
+                await settled(pilot)
+                for y, strip in enumerate(pilot.app.screen._compositor.render_strips()):
+                    for text, style, _ in strip:
+                        assert style is not None, (key, y, text)
+                        for color in (style.color, style.bgcolor) if text.strip() else (style.bgcolor,):
+                            assert color is not None and not color.is_default, (key, y, text, style)
+
+    asyncio.run(run())
+
+
+def test_the_row_of_the_cursor_stays_when_rows_are_sorted_whatever_they_lead_to() -> None:
+    def without(rows: list[Row]) -> Sheet:
+        return Sheet("s", [named("name"), counted("n")], rows, lambda _row: None, "nothing here")
+
+    def alike(rows: list[Row]) -> Sheet:
+        return Sheet("s", [named("name"), counted("n")], rows, lambda row: f"half == {row['n'] // 2}", "nothing here")
+
+    async def then(_pilot: Any, table: SheetTable) -> None:
+        for make in (without, alike):
+            made, order = make(rows_of(9)), SortOrder()
+            table.show(made, order, keep_cursor=False)
+            table.go(3)
+            order.choose(1, made)
+            table.show(made, order, keep_cursor=True)
+            assert (table.row, table.current) == (5, made.rows[3])
+        fresh = alike(rows_of(9))
+        table.show(fresh, SortOrder(), keep_cursor=False)
+        table.go(3)
+        table.show(alike(rows_of(9)), SortOrder(), keep_cursor=True)
+        assert table.row == 3, "the second of two rows with the same drill-down"
+
+    look(0, then=then)
+
+
+def test_a_scroll_bar_that_appears_hides_no_cursor_and_a_section_keeps_its_place() -> None:
+    async def run() -> None:
+        async with opened("java-transactions.pcap", size=(80, 14)) as pilot:
+            await pilot.press("C", "end")
+            await settled(pilot)
+            await pilot.press("w")
+            await settled(pilot)
+            table: Any = pilot.app.screen.query_one(SheetTable)
+            assert table.scroll_offset.y <= table.row < table.scroll_offset.y + table.scrollable_content_region.height - 1
+            await pilot.press("escape", "V", "4", "down", "down", "1", "4")
+            await settled(pilot)
+            assert pilot.app.screen.query_one(SheetTable).row == 2
+
+    asyncio.run(run())
