@@ -195,7 +195,7 @@ class KcapApp(KeyQueue):
 
     def pop_screen(self) -> AwaitComplete:
         """Leaves a view or a window; the list is never left."""
-        return super().pop_screen() if self.screen is not self.browser else AwaitComplete.nothing()
+        return super().pop_screen() if self.screen is not self.browser else AwaitComplete()
 
     def to_list(self) -> None:
         """Leaves views and windows."""

@@ -67,6 +67,7 @@ class CaptureModel:
         self._beside: dict[str, Process] = {}
         self._looking: Process | None = None
         self._resolved = False
+        self._truncation: str | None = None
         self._closed = False
         self._asking = threading.local()
         self._engines: dict[object, Engine] = {}
@@ -224,6 +225,16 @@ class CaptureModel:
             if name not in self._tables and os.path.exists(path):
                 self._tables[name] = read_file(path)
             return self._tables.get(name)
+
+    def truncation(self) -> str:
+        """What the capture lacks: truncated packets, files that end within a packet; empty until it is read."""
+        if self._truncation is None and (table := self.table("captures")) is not None:
+            rows = table.select(["cut_packets", "complete"]).to_pylist()
+            packets, files = sum(row["cut_packets"] or 0 for row in rows), sum(row["complete"] is False for row in rows)
+            found = [f"{packets:,} truncated packet{'s' * (packets != 1)}"] if packets else []
+            found += [f"{files:,} truncated file{'s' * (files != 1)}"] if files else []
+            self._truncation = ", ".join(found)
+        return self._truncation or ""
 
     def _beside_done(self, name: str) -> bool:
         """Whether a pass of its own has made a table; begins it where it has not begun."""

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from rich.cells import cell_len, set_cell_size
+
 from kcap.columns import EXCHANGES, ON_REQUEST
 from kcap.filter.row_test import EPOCH, MICROSECOND
 from kcap.output.grid import ELLIPSIS, call, clean, duration, endpoint, result, topics
@@ -227,7 +229,9 @@ TIME_WIDTHS: Final = {"clock": 12, "relative": 14, "delta": 14, "date": 26}
 
 
 def cut(text: str, width: int, *, right: bool) -> str:
-    """A cell in its width."""
-    if len(text) > width:
-        return text[: max(0, width - 1)] + ELLIPSIS if width else ""
-    return text.rjust(width) if right else text.ljust(width)
+    """A cell in its width, in cells of the terminal: a Chinese character or an emoji takes two."""
+    size = cell_len(text)
+    if size > width:
+        return set_cell_size(text, width - 1) + ELLIPSIS if width else ""
+    blanks = " " * (width - size)
+    return blanks + text if right else text + blanks

@@ -48,7 +48,7 @@ class Window(ModalScreen[Result]):
 
     def dismiss(self, result: Result | None = None) -> AwaitComplete:
         """Closes the window; where it is closed already, nothing else is."""
-        return super().dismiss(result) if self.app.screen is self else AwaitComplete.nothing()
+        return super().dismiss(result) if self.app.screen is self else AwaitComplete()
 
 
 class Menu(Window[str | None]):

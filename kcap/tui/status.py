@@ -67,8 +67,10 @@ def progress(pulse: Pulse, book: CaptureModel, width: int) -> Text:
     elif book.state != "done":
         right = {"stopped": "stopped", "failed": "not read to the end"}[book.state]
     else:
-        bad = len(heard.failed)
-        right = f"{heard.packets:,} packets, {heard.connections:,} connections" + (f", {bad} files not read" if bad else "")
+        bad, cut = len(heard.failed), book.truncation()
+        right = f"{heard.packets:,} packet{'s' * (heard.packets != 1)}, "
+        right += f"{heard.connections:,} connection{'s' * (heard.connections != 1)}"
+        right += (f", {cut}" if cut else "") + (f", {bad:,} file{'s' * (bad != 1)} not read" if bad else "")
     left = " kcap "
     room = max(8, width - len(left) - len(right) - 4)
     if room < 12:

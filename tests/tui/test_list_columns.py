@@ -3,9 +3,11 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.cells import cell_len
 
 from kcap.columns import EXCHANGES
 from kcap.filter.parse import parse
+from kcap.output.grid import clean
 from kcap.tui.capture_model import CaptureModel
 from kcap.tui.list_columns import DEFAULTS, GAP, HEADS, NARROWEST, TIME_FORMS, cut, fitted, moment
 
@@ -60,4 +62,11 @@ def test_times() -> None:
 
 @given(st.text(max_size=20), st.integers(0, 20), st.booleans())
 def test_a_cell_has_its_width(text: str, width: int, right: bool) -> None:
-    assert len(cut(text, width, right=right)) == width
+    assert cell_len(cut(clean(text), width, right=right)) == width
+
+
+@pytest.mark.parametrize("text", ["注文トピック", "🙂🙂🙂🙂", "plain text", "", "é" * 9, "a注"])
+@pytest.mark.parametrize("width", range(13))
+@pytest.mark.parametrize("right", [False, True])
+def test_a_cell_takes_its_width_on_the_terminal(text: str, width: int, right: bool) -> None:
+    assert cell_len(cut(text, width, right=right)) == width

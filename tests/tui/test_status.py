@@ -67,3 +67,12 @@ def test_the_rate_is_that_of_the_last_seconds(monkeypatch: pytest.MonkeyPatch) -
 
 def test_sparks() -> None:
     assert spark([None, 1, 1000, 0]) == " ▁█ "
+
+
+def test_a_truncated_capture_says_so_in_the_list(book: CaptureModel, tmp_path: Path) -> None:
+    whole = (PCAPS / "java-transactions.pcap").read_bytes()
+    (tmp_path / "cut.pcap").write_bytes(whole[:-7])
+    with read_whole(str(tmp_path / "cut.pcap")) as cut:
+        assert cut.truncation() == "1 truncated file"
+        assert "1 truncated file" in progress(Pulse(), cut, 120).plain
+    assert book.truncation() == ""

@@ -12,12 +12,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kcap.output.grid import duration, endpoint
+from kcap.output.grid import endpoint
 from kcap.reports.definition import Row
 from kcap.reports.text import clock, number, words
 from kcap.tui.views import drill_down
 from kcap.tui.views.grouping import bold
-from kcap.tui.views.sheet import Bars, Line, Sheet, SheetField, counted, lasting, named, sized
+from kcap.tui.views.sheet import Bars, Line, Sheet, SheetField, counted, lasted, lasting, named, sized
 
 COLUMNS: Final = (
     "connection", "client_ip", "client_port", "client_id", "server_ip", "server_port", "api", "outcome", "error_code",
@@ -153,7 +153,9 @@ def conversations(table: pa.Table, by: Sequence[str], connections: pa.Table | No
     if one and connections is not None:
         facts_of = facts(connections, rows)
         for row in rows:
-            row |= {name: value for name, value in facts_of.get(row["connection"], {}).items() if name not in row}
+            found = facts_of.get(row["connection"], {})
+            row |= {f"packet_{name}": found[name] for name in ("first_ns", "last_ns") if name in found}
+            row |= {name: value for name, value in found.items() if name not in row}
         rows += silent(connections, table, SHOWN - len(rows)) if every else []
 
     def group(row: Row) -> str:
@@ -185,7 +187,7 @@ def conversations(table: pa.Table, by: Sequence[str], connections: pa.Table | No
         sized("request_bytes", "request bytes", 8), sized("response_bytes", "response bytes", 7),
         lasting("mean_ns", "mean", 9), lasting("max_ns", "max", 2, down=lambda row: slowest(group(row), row)),
         SheetField("first", lambda row: clock(row["first_ns"]), right=False, rank=10, key=lambda row: row["first_ns"]),
-        SheetField("lasted", lasted, rank=4, key=lambda row: (row["last_ns"] or 0) - (row["first_ns"] or 0)),
+        SheetField("lasted", lambda row: lasted(life(row)), rank=4, key=lambda row: life(row) or 0),
     ]  # fmt: skip
     if one and known:
         fields += [
@@ -205,10 +207,10 @@ def slowest(group: str, row: Row) -> str:
     return drill_down.every(group, f"latency_ns >= {row['max_ns']}") if row["max_ns"] is not None else group
 
 
-def lasted(row: Row) -> str:
-    """From first to last."""
-    first, last = row["first_ns"], row["last_ns"]
-    return duration(last - first) if first is not None and last is not None else ""
+def life(row: Row) -> int | None:
+    """Nanoseconds from the first packet of a connection to its last; of a group, from its first exchange to its last."""
+    first, last = row.get("packet_first_ns", row["first_ns"]), row.get("packet_last_ns", row["last_ns"])
+    return last - first if first is not None and last is not None else None
 
 
 def missing(row: Row) -> int:

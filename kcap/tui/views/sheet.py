@@ -8,6 +8,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from rich.cells import cell_len
+
 from kcap.output.grid import duration
 from kcap.reports.definition import Row
 from kcap.reports.text import TextColumn, fitted, line, number, size, words
@@ -18,6 +20,9 @@ Span = tuple[str, str]
 """A text and its tone: one of `TONES`."""
 Line = list[Span]
 TONES: Final = ("", "bold", "dim", "good", "care", "bad", "key", "one", "two", "three")
+SECONDS: Final = (("s", 10**9),)
+LONG: Final = (("m", 60 * 10**9), ("h", 3600 * 10**9), ("d", 86_400 * 10**9))
+"""Units of a duration of a minute and more, of which two are shown."""
 SAMPLED: Final = 2000
 """Rows that are looked at for the widths of columns."""
 WIDEST: Final = 40
@@ -119,12 +124,17 @@ class SortOrder:
 def widths_of(sheet: Sheet, rows: Sequence[Row], room: int, *, all_columns: bool) -> list[int]:
     """Widths of the columns, 0 for those that are left out for want of room; none with `all_columns`."""
     step = max(1, len(rows) // SAMPLED)
-    texts = [[column.text(row) for column in sheet.fields] for row in rows[::step]]
+    texts = [[as_wide(column.text(row)) for column in sheet.fields] for row in rows[::step]]
     heads = [TextColumn(f"{column.head} ", column.text, column.right, column.rank, column.whole) for column in sheet.fields]
     if all_columns:
         longest = [max([len(head.head), *(len(row[at]) for row in texts)]) for at, head in enumerate(heads)]
         return [width if head.right or head.whole else min(width, WIDEST) for head, width in zip(heads, longest)]
     return fitted(heads, texts, room)
+
+
+def as_wide(text: str) -> str:
+    """A text of as many characters as the given one takes cells of a terminal."""
+    return text if text.isascii() else "m" * cell_len(text)
 
 
 def down_of(sheet: Sheet, row: Row, at: int) -> Down:
@@ -164,9 +174,19 @@ def counted(name: str, head: str | None = None, rank: int = 0, *, zero: bool = T
     )  # fmt: skip
 
 
+def lasted(nanoseconds: int | None) -> str:
+    """A duration of any length: `1.25ms`, `2m 5s`, `10h 6m`, `3d 4h`."""
+    if nanoseconds is None or nanoseconds < LONG[0][1]:
+        return duration(nanoseconds)
+    (unit, scale), (lower, part) = next(
+        (one, below) for one, below in zip(LONG[::-1], LONG[-2::-1] + SECONDS) if nanoseconds >= one[1]
+    )
+    return f"{nanoseconds // scale}{unit} {nanoseconds % scale // part}{lower}"
+
+
 def lasting(name: str, head: str, rank: int = 0, **more: Any) -> SheetField:
     """A duration in nanoseconds."""
-    return SheetField(head, lambda row: duration(row.get(name)), True, rank, key=lambda row: row.get(name), **more)
+    return SheetField(head, lambda row: lasted(row.get(name)), True, rank, key=lambda row: row.get(name), **more)
 
 
 def sized(name: str, head: str, rank: int = 0, **more: Any) -> SheetField:

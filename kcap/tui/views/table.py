@@ -15,8 +15,9 @@ from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from kcap.output.grid import ELLIPSIS, GAP
+from kcap.output.grid import GAP
 from kcap.reports.definition import Row
+from kcap.tui.list_columns import cut
 from kcap.tui.views.paint import CLASSES, CSS, style_of
 from kcap.tui.views.sheet import Down, Sheet, SortOrder, down_of, widths_of
 
@@ -82,7 +83,7 @@ class SheetTable(ScrollView, can_focus=True):
         self.post_message(self.Moved())
 
     def _place_of(self, row: Row, names: list[Down], otherwise: int) -> int:
-        """The place of a row: the very row, else the one of its name (its drill-down), by its number among those of that name."""
+        """The place of a row: the very row, else that of its name (its drill-down), by its number among those of that name."""
         found = next((at for at, one in enumerate(self.rows) if one is row), None)
         if found is not None:
             return found
@@ -164,12 +165,11 @@ class SheetTable(ScrollView, can_focus=True):
         for number, (column, width) in enumerate(zip(self.sheet.fields, self._widths)):
             if not width:
                 continue
-            text = column.text(row)
-            text = text if len(text) <= width else text[: width - 1] + ELLIPSIS
+            text = cut(column.text(row), width, right=column.right)
             style = back + style_of(self, column.tone(row) if column.tone is not None else "")
             if at == self.row and number == self.at and self.has_focus:
                 style = base + self.get_component_rich_style("tone--cell")
-            parts += [Segment(text.rjust(width) if column.right else text.ljust(width), style), Segment(GAP, back)]
+            parts += [Segment(text, style), Segment(GAP, back)]
         return Strip(parts[:-1] if len(parts) > 1 else parts)
 
     # -- moving -------------------------------------------------------------------------------------------------------

@@ -76,3 +76,13 @@ def test_the_busiest_of_many_are_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     some = model.conversations(table, ("connection",), connections, every=True)
     assert [row["connection"] for row in some.rows] == [row["connection"] for row in whole.rows[:3]]
     assert some.foot == f"the 3 busiest of {len(whole.rows)}"
+
+
+@pytest.mark.parametrize("name", ["java-transactions.pcap", "raw-frames.pcap"])
+def test_lasted_is_the_life_of_the_connection(name: str) -> None:
+    book = StubBook(name)
+    connections = book.table("connections")
+    assert connections is not None
+    lives = {row["connection"]: row["last_ns"] - row["first_ns"] for row in connections.to_pylist()}
+    sheet = model.conversations(book.exchanges(model.COLUMNS), ("connection",), connections, every=True)
+    assert {row["connection"]: model.life(row) for row in sheet.rows} == lives

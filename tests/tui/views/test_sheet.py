@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -16,6 +17,7 @@ from kcap.tui.views.sheet import (
     as_text,
     counted,
     down_of,
+    lasted,
     lasting,
     named,
     sized,
@@ -96,3 +98,21 @@ def test_zero_may_be_nothing_to_tell() -> None:
     assert (counted("n").text({"n": 0}), counted("n", zero=False).text({"n": 0})) == ("0", "")
     assert value_key(None) is None
     assert value_key(2) < value_key(10) < value_key("1") < value_key(["a", "b"])
+
+
+@pytest.mark.parametrize(
+    ("nanoseconds", "text"),
+    [
+        (None, ""), (1_250_000, "1.25ms"), (59_900_000_000, "59.9s"), (60 * 10**9, "1m 0s"), (125 * 10**9, "2m 5s"),
+        (36_360 * 10**9, "10h 6m"), (86_399 * 10**9, "23h 59m"), (273_600 * 10**9, "3d 4h"),
+    ],
+)  # fmt: skip
+def test_a_long_duration_has_two_units(nanoseconds: int | None, text: str) -> None:
+    assert lasted(nanoseconds) == text
+
+
+def test_widths_are_cells_of_the_terminal() -> None:
+    rows: list[Row] = [{"name": "注文トピック"}, {"name": "🙂🙂"}, {"name": "ascii"}]
+    made = Sheet("s", [named("name")], rows, lambda _row: None, "")
+    assert widths_of(made, rows, 80, all_columns=False) == [12]
+    assert widths_of(made, rows, 80, all_columns=True) == [12]

@@ -152,7 +152,8 @@ def test_every_cell_of_every_view_has_a_color_and_a_background_of_the_theme(
                     for text, style, _ in strip:
                         assert style is not None, (key, y, text)
                         for color in (style.color, style.bgcolor) if text.strip() else (style.bgcolor,):
-                            assert color is not None and not color.is_default, (key, y, text, style)
+                            assert color is not None, (key, y, text, style)
+                            assert not color.is_default, (key, y, text, style)
 
     asyncio.run(run())
 
