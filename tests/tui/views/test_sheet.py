@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.cells import cell_len
 
 from kcap.output.grid import GAP
 from kcap.reports.definition import Row
@@ -66,7 +67,7 @@ def test_widths(rows: list[Row], room: int) -> None:
     widths = widths_of(made, rows, room, all_columns=False)
     whole = widths_of(made, rows, room, all_columns=True)
     assert all(whole)
-    longest = [max([len(column.head) + 1, *(len(column.text(row)) for row in rows)]) for column in made.fields]
+    longest = [max([len(column.head) + 1, *(cell_len(column.text(row)) for row in rows)]) for column in made.fields]
     for at, column in enumerate(made.fields):
         assert widths[at] <= longest[at]
         assert not column.right or widths[at] in (0, longest[at])
