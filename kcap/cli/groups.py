@@ -9,6 +9,7 @@ from kcap.cli.options import analyzer_options, inputs, paths_of
 from kcap.cli.places import Writes
 from kcap.cli.report_formats import Document, Section, Sentences
 from kcap.cli.report_output import FORMS, SUFFIXES, formatted
+from kcap.cli.report_views import foot
 from kcap.output.grid import duration
 from kcap.reports.definition import instant
 from kcap.reports.text import TextColumn, number, words
@@ -64,6 +65,7 @@ def document(result: Row) -> Document:
         blocks.append(Section(row["rebalances"], REBALANCES, title="rebalances", most=SHOWN))
         blocks.append(Section(row["fences"], FENCES, title="fenced static members", most=SHOWN))
         blocks.append(Section(row["members"], MEMBERS, title="members", most=SHOWN))
+    blocks.append(foot(result))
     return Document(f"groups: {', '.join(result['captures'])}", blocks)
 
 

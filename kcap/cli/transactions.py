@@ -9,6 +9,7 @@ from kcap.cli.options import analyzer_options, inputs, paths_of
 from kcap.cli.places import Writes
 from kcap.cli.report_formats import Document, Section, Sentences
 from kcap.cli.report_output import FORMS, SUFFIXES, formatted
+from kcap.cli.report_views import foot
 from kcap.errors import UsageError
 from kcap.output.grid import duration
 from kcap.reports.definition import instant
@@ -71,6 +72,7 @@ def document(result: Row) -> Document:
     blocks.append(Section(result["rows"], TRANSACTIONS, title="transactions", most=SHOWN))
     blocks.append(Section(result["fences"], FENCES, title="fences", most=SHOWN))
     blocks += [Section(row["producers"], PRODUCERS, title=f"producers of {row['transactional_id']}", most=SHOWN) for row in ids]
+    blocks.append(foot(result))
     return Document(f"transactions: {', '.join(result['captures'])}", blocks)
 
 

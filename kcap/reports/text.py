@@ -167,6 +167,7 @@ REASONS: Final = {
     "no_error": "exchange{s} without an error", "no_error_field": "response{s} without an error field",
     "no_throttle_time": "response{s} without a throttle_time_ms field",
     "never_throttled": "response{s} of groups that were never throttled", "no_partitions": "exchange{s} without a partition",
+    "group_changes": "request{s} of groups, after the first ones", "transaction_steps": "request{s} of transactions, likewise",
 }  # fmt: skip
 """Reason -> the words for it."""
 

@@ -38,6 +38,17 @@ class Observed:
         self.brokers = brokers
         self._message = message
         self._made: dict[Callable[[Observed], Any], Any] = {}
+        self.left_out: dict[str, int] = {}
+        """Rows that a bound left out of a report, by what they are."""
+
+    def first(self, expression: Any, order: Sequence[str], most: int, what: str) -> list[Row]:
+        """The first rows of an expression in an order; the rest is counted in `left_out` under `what`."""
+        rows = self.run(expression.order_by(*order).limit(most))
+        if len(rows) == most:
+            (count,) = self.run(expression.aggregate(n=expression.count()))
+            if count["n"] > most:
+                self.left_out[what] = count["n"] - most
+        return rows
 
     def once(self, make: "Callable[[Observed], Made]") -> "Made":
         """What `make` gives of these tables, made for the first rule that needs it."""

@@ -79,7 +79,7 @@ def rows_of(seen: Observed) -> list[Row]:
         "request_last_ns", "response_last_ns", "error", "member_id", "generation",
     ]  # fmt: skip
     chosen = joined.filter(~steady.fill_null(False), joined.request_first_ns.notnull()).select(*columns)
-    return seen.run(chosen.order_by("request_first_ns", "connection", "exchange").limit(GROUP_EVENTS_MAX))
+    return seen.first(chosen, ("request_first_ns", "connection", "exchange"), GROUP_EVENTS_MAX, "group_changes")
 
 
 def event(seen: Observed, row: Row, names: dict[str, str]) -> Event:

@@ -22,7 +22,7 @@ def groups(given: ReportInput, only: Sequence[str] = ()) -> Row:
     """
     with observed(given) as seen:
         rows = [row for row in rows_of(seen) if not only or row["group_id"] in only]
-    return {"report": "groups", "captures": given.captures, "rows": rows, "left_out": {}}
+    return {"report": "groups", "captures": given.captures, "rows": rows, "left_out": seen.left_out}
 
 
 def rows_of(seen: Observed) -> list[Row]:

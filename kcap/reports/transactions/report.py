@@ -28,7 +28,7 @@ def transactions(given: ReportInput, only: Sequence[str] = ()) -> Row:
     rows = [one.row() for timeline in found.values() for one in timeline.done]
     rows.sort(key=lambda row: (row["begin_ns"] or row["end_ns"] or 0, row["transactional_id"]))
     return {
-        "report": "transactions", "captures": given.captures, "rows": rows, "left_out": {},
+        "report": "transactions", "captures": given.captures, "rows": rows, "left_out": seen.left_out,
         "transactional_ids": [summary(name, timeline) for name, timeline in sorted(found.items())],
         "fences": sorted((one for timeline in found.values() for one in timeline.fences), key=lambda row: row["time_ns"]),
     }  # fmt: skip
@@ -46,7 +46,7 @@ def steps(seen: Observed) -> dict[str, list[Step]]:
         "request_last_ns", "response_last_ns", "error", "producer_id", "producer_epoch", "group_id",
     )  # fmt: skip
     order = ("request_first_ns", "connection", "exchange")
-    rows = seen.run(mine.select(*columns).order_by(*order).limit(GROUP_EVENTS_MAX))
+    rows = seen.first(mine.select(*columns), order, GROUP_EVENTS_MAX, "transaction_steps")
     written: dict[tuple[str, int], list[Row]] = {}
     for row in seen.run(seen.partitions.semi_join(mine.filter(mine.api == "Produce"), ["connection", "exchange"])):
         written.setdefault((row["connection"], row["exchange"]), []).append(row)

@@ -3,8 +3,12 @@
 from functools import cache
 from typing import Any
 
+import pytest
+
+from kcap.reports.groups import events
 from kcap.reports.groups.report import groups
 from kcap.reports.source import ReportInput
+from kcap.reports.text import left_out
 from tests.cli.running import PCAPS
 
 LANES = {"lane-1": 3, "lane-2": 5, "lane-3": 7, "lane-4": 9, "lane-5": 11, "lane-6": 13}
@@ -48,3 +52,13 @@ def test_rows_have_the_keys_of_the_contract() -> None:
 def test_only_some_groups_and_none() -> None:
     path = str(PCAPS / "problems" / "static-member-fenced.pcap")
     assert groups(ReportInput([path]), ["other"])["rows"] == []
+
+
+def test_what_a_bound_leaves_out_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    name = next(iter(sorted(path.name for path in (PCAPS / "problems").glob("rebalance-loop*.pcap"))))
+    whole = groups(ReportInput([str(PCAPS / "problems" / name)]))
+    monkeypatch.setattr(events, "GROUP_EVENTS_MAX", 5)
+    cut = groups(ReportInput([str(PCAPS / "problems" / name)]))
+    assert whole["left_out"] == {}
+    assert cut["left_out"]["group_changes"] > 0
+    assert left_out(cut["left_out"]).startswith(f"not counted: {cut['left_out']['group_changes']:,} request")
