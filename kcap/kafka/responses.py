@@ -153,8 +153,8 @@ class ResponseFramer(Framer):
         anywhere.
         """
         have = min(region.have(at), 4 + size, limits.FRAME_GATHERED_MAX)
-        if have <= HEAD:
-            return True
+        if have <= HEAD < 4 + size:
+            return True  # nothing of its body is there; a body of no bytes at all is read like any other
         have = HEAD + self.proof_room(have - HEAD)
         fine = (COMPLETE,) if have == 4 + size else (COMPLETE, SHORT)
         key_versions = {(x.api_key, x.api_version) for x in self.pairing.outstanding.all_of(correlation)}

@@ -70,7 +70,8 @@ def arguments(command: str, option: str, read: Path, written: str, monkeypatch: 
         monkeypatch.setenv("KCAP_CONFIG", str(read))
         return [command, "-i", "lo", option, written]
     prefix = written.removesuffix("_00001.pcap") if command == "split" else written
-    return [command, *BEFORE.get(command, []), str(read), option, prefix]
+    other = [str(CAPTURE)] if command == "diff" else []
+    return [command, *BEFORE.get(command, []), str(read), *other, option, prefix]
 
 
 def made_input(command: str, option: str, folder: Path) -> Path:

@@ -146,7 +146,7 @@ def test_several_files_are_one_capture(truths: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("table", TABLES)
 def test_every_table(table: str) -> None:
-    files = [PCAPS / "raw-frames.pcap", PCAPS / "go-franz.pcap"]
+    files = [PCAPS / "raw-frames.pcap", PCAPS / "go-franz.pcap", *([PCAPS / "tls13.pcapng"] if table == "tls_turns" else [])]
     payloads = ["--payloads"] if table == "records" else []
     found = lines(kcap("rows", *files, "--table", table, *payloads, "--format", "jsonl").stdout)
     want = package.open(*map(str, files)).table(table).to_arrow()

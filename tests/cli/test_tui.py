@@ -28,6 +28,7 @@ def test_what_is_wrong_is_told_before_the_screen_is_taken() -> None:
 
 
 def test_keys_come_from_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setattr(os, "isatty", lambda number: number == 2)
     monkeypatch.setattr(os, "open", no_terminal)
     with pytest.raises(UsageError, match="needs a terminal"):
@@ -60,7 +61,7 @@ def test_a_pipe_is_handed_on() -> None:
         import sys
 
         os.dup2(reader, 0)
-        os.execv(sys.executable, [sys.executable, "-c", program])
+        os.execve(sys.executable, [sys.executable, "-c", program], os.environ | {"TERM": "xterm"})
     os.close(reader)
     told = b""
     try:

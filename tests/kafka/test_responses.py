@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from kcap.kafka.frames import FLAG
-from tests.support.wire import Tap, analyze, metadata, metadata_answer, response
+from tests.support.wire import Tap, analyze, metadata, metadata_answer, produce_answer, response
 
 
 def test_several_answers_in_one_segment() -> None:
@@ -161,3 +161,13 @@ def test_ids_of_a_login_say_nothing_of_those_that_clients_count() -> None:
     order = (0, 1, 2, 3, 4, 6, 7, 8, 5, 10, 9)  # the second request and the last one come after their answers
     seen = analyze([tap.segments[at] for at in order]).brief("correlation_id", "outcome")
     assert sorted(seen) == sorted((number, "answered") for number in ids)
+
+
+def test_an_id_and_what_follows_it_are_no_response_without_a_body() -> None:
+    """Behind a hole, the id 4 of a response and the count 1 behind it look like a response of four bytes to request 1."""
+    tap = Tap().open().client(metadata(1)).client(metadata(2))
+    tap.add(1, 24, metadata_answer(1) + metadata_answer(2))
+    del tap.segments[-1]
+    tap.server(metadata_answer(3) + produce_answer(4) + metadata_answer(5))
+    seen = analyze(tap.segments)
+    assert seen.brief("correlation_id", "response_bytes", "outcome") == [(1, None, "unanswered"), (2, None, "unanswered")]
