@@ -133,6 +133,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         say(error.format_message())
         return error.exit_code
     except KeyboardInterrupt:
+        # Where the interrupt came within an exec, as dataclasses have it when they are imported, CPython would end by the
+        # signal in place of this code, though it was caught; the next exec resets that (pythonrun.c, run_eval_code_obj).
+        exec("")  # noqa: S102
         return INTERRUPTED
     except KcapError as error:
         (say_lines if isinstance(error, UsageError) else say)(str(error))
