@@ -116,18 +116,13 @@ def explained(name: str) -> str:
 
 def formatted(result: Row, form: str, output: str | None) -> str:
     """The report in a format."""
-    from kcap.cli import report_formats
+    from kcap.cli import report_output
 
     if form == "json":
         return json.dumps(result, ensure_ascii=False, indent=1) + "\n"
     if form == "sarif":
         return json.dumps(sarif(result), ensure_ascii=False, indent=1) + "\n"
-    page = document(result)
-    if form == "markdown":
-        return report_formats.markdown(page)
-    if form == "html":
-        return report_formats.html(page)
-    return "\n".join(report_formats.text(page, report_formats.style_of(output))) + "\n"
+    return report_output.formatted(result, form, output, document)
 
 
 def document(result: Row) -> "Document":

@@ -1,7 +1,6 @@
 """`kcap diff`: what changed between two captures, and what chance explains."""
 
 from collections.abc import Callable
-from contextlib import ExitStack
 from typing import Any, Final
 
 import click
@@ -9,7 +8,7 @@ import click
 from kcap.cli.options import analyzer_options, filters, inputs, paths_of
 from kcap.cli.places import Writes
 from kcap.cli.report_formats import Document, Section, Sentences
-from kcap.cli.report_output import FORMS, SUFFIXES, formatted
+from kcap.cli.report_output import FORMS, carried_out
 from kcap.errors import UsageError
 from kcap.output.grid import duration
 from kcap.reports.text import TextColumn, number, words
@@ -34,32 +33,16 @@ def command(
     FILEs are BEFORE and AFTER: captures, saved exchanges, or folders of them. What chance explains is no difference: times are
     tested with Mann-Whitney, errors with Fisher's test, rates with Poisson's; Holm's method corrects for their number.
     """
-    from kcap.cli.output import no_kafka, place, report_failed
-    from kcap.cli.reports import watcher
-    from kcap.cli.standard_streams import say
     from kcap.filter.parse import parse
-    from kcap.output.formats import format_of
     from kcap.reports.diff.report import diff
     from kcap.reports.source import ReportInput
 
     paths = paths_of(files, more_files)
     if len(paths) != 2:
         raise UsageError(f"diff compares two captures, BEFORE and AFTER; {len(paths)} given")
-    target = None if output == "-" else output
-    chosen, kinds = format_of(form, target, SUFFIXES, default="text", text=()), kinds_of(fail_on)
+    kinds = kinds_of(fail_on)
     sides = [ReportInput([path], analyzer_options(decode_as, not_kafka), parse(only)) for path in paths]
-    with ExitStack() as stack:
-        for side in sides:
-            side.watch = watcher(stack)
-        result = diff(*sides)
-    with place(target) as sink:
-        sink.write(formatted(result, chosen, target, document).encode(errors="replace"))
-    code = 0
-    for side in sides:
-        if side.reading is not None:
-            if not side.reading.analyzer.kafka_connections:
-                say(no_kafka(side.reading))
-            code = report_failed(side.reading) or code
+    result, code = carried_out(sides, lambda: diff(*sides), form, output, document)
     failed = any(row["significant"] and (row["what"] in kinds or ANY in kinds) for row in result["rows"])
     return code or (1 if failed else 0)
 

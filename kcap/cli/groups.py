@@ -1,14 +1,14 @@
 """`kcap groups`: consumer groups over time."""
 
-from contextlib import ExitStack
 from typing import Any, Final
 
 import click
 
+from kcap.cli.capture_output import counted
 from kcap.cli.options import analyzer_options, inputs, paths_of
 from kcap.cli.places import Writes
 from kcap.cli.report_formats import Document, Section, Sentences
-from kcap.cli.report_output import FORMS, SUFFIXES, formatted
+from kcap.cli.report_output import FORMS, carried_out
 from kcap.cli.report_views import foot
 from kcap.output.grid import duration
 from kcap.reports.definition import instant
@@ -32,26 +32,11 @@ def command(
     FILEs are captures, or a folder of saved tables (exchanges, partitions, connections, brokers). Of saved tables, which have
     no message bodies, assignments and reasons are missing.
     """
-    from kcap.cli.output import no_kafka, place, report_failed
-    from kcap.cli.reports import watcher
-    from kcap.cli.standard_streams import say
-    from kcap.output.formats import format_of
     from kcap.reports.groups.report import groups
     from kcap.reports.source import ReportInput
 
-    target = None if output == "-" else output
-    chosen = format_of(form, target, SUFFIXES, default="text", text=())
     given = ReportInput(paths_of(files, more_files), analyzer_options(decode_as, not_kafka))
-    with ExitStack() as stack:
-        given.watch = watcher(stack)
-        result = groups(given, group)
-    with place(target) as sink:
-        sink.write(formatted(result, chosen, target, document).encode(errors="replace"))
-    if given.reading is None:
-        return 0
-    if not given.reading.analyzer.kafka_connections:
-        say(no_kafka(given.reading))
-    return report_failed(given.reading)
+    return carried_out([given], lambda: groups(given, group), form, output, document)[1]
 
 
 run = inputs(command, tables=True)
@@ -81,14 +66,9 @@ def sentence(row: Row) -> str:
     behind = f", {row['lag_last']:,} records behind" if row["lag_last"] is not None else ""
     kind = f"{row['protocol']} protocol, " if row["protocol"] else ""
     return (
-        f"{kind}coordinator {row['coordinator']}, {counted(row['members'], 'member')}, "
-        f"{counted(rebalances, 'rebalance')}{why}{lost}, {row['commits']:,} commits{failed}{behind}"
+        f"{kind}coordinator {row['coordinator']}, {counted(len(row['members']), 'member')}, "
+        f"{counted(len(rebalances), 'rebalance')}{why}{lost}, {row['commits']:,} commits{failed}{behind}"
     )
-
-
-def counted(rows: list[Row], noun: str) -> str:
-    """A number of things."""
-    return f"{len(rows):,} {noun}{'' if len(rows) == 1 else 's'}"
 
 
 def clock(time_ns: int | None) -> str:

@@ -1,15 +1,19 @@
-"""Reports that write themselves as documents: their formats, in one place.
+"""Reports that write themselves as documents: how they are run and written, in one place.
 
-In: the plain values of a report and what makes a document of them. Out: its text in a format. Law: the JSON form is the report;
-text, Markdown and HTML are made of one document.
+In: inputs, what makes the plain values of a report of them, and what makes a document of these. Out: the report in a format,
+and an exit code. Law: the JSON form is the report; text, Markdown and HTML are made of one document.
 """
 
 import json
-from collections.abc import Callable
-from typing import Any, Final
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any, Final
 
 from kcap.cli import report_formats
 from kcap.cli.report_formats import Document
+
+if TYPE_CHECKING:
+    from kcap.reports.source import ReportInput
 
 Row = dict[str, Any]
 FORMS: Final = ("text", "json", "csv", "markdown", "html")
@@ -30,3 +34,33 @@ def formatted(result: Row, form: str, output: str | None, document: Callable[[Ro
     if form == "html":
         return report_formats.html(page)
     return "\n".join(report_formats.text(page, report_formats.style_of(output))) + "\n"
+
+
+def carried_out(
+    inputs: "Sequence[ReportInput]", make: Callable[[], Row], form: str | None, output: str | None,
+    document: Callable[[Row], Document],
+) -> tuple[Row, int]:  # fmt: skip
+    """Makes a report of some inputs and writes it; the report, and the exit code for what could not be read.
+
+    Raises UsageError for a format that `output` contradicts, before anything is read.
+    """
+    from kcap.cli.output import no_kafka, place, report_failed
+    from kcap.cli.reports import watcher
+    from kcap.cli.standard_streams import say
+    from kcap.output.formats import format_of
+
+    target = None if output == "-" else output
+    chosen = format_of(form, target, SUFFIXES, default="text", text=())
+    with ExitStack() as stack:
+        for given in inputs:
+            given.watch = watcher(stack)
+        result = make()
+    with place(target) as sink:
+        sink.write(formatted(result, chosen, target, document).encode(errors="replace"))
+    code = 0
+    for given in inputs:
+        if given.reading is not None:
+            if not given.reading.analyzer.kafka_connections:
+                say(no_kafka(given.reading))
+            code = report_failed(given.reading) or code
+    return result, code

@@ -1,6 +1,5 @@
 """`kcap transactions`: what each transaction wrote, how long it stayed open, how it ended."""
 
-from contextlib import ExitStack
 from typing import Any, Final
 
 import click
@@ -8,7 +7,7 @@ import click
 from kcap.cli.options import analyzer_options, inputs, paths_of
 from kcap.cli.places import Writes
 from kcap.cli.report_formats import Document, Section, Sentences
-from kcap.cli.report_output import FORMS, SUFFIXES, formatted
+from kcap.cli.report_output import FORMS, carried_out
 from kcap.cli.report_views import foot
 from kcap.errors import UsageError
 from kcap.output.grid import duration
@@ -35,10 +34,6 @@ def command(
     FILEs are captures, or a folder of saved tables (exchanges, partitions, connections, brokers). Of saved tables, which have
     no message bodies, it is not known which transactions were committed.
     """
-    from kcap.cli.output import no_kafka, place, report_failed
-    from kcap.cli.reports import watcher
-    from kcap.cli.standard_streams import say
-    from kcap.output.formats import format_of
     from kcap.reports.source import ReportInput
     from kcap.reports.transactions.report import transactions
 
@@ -46,19 +41,8 @@ def command(
     for outcome in outcomes:
         if outcome not in OUTCOMES:
             raise UsageError(f"--fail-on {outcome!r} is no outcome of a transaction; there are {', '.join(OUTCOMES)}")
-    target = None if output == "-" else output
-    chosen = format_of(form, target, SUFFIXES, default="text", text=())
     given = ReportInput(paths_of(files, more_files), analyzer_options(decode_as, not_kafka))
-    with ExitStack() as stack:
-        given.watch = watcher(stack)
-        result = transactions(given, ids)
-    with place(target) as sink:
-        sink.write(formatted(result, chosen, target, document).encode(errors="replace"))
-    code = 0
-    if given.reading is not None:
-        if not given.reading.analyzer.kafka_connections:
-            say(no_kafka(given.reading))
-        code = report_failed(given.reading)
+    result, code = carried_out([given], lambda: transactions(given, ids), form, output, document)
     return code or (1 if any(row["outcome"] in outcomes for row in result["rows"]) else 0)
 
 

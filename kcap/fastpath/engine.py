@@ -232,11 +232,10 @@ class FastPath:
             if ended:
                 self._in_order(first)
         else:
-            table.count += len(orders)
-            if not back:
-                return
+            table.count += len(orders)  # they are numbered, and nothing was exported
+            return
         for place, (slot, order) in enumerate(opened.tolist()):
-            number = before + place + 1 + (bisect_left(self.entered, order) if len(left) else 0)
+            number = before + place + 1 + bisect_left(self.entered, order)
             if slot in back:
                 back[slot].number = number
                 gone_with = back[slot].conversation
