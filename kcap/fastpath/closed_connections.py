@@ -6,6 +6,7 @@ when and where the reference path would close it, with the same row of `connecti
 
 from collections import deque
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Final, Protocol
 
 import numpy as np
@@ -16,8 +17,8 @@ from kcap.fastpath.state import FastPathState
 from kcap.kafka.conversation import Conversation
 from kcap.net.tcp import Connection
 
-MANY: Final = 4096
-"""Connections that are closed at once."""
+FEW, MANY = 16, 4096
+"""Connections that are looked at together: few first, since most runs are short, then up to many."""
 
 
 class Closer(Protocol):
@@ -44,15 +45,20 @@ class OwnEnding:
 
     def close_with(self, others: deque[Any], until_ns: int) -> None:
         """As `net.connections.Ending`."""
-        run = [self]
-        for other in others:
-            if not isinstance(other, OwnEnding) or other.closing_ns > until_ns or len(run) == MANY:
-                break
-            run.append(other)
-        for ending in run[: self.fast_path.close_many([ending.slot for ending in run])]:
-            ending.slot = -1
-            if ending is not self:
-                others.popleft()
+        run, wanted = [self], FEW
+        while True:
+            for other in islice(others, wanted - len(run)):
+                if not isinstance(other, OwnEnding) or other.closing_ns > until_ns:
+                    break
+                run.append(other)
+            closed = self.fast_path.close_many([ending.slot for ending in run]) if run else 0
+            for ending in run[:closed]:
+                ending.slot = -1
+                if ending is not self:
+                    others.popleft()
+            if closed < wanted:
+                return
+            run, wanted = [], min(4 * wanted, MANY)
 
 
 @dataclass(frozen=True, slots=True)
