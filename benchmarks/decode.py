@@ -132,7 +132,7 @@ def main() -> None:
     size, seconds = tree_of_large(found)
     say(
         f"tree of a Metadata response of {size:,} bytes: first level in {seconds * 1000:.2f} ms,"
-        f" {plainly * 1000:.1f} ms where numba is not loaded"
+        f" {plainly * 1000:.1f} ms in Python"
     )
     others: dict[str, Callable[..., Callable[[], object]]] = {"kafka-python": kafka_python, "kio": kio}
     say(

@@ -5,7 +5,7 @@ it is fed.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import lru_cache
 from hashlib import blake2b
 from ipaddress import ip_address
@@ -216,11 +216,11 @@ class Analyzer:
         self.packets += packets
         if not self.options.fast_path or self.packets < limits.FAST_PATH_AFTER_PACKETS:
             return
-        try:
+        from kcap import kernels
+
+        if kernels.usable():
             from kcap.fastpath.engine import FastPath
-        except (ImportError, RuntimeError):  # no numba, or no place for its cache
-            self.options = replace(self.options, fast_path=False)
-        else:
+
             self.fast_path = FastPath(self)
 
     @property

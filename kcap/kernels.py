@@ -1,89 +1,348 @@
-"""How functions are compiled, where their machine code is cached and when cached code is stale; integers that kernels read.
+"""Kernels: functions of integers and arrays that run as machine code; the integers in network order that kernels read.
 
-In: a function of numbers and arrays. Out: the same function in machine code, cached by numba beside its module or in the user's
-cache folder. Law: cached code is used only while every source it was made from is unchanged. Numba compares the function's own
-file alone, but constants and callees of other modules are compiled in too: `SOURCES` names them all. Importing this module
-imports numba. Raises RuntimeError where no folder can hold a cache that only this user and root can write.
+In: a function with one of the decorators. Out: a `Kernel`, which is called like the function. Its machine code is compiled by
+numba (`kcap.kernel_compiler`) in the set-up or in a process of its own (`kcap.every_kernel`), kept in a private folder and
+loaded by llvmlite: importing numba would take half a second of every run.
+Law: a kernel returns what its Python function returns and writes what it writes. Machine code is used only while every source
+that it was made from, the processor and the compilers are the same, and only from a folder that this user and root alone can
+write.
 """
 
+import ctypes
 import os
+import subprocess
+import sys
+import tempfile
+from array import array
 from collections.abc import Callable
 from functools import cache
 from hashlib import blake2b
+from importlib import metadata
+from importlib.util import find_spec
 from pathlib import Path
 from stat import S_ISVTX, S_IWOTH
-from typing import Any
+from time import monotonic
+from typing import Any, Final
 
 import numpy as np
-from numba import njit
 
 ROOT = Path(__file__).parent
-KERNELS = ("kernels.py", "*/*_kernels.py", "fastpath/client_ids.py", "fastpath/flow_table.py")
-"""Modules with compiled functions, as patterns below the package."""
+KERNELS = (
+    "kernels.py",
+    "kernel_compiler.py",
+    "every_kernel.py",
+    "*/*_kernels.py",
+    "fastpath/client_ids.py",
+    "fastpath/flow_table.py",
+)
+"""Modules with compiled functions, and the compiler, as patterns below the package."""
 CONSTANTS = (
     "columns.py", "limits.py", "decode/opcodes.py", "decode/slots.py", "fastpath/layout.py", "kafka/frames.py",
     "kafka/headers.py", "net/segment_columns.py", "net/tcp.py", "records/verified.py", "schema/quirks.py", "wire/cursor.py",
     "wire/formats.py",
 )  # fmt: skip
 """Other modules whose constants are compiled in."""
+FOLDER_VARIABLE: Final = "KCAP_KERNELS"
+"""Environment variable with the folder of the machine code."""
+RESULTS: Final = 8
+"""Words before the arguments of a call: what the function returned, and in the last one its exception."""
+DIGEST: Final = 16
+COMPLETE: Final = "complete"
+"""A file in the folder of an edition whose kernels are all there."""
+LOOK_S: Final = 0.2
+"""Seconds between two looks whether machine code is there."""
+FLAGS, FORTRAN = 0x103, 2
+"""NPY_ARRAY_C_CONTIGUOUS, F_CONTIGUOUS and ALIGNED: what an array's type has beside element and dimensions. Whether it can be
+written makes no type of its own: captured bytes come as `bytes` and as `bytearray`, and no kernel writes to them.
+"""
 
 
 @cache
 def edition() -> str:
-    """A digest of every source that is compiled in. A package inside a zip has no such files: numba compares the whole zip."""
-    digest = blake2b(digest_size=16)
-    for pattern in (*KERNELS, *CONSTANTS):
-        for path in sorted(ROOT.glob(pattern)):
-            digest.update(path.read_bytes())
+    """A digest of every source that is compiled in; of the archive where the package is in a zip."""
+    digest = blake2b(digest_size=DIGEST)
+    archive = getattr(globals().get("__loader__"), "archive", None)
+    paths = [Path(archive)] if archive else [path for one in (*KERNELS, *CONSTANTS) for path in sorted(ROOT.glob(one))]
+    for path in paths:
+        digest.update(path.read_bytes())
     return digest.hexdigest()
 
 
-def compiled(function: Callable[..., Any]) -> Any:
-    """Compiles a function that Python calls, alone or beside other compiled functions.
+@cache
+def compilers() -> str:
+    """What machine code depends on beside its sources: versions of the compilers, and the processor."""
+    import llvmlite.binding as llvm
 
-    Compiled callers inline it: an array is seven arguments, and calls with twenty arrays took a third of the fast path's time.
-    """
-    return _cached(njit(cache=True, nogil=True, forceinline=True)(function))
-
-
-def inner(function: Callable[..., Any]) -> Any:
-    """Compiles a function that only compiled code calls: its wrappers for Python take as long to compile as the function."""
-    make: Any = njit  # its hints leave two options out
-    return _cached(make(cache=True, nogil=True, forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)(function))
-
-
-def routine(function: Callable[..., Any]) -> Any:
-    """Compiles a large function that only compiled code calls, in several places or rarely: it is not inlined."""
-    make: Any = njit
-    return _cached(make(cache=True, nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)(function))
-
-
-def _cached(made: Any) -> Any:
-    """Binds the cache of a compiled function to the edition; a cache written for another edition counts as empty."""
-    store: Any = getattr(getattr(made, "_cache", None), "_cache_file", None)
-    if store is not None:
-        if not private(made._cache.cache_path, made.py_func.__code__.co_filename):
-            raise RuntimeError(f"other users can write to {made._cache.cache_path}: compiled code is not cached there")
-        store._source_stamp = (store._source_stamp, edition())
-    return made
-
-
-def private(folder: str, source: str) -> bool:
-    """Whether code cached in `folder` is as safe as its source: no user can change it who cannot change the source anyway."""
-    beside = Path(source).parent
-    return os.name == "nt" or not _shared(Path(folder), beside) or _shared(beside, beside)
+    versions = [f"{name} {metadata.version(name)}" for name in ("numba", "llvmlite", "numpy")]
+    processor = [llvm.get_process_triple(), llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()]
+    return " ".join((*versions, *processor, sys.implementation.cache_tag))
 
 
 @cache
-def _shared(folder: Path, owner: Path) -> bool:
+def folder() -> Path:
+    """The folder of this edition's machine code: below KCAP_KERNELS, `__pycache__` of the package, or the user's cache folder.
+
+    Raises RuntimeError where no such folder can be written by this user, and by root alone beside.
+    """
+    named = os.environ.get(FOLDER_VARIABLE)
+    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "kcap"
+    above = next(filter(writable, [Path(named)] if named else [ROOT / "__pycache__", home]), None)
+    if above is None:
+        raise RuntimeError(f"compiled code cannot be kept: {named or home} cannot be written; {FOLDER_VARIABLE} names a folder")
+    if not private(str(above), __file__):
+        raise RuntimeError(f"compiled code is not kept in {above}: other users can write there")
+    made = above / f"kernels-{blake2b((edition() + compilers()).encode(), digest_size=DIGEST).hexdigest()}"
+    made.mkdir(mode=0o700, exist_ok=True)
+    return made
+
+
+def writable(place: Path) -> bool:
+    """Whether a folder is there, or could be made, and files can be made in it."""
+    try:
+        place.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError:
+        return False
+    return os.access(place, os.W_OK | os.X_OK)
+
+
+def private(place: str, source: str) -> bool:
+    """Whether code kept in the folder `place` is as safe as its source: who can change it can change the source anyway."""
+    beside = Path(source).parent
+    return os.name == "nt" or not _shared(Path(place), beside) or _shared(beside, beside)
+
+
+@cache
+def _shared(place: Path, owner: Path) -> bool:
     """Whether users other than this one, root and the owner of `owner` can create or replace files of a folder."""
-    first = folder.stat()
-    above = (parent.stat().st_mode for parent in folder.resolve().parents)
+    first = place.stat()
+    above = (parent.stat().st_mode for parent in place.resolve().parents)
     return (
         bool(first.st_mode & S_IWOTH)
         or first.st_uid not in (0, os.geteuid(), owner.stat().st_uid)
         or any(mode & S_IWOTH and not mode & S_ISVTX for mode in above)
     )
+
+
+# -- machine code ---------------------------------------------------------------------------------------------------------
+@cache
+def machine() -> Any:
+    """The processor that code is made for, as llvmlite's TargetMachine."""
+    import llvmlite.binding as llvm
+
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    features = llvm.get_host_cpu_features().flatten()
+    relocation = "static" if llvm.get_process_triple().startswith("x86") else "default"  # as numba loads its own code
+    return llvm.Target.from_default_triple().create_target_machine(
+        cpu=llvm.get_host_cpu_name(), features=features, opt=3, reloc=relocation, codemodel="jitdefault", jit=True
+    )
+
+
+@cache
+def engine() -> Any:
+    """Where machine code is loaded; it stays for the process."""
+    import llvmlite.binding as llvm
+
+    return llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine())
+
+
+@cache
+def installed() -> bool:
+    """Whether machine code can be made and kept here at all."""
+    if find_spec("numba") is None or find_spec("llvmlite") is None:
+        return False
+    try:
+        return folder().is_dir()
+    except (RuntimeError, OSError):
+        return False
+
+
+class _Readiness:
+    """Whether machine code is there, as far as this process knows."""
+
+    def __init__(self) -> None:
+        self.ready = False
+        self.asked_s = -LOOK_S
+        self.making = False
+
+    def usable(self, make: bool) -> bool:
+        """As `kcap.kernels.usable`."""
+        if self.ready or PLAIN:
+            return True
+        if monotonic() - self.asked_s < LOOK_S or not installed():
+            return False
+        self.asked_s = monotonic()
+        self.ready = (folder() / COMPLETE).exists()
+        if make and not self.ready and not self.making:
+            self.making = True
+            begin_making()
+        return self.ready
+
+
+_readiness = _Readiness()
+
+
+def usable(make: bool = False) -> bool:
+    """Whether kernels can be called without waiting for a compiler.
+
+    Where their machine code is not there yet and `make` is set, a process of low priority begins to make it, some 20 s on one
+    core, while the caller goes on in Python.
+    """
+    return _readiness.usable(make)
+
+
+def begin_making() -> None:
+    """Starts the compiler in a process of its own, which goes on when this one ends; without one, Python does the work."""
+    path = os.pathsep.join((str(ROOT.parent), *filter(None, [os.environ.get("PYTHONPATH")])))
+    quiet = subprocess.DEVNULL
+    try:
+        subprocess.Popen(
+            [sys.executable, "-m", "kcap.every_kernel", "--low-priority"],
+            stdin=quiet, stdout=quiet, stderr=quiet, start_new_session=True, env={**os.environ, "PYTHONPATH": path},
+        )  # fmt: skip
+    except OSError:
+        return
+
+
+def octets(buffer: Any) -> Any:
+    """Bytes as kernels take them: a uint8 array that cannot be written, so that there is one type of it."""
+    data = np.frombuffer(buffer, np.uint8)
+    data.flags.writeable = False
+    return data
+
+
+class Kernel:
+    """A function in machine code, made or loaded at its first call with arguments of some types."""
+
+    def __init__(self, py_func: Callable[..., Any], inline: bool) -> None:
+        self.py_func = py_func
+        self.__name__, self.__module__ = py_func.__name__, py_func.__module__
+        self.inline = inline
+        """Whether compiled callers inline it."""
+        self.entries: dict[tuple[Any, ...], tuple[Any, str]] = {}
+        """By types of arguments: the machine code, and the form of its result."""
+
+    @property
+    def _numba_type_(self) -> Any:
+        """Numba's type of it, for kernels that call it."""
+        from kcap.kernel_compiler import dispatcher
+
+        return dispatcher(self)._numba_type_
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Runs the function. Raises RuntimeError where it raises."""
+        if PLAIN:
+            return self.py_func(*arguments)
+        types: list[Any] = []
+        words = [0] * RESULTS
+        for argument in arguments:
+            flatten(argument, types, words)
+        key = tuple(types)
+        entry = self.entries.get(key)
+        if entry is None:
+            entry = self.entries[key] = self._load(key, arguments, len(words) - RESULTS)
+        run, form = entry
+        passed = array("q", words)
+        if run(passed.buffer_info()[0]):
+            raise RuntimeError(f"the kernel {self.__name__} failed")
+        if form == "n":
+            return None
+        if form == "i":
+            return passed[0]
+        if form == "b":
+            return bool(passed[0] & 0xFF)
+        return tuple(passed[: int(form)])
+
+    def make(self, *arguments: Any) -> None:
+        """Makes and keeps the machine code for arguments of these types."""
+        types: list[Any] = []
+        words: list[int] = []
+        for argument in arguments:
+            flatten(argument, types, words)
+        self.made(tuple(types), arguments, len(words))
+
+    def made(self, key: tuple[Any, ...], arguments: tuple[Any, ...], words: int) -> tuple[str, bytes]:
+        """The name in the object file and the file for arguments of these types; made and kept where there is none."""
+        code = self.py_func.__code__
+        own = (self.__module__, code.co_filename, code.co_firstlineno, code.co_code.hex(), repr(code.co_consts))
+        name = f"{self.__name__}_{blake2b(repr((own, key)).encode(), digest_size=DIGEST).hexdigest()}"
+        path = folder() / f"{name}.kernel"
+        found = kept(path)
+        if found is None:
+            from kcap.kernel_compiler import object_code
+
+            found = object_code(self, arguments, name, words)
+            keep(path, found)
+        return name, found
+
+    def _load(self, key: tuple[Any, ...], arguments: tuple[Any, ...], words: int) -> tuple[Any, str]:
+        import llvmlite.binding as llvm
+
+        name, found = self.made(key, arguments, words)
+        engine().add_object_file(llvm.ObjectFileRef.from_data(found[1:]))
+        engine().finalize_object()
+        return ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p)(engine().get_function_address(name)), found[:1].decode()
+
+
+def flatten(argument: Any, types: list[Any], words: list[int]) -> None:
+    """Appends an argument as numba passes it: an array as parent, owner, items, item size, address, shape and strides."""
+    kind = type(argument)
+    if kind is np.ndarray:
+        flags = argument.flags.num & FLAGS
+        types.append((argument.dtype.num, argument.ndim, flags & ~FORTRAN if flags & 1 else flags))
+        words += (0, 0, argument.size, argument.itemsize, argument.__array_interface__["data"][0])
+        words += argument.shape
+        words += argument.strides
+    elif kind is bool or kind is np.bool_:
+        types.append("b")
+        words.append(int(argument))
+    elif isinstance(argument, tuple):
+        types.append(len(argument))
+        for each in argument:
+            flatten(each, types, words)
+    else:
+        types.append("i")
+        words.append(argument.__index__())
+
+
+def kept(path: Path) -> bytes | None:
+    """What a file of machine code holds, None where it does not exist or is damaged."""
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        return None
+    whole = blake2b(data[DIGEST:], digest_size=DIGEST).digest() == data[:DIGEST]
+    return data[DIGEST:] if whole else None
+
+
+def keep(path: Path, data: bytes) -> None:
+    """Writes such a file at once or not at all; another process may be writing the same one."""
+    number, name = tempfile.mkstemp(dir=path.parent, prefix=".kernel-")
+    try:
+        with os.fdopen(number, "wb") as file:
+            file.write(blake2b(data, digest_size=DIGEST).digest() + data)
+        Path(name).replace(path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+# -- decorators -----------------------------------------------------------------------------------------------------------
+def compiled(function: Callable[..., Any]) -> Any:
+    """Compiles a function, which compiled callers inline.
+
+    An array is seven arguments, and calls with twenty arrays took a third of the fast path's time.
+    """
+    return Kernel(function, inline=True)
+
+
+def routine(function: Callable[..., Any]) -> Any:
+    """Compiles a large function that compiled code calls in several places or rarely: it is not inlined."""
+    return Kernel(function, inline=False)
+
+
+PLAIN: Final = os.environ.get("NUMBA_DISABLE_JIT") == "1"
+"""Whether kernels run as Python."""
 
 
 # -- integers in a uint8 array, in network order; each gives an int64 -----------------------------------------------------

@@ -23,16 +23,11 @@ def plain_first() -> None:
     sys.path.sort(key=lambda entry: entry.endswith(".zip"))
 
 
-def load() -> list[str]:
-    """Imports the modules; returns those that could not be imported, such as kernels where numba is missing."""
+def load() -> None:
+    """Imports the modules."""
     os.environ.setdefault(UNTHREADED, "1")
-    missing = []
     for name in MODULES:
-        try:
-            import_module(name)
-        except (ImportError, RuntimeError):  # no numba, or no folder for its cache: the worker does without
-            missing.append(name)
-    return missing
+        import_module(name)
 
 
 def main() -> None:

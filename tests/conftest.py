@@ -6,6 +6,8 @@
 import json
 import os
 import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -24,6 +26,12 @@ settings.register_profile("fast", max_examples=50, deadline=None)
 settings.register_profile("ci", parent=settings.get_profile("fast"), derandomize=True, print_blob=True)
 settings.register_profile("deep", max_examples=20_000, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile(os.environ.get("KCAP_LAWS") or ("ci" if os.environ.get("CI") else "fast"))
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Makes the machine code of kernels first, where it can be made: tests of the fast path must not run without it."""
+    if not os.environ.get("PYTEST_XDIST_WORKER") and not config.option.collectonly:
+        subprocess.run([sys.executable, "-m", "kcap.every_kernel"], check=False, stderr=subprocess.DEVNULL)
 
 
 @pytest.hookimpl(tryfirst=True)  # xdist reads the marks in a hook of the same name

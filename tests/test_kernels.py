@@ -10,7 +10,6 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -21,17 +20,9 @@ from hypothesis import strategies as st
 pytest.importorskip("numba")
 
 from kcap import kernels as module
-from kcap.kernels import CONSTANTS, KERNELS, ROOT, edition, int16, int32, private, uint16, uint32
+from kcap.kernels import CONSTANTS, KERNELS, ROOT, Kernel, edition, int16, int32, keep, kept, private, uint16, uint32
 
-TIMES = """
-from kcap.kernels import compiled
-from other import FACTOR
-
-@compiled
-def times(number):
-    return number * FACTOR
-"""
-IMPORTS_OF_KERNELS = ("from kcap.kernels import", "from kcap import kernels", "njit")
+IMPORTS_OF_KERNELS = ("from kcap.kernels import compiled", "from kcap.kernels import routine", "@compiled")
 
 
 def sources() -> set[Path]:
@@ -87,7 +78,7 @@ def names_of(node: ast.Assign | ast.AnnAssign) -> set[str]:
 def compiled_functions(name: str) -> list[Any]:
     """The functions of a module that numba compiles, those of its own source."""
     found = vars(importlib.import_module(name)).values()
-    return [one for one in found if hasattr(one, "py_func") and one.py_func.__module__ == name]
+    return [one for one in found if isinstance(one, Kernel) and one.__module__ == name]
 
 
 @pytest.mark.parametrize("name", KERNEL_MODULES)
@@ -104,7 +95,7 @@ def test_every_constant_of_a_kernel_is_from_a_source_of_the_edition(name: str) -
 def test_only_the_module_of_kernels_compiles() -> None:
     """A second decorator would be a second policy."""
     direct = [path for path in ROOT.rglob("*.py") if "njit" in path.read_text() or "@jit" in path.read_text()]
-    assert direct == [ROOT / "kernels.py"]
+    assert direct == [ROOT / "kernel_compiler.py"]
 
 
 def test_every_pattern_of_the_edition_finds_a_source() -> None:
@@ -128,56 +119,93 @@ def test_the_edition_changes_with_any_of_its_sources(tmp_path: Path, monkeypatch
     assert fresh() == before
 
 
-def load(path: Path, name: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(name, path)
-    assert spec is not None
-    assert spec.loader is not None
-    made = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(made)
-    return made
-
-
-def test_a_changed_constant_of_another_module_compiles_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Numba alone would use the old machine code, since the function's own file is the same."""
-    function = tmp_path / "times.py"
-    function.write_text(TIMES)
-    monkeypatch.setattr(sys, "dont_write_bytecode", True)  # two texts of one size and second would be one to Python's own cache
-    found = []
-    for factor, name in ((2, "a"), (2, "a"), (3, "b")):
-        (tmp_path / "other.py").write_text(f"FACTOR = {factor}\n# {name}\n")
-        monkeypatch.setitem(sys.modules, "other", load(tmp_path / "other.py", "other"))
-        monkeypatch.setattr(module, "edition", lambda name=name: name)
-        monkeypatch.setitem(sys.modules, "times", ModuleType("times"))
-        times = load(function, "times").times
-        found.append((times(7), sum(times.stats.cache_hits.values())))
-    assert found == [(14, 0), (14, 1), (21, 0)]
+ADDS_UP = """
+import numpy as np
+from kcap import kernels
+from kcap.records.verified_kernels import search, TABLES
+from kcap.wire.checksums import crc32c
+import sys
+data = np.zeros(80, np.uint8); data[16] = 2; data[11] = 68
+data[17:21] = np.frombuffer(crc32c(data[21:].tobytes()).to_bytes(4, "big"), np.uint8)
+print(search(data, np.array([[0, 80, 0]]), TABLES, np.empty((4, 2), np.int64)), "numba" in sys.modules)
+"""
 
 
 @pytest.mark.slow
-def test_a_changed_constant_of_kcap_gives_new_results_in_spite_of_an_old_cache(tmp_path: Path) -> None:
-    """A copy of the package whose smallest batch is changed: the search for verified batches finds none of the old ones."""
+def test_a_changed_constant_of_kcap_gives_new_results_in_spite_of_old_machine_code(tmp_path: Path) -> None:
+    """A copy of the package whose smallest batch is changed: the search for verified batches finds none of the old ones. The
+    second run of each loads machine code without the compiler.
+    """
     shutil.copytree(ROOT, tmp_path / "kcap", ignore=shutil.ignore_patterns("__pycache__"))
-    run = (
-        "import numpy as np\n"
-        "from kcap.records.verified_kernels import search, TABLES\n"
-        "data = np.zeros(80, np.uint8); data[16] = 2; data[11] = 68; data[17:21] = 0\n"
-        "from kcap.wire.checksums import crc32c\n"
-        "data[17:21] = np.frombuffer(crc32c(data[21:].tobytes()).to_bytes(4, 'big'), np.uint8)\n"
-        "out = np.empty((4, 2), np.int64)\n"
-        "print(search(data, np.array([[0, 80, 0]]), TABLES, out), sum(search.stats.cache_hits.values()))\n"
-    )
-    environment = {**os.environ, "PYTHONPATH": str(tmp_path), "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path), "KCAP_KERNELS": str(tmp_path / "code")}
 
     def result() -> str:
         done = subprocess.run(
-            [sys.executable, "-c", run], capture_output=True, text=True, check=True, env=environment, cwd=tmp_path
+            [sys.executable, "-c", ADDS_UP], capture_output=True, text=True, check=True, env=environment, cwd=tmp_path
         )
         return done.stdout.strip()
 
-    assert [result(), result()] == ["1 0", "1 1"]
+    assert [result(), result()] == ["1 True", "1 False"]
     formats = tmp_path / "kcap/wire/formats.py"
     formats.write_text(formats.read_text().replace("BATCH_MIN: Final = 61", "BATCH_MIN: Final = 261"))
-    assert result() == "0 0"
+    assert result() == "0 True"
+
+
+def test_damaged_machine_code_is_not_loaded(tmp_path: Path) -> None:
+    path = tmp_path / "one.kernel"
+    assert kept(path) is None
+    keep(path, b"icode")
+    assert kept(path) == b"icode"
+    assert path.stat().st_mode & 0o77 == 0
+    data = bytearray(path.read_bytes())
+    for at in range(len(data)):
+        damaged = bytes(data[:at]) + bytes([data[at] ^ 1]) + bytes(data[at + 1 :])
+        path.write_bytes(damaged)
+        assert kept(path) is None
+    path.write_bytes(data[:-1])
+    assert kept(path) is None
+
+
+def test_what_cannot_be_written_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(_path: Path, _other: Path) -> None:
+        raise PermissionError
+
+    monkeypatch.setattr(Path, "replace", fails)
+    with pytest.raises(PermissionError):
+        keep(tmp_path / "one.kernel", b"icode")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_kernels_are_not_usable_before_their_machine_code_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Law: nothing waits. One process is started, where it is worth one; what it has made is seen soon."""
+    started = []
+    clock = [0.0]
+    monkeypatch.setattr(module, "folder", lambda: tmp_path)
+    monkeypatch.setattr(module, "installed", lambda: True)
+    monkeypatch.setattr(module, "PLAIN", False)
+    monkeypatch.setattr(module, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(module, "begin_making", lambda: started.append(1))
+    state = module._Readiness()
+    assert not state.usable(make=False)
+    assert started == []
+    for _ in range(3):
+        clock[0] += 1
+        assert not state.usable(make=True)
+    assert started == [1]
+    (tmp_path / module.COMPLETE).touch()
+    assert not state.usable(make=True)  # it was looked for a moment ago
+    clock[0] += 1
+    assert state.usable(make=False)
+
+
+def test_without_a_compiler_or_a_folder_there_are_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    def none() -> Path:
+        raise RuntimeError("other users can write there")
+
+    for name, value in (("find_spec", lambda _: None), ("folder", none)):
+        with monkeypatch.context() as patch:
+            patch.setattr(module, name, value)
+            assert module.installed.__wrapped__() is False
 
 
 @pytest.mark.skipif(os.name == "nt", reason="permissions of POSIX")
@@ -203,15 +231,16 @@ def test_code_is_cached_where_no_other_user_can_write(tmp_path: Path, monkeypatc
 
 
 @pytest.mark.skipif(os.name == "nt", reason="permissions of POSIX")
-def test_a_cache_that_others_can_write_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from numba import config
-
+def test_a_folder_that_others_can_write_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     everybody = tmp_path / "everybody"
     everybody.mkdir()
     everybody.chmod(0o777)
-    monkeypatch.setattr(config, "CACHE_DIR", str(everybody))
+    monkeypatch.setenv("KCAP_KERNELS", str(everybody))
     with pytest.raises(RuntimeError, match="other users can write"):
-        module.compiled(lambda number: number)
+        module.folder.__wrapped__()
+    monkeypatch.setenv("KCAP_KERNELS", str(tmp_path / "own"))
+    assert module.folder.__wrapped__().parent == tmp_path / "own"
+    assert (tmp_path / "own").stat().st_mode & 0o77 == 0
 
 
 @given(st.binary(min_size=4, max_size=8), st.data())

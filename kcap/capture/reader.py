@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from kcap.capture.window import FileWindow
-from kcap.limits import JIT_AFTER_BYTES
+from kcap.limits import COMPILE_AFTER_BYTES, JIT_AFTER_BYTES
 from kcap.model import CaptureFile, PacketBatch
 from kcap.net.packet_cursor import Report
 from kcap.weird import WeirdKind
@@ -83,11 +83,11 @@ class CaptureFileReader(ABC):
     def _compiled(self) -> "ModuleType | None":
         """The compiled loops, once enough was read for them to pay."""
         if self._kernels is None and self._jit_after is not None and self._window.base >= self._jit_after:
-            try:
+            from kcap import kernels
+
+            if kernels.usable(make=self._window.base >= COMPILE_AFTER_BYTES):
                 from kcap.capture import record_kernels
-            except (ImportError, RuntimeError):  # no numba, or no place for its cache
-                self._jit_after = None
-            else:
+
                 self._kernels = record_kernels
         return self._kernels
 

@@ -1,4 +1,4 @@
-"""Compiled loops over records and blocks; importing this module imports numba, so a reader does it only for large files.
+"""Compiled loops over records and blocks.
 
 In: a window. Out: the same batches as the plain readers give, their columns as numpy arrays; where the loop stopped and the
 bytes needed to go on (0: the batch is full, BLOCK_OTHER: a block that is none of the kernel's). Law: jitted = plain. Whatever
@@ -11,7 +11,7 @@ import numpy as np
 
 from kcap.capture.reader import Interface
 from kcap.capture.window import FileWindow
-from kcap.kernels import compiled, inner, uint32
+from kcap.kernels import compiled, uint32
 from kcap.limits import BATCH_PACKETS_MAX
 from kcap.model import PacketBatch
 
@@ -45,7 +45,7 @@ def hop_pcapng(
     return PacketBatch(file, first_packet, window.buffer, times, starts, sizes, lengths, positions, link), at, need
 
 
-@inner
+@compiled
 def word(data: Any, at: int, big: bool) -> int:
     """An unsigned 32 bit integer in the byte order of the file."""
     if big:
@@ -101,5 +101,6 @@ def copy_pieces(source: Any, starts: Any, sizes: Any, out: Any) -> None:
     at = 0
     for place in range(starts.size):
         start, size = starts[place], sizes[place]
-        out[at : at + size] = source[start : start + size]
+        for k in range(size):
+            out[at + k] = source[start + k]
         at += size

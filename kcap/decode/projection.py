@@ -6,7 +6,6 @@ over the whole body.
 """
 
 import functools
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -41,8 +40,11 @@ __all__ = [
 
 Engine = Literal["auto", "plain", "jit"]
 
-JIT_AFTER = 60_000
-"""Messages of one process after which numba is imported: its half second is what they take in plain Python."""
+JIT_AFTER = 2_000
+"""Messages of one process after which the compiled interpreter is loaded: that takes what they take in plain Python."""
+
+COMPILE_AFTER: Final = 60_000
+"""Messages of one process after which it is worth to be compiled, where it is not yet."""
 
 COMPILED_FROM_BYTES: Final = 16_384
 """A span from which on a call of the compiled interpreter is quicker than the plain one."""
@@ -112,22 +114,18 @@ class _Engines:
 
     def __init__(self) -> None:
         self.messages = 0
-        self.missing = False
+        self.loaded = False
         self.rows: NDArray[np.int32] | None = None
 
     def jit(self, count: int, engine: Engine) -> bool:
-        """Whether a batch of `count` messages goes to numba."""
+        """Whether a batch of `count` messages goes to the compiled interpreter."""
         self.messages += count
-        if engine == "plain" or (engine == "auto" and (self.missing or self.messages < JIT_AFTER)):
+        if engine == "plain" or (engine == "auto" and self.messages < JIT_AFTER):
             return False
-        try:
-            import kcap.decode.projection_kernels
-        except (ImportError, RuntimeError):  # no numba, no folder for its cache, or a cache of another kcap
-            if engine == "jit":
-                raise
-            self.missing = True
-            return False
-        return kcap.decode.projection_kernels is not None
+        from kcap import kernels
+
+        self.loaded = engine == "jit" or kernels.usable(make=self.messages >= COMPILE_AFTER)
+        return self.loaded
 
     def table(self) -> "NDArray[np.int32]":
         """The rows as an array; only those new since last time are converted."""
@@ -139,17 +137,13 @@ class _Engines:
             self.rows = new if self.rows is None else np.concatenate([self.rows, new])
         return self.rows
 
-    def ready(self) -> bool:
-        """Whether the compiled interpreter is loaded."""
-        return not self.missing and "kcap.decode.projection_kernels" in sys.modules
-
 
 _engines = _Engines()
 
 
 def load_compiled() -> bool:
-    """Loads the compiled interpreter ahead of its use (half a second); returns whether there is one."""
-    return _engines.jit(JIT_AFTER, "auto")
+    """Takes the compiled interpreter from now on, where there is one; returns that."""
+    return _engines.jit(COMPILE_AFTER, "auto")
 
 
 def compiled_programs() -> "NDArray[np.int32]":
@@ -162,7 +156,7 @@ def end_of(buffer: bytes | bytearray, rows: tuple[Row, ...], pc: int, start: int
 
     None where the span is small, that interpreter is not loaded, or the bytes are damaged or too few.
     """
-    if end - start < COMPILED_FROM_BYTES or not _engines.ready():
+    if end - start < COMPILED_FROM_BYTES or not _engines.loaded:
         return None
     from kcap.decode.projection_kernels import ended
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kcap.decode import opcodes, slots
-from kcap.kernels import compiled, inner, int16, int32, routine
+from kcap.kernels import compiled, int16, int32, routine
 from kcap.wire.cursor import STRING_BYTES_MAX
 from kcap.wire.formats import (
     BATCH_ATTRIBUTES_AT,
@@ -49,7 +49,7 @@ _FULL = 4
 Int64s = NDArray[np.int64]
 
 
-@inner
+@compiled
 def _integer(b, p, size):  # type: ignore[no-untyped-def]
     value = np.int64(np.int8(b[p]))
     for k in range(1, size):
@@ -57,7 +57,7 @@ def _integer(b, p, size):  # type: ignore[no-untyped-def]
     return value
 
 
-@inner
+@compiled
 def _uvarint(b, p, end):  # type: ignore[no-untyped-def]
     value = np.int64(0)
     shift = 0
@@ -73,7 +73,7 @@ def _uvarint(b, p, end):  # type: ignore[no-untyped-def]
     return np.int64(-1), p
 
 
-@inner
+@compiled
 def _walk(b, p, end, stop, i, out, wrapped, count):  # type: ignore[no-untyped-def]
     while p < stop:
         left = stop - p
@@ -353,10 +353,8 @@ def message(  # type: ignore[no-untyped-def]  # noqa: C901
 
 
 @compiled
-def _batch(b, rows, starts, ends, programs, first, out, facts, topics, t, wrapped, w, elements, part):  # type: ignore[no-untyped-def]
+def batch(b, rows, starts, ends, programs, first, out, facts, topics, t, wrapped, w, elements, part, counters, tag_ends):  # type: ignore[no-untyped-def]
     """Messages `first` and later: (message to go on with, topics, wrapped)."""
-    counters = np.zeros(_COUNTERS, np.int64)
-    tag_ends = np.zeros(_COUNTERS, np.int64)
     for i in range(first, len(starts)):
         if programs[i] < 0:
             facts[0, i] = UNKNOWN
@@ -370,7 +368,8 @@ def _batch(b, rows, starts, ends, programs, first, out, facts, topics, t, wrappe
             counters, tag_ends,
         )  # fmt: skip
         if status == _FULL:
-            out[:, i] = 0
+            for slot in range(out.shape[0]):
+                out[slot, i] = 0
             part[0] = before
             return i, t, w
         t, w = topic, wrap
@@ -395,17 +394,18 @@ def project_arrays(
     expected.
     """
     data = np.frombuffer(buffer, np.uint8)
-    data.flags.writeable = False  # one array type, so that numba compiles once
     n = len(starts)
     values = np.zeros((slots.WIDTH, n), np.int64)  # what no message has stays untouched memory
     facts = np.zeros((3, n), np.int64)
     topics = np.empty((2 * n + 16, 4), np.int64)
     wrapped = np.empty((n // 4 + 16, 3), np.int64)
     elements = np.empty((room, _WIDE), np.int64)
-    part = np.zeros(3, np.int64)
+    part, counters, tag_ends = np.zeros(3, np.int64), np.zeros(_COUNTERS, np.int64), np.zeros(_COUNTERS, np.int64)
     at = t = w = 0
     while at < n:
-        at, t, w = _batch(data, rows, starts, ends, programs, at, values, facts, topics, t, wrapped, w, elements, part)
+        at, t, w = batch(
+            data, rows, starts, ends, programs, at, values, facts, topics, t, wrapped, w, elements, part, counters, tag_ends
+        )
         if at < n:
             full = [2 * used >= len(table) for used, table in ((t, topics), (w, wrapped), (part[0], elements))]
             every = not any(full)  # one message needs more room than half of any table
@@ -422,10 +422,10 @@ def ended(buffer: bytes | bytearray, rows: NDArray[np.int32], pc: int, start: in
     """
     room = (end - start) // 4 + 16  # memory that is not written costs nothing
     data = np.frombuffer(buffer, np.uint8)
-    data.flags.writeable = False
     values, facts = np.zeros((slots.WIDTH, 1), np.int64), np.zeros((3, 1), np.int64)
     topics, wrapped = np.empty((room, 4), np.int64), np.empty((room, 3), np.int64)
     elements, part = np.empty((1, _WIDE), np.int64), np.zeros(3, np.int64)
     one = np.array([[start], [end], [pc]], np.int64)
-    done = _batch(data, rows, one[0], one[1], one[2], 0, values, facts, topics, 0, wrapped, 0, elements, part)[0]
+    loops = np.zeros((2, _COUNTERS), np.int64)
+    done = batch(data, rows, one[0], one[1], one[2], 0, values, facts, topics, 0, wrapped, 0, elements, part, *loops)[0]
     return (int(facts[0, 0]), int(facts[2, 0])) if done else (SHORT, start)

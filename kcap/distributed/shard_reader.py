@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from kcap import kernels
 from kcap.analyzer import Analyzer, ClosedConnection, Options, RowBatch
 from kcap.capture.fileset import as_lists
 from kcap.capture.frame_reader import FrameReader
@@ -159,7 +160,7 @@ class ShardReader:
         self._late: dict[int, int] = {}
         """Reference of a packet out of time order -> the latest time before it, in nanoseconds."""
         self._context = context
-        self._compiled = context.large and has_kernels()
+        self._compiled = context.large and kernels.usable(make=True)
         self._shard = shard
         self._chunks = chunks
         self._read_at = read_at
@@ -273,12 +274,3 @@ class ShardReader:
             return spread(chunk.stripped.columns(chunk.file, first, last, times, positions), numbers)
         batch = with_bytes(chunk, first, last, self._read_at)
         return self._parser.segments(batch if self._compiled else as_lists(batch), numbers)
-
-
-def has_kernels() -> bool:
-    """Whether compiled code is available: a Spark executor that was sent kcap as a zip has no numba."""
-    try:
-        from kcap.net import segment_kernels
-    except (ImportError, RuntimeError):  # no numba, or no folder for its cache
-        return False
-    return segment_kernels is not None

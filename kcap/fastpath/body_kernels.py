@@ -2,7 +2,6 @@
 
 In: bytes of a frame as packets bring them. Out: bodies with room for all bytes, and frames as they are in rows. Law: a frame
 equals the one that the framers make of the same bytes; a body that is still needed when a batch closes moves to the next.
-Importing this module imports numba.
 """
 
 from typing import Any
@@ -40,20 +39,21 @@ from kcap.fastpath.layout import (
     Q_SLOT,
     SLOT_BASE,
 )
-from kcap.kernels import compiled, inner
+from kcap.kernels import compiled
 
 MOVED_BODY = limits.FAST_PATH_MOVED_BODY
 MOVED_BYTES = limits.FAST_PATH_MOVED_BYTES
 UNKNOWN = -1
 
 
-@inner
+@compiled
 def copied(data: Any, low: int, high: int, arena: Any, top: int) -> None:
     """Bytes into the arena; a function of its own, since compiling a slice takes half a second."""
-    arena[top : top + high - low] = data[low:high]
+    for k in range(high - low):
+        arena[top + k] = data[low + k]
 
 
-@inner
+@compiled
 def add_body(data: Any, low: int, high: int, stop: int, program: int, arena: Any, bodies: Any, meta: Any) -> Any:
     """Adds `data[low:high]` and room up to `stop` to the arena; returns the slot."""
     slot, top = meta[M_BODIES], meta[M_TOP]
@@ -65,7 +65,7 @@ def add_body(data: Any, low: int, high: int, stop: int, program: int, arena: Any
     return slot
 
 
-@inner
+@compiled
 def open_frame(
     streams: Any, place: int, start: int, size: int, time_ns: int, ref: int, position: int, left: int, slot: int, at: int
 ) -> None:
@@ -81,7 +81,7 @@ def open_frame(
     streams[place, OPEN_FLAGS] = 0
 
 
-@inner
+@compiled
 def go_on(streams: Any, place: int, data: Any, at: int, end: int, position: int, arena: Any, big: Any) -> Any:
     """More bytes of the open frame; where they end. No byte of the frame is left over only where it ends or has no room."""
     size = min(streams[place, OPEN_LEFT], end - at)
@@ -99,7 +99,7 @@ def go_on(streams: Any, place: int, data: Any, at: int, end: int, position: int,
     return at + size
 
 
-@inner
+@compiled
 def close_frame(streams: Any, place: int, table: Any, row: int, base: int, time_ns: int, ref: int) -> None:
     """The open frame's last byte has passed: writes it to a row of a table from column `base` on."""
     table[row, base + F_START] = streams[place, OPEN_START]
@@ -113,7 +113,7 @@ def close_frame(streams: Any, place: int, table: Any, row: int, base: int, time_
     streams[place, OPEN_START] = -1
 
 
-@inner
+@compiled
 def whole_frame(table: Any, row: int, base: int, start: int, size: int, time_ns: int, ref: int, position: int) -> None:
     """A frame that one packet brought, as `close_frame`."""
     table[row, base + F_START] = start
@@ -159,11 +159,12 @@ def carry_over(
     return count
 
 
-@inner
+@compiled
 def moved(old: int, bodies: Any, arena: Any, new_bodies: Any, new_arena: Any, meta: Any) -> Any:
     """Moves a body to the new batch; returns its slot there."""
     low, high, slot, top = bodies[0, old], bodies[1, old], meta[M_BODIES], meta[M_TOP]
-    new_arena[top : top + high - low] = arena[low:high]
+    for k in range(high - low):
+        new_arena[top + k] = arena[low + k]
     new_bodies[0, slot] = top
     new_bodies[1, slot] = meta[M_TOP] = top + high - low
     new_bodies[2, slot] = bodies[2, old]
@@ -172,7 +173,7 @@ def moved(old: int, bodies: Any, arena: Any, new_bodies: Any, new_arena: Any, me
     return slot
 
 
-@inner
+@compiled
 def reopened(stream: Any, old: int, new: int, bodies: Any, new_bodies: Any) -> None:
     """The open frame goes on in the new batch."""
     stream[OPEN_SLOT] = new

@@ -1,7 +1,7 @@
 """Client ids by number: the table that kernel and engine share, compiled.
 
 In: the bytes of a client id. Out: its number, from 1 on; 0 is the null id. Law: the same bytes have the same number, others
-another, until the table is emptied. Importing this module imports numba.
+another, until the table is emptied.
 """
 
 from typing import Any

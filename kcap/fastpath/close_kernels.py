@@ -2,7 +2,6 @@
 
 In: a packet that is no plain segment. Out: the connection's rows as `Connection.segment` would leave them. Law: a connection
 with requests that wait for a response or an open frame is exported before its end, as is one whose end is out of order.
-Importing this module imports numba.
 """
 
 from typing import Any
@@ -42,7 +41,7 @@ from kcap.fastpath.layout import (
     TALKING,
 )
 from kcap.fastpath.stream_kernels import acknowledged, distance
-from kcap.kernels import compiled, inner
+from kcap.kernels import compiled
 from kcap.net.tcp import ACK, FIN, PSH, RST
 
 LAST_WORD = FIN | ACK
@@ -53,7 +52,7 @@ LINGER = limits.CONNECTION_LINGER_NS
 BY_FIN, BY_RST = ENDS.index("fin"), ENDS.index("rst")
 
 
-@inner
+@compiled
 def ending(
     seq: int, ack: int, flags: int, window: int, length: int, time_ns: int, order: int, place: int, connections: Any,
     streams: Any, ended: Any, meta: Any,

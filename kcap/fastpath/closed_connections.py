@@ -7,7 +7,7 @@ when and where the reference path would close it, with the same row of `connecti
 from collections import deque
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, Final, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 

@@ -1,7 +1,7 @@
 """Which stream a packet belongs to: a table of flow keys with open addressing, compiled.
 
 In: the bytes of a flow key. Out: the stream's row, or none. Law: what was entered and not dropped is found, and nothing else;
-both directions of a connection have the same `pair_hash`. Importing this module imports numba.
+both directions of a connection have the same `pair_hash`.
 """
 
 from typing import Any

@@ -1,7 +1,7 @@
 """Frames and pairing of a connection in good order, compiled.
 
 In: stream bytes in order. Out: outstanding requests, and rows. Law: the same as framers and pairing; where these would leave
-their short way, the offset in the packet at which the reference path takes over. Importing this module imports numba.
+their short way, the offset in the packet at which the reference path takes over.
 """
 
 from typing import Any
@@ -84,7 +84,7 @@ from kcap.fastpath.layout import (
 )  # fmt: skip
 from kcap.kafka.frames import NO_BODY
 from kcap.kafka.headers import API_VERSIONS, PRODUCE
-from kcap.kernels import compiled, inner, int16, int32
+from kcap.kernels import compiled, int16, int32
 from kcap.schema.quirks import DOWNGRADES
 
 FRAME_MAX = limits.FAST_PATH_FRAME_MAX
@@ -148,7 +148,7 @@ def unchain(connections: Any, slot: int, queues: Any, meta: Any) -> None:
     meta[M_SPARE] += 1
 
 
-@inner
+@compiled
 def large_program(key: int, version: int, side: int, big: Any, meta: Any) -> Any:
     """The program by which a large frame is read as it passes; -1 where it is none of these, or no row of `large` is free."""
     program = big.programs[key, version, side]
@@ -159,7 +159,7 @@ def large_program(key: int, version: int, side: int, big: Any, meta: Any) -> Any
     return program
 
 
-@inner
+@compiled
 def begun(streams: Any, place: int, data: Any, body: int, end: int, big: Any) -> Any:
     """Takes the first bytes of a large frame's body; where it came to."""
     reached = take_large(data, body, end, streams[place, OPEN_SLOT] - LARGE_BASE, big)
@@ -167,7 +167,7 @@ def begun(streams: Any, place: int, data: Any, body: int, end: int, big: Any) ->
     return reached
 
 
-@inner
+@compiled
 def expected(data: Any, at: int, length: int, correlation: int, slot: int, connections: Any, ids: Any) -> bool:
     """Whether a request has the client id of those before it, and another correlation id than the last that waits."""
     if length != connections[slot, ID_LENGTH] or connections[slot, COUNT] == OUTSTANDING_MAX:
@@ -179,7 +179,7 @@ def expected(data: Any, at: int, length: int, correlation: int, slot: int, conne
     return not (waiting > 0 and connections[slot, WAITING] == correlation)
 
 
-@inner
+@compiled
 def is_one_way(data: Any, body: int, end: int, steps: Any, key: int, version: int) -> int:
     """1 for a Produce request with acks=0, 0 for other requests, -1 where that cannot be read."""
     if key != PRODUCE:
@@ -190,7 +190,7 @@ def is_one_way(data: Any, body: int, end: int, steps: Any, key: int, version: in
     return 1 if acks == 0 else 0
 
 
-@inner
+@compiled
 def requests(
     data: Any, at: int, end: int, offset: int, time_ns: int, ref: int, position: int, order: int, place: int, connections: Any,
     streams: Any, queues: Any, ids: Any, plain: Any, steps: Any, rows: Any, arena: Any, bodies: Any, fresh: Any, meta: Any,
@@ -264,7 +264,7 @@ def requests(
     return at
 
 
-@inner
+@compiled
 def responses(
     data: Any, at: int, end: int, offset: int, time_ns: int, ref: int, position: int, order: int, place: int, connections: Any,
     streams: Any, queues: Any, rows: Any, arena: Any, bodies: Any, fresh: Any, meta: Any, big: Any,
@@ -315,7 +315,7 @@ def responses(
     return at
 
 
-@inner
+@compiled
 def add_row(outcome: int, order: int, place: int, connections: Any, queues: Any, rows: Any, fresh: Any, meta: Any) -> Any:
     """Moves the oldest request to the table of rows; returns its entry. The row's response is for the caller."""
     slot, row = place >> 1, meta[M_ROWS]
@@ -355,7 +355,7 @@ def emit_one_way(order: int, place: int, connections: Any, queues: Any, rows: An
         rows[row, R_RESPONSE + part] = NONE
 
 
-@inner
+@compiled
 def response(
     rows: Any, kept: int, flags: int, order: int, place: int, connections: Any, streams: Any, queues: Any, arena: Any,
     bodies: Any, fresh: Any, meta: Any,

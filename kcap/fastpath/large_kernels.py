@@ -2,7 +2,7 @@
 
 In: the bytes of a frame as packets bring them. Out: a row of `large`, whose columns are the state of the projection's
 interpreter (`kcap.decode.projection_kernels.message`), and the few bytes that it points into. Law: the same values as
-`kcap.decode.projection.Resumable` has after the same bytes, however they were cut. Importing this module imports numba.
+`kcap.decode.projection.Resumable` has after the same bytes, however they were cut.
 """
 
 from typing import Any
@@ -35,7 +35,7 @@ from kcap.fastpath.layout import (
     LARGE_WIDTH,
     M_LARGE_FREE,
 )  # fmt: skip
-from kcap.kernels import inner, routine
+from kcap.kernels import compiled, routine
 
 PIECE = limits.FAST_PATH_LARGE_PIECE
 COUNTED_MAX = limits.FRAME_GATHERED_MAX + 4
@@ -47,7 +47,7 @@ TOPICS_ROOM, WRAPPED_ROOM = PIECE // TOPIC_LEAST + 1, PIECE // WRAPPED_LEAST + 1
 """Entries that one piece may add."""
 
 
-@inner
+@compiled
 def open_large(program: int, size: int, big: Any, meta: Any) -> int:
     """Takes a free row for a frame of `size` bytes."""
     meta[M_LARGE_FREE] -= 1
@@ -62,7 +62,7 @@ def open_large(program: int, size: int, big: Any, meta: Any) -> int:
     return int(frame)
 
 
-@inner
+@compiled
 def moved_down(row: Any, distance: int) -> None:
     """Positions of the interpreter's state move down, since bytes before them are gone."""
     row[L_CURSOR] -= distance

@@ -2,7 +2,7 @@
 
 In: a packet of an unknown connection, or of one without data yet. Out: the connection's rows in the fast path's arrays. Law:
 they equal what `ConnectionTable` and `Conversation` know after the same packets; anything that is not clearly a Kafka
-connection from its SYN on is left to these. Importing this module imports numba.
+connection from its SYN on is left to these.
 """
 
 from typing import Any
@@ -53,7 +53,7 @@ from kcap.fastpath.layout import (
     VERSIONS,
 )
 from kcap.fastpath.stream_kernels import round_trip
-from kcap.kernels import compiled, inner, int16, int32
+from kcap.kernels import compiled, int16, int32
 from kcap.net.tcp import ACK, FIN, MASK, PSH, RST, SYN
 
 URG = 32
@@ -78,7 +78,7 @@ def lower_source(data: Any, at: int, size: int) -> int:
     return 0
 
 
-@inner
+@compiled
 def call(
     data: Any, at: int, size: int, seq: int, time_ns: int, ref: int, position: int, order: int, free: Any, table: Any,
     keys: Any, connections: Any, streams: Any, opened: Any, meta: Any,
@@ -124,7 +124,7 @@ def call(
     return True
 
 
-@inner
+@compiled
 def called_back(
     place: int, seq: int, ack: int, flags: int, window: int, length: int, time_ns: int, connections: Any, streams: Any
 ) -> int:

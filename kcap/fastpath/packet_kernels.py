@@ -2,7 +2,7 @@
 
 In: segment columns and the fast path's arrays. Out: rows, bodies, and the packets for the reference path. Law: the effect is
 that of `ConnectionTable.feed` for the same packets; a connection whose next packet (or the rest of it) is not simple is
-exported before that. Importing this module imports numba.
+exported before that.
 """
 
 from typing import Any
@@ -66,7 +66,7 @@ from kcap.fastpath.layout import (
 )  # fmt: skip
 from kcap.fastpath.open_kernels import KNOWN_FLAGS, call, called_back, first_request
 from kcap.fastpath.stream_kernels import acknowledged, distance, heard, repeat_of, repeated, shut
-from kcap.kernels import compiled, inner
+from kcap.kernels import compiled
 from kcap.net.segment_columns import ABSENT, CLEAN
 from kcap.net.tcp import ACK, MASK, PSH, RST, SYN
 
@@ -84,7 +84,7 @@ SEARCHED_MAX = 256
 """Outstanding requests that are searched for repeated bytes."""
 
 
-@inner
+@compiled
 def again(seq: int, ack: int, length: int, time_ns: int, place: int, connections: Any, streams: Any, queues: Any) -> int:
     """Bytes that are not the next: DONE where all were seen before; undecided exchanges that have any of them are flagged."""
     slot, other = place >> 1, place ^ 1
@@ -131,7 +131,7 @@ def again(seq: int, ack: int, length: int, time_ns: int, place: int, connections
     return DONE
 
 
-@inner
+@compiled
 def shut_out(seq: int, ack: int, length: int, time_ns: int, place: int, connections: Any, streams: Any) -> int:
     """Takes an acknowledgement with a zero window."""
     slot, other = place >> 1, place ^ 1
@@ -145,7 +145,7 @@ def shut_out(seq: int, ack: int, length: int, time_ns: int, place: int, connecti
     return DONE
 
 
-@inner
+@compiled
 def is_next(
     data: Any, numbers: Any, index: int, ref: int, place: int, connections: Any, streams: Any, ids: Any, plain: Any, names: Any,
     blobs: Any, sizes: Any, meta: Any,
@@ -161,7 +161,7 @@ def is_next(
     return bool(first_request(data, at, at + length, slot, connections, ids, plain, names, blobs, sizes, meta))
 
 
-@inner
+@compiled
 def segment(
     data: Any, numbers: Any, index: int, time_ns: int, position: int, place: int, connections: Any, streams: Any, queues: Any,
     ids: Any, rows: Any, bodies: Any, arena: Any, meta: Any, fresh: Any, plain: Any, steps: Any, ended: Any, names: Any,
@@ -226,7 +226,7 @@ def segment(
     return DONE if stopped == end else stopped - at
 
 
-@inner
+@compiled
 def opens(
     data: Any, at: int, size: int, numbers: Any, index: int, time_ns: int, position: int, free: Any, table: Any,
     keys: Any, connections: Any, streams: Any, opened: Any, meta: Any,

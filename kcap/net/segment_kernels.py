@@ -1,14 +1,14 @@
 """The compiled twin of the segment loop, for batches whose columns are numpy arrays.
 
 In: a batch and its parser. Out: the same segments as the plain loop gives. Law: jitted = plain. Packets off the clean path go
-through the parser's slow path, in order. Importing this module imports numba.
+through the parser's slow path, in order.
 """
 
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kcap.kernels import compiled, inner, uint16, uint32
+from kcap.kernels import compiled, uint16, uint32
 from kcap.model import PacketBatch, SegmentBatch
 from kcap.net.fragments import FragmentPlace
 from kcap.net.segment_columns import ABSENT, CLEAN, NAMES, SLOW, SegmentColumns
@@ -59,7 +59,7 @@ def read_slowly(batch: PacketBatch, parser: "SegmentParser", index: int, link: i
     return parser.read_packet(place, batch.buffer, start, captured, wire, link)
 
 
-@inner
+@compiled
 def ip_header(data: Any, at: int, end: int, link: int) -> int:
     """Offset of the IP header; -1 where the plain path has to find out, -2 where there is none."""
     if link == ETHERNET:

@@ -1,6 +1,6 @@
 """The compiled search for CRC-verified batches.
 
-In: bytes and stretches. Out: the spans that `kcap.records.verified` finds without it. Importing this module imports numba.
+In: bytes and stretches. Out: the spans that `kcap.records.verified` finds without it.
 """
 
 from typing import TYPE_CHECKING, Any, Final

@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from spark_jobs.daemon import MODULES, load, plain_first
+from spark_jobs.daemon import MODULES, plain_first
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 ALONE = """
 import json, os
 import spark_jobs.daemon as daemon
-missing = daemon.load()
+daemon.load()
 names = [open(f"/proc/self/task/{task}/comm").read().strip() for task in os.listdir("/proc/self/task")]
-print(json.dumps([missing, sorted(name for name in names if name != "jemalloc_bg_thd")]))
+print(json.dumps(sorted(name for name in names if name != "jemalloc_bg_thd")))
 """
 WORKER = """
 import spark_jobs
@@ -24,7 +24,7 @@ import spark_jobs
 def loaded(batches):
     import sys
     import pyarrow as pa
-    was = [name for name in ("spark_jobs.scan", "kcap.fastpath.engine", "numba") if name in sys.modules]
+    was = [name for name in ("spark_jobs.scan", "kcap.fastpath.engine") if name in sys.modules]
     source = sys.modules["pyspark"].__file__
     for batch in batches:
         yield pa.RecordBatch.from_pydict({"was": [",".join(was) + "|" + source]})
@@ -41,12 +41,6 @@ def test_zips_come_last(monkeypatch: pytest.MonkeyPatch) -> None:
     assert sys.path == ["", "/b", "/c", "/a/pyspark.zip", "/a/py4j.zip"]
 
 
-def test_what_is_not_there_is_left_to_the_worker(monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("pyspark")
-    monkeypatch.setitem(sys.modules, "kcap.fastpath.engine", None)
-    assert load() == ["kcap.fastpath.engine"]
-
-
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="no /proc to see threads in")
 def test_it_can_be_forked() -> None:
     """Law: what was loaded runs no thread but Arrow's allocator's, which knows of forks."""
@@ -55,8 +49,7 @@ def test_it_can_be_forked() -> None:
     done = subprocess.run(
         [sys.executable, "-c", ALONE], cwd=ROOT, env=environment, capture_output=True, text=True, check=True
     )  # fmt: skip
-    missing, threads = json.loads(done.stdout)
-    assert missing == []
+    threads = json.loads(done.stdout)
     assert len(threads) == 1, threads
     assert len(MODULES) > 3
 
@@ -74,5 +67,5 @@ def test_workers_have_it(*, forked: bool) -> None:
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     was, source = done.stdout.strip().split("|")
-    assert was == ("spark_jobs.scan,kcap.fastpath.engine,numba" if forked else "")
+    assert was == ("spark_jobs.scan,kcap.fastpath.engine" if forked else "")
     assert (".zip" in source) != forked

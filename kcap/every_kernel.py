@@ -1,0 +1,102 @@
+"""Every kernel that Python calls, and the program that makes the machine code of all of them.
+
+In: nothing. Out: object files in `kcap.kernels.folder()`, and a file that says that all are there. Law: a capture that is read
+later calls no kernel with arguments of other types. Importing this module imports numba.
+"""
+
+import os
+import sys
+from collections.abc import Iterator
+from time import time
+from typing import Any, Final
+
+import numpy as np
+
+from kcap import kernels
+from kcap.capture.record_kernels import copy_pieces, pcap_records, pcapng_packets
+from kcap.decode.opcodes import COUNTERS
+from kcap.decode.projection import compiled_programs
+from kcap.decode.projection_kernels import batch
+from kcap.fastpath.body_kernels import carry_over
+from kcap.fastpath.client_ids import name_number
+from kcap.fastpath.close_kernels import release, release_all, settled, settled_run
+from kcap.fastpath.flow_table import enter, find, pair_hash
+from kcap.fastpath.frame_kernels import chain, emit_one_ways, unchain
+from kcap.fastpath.packet_kernels import walk
+from kcap.fastpath.state import FastPathState, header_tables
+from kcap.net.segment_kernels import parse_packets
+from kcap.records.verified_kernels import TABLES, search
+
+MAKING: Final = "making"
+"""A file that is there while a process makes an edition's machine code."""
+MAKING_MAX_S: Final = 600
+"""Seconds after which such a file was left behind by a process that was killed."""
+LOW_PRIORITY: Final = 10
+
+
+def examples() -> Iterator[tuple[Any, tuple[Any, ...]]]:
+    """Each kernel that Python calls, with arguments of the types that it is called with. They are for types alone."""
+    state, data, programs = FastPathState(), np.zeros(1, np.uint8), compiled_programs()
+    table, keys, meta, large = state.table, state.keys, state.meta, state.large.arrays
+    connections, streams, queues = state.connections, state.streams, state.queues
+    one, pairs, states = np.zeros(1, np.int64), np.zeros((1, 2), np.int64), np.zeros(1, np.uint8)
+    names = state.name_table, state.name_blobs, state.name_sizes
+    yield pcap_records, (data, 0, False, 0, 0, np.zeros((4, 1), np.int64))
+    yield pcapng_packets, (data, 0, False, np.zeros((1, 3), np.int64), np.zeros((5, 1), np.int64))
+    yield copy_pieces, (data, one, one, states)
+    yield parse_packets, (data, one, one, one, np.zeros((7, 1), np.int64), one, one, states)
+    yield search, (data, np.zeros((1, 3), np.int64), TABLES, pairs)
+    loops = np.zeros(COUNTERS, np.int64)
+    values = np.zeros((2, 1), np.int64)
+    yield batch, (data, programs, one, one, one, 0, values, values, pairs, 0, pairs, 0, pairs, one, loops, loops)
+    yield pair_hash, (data, 0, 0)
+    yield find, (data, 0, 0, table, keys, streams)
+    yield enter, (0, table, keys, streams)
+    yield name_number, (data, 0, 0, *names, meta)
+    yield chain, (connections, 0, queues, meta)
+    yield unchain, (connections, 0, queues, meta)
+    yield settled, (0, connections, streams)
+    yield settled_run, (one, connections, streams)
+    yield release, (0, table, keys, connections, streams, state.free, meta)
+    yield release_all, (one, table, keys, connections, streams, state.free, meta)
+    yield emit_one_ways, (0, 0, connections, queues, state.rows, one, meta)
+    bodies, arena = state.bodies, state.arena
+    yield carry_over, (connections, streams, queues, bodies, arena, bodies, arena, meta, one)
+    yield walk, (
+        data, np.zeros((7, 1), np.int64), one, one, one, one, states, 0, 0, table, keys, connections, streams, queues,
+        state.ids, state.rows, bodies, arena, meta, pairs, one, one, *header_tables(), np.zeros(1, np.int32), 0,
+        np.zeros(1, np.int32), state.free, pairs, pairs, *names, large,
+    )  # fmt: skip
+
+
+def make() -> None:
+    """Makes the machine code of every kernel that is not there yet, unless another process is at it."""
+    if (kernels.folder() / kernels.COMPLETE).exists():
+        return
+    place = kernels.folder() / MAKING
+    if place.exists() and time() - place.stat().st_mtime > MAKING_MAX_S:
+        place.unlink(missing_ok=True)
+    try:
+        place.touch(0o600, exist_ok=False)
+    except FileExistsError:
+        return
+    try:
+        for kernel, arguments in examples():
+            kernel.make(*arguments)
+        (kernels.folder() / kernels.COMPLETE).touch(0o600)
+    finally:
+        place.unlink(missing_ok=True)
+
+
+def main(arguments: list[str]) -> int:
+    """Makes it, with the priority of a task in the background where that is asked for; 1 where it cannot be kept."""
+    if "--low-priority" in arguments and hasattr(os, "nice"):
+        os.nice(LOW_PRIORITY)
+    if not kernels.installed():
+        return 1
+    make()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

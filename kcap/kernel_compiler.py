@@ -1,0 +1,98 @@
+"""The compiler of kernels: from a Python function and its arguments to machine code, by numba. Importing this imports numba.
+
+In: a `Kernel` and arguments. Out: an object file with one function, which takes the address of an array of 64 bit words: places
+for results, then the arguments flattened as `kcap.kernels.flatten` does. Law: the code needs no runtime of numba: a kernel
+allocates no memory, and calls nothing but other kernels.
+"""
+
+from functools import cache
+from typing import Any, Final
+
+import llvmlite.binding as llvm
+import numba
+
+from kcap.kernels import RESULTS, Kernel, machine
+
+types, typeof = (getattr(numba, name) for name in ("types", "typeof"))  # their hints are incomplete
+
+SYSTEM: Final = frozenset({"memcpy", "memset", "memmove", "memcmp"})
+"""Functions of the C library that the code generator may call."""
+
+
+@cache
+def dispatcher(kernel: Kernel) -> Any:
+    """The function as numba compiles it: without wrappers for Python, which would take as long to compile as the function."""
+    make: Any = numba.njit  # its hints leave two options out
+    options = {"forceinline": True} if kernel.inline else {}
+    return make(nogil=True, _nrt=False, no_cpython_wrapper=True, no_cfunc_wrapper=True, **options)(kernel.py_func)
+
+
+def object_code(kernel: Kernel, arguments: tuple[Any, ...], symbol: str, words: int) -> bytes:
+    """The form of the result (n: none, i: integer, b: boolean, a digit: a tuple of that many integers), then the object file.
+
+    Raises TypeError where results or arguments are of other types, RuntimeError where the code needs numba's runtime.
+    """
+    function = dispatcher(kernel)
+    signature = tuple(map(_type_of, arguments))
+    function.compile(signature)
+    facts = function.overloads[signature].fndesc
+    module = llvm.parse_assembly(function.inspect_llvm(signature))
+    body = module.get_function(facts.llvm_func_name)
+    parameters = [str(parameter.type) for parameter in body.arguments][2:]
+    if len(parameters) != words:
+        raise TypeError(f"{kernel.__name__}: numba passes {len(parameters)} words, kcap {words}")
+    module.link_in(llvm.parse_assembly(_entry(symbol, facts.llvm_func_name, parameters)))
+    for one in module.functions:
+        if not one.is_declaration and one.name != symbol:
+            one.linkage = "internal"
+    passes = llvm.create_new_module_pass_manager()
+    passes.add_global_dead_code_eliminate_pass()
+    passes.run(module, llvm.create_pass_builder(machine(), llvm.create_pipeline_tuning_options(speed_level=2)))
+    needed = {one.name for one in module.functions if one.is_declaration and not one.name.startswith("llvm.")} - SYSTEM
+    if needed:
+        raise RuntimeError(f"{kernel.__name__} needs {', '.join(sorted(needed))}")
+    return _form(facts.restype).encode() + bytes(machine().emit_object(module))
+
+
+def _type_of(argument: Any) -> Any:
+    """Numba's type of an argument; arrays count as writable."""
+    if isinstance(argument, tuple) and hasattr(argument, "_fields"):
+        return types.NamedTuple([_type_of(each) for each in argument], type(argument))
+    found = typeof(argument)
+    return found.copy(readonly=False) if isinstance(found, types.Array) else found
+
+
+def _form(result: Any) -> str:
+    if result == types.none:
+        return "n"
+    if result == types.boolean:
+        return "b"
+    if isinstance(result, types.Integer):
+        return "i"
+    if isinstance(result, types.BaseTuple) and len(result) < RESULTS and all(one == types.int64 for one in result.types):
+        return str(len(result))
+    raise TypeError(f"a kernel cannot return {result}")
+
+
+def _entry(symbol: str, name: str, parameters: list[str]) -> str:
+    """LLVM IR of the function that reads the words and calls the kernel's."""
+    lines = []
+    for index, kind in enumerate(parameters):
+        lines += [
+            f"%at{index} = getelementptr i64, ptr %words, i64 {RESULTS + index}",
+            f"%word{index} = load i64, ptr %at{index}",
+        ]
+        if kind != "i64":
+            change = "inttoptr" if kind == "ptr" else "trunc"
+            lines.append(f"%arg{index} = {change} i64 %word{index} to {kind}")
+    passed = [f"{kind} %{'word' if kind == 'i64' else 'arg'}{index}" for index, kind in enumerate(parameters)]
+    text = "\n".join(lines)
+    return f"""
+declare i32 @"{name}"(ptr, ptr, {", ".join(parameters)})
+define i32 @{symbol}(ptr %words) {{
+{text}
+%raised = getelementptr i64, ptr %words, i64 {RESULTS - 1}
+%status = call i32 @"{name}"(ptr %words, ptr %raised, {", ".join(passed)})
+ret i32 %status
+}}
+"""
