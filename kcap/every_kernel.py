@@ -19,9 +19,9 @@ from kcap.decode.projection import compiled_programs
 from kcap.decode.projection_kernels import batch
 from kcap.fastpath.body_kernels import carry_over
 from kcap.fastpath.client_ids import name_number
-from kcap.fastpath.close_kernels import release, release_all, settled, settled_run
-from kcap.fastpath.flow_table import enter, find, pair_hash
-from kcap.fastpath.frame_kernels import chain, emit_one_ways, unchain
+from kcap.fastpath.close_kernels import all_settled, release, release_all, settled
+from kcap.fastpath.flow_table import enter_all, find, pair_hash
+from kcap.fastpath.frame_kernels import chain, settled_run, unchain
 from kcap.fastpath.packet_kernels import walk
 from kcap.fastpath.state import FastPathState, header_tables
 from kcap.net.segment_kernels import parse_packets
@@ -51,15 +51,15 @@ def examples() -> Iterator[tuple[Any, tuple[Any, ...]]]:
     yield batch, (data, programs, one, one, one, 0, values, values, pairs, 0, pairs, 0, pairs, one, loops, loops)
     yield pair_hash, (data, 0, 0)
     yield find, (data, 0, 0, table, keys, streams)
-    yield enter, (0, table, keys, streams)
+    yield enter_all, (one, table, keys, streams)
     yield name_number, (data, 0, 0, *names, meta)
     yield chain, (connections, 0, queues, meta)
     yield unchain, (connections, 0, queues, meta)
     yield settled, (0, connections, streams)
-    yield settled_run, (one, connections, streams)
+    yield all_settled, (one, np.zeros(1, np.bool_), connections, streams)
     yield release, (0, table, keys, connections, streams, state.free, meta)
     yield release_all, (one, table, keys, connections, streams, state.free, meta)
-    yield emit_one_ways, (0, 0, connections, queues, state.rows, one, meta)
+    yield settled_run, (one, 0, False, connections, streams, queues, state.rows, one, meta)
     bodies, arena = state.bodies, state.arena
     yield carry_over, (connections, streams, queues, bodies, arena, bodies, arena, meta, one)
     yield walk, (

@@ -126,12 +126,10 @@ def settled(slot: int, connections: Any, streams: Any) -> bool:
 
 
 @compiled
-def settled_run(slots: Any, connections: Any, streams: Any) -> int:
-    """How many of these connections, from the first on, are settled and have no outstanding request at all."""
+def all_settled(slots: Any, found: Any, connections: Any, streams: Any) -> None:
+    """Marks in `found` which of these connections are settled."""
     for at in range(slots.size):
-        if connections[slots[at], COUNT] or not settled(slots[at], connections, streams):
-            return at
-    return int(slots.size)
+        found[at] = settled(slots[at], connections, streams)
 
 
 @compiled

@@ -17,11 +17,11 @@ import numpy as np
 from kcap import limits
 from kcap.fastpath import layout as at
 from kcap.fastpath.body_kernels import carry_over
-from kcap.fastpath.close_kernels import settled, settled_run
+from kcap.fastpath.close_kernels import all_settled, settled
 from kcap.fastpath.closed_connections import ClosedState, OwnEnding, keep
 from kcap.fastpath.export_state import ConnectionOwner, export_connection
 from kcap.fastpath.flow_table import find, pair_hash
-from kcap.fastpath.frame_kernels import emit_one_ways
+from kcap.fastpath.frame_kernels import settled_run
 from kcap.fastpath.import_state import fits, import_connection
 from kcap.fastpath.packet_kernels import walk
 from kcap.fastpath.projected import both_projected
@@ -354,21 +354,26 @@ class FastPath:
 
     def close(self, slot: int) -> Connection | None:
         """Closes an own connection, or exports it where the reference path has to decide its end."""
-        count, orders = int(self.state.connections[slot, at.COUNT]), self.analyzer.orders
-        behind = count and orders and orders[-1] == self.analyzer.table.order  # a row of the reference path comes first
-        if behind or not settled(slot, self.state.connections, self.state.streams):
+        count = int(self.state.connections[slot, at.COUNT])
+        if (count and self._behind()) or not settled(slot, self.state.connections, self.state.streams):
             return self._back([slot])[0].connection
         if count:
-            self._emit_one_ways(slot, count)
+            self.state.more_rows(count)
+            self._decided([slot])
         self._over([slot])
         return None
 
     def close_many(self, slots: list[int]) -> int:
         """Closes the first of these own connections, up to one that is for `close`; how many."""
-        count = int(settled_run(np.array(slots), self.state.connections, self.state.streams))
+        count = self._decided(slots)
         if count:
             self._over(slots[:count])
         return count
+
+    def _behind(self) -> bool:
+        """Whether a row of the reference path comes first."""
+        orders = self.analyzer.orders
+        return bool(orders) and orders[-1] == self.analyzer.table.order
 
     def _over(self, slots: list[int]) -> None:
         for kept in keep(self.state, slots, self.analyzer):
@@ -378,14 +383,20 @@ class FastPath:
             self.identities.pop(slot, None)
         self.state.release_all(slots)
 
-    def _emit_one_ways(self, slot: int, count: int) -> None:
-        """Decides the `count` outstanding requests of an own connection that ends; none of them expects a response."""
+    def _decided(self, slots: list[int]) -> int:
+        """Decides the outstanding requests of own connections that end, none of which expects a response; for how many of
+        them, as `settled_run`.
+        """
         state, meta = self.state, self.state.meta
-        state.more_rows(count)
-        fresh = np.empty(1, np.int64)
+        fresh = np.empty(len(slots), np.int64)
         meta[at.M_FRESH], meta[at.M_IDENTITIES] = 0, len(self.analyzer.identities)
-        emit_one_ways(self.analyzer.table.order, slot, state.connections, state.queues, state.rows, fresh, meta)
-        self._identify(fresh[: meta[at.M_FRESH]])
+        count: int = settled_run(
+            np.array(slots), self.analyzer.table.order, self._behind(), state.connections, state.streams, state.queues,
+            state.rows, fresh, meta,
+        )  # fmt: skip
+        if meta[at.M_FRESH]:
+            self._identify(fresh[: meta[at.M_FRESH]])
+        return count
 
     def leave(self) -> None:
         """Exports all connections."""
@@ -394,13 +405,12 @@ class FastPath:
     def finish(self) -> None:
         """The capture is over: own connections are closed where they stand, in the table's order."""
         state = self.state
-        own: list[Ending] = []
-        others = []
-        for slot in state.live():
-            if settled(slot, state.connections, state.streams):
-                own.append(OwnEnding(int(state.connections[slot, at.PLACE]), 0, 0, slot, self))
-            else:
-                others.append(slot)
+        live = np.array(state.live(), np.int64)
+        found = np.empty(len(live), np.bool_)
+        all_settled(live, found, state.connections, state.streams)
+        places = state.connections[live[found], at.PLACE].tolist()
+        own: list[Ending] = [OwnEnding(place, 0, 0, slot, self) for slot, place in zip(live[found].tolist(), places)]
+        others = live[~found].tolist()
         table = self.analyzer.table
         for start in range(0, len(others), STEP):
             for conversation in self._back(others[start : start + STEP]):

@@ -68,6 +68,13 @@ def enter(stream: int, table: Any, keys: Any, streams: Any) -> None:
 
 
 @compiled
+def enter_all(places: Any, table: Any, keys: Any, streams: Any) -> None:
+    """Puts the flow keys of these streams into the table."""
+    for at in range(places.size):
+        enter(places[at], table, keys, streams)
+
+
+@compiled
 def drop(stream: int, table: Any, keys: Any, streams: Any) -> None:
     """Removes it; its place stays marked (-1) for later entries of the same hash."""
     room = table.size - 1

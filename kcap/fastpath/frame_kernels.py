@@ -8,6 +8,7 @@ from typing import Any
 
 from kcap import limits
 from kcap.fastpath.body_kernels import add_body, close_frame, go_on, open_frame, whole_frame
+from kcap.fastpath.close_kernels import settled
 from kcap.fastpath.large_kernels import open_large, take_large
 from kcap.fastpath.layout import (
     ANSWERED,
@@ -385,3 +386,21 @@ def emit_one_ways(order: int, slot: int, connections: Any, queues: Any, rows: An
     """A connection ends: its outstanding requests, which all expect no response, are decided."""
     while connections[slot, COUNT]:
         emit_one_way(order, 2 * slot, connections, queues, rows, fresh, meta)
+
+
+@compiled
+def settled_run(
+    slots: Any, order: int, behind: bool, connections: Any, streams: Any, queues: Any, rows: Any, fresh: Any, meta: Any
+) -> int:
+    """How many of these own connections, from the first on, are settled and end here. Their outstanding requests are decided;
+    one that has any is none of them where a row of the reference path comes first (`behind`) or there is no room.
+    """
+    for at in range(slots.size):
+        slot = slots[at]
+        if not settled(slot, connections, streams):
+            return at
+        count = connections[slot, COUNT]
+        if count and (behind or meta[M_ROWS] + count > rows.shape[0]):
+            return at
+        emit_one_ways(order, slot, connections, queues, rows, fresh, meta)
+    return int(slots.size)

@@ -8,7 +8,7 @@ import numpy as np
 
 from kcap import limits
 from kcap.fastpath import layout as at
-from kcap.fastpath.flow_table import enter
+from kcap.fastpath.flow_table import enter_all
 from kcap.fastpath.frame_kernels import chain
 from kcap.fastpath.state import FastPathState
 from kcap.kafka.bodies import UNKNOWN
@@ -140,7 +140,7 @@ def import_connection(state: FastPathState, conversation: Conversation, batch: i
         numbers = [at.NONE if (value := getattr(stream, attribute)) is None else value for _, attribute in MOVED]
         state.streams[place] = (*numbers, *UNMOVED, len(flow))
         state.keys[place, : len(flow)] = np.frombuffer(flow, np.uint8)
-        enter(place, state.table, state.keys, state.streams)
+    enter_all(np.array([2 * slot, 2 * slot + 1]), state.table, state.keys, state.streams)
     if conversation.pairing.outstanding:
         _waiting(state, slot, conversation)
     return True

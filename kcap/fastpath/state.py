@@ -15,7 +15,7 @@ from kcap.decode.projection import acks_steps
 from kcap.fastpath import layout as at
 from kcap.fastpath.client_ids import NO_NAME, name_number
 from kcap.fastpath.close_kernels import release, release_all
-from kcap.fastpath.flow_table import enter
+from kcap.fastpath.flow_table import enter_all
 from kcap.fastpath.large_frames import LargeFrames
 from kcap.kafka.conversation import Conversation
 from kcap.kafka.headers import PLAIN_HEADERS
@@ -124,9 +124,8 @@ class FastPathState:
     def _fill_table(self) -> None:
         self.table = np.zeros(8 * self.slots, np.int64)
         self.dropped = 0
-        for slot in np.flatnonzero(self.connections[:, at.LIVE]).tolist():
-            enter(2 * slot, self.table, self.keys, self.streams)
-            enter(2 * slot + 1, self.table, self.keys, self.streams)
+        live = np.flatnonzero(self.connections[:, at.LIVE])
+        enter_all((2 * live[:, None] + (0, 1)).ravel(), self.table, self.keys, self.streams)
 
     def slot(self) -> int:
         """Takes a free slot, -1 where there is none."""
