@@ -10,6 +10,7 @@ from bisect import bisect_left
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any, Protocol
 
 import numpy as np
@@ -110,6 +111,7 @@ class FastPath:
         self.outside[self._place(flow)] -= 1
 
     @staticmethod
+    @lru_cache(maxsize=1 << 12)  # a connection that opens and ends asks several times
     def _place(flow: bytes) -> int:
         return int(pair_hash(np.frombuffer(flow, np.uint8), 0, len(flow))) & (OUTSIDE - 1)
 

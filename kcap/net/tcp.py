@@ -301,8 +301,12 @@ class Stream:
         segments = self.data_segments
         if not self.started:
             first = self.held[0] if self.held else None
-            if at_end or (
-                first and (segments - first.mark >= limits.REORDER_SEGMENTS or time_ns - first.time_ns >= limits.REORDER_NS)
+            if (
+                at_end
+                or self._full()
+                or (
+                    first and (segments - first.mark >= limits.REORDER_SEGMENTS or time_ns - first.time_ns >= limits.REORDER_NS)
+                )
             ):
                 self.start()
             elif first is None and self.acked_raw is not None and self.peer.data_segments >= limits.REORDER_SEGMENTS:
@@ -313,7 +317,7 @@ class Stream:
             first = self.held[0]
             passed = segments - first.mark >= limits.REORDER_SEGMENTS or time_ns - first.time_ns >= limits.REORDER_NS
             acknowledged = not self.peer.packets or (self.acked is not None and self.acked > self.next)
-            full = self.held_bytes > limits.REORDER_BYTES_MAX or len(self.held) > limits.REORDER_SEGMENTS_MAX
+            full = self._full()
             if not (at_end or full or (passed and acknowledged)):
                 return
             if full and not acknowledged and not at_end:
@@ -322,6 +326,10 @@ class Stream:
                 )
             self._give_up(first.start, time_ns, first.ref, first.position)
             self.drain()
+
+    def _full(self) -> bool:
+        """Whether too much is held for more to wait."""
+        return self.held_bytes > limits.REORDER_BYTES_MAX or len(self.held) > limits.REORDER_SEGMENTS_MAX
 
     def _give_up(self, to: int, time_ns: int, ref: int, position: int) -> None:
         start, length = self.next, to - self.next

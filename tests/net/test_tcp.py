@@ -179,6 +179,17 @@ def test_without_a_syn_the_lowest_byte_is_the_first() -> None:
     assert line.connection.began == "midstream"
 
 
+def test_without_a_syn_no_more_is_held_than_behind_a_hole(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Segments from the end to the beginning: each would become the first of all, and nothing would ever be decided."""
+    monkeypatch.setattr(limits, "REORDER_SEGMENTS_MAX", 10)
+    line = Line(opened=False)
+    for place in range(50, 0, -1):
+        line.segment(line.client, 1000 + place, 1, DATA, b"x")
+        assert len(line.client.held) <= 11
+    assert line.client.started
+    assert line.seen.bytes == b"x" * 11
+
+
 def test_a_syn_displaced_behind_its_data_still_anchors() -> None:
     line = Line(opened=False)
     line.send(0, b"abc")
