@@ -3,8 +3,8 @@
 usage: python benchmarks/stages.py BIG.pcap [--rounds 3]
 
 Runs the stages of `kcap.session.CapturePass` and `kcap.cli.output` one by one in this process and reads the clock of its CPU
-time between them, some 20,000 times a GB. Prints the round with the smallest sum. A first round that is not counted loads and
-compiles kernels. What the whole capture tells at its end is not put in, and start-up is not in: `rows.py` has the whole.
+time between them, some 20,000 times a GB. Prints the round with the smallest sum. A first round that is not counted loads
+kernels. What the whole capture tells at its end is not put in, and start-up is not in: `rows.py` has the whole.
 """
 
 import argparse
@@ -43,24 +43,27 @@ class Clock:
 def measured(path: str, out: str) -> tuple[Clock, int, int]:
     """The stages' times, packets, rows."""
     from kcap.output.writers import Parquet
-    from kcap.table.exchanges import ExchangeTable
-    from kcap.table.schema import choose
+    from kcap.table.backfill import Backfill
+    from kcap.table.builder import TableRequest, TableSet
 
-    reading = CapturePass([path])
-    analyzer, table = reading.analyzer, ExchangeTable(choose("exchanges", None), reading.capture_files)
+    reading, request = CapturePass([path]), TableRequest.of("exchanges", None, backfill=Backfill.REWRITE)
+    analyzer, tables = reading.analyzer, TableSet.of({"exchanges": request})
+    tables.begin(reading)
     rows = 0
     with open(out, "wb") as file:
-        writer, clock = Parquet(file, table.schema), Clock()
+        writer, clock = Parquet(file, request.schema), Clock()
 
         def take() -> int:
             batch = analyzer.take()
             clock.took("bodies")
-            turned = table.turn(batch)
-            del batch
+            count = 0
+            for _, made in tables.take(batch):
+                clock.took("table")
+                writer.write(made.select(request.schema.names))
+                clock.took("parquet")
+                count += made.num_rows
             clock.took("table")
-            writer.write(turned)
-            clock.took("parquet")
-            return turned.num_rows
+            return count
 
         for packets in reading.files.batches():
             clock.took("read")
