@@ -10,6 +10,8 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Final
 
 from kcap import limits
+from kcap.kafka.framing import Framer
+from kcap.model import REF_FILE_SHIFT
 from kcap.net.tcp import Connection, Stream, StreamSink
 from kcap.tls.secrets import Secrets
 from kcap.tls.turns import Turns
@@ -18,13 +20,19 @@ from kcap.weird import WeirdKind
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from kcap.tls.session import Event, Plaintext
+    from kcap.tls.record_ciphers import Whole
+    from kcap.tls.session import Event, Plaintext, Span
 
     Listen = Callable[[bytes, int, bytes, int, int], None]
     """Called with flow key, plaintext offset, plaintext, packet reference and file position."""
 
 UNSURE_GAP: Final = limits.FRAME_GATHERED_MAX
 """Length of a gap of unknown length: longer than the rest of any frame, so that resync starts."""
+
+
+def position_of(span: "Span") -> int:
+    """Place of a span's packet in its file."""
+    return span.piece.position
 
 
 class DecryptedStream:
@@ -69,12 +77,44 @@ class DecryptedStream:
 
     def deliver(self, event: "Plaintext", listen: "Listen | None") -> None:
         """Delivers one record's data to the sink, a piece for each packet; `listen` is called with each piece first."""
-        for start, end, piece in event.spans:
-            at, self.next = self.next, self.next + end - start
-            if listen is not None:
-                listen(self.flow, at, event.data[start:end], piece.ref, piece.position)
-            self._records.append((at, self.next, piece.start, piece.end))
-            self.sink.data(at, event.data, start, end - start, end - start, piece.time_ns, piece.ref, piece.position)
+        base, spans, data = self.next, event.spans, event.data
+        if listen is not None:
+            for start, end, piece in spans:
+                listen(self.flow, base + start, data[start:end], piece.ref, piece.position)
+        at, count = 0, len(spans)
+        while at < count:
+            last = self._inside_frame(base, spans, at)
+            start, end, piece = spans[at][0], spans[last][1], spans[last][2]
+            if last > at:
+                open_frame = self.sink.open
+                for _, _, one in (min(spans[at:last], key=position_of), max(spans[at:last], key=position_of)):
+                    open_frame.touch(one.ref, one.position)
+            self._records.extend([(base + low, base + high, one.start, one.end) for low, high, one in spans[at : last + 1]])
+            self.next = base + end
+            self.sink.data(base + start, data, start, end - start, end - start, piece.time_ns, piece.ref, piece.position)
+            at = last + 1
+
+    def _inside_frame(self, base: int, spans: "list[Span]", at: int) -> int:
+        """The last of the spans from `at` on that can be delivered as one: they are the rest of a frame whose header was read,
+        of which only the last packet and the places of the others are of interest.
+        """
+        frame = self.sink.open if isinstance(self.sink, Framer) and self.sink.search is None else None
+        if frame is None or not frame.header or frame.pieces is not None or frame.first_ref is None:
+            return at
+        file, stop, last = frame.first_ref >> REF_FILE_SHIFT, frame.start + frame.size - base, at
+        while last + 1 < len(spans) and spans[last + 1][1] <= stop and spans[last + 1][2].ref >> REF_FILE_SHIFT == file:
+            last += 1
+        return last if spans[at][2].ref >> REF_FILE_SHIFT == file else at
+
+    def deliver_whole(self, record: "Whole", offset: int, length: int, time_ns: int, ref: int, position: int, listen: "Listen | None") -> None:
+        """Delivers the data of a record that came whole in one packet, whose stream bytes are `length` from `offset` on."""
+        if not record.size:
+            return
+        at, self.next = self.next, self.next + record.size
+        if listen is not None:
+            listen(self.flow, at, record.buffer[: record.size], ref, position)
+        self._records.append((at, self.next, offset, offset + length))
+        self.sink.data(at, record.buffer, 0, record.size, record.size, time_ns, ref, position)
 
     def lose(self, length: int, *, exact: bool, time_ns: int) -> None:
         """Delivers a gap to the sink."""
@@ -99,7 +139,9 @@ class DecryptedConnection:
     def client(self) -> DecryptedStream | None:
         """The stream that sends requests."""
         client = self.outer.client
-        return None if client is None else self.streams[self.outer.streams.index(client)]
+        if client is None:
+            return None
+        return self.streams[0] if client is self.outer.streams[0] else self.streams[1]
 
     @client.setter
     def client(self, stream: DecryptedStream) -> None:
@@ -124,6 +166,11 @@ class TlsSink:
     ) -> None:
         """Takes stream bytes."""
         self.count += length
+        if captured == length:
+            taken = self.decryptor.whole_records(self.index, offset, buffer, at, length, time_ns, ref, position)
+            if taken == length:
+                return
+            offset, at, captured, length = offset + taken, at + taken, captured - taken, length - taken
         self.decryptor.data(self.index, offset, bytes(buffer[at : at + captured]), length, time_ns, ref, position)
 
     def gap(self, offset: int, length: int, time_ns: int) -> None:
@@ -160,6 +207,21 @@ class Decryptor:
         side = index ^ self.swapped
         if self.session.feed(side, offset, data, length, time_ns, ref, position):
             self._deliver(self.session.read(side))
+
+    def whole_records(
+        self, index: int, offset: int, buffer: bytes, at: int, length: int, time_ns: int, ref: int, position: int
+    ) -> int:
+        """Takes the records that lie whole in one packet's bytes, where the direction is in good order; how many bytes these
+        are. What is left is for `data`.
+        """
+        if self.plain is None:
+            return 0
+        side = index ^ self.swapped
+        stop, records = self.session.whole_records(side, buffer, at, at + length, time_ns)
+        stream, listen = self.plain.streams[index], self._listen
+        for record in records:
+            stream.deliver_whole(record, offset, length, time_ns, ref, position, listen)
+        return stop - at
 
     def gap(self, index: int, offset: int, length: int, time_ns: int) -> None:
         """Takes a hole."""

@@ -71,6 +71,11 @@ class RecordReader:
         """Behind the last byte taken."""
         return self._base + len(self._data)
 
+    @property
+    def idle(self) -> bool:
+        """Whether the next byte begins a record, and none is held."""
+        return self._at >= self._base + len(self._data) and not self.searching and not self.skipped and not self._holes
+
     def feed(self, offset: int, data: bytes, length: int, time_ns: int, ref: int, position: int) -> None:
         """Takes stream bytes in order; those beyond `data` up to `length` were not captured."""
         if self._at >= self._base + len(self._data) or self._at - self._base > COMPACT_BYTES:
@@ -161,7 +166,8 @@ class RecordReader:
                 break
             pieces.append(piece)
         version = int.from_bytes(data[start + 1 : start + 3], "big")
-        body = bytes(data[start + HEADER : start + size])
+        with memoryview(data) as view:
+            body = bytes(view[start + HEADER : start + size])
         return Record(self._at, data[start], version, body, pieces, whole, proposed, self.skipped)
 
     def _taken(self, size: int, *, whole: bool) -> Record:

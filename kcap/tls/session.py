@@ -18,7 +18,7 @@ from kcap.tls import handshake as messages
 from kcap.tls.facts import TlsFacts
 from kcap.tls.handshake import Hello
 from kcap.tls.key_schedule import key_block, master_secret, next_secret, traffic_keys
-from kcap.tls.record_ciphers import Opened, RecordOpener, opener_of
+from kcap.tls.record_ciphers import Opened, RecordOpener, Whole, opener_of
 from kcap.tls.records import HEADER, Piece, Record, RecordReader
 from kcap.tls.secrets import Secrets
 from kcap.tls.suites import Suite, suite_of, version_name
@@ -143,6 +143,49 @@ class TlsSession:
     def read(self, side: int) -> Iterator[Event]:
         """What the stream bytes of a direction give that `feed` took."""
         yield from self._read(side, final=False)
+
+    def whole_records(self, side: int, buffer: bytes, at: int, end: int, time_ns: int) -> tuple[int, list[Whole]]:
+        """Opens the records of application data that lie whole in `buffer[at:end]`, the next stream bytes, all in one packet.
+
+        Returns where the first byte stands that was not taken, for `feed`, and the plaintext of the records before it. This is
+        `data` for a direction in good order, without what only handshakes and losses need: it stops at any other record.
+        """
+        direction = self.sides[side]
+        taken: list[Whole] = []
+        if not self._in_good_order(direction):
+            return at, taken
+        open_whole, number, turns = direction.epochs[direction.at].opener.open_whole, direction.number, self.turns
+        start = at
+        while end - at > HEADER:
+            stop = at + HEADER + (buffer[at + 3] << 8 | buffer[at + 4])
+            if stop > end:
+                break
+            inner = open_whole(number, buffer[at:stop])
+            if inner is None:
+                break
+            taken.append(inner)
+            number += 1
+            if turns is not None:
+                turns.record(Seen(side, time_ns, time_ns, stop - at - HEADER, whole=True))
+            at = stop
+        if taken:
+            direction.budget += (limits.TLS_TRIAL_FACTOR - 1) * (at - start) - limits.TLS_TRIAL_COST * len(taken)
+            self.facts.decrypted += len(taken)
+            direction.number = number
+        return at, taken
+
+    def _in_good_order(self, direction: Direction) -> bool:
+        """Whether application data was opened, nothing waits or is lost, and the next byte begins a record."""
+        return (
+            direction.ready
+            and direction.sealed
+            and not direction.lost
+            and not direction.lost_bytes
+            and not direction.waiting
+            and not direction.handshake
+            and direction.reader.idle
+            and (direction.finished_ns is not None or self.facts.handshake_ns is not None or self.client is None)
+        )
 
     def gap(self, side: int, offset: int, length: int) -> Iterator[Event]:
         """Takes a hole of one direction."""
