@@ -161,6 +161,7 @@ class CapturePass:
             if analyzer.full or (analyzer.waiting and self._due()):
                 yield self._take()
         self.parser.finish()
+        analyzer.secrets.follow()
         analyzer.finish()
         self._drain()
         last = self._take()
@@ -173,6 +174,7 @@ class CapturePass:
         for text in found[self._secrets[file] :]:
             self.analyzer.secrets.keylog.add(text)
         self._secrets[file] = len(found)
+        self.analyzer.secrets.follow()
 
     def _take(self) -> RowBatch:
         self._emitted = time.monotonic()

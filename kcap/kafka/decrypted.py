@@ -106,7 +106,9 @@ class DecryptedStream:
             last += 1
         return last if spans[at][2].ref >> REF_FILE_SHIFT == file else at
 
-    def deliver_whole(self, record: "Whole", offset: int, length: int, time_ns: int, ref: int, position: int, listen: "Listen | None") -> None:
+    def deliver_whole(
+        self, record: "Whole", offset: int, length: int, time_ns: int, ref: int, position: int, listen: "Listen | None"
+    ) -> None:
         """Delivers the data of a record that came whole in one packet, whose stream bytes are `length` from `offset` on."""
         if not record.size:
             return

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import BinaryIO
 
 from kcap.errors import CaptureError
+from kcap.tls.keylog import GrowingKeyLog
 from kcap.tls.secrets import Secrets
 
 
@@ -24,7 +25,10 @@ def read_secrets(
     for path in keylogs:
         with _opened(path, hint) as file:
             before = secrets.keylog.unread
-            secrets.keylog.add_lines(file)
+            text = file.read()
+            secrets.keylog.add(text)
+            if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                secrets.growing.append(GrowingKeyLog(os.path.abspath(path), text.rfind(b"\n") + 1))
         if not secrets.keylog and secrets.keylog.unread > before:
             raise CaptureError(f"{path}: no line of a TLS key log in it")
     for path in private_keys:

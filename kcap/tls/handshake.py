@@ -27,7 +27,10 @@ ALERTS: Final = {
     115: "unknown_psk_identity", 116: "certificate_required", 120: "no_application_protocol", 121: "ech_required",
 }  # fmt: skip
 """Alert descriptions of the IANA registry."""
+ENCRYPTED_ALERT: Final = "encrypted_alert"
+"""An alert that is known by its length alone."""
 ALERT_MEANINGS: Final = {
+    ENCRYPTED_ALERT: "known by its length; what it says needs keys",
     "unexpected_message": "a message came that has no place here", "bad_record_mac": "a record did not authenticate",
     "decryption_failed": "a record did not decrypt", "record_overflow": "a record was too long",
     "handshake_failure": "no common cipher suite, group or signature algorithm",

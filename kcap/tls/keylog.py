@@ -5,6 +5,7 @@ the beginning of an encrypted premaster secret. Law: a line that does not read i
 lines does not matter; nothing is printed. Source: draft-ietf-tls-keylogfile; the RSA lines are those of NSS and of Java agents.
 """
 
+import os
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -17,9 +18,37 @@ LABELS: Final = frozenset({
     "CLIENT_TRAFFIC_SECRET_0", "SERVER_TRAFFIC_SECRET_0", "PMS_CLIENT_RANDOM",
 })  # fmt: skip
 """What decrypts records; exporter and ECH secrets do not."""
+MASTER_DIGITS: Final = 96
 SESSION: Final = re.compile(rb"RSA\s+Session-ID:([0-9a-fA-F]*)\s+Master-Key:([0-9a-fA-F]{96})\s*")
 PREMASTER: Final = re.compile(rb"RSA\s+([0-9a-fA-F]{16})\s+([0-9a-fA-F]{96})\s*")
 LINE: Final = re.compile(rb"([A-Z][A-Z0-9_]*)\s+([0-9a-fA-F]{64})\s+([0-9a-fA-F]+)\s*")
+
+
+@dataclass(slots=True)
+class GrowingKeyLog:
+    """A key log file that may grow while a capture is read."""
+
+    path: str
+    read: int = 0
+    """Bytes that were taken, up to the end of a line."""
+
+    def copy(self) -> "GrowingKeyLog":
+        """Another reading from the same place on."""
+        return GrowingKeyLog(self.path, self.read)
+
+    def new_lines(self) -> list[bytes]:
+        """The whole lines behind those that were taken; none where the file is gone or shorter than before."""
+        try:
+            if os.stat(self.path).st_size <= self.read:
+                return []
+            with open(self.path, "rb") as file:
+                file.seek(self.read)
+                text = file.read()
+        except OSError:
+            return []
+        text = text[: text.rfind(b"\n") + 1]
+        self.read += len(text)
+        return text.splitlines()
 
 
 @dataclass(slots=True)
@@ -60,7 +89,8 @@ class KeyLog:
         found = LINE.fullmatch(line)
         if found is not None:
             label, random, secret = found.groups()
-            if label.decode() in LABELS and len(secret) % 2 == 0:
+            whole = len(secret) == MASTER_DIGITS or label != b"CLIENT_RANDOM"  # else the file is being written to
+            if label.decode() in LABELS and len(secret) % 2 == 0 and whole:
                 self.by_random.setdefault(bytes.fromhex(random.decode()), {})[label.decode()] = bytes.fromhex(secret.decode())
             return True
         session = SESSION.fullmatch(line)

@@ -10,7 +10,7 @@ from typing import Any
 
 from kcap import limits
 from kcap.tls.handshake import TICKET, Hello
-from kcap.tls.keylog import KeyLog
+from kcap.tls.keylog import GrowingKeyLog, KeyLog
 
 
 @dataclass(slots=True)
@@ -20,22 +20,30 @@ class Secrets:
     keylog: KeyLog = field(default_factory=KeyLog, repr=False)
     private_keys: list[bytes] = field(default_factory=list, repr=False)
     """RSA private keys, DER (PKCS #8, not encrypted)."""
+    growing: list[GrowingKeyLog] = field(default_factory=list, repr=False)
+    """Key logs that programs may still write to; `follow` takes their new lines."""
     _masters: dict[bytes, bytes] = field(default_factory=dict, repr=False)
     """Session id or ticket -> master secret of a session of TLS 1.2 or earlier."""
     _loaded: list[Any] | None = field(default=None, repr=False)
 
     def __bool__(self) -> bool:
-        return bool(self.keylog) or bool(self.private_keys)
+        return bool(self.keylog) or bool(self.private_keys) or bool(self.growing)
 
     def copy(self) -> "Secrets":
         """The keys that were given, without what handshakes of another reading left."""
-        return Secrets(self.keylog.copy(), list(self.private_keys))
+        return Secrets(self.keylog.copy(), list(self.private_keys), [file.copy() for file in self.growing])
+
+    def follow(self) -> None:
+        """Takes the lines that were written to the key logs since they were read."""
+        for file in self.growing:
+            self.keylog.add_lines(file.new_lines())
 
     def __getstate__(self) -> tuple[Any, ...]:
         return self.keylog, self.private_keys, self._masters
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
         self.keylog, self.private_keys, self._masters = state
+        self.growing = []
         self._loaded = None
 
     def traffic(self, client_random: bytes) -> dict[str, bytes]:

@@ -22,7 +22,7 @@ from kcap.tls.record_ciphers import Opened, RecordOpener, Whole, opener_of
 from kcap.tls.records import HEADER, Piece, Record, RecordReader
 from kcap.tls.secrets import Secrets
 from kcap.tls.suites import Suite, suite_of, version_name
-from kcap.tls.turns import Seen, Turns
+from kcap.tls.turns import Hidden, Seen, Turns
 
 CHANGE_CIPHER_SPEC, ALERT, HANDSHAKE, APPLICATION = 20, 21, 22, 23
 TLS13: Final = 0x0304
@@ -124,6 +124,12 @@ class TlsSession:
         self.traffic: dict[str, bytes] = {}
         """Secrets of TLS 1.3 by label."""
         self.master: bytes | None = None
+        self.patient = True
+        """Keys that come late were not waited for in vain."""
+        self.refused = False
+        """Of TLS 1.3: the client's first encrypted record is no Finished but of the length of an alert, so that there was no
+        handshake.
+        """
         self.transcript = bytearray()
         """Handshake messages before TLS 1.3, for the extended master secret."""
 
@@ -198,11 +204,18 @@ class TlsSession:
         """No more bytes will come."""
         for side in (CLIENT, SERVER):
             yield from self._read(side, final=True)
+        late = [self._late_keys(side) for side in (CLIENT, SERVER)]
+        if any(late) or any(side.waiting and side.epochs for side in self.sides):
+            self.patient = False
+            yield from self._released_events()
+        for side in (CLIENT, SERVER):
             for record in self._released(side):
                 self._unopened(side, record)
         if self.turns is not None:
             self.turns.finish()
         facts = self.facts
+        if self.refused and not any(alert.startswith("client: ") for alert in facts.alerts):
+            self._note_alert(CLIENT, messages.ENCRYPTED_ALERT)
         if facts.why is None and (facts.undecrypted or any(side.sealed for side in self.sides)) and not facts.decrypted:
             facts.why = self._why()
 
@@ -282,6 +295,9 @@ class TlsSession:
             if self.version != TLS13:
                 self._change_keys(side)
             return
+        if record.content_type == ALERT and self.version == TLS13 and not direction.ready and len(record.body) == 2:
+            self._alert(side, record.body)  # OpenSSL refuses a certificate before it has keys to encrypt with
+            return
         if not direction.sealed and record.content_type == APPLICATION:
             direction.sealed = True
             if self.version and self.version != TLS13:  # its ChangeCipherSpec is not in the capture
@@ -297,14 +313,21 @@ class TlsSession:
         direction = self.sides[side]
         if self.facts.handshake_ns is None:
             self._time_handshake(direction, record)
+        if self.sides[1 - side].waiting and self._late_keys(1 - side):
+            yield from self._released_events()
+        if direction.waiting and (self._late_keys(side) or not self._lacks_keys(direction)) and not self._waits_for_other(side):
+            yield from self._released_events()
+        if self._waits_for_other(side):
+            direction.waiting.append(record)
+            return
         had_keys = bool(direction.epochs)
         opened = self._opened(side, record)
         if opened is not None:
             if not had_keys:
-                yield from self._released_events(side)
+                yield from self._released_events()
             yield from self._content(side, record, opened)
             return
-        if not direction.epochs and len(direction.waiting) < limits.TLS_WAITING_RECORDS:
+        if self._lacks_keys(direction) and len(direction.waiting) < limits.TLS_WAITING_RECORDS:
             direction.waiting.append(record)
             return
         self._unopened(side, record)
@@ -318,6 +341,10 @@ class TlsSession:
             return
         if record.content_type != (APPLICATION if self.version == TLS13 else HANDSHAKE):
             return
+        if self.version == TLS13 and direction is self.sides[CLIENT] and record.whole and self.suite is not None:
+            self.refused = len(record.body) in Hidden.of(self.suite).handshake_alert
+            if self.refused:
+                return
         direction.finished_ns = record.pieces[-1].time_ns
         ends = [side.finished_ns for side in self.sides if side.finished_ns is not None]
         if len(ends) == 2:
@@ -338,10 +365,41 @@ class TlsSession:
         waiting, direction.waiting = direction.waiting, []
         return waiting
 
-    def _released_events(self, side: int) -> Iterator[Event]:
-        """Records that waited for keys, which are there by now."""
-        for record in self._released(side):
+    def _released_events(self) -> Iterator[Event]:
+        """Records that waited for keys, which are there by now, of both sides in the order of their packets."""
+        both = [(record.pieces[-1].ref if record.pieces else 0, record.offset, side, record)
+                for side in (CLIENT, SERVER) if self.sides[side].epochs or self._late_keys(side)
+                for record in self._released(side)]  # fmt: skip
+        for _, _, side, record in sorted(both, key=lambda one: one[0]):
             yield from self._sealed(side, record)
+
+    def _waits_for_other(self, side: int) -> bool:
+        """Whether the other side has earlier records whose keys may still come, so that a request stays ahead of its response."""
+        other = self.sides[1 - side]
+        if not self.patient or not other.waiting or not self.secrets.growing or not self._lacks_keys(other):
+            return False
+        if self.client is None or self.suite is None:
+            return False
+        self.patient = len(self.sides[side].waiting) < limits.TLS_WAITING_RECORDS
+        return self.patient
+
+    def _lacks_keys(self, direction: Direction) -> bool:
+        """Whether keys may come that open the next records: there are none, or those of the handshake alone."""
+        epochs = direction.epochs
+        return not epochs or (self.version == TLS13 and bool(self.secrets.growing) and not _is_last(epochs[-1]))
+
+    def _late_keys(self, side: int) -> bool:
+        """Takes keys of a connection whose hellos are known that the key log did not have before; whether there are any."""
+        direction, suite, client = self.sides[side], self.suite, self.client
+        if client is None or suite is None or not self._lacks_keys(direction):
+            return False
+        if self.version != TLS13:
+            return direction.sealed and self._keys12(side)
+        self.traffic = self.traffic or self.secrets.traffic(client.random)
+        known = {epoch.label for epoch in direction.epochs}
+        more = [epoch for epoch in self._epochs13(side, suite) if epoch.label not in known]
+        direction.epochs += more
+        return bool(more)
 
     # -- keys -------------------------------------------------------------------------------------------------------
     def _opened(self, side: int, record: Record) -> Opened | None:
@@ -383,7 +441,7 @@ class TlsSession:
     def _has_epoch(self, direction: Direction, at: int) -> bool:
         """Whether there are keys of an epoch; those behind a KeyUpdate are made when they are looked for."""
         epochs = direction.epochs
-        while at >= len(epochs) and self.version == TLS13 and self.suite is not None and epochs[-1].label.endswith("SECRET_0"):
+        while at >= len(epochs) and self.version == TLS13 and self.suite is not None and _is_last(epochs[-1]):
             epoch = _epoch13(epochs[-1].label, next_secret(epochs[-1].secret, self.suite), self.suite)
             if epoch is None:
                 return False
@@ -396,7 +454,9 @@ class TlsSession:
             return False
         direction = self.sides[side]
         if self.version and self.version != TLS13 and self.client is not None:
-            return False  # ChangeCipherSpec makes them
+            return False  # ChangeCipherSpec makes them, or `_late_keys`
+        if self.client is not None and self.suite is not None and not self.traffic:
+            self.traffic = self.secrets.traffic(self.client.random)
         if self.traffic and self.suite is not None:
             direction.epochs = self._epochs13(side, self.suite)
             return bool(direction.epochs)
@@ -455,22 +515,27 @@ class TlsSession:
         direction = self.sides[side]
         direction.sealed = True
         direction.handshake.clear()
-        suite, server = self.suite, self.server
+        if self._keys12(side):
+            direction.at = len(direction.epochs) - 1
+            direction.number, direction.lost, direction.lost_bytes, direction.lost_records = 0, False, 0, 0
+
+    def _keys12(self, side: int) -> bool:
+        """Keys before TLS 1.3 for the records behind a ChangeCipherSpec; False where they are not known."""
+        direction, suite, server = self.sides[side], self.suite, self.server
         if suite is None or server is None or suite.cipher is None:
-            return
+            return False
         if self.client is not None:
             self.master = self.master or self.secrets.master(self.client, server)
         if self.client is None or self.master is None:
-            return
+            return False
         keys = key_block(self.version, suite, self.master, self.client.random, server.random)[side]
         etm = messages.ETM in server.extensions and suite.cipher.kind == "cbc"
         opener = opener_of(self.version, suite.cipher, keys, etm=etm)
         if opener is None:
             self.facts.why = f"the cipher of {suite.name} is not available"
-            return
+            return False
         direction.epochs.append(Epoch("", opener))
-        direction.at = len(direction.epochs) - 1
-        direction.number, direction.lost, direction.lost_bytes, direction.lost_records = 0, False, 0, 0
+        return True
 
     # -- content ----------------------------------------------------------------------------------------------------
     def _content(self, side: int, record: Record, opened: Opened) -> Iterator[Event]:
@@ -493,12 +558,18 @@ class TlsSession:
             for number, body, whole in messages.messages(direction.handshake):
                 yield from self._message(side, number, body, whole, time_ns)
         elif kind == ALERT and len(data) == 2:
-            if data[1] and len(self.facts.alerts) < limits.TLS_ALERTS_KEPT:
-                name = messages.ALERTS.get(data[1], f"alert {data[1]}")
-                self.facts.alerts.append(f"{('client', 'server')[side]}: {name}")
+            self._alert(side, data)
         elif kind == CHANGE_CIPHER_SPEC and self.version != TLS13:
             self._change_keys(side)
         direction.lost, direction.lost_bytes, direction.lost_records = False, 0, 0
+
+    def _alert(self, side: int, data: bytes) -> None:
+        if data[1]:
+            self._note_alert(side, messages.ALERTS.get(data[1], f"alert {data[1]}"))
+
+    def _note_alert(self, side: int, name: str) -> None:
+        if len(self.facts.alerts) < limits.TLS_ALERTS_KEPT:
+            self.facts.alerts.append(f"{('client', 'server')[side]}: {name}")
 
     def _lost_before(self, side: int, time_ns: int) -> Iterator[Event]:
         """What was lost of the application data since the last record that was opened."""
@@ -599,7 +670,7 @@ class TlsSession:
                 self.traffic = self.secrets.traffic(self.client.random)
             self.sides[CLIENT].sealed = True
             if self.traffic and not self.sides[CLIENT].epochs:
-                yield from self._released_events(CLIENT)
+                yield from self._released_events()
         elif self.client is not None:
             facts.resumed = bool(hello.session_id) and hello.session_id == self.client.session_id
 
@@ -624,6 +695,11 @@ class TlsSession:
         if self.server is None:
             return "its ServerHello is not in the capture"
         return "the key log has no secret of this session"
+
+
+def _is_last(epoch: Epoch) -> bool:
+    """Whether an epoch is that of application data, from which those behind KeyUpdates follow."""
+    return epoch.label.endswith("TRAFFIC_SECRET_0")
 
 
 def _epoch13(label: str, secret: bytes, suite: Suite) -> Epoch | None:

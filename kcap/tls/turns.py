@@ -186,6 +186,8 @@ class Hidden(NamedTuple):
     never_data: frozenset[int]
     """Alerts and KeyUpdates: plaintext of 2 and 5 bytes, which no message of Kafka has."""
     padded_alert: frozenset[int]
+    handshake_alert: frozenset[int]
+    """Alerts in a client's last flight, also with padding: no message that stands there is as short."""
 
     @classmethod
     def of(cls, suite: Suite) -> "Hidden":
@@ -196,6 +198,7 @@ class Hidden(NamedTuple):
             frozenset({message + added, message + added + JAVA_PADDING}),
             frozenset({2 + added, 5 + added}),
             frozenset({2 + added + JAVA_PADDING}),
+            frozenset({2 + added, 2 + added + JAVA_PADDING}),
         )
 
 

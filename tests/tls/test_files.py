@@ -55,3 +55,16 @@ def test_keys_that_decrypt_nothing_are_refused(tmp_path: Path) -> None:
         read_secrets((), [str(tmp_path / "locked")])
     with pytest.raises(CaptureError, match="No such file"):
         read_secrets([str(tmp_path / "none")])
+
+
+def test_lines_that_are_written_later_are_taken_by_following_and_by_each_copy(tmp_path: Path) -> None:
+    path = tmp_path / "keys"
+    path.write_text(LINE)
+    secrets = read_secrets([str(path)])
+    copy = secrets.copy()
+    with path.open("a") as file:
+        file.write(LINE.replace("61", "63"))
+    for each in (secrets, copy):
+        assert set(each.keylog.by_random) == {b"a" * 32}
+        each.follow()
+        assert set(each.keylog.by_random) == {b"a" * 32, b"c" * 32}

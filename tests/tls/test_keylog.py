@@ -1,6 +1,8 @@
 """Key logs as programs write them, and as they are found."""
 
-from kcap.tls.keylog import KeyLog
+from pathlib import Path
+
+from kcap.tls.keylog import GrowingKeyLog, KeyLog
 
 RANDOM, OTHER = bytes(range(32)), bytes(range(1, 33))
 MASTER = b"m" * 48
@@ -36,3 +38,25 @@ def test_a_copy_has_a_life_of_its_own_and_no_secret_shows() -> None:
     assert len(log.by_random) == 1
     assert MASTER.hex() not in repr(log)
     assert str(MASTER) not in repr(log)
+
+
+def test_a_master_secret_that_is_half_written_is_left_for_later() -> None:
+    log, line = KeyLog(), b"CLIENT_RANDOM %b %b" % (RANDOM.hex().encode(), MASTER.hex().encode())
+    log.add(line[:-2])
+    assert not log
+    log.add(line)
+    assert log.by_random == {RANDOM: {"CLIENT_RANDOM": MASTER}}
+
+
+def test_a_growing_file_gives_each_whole_line_once(tmp_path: Path) -> None:
+    path = tmp_path / "keys"
+    growing = GrowingKeyLog(str(path))
+    assert growing.new_lines() == [], "it is not there yet"
+    path.write_bytes(b"one\ntw")
+    assert growing.new_lines() == [b"one"]
+    assert growing.new_lines() == []
+    with path.open("ab") as file:
+        file.write(b"o\nthree\n")
+    assert growing.copy().new_lines() == growing.new_lines() == [b"two", b"three"]
+    path.write_bytes(b"")
+    assert growing.new_lines() == []

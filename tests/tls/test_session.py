@@ -3,11 +3,13 @@
 import pickle
 import random
 import ssl
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kcap.tls.files import read_secrets
 from kcap.tls.secrets import Secrets
 from kcap.tls.session import LostPlaintext, Plaintext, TlsSession
 from tests.support.tls import CLIENT, SERVER, Conversation, certificate, converse
@@ -125,6 +127,35 @@ def test_a_session_is_a_value_that_can_be_pickled_between_any_two_pieces() -> No
         events += session.data(side, offsets[side], data, len(data), ref, ref, 0)
         offsets[side] += len(data)
     assert plain(events, SERVER) == bytes(made.plain[SERVER])
+
+
+@pytest.mark.parametrize(("version", "ciphers"), [("TLSv1_3", None), ("TLSv1_2", None), ("TLSv1_2", "AES128-SHA")])
+@pytest.mark.parametrize("lines_at_once", [1, 9])
+def test_keys_that_come_late_lose_nothing(version: str, ciphers: str | None, lines_at_once: int, tmp_path: Path) -> None:
+    """Whenever the lines of a key log come, from the first packet to the end of the capture, the plaintext and its order are the
+    same.
+    """
+    made = talk(version, ciphers)
+    path = tmp_path / "keys"
+    lines = [line for line in made.keylog.splitlines(keepends=True) if not line.startswith(b"#")]
+    for late in range(len(made.wire) + 1):
+        path.write_bytes(b"")
+        secrets = read_secrets([str(path)])
+        session, events, offsets, left = TlsSession(secrets), [], [0, 0], list(lines)
+        for ref, (side, data) in enumerate(made.wire):
+            if ref >= late and left:
+                path.write_bytes(path.read_bytes() + b"".join(left[:lines_at_once]))
+                del left[:lines_at_once]
+            secrets.follow()
+            events += session.data(side, offsets[side], data, len(data), ref, ref, offsets[side])
+            offsets[side] += len(data)
+        path.write_bytes(path.read_bytes() + b"".join(left))
+        secrets.follow()
+        events += session.finish()
+        assert not any(isinstance(event, LostPlaintext) for event in events)
+        assert [plain(events, side) for side in (CLIENT, SERVER)] == [bytes(text) for text in made.plain]
+        sides = [event.side for event in events]
+        assert [side for at, side in enumerate(sides) if at == 0 or sides[at - 1] != side] == [side for side, _ in TALK], late
 
 
 LOSSY: list[tuple[str, str | None]] = [("TLSv1_3", None), ("TLSv1_2", "AES128-GCM-SHA256"), ("TLSv1_2", "AES256-SHA")]

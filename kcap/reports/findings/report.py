@@ -8,11 +8,11 @@ In: the tables as `Observed`, which rules to run,
 from collections.abc import Collection, Mapping
 from typing import Any, Final
 
-from kcap.reports.findings import access, consuming, groups, producing, quotas, serving, transactions
+from kcap.reports.findings import access, consuming, encryption, groups, producing, quotas, serving, transactions
 from kcap.reports.findings.model import RULES, SEVERITIES, Finding, Rule
 from kcap.reports.findings.observed import Observed
 
-MODULES: Final = (access, consuming, groups, producing, quotas, serving, transactions)
+MODULES: Final = (access, consuming, encryption, groups, producing, quotas, serving, transactions)
 """Modules whose functions are rules."""
 EXCHANGE_COLUMNS: Final = (
     "connection", "exchange", "client_id", "software_name", "software_version", "principal", "sasl_mechanism", "group_id",
@@ -34,7 +34,7 @@ CONNECTION_COLUMNS: Final = (
     "retransmitted",
     "out_of_order", "zero_window_stalls", "exchanges", "client_captured", "server_captured", "first_ns", "last_ns",
     "rtt_min_ns",
-    "client_rtt_min_ns",
+    "client_rtt_min_ns", "tls_alerts", "tls_version", "tls_sni", "tls_server_subject", "tls_client_subject", "tls_ja4",
 )  # fmt: skip
 BROKER_COLUMNS: Final = ("host", "port", "broker_id")
 COLUMNS: Final = {

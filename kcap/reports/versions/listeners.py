@@ -28,6 +28,7 @@ from kcap.reports.versions.profile import ConnectionProfile
 from kcap.reports.versions.profile_store import ALERT_BYTES
 from kcap.reports.versions.profiles import AUTHENTICATE, HANDSHAKE, TOKEN
 from kcap.schema.quirks import API_VERSIONS
+from kcap.tls.handshake import ENCRYPTED_ALERT
 
 UNSUPPORTED_MECHANISM, ILLEGAL_STATE, AUTHENTICATION_FAILED = 33, 34, 58
 """Kafka's error codes of SASL."""
@@ -75,10 +76,17 @@ def protocols(case: DiagnosisContext) -> None:
                 "of its own, on {n}",
                 "The two have no TLS version or cipher in common: compare ssl.enabled.protocols and ssl.cipher.suites.", who,
             ))  # fmt: skip
+        elif phase == "tls" and both and clean and there > ALERT_BYTES and (said := refused_client(line)) is not None:
+            case.add((server, said), one, one, Diagnosis(
+                "client_certificate_refused", ERROR,
+                f"{where} got no certificate that it accepts from a client{{at}}: TLS alert {said}, on {{n}}",
+                "The listener requires a client certificate (ssl.client.auth): set ssl.keystore.location (or "
+                "ssl.certificate.location) of the client to one whose issuer is in the broker's truststore.", who,
+            ))  # fmt: skip
         elif phase == "tls" and both and clean and there >= FLIGHT_LEAST and (told := refused_certificate(line)) is not None:
             case.add((server, told), one, one, Diagnosis(
                 "certificate_refused", ERROR,
-                f"a client{{at}} refuses the certificate of {where}: {told}, on {{n}}",
+                f"a client{{at}} refuses the certificate {certificate_of(line)}of {where}: {told}, on {{n}}",
                 "The client does not trust the broker's certificate, or the name in it is not the one it connected to: compare "
                 "ssl.truststore.location (or ssl.ca.location) and the certificate's names with the address.", who,
             ))  # fmt: skip
@@ -99,10 +107,25 @@ def protocols(case: DiagnosisContext) -> None:
             ))  # fmt: skip
 
 
+def refused_client(line: Row) -> str | None:
+    """The alert by which a server refused a client for its certificate or for none; None where it is not the first one."""
+    first = (line.get("alerts") or "").partition("; ")[0]
+    alert = first.removeprefix("server: ")
+    return alert if alert != first and alert in (*CERTIFICATE_ALERTS, "certificate_required") else None
+
+
+def certificate_of(line: Row) -> str:
+    """The subject of the server's certificate and a space; empty where it is not known."""
+    subject_name = line.get("tls_server_subject")
+    return f"{subject_name} " if subject_name else ""
+
+
 def refused_certificate(line: Row) -> str | None:
     """How a client refused the certificate of a server; None where it did not, or nothing tells."""
     alerts = [
-        alert.removeprefix("client: ") for alert in (line.get("alerts") or "").split("; ") if alert.startswith("client: ")
+        alert.removeprefix("client: ")
+        for alert in (line.get("alerts") or "").split("; ")
+        if alert.startswith("client: ") and alert != f"client: {ENCRYPTED_ALERT}"  # what the bytes say is below
     ]
     for alert in alerts:
         if alert in CERTIFICATE_ALERTS:

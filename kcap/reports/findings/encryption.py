@@ -1,0 +1,170 @@
+"""TLS handshakes that failed: certificates that were not accepted, client certificates, versions and ciphers.
+
+The first alert of a connection is the evidence (RFC 5246 section 7.2.2, RFC 8446 section 6.2); what comes behind it is a
+reaction. Alerts do not name their cause in detail, and implementations choose among them: what is said goes no further than the
+alert does. Connections with exchanges are no failed handshakes.
+"""
+
+from collections.abc import Collection, Mapping
+from typing import Final
+
+from kcap.reports.findings.model import Finding, Found, rule
+from kcap.reports.findings.observed import Observed, Row
+
+CERTIFICATE_ALERTS: Final = {
+    "unknown_ca": "does not trust the issuer of",
+    "certificate_expired": "says that it is not the time of validity of",
+    "certificate_revoked": "says that the issuer revoked",
+    "unsupported_certificate": "cannot use the type of",
+    "bad_certificate": "does not accept",
+    "certificate_unknown": "does not accept",
+}
+"""Alerts about the peer's certificate, and what their sender does."""
+REQUIRED: Final = "certificate_required"
+PARAMETER_ALERTS: Final = {
+    "protocol_version": "no TLS version of the client's",
+    "insufficient_security": "no cipher suite of the client's that is strong enough",
+    "handshake_failure": "no cipher suite, group or signature algorithm that both have",
+    "no_application_protocol": "no application protocol (ALPN) that both have",
+    "unrecognized_name": "no server of the name that the client requests (SNI)",
+    "inappropriate_fallback": "a lower version than both have",
+}
+"""Alerts that a server sends in place of its hello, and what it found."""
+AFTERWARDS: Final = frozenset({"close_notify", "user_canceled", "no_renegotiation"})
+"""Alerts that do not say that a handshake failed."""
+ENCRYPTED: Final = "encrypted_alert"
+"""As `kcap.tls.session` calls an alert of TLS 1.3 that it knows by its length alone."""
+
+
+def failed(seen: Observed) -> list[Row]:
+    """Connections whose handshake ended with an alert, by their ends, first alert and certificates: `by` is the alert's sender,
+    `alert` its name.
+    """
+    table = seen.connections
+    alerts = table.filter((table.phase == "tls") & (table.exchanges == 0) & (table.tls_alerts.length() > 0))
+    keys = ("client_ip", "server_ip", "server_port", "tls_version", "tls_sni", "tls_server_subject", "tls_client_subject")
+    alerts = alerts.mutate(first_alert=alerts.tls_alerts[0])
+    rows = seen.run(
+        alerts.group_by(*keys, "first_alert").aggregate(
+            n=alerts.count(), first_ns=alerts.first_ns.min(), last_ns=alerts.last_ns.max(), ja4=alerts.tls_ja4.min()
+        )
+    )  # fmt: skip
+    for row in rows:
+        row["by"], _, text = row["first_alert"].partition(": ")
+        row["alert"] = text.partition(" (")[0]
+    return [row for row in rows if row["alert"] not in AFTERWARDS]
+
+
+def of(seen: Observed, side: str, alerts: Collection[str], *, hello: bool | None = None) -> list[Row]:
+    """Those whose first alert is one of these from this side; `hello`: behind a ServerHello, or before any."""
+    return [
+        row for row in seen.once(failed)
+        if row["by"] == side and row["alert"] in alerts and (hello is None or (row["tls_version"] is not None) is hello)
+    ]  # fmt: skip
+
+
+def finding(row: Row, sentence: str, confidence: float | None = None) -> Finding:
+    """A finding of these connections."""
+    count = row["n"]
+    how = "by an encrypted alert" if row["alert"] == ENCRYPTED else f"TLS alert {row['alert']}"
+    return Finding(
+        f"{sentence}: {how}, on {count} connection{'s' if count != 1 else ''}",
+        {"server": server_of(row), "client_ips": [row["client_ip"]]}, count, "", row["first_ns"], row["last_ns"], 0,
+        {"connections": count, "alert": f"{row['by']}: {row['alert']}", "version": row["tls_version"], "sni": row["tls_sni"],
+         "server_subject": row["tls_server_subject"], "client_subject": row["tls_client_subject"], "ja4": row["ja4"]},
+        None, confidence,
+    )  # fmt: skip
+
+
+def server_of(row: Row) -> str:
+    """Address and port of a row's server."""
+    return f"{row['server_ip']}:{row['server_port']}"
+
+
+def certificate(subject: str | None, owner: str) -> str:
+    """A certificate in a sentence."""
+    return f"the certificate {subject} of {owner}" if subject else f"the certificate of {owner}"
+
+
+@rule(
+    "tls-certificate-refused", "high", 0.95,
+    looks_at="a client's first alert behind the server's certificate: unknown_ca, bad_certificate and the like, or in TLS 1.3 "
+    "without keys a record of the length of an alert in place of its Finished",
+    advice="Put the issuer of the broker's certificate into the client's truststore (ssl.truststore.location, ssl.ca.location); "
+    "for bad_certificate and certificate_unknown compare also the host name that the client connects to with the certificate's "
+    "names (ssl.endpoint.identification.algorithm), and its dates.",
+    instead="bad_certificate and certificate_unknown say only that the client does not accept it: issuer, host name, dates or "
+    "signature; an encrypted alert may be about anything else in the server's part of the handshake",
+    sources="RFC 8446 section 6.2, RFC 5246 section 7.2.2",
+)  # fmt: skip
+def tls_certificate_refused(seen: Observed, _limit: Mapping[str, float]) -> Found:
+    """A client that does not accept a broker's certificate."""
+    for row in of(seen, "client", CERTIFICATE_ALERTS):
+        whose = certificate(row["tls_server_subject"], server_of(row))
+        sentence = f"a client at {row['client_ip']} {CERTIFICATE_ALERTS[row['alert']]} {whose}"
+        yield finding(row, sentence, None if row["alert"] not in ("bad_certificate", "certificate_unknown") else 0.9)
+    for row in of(seen, "client", (ENCRYPTED,), hello=True):
+        server = server_of(row)
+        yield finding(row, f"a client at {row['client_ip']} probably does not accept the certificate of {server}: behind it, the "
+                           "client ends the handshake", 0.7)  # fmt: skip
+
+
+@rule(
+    "tls-client-certificate-refused", "high", 0.9,
+    looks_at="a server's alert about the client's certificate: certificate_required, bad_certificate, unknown_ca and the like",
+    advice="Give the client a certificate (ssl.keystore.location, ssl.certificate.location) that an issuer in the broker's "
+    "truststore signed, or set ssl.client.auth of the listener to none or requested.",
+    instead="without the client's Certificate message (TLS 1.3 encrypts it) nothing tells a missing certificate from one that is "
+    "not accepted, unless the alert is certificate_required",
+    sources="RFC 8446 section 4.4.2.4",
+)  # fmt: skip
+def tls_client_certificate_refused(seen: Observed, _limit: Mapping[str, float]) -> Found:
+    """A client without a certificate, or with one that the broker does not accept."""
+    for row in of(seen, "server", {REQUIRED, *CERTIFICATE_ALERTS}):
+        server, client, subject = server_of(row), f"the client at {row['client_ip']}", row["tls_client_subject"]
+        if row["alert"] == REQUIRED:
+            yield finding(row, f"{server} requires a certificate, and {client} sends none", 0.95)
+        elif subject:
+            yield finding(row, f"{server} {CERTIFICATE_ALERTS[row['alert']]} {certificate(subject, client)}", 0.95)
+        else:
+            yield finding(row, f"{server} got no certificate that it accepts from {client}")
+
+
+@rule(
+    "tls-nothing-in-common", "high", 0.9,
+    looks_at="a server's alert in place of its hello: protocol_version, handshake_failure and the like; a client's "
+    "protocol_version or handshake_failure behind the server's hello",
+    advice="Compare ssl.enabled.protocols and ssl.cipher.suites of client and listener, and the type of the broker's key (RSA, "
+    "ECDSA) with the suites; for unrecognized_name the name that the client connects to.",
+    instead="a server whose keystore holds no usable key refuses every client with handshake_failure",
+    sources="RFC 8446 section 4.1.1",
+)  # fmt: skip
+def tls_nothing_in_common(seen: Observed, _limit: Mapping[str, float]) -> Found:
+    """A client and a broker without a common TLS version or cipher."""
+    for row in of(seen, "server", PARAMETER_ALERTS, hello=False):
+        yield finding(row, f"{server_of(row)} finds {PARAMETER_ALERTS[row['alert']]} in the hello of a client at "
+                           f"{row['client_ip']}")  # fmt: skip
+    for row in of(seen, "client", ("protocol_version", "insufficient_security", "handshake_failure", "illegal_parameter")):
+        chosen = row["tls_version"]
+        yield finding(row, f"a client at {row['client_ip']} refuses what {server_of(row)} chose"
+                           + (f" ({chosen})" if chosen else ""), 0.8)  # fmt: skip
+
+
+@rule(
+    "tls-handshake-failed", "medium", 0.8,
+    looks_at="any other alert that ends a connection before its first exchange",
+    advice="See the logs of the side that sent the alert; the meaning of the alert stands in connections.tls_alerts.",
+    instead="an alert in the middle of a connection whose traffic could not be decrypted or is no Kafka",
+)  # fmt: skip
+def tls_handshake_failed(seen: Observed, _limit: Mapping[str, float]) -> Found:
+    """A handshake that failed for another reason."""
+    elsewhere = [
+        *of(seen, "client", CERTIFICATE_ALERTS), *of(seen, "client", (ENCRYPTED,), hello=True),
+        *of(seen, "server", {REQUIRED, *CERTIFICATE_ALERTS}), *of(seen, "server", PARAMETER_ALERTS, hello=False),
+        *of(seen, "client", ("protocol_version", "insufficient_security", "handshake_failure", "illegal_parameter")),
+    ]  # fmt: skip
+    for row in seen.once(failed):
+        if not any(row is one for one in elsewhere):
+            one, other = f"a client at {row['client_ip']}", server_of(row)
+            sender, peer = (one, other) if row["by"] == "client" else (other, one)
+            yield finding(row, f"{sender} ends the handshake with {peer}")
