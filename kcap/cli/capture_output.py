@@ -15,6 +15,7 @@ from kcap.errors import UsageError
 FORMS: Final = ("pcap", "pcapng")
 COMPRESSED: Final = (".gz", ".zst", ".lz4")
 UNREADABLE: Final = 3
+SECRETS_STAY: Final = "TLS secrets of the input stay behind; --keep-secrets writes them too"
 
 
 class Passes:

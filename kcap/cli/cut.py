@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import click
 
-from kcap.cli.capture_output import FORMS, Passes, counted, only_plain, unreadable
+from kcap.cli.capture_output import FORMS, SECRETS_STAY, Passes, counted, only_plain, unreadable
 from kcap.cli.options import analyzer_options, filters, inputs, paths_of
 from kcap.cli.places import Writes
 from kcap.errors import UsageError
@@ -152,7 +152,7 @@ def tell(done: "Cut", output: str, *, written: bool) -> None:
     if done.verdict.rows:
         say(f"{counted(done.verdict.rows, 'row')} differ from those of the whole capture")
     if done.left_secrets:
-        say("TLS secrets of the input stay behind; --keep-secrets writes them too")
+        say(SECRETS_STAY)
     if done.lost:
         say(f"pcap has no room for {done.lost}; pcapng keeps them")
 
@@ -163,5 +163,7 @@ def tell_changes(done: "Rewritten") -> None:
 
     if done.compressed:
         say(f"compressed batches whose records are zeros that do not inflate any more: {done.compressed:,}")
+    if done.encrypted:
+        say(f"payload of {counted(done.encrypted, 'TLS connection')} is zeros: inside of records nothing can be changed")
     if done.left_out:
         say(f"{counted(done.left_out, 'packet')} could not be changed safely and stayed out")

@@ -2,7 +2,7 @@
 
 import click
 
-from kcap.cli.capture_output import FORMS, counted, only_plain, unreadable
+from kcap.cli.capture_output import FORMS, SECRETS_STAY, counted, only_plain, unreadable
 from kcap.cli.places import Reads, Writes
 from kcap.errors import UsageError
 
@@ -15,11 +15,15 @@ from kcap.errors import UsageError
     help="Write there; the name says pcap or pcapng. - is stdout.",
 )  # fmt: skip
 @click.option("-F", "--format", "form", type=click.Choice(FORMS), help="The file's format, where its name says none.")
-def run(files: tuple[str, ...], more_files: tuple[str, ...], output: str, form: str | None) -> int:
+@click.option(
+    "--keep-secrets", "secrets", is_flag=True,
+    help="Write the TLS secrets of pcapng input too: whoever has the file can then read the traffic.",
+)  # fmt: skip
+def run(files: tuple[str, ...], more_files: tuple[str, ...], output: str, form: str | None, secrets: bool) -> int:
     """Writes all packets of the FILEs into one, in the order of their times; of equal times the file that comes first by name.
 
     The packets of each FILE keep their order. FILEs of several link types need pcapng, which also keeps the interfaces,
-    comments, names, TLS secrets and drop counts of pcapng input. The name of -o says the format, or else what the input needs.
+    comments, names and drop counts of pcapng input, and its TLS secrets with --keep-secrets. The name of -o says the format, or else what the input needs.
     """
     from kcap.cli.output import place
     from kcap.cli.standard_streams import say
@@ -30,9 +34,11 @@ def run(files: tuple[str, ...], more_files: tuple[str, ...], output: str, form: 
         raise UsageError("no capture given; name a file, or - for standard input")
     only_plain(output, form)
     with place(output) as sink:
-        packets, failed = merge(paths, output, form, sink)
+        packets, failed, left = merge(paths, output, form, sink, secrets=secrets)
     if not packets:
         say("no packets")
     else:
         say(counted(packets, "packet"))
+    if left:
+        say(SECRETS_STAY)
     return unreadable(failed)

@@ -6,7 +6,7 @@ from typing import Final
 
 import click
 
-from kcap.cli.capture_output import FORMS, Passes, counted, only_plain, unreadable
+from kcap.cli.capture_output import FORMS, SECRETS_STAY, Passes, counted, only_plain, unreadable
 from kcap.cli.options import analyzer_options, inputs, paths_of
 from kcap.cli.places import Writes
 from kcap.errors import OutputError, UsageError
@@ -36,6 +36,10 @@ class Prefix(Writes):
     "-o", "-w", "--output", "prefix", metavar="PREFIX", required=True, type=Prefix(), help="What the names begin with."
 )
 @click.option("-F", "--format", "form", type=click.Choice(FORMS), help="The files' format.")
+@click.option(
+    "--keep-secrets", "secrets", is_flag=True,
+    help="Write the TLS secrets of pcapng input too: whoever has the file can then read the traffic.",
+)  # fmt: skip
 def run(
     files: tuple[str, ...],
     more_files: tuple[str, ...],
@@ -45,6 +49,7 @@ def run(
     every: str | None,
     prefix: str,
     form: str | None,
+    secrets: bool,
 ) -> int:
     """Writes the packets of FILEs, taken as one capture, into several files.
 
@@ -57,6 +62,7 @@ def run(
     and never one connection into two; N = 1 is a file a connection, as SplitCap makes them. Packets of no connection are in
     PREFIX_rest. --by-time cuts at equal distances from the first packet, as editcap -i does: connections then go over from one
     file to the next (kcap reads such a set as one capture again). A PREFIX that ends in .pcap or .pcapng says the format.
+    TLS secrets of pcapng input stay behind unless --keep-secrets asks for them in every file.
     """
     from kcap.capture.packet_copy import form_of
     from kcap.cli.standard_streams import say
@@ -74,15 +80,18 @@ def run(
         inputs_ = kept(paths, folder)
         chosen = form_of(prefix, form, looks(inputs_))
         if size is not None:
-            parts, failed = split_by_connection(Capture(inputs_, options), chosen, folder, size, passes.step)
+            capture = Capture(inputs_, options)
+            parts, failed, left = split_by_connection(capture, chosen, folder, size, passes.step, secrets=secrets)
         else:
             assert every_ns is not None
-            parts, failed = split_by_time(inputs_, chosen, folder, every_ns)
+            parts, failed, left = split_by_time(inputs_, chosen, folder, every_ns, secrets=secrets)
         parts.sort(key=lambda part: part.number)
         for part in parts:
             move(part.path, name_of(prefix, part, chosen, timed=every is not None))
     packets = sum(part.packets for part in parts)
     say(f"{counted(packets, 'packet')} in {counted(len(parts), 'file')}" if parts else "no packets; nothing was written")
+    if left:
+        say(SECRETS_STAY)
     return unreadable(failed)
 
 

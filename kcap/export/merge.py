@@ -51,25 +51,32 @@ class Packets:
             self.origins[batch.file].sections = self.files.layouts[batch.file]
             yield batch
 
-    def open(self, stream: PacketStream, comment: str = "", *, secrets: bool = True) -> PcapCopy | PcapngCopy:
+    @property
+    def secrets(self) -> bool:
+        """Whether there are TLS secrets among what was read."""
+        return any(file.secrets for file in self.files.files)
+
+    def open(self, stream: PacketStream, comment: str = "", *, secrets: bool = False) -> PcapCopy | PcapngCopy:
         """A file for them; without `secrets` those of pcapng input stay behind."""
         return open_copy(stream, self.form, self.origins, comment, secrets=secrets)
 
 
-def merge(paths: Sequence[str], output: str, form: str | None, stream: PacketStream) -> tuple[int, list[str]]:
-    """Writes them; how many, and which files could not be read and why.
+def merge(
+    paths: Sequence[str], output: str, form: str | None, stream: PacketStream, *, secrets: bool = False
+) -> tuple[int, list[str], bool]:
+    """Writes them; how many, which files could not be read and why, and whether TLS secrets stayed behind.
 
-    Raises OutputError for a second link type in pcap.
+    `secrets`: those of pcapng input are written too. Raises OutputError for a second link type in pcap.
     """
     packets = Packets(paths, form or form_of(output, None, looks(paths)))
     copy: PcapCopy | PcapngCopy | None = None
     for batch in packets.batches():
         if copy is None:
-            copy = packets.open(stream)
+            copy = packets.open(stream, secrets=secrets)
             copy.tells_drops = True
         for at in range(len(batch)):
             copy.write(batch, at)
     if copy is None:
-        copy = packets.open(stream)
+        copy = packets.open(stream, secrets=secrets)
     copy.close()
-    return copy.packets, [str(error) for _, error in unread(packets.files)]
+    return copy.packets, [str(error) for _, error in unread(packets.files)], packets.secrets and not secrets

@@ -41,6 +41,8 @@ class Rewritten:
     """Packets that cannot be changed safely: IP fragments, tunnels under other addresses, what is no TCP."""
     compressed: int = 0
     """Batches whose records no longer inflate."""
+    encrypted: int = 0
+    """TLS connections, whose payload is zeros."""
 
 
 @dataclass(slots=True)
@@ -113,6 +115,8 @@ class Rewriter:
         self.done = Rewritten()
         self._halves: dict[tuple[str, bytes], Half] = {}
         self._starts: dict[int, str] = {}
+        self._encrypted: set[str] = set()
+        """TLS connections: nothing inside their records can be changed, and handshakes name hosts and certificates."""
 
     def write(self, stream: PacketStream, form: str, comment: str) -> Rewritten:
         """Two passes: what the messages say, then the packets."""
@@ -147,7 +151,9 @@ class Rewriter:
                 payload = data[first : first + segments.captured[entry]]
                 other = payload
                 if payload:
-                    if half is not None:
+                    if owners.get(flow) in self._encrypted:
+                        other = bytes(len(payload))
+                    elif half is not None:
                         other = half.changed(half.unwrap(segments.seq[entry]), payload, redact=self.redact)
                     elif self.redact:
                         other = bytes(len(payload))
@@ -174,7 +180,10 @@ class Rewriter:
         def step() -> None:
             closed, reading.connections = reading.connections, []
             for connection in closed:
-                self._starts[connection.ref] = str(connection.values["connection"])
+                self._starts[connection.ref] = uid = str(connection.values["connection"])
+                if connection.values["tls"]:
+                    self._encrypted.add(uid)
+            self.done.encrypted = len(self._encrypted)
 
         reading.watch = step
         source = PacketSource(reading.files.files, reading.files.layouts)
@@ -183,6 +192,8 @@ class Rewriter:
         for batch in reading.batches():
             for row in batch.rows:
                 identity = batch.identities[row[0]]
+                if identity.tls:
+                    continue
                 up = flow_of(identity.client_ip, identity.client_port, identity.server_ip, identity.server_port)
                 for side, flow in zip(SIDES, (up, reverse_flow(up))):
                     found = locate(source, parser, FrameLocation(row, side, flow))

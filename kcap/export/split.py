@@ -44,7 +44,9 @@ class SplitFile:
 class SplitFiles:
     """Files by number, of which some are open."""
 
-    def __init__(self, packets: Packets, folder: str) -> None:
+    def __init__(self, packets: Packets, folder: str, *, secrets: bool = False) -> None:
+        """`secrets`: the TLS secrets of pcapng input are written into each file."""
+        self._secrets = secrets
         self.made: dict[int, SplitFile] = {}
         self._packets = packets
         self._folder = folder
@@ -63,7 +65,7 @@ class SplitFiles:
             stream = self._open[number] = open(part.path, "ab")  # noqa: SIM115
             copy = self._copies.get(number)
             if copy is None:
-                copy = self._copies[number] = self._packets.open(stream)
+                copy = self._copies[number] = self._packets.open(stream, secrets=self._secrets)
             copy.moves_to(stream)
         else:
             self._open.move_to_end(number)
@@ -77,10 +79,15 @@ class SplitFiles:
         self._open.clear()
 
 
-def split_by_time(paths: Sequence[str], form: str, folder: str, every_ns: int) -> tuple[list[SplitFile], list[str]]:
-    """A new file whenever `every_ns` have passed since the capture's first packet; intervals without packets give none."""
+def split_by_time(
+    paths: Sequence[str], form: str, folder: str, every_ns: int, *, secrets: bool = False
+) -> tuple[list[SplitFile], list[str], bool]:
+    """A new file whenever `every_ns` have passed since the capture's first packet; intervals without packets give none.
+
+    Returns the files, which inputs could not be read and why, and whether TLS secrets stayed behind.
+    """
     packets = Packets(paths, form)
-    parts = SplitFiles(packets, folder)
+    parts = SplitFiles(packets, folder, secrets=secrets)
     begin: int | None = None
     try:
         for batch in packets.batches():
@@ -91,23 +98,24 @@ def split_by_time(paths: Sequence[str], form: str, folder: str, every_ns: int) -
                 parts.write(max(time - begin, 0) // every_ns + 1, batch, at)
     finally:
         parts.close()
-    return list(parts.made.values()), failures(packets)
+    return list(parts.made.values()), failures(packets), packets.secrets and not secrets
 
 
 def split_by_connection(
-    capture: Capture, form: str, folder: str, size: int, watch: Callable[[CapturePass], None] | None = None
-) -> tuple[list[SplitFile], list[str]]:
-    """`size` connections a file, in the order of their first packets; what belongs to none in file 0."""
+    capture: Capture, form: str, folder: str, size: int, watch: Callable[[CapturePass], None] | None = None, *,
+    secrets: bool = False,
+) -> tuple[list[SplitFile], list[str], bool]:  # fmt: skip
+    """`size` connections a file, in the order of their first packets; what belongs to none in file 0. Returns as `split_by_time`."""
     starts = begun(capture, watch)
     packets = Packets(capture.paths, form)
-    parts = SplitFiles(packets, folder)
+    parts = SplitFiles(packets, folder, secrets=secrets)
     try:
         for batch, numbers in assigned(packets, starts, size):
             for at, number in enumerate(numbers):
                 parts.write(number, batch, at)
     finally:
         parts.close()
-    return list(parts.made.values()), failures(packets)
+    return list(parts.made.values()), failures(packets), packets.secrets and not secrets
 
 
 def begun(capture: Capture, watch: Callable[[CapturePass], None] | None) -> dict[int, int]:

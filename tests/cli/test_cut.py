@@ -172,3 +172,31 @@ def test_a_part_without_its_secrets_has_the_rows_for_whoever_has_the_key_log(tmp
     found = exchanges_with_tls(out, "-Y", "api == Produce and tls", "--tls-keylog", log)
     assert sorted(map(str, found)) == sorted(map(str, exchanges_with_tls(TLS, "-Y", "api == Produce and tls")))
     assert found
+
+
+@pytest.mark.parametrize("change", [["--redact"], ["--anonymize", "key"]])
+def test_nothing_of_an_encrypted_connection_is_in_a_part_that_hides(change, tmp_path):
+    """Names within TLS cannot be changed, and who has the keys can read them: the payload goes, the packets stay."""
+    out, log = tmp_path / "part.pcapng", tmp_path / "keys"
+    log.write_bytes(b"\n".join(line for line in TLS.read_bytes().splitlines() if keys_in(line)))
+    log.chmod(0o600)
+    done = kcap("cut", TLS, *change, "--tls-keylog", log, "-o", out)
+    assert done.returncode == 0
+    assert b"payload of 8 TLS connections is zeros" in done.stderr
+    assert {row["tls"] for row in exchanges_with_tls(out, "--tls-keylog", log)} == {False}
+    assert packets(out)
+
+
+@pytest.mark.parametrize("command", [["split", "--by-connection", "4"], ["split", "--by-time", "1h"], ["merge"]])
+def test_split_and_merge_leave_secrets_behind_unless_asked(command, tmp_path):
+    secrets = keys_in(TLS.read_bytes())
+    for keep in (False, True):
+        folder = tmp_path / str(keep)
+        folder.mkdir()
+        done = kcap(*command, TLS, *(["--keep-secrets"] if keep else []), "-o", folder / "part.pcapng")
+        assert done.returncode == 0
+        assert (b"--keep-secrets writes them too" in done.stderr) is not keep
+        written = [path.read_bytes() for path in folder.iterdir()]
+        assert written
+        for data in written:
+            assert keys_in(data) == (secrets if keep else [])

@@ -13,7 +13,7 @@ SET = [str(PCAPS / f"rotated.pcap{n}") for n in ("", "1", "2")]
 
 def merged(paths, name, tmp_path):
     stream = BytesIO()
-    count, failed = merge(paths, name, None, stream)
+    count, failed, _ = merge(paths, name, None, stream)
     out = tmp_path / name
     out.write_bytes(stream.getvalue())
     return out, count, failed

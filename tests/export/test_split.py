@@ -21,7 +21,7 @@ def test_connections_stay_whole(name, size, tmp_path, monkeypatch):
     monkeypatch.setattr(split, "OPEN_MAX", 2)
     file = str(PCAPS / name)
     form = "pcapng" if name.endswith("ng") else "pcap"
-    parts, failed = split_by_connection(Capture([file]), form, str(tmp_path), size)
+    parts, failed, _ = split_by_connection(Capture([file]), form, str(tmp_path), size, secrets=True)
     assert failed == []
     numbers = {
         row["connection"]: row["number"] for row in Capture([file]).connections(["connection", "number"]).to_arrow().to_pylist()
@@ -47,7 +47,7 @@ def test_connections_stay_whole(name, size, tmp_path, monkeypatch):
 
 
 def test_time_cuts_at_equal_distances(tmp_path):
-    parts, _ = split_by_time([FILE], "pcap", str(tmp_path), SECOND_NS)
+    parts, _, _ = split_by_time([FILE], "pcap", str(tmp_path), SECOND_NS)
     begin = packets(FILE)[0][0]
     for part in parts:
         assert {(time - begin) // SECOND_NS + 1 for time, *_ in packets(part.path)} == {part.number}
