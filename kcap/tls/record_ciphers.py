@@ -179,6 +179,10 @@ def aead_of(cipher: RecordCipher, key: bytes) -> tuple[Any, type[Exception]]:
     from cryptography.exceptions import InvalidTag
     from cryptography.hazmat.primitives.ciphers import aead
 
+    if cipher.algorithm == "ARIA":
+        from kcap.tls.libcrypto import AriaGcm
+
+        return AriaGcm(key), InvalidTag
     if cipher.kind == "gcm":
         return aead.AESGCM(key), InvalidTag
     if cipher.kind == "chacha":

@@ -17,7 +17,7 @@ class RecordCipher:
     kind: str
     """`gcm`, `ccm`, `ccm8`, `chacha`, `cbc` or `null`."""
     algorithm: str
-    """`AES`, `CAMELLIA`, `CHACHA20`, `3DES`, `SEED` or empty."""
+    """`AES`, `ARIA`, `CAMELLIA`, `CHACHA20`, `3DES`, `SEED` or empty."""
     key_bytes: int
     mac: str = ""
     """Hash of the HMAC for `cbc` and `null`: `md5`, `sha1`, `sha256`, `sha384`."""
@@ -39,6 +39,7 @@ class Suite:
 
 CIPHERS: Final[dict[str, RecordCipher]] = {
     **{f"AES_{bits}_GCM": RecordCipher("gcm", "AES", bits // 8) for bits in (128, 256)},
+    **{f"ARIA_{bits}_GCM": RecordCipher("gcm", "ARIA", bits // 8) for bits in (128, 256)},
     **{f"AES_{bits}_CCM": RecordCipher("ccm", "AES", bits // 8) for bits in (128, 256)},
     **{f"AES_{bits}_CCM_8": RecordCipher("ccm8", "AES", bits // 8) for bits in (128, 256)},
     "CHACHA20_POLY1305": RecordCipher("chacha", "CHACHA20", 32),

@@ -3,6 +3,7 @@
 import ssl
 import tempfile
 import warnings
+from base64 import encodebytes
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import cache
@@ -25,6 +26,19 @@ class Conversation:
     keylog: bytes = b""
     suite: str = ""
     version: str = ""
+
+
+@cache
+def dh_parameters() -> str:
+    """A PEM file with the group ffdhe2048 (RFC 7919 appendix A.1)."""
+    e, term = 0, 1 << 2200  # Euler's number, 2200 bits behind the point
+    for divisor in range(1, 400):
+        e, term = e + term, term // divisor
+    prime = (1 << 2048) - (1 << 1984) + (((e >> (2200 - 1918)) + 560316) << 64) - 1
+    der = bytes.fromhex("30820108 02820101 00") + prime.to_bytes(256, "big") + bytes.fromhex("020102")  # PKCS #3
+    path = Path(tempfile.mkdtemp(prefix="kcap-test-"), "dh.pem")
+    path.write_bytes(b"-----BEGIN DH PARAMETERS-----\n" + encodebytes(der) + b"-----END DH PARAMETERS-----\n")
+    return str(path)
 
 
 @cache
@@ -107,6 +121,7 @@ def _contexts(version: str, ciphers: str | None, pem: str, log: str | None) -> l
         client, server = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT), ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         client.check_hostname, client.verify_mode = False, ssl.CERT_NONE
         server.load_cert_chain(pem)
+        server.load_dh_params(dh_parameters())
         for context in (client, server):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", DeprecationWarning)  # TLS 1.0 and 1.1 are what is asked for
