@@ -1,0 +1,134 @@
+"""Handshakes of the program openssl, for what Python's ssl cannot be made to do: what was typed is what is read.
+
+The client and the server of OpenSSL talk through a relay, which records the wire. The server sends each line back reversed.
+"""
+
+import os
+import select
+import shutil
+import socket
+import subprocess
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from kcap.tls.secrets import Secrets
+from kcap.tls.session import LostPlaintext, Plaintext, TlsSession
+from tests.support.tls import CLIENT, SERVER, certificate
+
+pytestmark = pytest.mark.skipif(shutil.which("openssl") is None, reason="needs the program openssl")
+SECONDS = 10
+LINES = ["first line", "x" * 3000, "last line"]
+PSK = ["-psk", "0123456789abcdef", "-psk_identity", "kafka"]
+KINDS = {
+    "PSK alone": (["-tls1_2", *PSK, "-cipher", "PSK-AES128-GCM-SHA256:@SECLEVEL=0"], [], LINES),
+    "RSA-PSK": (["-tls1_2", *PSK, "-cipher", "RSA-PSK-AES256-CBC-SHA384:@SECLEVEL=0"], [], LINES),
+    "DHE-PSK": (["-tls1_2", *PSK, "-cipher", "DHE-PSK-AES128-CCM8:@SECLEVEL=0"], [], LINES),
+    "ECDHE-PSK": (["-tls1_2", *PSK, "-cipher", "ECDHE-PSK-CHACHA20-POLY1305"], [], LINES),
+    "external PSK of TLS 1.3": (["-tls1_3", *PSK, "-ciphersuites", "TLS_AES_128_GCM_SHA256"], [], LINES),
+    "TLS 1.3 with CCM-8": (["-tls1_3", "-ciphersuites", "TLS_AES_128_CCM_8_SHA256"], [], LINES),
+    "renegotiation": (["-tls1_2"], ["-client_renegotiation"], [LINES[0], "R", *LINES[1:]]),
+    "renegotiation with CBC": (["-tls1_2", "-cipher", "AES256-SHA"], ["-client_renegotiation"], [LINES[0], "R", *LINES[1:]]),
+    "KeyUpdate": (["-tls1_3"], [], [LINES[0], "K", *LINES[1:]]),
+    "HelloRetryRequest": (["-tls1_3", "-groups", "X25519:P-384"], ["-groups", "P-384"], LINES),
+    "fragments of 512 bytes": (["-tls1_3", "-max_send_frag", "512"], ["-max_send_frag", "512"], LINES),
+    "fragments before TLS 1.3": (["-tls1_2", "-max_send_frag", "512"], ["-max_send_frag", "512"], LINES),
+    "MAC then encrypt": (["-tls1_2", "-cipher", "AES128-SHA256"], ["-no_etm"], LINES),
+    "client certificate": (["-tls1_3", "-cert", "PEM"], ["-Verify", "1"], LINES),
+}  # fmt: skip
+"""Options of the client, of the server, and what is typed: R renegotiates, K and k update keys."""
+
+
+def free_port() -> int:
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return int(one.getsockname()[1])
+
+
+def relay(listener: socket.socket, port: int, wire: list[tuple[int, bytes]]) -> None:
+    """Carries one connection to the server's port and notes what passes."""
+    first, _ = listener.accept()
+    with first, socket.create_connection(("127.0.0.1", port)) as second:
+        ends = [first, second]
+        while True:
+            for one in select.select(ends, [], [], SECONDS)[0]:
+                data = one.recv(1 << 16)
+                if not data:
+                    return
+                side = ends.index(one)
+                wire.append((side, data))
+                ends[1 - side].sendall(data)
+
+
+def converse(folder: Path, client: list[str], server: list[str], typed: list[str]) -> tuple[list[tuple[int, bytes]], bytes]:
+    """The wire and the key log of one conversation; skips where this OpenSSL lacks an option or suite."""
+    pem, log, port = certificate("rsa")[0], folder / "keys", free_port()
+    psk = PSK[:2] if "-psk" in client else []
+    version = [option for option in client if option.startswith("-tls1")]
+    suites = [word for name in ("-cipher", "-ciphersuites") if name in client for word in (name, client[client.index(name) + 1])]
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "stdin": subprocess.DEVNULL}
+    serving = subprocess.Popen(
+        ["openssl", "s_server", "-accept", str(port), "-cert", pem, "-key", pem, "-rev", *psk, *version, *suites, *server], **quiet
+    )  # fmt: skip
+    wire: list[tuple[int, bytes]] = []
+    try:
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            until = time.monotonic() + SECONDS
+            while serving.poll() is None and time.monotonic() < until:
+                try:
+                    socket.create_connection(("127.0.0.1", port)).close()
+                    break
+                except OSError:
+                    time.sleep(0.02)
+            if serving.poll() is not None:
+                pytest.skip("this OpenSSL does not have the option or the suite")
+            carrying = threading.Thread(target=relay, args=(listener, port, wire), daemon=True)
+            carrying.start()
+            options = [pem if word == "PEM" else word for word in client]
+            with subprocess.Popen(
+                ["openssl", "s_client", "-connect", f"127.0.0.1:{listener.getsockname()[1]}", "-keylogfile", str(log), *options],
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            ) as speaking:  # fmt: skip
+                assert speaking.stdin is not None
+                assert speaking.stdout is not None
+                said = b""
+                for line in typed:
+                    speaking.stdin.write(line.encode() + b"\n")
+                    speaking.stdin.flush()
+                    wanted = line[::-1].encode() + b"\n" if len(line) > 1 else b"RENEGOTIATING" if line == "R" else b"KEYUPDATE"
+                    until, before = time.monotonic() + SECONDS, said.count(wanted)
+                    while said.count(wanted) <= before and time.monotonic() < until:
+                        if select.select([speaking.stdout], [], [], 0.2)[0]:
+                            new = os.read(speaking.stdout.fileno(), 1 << 16)
+                            if not new:
+                                break
+                            said += new
+                    if said.count(wanted) <= before:
+                        pytest.skip("this OpenSSL does not have the option or the suite")
+                speaking.stdin.close()
+                speaking.wait(SECONDS)
+            carrying.join(SECONDS)
+    finally:
+        serving.kill()
+        serving.wait()
+    return wire, log.read_bytes()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_openssl_says_is_what_is_read(kind: str, tmp_path: Path) -> None:
+    client, server, typed = KINDS[kind]
+    wire, keylog = converse(tmp_path, client, server, typed)
+    secrets = Secrets()
+    secrets.keylog.add(keylog)
+    session, events, offsets = TlsSession(secrets), list[Plaintext | LostPlaintext](), [0, 0]
+    for ref, (side, data) in enumerate(wire):
+        events += session.data(side, offsets[side], data, len(data), ref, ref, offsets[side])
+        offsets[side] += len(data)
+    events += session.finish()
+    lines = [line for line in typed if len(line) > 1]
+    found = [b"".join(one.data for one in events if isinstance(one, Plaintext) and one.side == side) for side in (CLIENT, SERVER)]
+    assert not any(isinstance(one, LostPlaintext) for one in events)
+    assert found[CLIENT] == "".join(f"{line}\n" for line in lines).encode()
+    assert found[SERVER] == "".join(f"{line[::-1]}\n" for line in lines).encode()
