@@ -1,6 +1,7 @@
 """Exchanges of TLS connections: the same pipeline over plaintext."""
 
 import pickle
+import random
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 import kcap
 from kcap.analyzer import Analyzer, Options
 from kcap.capture.fileset import FileSet, ignore
+from kcap.kafka.decrypted import DecryptedStream, Decryptor
 from kcap.model import SegmentBatch
 from kcap.net.segments import SegmentParser
 from kcap.tls.secrets import Secrets
@@ -88,3 +90,64 @@ def test_the_packets_of_a_row_carry_its_ciphertext() -> None:
 def test_tls_is_a_column_of_its_own(columns: list[str] | None) -> None:
     table = kcap.open(CAPTURE).exchanges(columns).to_arrow()
     assert set(table.column("tls").to_pylist()) == {True, False}
+
+
+def test_short_ways_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Records that are opened where they stand, and packets of a frame that are delivered as one, give the rows of the long way."""
+    batches, secrets = segments()
+
+    def all_of() -> list[Any]:
+        analyzer = Analyzer(Options(secrets=secrets, fast_path=False))
+        for batch in batches:
+            analyzer.feed(batch)
+        analyzer.finish()
+        return analyzer.take().rows
+
+    short = all_of()
+    monkeypatch.setattr(DecryptedStream, "_inside_frame", lambda self, base, spans, at: at)
+    monkeypatch.setattr(Decryptor, "whole_records", lambda self, *rest: 0)
+    assert all_of() == short
+    assert len(short) > 76
+
+
+def blocks() -> tuple[bytes, list[bytes]]:
+    """The capture's pcapng blocks: those in front of its packets, and each packet's."""
+    data, at, front, packets = Path(CAPTURE).read_bytes(), 0, bytearray(), list[bytes]()
+    while at < len(data):
+        kind, size = int.from_bytes(data[at : at + 4], "little"), int.from_bytes(data[at + 4 : at + 8], "little")
+        if kind == 6:
+            packets.append(data[at : at + size])
+        elif not packets:
+            front += data[at : at + size]
+        at += size
+    return bytes(front), packets
+
+
+def exchanges_of(*paths: Path) -> list[tuple[Any, ...]]:
+    names = ["client_port", "api", "correlation_id", "request_bytes", "response_bytes", "outcome", "tls", "record_count"]
+    rows = kcap.open(*map(str, paths)).exchanges(names).to_arrow().to_pylist()
+    return sorted((tuple(row.values()) for row in rows if row["tls"]), key=repr)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_disturbances_of_encrypted_captures_keep_the_laws_of_plaintext(seed: int, tmp_path: Path) -> None:
+    """Packets in another order or doubled, and files that are rotated, change no row; what is lost costs rows and invents none."""
+    front, packets = blocks()
+    chance, whole = random.Random(seed), exchanges_of(Path(CAPTURE))
+    file, other = tmp_path / "a.pcapng", tmp_path / "b.pcapng"
+    swapped = list(packets)
+    for at in range(1, len(swapped) - 1, 2):
+        if chance.random() < 0.3:
+            swapped[at], swapped[at + 1] = swapped[at + 1], swapped[at]
+    doubled = [one for packet in swapped for one in [packet] * (1 + (chance.random() < 0.2))]
+    file.write_bytes(front + b"".join(doubled))
+    assert exchanges_of(file) == whole
+    cut = chance.randrange(1, len(packets))
+    file.write_bytes(front + b"".join(packets[:cut]))
+    other.write_bytes(front + b"".join(packets[cut:]))
+    assert exchanges_of(file, other) == whole
+    file.write_bytes(front + b"".join(packet for packet in packets if chance.random() > 0.02))
+    left = exchanges_of(file)
+    assert {row for row in left if row[5] == "answered" and None not in row[3:5]} <= set(whole)
+    assert {(row[0], row[2]) for row in left} <= {(row[0], row[2]) for row in whole}
+    assert len(left) > len(whole) // 3

@@ -1,6 +1,7 @@
 """Tables of captures on Spark: the rows of the command line, whatever the cuts and the shards."""
 
 import gzip
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -8,11 +9,14 @@ from typing import Any
 import pytest
 
 import kcap
+from kcap.analyzer import Options
 from kcap.columns import TABLES
 from kcap.errors import CaptureError, UsageError
 from kcap.table.schema import choose
+from kcap.tls.files import read_secrets
 from spark_jobs.capture import OF_EXCHANGES, open_capture, read_capture
 from tests.support.messages import far_from_a_boundary
+from tests.support.tls import without_secrets
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
 ROTATED = ("rotated.pcap2", "rotated.pcap", "rotated.pcap1")
@@ -37,10 +41,23 @@ def test_encrypted_connections_have_the_rows_of_one_process(spark: Any, pcaps: P
     """Law: what handshakes and records say in the open does not depend on the ranges that connections span."""
     path = str(pcaps / "tls13.pcapng")
     capture = open_capture(spark, path, 20_000, 3)
-    for table in ("connections", "tls_turns"):
+    for table in ("exchanges", "connections", "tls_turns"):
         wanted = told(kcap.open(path).table(table).to_arrow())
         assert wanted
         assert told(capture.table(table).toArrow()) == wanted, table
+
+
+def test_key_logs_are_shipped_with_the_options(spark: Any, pcaps: Path, tmp_path: Path) -> None:
+    """Law: with a key log beside the capture Spark has the rows of one process, also of connections over several ranges."""
+    bare, log = tmp_path / "bare.pcapng", tmp_path / "keys"
+    data = (pcaps / "tls13.pcapng").read_bytes()
+    bare.write_bytes(without_secrets(data))
+    log.write_bytes(b"\n".join(re.findall(rb"[A-Z]+_[A-Z_0-9]+ [0-9a-f]{64} [0-9a-f]{64,96}", data)))
+    log.chmod(0o600)
+    wanted = kcap.open(bare, keylog=log).table("exchanges").to_arrow()
+    assert sum(wanted.column("tls").to_pylist()) == 76
+    options = Options(secrets=read_secrets([str(log)]))
+    assert told(read_capture(spark, str(bare), "exchanges", 20_000, 3, options=options).toArrow()) == told(wanted)
 
 
 @pytest.mark.parametrize("only", [None, 'version_verdict == "ok" && request.max_wait_ms >= 0'])

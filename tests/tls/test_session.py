@@ -227,3 +227,46 @@ def test_the_time_of_a_handshake_with_missing_packets_is_unknown(lost: int) -> N
         assert not list(found)
         offsets[side] += len(data)
     assert session.facts.handshake_ns is None
+
+
+def one_record(kind: int, length: int) -> bytes:
+    """A record of a content type with bytes that mean nothing."""
+    return bytes([kind, 3, 3]) + length.to_bytes(2, "big") + b"\2\x30" * (length // 2) + b"\1" * (length % 2)
+
+
+def refused(record: bytes, secrets: Secrets | None = None) -> TlsSession:
+    """A session of TLS 1.3 of which the client sends this in place of its last flight."""
+    made = talk("TLSv1_3", None)
+    session, offsets = TlsSession(secrets or Secrets()), [0, 0]
+    for ref, (side, data) in enumerate([*made.wire[:2], (CLIENT, record)]):
+        assert not list(session.data(side, offsets[side], data, len(data), ref, ref, offsets[side]))
+        offsets[side] += len(data)
+    list(session.finish())
+    return session
+
+
+def test_an_alert_in_the_open_within_a_handshake_of_tls_1_3_is_read() -> None:
+    """OpenSSL refuses a certificate before it has keys to write with."""
+    assert refused(one_record(21, 2)).facts.alerts == ["client: unknown_ca"]
+
+
+@pytest.mark.parametrize(("length", "alerts"), [(19, ["client: encrypted_alert"]), (35, ["client: encrypted_alert"]), (69, [])])
+def test_an_encrypted_alert_in_place_of_a_finished_is_known_by_its_length(length: int, alerts: list[str]) -> None:
+    session = refused(one_record(23, length))
+    assert session.facts.alerts == alerts
+    assert (session.facts.handshake_ns is None) == bool(alerts)
+
+
+def test_whole_records_of_a_packet_are_taken_at_once_and_anything_else_is_left() -> None:
+    made = talk("TLSv1_3", None)
+    session, offsets, taken = TlsSession(secrets_of(made)), [0, 0], [bytearray(), bytearray()]
+    for ref, (side, data) in enumerate(made.wire):
+        stop, records = session.whole_records(side, data, 0, len(data), ref)
+        for record in records:
+            taken[side] += record.buffer[: record.size]
+        for event in session.data(side, offsets[side] + stop, data[stop:], len(data) - stop, ref, ref, 0) if stop < len(data) else ():
+            assert isinstance(event, Plaintext)
+            taken[side] += event.data
+        offsets[side] += len(data)
+        assert session.whole_records(side, data, 0, len(data), ref) == (0, []), "no record opens twice"
+    assert taken == [bytearray(text) for text in made.plain]

@@ -1,0 +1,68 @@
+"""Rules on handshakes that failed."""
+
+import pytest
+
+from tests.reports.findings.tables import CONNECTION, Row, found, observed
+
+RULES = ("tls-certificate-refused", "tls-client-certificate-refused", "tls-nothing-in-common", "tls-handshake-failed")
+
+
+def failed(*alerts: str, **more: object) -> Row:
+    """A TLS connection without an exchange."""
+    return CONNECTION | {
+        "connection": "C1", "phase": "tls", "tls": True, "client_id": None, "exchanges": 0, "server_port": 9093,
+        "tls_version": "TLS 1.2", "tls_alerts": list(alerts),
+    } | more  # fmt: skip
+
+
+def rules_of(*connections: Row) -> dict[str, list[Row]]:
+    """Findings by rule, of rules that find any."""
+    seen = observed([], connections=connections)
+    return {rule: rows for rule in RULES if (rows := found(rule, seen))}
+
+
+@pytest.mark.parametrize(
+    ("alerts", "more", "rule", "words"),
+    [
+        (["client: unknown_ca (the issuer)"], {"tls_server_subject": "CN=broker"}, RULES[0],
+         "does not trust the issuer of the certificate CN=broker of 10.0.0.1:9093: TLS alert unknown_ca"),
+        (["client: certificate_unknown"], {}, RULES[0], "does not accept the certificate of 10.0.0.1:9093"),
+        (["client: unknown_ca", "server: handshake_failure"], {}, RULES[0], "does not trust"),
+        (["client: encrypted_alert"], {"tls_version": "TLS 1.3"}, RULES[0], "probably does not accept"),
+        (["server: certificate_required"], {"tls_version": "TLS 1.3"}, RULES[1], "requires a certificate"),
+        (["server: bad_certificate"], {}, RULES[1], "got no certificate that it accepts"),
+        (["server: unknown_ca"], {"tls_client_subject": "CN=app"}, RULES[1], "the certificate CN=app of the client at 10.0.0.9"),
+        (["server: protocol_version"], {"tls_version": None}, RULES[2], "no TLS version of the client's"),
+        (["server: handshake_failure"], {"tls_version": None}, RULES[2], "no cipher suite"),
+        (["client: protocol_version"], {}, RULES[2], "refuses what 10.0.0.1:9093 chose (TLS 1.2)"),
+        (["server: handshake_failure"], {}, RULES[3], "10.0.0.1:9093 ends the handshake with a client at 10.0.0.9"),
+        (["client: decode_error"], {"tls_version": None}, RULES[3], "a client at 10.0.0.9 ends the handshake"),
+    ],
+)  # fmt: skip
+def test_each_alert_has_one_finding_by_what_it_says(alerts: list[str], more: Row, rule: str, words: str) -> None:
+    """The first alert counts; one connection never has findings of two rules."""
+    by = rules_of(failed(*alerts, **more))
+    assert list(by) == [rule]
+    (row,) = by[rule]
+    assert words in row["sentence"]
+    assert (row["count"], row["who"]["server"], row["who"]["client_ips"]) == (1, "10.0.0.1:9093", ["10.0.0.9"])
+
+
+def test_what_is_surer_has_more_confidence() -> None:
+    rows = [rules_of(failed(f"client: {alert}"))[RULES[0]][0] for alert in ("unknown_ca", "bad_certificate", "encrypted_alert")]
+    sure = [row["confidence"] for row in rows]
+    assert sure == sorted(sure, reverse=True)
+    assert len(set(sure)) == 3
+
+
+def test_the_same_failure_again_and_again_is_one_finding() -> None:
+    again = [failed("client: unknown_ca", connection=f"C{at}") for at in range(5)]
+    (row,) = rules_of(*again)[RULES[0]]
+    assert (row["count"], row["evidence"]["connections"]) == (5, 5)
+
+
+def test_connections_that_worked_or_only_closed_are_silent() -> None:
+    assert not rules_of(
+        failed("client: certificate_unknown", exchanges=3, phase="kafka"), failed(), failed("client: user_canceled"),
+        CONNECTION | {"connection": "C9"},
+    )  # fmt: skip
