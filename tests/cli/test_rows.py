@@ -4,7 +4,9 @@ import csv
 import gzip
 import io
 import json
+import re
 import subprocess
+import time
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,7 @@ import kcap as package
 from kcap.cli.main import main
 from kcap.columns import EXCHANGES, TABLES
 from tests.cli.running import PCAPS, kcap, start
+from tests.support.tls import without_secrets
 
 JAVA = PCAPS / "java-transactions.pcap"
 NAMES = [column.name for column in EXCHANGES]
@@ -212,3 +215,26 @@ def test_bytes_in_parquet_are_bytes(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert pa.types.is_binary(pq.read_schema(tmp_path / "a.parquet").field("value").type)
     assert main([*words, "hex"]) == 2
     assert "holds bytes as they are" in capsys.readouterr().err
+
+
+def test_a_key_log_that_grows_while_a_pipe_is_read_decrypts_what_came_before_it(tmp_path):
+    """The rows are those of a key log that was whole from the beginning, and no key is in what is printed."""
+    data = (PCAPS / "tls13.pcapng").read_bytes()
+    lines = re.findall(rb"[A-Z]+_[A-Z_0-9]+ [0-9a-f]{64} [0-9a-f]{64,96}", data)
+    bare, log, half = without_secrets(data), tmp_path / "keys", len(data) // 3
+    log.write_bytes(b"\n".join(lines) + b"\n")
+    log.chmod(0o600)
+    wanted = kcap("rows", "-", "--format", "jsonl", "--tls-keylog", log, stdin=bare).stdout.splitlines()
+    log.write_bytes(b"")
+    done = start(
+        "rows", "-", "--format", "jsonl", "--tls-keylog", log, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )  # fmt: skip
+    done.stdin.write(bare[:half])
+    done.stdin.flush()
+    time.sleep(0.8)
+    log.write_bytes(b"\n".join(lines) + b"\n")
+    found, said = done.communicate(bare[half:])
+    assert sorted(found.splitlines()) == sorted(wanted)
+    assert sum(json.loads(line)["tls"] for line in wanted) == 76
+    assert not any(line.split()[2] in found + said for line in lines)
