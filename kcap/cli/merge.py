@@ -23,7 +23,8 @@ def run(files: tuple[str, ...], more_files: tuple[str, ...], output: str, form: 
     """Writes all packets of the FILEs into one, in the order of their times; of equal times the file that comes first by name.
 
     The packets of each FILE keep their order. FILEs of several link types need pcapng, which also keeps the interfaces,
-    comments, names and drop counts of pcapng input, and its TLS secrets with --keep-secrets. The name of -o says the format, or else what the input needs.
+    comments, names and drop counts of pcapng input, and its TLS secrets with --keep-secrets. The
+    name of -o says the format, or else what the input needs.
     """
     from kcap.cli.output import place
     from kcap.cli.standard_streams import say

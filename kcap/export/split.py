@@ -105,7 +105,10 @@ def split_by_connection(
     capture: Capture, form: str, folder: str, size: int, watch: Callable[[CapturePass], None] | None = None, *,
     secrets: bool = False,
 ) -> tuple[list[SplitFile], list[str], bool]:  # fmt: skip
-    """`size` connections a file, in the order of their first packets; what belongs to none in file 0. Returns as `split_by_time`."""
+    """`size` connections a file, in the order of their first packets; what belongs to none in file 0.
+
+    Returns as `split_by_time`.
+    """
     starts = begun(capture, watch)
     packets = Packets(capture.paths, form)
     parts = SplitFiles(packets, folder, secrets=secrets)

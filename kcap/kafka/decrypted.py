@@ -85,10 +85,6 @@ class DecryptedStream:
         while at < count:
             last = self._inside_frame(base, spans, at)
             start, end, piece = spans[at][0], spans[last][1], spans[last][2]
-            if last > at:
-                open_frame = self.sink.open
-                for _, _, one in (min(spans[at:last], key=position_of), max(spans[at:last], key=position_of)):
-                    open_frame.touch(one.ref, one.position)
             self._records.extend([(base + low, base + high, one.start, one.end) for low, high, one in spans[at : last + 1]])
             self.next = base + end
             self.sink.data(base + start, data, start, end - start, end - start, piece.time_ns, piece.ref, piece.position)
@@ -96,7 +92,7 @@ class DecryptedStream:
 
     def _inside_frame(self, base: int, spans: "list[Span]", at: int) -> int:
         """The last of the spans from `at` on that can be delivered as one: they are the rest of a frame whose header was read,
-        of which only the last packet and the places of the others are of interest.
+        of which only the last packet and the places of the others are of interest. These are noted here.
         """
         frame = self.sink.open if isinstance(self.sink, Framer) and self.sink.search is None else None
         if frame is None or not frame.header or frame.pieces is not None or frame.first_ref is None:
@@ -104,7 +100,11 @@ class DecryptedStream:
         file, stop, last = frame.first_ref >> REF_FILE_SHIFT, frame.start + frame.size - base, at
         while last + 1 < len(spans) and spans[last + 1][1] <= stop and spans[last + 1][2].ref >> REF_FILE_SHIFT == file:
             last += 1
-        return last if spans[at][2].ref >> REF_FILE_SHIFT == file else at
+        if last == at or spans[at][2].ref >> REF_FILE_SHIFT != file:
+            return at
+        for span in (min(spans[at:last], key=position_of), max(spans[at:last], key=position_of)):
+            frame.touch(span.piece.ref, span.piece.position)
+        return last
 
     def deliver_whole(
         self, record: "Whole", offset: int, length: int, time_ns: int, ref: int, position: int, listen: "Listen | None"

@@ -374,7 +374,7 @@ class TlsSession:
             yield from self._sealed(side, record)
 
     def _waits_for_other(self, side: int) -> bool:
-        """Whether the other side has earlier records whose keys may still come, so that a request stays ahead of its response."""
+        """Whether the other side has earlier records whose keys may still come: requests stay ahead of their responses."""
         other = self.sides[1 - side]
         if not self.patient or not other.waiting or not self.secrets.growing or not self._lacks_keys(other):
             return False

@@ -93,7 +93,7 @@ def test_tls_is_a_column_of_its_own(columns: list[str] | None) -> None:
 
 
 def test_short_ways_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Records that are opened where they stand, and packets of a frame that are delivered as one, give the rows of the long way."""
+    """Records that are opened where they stand, and packets of a frame that are delivered as one, give the same rows."""
     batches, secrets = segments()
 
     def all_of() -> list[Any]:
@@ -131,7 +131,7 @@ def exchanges_of(*paths: Path) -> list[tuple[Any, ...]]:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_disturbances_of_encrypted_captures_keep_the_laws_of_plaintext(seed: int, tmp_path: Path) -> None:
-    """Packets in another order or doubled, and files that are rotated, change no row; what is lost costs rows and invents none."""
+    """Packets in another order or doubled, and files that are rotated, change no row; losses cost rows, invent none."""
     front, packets = blocks()
     chance, whole = random.Random(seed), exchanges_of(Path(CAPTURE))
     file, other = tmp_path / "a.pcapng", tmp_path / "b.pcapng"

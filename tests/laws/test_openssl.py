@@ -67,11 +67,12 @@ def converse(folder: Path, client: list[str], server: list[str], typed: list[str
     pem, log, port = certificate("rsa")[0], folder / "keys", free_port()
     psk = PSK[:2] if "-psk" in client else []
     version = [option for option in client if option.startswith("-tls1")]
-    suites = [word for name in ("-cipher", "-ciphersuites") if name in client for word in (name, client[client.index(name) + 1])]
+    suites = [
+        word for name in ("-cipher", "-ciphersuites") if name in client for word in (name, client[client.index(name) + 1])
+    ]
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "stdin": subprocess.DEVNULL}
-    serving = subprocess.Popen(
-        ["openssl", "s_server", "-accept", str(port), "-cert", pem, "-key", pem, "-rev", *psk, *version, *suites, *server], **quiet
-    )  # fmt: skip
+    words = ["-accept", str(port), "-cert", pem, "-key", pem, "-rev", *psk, *version, *suites, *server]
+    serving = subprocess.Popen(["openssl", "s_server", *words], **quiet)
     wire: list[tuple[int, bytes]] = []
     try:
         with socket.create_server(("127.0.0.1", 0)) as listener:
@@ -87,8 +88,9 @@ def converse(folder: Path, client: list[str], server: list[str], typed: list[str
             carrying = threading.Thread(target=relay, args=(listener, port, wire), daemon=True)
             carrying.start()
             options = [pem if word == "PEM" else word for word in client]
+            place = f"127.0.0.1:{listener.getsockname()[1]}"
             with subprocess.Popen(
-                ["openssl", "s_client", "-connect", f"127.0.0.1:{listener.getsockname()[1]}", "-keylogfile", str(log), *options],
+                ["openssl", "s_client", "-connect", place, "-keylogfile", str(log), *options],
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
             ) as speaking:  # fmt: skip
                 assert speaking.stdin is not None
@@ -128,7 +130,9 @@ def test_what_openssl_says_is_what_is_read(kind: str, tmp_path: Path) -> None:
         offsets[side] += len(data)
     events += session.finish()
     lines = [line for line in typed if len(line) > 1]
-    found = [b"".join(one.data for one in events if isinstance(one, Plaintext) and one.side == side) for side in (CLIENT, SERVER)]
+    found = [
+        b"".join(one.data for one in events if isinstance(one, Plaintext) and one.side == side) for side in (CLIENT, SERVER)
+    ]
     assert not any(isinstance(one, LostPlaintext) for one in events)
     assert found[CLIENT] == "".join(f"{line}\n" for line in lines).encode()
     assert found[SERVER] == "".join(f"{line[::-1]}\n" for line in lines).encode()

@@ -33,7 +33,9 @@ def local_suites() -> list[tuple[str, str | None, str]]:
     old = [name for name in names if not name.startswith("TLS_") and not any(word in name for word in LEFT_OUT)]
     found: list[tuple[str, str | None, str]] = [("TLSv1_3", None, "rsa"), ("TLSv1_3", None, "ecdsa")]
     found += [("TLSv1_2", name, "ecdsa" if "ECDSA" in name else "rsa") for name in old]
-    return found + [(version, name, "rsa") for version in ("TLSv1", "TLSv1_1") for name in ("AES128-SHA", "ECDHE-RSA-AES256-SHA")]
+    return found + [
+        (version, name, "rsa") for version in ("TLSv1", "TLSv1_1") for name in ("AES128-SHA", "ECDHE-RSA-AES256-SHA")
+    ]
 
 
 def secrets_of(made: Conversation) -> Secrets:
@@ -136,9 +138,7 @@ def test_a_session_is_a_value_that_can_be_pickled_between_any_two_pieces() -> No
 @pytest.mark.parametrize(("version", "ciphers"), [("TLSv1_3", None), ("TLSv1_2", None), ("TLSv1_2", "AES128-SHA")])
 @pytest.mark.parametrize("lines_at_once", [1, 9])
 def test_keys_that_come_late_lose_nothing(version: str, ciphers: str | None, lines_at_once: int, tmp_path: Path) -> None:
-    """Whenever the lines of a key log come, from the first packet to the end of the capture, the plaintext and its order are the
-    same.
-    """
+    """Whenever the lines of a key log come, from the first packet to the end, the plaintext and its order are the same."""
     made = talk(version, ciphers)
     path = tmp_path / "keys"
     lines = [line for line in made.keylog.splitlines(keepends=True) if not line.startswith(b"#")]
@@ -264,7 +264,9 @@ def test_whole_records_of_a_packet_are_taken_at_once_and_anything_else_is_left()
         stop, records = session.whole_records(side, data, 0, len(data), ref)
         for record in records:
             taken[side] += record.buffer[: record.size]
-        for event in session.data(side, offsets[side] + stop, data[stop:], len(data) - stop, ref, ref, 0) if stop < len(data) else ():
+        for event in (
+            session.data(side, offsets[side] + stop, data[stop:], len(data) - stop, ref, ref, 0) if stop < len(data) else ()
+        ):
             assert isinstance(event, Plaintext)
             taken[side] += event.data
         offsets[side] += len(data)

@@ -133,7 +133,10 @@ def tls_plaintext_confusion(seen: Observed, limit: Mapping[str, float]) -> Found
             continue
         server = f"{ip}:{port}"
         if plain:
-            sentence = f"client {client} sends plaintext requests to {server}, which responds with a TLS alert ({row['n']} connections)"
+            sentence = (
+                f"client {client} sends plaintext requests to {server}, which responds with a TLS alert "
+                f"({row['n']} connections)"
+            )
         else:
             sentence = (
                 f"a TLS client at {row['client_ip']} gets nothing back from {server}, which closes ({row['n']} connections)"

@@ -88,11 +88,11 @@ def certificate(subject: str | None, owner: str) -> str:
 
 @rule(
     "tls-certificate-refused", "high", 0.95,
-    looks_at="a client's first alert behind the server's certificate: unknown_ca, bad_certificate and the like, or in TLS 1.3 "
-    "without keys a record of the length of an alert in place of its Finished",
-    advice="Put the issuer of the broker's certificate into the client's truststore (ssl.truststore.location, ssl.ca.location); "
-    "for bad_certificate and certificate_unknown compare also the host name that the client connects to with the certificate's "
-    "names (ssl.endpoint.identification.algorithm), and its dates.",
+    looks_at="a client's first alert behind the server's certificate: unknown_ca, bad_certificate and the like, or in "
+    "TLS 1.3 without keys a record of the length of an alert in place of its Finished",
+    advice="Put the issuer of the broker's certificate into the client's truststore (ssl.truststore.location, "
+    "ssl.ca.location); for bad_certificate and certificate_unknown compare also the host name that the client connects to with "
+    "the certificate's names (ssl.endpoint.identification.algorithm), and its dates.",
     instead="bad_certificate and certificate_unknown say only that the client does not accept it: issuer, host name, dates or "
     "signature; an encrypted alert may be about anything else in the server's part of the handshake",
     sources="RFC 8446 section 6.2, RFC 5246 section 7.2.2",
@@ -105,8 +105,8 @@ def tls_certificate_refused(seen: Observed, _limit: Mapping[str, float]) -> Foun
         yield finding(row, sentence, None if row["alert"] not in ("bad_certificate", "certificate_unknown") else 0.9)
     for row in of(seen, "client", (ENCRYPTED,), hello=True):
         server = server_of(row)
-        yield finding(row, f"a client at {row['client_ip']} probably does not accept the certificate of {server}: behind it, the "
-                           "client ends the handshake", 0.7)  # fmt: skip
+        yield finding(row, f"a client at {row['client_ip']} probably does not accept the certificate of {server}: behind it, "
+                           "the client ends the handshake", 0.7)  # fmt: skip
 
 
 @rule(
@@ -114,8 +114,8 @@ def tls_certificate_refused(seen: Observed, _limit: Mapping[str, float]) -> Foun
     looks_at="a server's alert about the client's certificate: certificate_required, bad_certificate, unknown_ca and the like",
     advice="Give the client a certificate (ssl.keystore.location, ssl.certificate.location) that an issuer in the broker's "
     "truststore signed, or set ssl.client.auth of the listener to none or requested.",
-    instead="without the client's Certificate message (TLS 1.3 encrypts it) nothing tells a missing certificate from one that is "
-    "not accepted, unless the alert is certificate_required",
+    instead="without the client's Certificate message (TLS 1.3 encrypts it) nothing tells a missing certificate from one that "
+    "is not accepted, unless the alert is certificate_required",
     sources="RFC 8446 section 4.4.2.4",
 )  # fmt: skip
 def tls_client_certificate_refused(seen: Observed, _limit: Mapping[str, float]) -> Found:

@@ -121,6 +121,7 @@ class ConnectionProfile(ConnectionRecord):
 LINE: Final = (
     "connection", "client_ip", "client_port", "server_ip", "server_port", "phase", "detail", "began", "ended", "packets",
     "client_packets", "server_packets", "client_captured", "server_captured", "server_framed", "client_missing",
-    "server_missing", "exchanges", "first_ns", "last_ns", "closed_by", "tls_version", "tls_server_subject", "alerts", "hello_bytes",
+    "server_missing", "exchanges", "first_ns", "last_ns", "closed_by", "tls_version", "tls_server_subject", "alerts",
+    "hello_bytes",
 )  # fmt: skip
 """Columns of `connections` that are kept, and what the analyzer says beside them."""
