@@ -20,8 +20,8 @@ from kcap.weird import WeirdKind
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from kcap.tls.direction import Event, Plaintext, Span
     from kcap.tls.record_ciphers import Whole
-    from kcap.tls.session import Event, Plaintext, Span
 
     Listen = Callable[[bytes, int, bytes, int, int], None]
     """Called with flow key, plaintext offset, plaintext, packet reference and file position."""
@@ -194,7 +194,8 @@ class Decryptor:
         turns: bool = False,
     ) -> None:
         """`client` is the index of the stream that sent the ClientHello, as far as is known; `turns`: these are inferred."""
-        from kcap.tls.session import Plaintext, TlsSession  # loads the library of ciphers, which few captures need
+        from kcap.tls.direction import Plaintext
+        from kcap.tls.session import TlsSession  # loads the library of ciphers, which few captures need
 
         self._plaintext = Plaintext
         self.connection = connection

@@ -10,102 +10,25 @@ epoch and number is tried under the next epochs from 0, and behind a loss under 
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from typing import Final
 
 from kcap import limits
 from kcap.tls import handshake as messages
+from kcap.tls.direction import TLS13, Direction, Epoch, Event, LostPlaintext, Plaintext, epoch13, epochs13, is_last, spans
 from kcap.tls.facts import TlsFacts
 from kcap.tls.handshake import Hello
-from kcap.tls.key_schedule import key_block, master_secret, next_secret, traffic_keys
-from kcap.tls.record_ciphers import Opened, RecordOpener, Whole, opener_of
-from kcap.tls.records import HEADER, Piece, Record, RecordReader
+from kcap.tls.key_schedule import key_block, master_secret, next_secret
+from kcap.tls.record_ciphers import Opened, Whole, opener_of
+from kcap.tls.records import HEADER, Record
 from kcap.tls.secrets import Secrets
 from kcap.tls.suites import Suite, suite_of, version_name
 from kcap.tls.turns import Hidden, Seen, Turns
 
 CHANGE_CIPHER_SPEC, ALERT, HANDSHAKE, APPLICATION = 20, 21, 22, 23
-TLS13: Final = 0x0304
 CLIENT, SERVER = 0, 1
 SUITES13: Final = (0x1301, 0x1302, 0x1303, 0x1304, 0x1305)
-LABELS: Final = (
-    ("CLIENT_EARLY_TRAFFIC_SECRET", "CLIENT_HANDSHAKE_TRAFFIC_SECRET", "CLIENT_TRAFFIC_SECRET_0"),
-    ("SERVER_HANDSHAKE_TRAFFIC_SECRET", "SERVER_TRAFFIC_SECRET_0"),
-)
-"""Secrets of client and server in the order of their use."""
 SMALLEST_RECORD: Final = HEADER + 17
 EPOCHS_AHEAD: Final = 2
-
-
-class Span(NamedTuple):
-    """Plaintext bytes `start` to `end` came in one packet."""
-
-    start: int
-    end: int
-    piece: Piece
-
-
-class Plaintext(NamedTuple):
-    """Application data of one record."""
-
-    side: int
-    data: bytes
-    spans: list[Span]
-
-
-class LostPlaintext(NamedTuple):
-    """Application data that cannot be read, at this place of a direction."""
-
-    side: int
-    length: int
-    """Bytes, at most."""
-    exact: bool
-    """Whether `length` is how many there were; without padding and messages of the handshake among them."""
-    time_ns: int
-
-
-@dataclass(slots=True)
-class Epoch:
-    """One set of keys of one direction."""
-
-    label: str
-    opener: RecordOpener
-    secret: bytes = field(default=b"", repr=False)
-    """Of TLS 1.3, from which the next one follows."""
-
-
-@dataclass(slots=True)
-class Direction:
-    """One side of the connection."""
-
-    reader: RecordReader = field(default_factory=RecordReader)
-    handshake: bytearray = field(default_factory=bytearray)
-    """The beginning of a handshake message whose end is in later records."""
-    epochs: list[Epoch] = field(default_factory=list)
-    at: int = 0
-    """The epoch in use."""
-    number: int = 0
-    """Of the next record in it."""
-    sealed: bool = False
-    """Records are encrypted."""
-    lost_bytes: int = 0
-    """Stream bytes of records since the last one that was opened."""
-    lost_records: int = 0
-    lost: bool = False
-    """The number of the next record is not known."""
-    waiting: list[Record] = field(default_factory=list)
-    """Encrypted records that came before the keys could be known."""
-    ready: bool = False
-    """Application data was opened."""
-    finished_ns: int | None = None
-    """Time of the first encrypted record behind the ServerHello, where none before it is missing. Before TLS 1.3 it is the
-    Finished; in TLS 1.3 the client's begins the flight that ends in its Finished.
-    """
-    budget: int = limits.TLS_TRIAL_BYTES
-    """Bytes that may still be spent on trying keys and record numbers."""
-
-
-Event = Plaintext | LostPlaintext
 
 
 class TlsSession:
@@ -158,7 +81,8 @@ class TlsSession:
         """
         direction = self.sides[side]
         taken: list[Whole] = []
-        if not self._in_good_order(direction):
+        known = direction.finished_ns is not None or self.facts.handshake_ns is not None or self.client is None
+        if not direction.in_good_order or not known:
             return at, taken
         open_whole, number, turns = direction.epochs[direction.at].opener.open_whole, direction.number, self.turns
         start = at
@@ -179,19 +103,6 @@ class TlsSession:
             self.facts.decrypted += len(taken)
             direction.number = number
         return at, taken
-
-    def _in_good_order(self, direction: Direction) -> bool:
-        """Whether application data was opened, nothing waits or is lost, and the next byte begins a record."""
-        return (
-            direction.ready
-            and direction.sealed
-            and not direction.lost
-            and not direction.lost_bytes
-            and not direction.waiting
-            and not direction.handshake
-            and direction.reader.idle
-            and (direction.finished_ns is not None or self.facts.handshake_ns is not None or self.client is None)
-        )
 
     def gap(self, side: int, offset: int, length: int) -> Iterator[Event]:
         """Takes a hole of one direction."""
@@ -386,7 +297,7 @@ class TlsSession:
     def _lacks_keys(self, direction: Direction) -> bool:
         """Whether keys may come that open the next records: there are none, or those of the handshake alone."""
         epochs = direction.epochs
-        return not epochs or (self.version == TLS13 and bool(self.secrets.growing) and not _is_last(epochs[-1]))
+        return not epochs or (self.version == TLS13 and bool(self.secrets.growing) and not is_last(epochs[-1]))
 
     def _late_keys(self, side: int) -> bool:
         """Takes keys of a connection whose hellos are known that the key log did not have before; whether there are any."""
@@ -397,7 +308,7 @@ class TlsSession:
             return direction.sealed and self._keys12(side)
         self.traffic = self.traffic or self.secrets.traffic(client.random)
         known = {epoch.label for epoch in direction.epochs}
-        more = [epoch for epoch in self._epochs13(side, suite) if epoch.label not in known]
+        more = [epoch for epoch in epochs13(side, suite, self.traffic) if epoch.label not in known]
         direction.epochs += more
         return bool(more)
 
@@ -441,8 +352,8 @@ class TlsSession:
     def _has_epoch(self, direction: Direction, at: int) -> bool:
         """Whether there are keys of an epoch; those behind a KeyUpdate are made when they are looked for."""
         epochs = direction.epochs
-        while at >= len(epochs) and self.version == TLS13 and self.suite is not None and _is_last(epochs[-1]):
-            epoch = _epoch13(epochs[-1].label, next_secret(epochs[-1].secret, self.suite), self.suite)
+        while at >= len(epochs) and self.version == TLS13 and self.suite is not None and is_last(epochs[-1]):
+            epoch = epoch13(epochs[-1].label, next_secret(epochs[-1].secret, self.suite), self.suite)
             if epoch is None:
                 return False
             epochs.append(epoch)
@@ -458,7 +369,7 @@ class TlsSession:
         if self.client is not None and self.suite is not None and not self.traffic:
             self.traffic = self.secrets.traffic(self.client.random)
         if self.traffic and self.suite is not None:
-            direction.epochs = self._epochs13(side, self.suite)
+            direction.epochs = epochs13(side, self.suite, self.traffic)
             return bool(direction.epochs)
         if self.client is not None and self.server is None:
             return self._try_suites(side, record, self.secrets.traffic(self.client.random), self.client.suites)
@@ -472,7 +383,7 @@ class TlsSession:
             suite = suite_of(number)
             if not traffic or (offered and number not in offered) or self.sides[side].budget < 0:
                 continue
-            epochs = self._epochs13(side, suite, traffic)
+            epochs = epochs13(side, suite, traffic)
             for epoch in epochs:
                 span = 1 if not self.sides[side].lost and self.client is not None else limits.TLS_MIDSTREAM_TRIES
                 for candidate in range(span):
@@ -496,19 +407,6 @@ class TlsSession:
             if "CLIENT_RANDOM" not in found and self._try_suites(side, record, found, offered):
                 return True
         return False
-
-    def _epochs13(self, side: int, suite: Suite, traffic: dict[str, bytes] | None = None) -> list[Epoch]:
-        """The epochs of a direction of TLS 1.3 whose secrets are known."""
-        known = self.traffic if traffic is None else traffic
-        size = 48 if suite.hash == "sha384" else 32
-        made = []
-        for label in LABELS[side]:
-            if len(known.get(label, b"")) == size:
-                epoch = _epoch13(label, known[label], suite)
-                if epoch is None:
-                    return []
-                made.append(epoch)
-        return made
 
     def _change_keys(self, side: int) -> None:
         """A ChangeCipherSpec before TLS 1.3: the next record of this direction is the first under new keys."""
@@ -695,25 +593,3 @@ class TlsSession:
         if self.server is None:
             return "its ServerHello is not in the capture"
         return "the key log has no secret of this session"
-
-
-def _is_last(epoch: Epoch) -> bool:
-    """Whether an epoch is that of application data, from which those behind KeyUpdates follow."""
-    return epoch.label.endswith("TRAFFIC_SECRET_0")
-
-
-def _epoch13(label: str, secret: bytes, suite: Suite) -> Epoch | None:
-    """Keys of a traffic secret; None where the library has no such cipher."""
-    opener = opener_of(TLS13, suite.cipher, traffic_keys(secret, suite))
-    return None if opener is None else Epoch(label, opener, secret)
-
-
-def spans(record: Record, opened: Opened) -> list[Span]:
-    """Which packet brought which bytes of a record's plaintext: ciphertext and plaintext keep pace."""
-    first = record.offset + HEADER + opened.start
-    size, out = len(opened.plaintext), []
-    for piece in record.pieces:
-        start, end = max(piece.start - first, 0), min(piece.end - first, size)
-        if start < end:
-            out.append(Span(start, end, piece))
-    return out

@@ -14,8 +14,9 @@ from pathlib import Path
 
 import pytest
 
+from kcap.tls.direction import LostPlaintext, Plaintext
 from kcap.tls.secrets import Secrets
-from kcap.tls.session import LostPlaintext, Plaintext, TlsSession
+from kcap.tls.session import TlsSession
 from tests.support.tls import CLIENT, SERVER, certificate
 
 pytestmark = pytest.mark.skipif(shutil.which("openssl") is None, reason="needs the program openssl")

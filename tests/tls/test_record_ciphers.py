@@ -56,4 +56,4 @@ def test_an_opener_is_a_value() -> None:
 
 
 def test_a_cipher_that_is_not_there_gives_no_opener() -> None:
-    assert opener_of(0x0303, suite_of(0xC060).cipher, KEYS) is None  # ARIA
+    assert opener_of(0x0303, suite_of(0x0005).cipher, KEYS) is None  # RC4

@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kcap.tls.direction import LostPlaintext, Plaintext
 from kcap.tls.files import read_secrets
 from kcap.tls.secrets import Secrets
-from kcap.tls.session import LostPlaintext, Plaintext, TlsSession
+from kcap.tls.session import TlsSession
 from tests.support.tls import CLIENT, SERVER, Conversation, certificate, converse
 
 TALK = [

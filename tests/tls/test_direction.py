@@ -1,0 +1,32 @@
+"""Values of one side of a TLS connection."""
+
+from kcap.tls.direction import Direction, epochs13, is_last, spans
+from kcap.tls.record_ciphers import Opened
+from kcap.tls.records import Piece, Record
+from kcap.tls.suites import suite_of
+
+SECRETS = {
+    "CLIENT_HANDSHAKE_TRAFFIC_SECRET": b"h" * 32,
+    "CLIENT_TRAFFIC_SECRET_0": b"a" * 32,
+    "SERVER_TRAFFIC_SECRET_0": b"s" * 48,
+}
+
+
+def test_epochs_are_those_whose_secrets_have_the_length_of_the_hash() -> None:
+    made = epochs13(0, suite_of(0x1301), SECRETS)
+    assert [epoch.label for epoch in made] == ["CLIENT_HANDSHAKE_TRAFFIC_SECRET", "CLIENT_TRAFFIC_SECRET_0"]
+    assert [is_last(epoch) for epoch in made] == [False, True]
+    assert epochs13(1, suite_of(0x1301), SECRETS) == []
+    assert "h" * 9 not in repr(made)
+
+
+def test_spans_tile_the_plaintext_by_the_packets_of_its_ciphertext() -> None:
+    pieces = [Piece(100, 108, 1, 1, 0), Piece(108, 120, 2, 2, 0), Piece(120, 140, 3, 3, 0)]
+    record = Record(100, 23, 0x0303, bytes(35), pieces)
+    assert [span[:2] for span in spans(record, Opened(23, bytes(18), 0))] == [(0, 3), (3, 15), (15, 18)]
+
+
+def test_a_direction_that_has_opened_nothing_is_not_in_good_order() -> None:
+    assert not Direction().in_good_order
+    assert Direction(ready=True, sealed=True).in_good_order
+    assert not Direction(ready=True, sealed=True, lost=True).in_good_order
