@@ -28,7 +28,7 @@ def config_file() -> Path:
     named = os.environ.get(VARIABLE)
     if named:
         return Path(named)
-    from kcap.tui.folders import config_folder
+    from kcap.folders import config_folder
 
     return config_folder() / FILE
 
@@ -57,7 +57,7 @@ def defaults(command: click.Command, name: str, file: Mapping[str, Any], command
     """
     for table in file:
         if table in ELSEWHERE:
-            from kcap.tui.folders import config_folder
+            from kcap.folders import config_folder
 
             there = config_folder() / ELSEWHERE[table]
             raise UsageError(f"{config_file()}: [{table}] is no command; the terminal UI keeps its settings in {there}")

@@ -17,6 +17,7 @@ from kcap.cli.options import analyzer_options, csv_is_safe, csv_safety, filters,
 from kcap.cli.places import Writes
 
 if TYPE_CHECKING:
+    from kcap.filter.ast import Filter
     from kcap.reports.definition import Report, Row
     from kcap.reports.source import ReportInput
     from kcap.session import CapturePass
@@ -102,8 +103,10 @@ def execute(name: str, options: dict[str, Any]) -> int:
     """Runs a report. Returns the exit code."""
     from kcap.cli.output import no_kafka, place, report_failed
     from kcap.cli.standard_streams import say
-    from kcap.filter.parse import parse
     from kcap.output.formats import format_of
+    from kcap.runtime import load_arrow
+
+    load_arrow()
     from kcap.reports.definition import ReportRequest, keys_of
     from kcap.reports.run import run
     from kcap.reports.source import ReportInput
@@ -120,7 +123,7 @@ def execute(name: str, options: dict[str, Any]) -> int:
     request = ReportRequest(by, options["top"], bool(options.get("with_long_polls")))
     keys = [key.name for key in keys_of(report, request)] if report.groups else []
     paths = paths_of(options["files"], options["more_files"])
-    given = ReportInput(paths, analyzer_options(options["decode_as"], options["not_kafka"]), parse(options["only"]))
+    given = ReportInput(paths, analyzer_options(options["decode_as"], options["not_kafka"]), filter_of(options["only"]))
     with ExitStack() as stack:
         given.watch = watcher(stack)
         health = witness(given) if name == "stats" else None
@@ -139,6 +142,15 @@ def execute(name: str, options: dict[str, Any]) -> int:
     if not given.reading.analyzer.kafka_connections:
         say(no_kafka(given.reading))
     return report_failed(given.reading)
+
+
+def filter_of(text: str | None) -> "Filter | None":
+    """A display filter as a tree; the parser is loaded only for one. Raises FilterError."""
+    if not text:
+        return None
+    from kcap.filter.parse import parse
+
+    return parse(text)
 
 
 def watcher(stack: ExitStack) -> "Callable[[CapturePass], Callable[[], None]]":

@@ -8,7 +8,8 @@ from typing import Any
 
 from kcap.errors import UsageError
 from kcap.reports.definition import Report, ReportRequest, Row, Rows, Tables, keys_of
-from kcap.reports.source import Engine, ReportInput, opened
+from kcap.reports.plans import planned
+from kcap.reports.source import Engine, ReportInput, engine_over, tables_of
 
 
 def columns_of(report: Report, request: ReportRequest) -> list[str]:
@@ -36,6 +37,13 @@ def run(report: Report, given: ReportInput, request: ReportRequest) -> Row:
     Raises UsageError for a grouping or a filter that cannot be, CaptureError where nothing can be read.
     """
     columns = columns_of(report, request)
-    with opened(given, columns, report.partitions) as (engine, tables):
-        made: dict[str, Any] = result(engine, tables, report, request)
+    with engine_over(given, columns, report.partitions) as (engine, names):
+
+        def compiled() -> dict[str, str]:
+            expressions = report.build(tables_of(engine, names, given), request)
+            return {name: engine.sql(expression) for name, expression in expressions.items()}
+
+        parts = (report.name, request, given.only, [(name, engine.columns(name)) for name in names])
+        results: dict[str, Rows] = {name: engine.rows(sql) for name, sql in planned(parts, compiled).items()}
+    made: dict[str, Any] = report.finish(results, request)
     return {"report": report.name, "captures": given.captures} | made

@@ -12,6 +12,7 @@ import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -98,49 +99,96 @@ class Interrupted(Exception):  # noqa: N818 - no error: it is what was asked for
 
 
 class Engine:
-    """A DuckDB of its own, with a folder for what does not fit in memory."""
+    """A DuckDB of its own, with a folder for what does not fit in memory.
+
+    Ibis is loaded for expressions alone: what is known as SQL runs without it.
+    """
 
     def __init__(self, folder: str) -> None:
+        import duckdb
+
+        self._stopped = False
+        self._duckdb = duckdb.connect(config={"temp_directory": os.path.join(folder, "spill")})
+        for setting in ("preserve_insertion_order = false", "enable_progress_bar = false", "TimeZone = 'UTC'"):
+            self._duckdb.execute(f"SET {setting}")
+        self._views = 0
+
+    @cached_property
+    def _connection(self) -> Any:
+        """Ibis, on the same DuckDB."""
         import ibis
 
-        self._folder = folder
-        self._stopped = False
-        self._connection: Any = ibis.duckdb.connect(temp_directory=os.path.join(folder, "spill"))
-        self._connection.raw_sql("SET preserve_insertion_order = false; SET enable_progress_bar = false")
+        return ibis.duckdb.from_connection(self._duckdb)
 
-    def table(self, files: Sequence[str]) -> Any:
-        """Parquet files as a table."""
+    def view(self, name: str, files: Sequence[str]) -> None:
+        """Gives Parquet files a name."""
+        places = ", ".join("'" + file.replace("'", "''") + "'" for file in files)
+        options = {"union_by_name": len(files) > 1, **hive(files)}
+        given = "".join(f", {option} = {str(value).lower()}" for option, value in options.items())
+        self._duckdb.execute(f'CREATE VIEW "{name}" AS SELECT * FROM read_parquet([{places}]{given})')  # noqa: S608 - our own name
+
+    def columns(self, name: str) -> list[tuple[str, str]]:
+        """Names and types of the columns of a view."""
+        return [(row[0], row[1]) for row in self._duckdb.execute(f'DESCRIBE "{name}"').fetchall()]
+
+    def viewed(self, name: str) -> Any:
+        """A view as an Ibis table."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)  # ibis 12 calls by its old name what duckdb 2 renamed
-            return self._connection.read_parquet(list(files), union_by_name=len(files) > 1, **hive(files))
+            return self._connection.table(name)
+
+    def table(self, files: Sequence[str]) -> Any:
+        """Parquet files as an Ibis table."""
+        self._views += 1
+        name = f"files_{self._views}"
+        self.view(name, files)
+        return self.viewed(name)
 
     def given(self, name: str, table: Any) -> Any:
         """An Arrow table as a table, where it is."""
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DeprecationWarning)  # as above
-            self._connection.con.register(name, table)
-            return self._connection.table(name)
+        self._duckdb.register(name, table)
+        return self.viewed(name)
+
+    def sql(self, expression: Any) -> str:
+        """The SQL of an expression."""
+        text: str = self._connection.compile(expression.as_table())
+        return text
 
     def rows(self, expression: Any) -> list[dict[str, Any]]:
-        """The rows of an expression. Raises Interrupted once nobody waits for them."""
+        """The rows of an expression, or of its SQL. Raises Interrupted once nobody waits for them."""
         if self._stopped:
             raise Interrupted
+        if isinstance(expression, str):
+            return values_of(self._duckdb.sql(expression).to_arrow_table())
         found: list[dict[str, Any]] = self._connection.to_pyarrow(expression).to_pylist()
         return found
 
     def interrupt(self) -> None:
         """Ends what another thread asks for, now and from here on: there it raises."""
         self._stopped = True
-        self._connection.con.interrupt()
+        self._duckdb.interrupt()
 
     def close(self) -> None:
         """Ends it."""
-        self._connection.disconnect()
+        self._duckdb.close()
+
+
+def values_of(table: Any) -> list[dict[str, Any]]:
+    """The rows of a result; sums of integers, which DuckDB computes in 128 bits, as integers."""
+    import pyarrow as pa
+
+    names = [field.name for field in table.schema if pa.types.is_decimal(field.type)]
+    found: list[dict[str, Any]] = table.to_pylist()
+    for row in found if names else ():
+        for name in names:
+            row[name] = None if row[name] is None else int(row[name])
+    return found
 
 
 @contextmanager
-def opened(given: ReportInput, columns: Sequence[str], partitions: Sequence[str]) -> Iterator[tuple[Engine, Tables]]:
-    """The tables of a report.
+def engine_over(given: ReportInput, columns: Sequence[str], partitions: Sequence[str]) -> Iterator[tuple[Engine, list[str]]]:
+    """An engine with views of the tables of a report, and their names: `exchanges`, `partitions` where they are there, `passed`
+    where a filter was applied while a capture was read.
 
     Raises UsageError for what the input does not have, CaptureError where nothing can be read.
     """
@@ -151,20 +199,30 @@ def opened(given: ReportInput, columns: Sequence[str], partitions: Sequence[str]
             give_back()  # the pages of compiled code that reading needed and the engine does not
         else:
             places = found(given, saved, columns, partitions)
+        names = [name for name in VIEWS if name in places]
         engine = Engine(folder)
         try:
-            yield engine, tables_of(engine, places, given)
+            for name in names:
+                engine.view(name, places[name])
+            yield engine, names
         finally:
             engine.close()
 
 
-def tables_of(engine: Engine, places: dict[str, list[str]], given: ReportInput) -> Tables:
-    """The tables, those of the filter among them."""
-    every = engine.table(places["exchanges"])
-    partitions = engine.table(places["partitions"]) if "partitions" in places else None
+@contextmanager
+def opened(given: ReportInput, columns: Sequence[str], partitions: Sequence[str]) -> Iterator[tuple[Engine, Tables]]:
+    """The tables of a report, with the engine that they are in. Raises as `engine_over` does."""
+    with engine_over(given, columns, partitions) as (engine, names):
+        yield engine, tables_of(engine, names, given)
+
+
+def tables_of(engine: Engine, names: Sequence[str], given: ReportInput) -> Tables:
+    """The tables of views, those of the filter among them."""
+    every = engine.viewed("exchanges")
+    partitions = engine.viewed("partitions") if "partitions" in names else None
     kept = every
-    if "passed" in places:
-        kept = every.semi_join(engine.table(places["passed"]), list(KEY))
+    if "passed" in names:
+        kept = every.semi_join(engine.viewed("passed"), list(KEY))
     elif given.only is not None:
         from kcap.filter.ibis_filter import predicate
 
@@ -183,6 +241,7 @@ def passed(partitions: Any, kept: Any) -> Any:
     return found.union(others.filter(others[LEADER].notnull()))
 
 
+VIEWS: Final = ("exchanges", "partitions", "passed")
 LEADER: Final = "leader_id"
 ON_REQUEST_NAMES: Final = frozenset(column.name for columns in ON_REQUEST.values() for column in columns)
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from kcap.tui.folders import config_folder
+from kcap.folders import config_folder
 from kcap.tui.list_columns import DEFAULTS, HEADS, TIME_FORMS
 from kcap.tui.list_model import ListModel
 

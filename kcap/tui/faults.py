@@ -17,7 +17,7 @@ from textual.screen import Screen
 from textual.widget import Widget
 
 from kcap.output.grid import clean
-from kcap.tui.folders import state_folder
+from kcap.folders import state_folder
 
 LARGEST: Final = 1 << 20
 """Bytes of the file; a larger one is overwritten, since it is never cleared by hand."""

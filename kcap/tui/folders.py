@@ -1,4 +1,4 @@
-"""The folders of the terminal UI; the spill folder is made for one process and removed with it.
+"""The spill folder of the terminal UI, which is made for one process and removed with it.
 
 In: the environment (XDG Base Directory Specification). Out: paths. Law: folders that a dead process left behind are removed by
 the next one.
@@ -10,25 +10,9 @@ import tempfile
 from pathlib import Path
 from typing import Final
 
+from kcap.folders import cache_folder
+
 PREFIX: Final = "spill-"
-
-
-def cache_folder() -> Path:
-    """The cache folder of kcap ($XDG_CACHE_HOME/kcap)."""
-    base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-    return Path(base) / "kcap"
-
-
-def config_folder() -> Path:
-    """The settings folder of kcap ($XDG_CONFIG_HOME/kcap)."""
-    base = os.environ.get("XDG_CONFIG_HOME") or os.path.join(os.path.expanduser("~"), ".config")
-    return Path(base) / "kcap"
-
-
-def state_folder() -> Path:
-    """The state folder of kcap ($XDG_STATE_HOME/kcap), for logs."""
-    base = os.environ.get("XDG_STATE_HOME") or os.path.join(os.path.expanduser("~"), ".local", "state")
-    return Path(base) / "kcap"
 
 
 def spill_folder() -> str:

@@ -7,15 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from kcap.tui.folders import PREFIX, alive, cache_folder, config_folder, spill_folder, state_folder, sweep
+from kcap.tui.folders import PREFIX, alive, spill_folder, sweep
 
 
-def test_folders_are_where_the_user_says(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_spill_folder_is_in_the_cache_for_this_user_alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "c"))
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "d"))
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "e"))
-    assert (cache_folder(), config_folder()) == (tmp_path / "c" / "kcap", tmp_path / "d" / "kcap")
-    assert state_folder() == tmp_path / "e" / "kcap"
     folder = Path(spill_folder())
     assert folder.parent == tmp_path / "c" / "kcap"
     assert folder.stat().st_mode & 0o077 == 0, "for this user alone"

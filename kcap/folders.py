@@ -1,0 +1,27 @@
+"""The user's folders for what kcap keeps between runs (XDG Base Directory Specification).
+
+In: the environment. Out: paths; nothing is made. A variable that is empty or unset gives the specification's default.
+"""
+
+import os
+from pathlib import Path
+
+
+def _folder(variable: str, *default: str) -> Path:
+    """`kcap` below a base folder of the specification."""
+    return Path(os.environ.get(variable) or os.path.join(os.path.expanduser("~"), *default)) / "kcap"
+
+
+def cache_folder() -> Path:
+    """What can be made again ($XDG_CACHE_HOME/kcap)."""
+    return _folder("XDG_CACHE_HOME", ".cache")
+
+
+def config_folder() -> Path:
+    """Settings ($XDG_CONFIG_HOME/kcap)."""
+    return _folder("XDG_CONFIG_HOME", ".config")
+
+
+def state_folder() -> Path:
+    """Logs and histories ($XDG_STATE_HOME/kcap)."""
+    return _folder("XDG_STATE_HOME", ".local", "state")

@@ -1,0 +1,114 @@
+"""The SQL of reports, kept between runs: Ibis and its compilers take half a second to load, DuckDB takes 30 milliseconds.
+
+In: what decides the SQL of a report (its name, parameters, filter, the columns of its tables) and the expressions themselves.
+Out: name -> SQL. Law: kept SQL is what the expressions compile to now; a change of any source file of kcap, of Ibis or of
+DuckDB makes all that was kept worthless. Only files that this user alone can write are believed; where none can be written,
+expressions are compiled each time.
+"""
+
+import json
+import os
+import tempfile
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from hashlib import blake2b
+from importlib.util import find_spec
+from pathlib import Path
+from stat import S_IRWXG, S_IRWXO, S_ISDIR
+from typing import Final
+
+from kcap.folders import cache_folder
+
+Statements = dict[str, str]
+PACKAGE: Final = Path(__file__).parents[1]
+FOLDER: Final = "plans"
+KEPT: Final = 256
+"""Files that are kept, the newest: one for each report with its parameters, some 20 kB each."""
+DEPENDENCIES: Final = ("ibis_framework-", "sqlglot-", "duckdb-")
+"""What compiles and runs SQL."""
+EXPRESSIONS: Final = ("reports", "filter")
+"""Folders with expressions."""
+
+
+def planned(parts: Iterable[object], make: Callable[[], Statements]) -> Statements:
+    """The kept SQL for what `parts` say, or what `make` gives, which is kept then. Raises what `make` raises."""
+    folder, name = plan_folder(), f"{_digest(parts)}.json"
+    found = None if folder is None else _read(folder / name)
+    if found is None:
+        found = make()
+        if folder is not None:
+            _keep(folder, name, found)
+    return found
+
+
+def plan_folder() -> Path | None:
+    """The folder of kept SQL, made where it is missing; None where there is none that only this user can change."""
+    folder = cache_folder() / FOLDER
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        status = folder.lstat()
+    except OSError:
+        return None
+    mine = not hasattr(os, "geteuid") or (status.st_uid == os.geteuid() and not status.st_mode & (S_IRWXG | S_IRWXO))
+    return folder if mine and S_ISDIR(status.st_mode) and PACKAGE.is_dir() else None
+
+
+def _digest(parts: Iterable[object]) -> str:
+    """What stands for the parts, the sources of kcap, and the versions of the dependencies.
+
+    Packages are unpacked with the times of their archive, which may be one for all versions: so the sources of expressions
+    count with their text, all others with size and time.
+    """
+    digest = blake2b(digest_size=20)
+    for part in (*parts, *_versions(), *sorted(_files(str(PACKAGE)))):
+        digest.update(f"{part!r}\n".encode(errors="surrogatepass"))
+    for path in sorted(path for folder in EXPRESSIONS for path in (PACKAGE / folder).glob("*.py")):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def _versions() -> list[str]:
+    """The folders that name the versions of the dependencies, which are not imported."""
+    found = find_spec("ibis")
+    if found is None or found.origin is None:
+        return []
+    beside = os.listdir(Path(found.origin).parents[1])
+    return sorted(name for name in beside if name.endswith("-info") and name.startswith(DEPENDENCIES))
+
+
+def _files(folder: str) -> Iterable[tuple[str, int, int]]:
+    """Path, size and time of change of each file of a package."""
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.is_dir(follow_symlinks=False):
+                if entry.name != "__pycache__":
+                    yield from _files(entry.path)
+            else:
+                status = entry.stat()
+                yield entry.path, status.st_size, status.st_mtime_ns
+
+
+def _read(path: Path) -> Statements | None:
+    """What a file keeps; None where there is none, or it is not whole."""
+    try:
+        found = json.loads(path.read_bytes())
+    except (OSError, ValueError):
+        return None
+    whole = isinstance(found, dict) and all(isinstance(sql, str) for sql in found.values())
+    return found if whole else None
+
+
+def _keep(folder: Path, name: str, statements: Statements) -> None:
+    """Writes a file that appears when it is whole, and removes the oldest of too many. A full disk is no fault of a report."""
+    with suppress(OSError):
+        handle, path = tempfile.mkstemp(prefix="new-", dir=folder)
+        try:
+            with open(handle, "w", encoding="utf-8") as file:
+                json.dump(statements, file)
+            os.replace(path, folder / name)
+        except BaseException:
+            os.unlink(path)
+            raise
+        files = sorted(folder.iterdir(), key=lambda file: file.stat().st_mtime_ns, reverse=True)
+        for old in files[KEPT:]:
+            old.unlink()
