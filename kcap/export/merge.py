@@ -4,6 +4,7 @@ In: paths, a stream. Out: the packets on the stream. Law: every packet once, a f
 pcapng says beside its packets comes along where the output is pcapng.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from kcap.capture.fileset import FileSet, ignore
@@ -14,6 +15,8 @@ from kcap.capture.unread import unread
 from kcap.capture.writer import PacketStream
 from kcap.errors import CaptureError
 from kcap.model import CaptureFile, PacketBatch
+from kcap.net.link import is_read
+from kcap.net.link_names import link_name
 
 
 def looks(paths: Sequence[str]) -> list[CaptureFile]:
@@ -49,6 +52,10 @@ class Packets:
                 notes = notes_of(self.files.files, self.form)
                 self.origins.extend(Origin(file, (), notes[at]) for at, file in enumerate(self.files.files))
             self.origins[batch.file].sections = self.files.layouts[batch.file]
+            links = {batch.link: len(batch)} if isinstance(batch.link, int) else Counter(batch.link)
+            for link, count in links.items():
+                if not is_read(link):
+                    self.files.files[batch.file].unread_links[link_name(link)] += count
             yield batch
 
     @property

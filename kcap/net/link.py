@@ -5,6 +5,7 @@ where the packet carries no IP. Law: raises for no bytes; a header that ends ear
 """
 
 from collections.abc import Callable
+from functools import cache
 from typing import Final, Literal
 
 from kcap.net.link_names import link_name
@@ -64,6 +65,14 @@ def read_link(link: int, cursor: PacketCursor) -> int:
         cursor.at += 1
         return read_ethertype(PPP, cursor) if link == LINK_PPP_DIRECTED else read_cooked(cursor, 4, 2)
     return READERS[link](cursor) if link in READERS else unknown(link, cursor)
+
+
+@cache
+def is_read(link: int) -> bool:
+    """Whether packets of a link type are read; of one that only wraps others, each packet says of itself."""
+    cursor = PacketCursor(b"", 0, 0, 0)
+    read_link(link, cursor)
+    return cursor.fault is not WeirdKind.LINK_UNKNOWN
 
 
 def unknown(link: int, cursor: PacketCursor) -> int:

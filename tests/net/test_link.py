@@ -4,6 +4,7 @@ from struct import pack
 
 import pytest
 
+from kcap.net.link import is_read
 from tests.capture.handmade import START_NS, batch_of, ethernet, ipv4, ipv6, tcp
 from tests.net.engines import FLOW, FLOW6, both
 
@@ -96,3 +97,8 @@ def test_no_cut_looks_at_the_next_packet(name):
 )
 def test_what_carries_no_ip_is_nothing(link, packet):
     assert both(batch_of(packet, link=link))[0] == []
+
+
+def test_link_types_that_are_read_are_known_without_a_packet():
+    assert all(map(is_read, (0, 1, 12, 101, 105, 113, 127, 192, 239, 258, 276)))
+    assert not any(map(is_read, (189, 195, 201, 253, 999)))
