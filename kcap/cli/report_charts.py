@@ -13,6 +13,7 @@ from typing import Any, Final
 from kcap.errors import MissingExtraError, UsageError
 from kcap.output.escaping import html_text
 from kcap.output.grid import duration
+from kcap.reports.definition import instant
 from kcap.reports.text import duration_short
 
 Row = dict[str, Any]
@@ -53,7 +54,7 @@ def svg(result: Row) -> str:
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{HEIGHT * len(panels)}" '
         f'viewBox="0 0 {WIDTH} {HEIGHT * len(panels)}" font-family="sans-serif" font-size="11" role="img">'
-        f'<rect width="100%" height="100%" fill="#fff"/>{body}</svg>'
+        f'<rect class="b" width="100%" height="100%" fill="#fff"/>{body}</svg>'
     )
 
 
@@ -62,12 +63,18 @@ def text(x: float, y: float, value: str, anchor: str = "middle", weight: str = "
     return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" font-weight="{weight}" fill="#333">{html_text(value)}</text>'
 
 
+def grid_line(y: float) -> str:
+    """A line across a chart."""
+    return f'<line class="g" x1="{LEFT}" x2="{WIDTH - 20}" y1="{y:.1f}" y2="{y:.1f}" stroke="#ddd"/>'
+
+
 def histogram(result: Row) -> str:
     """The histogram: a bar for each class."""
     counts, edges = counts_of(result), result["histogram_edges_ns"]
     most = max(counts, default=0) or 1
     step, room = (WIDTH - LEFT - 20) / len(counts or [0]), HEIGHT - TOP - FOOT
     out = [text(LEFT, 18, f"latency, {sum(counts):,} responses", "start", "bold"), text(LEFT - 6, TOP + 8, f"{most:,}", "end")]
+    out += [text(LEFT - 6, TOP + room, "0", "end"), grid_line(TOP + room)]
     for at, count in enumerate(counts):
         high = count / most * room
         x, y = LEFT + at * step, TOP + room - high
@@ -91,8 +98,12 @@ def over_time(series: Row) -> str:
     for part in range(3):
         level = low + span * part / 2
         y = TOP + room - room * part / 2
-        out.append(f'<line x1="{LEFT}" x2="{WIDTH - 20}" y1="{y:.1f}" y2="{y:.1f}" stroke="#ddd"/>')
+        out.append(grid_line(y))
         out.append(text(LEFT - 6, y + 4, duration(round(10**level)), "end"))
+    whole = series["step_ns"] * len(series["count"])
+    for part, anchor in enumerate(("start", "middle", "end")):
+        at_ns = series["first_ns"] + whole * part // 2
+        out.append(text(LEFT + (WIDTH - LEFT - 20) * part / 2, HEIGHT - 14, instant(at_ns, 1_000_000)[11:], anchor))
     for place, (name, color) in enumerate(COLORS.items()):
         out.append(f'<circle cx="{WIDTH - 190 + 60 * place}" cy="14" r="4" fill="{color}"/>')
         out.append(text(WIDTH - 182 + 60 * place, 18, name.removesuffix("_ns"), "start"))

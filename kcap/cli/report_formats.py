@@ -21,6 +21,8 @@ from kcap.reports.definition import Row
 from kcap.reports.text import UNLIMITED, Style, TextColumn, lines, wrapped
 
 HEIGHT: Final = 40
+LONG: Final = 40
+"""Characters from which words in a cell of an HTML table are wrapped; bars are not."""
 ROWS: Final = "rows"
 """Section of the report's own rows in CSV."""
 
@@ -172,11 +174,15 @@ def markdown(document: Document) -> str:
 
 
 def html(document: Document, pictures: Sequence[str] = ()) -> str:
-    """A page of its own, without a script; `pictures` are SVG."""
+    """A page of its own, without a script; `pictures` are SVG, which stand behind the verdict, before the first table."""
     title = html_text(document.title)
-    out = ["<!DOCTYPE html>", '<html lang="en"><head><meta charset="utf-8">', f"<title>kcap {title}</title>",
-           f"<style>{STYLE}</style></head><body><h1>kcap {title}</h1>", *pictures]  # fmt: skip
+    out = ["<!DOCTYPE html>", '<html lang="en"><head><meta charset="utf-8">',
+           '<meta name="viewport" content="width=device-width">', f"<title>kcap {title}</title>",
+           f"<style>{STYLE}</style></head><body><h1>kcap {title}</h1>"]  # fmt: skip
+    waiting = list(pictures)
     for block in blocks_of(document):
+        if not isinstance(block, Sentences):
+            out, waiting = out + waiting, []
         if isinstance(block, Sentences):
             texts = [html_text(sentence) for sentence in block.texts if sentence]
             if block.title:
@@ -189,19 +195,20 @@ def html(document: Document, pictures: Sequence[str] = ()) -> str:
             out.append("<pre>" + html_text("\n".join(block.texts)) + "</pre>")
         elif block.rows:
             columns = filled(block)
-            rights = [" class=n" if column.right else "" for column, _ in columns]
-            out.append(
-                "<table><thead><tr>" + "".join(f"<th>{html_text(column.head)}</th>" for column, _ in columns) + "</tr></thead>"
-            )
-            out.append("<tbody>")
+            rights = [
+                " class=n" if column.right else " class=w" if any(len(cell) > LONG and " " in cell for cell in texts) else ""
+                for column, texts in columns
+            ]
+            heads = "".join(f"<th{right}>{html_text(column.head)}</th>" for right, (column, _) in zip(rights, columns))
+            out += [f"<div class=t><table><thead><tr>{heads}</tr></thead>", "<tbody>"]
             for cells in zip(*(texts for _, texts in columns)):
                 out.append(
                     "<tr>" + "".join(f"<td{right}>{html_text(cell)}</td>" for right, cell in zip(rights, cells)) + "</tr>"
                 )
-            out.append("</tbody></table>")
+            out.append("</tbody></table></div>")
         else:
             out.append(f"<p>{html_text(block.empty)}</p>")
-    return "\n".join([*out, "</body></html>", ""])
+    return "\n".join([*out, *waiting, "</body></html>", ""])
 
 
 # -- CSV --------------------------------------------------------------------------------------------------------------

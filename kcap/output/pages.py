@@ -14,13 +14,18 @@ from kcap.output.grid import Cell, cells
 from kcap.output.sink import OutputSink
 
 STYLE: Final = """
-body { font: 14px/1.4 system-ui, sans-serif; margin: 2em; color: #222; background: #fff }
-table { border-collapse: collapse; margin: 1em 0 }
-th, td { padding: .25em .7em; text-align: left; border-bottom: 1px solid #ddd; white-space: nowrap }
-th { position: sticky; top: 0; background: #f4f4f4 }
+body { font: 14px/1.4 system-ui, sans-serif; margin: 1.5em; color: #222; background: #fff; overflow-wrap: anywhere }
+h1 { font-size: 1.5em } p, li { max-width: 70em }
+table { border-collapse: collapse; margin: .6em 0; font-size: 13px }
+th, td { padding: .2em .45em; text-align: left; border-bottom: 1px solid #ddd; white-space: nowrap }
+th { position: sticky; top: 0; background: #f4f4f4; vertical-align: bottom }
+.t { overflow-x: auto; overflow-wrap: normal } .t th { white-space: normal } .t td { white-space: pre }
+.t td.w { white-space: normal; overflow-wrap: anywhere; min-width: 22em }
 .n { text-align: right; font-variant-numeric: tabular-nums }
-@media (prefers-color-scheme: dark) { body { color: #ddd; background: #181818 } th { background: #2a2a2a }
-th, td { border-color: #444 } }
+svg { max-width: 100%; height: auto } svg .b { fill: none } svg text { fill: currentColor }
+pre { overflow-x: auto; padding: .6em; background: #f4f4f4 }
+@media (prefers-color-scheme: dark) { body { color: #ddd; background: #181818 } th, pre { background: #2a2a2a }
+th, td { border-color: #444 } svg line.g { stroke: #444 } }
 """
 
 
