@@ -1,5 +1,6 @@
 """`kcap sql`: a query over the tables of captures."""
 
+import os
 from contextlib import ExitStack
 from functools import partial
 from typing import TYPE_CHECKING, Final
@@ -8,6 +9,7 @@ import click
 
 from kcap.cli.options import analyzer_options, csv_safety, filters, inputs, paths_of
 from kcap.cli.places import Writes
+from kcap.errors import UsageError
 from kcap.output.formats import FORMATS, format_of
 
 if TYPE_CHECKING:
@@ -20,11 +22,12 @@ Examples:
   kcap sql "select api, count(*), max(latency_ns) from exchanges group by all order by 2 desc" a.pcap
   kcap sql "select topic, partition, max(lag) from partitions group by all" *.pcap --format csv
   kcap sql "from exchanges select * where throttle_time_ms > 0" rows.parquet
+  kcap sql a.pcap
 """
 
 
 @click.command("sql", short_help="SQL over the tables of captures.", epilog=EXAMPLES)
-@click.argument("query")
+@click.argument("query", metavar="[QUERY]")
 @partial(inputs, tables=True)
 @filters
 @click.option(
@@ -45,16 +48,27 @@ def run(
 ) -> int:
     """The answer to a query in DuckDB's SQL over exchanges, partitions, connections, records and the others.
 
-    FILEs are captures, or Parquet that kcap rows -o wrote. Only the tables that the query names are read.
+    FILEs are captures, or Parquet that kcap rows -o wrote. Only the tables that the query names are read. Without a query,
+    queries are typed: with history, with completion of tables and columns by Tab, each up to its semicolon.
     """
 
     from kcap.cli.output import make_writer, place, report_failed
     from kcap.cli.progress import Progress
     from kcap.reports.sql import answered
+    from kcap.runtime import load_arrow
     from kcap.session import Capture
 
+    load_arrow()
+
+    options = analyzer_options(decode_as, not_kafka)
+    if is_input(query):
+        from kcap.cli.sql_shell import converse
+
+        if output is not None:
+            raise UsageError(f"-o needs a query; {query!r} is a file")
+        return converse(Capture(paths_of((query, *files), more_files), options).filter(only), form or "table")
     form = format_of(form, output)
-    capture = Capture(paths_of(files, more_files), analyzer_options(decode_as, not_kafka)).filter(only)
+    capture = Capture(paths_of(files, more_files), options).filter(only)
     passes: list[CapturePass] = []
     with ExitStack() as lines:
 
@@ -69,3 +83,8 @@ def run(
                 writer.write(batch)
             writer.close()
     return max(map(report_failed, passes), default=0)
+
+
+def is_input(word: str) -> bool:
+    """Whether the word in a query's place names files: no query has a path's name."""
+    return os.path.exists(word) or (" " not in word.strip() and word.endswith((".pcap", ".pcapng", ".parquet")))

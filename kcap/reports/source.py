@@ -111,7 +111,7 @@ class Engine:
         self._duckdb = duckdb.connect(config={"temp_directory": os.path.join(folder, "spill")})
         for setting in ("preserve_insertion_order = false", "enable_progress_bar = false", "TimeZone = 'UTC'"):
             self._duckdb.execute(f"SET {setting}")
-        self._views = 0
+        self._unnamed = 0
 
     @cached_property
     def _connection(self) -> Any:
@@ -120,8 +120,8 @@ class Engine:
 
         return ibis.duckdb.from_connection(self._duckdb)
 
-    def view(self, name: str, files: Sequence[str]) -> None:
-        """Gives Parquet files a name."""
+    def define(self, name: str, files: Sequence[str]) -> None:
+        """Makes a view of Parquet files."""
         places = ", ".join("'" + file.replace("'", "''") + "'" for file in files)
         options = {"union_by_name": len(files) > 1, **hive(files)}
         given = "".join(f", {option} = {str(value).lower()}" for option, value in options.items())
@@ -139,9 +139,9 @@ class Engine:
 
     def table(self, files: Sequence[str]) -> Any:
         """Parquet files as an Ibis table."""
-        self._views += 1
-        name = f"files_{self._views}"
-        self.view(name, files)
+        self._unnamed += 1
+        name = f"files_{self._unnamed}"
+        self.define(name, files)
         return self.viewed(name)
 
     def given(self, name: str, table: Any) -> Any:
@@ -199,11 +199,11 @@ def engine_over(given: ReportInput, columns: Sequence[str], partitions: Sequence
             give_back()  # the pages of compiled code that reading needed and the engine does not
         else:
             places = found(given, saved, columns, partitions)
-        names = [name for name in VIEWS if name in places]
+        names: list[str] = [name for name in VIEWS if name in places]
         engine = Engine(folder)
         try:
             for name in names:
-                engine.view(name, places[name])
+                engine.define(name, places[name])
             yield engine, names
         finally:
             engine.close()

@@ -8,7 +8,7 @@ import os
 import re
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import Any, Final
 
 import pyarrow as pa
@@ -44,57 +44,91 @@ def tables_named(query: str) -> list[str]:
     return [name for name in TABLES if name in words]
 
 
+Watch = Callable[[Any], Callable[[], None]]
+Answer = tuple[pa.Schema, Iterator[pa.RecordBatch]]
+
+
 @contextmanager
-def answered(
-    query: str, capture: Capture, watch: Callable[[Any], Callable[[], None]] | None = None
-) -> Iterator[tuple[pa.Schema, Iterator[pa.RecordBatch]]]:
+def answered(query: str, capture: Capture, watch: Watch | None = None) -> Iterator[Answer]:
     """The result of a query, for as long as the block lasts.
 
     Raises UsageError for a query that DuckDB does not take, or that is none.
     """
-    import duckdb
+    with tempfile.TemporaryDirectory(prefix="kcap-") as folder, closing(Queries(capture, folder, watch)) as queries:
+        yield queries.answer(query)
 
-    if not query.strip().lower().startswith((*STATEMENTS, "(")):
-        raise UsageError(f"a query begins with {', '.join(STATEMENTS[:3])}...: {query.strip()[:40]!r} does not")
-    with tempfile.TemporaryDirectory(prefix="kcap-") as folder, duckdb.connect() as engine:
-        engine.execute("SET enable_progress_bar = false")
-        engine.execute(f"SET temp_directory = '{os.path.join(folder, 'spill')}'")
-        engine.execute("SET TimeZone = 'UTC'")
-        made = _files(query, capture, folder, watch)
-        for name, files in made.items():
-            places = ", ".join("'" + file.replace("'", "''") + "'" for file in files)
-            folders = "".join(f", {key} = {str(value).lower()}" for key, value in hive(files).items())
-            engine.execute(f"CREATE VIEW {name} AS SELECT * FROM read_parquet([{places}], union_by_name = true{folders})")  # noqa: S608
-        if saved_files(capture.paths) is None:
-            for name in TABLES.keys() - made.keys():  # tables that the query does not name: for SHOW TABLES and suggestions
-                engine.register(name, arrow_schema(name, choose(name, None)).empty_table())
+
+class Queries:
+    """Queries over one capture, or over saved tables: a table is made when the first query names it, and stays."""
+
+    def __init__(self, capture: Capture, folder: str, watch: Watch | None = None) -> None:
+        import duckdb
+
+        self._capture, self._folder, self._watch = capture, folder, watch
+        self._made: set[str] = set()
+        self._engine = duckdb.connect()
+        self._engine.execute("SET enable_progress_bar = false")
+        self._engine.execute(f"SET temp_directory = '{os.path.join(folder, 'spill')}'")
+        self._engine.execute("SET TimeZone = 'UTC'")
+        saved = saved_files(capture.paths)
+        self.saved = saved is not None
+        if saved is not None:
+            if capture.only is not None:
+                raise UsageError("-Y goes with captures; over saved tables the query says which rows")
+            found: dict[str, list[str]] = {}
+            for path in saved:
+                found.setdefault(table_of(path)[0], []).append(path)
+            for name, files in found.items():
+                self._view(name, files)
+        else:
+            for name in TABLES:  # for SHOW TABLES, DESCRIBE and suggestions, until a query names them
+                self._engine.register(name, arrow_schema(name, choose(name, None)).empty_table())
+
+    def answer(self, query: str) -> Answer:
+        """The result, readable until the next query. Raises UsageError for a query that does not run, or that is none."""
+        import duckdb
+
+        if not query.strip().lower().startswith((*STATEMENTS, "(")):
+            raise UsageError(f"a query begins with {', '.join(STATEMENTS[:3])}...: {query.strip()[:40]!r} does not")
+        if not self.saved:
+            self._make([name for name in tables_named(query) if name not in self._made])
         try:
-            relation: Any = engine.sql(query)
+            relation: Any = self._engine.sql(query)
             reader: Any = relation.to_arrow_reader(ROWS_AT_ONCE) if relation is not None else None
         except duckdb.Error as error:
             raise UsageError(f"the query does not run: {str(error).strip()}") from None
         if reader is None:
             raise UsageError("the query has no answer")
-        yield reader.schema, iter(reader)
+        return reader.schema, iter(reader)
 
-
-def _files(
-    query: str, capture: Capture, folder: str, watch: Callable[[Any], Callable[[], None]] | None
-) -> dict[str, list[str]]:
-    """Table -> the Parquet files that hold it."""
-    saved = saved_files(capture.paths)
-    if saved is not None:
-        if capture.only is not None:
-            raise UsageError("-Y goes with captures; over saved tables the query says which rows")
+    def columns(self) -> dict[str, list[str]]:
+        """Table -> its columns."""
         found: dict[str, list[str]] = {}
-        for path in saved:
-            found.setdefault(table_of(path)[0], []).append(path)
+        query = "SELECT table_name, column_name FROM information_schema.columns ORDER BY ALL"
+        for table, column in self._engine.execute(query).fetchall():
+            found.setdefault(table, []).append(column)
         return found
-    names = tables_named(query)
-    if not names:
-        return {}
-    requests = {name: TableRequest.of(name, only=capture.only if name in BACKFILLED else None) for name in names}
-    reading = capture.read()
-    if watch is not None:
-        reading.watch = watch(reading)
-    return {name: [path] for name, path in written(requests, reading, folder).items()}
+
+    def close(self) -> None:
+        """Ends the engine."""
+        self._engine.close()
+
+    def _view(self, name: str, files: list[str]) -> None:
+        """Gives Parquet files the name of their table."""
+        places = ", ".join("'" + file.replace("'", "''") + "'" for file in files)
+        folders = "".join(f", {key} = {str(value).lower()}" for key, value in hive(files).items())
+        self._engine.execute(f"CREATE VIEW {name} AS SELECT * FROM read_parquet([{places}], union_by_name = true{folders})")  # noqa: S608
+
+    def _make(self, names: list[str]) -> None:
+        """Reads the capture for some tables."""
+        if not names:
+            return
+        only = self._capture.only
+        requests = {name: TableRequest.of(name, only=only if name in BACKFILLED else None) for name in names}
+        reading = self._capture.read()
+        if self._watch is not None:
+            reading.watch = self._watch(reading)
+        for name, path in written(requests, reading, self._folder).items():
+            self._engine.unregister(name)
+            self._view(name, [path])
+            self._made.add(name)

@@ -16,8 +16,8 @@ from typing import Any, Final
 from textual.screen import Screen
 from textual.widget import Widget
 
-from kcap.output.grid import clean
 from kcap.folders import state_folder
+from kcap.output.grid import clean
 
 LARGEST: Final = 1 << 20
 """Bytes of the file; a larger one is overwritten, since it is never cleared by hand."""

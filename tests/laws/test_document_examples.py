@@ -1,4 +1,4 @@
-"""Every command line in a code block of README and of docs is run as it stands there, over captures of the names that it has."""
+"""Every command line in a code block of README and of docs is run as it stands there, over captures of its names."""
 
 import re
 import shlex

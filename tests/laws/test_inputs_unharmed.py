@@ -1,4 +1,4 @@
-"""No command opens an input for writing, renames, cuts or removes it: seen by an audit hook, and by what the files are afterwards.
+"""No command opens an input for writing, renames, cuts or removes it: an audit hook sees it, and the files are as before.
 
 The hook (PEP 578) sees what Python opens. Arrow and DuckDB open files by themselves: what they may have done shows in the
 content and the times of the files.
@@ -84,7 +84,9 @@ def test_no_command_writes_to_an_input(pcaps: Path, tmp_path: Path) -> None:
     refused = 3
     assert run(calls, [one, two, saved]) == f"{[0] * (len(calls) - refused) + [2] * refused} []"
     assert [state(path) for path in (one, two, saved)] == before
-    named = {call[0] for call in calls} | {name for name, entry in COMMANDS.items() if entry.module == COMMANDS["topics"].module}
+    named = {call[0] for call in calls} | {
+        name for name, entry in COMMANDS.items() if entry.module == COMMANDS["topics"].module
+    }
     assert named | NEEDS_MORE.keys() | WITHOUT_INPUT == set(COMMANDS)
 
 

@@ -66,7 +66,9 @@ def test_a_folder_that_others_can_write_is_not_believed(own_cache: Path) -> None
     assert plan_folder() is None, "a link is no folder of one's own"
 
 
-def test_what_cannot_be_read_or_written_is_made_each_time(monkeypatch: pytest.MonkeyPatch, own_cache: Path, tmp_path: Path) -> None:
+def test_what_cannot_be_read_or_written_is_made_each_time(
+    monkeypatch: pytest.MonkeyPatch, own_cache: Path, tmp_path: Path
+) -> None:
     planned(("a",), lambda: {"n": "1"})
     for damage in ("", "[]", '{"n": 1}', '{"n": "1'):
         next(own_cache.iterdir()).write_text(damage)
