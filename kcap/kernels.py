@@ -169,7 +169,8 @@ class _Readiness:
     def __init__(self) -> None:
         self.ready = False
         self.asked_s = -LOOK_S
-        self.making = False
+        self.making: subprocess.Popen[bytes] | None = None
+        self.began = False
 
     def usable(self, make: bool) -> bool:
         """As `kcap.kernels.usable`."""
@@ -179,9 +180,11 @@ class _Readiness:
             return False
         self.asked_s = monotonic()
         self.ready = (folder() / COMPLETE).exists()
-        if make and not self.ready and not self.making:
-            self.making = True
-            begin_making()
+        if self.making is not None and self.making.poll() is not None:
+            self.making = None
+        if make and not self.ready and not self.began:
+            self.began = True
+            self.making = begin_making()
         return self.ready
 
 
@@ -197,17 +200,17 @@ def usable(make: bool = False) -> bool:
     return _readiness.usable(make)
 
 
-def begin_making() -> None:
-    """Starts the compiler in a process of its own, which goes on when this one ends; without one, Python does the work."""
+def begin_making() -> "subprocess.Popen[bytes] | None":
+    """Starts the compiler in a process of its own, which goes on when this one ends; None where it cannot be started."""
     path = os.pathsep.join((str(ROOT.parent), *filter(None, [os.environ.get("PYTHONPATH")])))
     quiet = subprocess.DEVNULL
     try:
-        subprocess.Popen(
+        return subprocess.Popen(
             [sys.executable, "-m", "kcap.every_kernel", "--low-priority"],
             stdin=quiet, stdout=quiet, stderr=quiet, start_new_session=True, env={**os.environ, "PYTHONPATH": path},
         )  # fmt: skip
     except OSError:
-        return
+        return None
 
 
 def octets(buffer: Any) -> Any:
