@@ -25,8 +25,20 @@ kcap check incident.pcapng --format sarif -o findings.sarif
 Severities: **critical** (data is at risk or work stands still), **high** (clients fail), **medium** (time is lost),
 **low** (waste), **info** (worth knowing; no fault). Confidence says how often such evidence has this cause; every
 finding names what else it could be.
-Thresholds are meant for captures of seconds to hours. Rules need what the capture holds: with a short snapshot
-length, topics and records are not there to be judged.
+Thresholds are meant for captures of seconds to hours. `config.toml` changes them, in a table for each rule
+([configuration.md](configuration.md)):
+
+```toml
+[check.commit-storm]
+commits = 200
+a_second = 20
+```
+
+Rules need what the capture holds: with a short snapshot length, topics and records are not there to be judged. A rule
+that found nothing because the capture cannot say is named under *not judged* (`not_judged` in JSON), with the reason.
+Requests between brokers (replication, the controller) are the cluster's own and are not judged.
+
+`kcap live -i IF --check` says findings while packets pass: when each begins and when it ends.
 
 This page is written from the rules by `docs/findings_page.py`.
 """
@@ -39,7 +51,7 @@ def page() -> str:
         rules = sorted((rule for rule in RULES.values() if rule.severity == severity), key=lambda rule: rule.id)
         out += [f"## {severity.capitalize()}", ""] if rules else []
         for rule in rules:
-            limits = ", ".join(f"{name.replace('_', ' ')} {value:g}" for name, value in rule.thresholds.items())
+            limits = ", ".join(f"`{name}` {value:g}" for name, value in rule.thresholds.items())
             out += [
                 f"### {rule.id}", "", " ".join((rule.find.__doc__ or "").split()), "", f"- **Looks at** {rule.looks_at}.",
                 *([f"- **Thresholds**: {limits}."] if limits else []), f"- **Confidence**: {rule.confidence:.0%}.",

@@ -1,7 +1,7 @@
 """`kcap check`: what is wrong in a capture, whom it concerns, since when, how sure that is, and what to do."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
@@ -45,16 +45,19 @@ def run(
     FILEs are captures, or a folder of saved tables (exchanges, partitions, connections,
         brokers). Nothing is said of healthy traffic.
     """
+    from kcap.cli.configuration import config_file, settings
     from kcap.cli.output import no_kafka, place, report_failed
     from kcap.cli.reports import watcher
     from kcap.cli.standard_streams import say
     from kcap.output.formats import format_of
-    from kcap.reports.findings.report import check
+    from kcap.reports.findings.report import check, rules
     from kcap.reports.findings.source import observed
+    from kcap.reports.findings.thresholds import thresholds_of
     from kcap.reports.source import ReportInput
 
+    limits = thresholds_of(settings().get("check", {}), rules(), f"{config_file()}: [check]")
     if explain is not None or listed:
-        click.echo(explained(explain) if explain is not None else rules_listed())
+        click.echo(explained(explain, limits) if explain is not None else rules_listed())
         return 0
     target = None if output == "-" else output
     chosen = format_of(form, target, SUFFIXES, text=())
@@ -63,7 +66,7 @@ def run(
     with ExitStack() as stack:
         given.watch = watcher(stack)
         with observed(given) as seen:
-            result = {"report": "check", "captures": given.captures} | check(seen, some, others)
+            result = {"report": "check", "captures": given.captures} | check(seen, some, others, limits)
     with place(target) as sink:
         sink.write(formatted(result, "text" if chosen == "table" else chosen, target).encode(errors="replace"))
     code = 0
@@ -101,15 +104,23 @@ def rules_listed() -> str:
     )
 
 
-def explained(name: str) -> str:
-    """A rule in full."""
+def explained(name: str, changed: Mapping[str, Mapping[str, float]] | None = None) -> str:
+    """A rule in full; `changed` has thresholds that the configuration sets."""
     from kcap.reports.findings.report import rules
 
     rule = rules()[known(name)[0]]
-    limits = ", ".join(f"{key.replace('_', ' ')} {value:g}" for key, value in rule.thresholds.items()) or "none"
+    own = (changed or {}).get(rule.id, {})
+    limits = [
+        f"{key} = {own.get(key, value):g}" + (f" (by itself {value:g})" if key in own else "")
+        for key, value in rule.thresholds.items()
+    ]
+    example = next(iter(rule.thresholds.items()), None)
+    setting = [f"to change   config.toml: [check.{rule.id}] {example[0]} = {example[1]:g}"] if example else []
+    needs = [f"needs       {', '.join(rule.needs)} in the capture"] if rule.needs else []
     return "\n".join((
         f"{rule.id}: {(rule.find.__doc__ or '').strip()}", f"severity    {rule.severity}, confidence {rule.confidence:.0%}",
-        f"looks at    {rule.looks_at}", f"thresholds  {limits}", f"next step   {rule.advice}", f"or else     {rule.instead}",
+        f"looks at    {rule.looks_at}", f"thresholds  {', '.join(limits) or 'none'}", *setting, *needs,
+        f"next step   {rule.advice}", f"or else     {rule.instead}",
         *([f"sources     {rule.sources}"] if rule.sources else []),
     ))  # fmt: skip
 
@@ -136,7 +147,10 @@ def document(result: Row) -> "Document":
     head = f"{len(serious)} findings: {summary}" if serious else "no problem was found" + (f" ({summary})" if rows else "")
     blocks: list[Any] = [Sentences([head], tone="bold")]
     blocks += [Sentences(lines_of(row), title=f"{row['severity']}  {row['sentence']}") for row in rows]
-    skipped = [f"{rule}: {why}" for rule, why in result["not_judged"].items()]
+    reasons: dict[str, list[str]] = {}
+    for rule, why in result["not_judged"].items():
+        reasons.setdefault(why, []).append(rule)
+    skipped = [f"{why}: {', '.join(some)}" for why, some in reasons.items()]
     if skipped:
         blocks.append(Sentences(skipped, title="not judged", tone="dim"))
     return Document(f"check: {', '.join(result['captures'])}", blocks)

@@ -21,6 +21,8 @@ FILE: Final = "config.toml"
 VARIABLE: Final = "KCAP_CONFIG"
 ELSEWHERE: Final = {"tui": "tui.toml"}
 """What people look for in this file -> the file beside it that has it."""
+WITH_TABLES: Final = ("check",)
+"""Commands whose table holds tables beside options: thresholds of rules."""
 
 
 def config_file() -> Path:
@@ -69,6 +71,8 @@ def defaults(command: click.Command, name: str, file: Mapping[str, Any], command
     if not isinstance(said, dict):
         raise UsageError(f"{config_file()}: {name} is a command; its options stand below [{name}]")
     for option, value in said.items():
+        if name in WITH_TABLES and isinstance(value, dict):
+            continue  # the command reads and checks it
         key = option.replace("_", "-")
         if key not in options:
             raise UsageError(f"{config_file()}: [{name}] {option} is no option of kcap {name}{_nearest(key, list(options))}")

@@ -1,5 +1,6 @@
 """`kcap live`: rows of what passes an interface, captured by dumpcap or tcpdump."""
 
+import json
 import os
 import re
 import shutil
@@ -8,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 from types import FrameType
-from typing import IO, Any, Final, NamedTuple
+from typing import IO, TYPE_CHECKING, Any, Final, NamedTuple
 
 import click
 
@@ -16,6 +17,11 @@ from kcap.cli.options import analyzer_options, filters, outputs, ports
 from kcap.cli.places import Writes
 from kcap.cli.rows import WithPayloads, order_of, shapes, written
 from kcap.errors import CaptureError, MissingExtraError, UsageError
+from kcap.reports.definition import instant
+
+if TYPE_CHECKING:
+    from kcap.reports.findings.live import Event
+    from kcap.session import Capture
 
 TOOLS: Final = ("dumpcap", "tcpdump")
 """In the order in which they are looked for: dumpcap counts what the kernel dropped."""
@@ -57,6 +63,28 @@ class Ring(NamedTuple):
     help="Where the files of --ring are; a number and the time come before the suffix.",
 )  # fmt: skip
 @click.option("-D", "listing", is_flag=True, help="The interfaces there are.")
+@click.option(
+    "--check",
+    "checking",
+    is_flag=True,
+    help="Findings of kcap check in place of rows: when each begins and when it ends. --format jsonl for machines.",
+)
+@click.option(
+    "--span",
+    metavar="SECONDS",
+    type=click.IntRange(5, 3600),
+    default=60,
+    show_default=True,
+    help="With --check: how far back rules look, in capture time.",
+)
+@click.option(
+    "--every",
+    metavar="SECONDS",
+    type=click.IntRange(1, 600),
+    default=5,
+    show_default=True,
+    help="With --check: how often they look.",
+)
 @click.option("--with", "tool", type=click.Choice(TOOLS), help="What captures. Default: dumpcap, or else tcpdump.")
 @ports
 @filters
@@ -70,6 +98,9 @@ def run(
     ring_path: str | None,
     listing: bool,
     tool: str | None,
+    checking: bool,
+    span: int,
+    every: int,
     decode_as: tuple[str, ...],
     not_kafka: tuple[int, ...],
     only: str,
@@ -87,6 +118,8 @@ def run(
         raise UsageError("-i names the interface; -D lists them")
     order = order_of(asked)
     kept = ring_of(ring, ring_path)
+    if checking and (asked["form"] not in (None, "table", "jsonl") or asked["output"] is not None or only):
+        raise UsageError("--check writes findings to standard output, as text or --format jsonl; it takes no -o and no filter")
     from kcap.session import Capture
 
     capture = Capture(["-"], analyzer_options(decode_as, not_kafka)).filter(only)
@@ -99,7 +132,7 @@ def run(
         assert source is not None
         os.dup2(source.fileno(), sys.stdin.fileno())
         try:
-            code = written(capture, order)
+            code = findings(capture, span, every, asked["form"] == "jsonl") if checking else written(capture, order)
         except CaptureError:
             raise CaptureError(f"{found} captured nothing: {told(said)}") from None
         finally:
@@ -107,6 +140,30 @@ def run(
                 process.terminate()
                 process.wait()
     return code
+
+
+def findings(capture: "Capture", span: int, every: int, machine: bool) -> int:
+    """Writes findings as they begin and end, until the capture does; the exit code."""
+    from kcap.cli.configuration import config_file, settings
+    from kcap.output.escaping import visible
+    from kcap.reports.findings.live import SECOND, Watch
+    from kcap.reports.findings.report import rules
+    from kcap.reports.findings.thresholds import thresholds_of
+
+    limits = thresholds_of(settings().get("check", {}), rules(), f"{config_file()}: [check]")
+    with tempfile.TemporaryDirectory(prefix="kcap-") as folder:
+        reading = capture.read(keep_connections=True)
+        reading.files.keeps = True
+        for event in Watch(reading, folder, span * SECOND, every * SECOND, limits).events():
+            line = json.dumps(event.row(), ensure_ascii=False) if machine else visible(sentence(event))
+            click.echo(line)
+    return 0
+
+
+def sentence(event: "Event") -> str:
+    """An event as a line: time of day, whether it begins, severity, what happens, the rule."""
+    row, word = event.finding, {"begin": "begins", "end": "ends", "open": "goes on"}[event.event]
+    return f"{instant(event.time_ns, 1_000_000)[11:]}  {word:<7}  {row['severity']:<8}  {row['sentence']} [{row['id']}]"
 
 
 def capturing_tool(tool: str | None) -> str:

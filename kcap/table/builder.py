@@ -98,7 +98,7 @@ class TableSet:
                 if made.num_rows:
                     yield label, made
         if len(self.reading.connections) >= CONNECTIONS_AT_ONCE:
-            yield from self._close()
+            yield from self.close_connections()
 
     def _takes(self, batch: RowBatch) -> Iterator[Labelled]:
         columns = BatchColumns(batch, many=self._many)
@@ -112,7 +112,8 @@ class TableSet:
             for some in made:
                 yield label, some
 
-    def _close(self) -> Iterator[Labelled]:
+    def close_connections(self) -> Iterator[Labelled]:
+        """Rows of the connections that ended since the last call."""
         if not self._closes:  # the caller may want them
             return
         closed, self.reading.connections = self.reading.connections, []
@@ -125,7 +126,7 @@ class TableSet:
 
     def rest(self) -> Iterator[Labelled]:
         """The rows that are left when all was read."""
-        yield from self._close()
+        yield from self.close_connections()
         for label, builder in self.builders.items():
             for made in builder.rest():
                 yield label, made

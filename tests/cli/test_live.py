@@ -1,5 +1,6 @@
 """`kcap live` with programs in the place of dumpcap and tcpdump: what they are asked, what becomes of what they say."""
 
+import json
 import os
 import signal
 import stat
@@ -29,11 +30,14 @@ sys.stdout.buffer.write(open({capture!r}, "rb").read()); sys.stdout.flush()
 """
 
 
-def tool(folder: Path, name: str, *, fails: bool = False, end: str = "") -> Path:
+def tool(
+    folder: Path, name: str, *, fails: bool = False, end: str = "", capture: Path = PCAPS / "go-franz.pcap"
+) -> Path:  # fmt: skip
     """A program that says it captured; the words it was called with are in the file that is returned."""
     log, path = folder / "asked", folder / name
-    capture = str(PCAPS / "go-franz.pcap")
-    path.write_text(TOOL.format(python=sys.executable, log=str(log), fails=fails, capture=capture, end=end), encoding="utf-8")
+    path.write_text(
+        TOOL.format(python=sys.executable, log=str(log), fails=fails, capture=str(capture), end=end), encoding="utf-8"
+    )
     path.chmod(path.stat().st_mode | stat.S_IXUSR)
     return log
 
@@ -109,3 +113,13 @@ def test_what_a_tool_said_last() -> None:
         assert told(said) == "it said nothing"
         said.write(b"Capturing on 'lo'\nno permission\n\n")
         assert told(said) == "no permission"
+
+
+def test_findings_begin_and_go_on(tmp_path: Path) -> None:
+    tool(tmp_path, "tcpdump", capture=PCAPS / "problems" / "hanging-transaction.pcap")
+    text, machine = (live(tmp_path, "-i", "eth0", "--check", *more) for more in ((), ("--format", "jsonl")))
+    assert text.returncode == machine.returncode == 0, text.stderr + machine.stderr
+    events = [json.loads(line) for line in machine.stdout.splitlines()]
+    assert [(row["event"], row["id"]) for row in events] == [("begin", "hanging-transaction"), ("open", "hanging-transaction")]
+    assert [line.split()[1] for line in text.stdout.splitlines()] == ["begins", "goes"]
+    assert live(tmp_path, "-i", "eth0", "--check", "-o", "x.csv").returncode == 2

@@ -13,6 +13,7 @@ CLIENT_APIS = {0: "Produce", 3: "Metadata"}
 
 @rule(
     "authentication-failed-loop", "high", 0.95,
+    needs="responses",
     looks_at="SASL_AUTHENTICATION_FAILED responses of a client",
     advice="Check user and password (or token) of this client and the broker's credentials for that mechanism.",
     instead="credentials that were being rotated",
@@ -33,6 +34,7 @@ def authentication_failed_loop(seen: Observed, limit: Mapping[str, float]) -> Fo
 
 @rule(
     "sasl-mechanism-mismatch", "high", 0.95,
+    needs="responses",
     looks_at="UNSUPPORTED_SASL_MECHANISM responses; connections that the broker closes at the first request behind ApiVersions",
     advice="Set sasl.mechanism of the client to one that the listener enables (sasl.enabled.mechanisms), and "
     "security.protocol to SASL_*.",
@@ -53,6 +55,8 @@ def sasl_mechanism_mismatch(seen: Observed, limit: Mapping[str, float]) -> Found
             row["first_ns"], row["last_ns"], row["latency_ns"] or 0, {"refused": row["n"], "mechanism": wanted,
             "offered": offered},
         )  # fmt: skip
+    if not any(call["reason"] in ("fin", "rst") for call in seen.calls):
+        return
     table = seen.exchanges
     per_connection = table.group_by("connection", "client_id", "server_ip", "server_port").aggregate(
         exchanges=table.count(),
@@ -84,6 +88,7 @@ def sasl_mechanism_mismatch(seen: Observed, limit: Mapping[str, float]) -> Found
 
 @rule(
     "authorization-denied", "medium", 0.95,
+    needs="responses bodies",
     looks_at="*_AUTHORIZATION_FAILED errors",
     advice="Grant the principal the operation on the resource (kafka-acls.sh), or take the resource out of the "
     "client's configuration.",
@@ -110,6 +115,7 @@ def authorization_denied(seen: Observed, _limit: Mapping[str, float]) -> Found:
 
 @rule(
     "tls-plaintext-confusion", "high", 0.9,
+    needs="responses beginnings",
     looks_at="a plaintext request that gets no more than a TLS alert; a ClientHello at a port whose server sends nothing",
     advice="Set security.protocol of the client to what the listener speaks (SSL or SASL_SSL against PLAINTEXT or "
     "SASL_PLAINTEXT).",
@@ -122,7 +128,7 @@ def tls_plaintext_confusion(seen: Observed, limit: Mapping[str, float]) -> Found
     groups: dict[tuple[object, ...], Row] = {}
     for link in seen.links:
         plain = link["phase"] == "kafka" and not link["tls"] and 0 < link["most_response_bytes"] <= TLS_ALERT_BYTES
-        hello = link["phase"] == "tls" and link["most_response_bytes"] == 0
+        hello = link["phase"] == "tls" and link["most_response_bytes"] == 0 and link["server_packets"] > 0
         if not (plain or hello) or link["began"] != "syn":
             continue
         known = groups.setdefault((plain, link["client_id"], link["server_ip"], link["server_port"]), {**link, "n": 0})
@@ -150,19 +156,32 @@ def tls_plaintext_confusion(seen: Observed, limit: Mapping[str, float]) -> Found
 
 @rule(
     "wrong-advertised-listener", "high", 0.9,
+    needs="responses bodies",
     looks_at="connections that are refused or never answered at addresses that Metadata responses advertise",
     advice="Set advertised.listeners of the broker to a name and port that its clients can reach.",
     instead="a broker that was down while the capture ran, or a firewall",
     refused=2,
 )  # fmt: skip
 def wrong_advertised_listener(seen: Observed, limit: Mapping[str, float]) -> Found:
-    """Brokers send clients to an address that accepts no connection."""
+    """Brokers send clients to an address that accepts no connection.
+
+    A broker that is down looks alike: its address refuses as well. What tells them apart is a broker that responds at an
+    address that no broker advertises, while the advertised one is dead.
+    """
     advertised = {(row["host"], row["port"]): row for row in seen.run(seen.brokers)}
-    dead: dict[tuple[str, int], Row] = {}
     alive = {(link["server_ip"], link["server_port"]) for link in seen.links if link["response_bytes"]}
+    bootstrap = {(call["server_ip"], call["server_port"]) for call in seen.calls if call["api"] == "Metadata"}
+    elsewhere = (alive & bootstrap) - advertised.keys()
+    dead: dict[tuple[str, int], Row] = {}
     for link in seen.links:
         place = link["server_ip"], link["server_port"]
-        if link["phase"] == "empty" and link["began"] == "syn" and link["ended"] == "rst" and place not in alive:
+        refused = link["ended"] == "rst" and link["server_packets"] <= link["n"]
+        if (
+            link["phase"] == "empty"
+            and link["began"] == "syn"
+            and (refused or not link["server_packets"])
+            and place not in alive
+        ):
             known = dead.setdefault(place, {**link, "n": 0})
             known["n"] += link["n"]
             known["last_ns"] = max(known["last_ns"], link["last_ns"])
@@ -172,16 +191,20 @@ def wrong_advertised_listener(seen: Observed, limit: Mapping[str, float]) -> Fou
             clients = sorted(
                 {link["client_id"] for link in seen.links if link["client_ip"] == row["client_ip"] and link["client_id"]}
             )
+            beside = f"; brokers respond at {named(sorted(f'{ip}:{port}' for ip, port in elsewhere))}, which none advertises"
             yield Finding(
-                f"brokers advertise {server}, which refused {row['n']} connections and accepted none",
+                f"brokers advertise {server}, which accepted none of {row['n']} connections"
+                + (beside if elsewhere else "; it may be down"),
                 {"server": server, "broker_id": advertised[place].get("broker_id"), "client_ips": [row["client_ip"]],
                  "client_ids": clients[:20]},
                 row["n"], "", row["first_ns"], row["last_ns"], 0, {"refused": row["n"]},
+                None if elsewhere else "info", None if elsewhere else 0.4,
             )  # fmt: skip
 
 
 @rule(
     "listener-is-controller", "high", 0.9,
+    needs="responses messages beginnings",
     looks_at="connections with ApiVersions alone, whose response offers neither Produce nor Metadata",
     advice="Set bootstrap.servers to a listener of the brokers; controller.listener.names is for brokers and controllers.",
     instead="a tool that wants the controller (bootstrap.controllers) and was stopped",
@@ -189,7 +212,12 @@ def wrong_advertised_listener(seen: Observed, limit: Mapping[str, float]) -> Fou
 )  # fmt: skip
 def listener_is_controller(seen: Observed, _limit: Mapping[str, float]) -> Found:
     """A client at a controller's listener."""
-    table = seen.exchanges
+    used: dict[tuple[str, str, int], set[str]] = {}
+    for call in seen.calls:
+        used.setdefault((call["client_id"], call["server_ip"], call["server_port"]), set()).add(call["api"])
+    if {"ApiVersions"} not in used.values():
+        return
+    table = seen.every  # what brokers send a controller on the same connection makes it theirs
     by = table.group_by("connection", "client_id", "server_ip", "server_port").aggregate(
         versions=table.connection.count(where=(table.api == "ApiVersions") & (table.error == "NONE")),
         others=table.connection.count(where=table.api != "ApiVersions"), exchange=table.exchange.max(),

@@ -8,6 +8,7 @@ from kcap.reports.findings.observed import Observed
 
 @rule(
     "offset-out-of-range", "high", 0.95,
+    needs="responses bodies",
     looks_at="OFFSET_OUT_OF_RANGE responses",
     advice="The offset is older than the log's start (retention) or beyond its end (truncation). Check "
     "auto.offset.reset, retention and lag.",
@@ -16,16 +17,19 @@ from kcap.reports.findings.observed import Observed
 def offset_out_of_range(seen: Observed, _limit: Mapping[str, float]) -> Found:
     """A consumer at an offset that the log does not have."""
     for row in seen.partition_errors(["OFFSET_OUT_OF_RANGE"], ("client_id", "topic")):
+        fetches = sum(call["n"] for call in seen.calls if call["client_id"] == row["client_id"] and call["api"] == "Fetch")
+        probe = fetches <= 1  # a consumer resets its offset and goes on; a tool looks once
         yield Finding(
             f"client {row['client_id']} fetched {row['n']} times at offsets that topic {row['topic']} does not have",
             {"client_id": row["client_id"], "topic": row["topic"]}, row["n"],
             where("error == OFFSET_OUT_OF_RANGE", client_id=row["client_id"]), row["first_ns"], row["last_ns"], 0,
-            {"errors": row["n"], "partitions": row["partitions"]}, None if row["n"] > 1 else "low",
+            {"errors": row["n"], "partitions": row["partitions"]}, "info" if probe else None if row["n"] > 1 else "low",
         )  # fmt: skip
 
 
 @rule(
     "slow-consumer-fetch", "medium", 0.85,
+    needs="responses bodies time",
     looks_at="the lag that Fetch responses leave, over time; receive windows that a client closes",
     advice="Make processing quicker, add members up to the number of partitions, or raise max.poll.records with care.",
     instead="a consumer that started behind and catches up; a burst of writes",
@@ -33,6 +37,8 @@ def offset_out_of_range(seen: Observed, _limit: Mapping[str, float]) -> Found:
 )  # fmt: skip
 def slow_consumer(seen: Observed, limit: Mapping[str, float]) -> Found:
     """A consumer that falls behind, or does not take what was sent to it."""
+    if "Fetch" not in seen.apis and not any(link["stalls"] for link in seen.links):
+        return
     parts = seen.parts
     chosen = parts.filter(parts.api == "Fetch", parts.lag.notnull(), parts.error == "NONE", parts.client_id.notnull())
     rows = seen.run(
@@ -74,6 +80,7 @@ def slow_consumer(seen: Observed, limit: Mapping[str, float]) -> Found:
 
 @rule(
     "fetch-session-churn", "medium", 0.8,
+    needs="requests bodies",
     looks_at="Fetch requests that ask for a new session (epoch 0), against all of a client",
     advice="Raise max.incremental.fetch.session.cache.slots of the broker: sessions are evicted, and every fetch "
     "names all partitions.",
@@ -83,6 +90,8 @@ def slow_consumer(seen: Observed, limit: Mapping[str, float]) -> Found:
 )  # fmt: skip
 def fetch_session_churn(seen: Observed, limit: Mapping[str, float]) -> Found:
     """Fetch sessions that do not last."""
+    if "Fetch" not in seen.apis:
+        return
     table = seen.exchanges
     chosen = table.filter(table.api == "Fetch", table.session_epoch.notnull())
     rows = seen.run(
@@ -105,6 +114,7 @@ def fetch_session_churn(seen: Observed, limit: Mapping[str, float]) -> Found:
 
 @rule(
     "unknown-topic-loop", "medium", 0.95,
+    needs="responses bodies",
     looks_at="UNKNOWN_TOPIC_OR_PARTITION and UNKNOWN_TOPIC_ID responses that a client gets again and again",
     advice="Create the topic, or correct its name in the client's configuration.",
     instead="a topic that was being created or deleted",
@@ -127,6 +137,7 @@ def unknown_topic_loop(seen: Observed, limit: Mapping[str, float]) -> Found:
 
 @rule(
     "metadata-storm", "medium", 0.85,
+    needs="requests",
     looks_at="Metadata requests a second of a client",
     advice="Look at what it cannot find (unknown topics, leaders); raise retry.backoff.ms; do not make a new client "
     "for each task.",
@@ -148,4 +159,34 @@ def metadata_storm(seen: Observed, limit: Mapping[str, float]) -> Found:
                 f"client {client} sent {count} Metadata requests, {rate:.0f} a second", {"client_id": client}, count,
                 where("api == Metadata", client_id=client), first, last, sum(r["latency_ns"] or 0 for r in rows),
                 {"requests": count, "requests_a_second": round(rate, 1)},
+            )  # fmt: skip
+
+
+@rule(
+    "old-message-format", "low", 0.85,
+    needs="responses bodies",
+    looks_at="batches of message format 0 or 1 in Fetch responses of version 4 and later, which give what the log holds",
+    advice="Raise log.message.format.version (message.format.version of the topic), upgrade the producers, and let old "
+    "segments expire: Kafka 4.0 writes format 2 alone.",
+    instead="segments of a time before an upgrade, which go with retention",
+    sources="KIP-98, KIP-724",
+    fetches=3,
+)  # fmt: skip
+def old_message_format(seen: Observed, limit: Mapping[str, float]) -> Found:
+    """Topics whose log holds old message formats."""
+    if "Fetch" not in seen.apis:
+        return
+    parts = seen.parts
+    chosen = parts.filter(parts.api == "Fetch", parts.api_version >= 4, parts.magic < 2, parts.topic.notnull())
+    rows = seen.run(
+        chosen.group_by("topic", "magic").aggregate(
+            n=chosen.count(), first_ns=chosen.request_first_ns.min(), last_ns=chosen.request_last_ns.max()
+        )
+    )
+    for row in rows:
+        if row["n"] >= limit["fetches"]:
+            yield Finding(
+                f"topic {row['topic']} holds batches of message format {row['magic']}", {"topic": row["topic"]}, row["n"],
+                where("api == Fetch", topic=row["topic"]), row["first_ns"], row["last_ns"], 0,
+                {"fetches": row["n"], "format": row["magic"]},
             )  # fmt: skip

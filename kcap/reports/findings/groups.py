@@ -10,6 +10,7 @@ JOINS = ("JoinGroup", "SyncGroup")
 
 @rule(
     "rebalance-loop", "high", 0.9,
+    needs="responses bodies",
     looks_at="generations of a classic group (JoinGroup) or member epochs of a KIP-848 group (ConsumerGroupHeartbeat)",
     advice="See who leaves and joins. A member that leaves by itself and comes back misses max.poll.interval.ms: "
     "raise it or lower "
@@ -17,10 +18,12 @@ JOINS = ("JoinGroup", "SyncGroup")
     "(KIP-429).",
     instead="a rolling restart or scaling while the capture ran",
     sources="KIP-62, KIP-345, KIP-429, KIP-848",
-    rebalances=5, seconds_each=60,
+    rebalances=5, seconds_each=60, of_one=3,
 )  # fmt: skip
 def rebalance_loop(seen: Observed, limit: Mapping[str, float]) -> Found:
     """A group that rebalances again and again."""
+    if not seen.apis & {"JoinGroup", "ConsumerGroupHeartbeat"}:
+        return
     table = seen.exchanges
     chosen = table.filter(
         table.api.isin(["JoinGroup", "ConsumerGroupHeartbeat"]), table.group_id.notnull(), table.error == "NONE"
@@ -33,7 +36,15 @@ def rebalance_loop(seen: Observed, limit: Mapping[str, float]) -> Found:
             first_ns=chosen.request_first_ns.min(), last_ns=chosen.response_last_ns.max(), server_ip=chosen.server_ip.min(),
         )
     )  # fmt: skip
+    # a member that stays goes from generation to generation; processes that run one after the other disturb nobody
+    own = chosen.group_by("group_id", "api", "connection").aggregate(generations=chosen.generation.nunique())
+    most = {
+        (row["group_id"], row["api"]): row["most"]
+        for row in seen.run(own.group_by("group_id", "api").aggregate(most=own.generations.max()))
+    }
     for row in rows:
+        if most[row["group_id"], row["api"]] < limit["of_one"]:
+            continue
         count = row["generations"] if row["api"] == "JoinGroup" else min(row["generations"], 2 * row["newcomers"])
         span = row["last_ns"] - row["first_ns"]
         if count < limit["rebalances"] or span > limit["seconds_each"] * 1e9 * count:
@@ -59,6 +70,7 @@ def rebalance_loop(seen: Observed, limit: Mapping[str, float]) -> Found:
 
 @rule(
     "static-member-fenced", "high", 0.95,
+    needs="responses bodies",
     looks_at="FENCED_INSTANCE_ID in responses of group APIs",
     advice="Two processes share one group.instance.id. Give each its own, or stop the old process before the new one starts.",
     instead="a restart so quick that the old process still sent a heartbeat",
@@ -80,6 +92,7 @@ def static_member_fenced(seen: Observed, _limit: Mapping[str, float]) -> Found:
 
 @rule(
     "commit-storm", "medium", 0.9,
+    needs="requests",
     looks_at="OffsetCommit requests a second of a client and group",
     advice="Commit once a poll or by time (enable.auto.commit, auto.commit.interval.ms), not after every record.",
     instead="a short burst of work that really needs a commit after each record",
@@ -87,6 +100,8 @@ def static_member_fenced(seen: Observed, _limit: Mapping[str, float]) -> Found:
 )  # fmt: skip
 def commit_storm(seen: Observed, limit: Mapping[str, float]) -> Found:
     """A client that commits after every record."""
+    if "OffsetCommit" not in seen.apis:
+        return
     table = seen.exchanges
     chosen = table.filter(table.api == "OffsetCommit")
     rows = seen.run(
@@ -111,6 +126,7 @@ def commit_storm(seen: Observed, limit: Mapping[str, float]) -> Found:
 
 @rule(
     "commit-failed", "medium", 0.9,
+    needs="responses bodies",
     looks_at="errors of OffsetCommit",
     advice="ILLEGAL_GENERATION and UNKNOWN_MEMBER_ID: the member had lost its partitions before it committed; records "
     "are read twice. "
@@ -135,3 +151,53 @@ def commit_failed(seen: Observed, limit: Mapping[str, float]) -> Found:
                 who, row["n"], where("api in {OffsetCommit, TxnOffsetCommit}", "error != NONE", **who),
                 row["first_ns"], row["last_ns"], row["latency_ns"] or 0, {"failed": row["n"]},
             )  # fmt: skip
+
+
+@rule(
+    "poll-stall", "medium", 0.75,
+    needs="requests bodies",
+    looks_at="members that leave their group and join it again on the same connection (LeaveGroup, or member epoch -1 of "
+    "KIP-848)",
+    advice="The consumer did not poll within max.poll.interval.ms: raise it, lower max.poll.records, or process in another "
+    "thread.",
+    instead="an application that unsubscribes and subscribes again",
+    sources="KIP-62, KIP-800, KIP-848",
+    stalls=2,
+)  # fmt: skip
+def poll_stall(seen: Observed, limit: Mapping[str, float]) -> Found:
+    """Members that leave because they do not poll, and come back."""
+    if not seen.apis & {"LeaveGroup", "ConsumerGroupHeartbeat"}:
+        return
+    import ibis
+
+    table = seen.exchanges
+    chosen = table.filter(
+        table.api.isin(["LeaveGroup", "JoinGroup"]) | ((table.api == "ConsumerGroupHeartbeat") & (table.generation <= 0)),
+        table.group_id.notnull(),
+    )
+    order = ibis.window(group_by=["connection", "group_id"], order_by="exchange")
+    chosen = chosen.mutate(
+        then=chosen.api.lead().over(order), then_generation=chosen.generation.lead().over(order),
+        then_ns=chosen.request_first_ns.lead().over(order),
+    )  # fmt: skip
+    classic = (chosen.api == "LeaveGroup") & (chosen.then == "JoinGroup")
+    newer = (chosen.api == "ConsumerGroupHeartbeat") & (chosen.generation < 0) & (chosen.then_generation == 0)
+    away = chosen.filter((classic | newer).fill_null(False))
+    rows = seen.run(
+        away.group_by("client_id", "group_id").aggregate(
+            n=away.count(), away_ns=(away.then_ns - away.request_first_ns).sum(), first_ns=away.request_first_ns.min(),
+            last_ns=away.then_ns.max(), connection=away.connection.argmin(away.request_first_ns),
+            exchange=away.exchange.argmin(away.request_first_ns),
+        )
+    )  # fmt: skip
+    for row in rows:
+        members = seen.message(row, "request").get("members") or [{}]
+        reason = members[0].get("reason")
+        who = {"client_id": row["client_id"], "group_id": row["group_id"]}
+        yield Finding(
+            f"client {row['client_id']} left group {row['group_id']} {row['n']} times and came back, {seconds(row['away_ns'])} "
+            "later in all" + (f"; it said: {reason}" if reason else ""),
+            who, row["n"], where("api in {LeaveGroup, JoinGroup, ConsumerGroupHeartbeat}", **who), row["first_ns"],
+            row["last_ns"], int(row["away_ns"]), {"stalls": row["n"], "away_ns": row["away_ns"]},
+            None if row["n"] >= limit["stalls"] else "info", 0.95 if "poll" in (reason or "") else None,
+        )  # fmt: skip

@@ -57,6 +57,8 @@ class Rule:
     find: "Callable[[Observed, Mapping[str, float]], Found]"
     thresholds: Mapping[str, float] = field(default_factory=dict)
     sources: str = ""
+    needs: tuple[str, ...] = ()
+    """What the capture must hold for this rule to be judged: names in `judged.NEEDS`."""
 
 
 RULES: Final[dict[str, Rule]] = {}
@@ -72,14 +74,17 @@ def rule(
     advice: str,
     instead: str,
     sources: str = "",
+    needs: str = "",
     **thresholds: float,
 ) -> "Callable[[Callable[[Observed, Mapping[str, float]], Found]], Callable[[Observed, Mapping[str, float]], Found]]":
-    """Enters a function as a rule; the keywords beyond the named ones are its thresholds with their defaults."""
+    """Enters a function as a rule; `needs` has words of `judged.NEEDS`, keywords beyond the named ones are thresholds with
+    their defaults.
+    """
 
     def enter(find: "Callable[[Observed, Mapping[str, float]], Found]") -> "Callable[[Observed, Mapping[str, float]], Found]":
         if id in RULES:
             raise ValueError(f"two rules are called {id}")
-        RULES[id] = Rule(id, severity, confidence, looks_at, advice, instead, find, thresholds, sources)
+        RULES[id] = Rule(id, severity, confidence, looks_at, advice, instead, find, thresholds, sources, tuple(needs.split()))
         return find
 
     return enter

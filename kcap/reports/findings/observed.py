@@ -6,7 +6,7 @@ exchanges or connections, whatever the size of the capture; both engines give th
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 Row = dict[str, Any]
 Made = TypeVar("Made")
@@ -15,6 +15,16 @@ CLASS = (
     "server_ip", "server_port", "error", "outcome", "reason",
 )  # fmt: skip
 """What exchanges of one class have in common."""
+REPLICA_FETCHERS: Final = ("ReplicaFetcherThread-", "raft-client-")
+"""How client ids of brokers begin that copy logs from their leaders (ReplicaFetcherBlockingSend, KafkaRaftManager)."""
+BROKER: Final = ("broker-", "-fetcher-")
+"""How they begin and go on since 0.11."""
+REQUESTS_OF_BROKERS: Final = (
+    "LeaderAndIsr", "StopReplica", "UpdateMetadata", "ControlledShutdown", "WriteTxnMarkers", "AlterPartition", "Vote",
+    "BeginQuorumEpoch", "EndQuorumEpoch", "FetchSnapshot", "BrokerRegistration", "BrokerHeartbeat", "AllocateProducerIds",
+    "Envelope", "ControllerRegistration", "AssignReplicasToDirs",
+)  # fmt: skip
+"""APIs that only brokers and controllers call."""
 
 
 class Observed:
@@ -33,13 +43,28 @@ class Observed:
         number, side), None where its bytes cannot be had."""
         self.run = run
         self.exchanges = exchanges
+        self.every = exchanges
+        """All exchanges, also where `exchanges` are those of clients alone."""
         self.partitions = partitions
         self.connections = connections
         self.brokers = brokers
         self._message = message
+        self.has_messages = message is not None
+        """Whether messages can be read, as they can of captures."""
         self._made: dict[Callable[[Observed], Any], Any] = {}
         self.left_out: dict[str, int] = {}
         """Rows that a bound left out of a report, by what they are."""
+
+    def of_clients(self) -> "Observed":
+        """The same without what brokers and controllers send each other: their errors and polls are the cluster's own."""
+        table = self.exchanges
+        name = table.client_id.fill_null("")
+        own = (name.startswith(BROKER[0]) & name.contains(BROKER[1])) | table.api.fill_null("").isin(REQUESTS_OF_BROKERS)
+        for begin in REPLICA_FETCHERS:
+            own |= name.startswith(begin)
+        mine = Observed(self.run, table.filter(~own), self.partitions, self.connections, self.brokers, self._message)
+        mine.every = table
+        return mine
 
     def first(self, expression: Any, order: Sequence[str], most: int, what: str) -> list[Row]:
         """The first rows of an expression in an order; the rest is counted in `left_out` under `what`."""
@@ -69,6 +94,32 @@ class Observed:
         table = self.connections
         (row,) = self.run(table.aggregate(first=table.first_ns.min(), last=table.last_ns.max()))
         return row["first"] or 0, row["last"] or 0
+
+    @cached_property
+    def quality(self) -> Row:
+        """How complete the exchanges are: n, orphans (no request), lost (no response, though there must have been one), cut
+        (messages of which a part is missing), throttled (responses with a throttle time)."""
+        table = self.exchanges
+        silent = table.flags.contains("one_sided") | table.reason.isin(["lost_in_capture", "skipped"])
+        lost = (table.outcome == "unanswered") & silent
+        (row,) = self.run(
+            table.aggregate(
+                n=table.count(), throttled=table.count(where=table.throttle_time_ms > 0),
+                orphans=table.count(where=table.outcome == "orphan"), lost=table.count(where=lost),
+                cut=table.count(where=table.flags.contains("snaplen") | table.flags.contains("gap")),
+            )
+        )  # fmt: skip
+        return row
+
+    @cached_property
+    def errors_of_partitions(self) -> set[str]:
+        """Every error that some partition got."""
+        return {row["error"] for row in self.run(self.partitions.select("error").distinct())}
+
+    @cached_property
+    def apis(self) -> set[str]:
+        """Every API that was called."""
+        return {call["api"] for call in self.calls}
 
     @cached_property
     def calls(self) -> list[Row]:
@@ -105,7 +156,7 @@ class Observed:
                 request_bytes=table.client_captured.sum(),
                 response_bytes=table.server_captured.sum(),
                 most_response_bytes=table.server_captured.max(),
-                least_response_bytes=table.server_captured.min(),
+                server_packets=table.server_packets.sum(),
                 life_ns=(table.last_ns - table.first_ns).median(),
                 rtt_ns=table.rtt_min_ns.min(),
                 client_rtt_ns=table.client_rtt_min_ns.min(),
@@ -114,6 +165,8 @@ class Observed:
 
     def errors(self, names: Sequence[str], by: Sequence[str] = ("client_id",), apis: Sequence[str] | None = None) -> list[Row]:
         """Exchanges whose first error is one of these, grouped: n, first_ns, last_ns, apis, an example."""
+        if not any(call["error"] in names for call in self.calls):
+            return []
         table = self.exchanges
         chosen = table.filter(table.error.isin(list(names)))
         if apis is not None:
@@ -129,6 +182,8 @@ class Observed:
 
     def partition_errors(self, names: Sequence[str], by: Sequence[str] = ("client_id", "topic")) -> list[Row]:
         """As `errors`, of single partitions."""
+        if not self.errors_of_partitions.intersection(names):
+            return []
         joined = self.parts
         chosen = joined.filter(joined.error.isin(list(names)))
         return self.run(
@@ -147,7 +202,7 @@ class Observed:
         """Partitions with what their exchange says of client, server and times."""
         mine = self.exchanges.select(
             "connection", "exchange", "client_id", "api", "server_ip", "server_port", "request_first_ns", "request_last_ns",
-            "response_first_ns", "latency_ns", "acks",
+            "response_first_ns", "latency_ns", "acks", "api_version", "outcome", "reason", "age_ns",
         )  # fmt: skip
         table = self.partitions.drop("api") if "api" in self.partitions.columns else self.partitions
         return table.inner_join(mine, ["connection", "exchange"])

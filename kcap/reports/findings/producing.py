@@ -4,17 +4,34 @@ from collections.abc import Mapping
 
 from kcap.reports.findings.model import Finding, Found, named, rule, seconds, where
 from kcap.reports.findings.observed import Observed, Row
+from kcap.schema.registry import api_key
+from kcap.schema.releases import first_release, releases
+
+FORMAT_2 = "0.11.0"
+"""The first release whose brokers store message format 2 (KIP-98)."""
+
+
+def stores_format_2(call: Row) -> bool:
+    """Whether a broker must store format 2, since it took a version that no earlier release does."""
+    key = api_key(call["api"] or "")
+    if key is None or call["outcome"] != "answered" or call["error"] == "UNSUPPORTED_VERSION":
+        return False
+    first = first_release(key, call["api_version"] or 0)
+    return first is not None and releases().index(first) >= releases().index(FORMAT_2)
 
 
 @rule(
     "tiny-batches", "medium", 0.85,
+    needs="requests bodies",
     looks_at="records a batch and requests a second of a producer",
     advice="Raise linger.ms (5 to 20) and batch.size so that records share a request, or do not flush after each record.",
     instead="a producer that must have each record acknowledged before the next",
-    requests=100, a_second=50, records=1.5,
+    requests=200, a_second=100, records=1.5,
 )  # fmt: skip
 def tiny_batches(seen: Observed, limit: Mapping[str, float]) -> Found:
     """A producer that sends about a record a request, quickly."""
+    if "Produce" not in seen.apis:
+        return
     table = seen.exchanges
     chosen = table.filter(table.api == "Produce")
     rows = seen.run(
@@ -41,6 +58,7 @@ def tiny_batches(seen: Observed, limit: Mapping[str, float]) -> Found:
 
 @rule(
     "compression-off", "medium", 0.8,
+    needs="requests bodies",
     looks_at="bytes that a producer writes uncompressed to a topic that others write compressed",
     advice="Set compression.type of this producer (lz4 or zstd), as the other producers of the topic have.",
     instead="records that are compressed already, such as images",
@@ -48,6 +66,8 @@ def tiny_batches(seen: Observed, limit: Mapping[str, float]) -> Found:
 )  # fmt: skip
 def compression_off(seen: Observed, limit: Mapping[str, float]) -> Found:
     """A producer without compression beside producers with it."""
+    if "Produce" not in seen.apis:
+        return
     parts = seen.parts
     chosen = parts.filter(parts.api == "Produce", parts.codec.notnull())
     rows = seen.run(
@@ -75,6 +95,7 @@ def compression_off(seen: Observed, limit: Mapping[str, float]) -> Found:
 
 @rule(
     "message-too-large", "high", 0.95,
+    needs="responses bodies",
     looks_at="MESSAGE_TOO_LARGE and RECORD_LIST_TOO_LARGE responses to Produce",
     advice="Raise max.message.bytes of the topic (and the consumers' fetch sizes), or keep max.request.size of the "
     "producer below it.",
@@ -93,6 +114,7 @@ def message_too_large(seen: Observed, _limit: Mapping[str, float]) -> Found:
 
 @rule(
     "not-enough-replicas", "critical", 0.95,
+    needs="responses bodies",
     looks_at="NOT_ENOUGH_REPLICAS and NOT_ENOUGH_REPLICAS_AFTER_APPEND responses to Produce",
     advice="Bring the brokers of the missing replicas back; fewer are in sync than min.insync.replicas asks for. "
     "Until then writes with "
@@ -117,6 +139,7 @@ def not_enough_replicas(seen: Observed, limit: Mapping[str, float]) -> Found:
 
 @rule(
     "client-clock-skew", "medium", 0.7,
+    needs="requests bodies",
     looks_at="record timestamps that producers set, against the time of the packet; INVALID_TIMESTAMP responses",
     advice="Synchronise the clock of this host (NTP, chrony). Retention, time indexes and joins use these timestamps.",
     instead="timestamps that are those of events, not of sending; a constant distance speaks against it",
@@ -124,6 +147,8 @@ def not_enough_replicas(seen: Observed, limit: Mapping[str, float]) -> Found:
 )  # fmt: skip
 def client_clock_skew(seen: Observed, limit: Mapping[str, float]) -> Found:
     """A producer whose clock is off by a constant."""
+    if "Produce" not in seen.apis:
+        return
     refused = {row["client_id"]: row for row in seen.partition_errors(["INVALID_TIMESTAMP"], ("client_id",))}
     parts = seen.parts
     chosen = parts.filter(parts.api == "Produce", parts.max_timestamp_ms.notnull(), parts.max_timestamp_ms > 0)
@@ -153,6 +178,7 @@ def client_clock_skew(seen: Observed, limit: Mapping[str, float]) -> Found:
 
 @rule(
     "skewed-partitions", "medium", 0.85,
+    needs="requests bodies",
     looks_at="records that were written to each partition of a topic",
     advice="Choose a key with more distinct values, or no key (sticky partitioner, KIP-480, KIP-794); one partition "
     "is read by one consumer.",
@@ -161,6 +187,8 @@ def client_clock_skew(seen: Observed, limit: Mapping[str, float]) -> Found:
 )  # fmt: skip
 def skewed_partitions(seen: Observed, limit: Mapping[str, float]) -> Found:
     """A topic of which one partition gets nearly all records."""
+    if "Produce" not in seen.apis:
+        return
     parts = seen.parts
     chosen = parts.filter(parts.api == "Produce", parts.records.notnull())
     rows = seen.run(chosen.group_by("topic", "partition").aggregate(
@@ -189,6 +217,7 @@ def skewed_partitions(seen: Observed, limit: Mapping[str, float]) -> Found:
 
 @rule(
     "down-conversion", "low", 0.6,
+    needs="requests",
     looks_at="Produce 0 to 2 and Fetch 0 to 3, which carry message formats 0 and 1",
     advice="Upgrade the client library: brokers of 0.11 and later store format 2 and convert for such clients, and "
     "4.0 refuses them (KIP-896).",
@@ -196,8 +225,11 @@ def skewed_partitions(seen: Observed, limit: Mapping[str, float]) -> Found:
     sources="KIP-98, KIP-724, KIP-896",
 )  # fmt: skip
 def down_conversion(seen: Observed, _limit: Mapping[str, float]) -> Found:
-    """Clients of the old message formats."""
+    """Clients of the old message formats at brokers that store the newer one."""
     by: dict[str, list[Row]] = {}
+    modern = {
+        (call["server_ip"], call["server_port"]) for call in seen.calls if stores_format_2(call)
+    }  # fmt: skip
     for call in seen.calls:
         old = {"Produce": 2, "Fetch": 3}.get(call["api"] or "", -1)
         if call["api_version"] is not None and call["api_version"] <= old and call["outcome"] in ("answered", "one_way"):
@@ -205,8 +237,147 @@ def down_conversion(seen: Observed, _limit: Mapping[str, float]) -> Found:
     for client, rows in by.items():
         used = sorted({f"{row['api']} v{row['api_version']}" for row in rows})
         count = sum(row["n"] for row in rows)
+        converts = any((row["server_ip"], row["server_port"]) in modern for row in rows)
         yield Finding(
-            f"client {client} uses {named(used)}: message formats 0 and 1, which brokers since 0.11 convert",
+            f"client {client} uses {named(used)}: message formats 0 and 1, which "
+            + ("this broker converts" if converts else "brokers since 0.11 convert; what this broker stores is not seen"),
             {"client_id": client}, count, where("api in {Produce, Fetch}", client_id=client), min(r["first_ns"] for r in rows),
             max(r["last_ns"] for r in rows), 0, {"requests": count, "versions": used},
+            None if converts else "info", 0.9 if converts else 0.4,
         )  # fmt: skip
+
+
+@rule(
+    "producer-per-record", "medium", 0.8,
+    needs="requests beginnings",
+    looks_at="connections that carry a single Produce request of a record or two",
+    advice="Make one producer, keep it for the life of the process and share it among threads; it batches and keeps its "
+    "connections.",
+    instead="short-lived processes, such as functions, which write once each",
+    connections=20, a_second=1, records=2,
+)  # fmt: skip
+def producer_per_record(seen: Observed, limit: Mapping[str, float]) -> Found:
+    """A client that makes a producer for each record."""
+    if "Produce" not in seen.apis:
+        return
+    table = seen.exchanges
+    chosen = table.filter(table.api == "Produce")
+    each = chosen.group_by("client_id", "connection").aggregate(
+        n=chosen.count(), records=chosen.record_count.sum(), first_ns=chosen.request_first_ns.min(),
+        last_ns=chosen.request_last_ns.max(), lost=chosen.latency_ns.sum(),
+    )  # fmt: skip
+    single = (each.n == 1) & (each.records <= int(limit["records"]))
+    rows = seen.run(
+        each.group_by("client_id").aggregate(
+            n=each.count(), single=each.count(where=single), first_ns=each.first_ns.min(), last_ns=each.last_ns.max()
+        )
+    )
+    for row in rows:
+        rate = row["single"] / max((row["last_ns"] - row["first_ns"]) / 1e9, 1.0)
+        if row["single"] >= max(limit["connections"], 0.8 * row["n"]) and rate >= limit["a_second"]:
+            yield Finding(
+                f"client {row['client_id']} wrote on {row['single']} connections one Produce request each, {rate:.0f} a second",
+                {"client_id": row["client_id"]}, row["single"], where("api == Produce", client_id=row["client_id"]),
+                row["first_ns"], row["last_ns"], 0, {"connections": row["single"], "connections_a_second": round(rate, 1)},
+            )  # fmt: skip
+
+
+@rule(
+    "recompression", "low", 0.85,
+    needs="requests responses bodies",
+    looks_at="compression of a batch in the Produce request and in the Fetch response that reads it, by its offset",
+    advice="Set compression.type of the topic to producer, or that of the producers to the topic's: the broker inflates and "
+    "compresses every batch again.",
+    instead="a topic that is compressed for storage on purpose",
+    sources="KIP-110",
+    batches=3,
+)  # fmt: skip
+def recompression(seen: Observed, limit: Mapping[str, float]) -> Found:
+    """Topics whose batches the broker compresses anew, or inflates."""
+    if not {"Produce", "Fetch"} <= seen.apis:
+        return
+    parts = seen.parts
+    put = parts.filter(parts.api == "Produce", parts.codec.notnull(), parts.base_offset >= 0, parts.topic.notnull())
+    put = put.select("client_id", "topic", "partition", "base_offset", "codec", "request_first_ns", "request_last_ns")
+    got = parts.filter(parts.api == "Fetch", parts.codec.notnull(), parts.fetch_offset >= 0, parts.topic.notnull())
+    got = got.group_by("topic", "partition", "fetch_offset").aggregate(stored=got.codec.min(), newest=got.magic.max())
+    got = got.filter(got.newest >= 2)  # older formats are what the broker made of it for an old client
+    both = put.join(got, [put.topic == got.topic, put.partition == got.partition, put.base_offset == got.fetch_offset]).select(
+        "client_id", put.topic, "codec", "stored", "request_first_ns", "request_last_ns"
+    )
+    changed = both.filter(both.codec != both.stored)
+    rows = seen.run(
+        changed.group_by("client_id", "topic", "codec", "stored").aggregate(
+            n=changed.count(), first_ns=changed.request_first_ns.min(), last_ns=changed.request_last_ns.max()
+        )
+    )
+    for row in rows:
+        if row["n"] >= limit["batches"]:
+            yield Finding(
+                f"batches of client {row['client_id']} for topic {row['topic']} were written with {row['codec']} and are read "
+                f"with {row['stored']}: the broker compresses them anew",
+                {"client_id": row["client_id"], "topic": row["topic"]}, row["n"],
+                where("api == Produce", client_id=row["client_id"], topic=row["topic"]), row["first_ns"], row["last_ns"], 0,
+                {"batches": row["n"], "written": row["codec"], "stored": row["stored"]},
+            )  # fmt: skip
+
+
+@rule(
+    "sequence-errors", "high", 0.85,
+    needs="responses bodies",
+    looks_at="OUT_OF_ORDER_SEQUENCE_NUMBER, DUPLICATE_SEQUENCE_NUMBER and UNKNOWN_PRODUCER_ID responses to Produce",
+    advice="See whether records were lost before: a batch expired (delivery.timeout.ms) or the log was truncated; keep "
+    "enable.idempotence with max.in.flight.requests.per.connection at 5 or below.",
+    instead="a producer that was idle longer than transactional.id.expiration.ms or the retention of its topic",
+    sources="KIP-98, KIP-360",
+    errors=2,
+)  # fmt: skip
+def sequence_errors(seen: Observed, limit: Mapping[str, float]) -> Found:
+    """Batches of an idempotent producer that came twice, out of order, or without those before."""
+    names = ["OUT_OF_ORDER_SEQUENCE_NUMBER", "DUPLICATE_SEQUENCE_NUMBER", "UNKNOWN_PRODUCER_ID"]
+    for row in seen.partition_errors(names, ("client_id", "topic", "error")):
+        yield Finding(
+            f"{row['n']} batches of client {row['client_id']} for topic {row['topic']} got {row['error']}",
+            {"client_id": row["client_id"], "topic": row["topic"]}, row["n"],
+            where("api == Produce", "error != NONE", client_id=row["client_id"], topic=row["topic"]), row["first_ns"],
+            row["last_ns"], row["latency_ns"] or 0, {"errors": row["n"], "partitions": row["partitions"]},
+            None if row["n"] >= limit["errors"] else "low",
+        )  # fmt: skip
+
+
+@rule(
+    "retries-duplicate", "medium", 0.7,
+    needs="requests responses bodies",
+    looks_at="Produce requests without a producer id that timed out or whose connection the client closed, and later ones of "
+    "the same client to the same topic",
+    advice="Set enable.idempotence=true: the broker then drops a batch that it has already (KIP-98).",
+    instead="a producer that gave the records up (retries=0), or a broker that never took them",
+    sources="KIP-98, KIP-679",
+    batches=2, milliseconds=400,
+)  # fmt: skip
+def retries_duplicate(seen: Observed, limit: Mapping[str, float]) -> Found:
+    """Batches that a producer without idempotence may have written twice."""
+    if "Produce" not in seen.apis:
+        return
+    parts = seen.parts
+    chosen = parts.filter(parts.api == "Produce", parts.topic.notnull(), parts.acks != 0)
+    closed = (chosen.outcome == "unanswered") & chosen.reason.isin(["fin", "rst"])
+    unknown = closed & (chosen.age_ns >= int(limit["milliseconds"] * 1e6))
+    unknown |= chosen.error.isin(["REQUEST_TIMED_OUT", "NOT_ENOUGH_REPLICAS_AFTER_APPEND"])
+    unknown = unknown.fill_null(False) & (chosen.producer_id.fill_null(-1) < 0)
+    rows = seen.run(
+        chosen.group_by("client_id", "topic").aggregate(
+            n=chosen.count(where=unknown), records=chosen.records.sum(where=unknown),
+            first_ns=chosen.request_first_ns.min(where=unknown), last_ns=chosen.request_last_ns.max(where=unknown),
+            good_ns=chosen.request_first_ns.max(where=chosen.error == "NONE"),
+        )
+    )  # fmt: skip
+    for row in rows:
+        if row["n"] >= limit["batches"] and (row["good_ns"] or 0) > row["first_ns"]:
+            yield Finding(
+                f"{row['n']} batches of client {row['client_id']} for topic {row['topic']} had no certain end before others "
+                "followed; without idempotence they may stand in the log twice",
+                {"client_id": row["client_id"], "topic": row["topic"]}, row["n"],
+                where("api == Produce", client_id=row["client_id"], topic=row["topic"]), row["first_ns"], row["last_ns"], 0,
+                {"batches": row["n"], "records": row["records"]},
+            )  # fmt: skip

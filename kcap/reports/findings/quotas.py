@@ -10,6 +10,8 @@ from kcap.reports.throttle_compliance import compliance, is_muting, obeys
 
 def throttled(seen: Observed) -> list[Row]:
     """Clients with throttled responses, and how many of these they complied with."""
+    if not seen.quality["throttled"]:
+        return []
     table = seen.exchanges
     both = table.left_join(compliance(table), list(KEY))
     both = both.drop(*(name for name in both.columns if name.endswith("_right")))
@@ -28,6 +30,7 @@ def throttled(seen: Observed) -> list[Row]:
 
 @rule(
     "throttled-obedient", "info", 0.95,
+    needs="responses bodies",
     looks_at="throttle_time_ms of responses, and requests on the throttled connection before the time was over (KIP-219)",
     advice="Raise the quota of this client if the load is meant to be (kafka-configs.sh --entity-type clients), or send less.",
     instead="a quota that does what it should",
@@ -52,6 +55,7 @@ def throttled_obedient(seen: Observed, _limit: Mapping[str, float]) -> Found:
 
 @rule(
     "throttled-disobedient", "medium", 0.9,
+    needs="responses requests bodies",
     looks_at="requests on the throttled connection before the throttle time was over (KIP-219)",
     advice="Use a client library that honours throttle_time_ms, and lower its rate: its requests wait in the broker's "
     "muted channel, and "
@@ -72,4 +76,29 @@ def throttled_disobedient(seen: Observed, limit: Mapping[str, float]) -> Found:
                 where("muted_ns > 0ms", client_id=row["client_id"]), row["first_ns"], row["last_ns"],
                     row["throttle_ms"] * 1_000_000,
                 {"violations": row["violations"], "complied": row["complied"], "throttles": row["muting"]},
+            )  # fmt: skip
+
+
+@rule(
+    "quota-too-small", "info", 0.8,
+    needs="responses bodies",
+    looks_at="throttle time of a client against the time that it was active",
+    advice="The load needs a multiple of the quota: raise producer_byte_rate, consumer_byte_rate or request_percentage of this "
+    "client, or lower what it sends.",
+    instead="a batch job that is meant to take its time",
+    sources="KIP-13, KIP-124",
+    share=0.5, throttled=5,
+)  # fmt: skip
+def quota_too_small(seen: Observed, limit: Mapping[str, float]) -> Found:
+    """A client that is throttled most of its time."""
+    for row in seen.once(throttled):
+        span = row["last_ns"] - row["first_ns"]
+        share = row["throttle_ms"] * 1e6 / max(span, 1)
+        if row["throttled"] >= limit["throttled"] and share >= limit["share"]:
+            yield Finding(
+                f"client {row['client_id']} was throttled for {seconds(row['throttle_ms'] * 1e6)} within {seconds(span)}: its "
+                "quota is too small for its load",
+                {"client_id": row["client_id"], "software": row["software_name"]}, row["throttled"],
+                where("throttle_time_ms > 0", client_id=row["client_id"]), row["first_ns"], row["last_ns"],
+                row["throttle_ms"] * 1_000_000, {"throttled": row["throttled"], "throttle_ms": row["throttle_ms"]},
             )  # fmt: skip

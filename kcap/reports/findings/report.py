@@ -1,18 +1,18 @@
 """The report `check`: every rule over a capture, findings in the order of what they cost.
 
-In: the tables as `Observed`, which rules to run,
-    thresholds that the user changed. Out: the report as design of all reports has it:
-`rows`, and `not_judged` with the reason for each rule that the capture cannot serve.
+In: the tables as `Observed`, which rules to run, thresholds that the user changed. Out: the report as plain values: `rows`,
+and `not_judged` with the reason for each rule that the capture cannot serve.
 """
 
 from collections.abc import Collection, Mapping
 from typing import Any, Final
 
-from kcap.reports.findings import access, consuming, encryption, groups, producing, quotas, serving, transactions
+from kcap.reports.findings import access, consuming, encryption, groups, leaders, pipelines, producing, quotas, serving, transactions
+from kcap.reports.findings.judged import not_judged
 from kcap.reports.findings.model import RULES, SEVERITIES, Finding, Rule
 from kcap.reports.findings.observed import Observed
 
-MODULES: Final = (access, consuming, encryption, groups, producing, quotas, serving, transactions)
+MODULES: Final = (access, consuming, encryption, groups, leaders, pipelines, producing, quotas, serving, transactions)
 """Modules whose functions are rules."""
 EXCHANGE_COLUMNS: Final = (
     "connection", "exchange", "client_id", "software_name", "software_version", "principal", "sasl_mechanism", "group_id",
@@ -23,18 +23,20 @@ EXCHANGE_COLUMNS: Final = (
     "throttle_ns", "muted_ns", "throttle_time_ms", "record_count", "batch_count", "records_bytes", "request_bytes",
     "session_epoch", "acks", "version_verdict", "flags", "tls", "capture", "response_capture", "client_port", "api_key",
     "correlation_id", "response_bytes", "request_first_packet", "response_first_packet", "request_last_capture",
-    "response_last_capture", "request_pos", "request_end_pos", "response_pos", "response_end_pos",
+    "response_last_capture", "request_pos", "request_end_pos", "response_pos", "response_end_pos", "max_wait_ms", "min_bytes",
+    "transfer_ns", "request_transfer_ns",
 )  # fmt: skip
 PARTITION_COLUMNS: Final = (
     "connection", "exchange", "api_key", "topic", "topic_id", "partition", "error", "codec", "magic", "records", "bytes",
-    "batches", "lag", "max_timestamp_ms", "producer_id", "producer_epoch",
+    "batches", "lag", "max_timestamp_ms", "producer_id", "producer_epoch", "base_sequence", "base_offset", "fetch_offset",
+    "high_watermark", "last_stable_offset",
 )  # fmt: skip
 CONNECTION_COLUMNS: Final = (
     "connection", "client_id", "client_ip", "server_ip", "server_port", "phase", "began", "ended", "tls", "packets",
     "retransmitted",
     "out_of_order", "zero_window_stalls", "exchanges", "client_captured", "server_captured", "first_ns", "last_ns",
     "rtt_min_ns",
-    "client_rtt_min_ns", "tls_alerts", "tls_version", "tls_sni", "tls_server_subject", "tls_client_subject", "tls_ja4",
+    "client_rtt_min_ns", "tls_alerts", "tls_version", "tls_sni", "tls_server_subject", "tls_client_subject", "tls_ja4", "server_packets",
 )  # fmt: skip
 BROKER_COLUMNS: Final = ("host", "port", "broker_id")
 COLUMNS: Final = {
@@ -57,13 +59,17 @@ def check(
 ) -> dict[str, Any]:
     """Findings of all rules, or of `only` some, as rows; `thresholds` has those that differ, by rule."""
     rows: list[dict[str, Any]] = []
+    silent: list[Rule] = []
+    mine = seen.of_clients()
     for rule in RULES.values():
         if (only and rule.id not in only) or rule.id in skip:
             continue
         limits = {**rule.thresholds, **((thresholds or {}).get(rule.id) or {})}
-        rows += [row_of(rule, finding) for finding in rule.find(seen, limits)]
+        found = [row_of(rule, finding) for finding in rule.find(mine, limits)]
+        rows += found
+        silent += [] if found else [rule]
     rows.sort(key=cost)
-    return {"rows": rows, "not_judged": {}}
+    return {"rows": rows, "not_judged": not_judged(mine, silent)}
 
 
 def row_of(rule: Rule, finding: Finding) -> dict[str, Any]:

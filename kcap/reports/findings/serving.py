@@ -6,14 +6,20 @@ from statistics import median
 from kcap.reports.findings.model import Finding, Found, named, rule, seconds, where
 from kcap.reports.findings.observed import Observed, Row
 
-METADATA_LOG = "__cluster_metadata"
-"""Its leader is the active controller, which others find out by asking."""
+SERVED = (
+    "Produce", "Fetch", "ListOffsets", "Metadata", "OffsetCommit", "OffsetFetch", "Heartbeat", "FindCoordinator", "EndTxn",
+    "InitProducerId", "AddPartitionsToTxn", "TxnOffsetCommit", "OffsetForLeaderEpoch",
+)  # fmt: skip
+"""What brokers do alike for clients all the time; setting up connections and administration differ by nature."""
 WAITING = ("Fetch", "JoinGroup", "SyncGroup", "ConsumerGroupHeartbeat", "ShareFetch")
 """APIs whose responses wait on purpose."""
+WORK = ("Produce", "Fetch", "ShareFetch", "JoinGroup", "ConsumerGroupHeartbeat", "EndTxn")
+"""What applications do; a client that only does administration is a tool, which runs once for each command."""
 
 
 @rule(
     "not-leader", "medium", 0.85,
+    needs="responses bodies",
     looks_at="NOT_LEADER_OR_FOLLOWER, FENCED_LEADER_EPOCH and LEADER_NOT_AVAILABLE responses by topic",
     advice="See why leaders move: broker restarts, reassignments, preferred leader elections, full garbage "
     "collections, unstable networks.",
@@ -30,7 +36,7 @@ def not_leader(seen: Observed, limit: Mapping[str, float]) -> Found:
         "LEADER_NOT_AVAILABLE",
     ]
     for row in seen.partition_errors(names, ("topic",)):
-        if row["topic"] in (None, METADATA_LOG):
+        if row["topic"] is None or row["topic"].startswith("__"):
             continue
         yield Finding(
             f"requests for topic {row['topic']} went {row['n']} times to a broker that does not lead the partition",
@@ -42,23 +48,28 @@ def not_leader(seen: Observed, limit: Mapping[str, float]) -> Found:
 
 @rule(
     "slow-broker", "high", 0.8,
+    needs="responses requests peers",
     looks_at="service time (latency less round trip, queue and long poll) by API and broker, against the other brokers",
     advice="Look at that broker: disk, garbage collection, CPU, network threads (RequestQueueTimeMs, LocalTimeMs, "
     "RemoteTimeMs).",
     instead="partitions with more load, or with slow followers, on that broker",
-    requests=20, times=5, milliseconds=50,
+    requests=20, times=5, milliseconds=50, share=0.15,
 )  # fmt: skip
 def slow_broker(seen: Observed, limit: Mapping[str, float]) -> Found:
     """One broker whose service is slow where that of its peers is not."""
+    if len({(call["server_ip"], call["server_port"]) for call in seen.calls}) < 2:
+        return
     table = seen.exchanges
     chosen = table.filter(
-        table.outcome == "answered", table.latency_ns.notnull(), table.api.notnull(), ~table.api.isin(WAITING)
+        table.outcome == "answered", table.latency_ns.notnull(), table.api.isin(SERVED), ~table.api.isin(WAITING)
     )
     waited = [chosen[name].fill_null(0) for name in ("rtt_ns", "long_poll_ns", "throttle_ns", "muted_ns")]
     chosen = chosen.mutate(own=chosen.latency_ns - waited[0] - waited[1] - waited[2] - waited[3])
+    late = chosen.own >= int(limit["milliseconds"] * 1e6)
     rows = seen.run(
         chosen.group_by("server_ip", "server_port", "api").aggregate(
-            n=chosen.count(), p95=chosen.own.quantile(0.95), total=chosen.own.sum(), first_ns=chosen.request_first_ns.min(),
+            n=chosen.count(), p95=chosen.own.quantile(0.95), total=chosen.own.sum(), slow=chosen.count(where=late),
+            slow_ns=chosen.own.sum(where=late), first_ns=chosen.request_first_ns.min(),
             last_ns=chosen.request_last_ns.max(), broker_id=chosen.broker_id.max(),
         )
     )  # fmt: skip
@@ -70,7 +81,11 @@ def slow_broker(seen: Observed, limit: Mapping[str, float]) -> Found:
     for some in by.values():
         for row in some:
             others = [other["p95"] for other in some if other is not row]
-            if others and row["p95"] >= limit["milliseconds"] * 1e6 and row["p95"] >= limit["times"] * max(median(others), 1.0):
+            # of requests, or of the time: a client that waits for each response sends few while the broker is slow
+            often = row["slow"] >= limit["share"] * row["n"]
+            long = (row["slow_ns"] or 0) >= limit["share"] * (row["last_ns"] - row["first_ns"])
+            above = row["p95"] >= limit["milliseconds"] * 1e6
+            if others and above and (often or long) and row["p95"] >= limit["times"] * max(median(others), 1.0):
                 slow.setdefault((row["server_ip"], row["server_port"]), []).append((row, median(others)))
     for (ip, port), found in slow.items():
         row, others_p95 = max(found, key=lambda one: one[0]["total"])
@@ -87,6 +102,7 @@ def slow_broker(seen: Observed, limit: Mapping[str, float]) -> Found:
 
 @rule(
     "slow-network", "medium", 0.9,
+    needs="responses requests",
     looks_at="shortest round trip between client and broker",
     advice="Place the client nearer to the brokers (client.rack, KIP-392), or raise batch.size, linger.ms and fetch "
     "sizes to save round trips.",
@@ -115,6 +131,7 @@ def slow_network(seen: Observed, limit: Mapping[str, float]) -> Found:
 
 @rule(
     "retransmission-bound", "medium", 0.8,
+    needs="requests",
     looks_at="data segments that TCP sent again or that came out of order, by host of clients",
     advice="Look for loss on the path: interface errors, full queues, duplex, MTU. Each lost segment costs a round "
     "trip to 200 ms.",
@@ -150,6 +167,7 @@ def retransmission_bound(seen: Observed, limit: Mapping[str, float]) -> Found:
 
 @rule(
     "head-of-line", "medium", 0.85,
+    needs="responses requests",
     looks_at="time that requests wait behind earlier ones of their connection",
     advice="Do not pipeline quick requests behind a long poll on one connection: use a connection of their own, or "
     "lower fetch.max.wait.ms.",
@@ -158,6 +176,8 @@ def retransmission_bound(seen: Observed, limit: Mapping[str, float]) -> Found:
 )  # fmt: skip
 def head_of_line(seen: Observed, limit: Mapping[str, float]) -> Found:
     """Quick requests behind slow ones of the same connection."""
+    if "Fetch" not in seen.apis:
+        return
     table = seen.exchanges
     behind_fetch = table.group_by("connection").aggregate(
         fetches=table.count(where=table.api == "Fetch"), joins=table.count(where=table.api.isin(WAITING[1:])),
@@ -193,6 +213,7 @@ def head_of_line(seen: Observed, limit: Mapping[str, float]) -> Found:
 
 @rule(
     "request-timeout", "high", 0.85,
+    needs="responses requests",
     looks_at="requests that a client gave up on and closed the connection; REQUEST_TIMED_OUT responses",
     advice="Find what the broker waited for (replicas, disk); request.timeout.ms and delivery.timeout.ms say how long "
     "the client does.",
@@ -201,6 +222,8 @@ def head_of_line(seen: Observed, limit: Mapping[str, float]) -> Found:
 )  # fmt: skip
 def request_timeout(seen: Observed, limit: Mapping[str, float]) -> Found:
     """Requests that did not get their response in time."""
+    if all(call["error"] != "REQUEST_TIMED_OUT" and call["reason"] not in ("fin", "rst") for call in seen.calls):
+        return
     table = seen.exchanges
     timed_out = table.error == "REQUEST_TIMED_OUT"
     given_up = (
@@ -233,11 +256,12 @@ def request_timeout(seen: Observed, limit: Mapping[str, float]) -> Found:
 
 @rule(
     "idle-disconnect", "low", 0.8,
+    needs="responses requests time",
     looks_at="connections that end after the same time without a request, and that the client opens again",
     advice="Keep connections.max.idle.ms of the client below that of the broker (and of firewalls and load balancers "
     "between them).",
     instead="a client that works in intervals and closes by itself",
-    connections=3, seconds=1, spread=0.25,
+    connections=3, seconds=1, spread=0.25, together=0.2,
 )  # fmt: skip
 def idle_disconnect(seen: Observed, limit: Mapping[str, float]) -> Found:
     """Connections that are cut when they are idle."""
@@ -246,13 +270,25 @@ def idle_disconnect(seen: Observed, limit: Mapping[str, float]) -> Found:
     joined = links.filter(links.ended.isin(["fin", "rst"])).inner_join(used, "connection")
     idle = joined.mutate(idle_ns=joined.last_ns - joined.done_ns)
     idle = idle.filter(idle.idle_ns >= int(limit["seconds"] * 1e9), idle.client_id.notnull())
-    rows = seen.run(idle.select("client_id", "client_ip", "server_ip", "server_port", "idle_ns", "first_ns", "last_ns"))
+    rows = seen.run(idle.select("connection", "client_id", "client_ip", "server_ip", "server_port", "idle_ns", "first_ns",
+                                "last_ns"))  # fmt: skip
+    if len(rows) < limit["connections"]:
+        return
+    resting = {row["connection"] for row in rows}
+    busy: dict[tuple[str, str], list[int]] = {}
     begins: dict[tuple[str, str, int], list[int]] = {}
-    for link in seen.run(links.select("client_id", "server_ip", "server_port", "first_ns")):
+    for link in seen.run(
+        links.select("connection", "client_id", "client_ip", "server_ip", "server_port", "first_ns", "last_ns")
+    ):
+        if link["connection"] not in resting:
+            busy.setdefault((link["client_id"], link["client_ip"]), []).append(link["last_ns"])
         begins.setdefault((link["client_id"], link["server_ip"], link["server_port"]), []).append(link["first_ns"])
     by: dict[tuple[str, str, int], list[Row]] = {}
     for row in rows:
-        by.setdefault((row["client_id"], row["server_ip"], row["server_port"]), []).append(row)
+        # with a process end all of its connections, also those that were busy until then
+        ends = busy.get((row["client_id"], row["client_ip"]), ())
+        if not any(abs(end - row["last_ns"]) <= limit["together"] * 1e9 for end in ends):
+            by.setdefault((row["client_id"], row["server_ip"], row["server_port"]), []).append(row)
     for place, some in by.items():
         again = [row for row in some if any(begin > row["last_ns"] for begin in begins[place])]
         if len(again) < limit["connections"] - 1 or len(some) < limit["connections"]:
@@ -274,11 +310,12 @@ def idle_disconnect(seen: Observed, limit: Mapping[str, float]) -> Found:
 
 @rule(
     "connection-churn", "medium", 0.85,
+    needs="beginnings",
     looks_at="connections a second of a client, and what each is used for",
     advice="Make one client for the life of the process and share it; a producer for each task costs a login and "
     "metadata each time.",
     instead="many short-lived processes, such as functions or cron jobs",
-    connections=20, a_second=1, exchanges=6, seconds=5,
+    connections=20, a_second=1, exchanges=6, seconds=5, share=0.2,
 )  # fmt: skip
 def connection_churn(seen: Observed, limit: Mapping[str, float]) -> Found:
     """A client that opens connections all the time."""
@@ -302,8 +339,10 @@ def connection_churn(seen: Observed, limit: Mapping[str, float]) -> Found:
             and short
             and client not in failed
         ):
+            work = sum(call["n"] for call in seen.calls if call["client_id"] == client and call["api"] in WORK)
             yield Finding(
                 f"client {client} opened {count} connections, {rate:.0f} a second, with {exchanges / count:.1f} exchanges each",
                 {"client_id": client}, count, where(client_id=client), first, last, 0,
                 {"connections": count, "connections_a_second": round(rate, 1), "exchanges": exchanges},
+                None if work >= limit["share"] * count else "info",
             )  # fmt: skip

@@ -12,6 +12,8 @@ WORK = ("Produce", "AddPartitionsToTxn", "AddOffsetsToTxn", "TxnOffsetCommit")
 
 def steps(seen: Observed) -> dict[str, list[Row]]:
     """Transactional id -> what was done for it, in the order of time; adjacent work of one kind is one step."""
+    if not any(call["transactional_id"] for call in seen.calls):
+        return {}
     table = seen.exchanges
     chosen = table.filter(table.transactional_id.notnull(), table.api.isin(["EndTxn", *WORK]))
     chosen = chosen.filter(chosen.transactional_id != "")
@@ -29,11 +31,12 @@ def steps(seen: Observed) -> dict[str, list[Row]]:
 
 @rule(
     "aborted-transactions", "medium", 0.9,
+    needs="responses messages",
     looks_at="EndTxn requests that abort, by transactional id",
     advice="See why the application aborts: exceptions in processing, timeouts, fencing. Consumers read and drop the "
     "aborted records.",
     instead="an application that aborts on purpose, as a test",
-    aborted=3, share=0.3,
+    aborted=5, share=0.3,
 )  # fmt: skip
 def aborted_transactions(seen: Observed, limit: Mapping[str, float]) -> Found:
     """A transactional id that aborts much of its work."""
@@ -52,6 +55,7 @@ def aborted_transactions(seen: Observed, limit: Mapping[str, float]) -> Found:
 
 @rule(
     "long-transaction", "medium", 0.85,
+    needs="requests bodies time",
     looks_at="time from the first work of a transaction to its EndTxn",
     advice="Commit more often: consumers with isolation.level=read_committed see nothing behind the first open transaction.",
     instead="a batch that is meant to be one transaction",
@@ -81,6 +85,7 @@ def long_transaction(seen: Observed, limit: Mapping[str, float]) -> Found:
 
 @rule(
     "hanging-transaction", "high", 0.8,
+    needs="requests bodies time",
     looks_at="work of a transaction that no EndTxn follows until the capture ends",
     advice="Find the producer (kafka-transactions.sh find-hanging, KIP-664); transaction.timeout.ms ends it. Until "
     "then readers with "
@@ -112,6 +117,7 @@ def hanging_transaction(seen: Observed, limit: Mapping[str, float]) -> Found:
 
 @rule(
     "zombie-fenced", "high", 0.9,
+    needs="responses bodies",
     looks_at="INVALID_PRODUCER_EPOCH and PRODUCER_FENCED responses by transactional id",
     advice="Two producers use one transactional.id. Give each instance its own, or stop the old one before the new one starts.",
     instead="a producer that came back from a long pause after its work was taken over, which is what fencing is for",

@@ -43,23 +43,32 @@ def test_a_right_that_is_missing_names_the_principal() -> None:
 def test_plaintext_at_a_tls_port_and_tls_at_a_plaintext_port() -> None:
     plain = [CONNECTION | {"connection": f"C{at}", "server_captured": 7, "exchanges": 1} for at in range(3)]
     hello = [CONNECTION | {"connection": f"D{at}", "server_captured": 0, "phase": "tls", "tls": True, "client_id": None,
-                           "server_port": 9093} for at in range(3)]  # fmt: skip
+                           "server_port": 9093, "server_packets": 3} for at in range(3)]  # fmt: skip
     rows = found("tls-plaintext-confusion", observed([], connections=plain + hello))
     sure = {row["who"].get("client_id"): row["confidence"] for row in rows}
     assert sure.keys() == {"app", None}
     assert sure["app"] > sure[None], "who is behind a ClientHello is not known"
     assert found("tls-plaintext-confusion", observed([], connections=[CONNECTION | {"connection": "C1"}])) == []
+    unseen = [row | {"server_packets": 0} for row in hello]
+    assert found("tls-plaintext-confusion", observed([], connections=unseen)) == [], "one direction was captured"
 
 
 def test_an_address_that_refuses_is_wrong_only_where_brokers_advertise_it() -> None:
     dead = [CONNECTION | {"connection": f"C{at}", "phase": "empty", "ended": "rst", "client_id": None, "server_ip": "10.0.0.7",
-                          "server_captured": 0, "client_captured": 0, "exchanges": 0} for at in range(3)]  # fmt: skip
+                          "server_captured": 0, "client_captured": 0, "exchanges": 0, "server_packets": 1}
+            for at in range(3)]  # fmt: skip
+    rows, bootstrap = many(1, 1.0, "Metadata"), CONNECTION | {"connection": "C9"}
     advertised = [{"host": "10.0.0.7", "port": 9092, "broker_id": 3}]
-    (row,) = found("wrong-advertised-listener", observed([], connections=dead, brokers=advertised))
+    (row,) = found("wrong-advertised-listener", observed(rows, connections=[*dead, bootstrap], brokers=advertised))
     assert row["who"]["server"] == "10.0.0.7:9092"
-    assert found("wrong-advertised-listener", observed([], connections=dead)) == []
-    alive = [*dead, CONNECTION | {"connection": "D", "server_ip": "10.0.0.7"}]
-    assert found("wrong-advertised-listener", observed([], connections=alive, brokers=advertised)) == []
+    lost = [link | {"ended": "idle", "server_packets": 0} for link in dead]
+    assert len(found("wrong-advertised-listener", observed(rows, connections=[*lost, bootstrap], brokers=advertised))) == 1
+    assert found("wrong-advertised-listener", observed(rows, connections=[*dead, bootstrap])) == []
+    alive = [*dead, bootstrap, CONNECTION | {"connection": "D", "server_ip": "10.0.0.7"}]
+    assert found("wrong-advertised-listener", observed(rows, connections=alive, brokers=advertised)) == []
+    both = [*advertised, {"host": "10.0.0.1", "port": 9092, "broker_id": 1}]
+    (quiet,) = found("wrong-advertised-listener", observed(rows, connections=[*dead, bootstrap], brokers=both), loud=False)
+    assert quiet["severity"] == "info", "the broker may be down: all that respond are advertised"
 
 
 def test_a_controller_is_known_by_what_it_does_not_offer() -> None:

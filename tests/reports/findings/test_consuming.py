@@ -15,8 +15,8 @@ def fetched(lags: list[int], step: float = 1.0, **more: Any) -> tuple[list[Row],
 def test_offsets_that_are_not_there() -> None:
     (row,) = found("offset-out-of-range", observed(*fetched([0, 0], error="OFFSET_OUT_OF_RANGE")))
     assert (row["severity"], row["who"]) == ("high", {"client_id": "app", "topic": "t"})
-    (row,) = found("offset-out-of-range", observed(*fetched([0], error="OFFSET_OUT_OF_RANGE")))
-    assert row["severity"] == "low"
+    (row,) = found("offset-out-of-range", observed(*fetched([0], error="OFFSET_OUT_OF_RANGE")), loud=False)
+    assert row["severity"] == "info", "a tool that looks once is no consumer"
 
 
 def test_lag_that_grows_is_told_and_lag_that_shrinks_is_not() -> None:
@@ -50,3 +50,21 @@ def test_a_topic_that_is_not_there_is_named() -> None:
 def test_metadata_all_the_time() -> None:
     assert len(found("metadata-storm", observed(many(100, 0.05, "Metadata")))) == 1
     assert found("metadata-storm", observed(many(100, 10.0, "Metadata"))) == []
+
+
+def test_a_log_of_an_old_format() -> None:
+    def seen(version: int, magic: int) -> list[Row]:
+        rows = many(4, 1.0, "Fetch", api_version=version)
+        parts = [{"connection": "C1", "exchange": at + 1, "api_key": 1, "topic": "t", "partition": 0, "magic": magic}
+                 for at in range(4)]  # fmt: skip
+        return found("old-message-format", observed(rows, parts))
+
+    assert len(seen(11, 1)) == 1
+    assert seen(11, 2) == []
+    assert seen(3, 1) == [], "that is what this version asks for"
+
+
+def test_a_single_reset_of_a_consumer_is_low() -> None:
+    part = [{"connection": "C1", "exchange": 1, "api_key": 1, "topic": "t", "partition": 0, "error": "OFFSET_OUT_OF_RANGE"}]
+    (row,) = found("offset-out-of-range", observed(many(5, 1.0, "Fetch"), part))
+    assert row["severity"] == "low"

@@ -54,3 +54,24 @@ def test_failed_commits_are_told_from_the_third_on() -> None:
     rows = many(3, 1.0, "OffsetCommit", group_id="g", error="ILLEGAL_GENERATION")
     assert len(found("commit-failed", observed(rows))) == 1
     assert found("commit-failed", observed(rows[:2])) == []
+
+
+def test_a_member_that_does_not_poll_leaves_and_comes_back() -> None:
+    def seen(then: str) -> list[Row]:
+        rows = []
+        for at in range(3):
+            rows.append(exchange("C1", 2 * at + 1, "LeaveGroup", at * 5, group_id="g"))
+            rows.append(exchange("C1" if then == "same" else f"D{at}", 2 * at + 2, "JoinGroup", at * 5 + 2, group_id="g"))
+        return found("poll-stall", observed(rows))
+
+    (row,) = seen("same")
+    assert (row["who"], row["count"]) == ({"client_id": "app", "group_id": "g"}, 3)
+    assert seen("other") == [], "processes that end and others that begin"
+
+
+def test_processes_that_run_one_after_the_other_are_no_loop() -> None:
+    rows = [exchange(f"C{at}", 1, "JoinGroup", at * 2, group_id="g", generation=at + 1) for at in range(8)]
+    assert found("rebalance-loop", observed(rows)) == []
+    assert (
+        len(found("rebalance-loop", observed([row | {"connection": "C1", "exchange": at} for at, row in enumerate(rows)]))) == 1
+    )

@@ -61,6 +61,45 @@ def test_one_partition_with_nearly_all_records_is_told_and_even_ones_are_not() -
 
 
 def test_old_formats_are_told_by_their_versions() -> None:
-    (row,) = found("down-conversion", observed(many(3, 1.0, api_version=2)))
+    modern = exchange("C2", 1, "Fetch", 0, api_version=12)
+    (row,) = found("down-conversion", observed([*many(3, 1.0, api_version=2), modern]))
     assert row["evidence"]["versions"] == ["Produce v2"]
     assert found("down-conversion", observed(many(3, 1.0, api_version=3))) == []
+    (unsure,) = found("down-conversion", observed(many(3, 1.0, api_version=2)), loud=False)
+    assert unsure["severity"] == "info", "a broker before 0.11 stores these formats"
+
+
+def test_a_producer_for_each_record() -> None:
+    rows = [exchange(f"C{at}", 1, "Produce", at * 0.1, record_count=1) for at in range(30)]
+    assert len(found("producer-per-record", observed(rows))) == 1
+    assert found("producer-per-record", observed(many(30, 0.1, record_count=1))) == []
+
+
+def test_batches_that_the_broker_compresses_anew() -> None:
+    def seen(stored: str) -> list[Row]:
+        rows = many(3, 1.0) + many(3, 1.0, "Fetch", connection="C2")
+        put = [{"connection": "C1", "exchange": at + 1, "api_key": 0, "topic": "t", "partition": 0, "codec": "lz4",
+                "base_offset": at * 10, "magic": 2} for at in range(3)]  # fmt: skip
+        got = [{"connection": "C2", "exchange": at + 1, "api_key": 1, "topic": "t", "partition": 0, "codec": stored,
+                "fetch_offset": at * 10, "magic": 2} for at in range(3)]  # fmt: skip
+        return found("recompression", observed(rows, put + got))
+
+    (row,) = seen("gzip")
+    assert (row["evidence"]["written"], row["evidence"]["stored"]) == ("lz4", "gzip")
+    assert seen("lz4") == []
+
+
+def test_sequence_numbers_and_batches_that_may_stand_twice() -> None:
+    rows = many(4, 1.0)
+    parts = [{"connection": "C1", "exchange": at + 1, "api_key": 0, "topic": "t", "partition": 0,
+              "error": "OUT_OF_ORDER_SEQUENCE_NUMBER"} for at in range(4)]  # fmt: skip
+    assert len(found("sequence-errors", observed(rows, parts))) == 1
+    assert found("sequence-errors", observed(rows, [part | {"error": "NONE"} for part in parts])) == []
+
+    def retried(producer: int) -> list[Row]:
+        late = [row | {"acks": -1, "error": "REQUEST_TIMED_OUT" if at < 2 else "NONE"} for at, row in enumerate(rows)]
+        some = [part | {"error": late[at]["error"], "producer_id": producer} for at, part in enumerate(parts)]
+        return found("retries-duplicate", observed(late, some))
+
+    assert len(retried(-1)) == 1
+    assert retried(4000) == [], "the broker knows the batch again by its producer id and sequence"

@@ -1,6 +1,6 @@
 """Rules on quotas."""
 
-from tests.reports.findings.tables import MS, Row, exchange, found, observed
+from tests.reports.findings.tables import MS, Row, exchange, found, many, observed
 
 
 def throttled(count: int, next_after: float) -> list[Row]:
@@ -32,3 +32,10 @@ def test_a_client_that_goes_on_is_named() -> None:
 def test_without_throttles_nothing_is_said() -> None:
     seen = observed([row | {"throttle_time_ms": 0} for row in throttled(8, 0.2)])
     assert found("throttled-disobedient", seen) == found("throttled-obedient", seen, loud=False) == []
+
+
+def test_a_quota_that_is_too_small_is_worth_knowing() -> None:
+    rows = many(10, 1.0, throttle_time_ms=900, api_key=0, throttle_ns=0)
+    (row,) = found("quota-too-small", observed(rows), loud=False)
+    assert row["severity"] == "info"
+    assert found("quota-too-small", observed(many(10, 1.0, throttle_time_ms=9, api_key=0, throttle_ns=0)), loud=False) == []

@@ -65,9 +65,12 @@ def test_connections_that_are_cut_after_the_same_idle_time() -> None:
 def test_a_connection_for_each_task() -> None:
     links = [CONNECTION | {"connection": f"C{at}", "first_ns": START + at * 50 * MS, "last_ns": START + at * 50 * MS + 40 * MS,
                            "exchanges": 2} for at in range(60)]  # fmt: skip
-    assert len(found("connection-churn", observed([], connections=links))) == 1
+    rows = [exchange(f"C{at}", 1, "Produce", at * 0.05) for at in range(60)]
+    assert len(found("connection-churn", observed(rows, connections=links))) == 1
     busy = [link | {"exchanges": 500} for link in links]
-    assert found("connection-churn", observed([], connections=busy)) == []
+    assert found("connection-churn", observed(rows, connections=busy)) == []
+    tool = [row | {"api": "CreateTopics"} for row in rows]
+    assert found("connection-churn", observed(tool, connections=links)) == [], "a command line of an administrator"
 
 
 def test_leaders_that_move() -> None:
@@ -79,3 +82,19 @@ def test_leaders_that_move() -> None:
     assert len(found("not-leader", observed(*rows(5, "t")))) == 1
     assert found("not-leader", observed(*rows(1, "t"))) == []
     assert found("not-leader", observed(*rows(9, "__cluster_metadata"))) == []
+
+
+def test_a_process_that_ends_is_no_idle_cut() -> None:
+    rows, links = idle(5, 2.5)
+    for at, link in enumerate(list(links)):
+        rows.append(exchange(f"B{at}", 1, "Fetch", at * 10 + 2.4))
+        links.append(link | {"connection": f"B{at}"})
+    assert found("idle-disconnect", observed(rows, connections=links)) == []
+
+
+def test_brokers_among_themselves_are_not_judged() -> None:
+    parts = [{"connection": "C1", "exchange": at + 1, "api_key": 1, "topic": "t", "partition": 0,
+              "error": "NOT_LEADER_OR_FOLLOWER"} for at in range(9)]  # fmt: skip
+    for name in ("broker-2-fetcher-0", "ReplicaFetcherThread-0-1"):
+        assert found("not-leader", observed(many(9, 1.0, "Fetch", client_id=name), parts)) == []
+    assert len(found("not-leader", observed(many(9, 1.0, "Fetch", client_id="app"), parts))) == 1

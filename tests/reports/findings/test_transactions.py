@@ -18,9 +18,9 @@ def ends(kinds: list[bool]) -> tuple[list[Row], dict[tuple[str, int, str], Row]]
 
 
 def test_many_aborts_are_told_and_one_of_many_is_not() -> None:
-    rows, said = ends([True, False] * 4)
+    rows, said = ends([True, False] * 6)
     (row,) = found("aborted-transactions", observed(rows, messages=said))
-    assert row["evidence"] == {"aborted": 4, "ended": 8}
+    assert row["evidence"] == {"aborted": 6, "ended": 12}
     rows, said = ends([True] * 19 + [False])
     assert found("aborted-transactions", observed(rows, messages=said)) == []
 

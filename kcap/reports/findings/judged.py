@@ -1,0 +1,74 @@
+"""What a capture must hold for rules to be judged, and what of it is missing.
+
+In: the tables of a capture. Out: rule -> why the capture cannot say. Law: a rule that found something was judged; a rule whose
+needs are met and that found nothing is silent because nothing is wrong.
+"""
+
+from collections.abc import Callable, Collection, Mapping
+from typing import Final
+
+from kcap.reports.findings.model import Rule
+from kcap.reports.findings.observed import Observed
+
+PART: Final = 0.2
+"""Share of exchanges from which on something that they lack stands in the way."""
+SHORT_NS: Final = 5_000_000_000
+"""Captures that are shorter show nothing that takes its time."""
+
+
+def _requests(seen: Observed) -> str | None:
+    part = seen.quality["orphans"] / max(seen.quality["n"], 1)
+    return f"{part:.0%} of the responses have no request in the capture" if part >= PART else None
+
+
+def _responses(seen: Observed) -> str | None:
+    part = seen.quality["lost"] / max(seen.quality["n"], 1)
+    return f"{part:.0%} of the requests have no response in the capture" if part >= PART else None
+
+
+def _bodies(seen: Observed) -> str | None:
+    part = seen.quality["cut"] / max(seen.quality["n"], 1)
+    return (
+        f"{part:.0%} of the messages are not in the capture as a whole (snapshot length, lost packets)"
+        if part >= PART
+        else None
+    )
+
+
+def _messages(seen: Observed) -> str | None:
+    return None if seen.has_messages else "saved tables have no messages, which this rule reads"
+
+
+def _beginnings(seen: Observed) -> str | None:
+    begun = any(link["began"] == "syn" for link in seen.links)
+    return None if begun else "the capture began after all of its connections"
+
+
+def _peers(seen: Observed) -> str | None:
+    servers = {(call["server_ip"], call["server_port"]) for call in seen.calls if call["api"] in ("Produce", "Fetch")}
+    return None if len(servers) > 1 else "the capture shows one broker, without peers to compare it with"
+
+
+def _time(seen: Observed) -> str | None:
+    first, last = seen.span
+    return f"the capture lasts {(last - first) / 1e9:.1f} s" if last - first < SHORT_NS else None
+
+
+NEEDS: Final[Mapping[str, Callable[[Observed], str | None]]] = {
+    "requests": _requests, "responses": _responses, "bodies": _bodies, "messages": _messages, "beginnings": _beginnings,
+    "peers": _peers, "time": _time,
+}  # fmt: skip
+"""Need -> what gives the reason why it is not met, None where it is."""
+
+
+def not_judged(seen: Observed, rules: Collection[Rule]) -> dict[str, str]:
+    """Of rules that found nothing: those that the capture cannot serve, with the reason."""
+    if not seen.quality["n"]:
+        phases = {link["phase"] for link in seen.links}
+        why = "the capture holds no Kafka exchange" + (" that is not encrypted" if "tls" in phases else "")
+        return {rule.id: why for rule in rules}
+    missing = {name: why for name, need in NEEDS.items() if (why := need(seen)) is not None}
+    return {
+        rule.id: "; ".join(missing[need] for need in rule.needs if need in missing)
+        for rule in rules if missing.keys() & set(rule.needs)
+    }  # fmt: skip

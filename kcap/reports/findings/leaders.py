@@ -1,0 +1,252 @@
+"""Leaders, replicas and coordinators that move, and what that costs clients."""
+
+from collections.abc import Mapping
+
+from kcap.reports.findings.model import Finding, Found, named, rule, seconds, where
+from kcap.reports.findings.observed import Observed, Row
+
+MOVED = ("NOT_LEADER_OR_FOLLOWER", "NOT_LEADER_FOR_PARTITION", "FENCED_LEADER_EPOCH")
+"""Errors that a client gets from a broker which no longer leads the partition."""
+METADATA_READ = 8
+"""Metadata responses whose bytes are looked at: the last of as many equal spans of the capture."""
+EVENTS_MOST = 10_000
+"""Errors of leadership that are followed up."""
+
+
+@rule(
+    "leader-change", "medium", 0.85,
+    needs="requests responses bodies",
+    looks_at="time from a leadership error of a client until a broker serves it for the same partition again",
+    advice="Lower metadata.max.age.ms or retry.backoff.ms, or upgrade: newer clients learn the new leader from the error "
+    "itself (KIP-951).",
+    instead="a broker that was down: the partition had no leader for that time",
+    sources="KIP-951",
+    seconds=5,
+)  # fmt: skip
+def leader_change(seen: Observed, limit: Mapping[str, float]) -> Found:
+    """Clients that take long to follow a partition to its new leader."""
+    if not seen.errors_of_partitions.intersection(MOVED):
+        return
+    parts = seen.parts.filter(seen.parts.api.isin(["Produce", "Fetch"]), seen.parts.topic.notnull())
+    bad = parts.filter(parts.error.isin(list(MOVED))).order_by("request_first_ns").limit(EVENTS_MOST)
+    bad = bad.select(
+        client="client_id", what="api", name="topic", number="partition", at_ns="request_first_ns", link="connection",
+        step="exchange",
+    )  # fmt: skip
+    good = parts.filter(parts.error == "NONE").select("client_id", "api", "topic", "partition", "request_first_ns")
+    pairs = bad.join(
+        good,
+        [bad.client == good.client_id, bad.what == good.api, bad.name == good.topic, bad.number == good.partition,
+         good.request_first_ns > bad.at_ns],
+    )  # fmt: skip
+    times = pairs.group_by("client", "name", "number", "at_ns", "link", "step").aggregate(next_ns=pairs.request_first_ns.min())
+    times = times.mutate(took=times.next_ns - times.at_ns)
+    rows = seen.run(
+        times.group_by("client", "name").aggregate(
+            n=times.count(), longest=times.took.max(), total=times.took.sum(), first_ns=times.at_ns.min(),
+            last_ns=times.next_ns.max(),
+        )
+    )  # fmt: skip
+    for row in rows:
+        yield Finding(
+            f"client {row['client']} took up to {seconds(row['longest'])} to follow topic {row['name']} to its new leader",
+            {"client_id": row["client"], "topic": row["name"]}, row["n"],
+            where("error != NONE", client_id=row["client"], topic=row["name"]), row["first_ns"], row["last_ns"],
+            int(row["longest"]), {"errors": row["n"], "longest_ns": row["longest"]},
+            None if row["longest"] >= limit["seconds"] * 1e9 else "info",
+        )  # fmt: skip
+
+
+@rule(
+    "isr-shrink", "medium", 0.85,
+    needs="responses messages",
+    looks_at="Metadata responses that name fewer in-sync replicas than replicas, until the capture ends",
+    advice="See which broker is missing or lags (UnderReplicatedPartitions, kafka-topics.sh --describe "
+    "--under-replicated-partitions).",
+    instead="a broker that was restarting; a reassignment that was adding replicas",
+    sources="KIP-966",
+    seconds=3,
+)  # fmt: skip
+def isr_shrink(seen: Observed, limit: Mapping[str, float]) -> Found:
+    """Partitions whose replicas are not all in sync."""
+    if not seen.has_messages or "Metadata" not in seen.apis:
+        return
+    table = seen.exchanges
+    begin, end = seen.span
+    chosen = table.filter(table.api == "Metadata", table.outcome == "answered")
+    chosen = chosen.mutate(part=((chosen.request_first_ns - begin) // ((end - begin) // METADATA_READ + 1)).cast("int64"))
+    rows = seen.run(
+        chosen.group_by("part", "server_ip").aggregate(
+            connection=chosen.connection.argmax(chosen.request_first_ns), at_ns=chosen.request_first_ns.max(),
+            exchange=chosen.exchange.argmax(chosen.request_first_ns),
+        )
+    )  # fmt: skip
+    small: dict[str, dict[int, tuple[int, int]]] = {}
+    since: dict[str, int] = {}
+    until: dict[str, int] = {}
+    for row in sorted(rows, key=lambda one: -one["at_ns"])[:METADATA_READ][::-1]:
+        for topic in seen.message(row, "response").get("topics") or ():
+            name = topic.get("name")
+            partitions = {
+                part["partitionIndex"]: (len(part["isrNodes"]), len(part["replicaNodes"]))
+                for part in topic.get("partitions") or ()
+                if len(part.get("isrNodes") or ()) < len(part.get("replicaNodes") or ())
+            }  # fmt: skip
+            small.pop(name, None)
+            if partitions:
+                small[name], until[name] = partitions, row["at_ns"]
+                since.setdefault(name, row["at_ns"])
+            else:
+                since.pop(name, None)
+    for name, found in small.items():
+        in_sync, replicas = min(found.values())
+        # a topic that was just created has its leader in sync alone for a moment
+        lasted = until[name] - since[name] >= limit["seconds"] * 1e9
+        yield Finding(
+            f"{len(found)} partitions of topic {name} have {in_sync} of {replicas} replicas in sync",
+            {"topic": name, "client_ids": seen.clients_of(api="Metadata")[:5]}, len(found),
+            where("api == Metadata", topic=name), since[name], until[name], 0,
+            {"partitions": len(found), "in_sync": in_sync, "replicas": replicas},
+            None if lasted else "info",
+        )  # fmt: skip
+
+
+@rule(
+    "hot-broker", "low", 0.7,
+    needs="requests responses peers",
+    looks_at="bytes of Produce and Fetch by broker",
+    advice="Spread leaders: kafka-leader-election.sh --election-type preferred, or reassign partitions; look at skewed keys.",
+    instead="a capture that was taken beside one broker and shows little of the others",
+    megabytes=10, share=0.8, brokers=3,
+)  # fmt: skip
+def hot_broker(seen: Observed, limit: Mapping[str, float]) -> Found:
+    """One broker that serves nearly all bytes."""
+    if len({(call["server_ip"], call["server_port"]) for call in seen.calls}) < limit["brokers"]:
+        return
+    table = seen.exchanges
+    chosen = table.filter(table.api.isin(["Produce", "Fetch"]), table.outcome.isin(["answered", "one_way"]))
+    rows = seen.run(
+        chosen.group_by("server_ip", "server_port").aggregate(
+            n=chosen.count(), bytes=chosen.request_bytes.sum() + chosen.response_bytes.fill_null(0).sum(),
+            broker_id=chosen.broker_id.max(), first_ns=chosen.request_first_ns.min(), last_ns=chosen.request_last_ns.max(),
+        )
+    )  # fmt: skip
+    total = sum(row["bytes"] or 0 for row in rows)
+    if len(rows) >= limit["brokers"] and total >= limit["megabytes"] * 1e6:
+        hot = max(rows, key=lambda row: row["bytes"] or 0)
+        if hot["bytes"] >= limit["share"] * total:
+            server = f"{hot['server_ip']}:{hot['server_port']}"
+            yield Finding(
+                f"broker {server} carries {hot['bytes'] / total:.0%} of the bytes of {len(rows)} brokers",
+                {"server": server, "broker_id": hot["broker_id"]}, hot["n"],
+                where("api in {Produce, Fetch}", server_ip=hot["server_ip"], server_port=hot["server_port"]), hot["first_ns"],
+                hot["last_ns"], 0, {"bytes": hot["bytes"], "share": round(hot["bytes"] / total, 3), "brokers": len(rows)},
+            )  # fmt: skip
+
+
+@rule(
+    "coordinator-moves", "medium", 0.8,
+    needs="responses bodies",
+    looks_at="NOT_COORDINATOR, COORDINATOR_NOT_AVAILABLE and COORDINATOR_LOAD_IN_PROGRESS responses by group",
+    advice="See why the leader of the group's partition of __consumer_offsets moves: broker restarts, elections, offline "
+    "partitions.",
+    instead="a broker that had just started: its clients find it again by themselves",
+    errors=3, coordinators=2,
+)  # fmt: skip
+def coordinator_moves(seen: Observed, limit: Mapping[str, float]) -> Found:
+    """Groups whose coordinator moves or is not there."""
+    by: dict[str, list[Row]] = {}
+    homes: dict[str, set[tuple[str, int]]] = {}
+    for call in seen.calls:
+        if not call["group_id"]:
+            continue
+        if call["error"] in ("NOT_COORDINATOR", "COORDINATOR_NOT_AVAILABLE", "COORDINATOR_LOAD_IN_PROGRESS"):
+            by.setdefault(call["group_id"], []).append(call)
+        elif call["error"] == "NONE" and call["api"] in ("JoinGroup", "Heartbeat", "ConsumerGroupHeartbeat", "OffsetCommit"):
+            homes.setdefault(call["group_id"], set()).add((call["server_ip"], call["server_port"]))
+    for group, rows in by.items():
+        moved = sum(row["n"] for row in rows if row["error"] == "NOT_COORDINATOR")
+        count, places = sum(row["n"] for row in rows), len(homes.get(group, ()))
+        loud = moved >= limit["errors"] and places >= limit["coordinators"]
+        yield Finding(
+            f"group {group} got {count} responses that its coordinator was elsewhere or not ready"
+            + (f"; {places} brokers coordinated it" if places > 1 else ""),
+            {"group_id": group, "client_ids": sorted({row["client_id"] for row in rows if row["client_id"]})[:20]}, count,
+            where("error contains COORDINATOR", group_id=group), min(row["first_ns"] for row in rows),
+            max(row["last_ns"] for row in rows), sum(row["latency_ns"] or 0 for row in rows),
+            {"errors": count, "not_coordinator": moved, "coordinators": places}, None if loud else "info",
+        )  # fmt: skip
+
+
+@rule(
+    "acks-risk", "medium", 0.7,
+    needs="requests responses bodies",
+    looks_at="Produce with acks=0 or acks=1 to topics whose leaders moved while the capture ran",
+    advice="Set acks=all (and enable.idempotence=true): what a leader took alone is lost when the next one did not have it.",
+    instead="data that may be lost, such as metrics",
+    sources="KIP-98, KIP-679",
+    errors=3,
+)  # fmt: skip
+def acks_risk(seen: Observed, limit: Mapping[str, float]) -> Found:
+    """Producers that do not wait for replicas, while leaders move."""
+    moved: dict[str, int] = {}
+    for row in seen.partition_errors(MOVED, ("topic",)):
+        moved[row["topic"]] = row["n"]
+    risky = {name: n for name, n in moved.items() if name is not None and n >= limit["errors"] and not name.startswith("__")}
+    if not risky:
+        return
+    parts = seen.parts
+    chosen = parts.filter(parts.api == "Produce", parts.acks.isin([0, 1]), parts.topic.isin(list(risky)))
+    rows = seen.run(
+        chosen.group_by("client_id", "topic", "acks").aggregate(
+            n=chosen.count(), records=chosen.records.sum(), first_ns=chosen.request_first_ns.min(),
+            last_ns=chosen.request_last_ns.max(),
+        )
+    )  # fmt: skip
+    for row in rows:
+        yield Finding(
+            f"client {row['client_id']} wrote {row['records'] or 0} records to {row['topic']} with acks={row['acks']} while "
+            f"its leaders moved ({risky[row['topic']]} errors)",
+            {"client_id": row["client_id"], "topic": row["topic"]}, row["n"],
+            where(f"acks == {row['acks']}", client_id=row["client_id"], topic=row["topic"]), row["first_ns"], row["last_ns"], 0,
+            {"records": row["records"], "acks": row["acks"], "errors": risky[row["topic"]]},
+        )  # fmt: skip
+
+
+@rule(
+    "version-refused", "high", 0.9,
+    needs="responses",
+    looks_at="UNSUPPORTED_VERSION responses but to ApiVersions, and requests of versions that the broker does not take after "
+    "which it closes the connection",
+    advice="kcap versions says which API and version it is and which releases take it; upgrade the older side (KIP-896).",
+    instead="a feature that a client tries and does without",
+    sources="KIP-35, KIP-896",
+    refused=3,
+)  # fmt: skip
+def version_refused(seen: Observed, limit: Mapping[str, float]) -> Found:
+    """Requests in versions that the broker does not take."""
+    if all(call["error"] != "UNSUPPORTED_VERSION" and call["reason"] not in ("fin", "rst") for call in seen.calls):
+        return
+    table = seen.exchanges
+    refused = (table.error == "UNSUPPORTED_VERSION") & (table.api != "ApiVersions")
+    wrong = table.version_verdict.isin(["below_broker_min", "above_broker_max"])
+    closed = (table.outcome == "unanswered") & table.reason.isin(["fin", "rst"]) & wrong & (table.api != "ApiVersions")
+    chosen = table.filter(refused | closed)
+    rows = seen.run(
+        chosen.group_by("client_id", "server_ip", "server_port", "api", "api_version").aggregate(
+            n=chosen.count(), first_ns=chosen.request_first_ns.min(), last_ns=chosen.request_last_ns.max()
+        )
+    )
+    by: dict[tuple[str, str, int], list[Row]] = {}
+    for row in rows:
+        by.setdefault((row["client_id"], row["server_ip"], row["server_port"]), []).append(row)
+    for (client, ip, port), some in by.items():
+        count = sum(row["n"] for row in some)
+        used = sorted({f"{row['api']} v{row['api_version']}" for row in some})
+        yield Finding(
+            f"{ip}:{port} refused {count} requests of client {client}: {named(used)}",
+            {"client_id": client, "server": f"{ip}:{port}"}, count,
+            where(f"api in {{{', '.join(sorted({row['api'] for row in some}))}}}", client_id=client, server_ip=ip),
+            min(row["first_ns"] for row in some), max(row["last_ns"] for row in some), 0,
+            {"refused": count, "versions": used}, None if max(row["n"] for row in some) >= limit["refused"] else "info",
+        )  # fmt: skip

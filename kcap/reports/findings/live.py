@@ -1,0 +1,186 @@
+"""Findings while packets pass: when each begins and when it ends.
+
+In: a reading that goes on, the span of capture time that rules look back on, and how often they do. Out: events in the order of
+time. Law: memory and disk hold the rows of one span, whatever the capture's length; a finding begins when a rule names it first
+and ends when the rule no longer does. Time is that of the capture: without packets nothing ends.
+"""
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import pyarrow as pa
+from pyarrow import compute, parquet
+
+from kcap.reports.findings.observed import Observed, Row
+from kcap.reports.findings.report import COLUMNS, check
+from kcap.reports.findings.source import Messages
+from kcap.reports.source import Engine
+from kcap.session import CapturePass
+from kcap.table.backfill import Backfill
+from kcap.table.builder import TableSet
+from kcap.table.table_builders import TableRequest
+
+SECOND: Final = 1_000_000_000
+ENTITIES: Final = ("client_id", "group_id", "transactional_id", "instance_id", "topic", "principal", "server")
+"""What a finding is recognised by from one look to the next; lists of clients and addresses grow."""
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """A finding that begins or ends."""
+
+    event: str
+    """`begin`, `end`, or `open` for one that goes on when the capture ends."""
+    time_ns: int
+    """Capture time of the look that noticed it, ns since the epoch."""
+    finding: Row
+    """The finding as in the report `check`; of `end`, as it was last."""
+
+    def row(self) -> Row:
+        """The event as plain values."""
+        return {"event": self.event, "time_ns": self.time_ns, **self.finding}
+
+
+def identity(finding: Row) -> tuple[str, ...]:
+    """What makes two findings of successive looks the same one."""
+    who = finding["who"]
+    return (finding["id"], *(f"{name}={who[name]}" for name in ENTITIES if who.get(name) is not None))
+
+
+class Slices:
+    """Rows of the last span, a Parquet file for each table and slice of time."""
+
+    def __init__(self, folder: str) -> None:
+        self._folder = folder
+        self._waiting: dict[str, list[pa.RecordBatch]] = {name: [] for name in COLUMNS}
+        self._schemas: dict[str, pa.Schema] = {}
+        self._slices: list[tuple[int, dict[str, str]]] = []
+        self._count = 0
+
+    def take(self, label: str, batch: pa.RecordBatch) -> None:
+        """Rows of the slice that is being filled."""
+        self._schemas[label] = batch.schema
+        self._waiting[label].append(batch)
+
+    def close(self, end_ns: int, oldest_ns: int) -> None:
+        """Ends a slice at a time and forgets those that ended before another."""
+        places = {}
+        for label, batches in self._waiting.items():
+            if batches:
+                places[label] = os.path.join(self._folder, f"{label}-{self._count}.parquet")
+                table = pa.Table.from_batches(batches)
+                write: Any = parquet.write_table
+                write(table, places[label])
+                batches.clear()
+        self._count += 1
+        self._slices.append((end_ns, places))
+        while self._slices and self._slices[0][0] < oldest_ns:
+            for path in self._slices.pop(0)[1].values():
+                os.unlink(path)
+
+    def files(self, label: str) -> list[str]:
+        """The files of a table that are held."""
+        return [places[label] for _, places in self._slices if label in places]
+
+
+class Watch:
+    """Looks at the rules again and again while a capture is read."""
+
+    def __init__(
+        self, reading: CapturePass, folder: str, span_ns: int = 60 * SECOND, every_ns: int = 5 * SECOND,
+        thresholds: Mapping[str, Mapping[str, float]] | None = None,
+        choose: Callable[[Row], bool] = lambda row: row["severity"] != "info",
+    ) -> None:  # fmt: skip
+        """`span_ns` is how far rules look back, `every_ns` how often they look; `choose` says which findings count."""
+        self._reading, self._folder, self._span, self._every = reading, folder, span_ns, every_ns
+        self._thresholds, self._choose = thresholds, choose
+        self._slices = Slices(folder)
+        self._empty: dict[str, pa.Schema] = {}
+        self.active: dict[tuple[str, ...], Row] = {}
+        """Findings that began and have not ended."""
+
+    def events(self) -> Iterator[Event]:
+        """Reads the capture to its end."""
+        reading = self._reading
+        requests = {name: TableRequest.of(name, columns, backfill=Backfill.AS_KNOWN) for name, columns in COLUMNS.items()}
+        tables = TableSet.of(requests)
+        tables.begin(reading)
+        self._empty = {label: builder.made_schema for label, builder in tables.builders.items()}
+        now = next_ns = 0
+        for batch in reading.batches():
+            for label, rows in tables.take(batch):
+                if label == "exchanges":
+                    now = max(now, latest(rows))
+                self._slices.take(label, rows)
+            for label, rows in tables.close_connections():
+                self._slices.take(label, rows)
+            next_ns = next_ns or now + self._every
+            if now >= next_ns:
+                yield from self._look(now)
+                next_ns = now + self._every
+        for label, rows in tables.rest():
+            if label == "exchanges":
+                now = max(now, latest(rows))
+            self._slices.take(label, rows)
+        yield from self._look(now)
+        for finding in self.active.values():
+            yield Event("open", now, finding)
+
+    def _look(self, now: int) -> Iterator[Event]:
+        self._slices.close(now, now - self._span)
+        found = {identity(row): row for row in self._findings() if self._choose(row)}
+        for key, row in found.items():
+            if key not in self.active:
+                yield Event("begin", now, row)
+        for key, row in self.active.items():
+            if key not in found:
+                yield Event("end", now, row)
+        self.active = found
+
+    def _findings(self) -> list[Row]:
+        engine = Engine(self._folder)
+        try:
+            tables = {}
+            for label, schema in self._empty.items():
+                files = self._slices.files(label)
+                tables[label] = engine.table(files) if files else engine.given(label, schema.empty_table())
+            exchanges = tables["exchanges"]
+            messages = Messages(self._reading, engine, exchanges)
+            links = with_open(tables["connections"], exchanges)
+            seen = Observed(engine.rows, exchanges, tables["partitions"], links, tables["brokers"], messages)
+            rows: list[Row] = check(seen, thresholds=self._thresholds)["rows"]
+            return rows
+        finally:
+            engine.close()
+
+
+def with_open(connections: Any, exchanges: Any) -> Any:
+    """Connections that ended, and those that did not as their exchanges show them: what only packets tell, such as
+    retransmissions, is zero until the end.
+    """
+    import ibis
+
+    going = exchanges.anti_join(connections.select("connection"), "connection")
+    schema = connections.schema()
+    known = {
+        "client_id": going.client_id.min(), "client_ip": going.client_ip.min(), "server_ip": going.server_ip.min(),
+        "server_port": going.server_port.min(), "phase": ibis.literal("kafka"), "began": ibis.literal("midstream"),
+        "ended": ibis.literal("open"), "tls": going.tls.max(), "exchanges": going.count(),
+        "client_captured": going.request_bytes.fill_null(0).sum(), "server_captured": going.response_bytes.fill_null(0).sum(),
+        "first_ns": going.request_first_ns.min(), "last_ns": going.request_last_ns.max(), "rtt_min_ns": going.rtt_ns.min(),
+        "server_packets": going.response_first_ns.count(), "packets": going.count(),
+    }  # fmt: skip
+    open_ = going.group_by("connection").aggregate(**known)
+    others = {name: ibis.literal(0) for name in schema.names if name not in known and name != "connection"}
+    others |= {"client_rtt_min_ns": ibis.null("int64")} if "client_rtt_min_ns" in schema.names else {}
+    full = open_.mutate(**others).select(*schema.names)
+    return connections.union(full.cast({name: schema[name] for name in schema.names}))
+
+
+def latest(rows: pa.RecordBatch) -> int:
+    """The latest time of some exchanges, ns since the epoch."""
+    largest: Any = compute.max  # type: ignore[attr-defined]
+    times = (largest(rows.column(name)).as_py() for name in ("request_last_ns", "response_last_ns"))
+    return max((time for time in times if time is not None), default=0)

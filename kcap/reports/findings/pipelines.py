@@ -1,0 +1,164 @@
+"""Requests in flight and polls: pipelines that are full, large messages that others wait behind, polls that ask too often."""
+
+from collections.abc import Mapping
+
+from kcap.reports.findings.model import Finding, Found, rule, seconds, where
+from kcap.reports.findings.observed import Observed, Row
+
+
+@rule(
+    "in-flight-saturated", "info", 0.7,
+    needs="requests responses",
+    looks_at="Produce requests that a connection sends while four others have no response yet "
+    "(max.in.flight.requests.per.connection is 5 by default)",
+    advice="The producer waits for responses, not for records: larger batches (batch.size, linger.ms, compression.type) carry "
+    "more in each request.",
+    instead="a producer that pipelines on purpose and is quick enough",
+    requests=100, share=0.5, before=4,
+)  # fmt: skip
+def in_flight_saturated(seen: Observed, limit: Mapping[str, float]) -> Found:
+    """Producers whose connections are full of requests without a response."""
+    if "Produce" not in seen.apis:
+        return
+    import ibis
+
+    table = seen.exchanges
+    chosen = table.filter(table.api == "Produce", table.outcome == "answered")
+    order = ibis.window(group_by="connection", order_by="exchange")
+    chosen = chosen.mutate(earlier=chosen.response_first_ns.lag(int(limit["before"])).over(order))
+    rows = seen.run(
+        chosen.group_by("client_id", "server_ip", "server_port").aggregate(
+            n=chosen.count(), full=chosen.count(where=chosen.earlier > chosen.request_first_ns),
+            queued=chosen.queue_ns.fill_null(0).sum(), first_ns=chosen.request_first_ns.min(),
+            last_ns=chosen.request_last_ns.max(),
+        )
+    )  # fmt: skip
+    for row in rows:
+        if row["n"] >= limit["requests"] and row["full"] >= limit["share"] * row["n"]:
+            server = f"{row['server_ip']}:{row['server_port']}"
+            yield Finding(
+                f"client {row['client_id']} had {limit['before'] + 1:g} or more Produce requests in flight to {server} in "
+                f"{row['full']} of {row['n']} cases",
+                {"client_id": row["client_id"], "server": server}, row["full"],
+                where("api == Produce", client_id=row["client_id"], server_ip=row["server_ip"]), row["first_ns"],
+                row["last_ns"], row["queued"], {"requests": row["n"], "full": row["full"], "queue_ns": row["queued"]},
+            )  # fmt: skip
+
+
+@rule(
+    "large-message-stall", "medium", 0.75,
+    needs="requests responses",
+    looks_at="time from the first to the last byte of large requests and responses",
+    advice="Send smaller batches (batch.size, max.partition.fetch.bytes), compress them, or give large messages connections of "
+    "their own: all that follows on the connection waits.",
+    instead="a network that is slow for everything; a receiver that does not read (slow-consumer-fetch)",
+    messages=3, kilobytes=500, milliseconds=500,
+)  # fmt: skip
+def large_message_stall(seen: Observed, limit: Mapping[str, float]) -> Found:
+    """Large messages that take long to pass."""
+    table = seen.exchanges
+    size, took = int(limit["kilobytes"] * 1000), int(limit["milliseconds"] * 1e6)
+    up = ((table.request_bytes >= size) & (table.request_transfer_ns >= took)).fill_null(False)
+    down = ((table.response_bytes >= size) & (table.transfer_ns >= took)).fill_null(False)
+    chosen = table.filter(up | down)
+    rows = seen.run(
+        chosen.group_by("client_id", "api").aggregate(
+            n=chosen.count(), longest_up=chosen.request_transfer_ns.max(), longest_down=chosen.transfer_ns.max(),
+            most_up=chosen.request_bytes.max(), most_down=chosen.response_bytes.max(),
+            total=chosen.request_transfer_ns.fill_null(0).sum() + chosen.transfer_ns.fill_null(0).sum(),
+            first_ns=chosen.request_first_ns.min(), last_ns=chosen.request_last_ns.max(),
+        )
+    )  # fmt: skip
+    for row in rows:
+        if row["n"] >= limit["messages"]:
+            longest = max(row["longest_up"] or 0, row["longest_down"] or 0)
+            most = max(row["most_up"] or 0, row["most_down"] or 0)
+            yield Finding(
+                f"{row['n']} large {row['api']} messages of client {row['client_id']} took up to {seconds(longest)} to pass "
+                f"({most / 1e6:.1f} MB at most)",
+                {"client_id": row["client_id"]}, row["n"], where(f"api == {row['api']}", client_id=row["client_id"]),
+                row["first_ns"], row["last_ns"], int(row["total"]),
+                {"messages": row["n"], "longest_ns": longest, "bytes": most},
+            )  # fmt: skip
+
+
+@rule(
+    "long-poll-misconfigured", "low", 0.75,
+    needs="requests responses bodies",
+    looks_at="Fetch responses without records that come at once, and Fetch responses with records that min_bytes held back",
+    advice="Leave fetch.max.wait.ms at 500 and fetch.min.bytes at 1: the broker answers as soon as there is a record, and "
+    "waits where there is none.",
+    instead="a client that must poll in very short intervals",
+    fetches=200, a_second=50, empty=0.8, wait_ms=20, held_ms=3000, held=3,
+)  # fmt: skip
+def long_poll_misconfigured(seen: Observed, limit: Mapping[str, float]) -> Found:
+    """Consumers that ask all the time, or let records wait."""
+    if "Fetch" not in seen.apis:
+        return
+    table = seen.exchanges
+    chosen = table.filter(table.api == "Fetch", table.outcome == "answered", table.error == "NONE")
+    nothing = chosen.record_count.fill_null(0) == 0
+    hasty = nothing & ((chosen.max_wait_ms <= int(limit["wait_ms"])) | (chosen.min_bytes == 0))
+    waited = ~nothing & (chosen.min_bytes > 1) & (chosen.max_wait_ms >= int(limit["held_ms"]))
+    held = waited & (chosen.latency_ns >= chosen.max_wait_ms.cast("int64") * 900_000)
+    rows = seen.run(
+        chosen.group_by("client_id").aggregate(
+            n=chosen.count(), hasty=chosen.count(where=hasty), held=chosen.count(where=held), wait=chosen.max_wait_ms.max(),
+            least=chosen.min_bytes.max(), lost=chosen.latency_ns.sum(where=held), first_ns=chosen.request_first_ns.min(),
+            last_ns=chosen.request_last_ns.max(),
+        )
+    )  # fmt: skip
+    for row in rows:
+        rate = row["hasty"] / max((row["last_ns"] - row["first_ns"]) / 1e9, 1.0)
+        often = row["hasty"] >= max(limit["fetches"], limit["empty"] * row["n"]) and rate >= limit["a_second"]
+        if not often and row["held"] < limit["held"]:
+            continue
+        yield Finding(
+            f"client {row['client_id']} sent {row['hasty']} Fetch requests, {rate:.0f} a second, that brought no record"
+            if often
+            else f"{row['held']} Fetch responses of client {row['client_id']} waited for min_bytes ({row['least']:,}) although "
+            "there were records",
+            {"client_id": row["client_id"]}, row["hasty"] if often else row["held"],
+            where("api == Fetch", client_id=row["client_id"]), row["first_ns"], row["last_ns"],
+            0 if often else row["lost"] or 0,
+            {"fetches": row["n"], "empty": row["hasty"], "held_back": row["held"], "max_wait_ms": row["wait"]},
+        )  # fmt: skip
+
+
+@rule(
+    "stuck-partition", "medium", 0.85,
+    needs="responses bodies time",
+    looks_at="partitions whose last stable offset stands still below the high watermark in Fetch responses",
+    advice="Find the open transaction (kafka-transactions.sh find-hanging); readers with isolation.level=read_committed get "
+    "nothing behind it.",
+    instead="a long transaction that is meant to be one",
+    sources="KIP-664",
+    seconds=5, fetches=3,
+)  # fmt: skip
+def stuck_partition(seen: Observed, limit: Mapping[str, float]) -> Found:
+    """Partitions of which readers of committed records get no more."""
+    if "Fetch" not in seen.apis:
+        return
+    parts = seen.parts
+    chosen = parts.filter(
+        parts.api == "Fetch", parts.error == "NONE", parts.last_stable_offset >= 0,
+        parts.high_watermark > parts.last_stable_offset, parts.topic.notnull(),
+    )  # fmt: skip
+    one = chosen.group_by("topic", "partition", "last_stable_offset").aggregate(
+        n=chosen.count(), behind=(chosen.high_watermark - chosen.last_stable_offset).max(),
+        first_ns=chosen.request_first_ns.min(), last_ns=chosen.request_first_ns.max(),
+    )  # fmt: skip
+    one = one.filter(one.last_ns - one.first_ns >= int(limit["seconds"] * 1e9), one.n >= int(limit["fetches"]))
+    by: dict[str, list[Row]] = {}
+    for row in seen.run(one):
+        by.setdefault(row["topic"], []).append(row)
+    for topic, rows in by.items():
+        long = max(rows, key=lambda row: (row["last_ns"] - row["first_ns"], row["partition"]))
+        stood = long["last_ns"] - long["first_ns"]
+        yield Finding(
+            f"the last stable offset of topic {topic}, partition {long['partition']} stood at {long['last_stable_offset']} for "
+            f"{seconds(stood)}, {long['behind']:,} behind the high watermark",
+            {"topic": topic, "partition": long["partition"]}, len(rows), where("api == Fetch", topic=topic),
+            long["first_ns"], long["last_ns"], stood,
+            {"last_stable_offset": long["last_stable_offset"], "behind": long["behind"], "stood_ns": stood},
+        )  # fmt: skip

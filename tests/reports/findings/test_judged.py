@@ -1,0 +1,43 @@
+"""What a capture cannot say."""
+
+from kcap.reports.findings.judged import NEEDS
+from kcap.reports.findings.model import RULES
+from kcap.reports.findings.report import check
+from tests.reports.findings.tables import CONNECTION, exchange, many, observed
+
+
+def test_every_need_of_a_rule_is_known() -> None:
+    assert {need for rule in RULES.values() for need in rule.needs} <= NEEDS.keys()
+
+
+def test_a_whole_capture_of_two_brokers_is_judged_by_every_rule() -> None:
+    rows = many(10, 1.0) + many(10, 1.0, connection="C2", server_ip="10.0.0.2")
+    assert check(observed(rows, messages={}))["not_judged"] == {}
+
+
+def test_what_is_missing_is_named_with_its_reason() -> None:
+    one_sided = [row | {"outcome": "unanswered", "flags": ["one_sided"], "reason": "capture_end"} for row in many(10, 1.0)]
+    found = check(observed(one_sided))["not_judged"]
+    assert "100% of the requests have no response" in found["authorization-denied"]
+    assert "tiny-batches" not in found, "requests alone show it"
+    cut = check(observed([row | {"flags": ["snaplen"]} for row in many(10, 1.0)]))["not_judged"]
+    assert "snapshot length" in cut["skewed-partitions"]
+    assert "commit-storm" not in cut
+    alone = check(observed(many(10, 1.0)))["not_judged"]
+    assert alone == {name: why for name, why in alone.items() if "one broker" in why}
+    assert {"slow-broker", "hot-broker"} <= alone.keys()
+    late = check(observed(many(10, 1.0), connections=[CONNECTION | {"connection": "C1", "began": "midstream"}]))["not_judged"]
+    assert "began after" in late["connection-churn"]
+
+
+def test_a_rule_that_found_something_was_judged() -> None:
+    rows = [exchange("C1", at + 1, "OffsetCommit", at * 0.01, group_id="g", flags=["snaplen"]) for at in range(99)]
+    result = check(observed(rows))
+    assert {row["id"] for row in result["rows"]} == {"commit-storm"}
+    assert "commit-storm" not in result["not_judged"]
+
+
+def test_without_kafka_nothing_is_judged() -> None:
+    found = check(observed([], connections=[CONNECTION | {"connection": "C1", "phase": "tls"}]))["not_judged"]
+    assert found.keys() == RULES.keys()
+    assert "encrypted" in found["slow-broker"]

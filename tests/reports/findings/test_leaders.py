@@ -1,0 +1,79 @@
+"""Rules on leaders, replicas, coordinators and versions."""
+
+from tests.reports.findings.tables import MS, SECOND, Row, exchange, found, many, observed
+
+
+def parts_of(rows: list[Row], **more: object) -> list[Row]:
+    """A partition row for each exchange; what `more` names as a list goes by exchange."""
+    keys = {"Produce": 0, "Fetch": 1}
+    return [
+        {"connection": row["connection"], "exchange": row["exchange"], "api_key": keys[row["api"]], "topic": "t",
+         "partition": 0, "error": "NONE", "records": 1}
+        | {name: value[at] if isinstance(value, list) else value for name, value in more.items()}
+        for at, row in enumerate(rows)
+    ]  # fmt: skip
+
+
+def test_a_client_that_follows_a_leader_late() -> None:
+    rows = [exchange("C1", 1, "Produce", 0), exchange("C1", 2, "Produce", 1), exchange("C2", 1, "Produce", 9)]
+    errors = ["NONE", "NOT_LEADER_OR_FOLLOWER", "NONE"]
+    (row,) = found("leader-change", observed(rows, parts_of(rows, error=errors)))
+    assert row["evidence"]["longest_ns"] == 8 * SECOND
+    quick = [*rows[:2], exchange("C2", 1, "Produce", 1.2)]
+    assert found("leader-change", observed(quick, parts_of(quick, error=errors))) == []
+    (quiet,) = found("leader-change", observed(quick, parts_of(quick, error=errors)), loud=False)
+    assert 0 < quiet["evidence"]["longest_ns"] < SECOND
+
+
+def metadata(at: int, in_sync: list[int]) -> dict[tuple[str, int, str], Row]:
+    part = {"partitionIndex": 0, "isrNodes": in_sync, "replicaNodes": [1, 2, 3]}
+    return {("C1", at, "response"): {"topics": [{"name": "t", "partitions": [part]}]}}
+
+
+def test_replicas_that_stay_out_of_sync() -> None:
+    rows = many(2, 9.0, "Metadata")
+    (row,) = found("isr-shrink", observed(rows, messages=metadata(1, [1]) | metadata(2, [1, 2])))
+    assert row["evidence"] == {"partitions": 1, "in_sync": 2, "replicas": 3}
+    assert found("isr-shrink", observed(rows, messages=metadata(1, [1]) | metadata(2, [1, 2, 3]))) == [], "they came back"
+    new = observed(rows, messages=metadata(1, [1, 2, 3]) | metadata(2, [1]))
+    assert found("isr-shrink", new) == [], "seen once: a topic that was just created looks so"
+
+
+def test_one_broker_with_all_the_load() -> None:
+    def rows(size: int) -> list[Row]:
+        hot = many(20, 0.1, connection="C1", request_bytes=1_000_000, server_ip="10.0.0.1")
+        others = [many(20, 0.1, connection=f"C{n}", request_bytes=size, server_ip=f"10.0.0.{n}") for n in (2, 3)]
+        return hot + others[0] + others[1]
+
+    (row,) = found("hot-broker", observed(rows(10)))
+    assert row["who"]["server"] == "10.0.0.1:9092"
+    assert found("hot-broker", observed(rows(500_000))) == []
+
+
+def test_a_coordinator_that_moves() -> None:
+    bad = many(4, 1.0, "Heartbeat", group_id="g", error="NOT_COORDINATOR")
+    homes = [exchange(f"C{n}", 1, "JoinGroup", n, group_id="g", server_ip=f"10.0.0.{n}") for n in (2, 3)]
+    assert [row["who"]["group_id"] for row in found("coordinator-moves", observed(bad + homes))] == ["g"]
+    assert found("coordinator-moves", observed(bad + homes[:1])) == [], "a broker that has just started"
+
+
+def test_records_at_risk_without_replicas() -> None:
+    def seen(acks: int) -> list[Row]:
+        rows = many(6, 1.0, acks=acks)
+        return found("acks-risk", observed(rows, parts_of(rows, error=["NOT_LEADER_OR_FOLLOWER"] * 3 + ["NONE"] * 3)))
+
+    (row,) = seen(1)
+    assert row["evidence"]["acks"] == 1
+    assert seen(-1) == []
+
+
+def test_versions_that_a_broker_refuses() -> None:
+    refused = many(3, 1.0, "Fetch", error="UNSUPPORTED_VERSION")
+    closed = [
+        exchange(f"D{n}", 1, "Fetch", n, None, reason="fin", age_ns=MS, version_verdict="above_broker_max") for n in range(3)
+    ]
+    assert len(found("version-refused", observed(refused))) == 1
+    assert len(found("version-refused", observed(closed))) == 1
+    tried = many(9, 1.0, "ApiVersions", error="UNSUPPORTED_VERSION")
+    assert found("version-refused", observed(tried)) == [], "that is how clients find the version out"
+    assert found("version-refused", observed(refused[:2])) == []

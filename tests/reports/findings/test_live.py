@@ -1,0 +1,56 @@
+"""Findings while packets pass."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from kcap.reports.findings.live import SECOND, Event, Slices, Watch, identity
+from kcap.reports.findings.report import check
+from kcap.reports.findings.source import observed
+from kcap.reports.source import ReportInput
+from kcap.session import Capture
+
+PROBLEMS = Path(__file__).resolve().parents[3] / "pcaps" / "problems"
+
+
+def watched(name: str, folder: Path, span: int) -> list[Event]:
+    """The events of a capture."""
+    reading = Capture([str(PROBLEMS / f"{name}.pcap")]).read(keep_connections=True)
+    reading.files.keeps = True
+    return list(Watch(reading, str(folder), span * SECOND, SECOND).events())
+
+
+def reported(name: str) -> Iterator[tuple[str, ...]]:
+    given = ReportInput([str(PROBLEMS / f"{name}.pcap")])
+    with observed(given) as seen:
+        yield from (identity(row) for row in check(seen)["rows"] if row["severity"] != "info")
+
+
+def test_a_long_span_ends_with_the_findings_of_the_report(tmp_path: Path) -> None:
+    for name in ("hanging-transaction", "authorization-denied", "healthy-1"):
+        found = watched(name, tmp_path, 3600)
+        assert {identity(one.finding) for one in found if one.event == "open"} == set(reported(name)), name
+
+
+def test_a_finding_begins_when_it_is_named_first_and_ends_when_it_is_no_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    watch = Watch(Capture([str(PROBLEMS / "healthy-1.pcap")]).read(), str(tmp_path))
+    storm = {"id": "commit-storm", "severity": "medium", "who": {"client_id": "a", "client_ips": ["10.0.0.1"]}}
+    grown = storm | {"who": {"client_id": "a", "client_ips": ["10.0.0.1", "10.0.0.2"]}}
+    other = storm | {"who": {"client_id": "b"}}
+    quiet = other | {"severity": "info"}
+    seen = iter([[], [storm, quiet], [grown, other], [other], []])
+    monkeypatch.setattr(watch, "_findings", lambda: next(seen))
+    looks = [[(one.event, one.finding["who"]["client_id"]) for one in watch._look(at)] for at in range(5)]
+    assert looks == [[], [("begin", "a")], [("begin", "b")], [("end", "a")], [("end", "b")]]
+
+
+def test_rows_go_when_their_span_is_over(tmp_path: Path) -> None:
+    slices = Slices(str(tmp_path))
+    for at in range(50):
+        slices.take("brokers", pa.record_batch({"host": [f"b{at}"]}))
+        slices.close(at, at - 3)
+    assert len(slices.files("brokers")) == len(list(tmp_path.glob("*"))) == 4

@@ -1,0 +1,45 @@
+"""Rules on requests in flight, large messages and polls."""
+
+from tests.reports.findings.tables import MS, SECOND, Row, exchange, found, many, observed
+
+
+def test_pipelines_that_are_full() -> None:
+    full = many(120, 0.01, latency=0.2)
+    (row,) = found("in-flight-saturated", observed(full), loud=False)
+    assert row["severity"] == "info"
+    assert row["evidence"]["full"] >= 110
+    assert found("in-flight-saturated", observed(many(120, 0.01, latency=0.001)), loud=False) == []
+
+
+def test_large_messages_that_take_long() -> None:
+    slow = many(4, 2.0, "Fetch", response_bytes=2_000_000, transfer_ns=900 * MS)
+    (row,) = found("large-message-stall", observed(slow))
+    assert row["evidence"] == {"messages": 4, "longest_ns": 900 * MS, "bytes": 2_000_000}
+    assert found("large-message-stall", observed(many(4, 2.0, "Fetch", response_bytes=2_000_000, transfer_ns=9 * MS))) == []
+    assert found("large-message-stall", observed(many(4, 2.0, "Fetch", response_bytes=900, transfer_ns=900 * MS))) == []
+
+
+def test_polls_that_ask_all_the_time_and_polls_that_hold_records_back() -> None:
+    hasty = many(300, 0.005, "Fetch", max_wait_ms=1, min_bytes=1, record_count=0)
+    assert len(found("long-poll-misconfigured", observed(hasty))) == 1
+    usual = many(300, 0.005, "Fetch", max_wait_ms=500, min_bytes=1, record_count=0)
+    assert found("long-poll-misconfigured", observed(usual)) == []
+    held = many(4, 6.0, "Fetch", latency=4.9, max_wait_ms=5000, min_bytes=100_000, record_count=3)
+    (row,) = found("long-poll-misconfigured", observed(held))
+    assert row["evidence"]["held_back"] == 4
+
+
+def test_a_partition_whose_stable_offset_stands() -> None:
+    def seen(stable: list[int]) -> list[Row]:
+        rows = [exchange("C1", at + 1, "Fetch", at * 2.0) for at in range(5)]
+        parts = [
+            {"connection": "C1", "exchange": at + 1, "api_key": 1, "topic": "t", "partition": 3, "error": "NONE",
+             "high_watermark": 100 + at, "last_stable_offset": stable[at]} for at in range(5)
+        ]  # fmt: skip
+        return found("stuck-partition", observed(rows, parts))
+
+    (row,) = seen([50] * 5)
+    assert row["who"] == {"topic": "t", "partition": 3}
+    assert row["lost_ns"] == 8 * SECOND
+    assert seen([100, 101, 102, 103, 104]) == []
+    assert seen([50, 60, 70, 80, 90]) == [], "it moves"
