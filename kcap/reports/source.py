@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kcap.analyzer import Options, RowBatch
 from kcap.capture.source import STANDARD_INPUT
-from kcap.columns import EXCHANGES, ON_REQUEST
+from kcap.columns import EXCHANGES, ON_REQUEST, TABLES
 from kcap.errors import CaptureError, UsageError
 from kcap.filter.ast import Filter, columns_of, is_deep
 from kcap.reports.definition import KEY, Tables
@@ -91,7 +91,9 @@ def table_of(path: str) -> tuple[str, list[str]]:
     except (OSError, pa.ArrowInvalid) as error:
         raise CaptureError(f"{path}: {error}") from None
     told = (schema.metadata or {}).get(b"kcap.table", b"").decode()
-    return told or ("partitions" if "partition" in schema.names else "exchanges"), schema.names
+    # Spark drops the name when it writes, but `ingest` names a folder for each table
+    above = next((part for part in reversed(Path(path).parts[:-1]) if part in TABLES), None)
+    return told or above or ("partitions" if "partition" in schema.names else "exchanges"), schema.names
 
 
 class Interrupted(Exception):  # noqa: N818 - no error: it is what was asked for

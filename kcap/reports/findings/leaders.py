@@ -84,7 +84,9 @@ def isr_shrink(seen: Observed, limit: Mapping[str, float]) -> Found:
     small: dict[str, dict[int, tuple[int, int]]] = {}
     since: dict[str, int] = {}
     until: dict[str, int] = {}
-    for row in sorted(rows, key=lambda one: -one["at_ns"])[:METADATA_READ][::-1]:
+    latest = sorted(rows, key=lambda one: -one["at_ns"])[:METADATA_READ][::-1]
+    seen.prepare(latest)
+    for row in latest:
         for topic in seen.message(row, "response").get("topics") or ():
             name = topic.get("name")
             partitions = {

@@ -88,6 +88,12 @@ class Observed:
             return {}
         return self._message(row["connection"], row["exchange"], side) or {}
 
+    def prepare(self, rows: Sequence[Row]) -> None:
+        """Makes the messages of rows with `connection` and `exchange` ready: many at once cost little more than one."""
+        prepare = getattr(self._message, "prepare", None)
+        if prepare is not None:
+            prepare([(row["connection"], row["exchange"]) for row in rows if row.get("connection") is not None])
+
     @cached_property
     def span(self) -> tuple[int, int]:
         """Times of the first and the last packet of any connection."""

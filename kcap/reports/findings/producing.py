@@ -7,6 +7,8 @@ from kcap.reports.findings.observed import Observed, Row
 from kcap.schema.registry import api_key
 from kcap.schema.releases import first_release, releases
 
+OLD_PRODUCE, OLD_FETCH = 2, 3
+"""The last versions that carry message formats 0 and 1."""
 FORMAT_2 = "0.11.0"
 """The first release whose brokers store message format 2 (KIP-98)."""
 
@@ -227,24 +229,40 @@ def skewed_partitions(seen: Observed, limit: Mapping[str, float]) -> Found:
 def down_conversion(seen: Observed, _limit: Mapping[str, float]) -> Found:
     """Clients of the old message formats at brokers that store the newer one."""
     by: dict[str, list[Row]] = {}
-    modern = {
-        (call["server_ip"], call["server_port"]) for call in seen.calls if stores_format_2(call)
-    }  # fmt: skip
     for call in seen.calls:
-        old = {"Produce": 2, "Fetch": 3}.get(call["api"] or "", -1)
+        old = {"Produce": OLD_PRODUCE, "Fetch": OLD_FETCH}.get(call["api"] or "", -1)
         if call["api_version"] is not None and call["api_version"] <= old and call["outcome"] in ("answered", "one_way"):
             by.setdefault(call["client_id"], []).append(call)
+    old_servers = servers_of_old_formats(seen) if by else set()
     for client, rows in by.items():
         used = sorted({f"{row['api']} v{row['api_version']}" for row in rows})
         count = sum(row["n"] for row in rows)
-        converts = any((row["server_ip"], row["server_port"]) in modern for row in rows)
+        servers = {(row["server_ip"], row["server_port"]) for row in rows}
+        sure = any(stores_format_2(call) and (call["server_ip"], call["server_port"]) in servers for call in seen.calls)
+        right = not sure and servers <= old_servers
         yield Finding(
             f"client {client} uses {named(used)}: message formats 0 and 1, which "
-            + ("this broker converts" if converts else "brokers since 0.11 convert; what this broker stores is not seen"),
+            + ("this broker stores as well" if right else "this broker converts" if sure else "brokers since 0.11 convert"),
             {"client_id": client}, count, where("api in {Produce, Fetch}", client_id=client), min(r["first_ns"] for r in rows),
             max(r["last_ns"] for r in rows), 0, {"requests": count, "versions": used},
-            None if converts else "info", 0.9 if converts else 0.4,
+            "info" if right else None, 0.9 if sure else None,
         )  # fmt: skip
+
+
+def servers_of_old_formats(seen: Observed) -> set[tuple[str, int]]:
+    """Brokers before 0.11: their ApiVersions responses offer no Produce 3, or brokers of their cluster replicate in old versions."""
+    found: set[tuple[str, int]] = set()
+    for call in seen.calls:
+        if call["api"] == "ApiVersions" and call["error"] == "NONE":
+            offered = {one.get("apiKey"): one.get("maxVersion") for one in seen.message(call, "response").get("apiKeys") or ()}
+            if 0 < (offered.get(0) or 0) <= OLD_PRODUCE:
+                found.add((call["server_ip"], call["server_port"]))
+    table = seen.every
+    replicas = table.filter(table.api == "Fetch", table.client_id.startswith("ReplicaFetcherThread-"))
+    versions = seen.run(replicas.group_by("api_version").aggregate(n=replicas.count()))
+    if versions and all(row["api_version"] <= OLD_FETCH for row in versions):
+        found |= {(call["server_ip"], call["server_port"]) for call in seen.calls}
+    return found
 
 
 @rule(

@@ -28,7 +28,7 @@ EXCHANGE_COLUMNS: Final = (
 )  # fmt: skip
 PARTITION_COLUMNS: Final = (
     "connection", "exchange", "api_key", "topic", "topic_id", "partition", "error", "codec", "magic", "records", "bytes",
-    "batches", "lag", "max_timestamp_ms", "producer_id", "producer_epoch", "base_sequence", "base_offset", "fetch_offset",
+    "batches", "lag", "max_timestamp_ms", "producer_id", "producer_epoch", "base_offset", "fetch_offset",
     "high_watermark", "last_stable_offset",
 )  # fmt: skip
 CONNECTION_COLUMNS: Final = (

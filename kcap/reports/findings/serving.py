@@ -107,14 +107,14 @@ def slow_broker(seen: Observed, limit: Mapping[str, float]) -> Found:
     advice="Place the client nearer to the brokers (client.rack, KIP-392), or raise batch.size, linger.ms and fetch "
     "sizes to save round trips.",
     instead="a client that is meant to be far away",
-    milliseconds=20,
+    milliseconds=20, most_seconds=10,
 )  # fmt: skip
 def slow_network(seen: Observed, limit: Mapping[str, float]) -> Found:
     """Clients that are far from their brokers."""
     by: dict[str, list[Row]] = {}
     for link in seen.links:
         ways = [link[name] for name in ("rtt_ns", "client_rtt_ns") if link[name] is not None]
-        if link["client_id"] and link["exchanges"] and ways and sum(ways) >= limit["milliseconds"] * 1e6:
+        if link["client_id"] and link["exchanges"] and ways and limit["milliseconds"] * 1e6 <= sum(ways) <= limit["most_seconds"] * 1e9:
             by.setdefault(link["client_id"], []).append({**link, "round_ns": sum(ways)})
     for client, links in by.items():
         if len(links) < len([1 for link in seen.links if link["client_id"] == client and link["exchanges"]]):

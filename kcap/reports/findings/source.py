@@ -6,7 +6,7 @@ once; a message is read again from the file where a rule asks for it, and is mis
 """
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -30,6 +30,7 @@ class Messages:
     def __init__(self, reading: CapturePass, engine: Engine, exchanges: Any) -> None:
         self._reading, self._engine, self._exchanges = reading, engine, exchanges
         self._frames: dict[tuple[str, int], tuple[Row, FrameBytes] | None] = {}
+        self._rows: dict[tuple[str, int], Row] = {}
 
     def __call__(self, connection: str, number: int, side: str) -> Row | None:
         """A message as Kafka's JSON; None where its bytes cannot be had or do not read."""
@@ -51,12 +52,27 @@ class Messages:
         value = message.to_json()
         return value if isinstance(value, dict) else None
 
+    def prepare(self, keys: Collection[tuple[str, int]]) -> None:
+        """Finds the rows of these exchanges by one query, for the calls that follow."""
+        wanted = set(keys) - self._rows.keys()
+        if not wanted:
+            return
+        table = self._exchanges
+        links, numbers = sorted({link for link, _ in wanted}), sorted({number for _, number in wanted})
+        if len(self._rows) >= MESSAGES_KEPT:
+            self._rows.clear()
+        for row in self._engine.rows(table.filter(table.connection.isin(links), table.exchange.isin(numbers))):
+            key = row["connection"], row["exchange"]
+            if key in wanted:
+                self._rows[key] = row
+
     def _read(self, connection: str, number: int) -> tuple[Row, FrameBytes] | None:
-        table, reading = self._exchanges, self._reading
-        rows = self._engine.rows(table.filter(table.connection == connection, table.exchange == number).limit(1))
-        if not rows:
+        reading = self._reading
+        self.prepare([(connection, number)])
+        row = self._rows.get((connection, number))
+        if row is None:
             return None
-        return rows[0], read(rows[0], reading.capture_files, reading.files.layouts, reading.files.spools, reading.plaintext)
+        return row, read(row, reading.capture_files, reading.files.layouts, reading.files.spools, reading.plaintext)
 
 
 @contextmanager

@@ -5,8 +5,10 @@ from collections.abc import Mapping
 from kcap.reports.findings.model import Finding, Found, named, rule, seconds, where
 from kcap.reports.findings.observed import Observed, Row
 
-READ_MOST = 500
+READ_MOST = 100
 """EndTxn requests of a transactional id whose bytes are looked at."""
+READ_ALL = 2000
+"""Of all transactional ids together, as far as that leaves enough of each to judge it."""
 WORK = ("Produce", "AddPartitionsToTxn", "AddOffsetsToTxn", "TxnOffsetCommit")
 
 
@@ -40,8 +42,17 @@ def steps(seen: Observed) -> dict[str, list[Row]]:
 )  # fmt: skip
 def aborted_transactions(seen: Observed, limit: Mapping[str, float]) -> Found:
     """A transactional id that aborts much of its work."""
-    for name, rows in seen.once(steps).items():
-        ends = [row for row in rows if row["api"] == "EndTxn" and row["error"] == "NONE"][:READ_MOST]
+    every = {
+        name: [row for row in rows if row["api"] == "EndTxn" and row["error"] == "NONE"]
+        for name, rows in seen.once(steps).items()
+    }
+    most = READ_MOST
+    while most > limit["aborted"] and sum(min(len(ends), most) for ends in every.values()) > READ_ALL:
+        most -= 1
+    # of many, as many as are looked at, evenly over the capture
+    every = {name: ends[:: -(-len(ends) // most)] for name, ends in every.items() if len(ends) >= limit["aborted"]}
+    seen.prepare([row for ends in every.values() for row in ends])
+    for name, ends in every.items():
         kinds = [seen.message(row, "request").get("committed") for row in ends]
         aborted, known = kinds.count(False), len(kinds) - kinds.count(None)
         if aborted >= limit["aborted"] and aborted >= limit["share"] * known:

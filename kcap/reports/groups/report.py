@@ -21,8 +21,13 @@ def groups(given: ReportInput, only: Sequence[str] = ()) -> Row:
     Raises UsageError for missing tables, CaptureError where nothing can be read.
     """
     with observed(given) as seen:
-        rows = [row for row in rows_of(seen) if not only or row["group_id"] in only]
-    return {"report": "groups", "captures": given.captures, "rows": rows, "left_out": seen.left_out}
+        return report(seen, given.captures, only)
+
+
+def report(seen: Observed, captures: Sequence[str], only: Sequence[str] = ()) -> Row:
+    """The report of tables, whichever engine runs them."""
+    rows = [row for row in rows_of(seen) if not only or row["group_id"] in only]
+    return {"report": "groups", "captures": list(captures), "rows": rows, "left_out": seen.left_out}
 
 
 def rows_of(seen: Observed) -> list[Row]:

@@ -24,11 +24,16 @@ def transactions(given: ReportInput, only: Sequence[str] = ()) -> Row:
     Raises UsageError for missing tables, CaptureError where nothing can be read.
     """
     with observed(given) as seen:
-        found = {name: Timeline(name).run(some, seen.span[1]) for name, some in steps(seen).items() if not only or name in only}
+        return report(seen, given.captures, only)
+
+
+def report(seen: Observed, captures: Sequence[str], only: Sequence[str] = ()) -> Row:
+    """The report of tables, whichever engine runs them."""
+    found = {name: Timeline(name).run(some, seen.span[1]) for name, some in steps(seen).items() if not only or name in only}
     rows = [one.row() for timeline in found.values() for one in timeline.done]
     rows.sort(key=lambda row: (row["begin_ns"] or row["end_ns"] or 0, row["transactional_id"]))
     return {
-        "report": "transactions", "captures": given.captures, "rows": rows, "left_out": seen.left_out,
+        "report": "transactions", "captures": list(captures), "rows": rows, "left_out": seen.left_out,
         "transactional_ids": [summary(name, timeline) for name, timeline in sorted(found.items())],
         "fences": sorted((one for timeline in found.values() for one in timeline.fences), key=lambda row: row["time_ns"]),
     }  # fmt: skip

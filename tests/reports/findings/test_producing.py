@@ -65,8 +65,11 @@ def test_old_formats_are_told_by_their_versions() -> None:
     (row,) = found("down-conversion", observed([*many(3, 1.0, api_version=2), modern]))
     assert row["evidence"]["versions"] == ["Produce v2"]
     assert found("down-conversion", observed(many(3, 1.0, api_version=3))) == []
-    (unsure,) = found("down-conversion", observed(many(3, 1.0, api_version=2)), loud=False)
-    assert unsure["severity"] == "info", "a broker before 0.11 stores these formats"
+    offers = {("C9", 1, "response"): {"apiKeys": [{"apiKey": 0, "maxVersion": 2}]}}
+    old = [*many(3, 1.0, api_version=2), exchange("C9", 1, "ApiVersions", 0, api_version=0)]
+    assert found("down-conversion", observed(old, messages=offers)) == [], "a broker before 0.11 stores these formats"
+    replicas = many(3, 1.0, "Fetch", connection="C8", api_version=3, client_id="ReplicaFetcherThread-0-1")
+    assert found("down-conversion", observed(many(3, 1.0, api_version=2) + replicas)) == []
 
 
 def test_a_producer_for_each_record() -> None:

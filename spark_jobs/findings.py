@@ -1,0 +1,76 @@
+"""The reports that look at several tables on Spark: check, groups, transactions, diff.
+
+In: a scanned capture or the folder that `ingest` wrote. Out: the report as plain values, its JSON form. Law: it is what
+`kcap REPORT --format json` says of the saved tables: messages are not read again on a cluster, and rules that need one are named
+under `not_judged`.
+"""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Final
+
+from kcap.reports.definition import Row
+from kcap.reports.diff import report as diff_report
+from kcap.reports.diff.summaries import COLUMNS as DIFF_COLUMNS
+from kcap.reports.diff.summaries import Side, summarized
+from kcap.reports.findings.observed import Observed
+from kcap.reports.findings.report import COLUMNS, check
+from kcap.reports.groups import report as group_report
+from kcap.reports.transactions import report as transaction_report
+from spark_jobs.capture import SparkCapture
+from spark_jobs.reports import Saved, SparkEngine
+from spark_jobs.scan import persisted
+
+Source = SparkCapture | Saved
+WITH_IDS: Final = {"groups": group_report.report, "transactions": transaction_report.report}
+"""Report of groups or transactional ids -> what makes it of tables."""
+
+
+@contextmanager
+def observed(source: Source) -> Iterator[Observed]:
+    """The rules' view of a capture, for as long as the block lasts."""
+    frames = {name: persisted(frame, large=False) for name, frame in source.tables(COLUMNS).items()}
+    engine = SparkEngine(frames["exchanges"].sparkSession)
+    try:
+        tables = {name: engine.view(frame) for name, frame in frames.items()}
+        yield Observed(engine.rows, tables["exchanges"], tables["partitions"], tables["connections"], tables["brokers"])
+    finally:
+        engine.close()
+        for frame in frames.values():
+            frame.unpersist()
+
+
+def names_of(source: Source) -> list[str]:
+    """Names of the captures."""
+    return source.captures if isinstance(source, Saved) else [file.name for file in source.scanned.files]
+
+
+def findings(
+    source: Source, only: Collection[str] = (), skip: Collection[str] = (),
+    thresholds: Mapping[str, Mapping[str, float]] | None = None,
+) -> Row:  # fmt: skip
+    """The report `check`."""
+    with observed(source) as seen:
+        return {"report": "check", "captures": names_of(source)} | check(seen, only, skip, thresholds)
+
+
+def of_ids(source: Source, name: str, only: Sequence[str] = ()) -> Row:
+    """The report `groups` or `transactions`, of `only` some ids where any are named."""
+    with observed(source) as seen:
+        return WITH_IDS[name](seen, names_of(source), only)
+
+
+def side(source: Source) -> Side:
+    """One side of `diff`."""
+    frame = persisted(source.table("exchanges", DIFF_COLUMNS), large=False)
+    engine = SparkEngine(frame.sparkSession)
+    try:
+        return summarized(engine.rows, engine.view(frame), names_of(source))
+    finally:
+        engine.close()
+        frame.unpersist()
+
+
+def diff(before: Source, after: Source) -> Row:
+    """The report `diff`."""
+    return diff_report.result(side(before), side(after))
