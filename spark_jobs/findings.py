@@ -1,8 +1,8 @@
 """The reports that look at several tables on Spark: check, groups, transactions, diff.
 
 In: a scanned capture or the folder that `ingest` wrote. Out: the report as plain values, its JSON form. Law: it is what
-`kcap REPORT --format json` says of the saved tables: messages are not read again on a cluster, and rules that need one are named
-under `not_judged`.
+`kcap REPORT --format json` says of the saved tables: messages are not read again on a cluster, and rules that need one are
+named under `not_judged`.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence

@@ -10,6 +10,7 @@ from kcap.cli.places import Writes
 from kcap.cli.report_formats import Document, Section, Sentences
 from kcap.cli.report_output import FORMS, carried_out
 from kcap.cli.report_views import foot
+from kcap.cli.timelines import of_groups
 from kcap.output.grid import duration
 from kcap.reports.definition import instant
 from kcap.reports.text import TextColumn, number, words
@@ -36,7 +37,7 @@ def command(
     from kcap.reports.source import ReportInput
 
     given = ReportInput(paths_of(files, more_files), analyzer_options(decode_as, not_kafka))
-    return carried_out([given], lambda: groups(given, group), form, output, document)[1]
+    return carried_out([given], lambda: groups(given, group), form, output, document, of_groups)[1]
 
 
 run = inputs(command, tables=True)

@@ -22,8 +22,16 @@ SUFFIXES: Final = {
 }  # fmt: skip
 
 
-def formatted(result: Row, form: str, output: str | None, document: Callable[[Row], Document]) -> str:
-    """The report in a format; `output` is the file that text goes to, None for standard output."""
+def no_pictures(_result: Row) -> Sequence[str]:
+    """The pictures of reports that have none."""
+    return ()
+
+
+def formatted(
+    result: Row, form: str, output: str | None, document: Callable[[Row], Document],
+    pictures: Callable[[Row], Sequence[str]] = no_pictures,
+) -> str:  # fmt: skip
+    """The report in a format; `output` is the file that text goes to, None for standard output. HTML has the pictures."""
     if form == "json":
         return json.dumps(result, ensure_ascii=False) + "\n"
     if form == "csv":
@@ -32,13 +40,13 @@ def formatted(result: Row, form: str, output: str | None, document: Callable[[Ro
     if form == "markdown":
         return report_formats.markdown(page)
     if form == "html":
-        return report_formats.html(page)
+        return report_formats.html(page, pictures(result))
     return "\n".join(report_formats.text(page, report_formats.style_of(output))) + "\n"
 
 
 def carried_out(
     inputs: "Sequence[ReportInput]", make: Callable[[], Row], form: str | None, output: str | None,
-    document: Callable[[Row], Document],
+    document: Callable[[Row], Document], pictures: Callable[[Row], Sequence[str]] = no_pictures,
 ) -> tuple[Row, int]:  # fmt: skip
     """Makes a report of some inputs and writes it; the report, and the exit code for what could not be read.
 
@@ -58,7 +66,7 @@ def carried_out(
             given.watch = watcher(stack)
         result = make()
     with place(target) as sink:
-        sink.write(formatted(result, chosen, target, document).encode(errors="replace"))
+        sink.write(formatted(result, chosen, target, document, pictures).encode(errors="replace"))
     code = 0
     for given in inputs:
         if given.reading is not None:

@@ -9,6 +9,7 @@ from kcap.cli.places import Writes
 from kcap.cli.report_formats import Document, Section, Sentences
 from kcap.cli.report_output import FORMS, carried_out
 from kcap.cli.report_views import foot
+from kcap.cli.timelines import of_transactions
 from kcap.errors import UsageError
 from kcap.output.grid import duration
 from kcap.reports.definition import instant
@@ -42,7 +43,7 @@ def command(
         if outcome not in OUTCOMES:
             raise UsageError(f"--fail-on {outcome!r} is no outcome of a transaction; there are {', '.join(OUTCOMES)}")
     given = ReportInput(paths_of(files, more_files), analyzer_options(decode_as, not_kafka))
-    result, code = carried_out([given], lambda: transactions(given, ids), form, output, document)
+    result, code = carried_out([given], lambda: transactions(given, ids), form, output, document, of_transactions)
     return code or (1 if any(row["outcome"] in outcomes for row in result["rows"]) else 0)
 
 

@@ -17,16 +17,21 @@ from kcap.analyzer import Options
 from kcap.cli.main import main as command_line
 from kcap.errors import UsageError
 from kcap.reports.definition import ReportRequest
+from kcap.reports.findings.report import check
+from kcap.reports.groups.report import report as group_report
 from spark_jobs import ingest
 from spark_jobs.capture import open_capture
 from spark_jobs.files import form_of
+from spark_jobs.findings import observed
 from spark_jobs.job import JobInput, carried_out, cause, main, size_of
 from spark_jobs.report_job import bytes_of
 from spark_jobs.reports import Saved, run_report, run_reports
 from spark_jobs.versions import versions
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-JOBS = ("ingest", "latency", "throttle", "versions", "errors", "topics", "digest")
+JOBS = (
+    "ingest", "latency", "throttle", "versions", "errors", "topics", "digest", "check", "groups", "transactions", "diff",
+)  # fmt: skip
 REPORTS = ("latency", "throttle", "errors", "topics", "clients", "slow")
 
 
@@ -184,6 +189,10 @@ def test_ingest_and_what_comes_after_it(spark: Any, tmp_path: Path, pcaps: Path,
     assert len(list((out / "exchanges").rglob("*.parquet"))) <= 4
     saved = Saved(spark, str(out))
     assert run_report(saved, "latency", ReportRequest())["rows"] == told(["latency", path], tmp_path)["rows"]
+    with observed(saved) as seen:
+        for made in (check(seen), group_report(seen, [])):
+            name = made.get("report", "check")
+            assert made["rows"] == told([name, str(out)], tmp_path)["rows"], name
     with pytest.raises(UsageError, match="is what ingest wrote"):
         carried_out(spark, ingest.run, JobInput([str(out)], **plain), {"records": False, "name": None})
 

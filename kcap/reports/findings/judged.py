@@ -67,7 +67,7 @@ def not_judged(seen: Observed, rules: Collection[Rule]) -> dict[str, str]:
         phases = {link["phase"] for link in seen.links}
         why = "the capture holds no Kafka exchange" + (" that is not encrypted" if "tls" in phases else "")
         return {rule.id: why for rule in rules}
-    missing = {name: why for name, need in NEEDS.items() if (why := need(seen)) is not None}
+    missing = {name: reason for name, need in NEEDS.items() if (reason := need(seen)) is not None}
     return {
         rule.id: "; ".join(missing[need] for need in rule.needs if need in missing)
         for rule in rules if missing.keys() & set(rule.needs)

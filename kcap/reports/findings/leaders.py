@@ -193,8 +193,8 @@ def acks_risk(seen: Observed, limit: Mapping[str, float]) -> Found:
     """Producers that do not wait for replicas, while leaders move."""
     moved: dict[str, int] = {}
     for row in seen.partition_errors(MOVED, ("topic",)):
-        moved[row["topic"]] = row["n"]
-    risky = {name: n for name, n in moved.items() if name is not None and n >= limit["errors"] and not name.startswith("__")}
+        moved[row["topic"] or "__"] = row["n"]
+    risky = {name: n for name, n in moved.items() if n >= limit["errors"] and not name.startswith("__")}
     if not risky:
         return
     parts = seen.parts

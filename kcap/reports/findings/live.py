@@ -181,6 +181,6 @@ def with_open(connections: Any, exchanges: Any) -> Any:
 
 def latest(rows: pa.RecordBatch) -> int:
     """The latest time of some exchanges, ns since the epoch."""
-    largest: Any = compute.max  # type: ignore[attr-defined]
+    largest: Any = compute.max
     times = (largest(rows.column(name)).as_py() for name in ("request_last_ns", "response_last_ns"))
     return max((time for time in times if time is not None), default=0)

@@ -250,7 +250,7 @@ def down_conversion(seen: Observed, _limit: Mapping[str, float]) -> Found:
 
 
 def servers_of_old_formats(seen: Observed) -> set[tuple[str, int]]:
-    """Brokers before 0.11: their ApiVersions responses offer no Produce 3, or brokers of their cluster replicate in old versions."""
+    """Brokers before 0.11: their ApiVersions responses offer no Produce 3, or their cluster replicates in old versions."""
     found: set[tuple[str, int]] = set()
     for call in seen.calls:
         if call["api"] == "ApiVersions" and call["error"] == "NONE":

@@ -114,7 +114,12 @@ def slow_network(seen: Observed, limit: Mapping[str, float]) -> Found:
     by: dict[str, list[Row]] = {}
     for link in seen.links:
         ways = [link[name] for name in ("rtt_ns", "client_rtt_ns") if link[name] is not None]
-        if link["client_id"] and link["exchanges"] and ways and limit["milliseconds"] * 1e6 <= sum(ways) <= limit["most_seconds"] * 1e9:
+        if (
+            link["client_id"]
+            and link["exchanges"]
+            and ways
+            and limit["milliseconds"] * 1e6 <= sum(ways) <= limit["most_seconds"] * 1e9
+        ):
             by.setdefault(link["client_id"], []).append({**link, "round_ns": sum(ways)})
     for client, links in by.items():
         if len(links) < len([1 for link in seen.links if link["client_id"] == client and link["exchanges"]]):
