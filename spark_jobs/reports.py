@@ -65,6 +65,7 @@ class SparkEngine(Engine):
         import ibis
 
         self._stopped = False
+        self._session = spark
         self._connection: Any = ibis.pyspark.connect(spark)
         self._views: list[str] = []
 
@@ -74,6 +75,16 @@ class SparkEngine(Engine):
         frame.createOrReplaceTempView(name)
         self._views.append(name)
         return self._connection.table(name)
+
+    def rows(self, expression: Any) -> list[dict[str, Any]]:
+        """The rows of an expression.
+
+        Through Arrow: pandas has no integers beside nulls, so that times in ns would lose their last digits.
+        """
+        frame = self._session.sql(self._connection.compile(expression))
+        table = frame.toArrow().cast(expression.as_table().schema().to_pyarrow())
+        found: list[dict[str, Any]] = table.to_pylist()
+        return found
 
     def close(self) -> None:
         """The session stays; its views go."""
