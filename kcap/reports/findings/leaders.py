@@ -7,6 +7,12 @@ from kcap.reports.findings.observed import Observed, Row
 
 MOVED = ("NOT_LEADER_OR_FOLLOWER", "NOT_LEADER_FOR_PARTITION", "FENCED_LEADER_EPOCH")
 """Errors that a client gets from a broker which no longer leads the partition."""
+WORK = (
+    "Produce", "Fetch", "Metadata", "ListOffsets", "FindCoordinator", "JoinGroup", "SyncGroup", "Heartbeat", "OffsetCommit",
+    "OffsetFetch", "ConsumerGroupHeartbeat", "ShareGroupHeartbeat", "ShareFetch", "StreamsGroupHeartbeat", "InitProducerId",
+    "AddPartitionsToTxn", "EndTxn", "SaslHandshake", "SaslAuthenticate",
+)  # fmt: skip
+"""What producers and consumers cannot do without; administration tries newer APIs and falls back to older ones."""
 METADATA_READ = 8
 """Metadata responses whose bytes are looked at: the last of as many equal spans of the capture."""
 EVENTS_MOST = 10_000
@@ -250,5 +256,5 @@ def version_refused(seen: Observed, limit: Mapping[str, float]) -> Found:
             {"client_id": client, "server": f"{ip}:{port}"}, count,
             where(f"api in {{{', '.join(sorted({row['api'] for row in some}))}}}", client_id=client, server_ip=ip),
             min(row["first_ns"] for row in some), max(row["last_ns"] for row in some), 0,
-            {"refused": count, "versions": used}, None if max(row["n"] for row in some) >= limit["refused"] else "info",
+            {"refused": count, "versions": used}, None if any(row["api"] in WORK and row["n"] >= limit["refused"] for row in some) else "info",
         )  # fmt: skip

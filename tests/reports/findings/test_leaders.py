@@ -77,3 +77,5 @@ def test_versions_that_a_broker_refuses() -> None:
     tried = many(9, 1.0, "ApiVersions", error="UNSUPPORTED_VERSION")
     assert found("version-refused", observed(tried)) == [], "that is how clients find the version out"
     assert found("version-refused", observed(refused[:2])) == []
+    admin = many(5, 1.0, "ConsumerGroupDescribe", error="UNSUPPORTED_VERSION")
+    assert found("version-refused", observed(admin)) == [], "it falls back to DescribeGroups"
