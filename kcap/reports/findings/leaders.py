@@ -256,5 +256,6 @@ def version_refused(seen: Observed, limit: Mapping[str, float]) -> Found:
             {"client_id": client, "server": f"{ip}:{port}"}, count,
             where(f"api in {{{', '.join(sorted({row['api'] for row in some}))}}}", client_id=client, server_ip=ip),
             min(row["first_ns"] for row in some), max(row["last_ns"] for row in some), 0,
-            {"refused": count, "versions": used}, None if any(row["api"] in WORK and row["n"] >= limit["refused"] for row in some) else "info",
+            {"refused": count, "versions": used},
+            None if any(row["api"] in WORK and row["n"] >= limit["refused"] for row in some) else "info",
         )  # fmt: skip
