@@ -7,7 +7,18 @@ and `not_judged` with the reason for each rule that the capture cannot serve.
 from collections.abc import Collection, Mapping
 from typing import Any, Final
 
-from kcap.reports.findings import access, consuming, encryption, groups, leaders, pipelines, producing, quotas, serving, transactions
+from kcap.reports.findings import (
+    access,
+    consuming,
+    encryption,
+    groups,
+    leaders,
+    pipelines,
+    producing,
+    quotas,
+    serving,
+    transactions,
+)
 from kcap.reports.findings.judged import not_judged
 from kcap.reports.findings.model import RULES, SEVERITIES, Finding, Rule
 from kcap.reports.findings.observed import Observed
@@ -36,7 +47,8 @@ CONNECTION_COLUMNS: Final = (
     "retransmitted",
     "out_of_order", "zero_window_stalls", "exchanges", "client_captured", "server_captured", "first_ns", "last_ns",
     "rtt_min_ns",
-    "client_rtt_min_ns", "tls_alerts", "tls_version", "tls_sni", "tls_server_subject", "tls_client_subject", "tls_ja4", "server_packets",
+    "client_rtt_min_ns", "tls_alerts", "tls_version", "tls_sni", "tls_server_subject", "tls_client_subject", "tls_ja4",
+    "server_packets",
 )  # fmt: skip
 BROKER_COLUMNS: Final = ("host", "port", "broker_id")
 COLUMNS: Final = {
