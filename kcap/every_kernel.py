@@ -25,7 +25,7 @@ from kcap.fastpath.frame_kernels import chain, settled_run, unchain
 from kcap.fastpath.packet_kernels import walk
 from kcap.fastpath.state import FastPathState, header_tables
 from kcap.net.segment_kernels import parse_packets
-from kcap.records.verified_kernels import TABLES, search
+from kcap.records.verified_kernels import TABLES, search, sums
 
 MAKING: Final = "making"
 """A file that is there while a process makes an edition's machine code."""
@@ -45,6 +45,7 @@ def examples() -> Iterator[tuple[Any, tuple[Any, ...]]]:
     yield pcapng_packets, (data, 0, False, np.zeros((1, 3), np.int64), np.zeros((5, 1), np.int64))
     yield copy_pieces, (data, one, one, states)
     yield parse_packets, (data, one, one, one, np.zeros((7, 1), np.int64), one, one, states)
+    yield sums, (data, one, one, TABLES, one)
     yield search, (data, np.zeros((1, 3), np.int64), TABLES, pairs)
     loops = np.zeros(COUNTERS, np.int64)
     values = np.zeros((2, 1), np.int64)

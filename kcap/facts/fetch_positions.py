@@ -21,6 +21,11 @@ Session = tuple[str, int]
 """Connection and session id."""
 
 
+def keeps(epoch: int, answered_id: int | None) -> bool:
+    """Whether a request belongs to a session, or begins one."""
+    return epoch > FIRST_EPOCH or (epoch == FIRST_EPOCH and bool(answered_id))
+
+
 class Positions:
     """The sessions of a capture."""
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from kcap import kernels
 from kcap.wire.checksums import crc32c, has_fast_crc32c
 from kcap.wire.formats import BATCH_ATTRIBUTES_AT, BATCH_MIN, CODEC_MASK, MAGIC_AT, OVERHEAD, SIZE_AT
 
@@ -22,6 +23,10 @@ CRC_AT: Final = 17
 CODECS: Final = 5
 HIGH_BYTES: Final = ((0, 1), (BATCH_ATTRIBUTES_AT, 1), (BATCH_ATTRIBUTES_AT + 2, 128))
 """(place, bound): the high bytes of the base offset, the attributes and the last offset's delta are below these bounds."""
+MANY: Final = 64
+"""Spans from which on a kernel is called."""
+SHORT: Final = 1 << 10
+"""Bytes up to which it is quicker than the library."""
 WORK: Final = 4
 """A stretch is checksummed at most this many times over: any of its bytes may look like the header of a batch."""
 
@@ -29,6 +34,27 @@ WORK: Final = 4
 def can_verify(*, compiled: bool) -> bool:
     """Whether a fast CRC-32C is available; the one in plain Python is three thousand times slower."""
     return compiled or has_fast_crc32c()
+
+
+def checksums(data: "Bytes", starts: "Int64s", ends: "Int64s") -> "Int64s":
+    """The CRC-32C of each span `data[start:end]`.
+
+    The library sums a byte twenty times as quickly as a kernel does, and a kernel calls a thousand times as quickly.
+    """
+    found, places = np.empty(len(starts), np.int64), np.arange(len(starts))
+    if len(starts) >= MANY and kernels.usable():
+        from kcap.records.verified_kernels import TABLES, sums
+
+        places = np.flatnonzero(ends - starts > SHORT)
+        small = np.flatnonzero(ends - starts <= SHORT)
+        own = np.empty(len(small), np.int64)
+        sums(data, starts[small], ends[small], TABLES, own)
+        found[small] = own
+    view = data.data
+    spans = zip(places.tolist(), starts[places].tolist(), ends[places].tolist())
+    for place, start, end in spans:
+        found[place] = crc32c(view[start:end])
+    return found
 
 
 def find_verified(data: "Bytes", stretches: "Int64s", *, compiled: bool) -> "Int64s":

@@ -17,7 +17,7 @@ from kcap.arrays.vectors import Vector
 from kcap.faults import Fault
 from kcap.records.batch import TIMESTAMP_TYPES, Batch, spans
 from kcap.records.record_sets import RecordSet, decode_records, plain_size
-from kcap.wire.checksums import crc32c
+from kcap.records.verified import checksums
 from kcap.wire.codecs import codec_name
 from kcap.wire.formats import BATCH_ATTRIBUTES_AT, BATCH_MIN, CODEC_MASK, MAGIC_AT, MESSAGE0_MIN, MINIMA, OVERHEAD, SIZE_AT
 
@@ -180,13 +180,13 @@ class BatchFacts:
 
     def crc_ok(self) -> Array:
         """Whether the stored CRC of every batch is that of its bytes."""
-        view, stored = self._view, self._headers["crc"].tolist()
-        places = zip(self._start.tolist(), (self._start + self._size).tolist(), stored, self._magic.tolist())
-        fine = [
-            crc32c(view[start + BATCH_ATTRIBUTES_AT : end]) == crc if magic == 2 else self._batch(place).crc_ok
-            for place, (start, end, crc, magic) in enumerate(places)
-        ]
-        return self._every(np.array(fine, np.bool_))
+        new, start = self._magic == 2, self._start
+        fine = np.empty(len(new), np.bool_)
+        found = checksums(self._data, start[new] + BATCH_ATTRIBUTES_AT, (start + self._size)[new])
+        fine[new] = found == self._headers["crc"][new]
+        for place in np.flatnonzero(~new).tolist():
+            fine[place] = self._batch(place).crc_ok
+        return self._every(fine)
 
     def mixed_codec(self) -> Array:
         """Whether the batches are not all of one codec."""

@@ -18,7 +18,7 @@ from kcap.arrays.vectors import Vector
 from kcap.batch.columns import BatchColumns
 from kcap.batch.failures import Report, tell
 from kcap.decode import slots
-from kcap.facts.fetch_positions import Positions
+from kcap.facts.fetch_positions import Positions, keeps
 from kcap.facts.tracker import MetadataTracker, Reread
 from kcap.faults import Fault
 from kcap.schema.registry import REQUEST, RESPONSE, api_key
@@ -107,12 +107,13 @@ class Partitions:
     def group(self) -> Array:
         """The group beside the partition, or that of the message."""
         bodies, texts = self.pairs.bodies, [name.decode(errors="replace") for name in self.pairs.groups]
-        of_row: dict[int, str | None] = {}
+        of_row = np.full(len(self._columns.batch), -1, np.int64)
         for row, span in zip(bodies.rows.tolist(), bodies.projection.spans("group_id"), strict=True):
-            if span is not None and of_row.get(row) is None and span[0] >= 0:
-                of_row[row] = bytes(bodies.buffer[span[0] : span[1]]).decode(errors="replace")
-        numbers, rows = self.pairs.group.tolist(), self.pairs.row.tolist()
-        return pa.array([texts[n] if n >= 0 else of_row.get(row) for n, row in zip(numbers, rows, strict=True)], pa.string())
+            if span is not None and of_row[row] < 0 and span[0] >= 0:
+                of_row[row] = len(texts)
+                texts.append(bytes(bodies.buffer[span[0] : span[1]]).decode(errors="replace"))
+        places = np.where(self.pairs.group >= 0, self.pairs.group, of_row[self.pairs.row])
+        return take(pa.array([*texts, None], pa.string()), np.where(places >= 0, places, len(texts)))
 
     def _positioned(self, positions: Positions) -> Vector:
         """`fetch_offset`, from the fetch session where the request does not name the partition."""
@@ -129,9 +130,12 @@ class Partitions:
             session_id, epoch = sessions.get((row, REQUEST), (None, None))
             if session_id is None or epoch is None:
                 continue
+            answered, _ = sessions.get((row, RESPONSE), (None, None))
+            if not keeps(epoch, answered):  # the offsets are those of the request
+                positions.fetched(self._uid(row), session_id, epoch, {}, answered)
+                continue
             known = [(pairs.topic(place), int(numbers[place])) for place in some]
             named = {key: int(values[place]) for key, place in zip(known, some, strict=True) if valid[place]}
-            answered, _ = sessions.get((row, RESPONSE), (None, None))
             held = positions.fetched(self._uid(row), session_id, epoch, named, answered)
             for key, place in zip(known, some, strict=True):
                 if not valid[place] and key in held:
@@ -145,7 +149,8 @@ class Partitions:
         """Fetch session and epoch of each message, by exchange and side."""
         bodies = self.pairs.bodies
         known = zip(*(bodies.projection.column(name) for name in ("session_id", "session_epoch")), strict=True)
-        return dict(zip(zip(bodies.rows.tolist(), bodies.sides.tolist(), strict=True), known, strict=True))
+        places = zip(bodies.rows.tolist(), bodies.sides.tolist(), strict=True)
+        return {place: both for place, both in zip(places, known, strict=True) if both[0] is not None}
 
     def fetch_offset(self) -> Vector:
         """The offset that the fetch reads from."""
