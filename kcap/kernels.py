@@ -15,6 +15,7 @@ import sys
 import tempfile
 from array import array
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 from hashlib import blake2b
 from importlib.util import find_spec
@@ -27,13 +28,9 @@ import numpy as np
 
 ROOT = Path(__file__).parent
 KERNELS = (
-    "kernels.py",
-    "kernel_compiler.py",
-    "every_kernel.py",
-    "*/*_kernels.py",
-    "fastpath/client_ids.py",
+    "kernels.py", "kernel_compiler.py", "every_kernel.py", "*/*_kernels.py", "fastpath/client_ids.py",
     "fastpath/flow_table.py",
-)
+)  # fmt: skip
 """Modules with compiled functions, and the compiler, as patterns below the package."""
 CONSTANTS = (
     "columns.py", "limits.py", "decode/opcodes.py", "decode/slots.py", "fastpath/layout.py", "kafka/frames.py",
@@ -213,13 +210,6 @@ def begin_making() -> "subprocess.Popen[bytes] | None":
         return None
 
 
-def octets(buffer: Any) -> Any:
-    """Bytes as kernels take them: a uint8 array that cannot be written, so that there is one type of it."""
-    data = np.frombuffer(buffer, np.uint8)
-    data.flags.writeable = False
-    return data
-
-
 class Kernel:
     """A function in machine code, made or loaded at its first call with arguments of some types."""
 
@@ -281,7 +271,8 @@ class Kernel:
             from kcap.kernel_compiler import object_code
 
             found = object_code(self, arguments, name, words)
-            keep(path, found)
+            with suppress(OSError):  # a full disk costs the next process its time, not this one its run
+                keep(path, found)
         return name, found
 
     def _load(self, key: tuple[Any, ...], arguments: tuple[Any, ...], words: int) -> tuple[Any, str]:
