@@ -373,6 +373,8 @@ class Analyzer:
             self.watch(ref, connection)
 
     def _count(self, kind: WeirdKind, detail: str, ref: int, position: int, uid: str | None) -> None:
+        if len(self._weirds) >= limits.WEIRDS_MAX and (kind, uid) not in self._weirds:
+            uid = None
         seen = self._weirds.get((kind, uid))
         if seen is None:
             number = ref & ((1 << REF_FILE_SHIFT) - 1)

@@ -107,12 +107,19 @@ CONNECTION_IDLE_NS = 3600 * SECOND_NS
 CONNECTION_LINGER_NS = 30 * SECOND_NS
 """A connection that ended is held this long for displaced and repeated packets: several retransmission time-outs."""
 
-CONNECTIONS_MAX = 1_000_000
-"""Open connections; some 4 KiB each, those that carried no byte 300 bytes. The quietest is closed first."""
+CONNECTIONS_MAX = 1 << 15
+"""Open connections on the reference path that carried bytes, some 4 to 8 KiB each, beside as many on the fast path. The
+quietest are closed first. A broker has some ten thousand connections.
+"""
 
-SILENT_MAX = 1 << 18
-"""Open connections that carried no byte, some 400 bytes each; those packed first are closed first. Floods and scans make
-them.
+SILENT_MAX = 1 << 17
+"""Open connections that carried no byte, some 800 bytes each with all that refers to them; those packed first are closed first.
+Floods and scans make them; a scan of all ports of a host makes half as many.
+"""
+
+WEIRDS_MAX = 1 << 16
+"""Kinds of oddities and connections that have a row of `weirds` each, some 600 bytes; of further connections all oddities of a
+kind are counted in one row without a connection.
 """
 
 REUSED_PORTS_MAX = 32

@@ -1,5 +1,8 @@
 """The composition of tables, conversations and batches."""
 
+import pytest
+
+from kcap import limits
 from kcap.analyzer import Analyzer, Options, community_id, endpoints
 from kcap.net.connections import reverse_flow
 from kcap.net.segment_columns import columns_of
@@ -65,3 +68,13 @@ def test_community_id_is_that_of_its_specification() -> None:
     example = bytes([128, 232, 110, 120, 66, 35, 250, 204]) + (34855).to_bytes(2, "big") + (80).to_bytes(2, "big")
     assert community_id(example) == "1:LQU9qZlK+B5F3KDmev6m5PMibrg="
     assert community_id(reverse_flow(example)) == community_id(example)
+
+
+def test_oddities_of_many_connections_are_counted_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A flood of connections with an oddity each makes a bounded number of rows, and none is lost."""
+    monkeypatch.setattr(limits, "WEIRDS_MAX", 3)
+    segments = [s for port in range(1, 11) for s in Tap(port=port).open().send(0, b"no Kafka at all\r\n").segments]
+    analyzer = Analyzer()
+    analyzer.feed(batch(segments))
+    analyzer.finish()
+    assert [(weird.connection is None, count) for weird, count in analyzer.sightings()] == [(False, 1)] * 3 + [(True, 7)]

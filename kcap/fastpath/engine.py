@@ -21,7 +21,7 @@ from kcap.fastpath.body_kernels import carry_over
 from kcap.fastpath.close_kernels import all_settled, settled
 from kcap.fastpath.closed_connections import ClosedState, OwnEnding, keep
 from kcap.fastpath.export_state import ConnectionOwner, export_connection
-from kcap.fastpath.flow_table import find, pair_hash
+from kcap.fastpath.flow_table import find, pair_number
 from kcap.fastpath.frame_kernels import settled_run
 from kcap.fastpath.import_state import fits, import_connection
 from kcap.fastpath.packet_kernels import walk
@@ -113,7 +113,7 @@ class FastPath:
     @staticmethod
     @lru_cache(maxsize=1 << 12)  # a connection that opens and ends asks several times
     def _place(flow: bytes) -> int:
-        return int(pair_hash(np.frombuffer(flow, np.uint8), 0, len(flow))) & (OUTSIDE - 1)
+        return pair_number(flow) & (OUTSIDE - 1)
 
     @property
     def decided(self) -> int:
@@ -340,11 +340,11 @@ class FastPath:
     def advance(self, time_ns: int) -> None:
         """Capture time moves on."""
         table, connections = self.analyzer.table, self.state.connections
+        if table.crowded:
+            self._back(np.flatnonzero((connections[:, at.LIVE] != at.FREE) & (connections[:, at.OWN] == 0)).tolist())
         time_ns = max(time_ns, table.time_ns)
         if table.sweeps(time_ns):
             live = connections[:, at.LIVE]
-            if table.flows + 2 * np.count_nonzero(live) > 2 * limits.CONNECTIONS_MAX:
-                self.leave()
             last = connections[:, at.LAST]
             idle = (live != at.FREE) & (live != at.CLOSING) & (time_ns - last >= limits.CONNECTION_IDLE_NS)
             self._back(np.flatnonzero(idle).tolist())
@@ -405,11 +405,14 @@ class FastPath:
         self._back(self.state.live())
 
     def finish(self) -> None:
-        """The capture is over: own connections are closed where they stand, in the table's order."""
+        """The capture is over: own connections are closed where they stand, in the table's order; those of which something is
+        left to be decided get their objects one by one.
+        """
         state = self.state
         live = np.array(state.live(), np.int64)
         found = np.empty(len(live), np.bool_)
         all_settled(live, found, state.connections, state.streams)
+        found |= (state.connections[live, at.OWN] != 0) & (state.connections[live, at.LIVE] != at.CLOSING)
         places = state.connections[live[found], at.PLACE].tolist()
         own: list[Ending] = [OwnEnding(place, 0, 0, slot, self) for slot, place in zip(live[found].tolist(), places)]
         others = live[~found].tolist()
@@ -433,7 +436,7 @@ class FastPath:
         decode.
         """
         state, bodies, meta = self.state, self.analyzer.bodies, self.state.meta
-        rows = np.ascontiguousarray(state.rows[: meta[at.M_ROWS]].T)
+        rows = state.rows[: meta[at.M_ROWS]].T.copy()  # one row alone is contiguous either way, and would stay the kernel's
         if state.large.used:
             self._take_large(rows)
         slots = rows[at.R_REQUEST_SLOT]
@@ -463,6 +466,6 @@ class FastPath:
         self.kept = int(meta[at.M_TOP])
         meta[at.M_ROWS] = 0
         state.connections[:, at.IDENTITY] = -1
-        if len(state.names) > limits.FAST_PATH_NAMES:
+        if state.names_wasted:
             state.forget_names()
         return taken, batch

@@ -38,6 +38,18 @@ def pair_hash(data: Any, at: int, size: int) -> Any:
     return np.int64((total >> np.uint64(32)) & np.uint64(0x7FFFFFFF))
 
 
+def pair_number(flow: bytes) -> int:
+    """`pair_hash` of a whole flow key, at a fifth of what the call of a kernel costs."""
+    half = (len(flow) - 4) // 2
+    total = 0
+    for endpoint in (flow[:half] + flow[-4:-2], flow[half : 2 * half] + flow[-2:]):
+        value = 0xCBF29CE484222325
+        for byte in endpoint:
+            value = (value ^ byte) * 0x100000001B3 & 0xFFFFFFFFFFFFFFFF
+        total += value ^ (value >> 31)
+    return (total * 0x9E3779B97F4A7C15 & 0xFFFFFFFFFFFFFFFF) >> 32 & 0x7FFFFFFF
+
+
 @compiled
 def find(data: Any, at: int, size: int, table: Any, keys: Any, streams: Any) -> int:
     """The stream with this flow key, -1 for none in the fast path."""

@@ -212,6 +212,14 @@ class FastPathState:
         self.name_sizes[NO_NAME] = -1
         self.meta[at.M_NAMES] = NO_NAME + 1
 
+    @property
+    def names_wasted(self) -> bool:
+        """Whether at least half of many client ids are of connections that are not here any more, so that dropping these pays
+        for entering the others again.
+        """
+        known = len(self.names)
+        return known > limits.FAST_PATH_NAMES and 2 * len(np.unique(self.connections[self.live(), at.NAME])) <= known
+
     def forget_names(self) -> None:
         """Drops the client ids of connections that are not here any more; rows that were taken have the old list."""
         self._no_names()

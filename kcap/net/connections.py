@@ -5,9 +5,9 @@ Law: reused ports (a new SYN, or sequence numbers far from the stream's) make a 
 """
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import islice, repeat
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from typing import Any, Protocol
 
 from kcap import limits
@@ -126,6 +126,8 @@ class ConnectionTable:
         self.closing: deque[Connection | Ending] = deque()
         self.count = 0
         """Connections so far, which is the number of the next one."""
+        self.objects = 0
+        """Open connections that are not in compact form, those that linger and those that the fast path imported among them."""
         self.taken: deque[int] = deque()
         """Orders of packets of this batch that opened connections in the fast path, which are numbered too."""
         self.time_ns = 0
@@ -267,6 +269,7 @@ class ConnectionTable:
         if isinstance(stored, Ended):
             connection.ending, stored.connection, stored.packed = stored, connection, b""
         self.streams[flow], self.streams[reverse_flow(flow)] = connection.streams
+        self.objects += 1
         self.owner.resumed(connection)
         return connection
 
@@ -300,6 +303,7 @@ class ConnectionTable:
         else:
             self.silent[low] = packed
         del self.streams[low], self.streams[high]
+        self.objects -= 1
 
     def _freeze(self) -> None:
         """Packs the new connections that carried no byte, and closes the oldest of too many."""
@@ -315,9 +319,9 @@ class ConnectionTable:
                     self._close(left, self.time_ns)
 
     @property
-    def flows(self) -> int:
-        """Directions of all open connections."""
-        return len(self.streams) + 2 * len(self.silent)
+    def crowded(self) -> bool:
+        """Whether the quietest connections are to be closed, since there are too many."""
+        return self.objects > limits.CONNECTIONS_MAX
 
     def _over(self, connection: Connection, time_ns: int) -> bool:
         """Closes a connection that expired before this packet, so that the size of batches changes nothing."""
@@ -380,6 +384,7 @@ class ConnectionTable:
                 self._ends(connection.older)
             self._bound_older(connection, time_ns)
         self.streams[low], self.streams[high] = connection.streams
+        self.objects += 1
         self.owner.opened(connection)
         return connection.streams[0 if flow == low else 1]
 
@@ -398,6 +403,7 @@ class ConnectionTable:
         """Takes over a connection that the fast path held."""
         for flow, stream in zip(connection.flows, connection.streams, strict=True):
             self.streams[flow] = stream
+        self.objects += 1
         if not connection.in_order:
             self._watch(connection)
 
@@ -422,6 +428,8 @@ class ConnectionTable:
         if self.sweeps(time_ns):
             self._swept_ns = time_ns
             self._sweep(time_ns)
+        if self.crowded:
+            self._bound(time_ns)
 
     def expect_end(self) -> None:
         """The next `advance` is the last one: it closes idle connections too."""
@@ -442,21 +450,23 @@ class ConnectionTable:
         quiet: list[tuple[int, bytes | Connection]] = [(c.number, c) for c in alive if c.closing_ns is None]
         for _, connection in sorted([*quiet, *old], key=itemgetter(0)):
             self._over(connection if isinstance(connection, Connection) else self.thaw(connection), time_ns)
-        if self.flows > 2 * limits.CONNECTIONS_MAX:
-            self._bound(time_ns)
 
     def _bound(self, time_ns: int) -> None:
-        """Closes the quietest connections where there are too many."""
-        last: list[tuple[int, bytes | Connection]] = [
-            (c.last_ns, c) for c in dict.fromkeys(s.connection for s in self.streams.values())
-        ]
-        for flow, stored in self.silent.items():
-            last.append((silent.last_ns_of(stored.packed if isinstance(stored, Ended) else stored), flow))
-        last.sort(key=itemgetter(0))
-        for _, found in last[: max(len(last) - limits.CONNECTIONS_MAX, 0)]:
-            connection = found if isinstance(found, Connection) else self.thaw(found)
+        """Closes the quietest eighth of the connections that are allowed, so that few of many new ones lead to a search."""
+        every = list(self._alive())
+        every.sort(key=attrgetter("last_ns"))
+        gone: dict[Connection, None] = {}
+        for connection in every[: max(len(every) - limits.CONNECTIONS_MAX * 7 // 8, 0)]:
+            gone.update(dict.fromkeys(reversed(list(_with_older(connection)))))
+        for connection in gone:
             connection.report(WeirdKind.CONNECTION_LIMIT, f"more than {limits.CONNECTIONS_MAX} connections")
             self._close(connection, time_ns)
+        self.closing = deque(each for each in self.closing if each not in gone)
+
+    def _alive(self) -> dict[Connection, None]:
+        """All connections that are objects."""
+        newest = dict.fromkeys(stream.connection for stream in self.streams.values())
+        return dict.fromkeys(each for connection in newest for each in _with_older(connection))
 
     def _end(self, ended: Connection | Numbered, time_ns: int) -> None:
         connection = ended if isinstance(ended, Connection) else ended.close()
@@ -478,17 +488,12 @@ class ConnectionTable:
                 if newer.older is connection:
                     newer.older = connection.older
                 newer = newer.older
+        self.objects -= 1
         self.owner.closed(connection, time_ns)
 
     def finish(self, others: Iterable[Numbered] = ()) -> None:
         """The capture ends: every connection is closed, in the order of their first packets, `others` among them."""
-        alive = {s.connection: None for s in self.streams.values()}
-        for connection in list(alive):
-            older = connection.older
-            while older is not None:
-                alive[older] = None
-                older = older.older
-        every: list[Connection | Numbered] = [*alive, *others]
+        every: list[Connection | Numbered] = [*self._alive(), *others]
         for flow, stored in self.silent.items():
             every.append(stored if isinstance(stored, Ended) else Silent(flow, silent.number_of(stored), self))
         every.sort(key=_number)
@@ -504,6 +509,14 @@ class ConnectionTable:
 
 def _number(connection: Connection | Numbered) -> int:
     return connection.number
+
+
+def _with_older(connection: Connection) -> Iterator[Connection]:
+    """The connection and those that had its ports before, the newest first."""
+    each: Connection | None = connection
+    while each is not None:
+        yield each
+        each = each.older
 
 
 def _same_direction(stream: Stream) -> Stream | None:

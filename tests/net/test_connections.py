@@ -3,6 +3,8 @@
 from collections import deque
 from dataclasses import replace
 
+import pytest
+
 from kcap import limits
 from kcap.analyzer import Analyzer
 from kcap.net.connections import Ending, reverse_flow
@@ -115,3 +117,25 @@ def test_an_adopted_connection_is_found() -> None:
     analyzer.table.adopt(connection)
     assert [stream.connection for stream in analyzer.table.streams.values()] == [connection, connection]
     assert connection.streams[0] not in analyzer.table.holes
+
+
+def test_of_too_many_connections_the_quietest_are_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also within a moment, also those that had the same ports; each is closed once, and its rows are those of any end."""
+    monkeypatch.setattr(limits, "CONNECTIONS_MAX", 16)
+    analyzer = Analyzer()
+    table = analyzer.table
+    for number in range(40):
+        tap = Tap(port=40_000 + number // 2, client_isn=1 + number % 2 * 1_000_000_000).open().client(metadata(1))
+        analyzer.feed(batch(tap.segments))
+        assert (
+            table.objects
+            == len({stream.connection for stream in table.streams.values()})
+            + sum(1 for stream in table.streams.values() if stream.connection.older is not None) // 2
+        )
+        assert table.objects <= 16
+    analyzer.finish()
+    assert table.objects == 0
+    closed = analyzer.take_connections()
+    assert sorted(c.values["number"] for c in closed) == list(range(1, 41))  # type: ignore[type-var]
+    assert sum(count for weird, count in analyzer.sightings() if weird.kind.value == "connection_limit") > 0
+    assert sorted(row[1] for row in analyzer.take().rows) == [1] * 40

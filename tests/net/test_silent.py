@@ -82,7 +82,7 @@ def test_a_flood_is_stored_packed_and_its_oldest_are_closed(monkeypatch: pytest.
         tap.add(0, SYN, seq=port)
         analyzer.feed(batch(tap.segments))
     table: ConnectionTable = analyzer.table
-    assert (len(table.streams), len(table.silent), table.flows) == (0, 10, 20)
+    assert (len(table.streams), len(table.silent), table.objects) == (0, 10, 0)
     assert [c.values["client_port"] for c in analyzer.take_connections()] == list(range(1, 31))
     assert [(w.kind.value, n) for w, n in analyzer.sightings()] == [("connection_limit", 30)]
     analyzer.finish()
