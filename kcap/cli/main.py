@@ -19,7 +19,7 @@ from kcap.cli.configuration import defaults, settings
 from kcap.cli.examples import epilog
 from kcap.cli.places import Invocation
 from kcap.cli.standard_streams import give_up, open_closed, say, say_lines
-from kcap.errors import KcapError, OutputError, UsageError
+from kcap.errors import CaptureError, KcapError, OutputError, UsageError
 
 USAGE, INTERRUPTED, TERMINATED = 2, 130, 143
 BROWSE = "browse"
@@ -143,6 +143,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         give_up(1)  # whoever read stdout has gone
         return 0
+    except MemoryError:
+        say("out of memory")
+        return CaptureError.exit_code
     except OSError as error:
         say(f"{error.filename or 'standard output'}: {(error.strerror or str(error)).lower()}")
         return OutputError.exit_code

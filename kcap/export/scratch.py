@@ -13,8 +13,8 @@ from typing import Final
 
 from kcap.capture.source import STANDARD_INPUT, Source
 from kcap.capture.writer import PacketStream
-from kcap.errors import OutputError
 from kcap.limits import READ_WINDOW_BYTES
+from kcap.output.sink import output_errors
 
 PREFIX: Final = ".kcap-"
 
@@ -23,19 +23,17 @@ PREFIX: Final = ".kcap-"
 def scratch(output: str | None) -> Iterator[str]:
     """A folder, on the output's own file system where that is a file.
 
-    Raises OutputError where it cannot be made.
+    Raises OutputError where it cannot be made or written.
     """
     near = None
     if output is not None and (os.path.isfile(output) or not os.path.exists(output)):
         near = os.path.dirname(os.path.realpath(output))
-    try:
+    with output_errors(output or "standard output"):
         folder = tempfile.mkdtemp(prefix=PREFIX, dir=near)
-    except OSError as error:
-        raise OutputError(f"{output}: {(error.strerror or str(error)).lower()}") from None
-    try:
-        yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        try:
+            yield folder
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def kept(paths: Sequence[str], folder: str) -> list[str]:

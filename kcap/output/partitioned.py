@@ -7,15 +7,15 @@ open than a machine likes: what comes after is in another file of the same folde
 
 import os
 from collections import OrderedDict
-from collections.abc import Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from hashlib import blake2b
 from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute
 
-from kcap.errors import UsageError
+from kcap.errors import OutputError, UsageError
 from kcap.limits import PARTS_OPEN, PARTS_ROWS
 from kcap.output.sink import output_errors
 from kcap.output.writers import Parquet
@@ -60,8 +60,11 @@ class PartitionedWriter:
 
     def write(self, batch: pa.RecordBatch) -> None:
         """Takes rows."""
-        if not batch.num_rows:
-            return
+        if batch.num_rows:
+            with self._abandoned_on_failure():
+                self._write(batch)
+
+    def _write(self, batch: pa.RecordBatch) -> None:
         keys = [self._key(batch, name) for name in self._names]
         both: Any = pa.StructArray.from_arrays(keys, names=self._names)
         rows: dict[tuple[str, ...], list[int]] = {}
@@ -105,8 +108,21 @@ class PartitionedWriter:
 
     def close(self) -> None:
         """Ends every file."""
-        for key in list(self._open):
-            self._end(key)
+        with self._abandoned_on_failure():
+            for key in list(self._open):
+                self._end(key)
+
+    @contextmanager
+    def _abandoned_on_failure(self) -> Iterator[None]:
+        """Where the block fails, all files are closed as they are: their writers would try to end them when they are freed."""
+        try:
+            yield
+        except BaseException:
+            for _, stack in self._open.values():
+                with suppress(OutputError):
+                    stack.close()
+            self._open.clear()
+            raise
 
 
 def escaped(value: str) -> str:

@@ -39,12 +39,17 @@ class Counted:
     def __init__(self, sink: OutputSink) -> None:
         self._sink = sink
         self._written = 0
+        self._failed = False
 
     def write(self, data: bytes | memoryview) -> int:
-        """Hands on; what a writer that was given up says at its end goes nowhere."""
+        """Hands on; what a writer says at its end that was given up, or failed, goes nowhere."""
         size = len(data)
-        if not getattr(self._sink, "closed", False):
-            self._sink.write(data)
+        if not self._failed and not getattr(self._sink, "closed", False):
+            try:
+                self._sink.write(data)
+            except OSError:
+                self._failed = True
+                raise
         self._written += size
         return size
 
@@ -54,7 +59,7 @@ class Counted:
 
     def flush(self) -> None:
         """Hands on."""
-        if not getattr(self._sink, "closed", False):
+        if not self._failed and not getattr(self._sink, "closed", False):
             self._sink.flush()
 
     def close(self) -> None:

@@ -308,6 +308,7 @@ def read(given: ReportInput, folder: str, columns: Sequence[str], partitions: Se
 
 def written(requests: Mapping[str, TableRequest], reading: Any, folder: str) -> dict[str, str]:
     """The tables of a reading as Parquet files, with all facts of the capture."""
+    from kcap.output.sink import output_errors
     from kcap.output.writers import Parquet
     from kcap.table.backfill import read_again
 
@@ -315,6 +316,7 @@ def written(requests: Mapping[str, TableRequest], reading: Any, folder: str) -> 
     tracker = tables.begin(reading)
     places = {label: os.path.join(folder, f"{label}.parquet") for label in requests}
     with ExitStack() as stack:
+        stack.enter_context(output_errors(f"temporary files in {folder}"))
         sinks: dict[str, OutputSink] = {label: stack.enter_context(open(path, "wb")) for label, path in places.items()}
         writers = {label: Parquet(sinks[label], builder.made_schema) for label, builder in tables.builders.items()}
         for label, batch in tables.rows():
