@@ -596,6 +596,274 @@ def tiny_batches(n: int) -> bytes:
     return talk.file()
 
 
+# --- many connections that speak a little -------------------------------------------------------------------------------
+def greetings(n: int, first: Callable[[int], bytes], *, answer: bytes = b"", close: bool = False) -> bytes:
+    """Connections of strangers, each with a handshake and its first bytes; with an answer and an end where that is said."""
+
+    def packets() -> Iterator[Packet]:
+        when = 10**12
+        for i, (who, port) in enumerate(scattered(n)):
+            data = first(i)
+            sent, got = 1001 + len(data), 9001 + len(answer)
+            steps = [
+                (0, 1000, 0, SYN, b""), (1, 9000, 1001, SYN | ACK, b""), (0, 1001, 9001, PSH | ACK, data),
+                *([(1, 9001, sent, PSH | ACK, answer)] if answer else []),
+                *([(0, sent, got, FIN | ACK, b""), (1, got, sent + 1, FIN | ACK, b"")] if close else []),
+            ]  # fmt: skip
+            for side, seq, ack, flags, payload in steps:
+                when += 1
+                ports, ends = ((port, 9092), (who, SERVER)) if side == 0 else ((9092, port), (SERVER, who))
+                yield when, tcp(*ports, seq, ack, flags, payload, *ends)
+
+    return pcap(packets())
+
+
+@hostile(10_000)
+def lone_requests(n: int) -> bytes:
+    """Many connections with one request each, which gets no response."""
+    return greetings(n, lambda i: request(1))
+
+
+@hostile(10_000)
+def short_lives(n: int) -> bytes:
+    """Many connections with one exchange each, which end at once."""
+    return greetings(n, lambda i: request(1, client=b"c%d" % i), answer=response(1), close=True)
+
+
+@hostile(10_000)
+def half_requests(n: int) -> bytes:
+    """Many connections that send the beginning of a request each."""
+    return greetings(n, lambda i: request(1, client=b"c" * 100)[:60])
+
+
+@hostile(10_000)
+def other_protocols(n: int) -> bytes:
+    """Many connections with the request line of another protocol each."""
+    return greetings(n, lambda i: b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+
+
+def client_hello(seed: int) -> bytes:
+    """A ClientHello of TLS 1.2 with one cipher suite."""
+    body = b"\x03\x03" + noise(32, seed) + b"\0\0\x02\x13\x01\x01\0"
+    message = b"\x01" + len(body).to_bytes(3, "big") + body
+    return b"\x16\x03\x01" + struct.pack(">H", len(message)) + message
+
+
+@hostile(10_000)
+def client_hellos(n: int) -> bytes:
+    """Many connections with a ClientHello each."""
+    return greetings(n, client_hello)
+
+
+@hostile(1_000)
+def ports_in_use(n: int) -> bytes:
+    """Each of n port pairs is opened 30 times with other numbers, in one round after the other."""
+    who = list(scattered(n))
+    return pcap(
+        (10**12 + turn * n + i, tcp(port, 9092, turn * 0x07654321, 0, SYN, b"", address))
+        for turn in range(30)
+        for i, (address, port) in enumerate(who)
+    )
+
+
+@hostile(20_000)
+def fin_flood(n: int) -> bytes:
+    """FINs of connections that were never seen."""
+    return pcap((10**12 + i, tcp(port, 9092, i, 7, FIN | ACK, b"", who)) for i, (who, port) in enumerate(scattered(n)))
+
+
+@hostile(4_000)
+def far_acks(n: int) -> bytes:
+    """Acknowledgements far ahead of what was sent, each further, between requests."""
+    talk = spoken()
+    for i in range(n):
+        talk.send(0, request(3 + i))
+        talk.add(0, ACK)
+        talk.next[0], old = talk.next[0] + 1_000_000 * (i % 200), talk.next[0]
+        talk.add(1, ACK)
+        talk.next[0] = old
+        talk.send(1, response(3 + i))
+    return talk.file()
+
+
+@hostile(4_000)
+def wraps(n: int) -> bytes:
+    """Sequence numbers that leap by nearly as much as one connection may, and wrap again and again."""
+    talk = spoken()
+    for i in range(n):
+        talk.next[0] += (1 << 28) - 100_000
+        talk.send(0, request(3 + i))
+        talk.add(1, ACK)
+    return talk.file()
+
+
+@hostile(4_000)
+def overlapping_pairs(n: int) -> bytes:
+    """Two connections take turns; each repeats the request before with its own."""
+    pair = [Talk(port).open() for port in (40_000, 40_001)]
+    packets = [p for talk in pair for p in talk.packets]
+    before = b""
+    for i in range(n):
+        both = request(1 + i)
+        for talk in pair:
+            talk.packets.clear()
+            talk.when = 10**12 + 100 + 4 * i
+            start = talk.next[0]
+            talk.add(0, PSH | ACK, before + both, seq=start - len(before))
+            talk.next[0] = start + len(both)
+            talk.send(1, response(1 + i))
+            packets += talk.packets
+        before = both
+    return pcap(iter(packets))
+
+
+# --- TLS ---------------------------------------------------------------------------------------------------------------
+def tls_record(kind: int, body: bytes) -> bytes:
+    """A record of TLS 1.2."""
+    return bytes([kind]) + b"\x03\x03" + struct.pack(">H", len(body)) + body
+
+
+@hostile(20_000)
+def tls_tiny_records(n: int) -> bytes:
+    """Behind a ClientHello application records of one byte."""
+    talk = Talk().open()
+    talk.send(0, client_hello(1) + tls_record(23, b"x") * n)
+    return talk.file()
+
+
+@hostile(20_000)
+def tls_empty_records(n: int) -> bytes:
+    """Behind a ClientHello handshake records without a byte, and alerts."""
+    talk = Talk().open()
+    talk.send(0, client_hello(1) + (tls_record(22, b"") + tls_record(21, b"\x01\x00")) * n)
+    return talk.file()
+
+
+@hostile(5_000)
+def tls_hellos(n: int) -> bytes:
+    """ClientHellos without end on one connection, each cut into two records."""
+    talk = Talk().open()
+    hello = client_hello(1)[5:]
+    talk.send(0, client_hello(1) + (tls_record(22, hello[:9]) + tls_record(22, hello[9:])) * n)
+    return talk.file()
+
+
+@hostile(20_000)
+def tls_turns_flood(n: int) -> bytes:
+    """An encrypted connection whose sides take turns with records of one byte, as packets of their own."""
+    talk = Talk().open()
+    talk.send(0, client_hello(1))
+    for _ in range(n):
+        talk.send(0, tls_record(23, b"x" * 30))
+        talk.send(1, tls_record(23, b"y" * 30))
+    return talk.file()
+
+
+# --- bodies ------------------------------------------------------------------------------------------------------------
+def string(text: bytes) -> bytes:
+    """A STRING."""
+    return struct.pack(">h", len(text)) + text
+
+
+def array(entries: list[bytes]) -> bytes:
+    """An ARRAY."""
+    return struct.pack(">i", len(entries)) + b"".join(entries)
+
+
+def exchange(key: int, version: int, body: bytes, answer: bytes) -> bytes:
+    """One exchange with a large body on either side."""
+    talk = spoken()
+    talk.send(0, request(3, key, version, body))
+    talk.send(1, response(3, answer))
+    return talk.file()
+
+
+@hostile(20_000)
+def metadata_names(n: int) -> bytes:
+    """A Metadata response v1 with n topics of three letters, none with a partition."""
+    topics = [struct.pack(">h", 0) + string(b"%03x" % (i & 0xFFF)) + b"\0" + array([]) for i in range(n)]
+    return exchange(3, 1, array([]), array([]) + struct.pack(">i", 1) + array(topics))
+
+
+@hostile(20_000)
+def metadata_brokers(n: int) -> bytes:
+    """A Metadata response v1 with n brokers."""
+    brokers = [struct.pack(">i", i) + string(b"h%d" % i) + struct.pack(">i", 9092) + string(b"") for i in range(n)]
+    return exchange(3, 1, array([]), array(brokers) + struct.pack(">i", 1) + array([]))
+
+
+@hostile(20_000)
+def described_configs(n: int) -> bytes:
+    """A DescribeConfigs response v0 with n settings."""
+    entries = [string(b"name%d" % i) + string(b"v%d" % i) + bytes(3) for i in range(n)]
+    result = struct.pack(">h", 0) + string(b"") + b"\x04" + string(b"1") + array(entries)
+    return exchange(32, 0, array([b"\x04" + string(b"1") + struct.pack(">i", -1)]), bytes(4) + array([result]))
+
+
+@hostile(4_000)
+def sasl_tokens(n: int) -> bytes:
+    """SCRAM tokens without end on one connection."""
+    talk = spoken()
+    talk.send(0, request(3, 17, 1, string(b"SCRAM-SHA-256")))
+    talk.send(1, response(3, struct.pack(">h", 0) + array([string(b"SCRAM-SHA-256")])))
+    for i in range(n):
+        token = b"n,,n=user%d,r=%032x" % (i, i)
+        talk.send(0, request(4 + i, 36, 0, struct.pack(">i", len(token)) + token))
+        talk.send(1, response(4 + i, struct.pack(">hh", 58, -1) + struct.pack(">i", len(token)) + token))
+    return talk.file()
+
+
+def pairs(n: int, key: int, version: int, body: Callable[[int], bytes], answer: Callable[[int], bytes]) -> bytes:
+    """A connection of n exchanges."""
+    talk = spoken()
+    for i in range(n):
+        talk.send(0, request(3 + i, key, version, body(i)))
+        talk.send(1, response(3 + i, answer(i)))
+    return talk.file()
+
+
+@hostile(4_000)
+def group_names(n: int) -> bytes:
+    """Heartbeats, each of another group and member."""
+    return pairs(n, 12, 0, lambda i: string(b"g%d" % i) + struct.pack(">i", i) + string(b"m%d" % i), lambda i: b"\0\x19")
+
+
+@hostile(4_000)
+def joins(n: int) -> bytes:
+    """JoinGroup v0 of one group without end, each time another member."""
+
+    def member(i: int) -> bytes:
+        return string(b"m%d" % i)
+
+    return pairs(
+        n, 11, 0,
+        lambda i: string(b"g") + struct.pack(">i", 1000) + member(i) + string(b"consumer") + array([string(b"r") + array([])]),
+        lambda i: struct.pack(">hi", 0, i) + string(b"r") + member(i) + member(i) + array([member(i) + array([])]),
+    )  # fmt: skip
+
+
+@hostile(4_000)
+def topic_names(n: int) -> bytes:
+    """Produce requests v2, each to another topic, each refused."""
+    return pairs(
+        n, 0, 2,
+        lambda i: struct.pack(">hi", 1, 1000) + array([string(b"t%d" % i) + array([struct.pack(">ii", i, 0)])]),
+        lambda i: array([string(b"t%d" % i) + array([struct.pack(">ihqq", i, i % 90, -1, -1)])]) + bytes(4),
+    )  # fmt: skip
+
+
+@hostile(4_000)
+def transactional_ids(n: int) -> bytes:
+    """InitProducerId v0, each of another transaction and producer."""
+    return pairs(n, 22, 0, lambda i: string(b"x%d" % i) + bytes(4), lambda i: bytes(6) + struct.pack(">qh", i, 0))
+
+
+@hostile(4_000)
+def negotiated_clients(n: int) -> bytes:
+    """Connections of n clients that ask for versions 0 of another API each and end."""
+    return greetings(n, lambda i: request(1, i % 60, 0, bytes(20), client=b"c%d" % i), answer=response(1), close=True)
+
+
 # --- the curve ---------------------------------------------------------------------------------------------------------
 def cost(command: list[str], seconds: float) -> tuple[float, float, int]:
     """Processor seconds, peak MB and exit code of a command; an exit code of -1 where it took too long."""
