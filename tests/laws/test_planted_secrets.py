@@ -9,6 +9,7 @@ import struct
 from base64 import b64encode
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
 from tests.cli.running import run_here
@@ -121,6 +122,32 @@ def outputs(path: str, *more: str) -> str:
     ):
         out.append(run_here(*words)[1])
     return "\n".join(out)
+
+
+DOCUMENTS = (
+    ("rows", "rows.parquet"),
+    ("rows", "rows.arrow"),
+    ("errors", "errors.html"),
+    ("errors", "errors.md"),
+    ("clients", "clients.html"),
+    ("versions", "versions.html"),
+    ("check", "check.html"),
+)
+"""Commands and the files that they write."""
+
+
+@pytest.mark.parametrize("which", [0, 1, 2], ids=["whole", "cut", "damaged"])
+def test_no_document_holds_a_planted_secret(captures: list[str], which: int, tmp_path: Path) -> None:
+    """Files for programs and browsers, searched as bytes; compression is left out of Parquet by reading it again."""
+    for command, name in DOCUMENTS:
+        path = tmp_path / name
+        assert run_here(command, captures[which], "-o", str(path))[0] in (0, 1)
+        data = path.read_bytes()
+        written = data.decode("latin-1")
+        if name.endswith(".parquet"):
+            written = repr(pq.read_table(path).to_pylist())
+        assert [secret for secret in SECRETS if any(form in written for form in forms(secret))] == [], name
+        assert [secret for secret in SECRETS if secret in data or secret.decode().encode("utf-16-le") in data] == [], name
 
 
 def dumped(written: str) -> bytes:
