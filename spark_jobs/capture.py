@@ -4,8 +4,9 @@ In: a session, paths, a table's name. Out: a data frame with the columns that `k
 of `kcap rows --table NAME -o FILE`, in no order.
 """
 
+import pickle
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from kcap.analyzer import Options
@@ -14,12 +15,14 @@ from kcap.errors import UsageError
 from kcap.facts.merge import Facts, tracker_of
 from kcap.filter.ast import columns_of
 from kcap.filter.parse import parse
+from kcap.reports.versions.merge import together
+from kcap.reports.versions.profiles import ConnectionProfiles
 from kcap.table.schema import choose
 from kcap.table.side_tables import batch_of, broker_rows, capture_rows, topic_rows
 from kcap.table.table_builders import TableRequest
 from kcap.weird import WeirdKind
 from spark_jobs.scan import Scan, finished, scan
-from spark_jobs.table_rows import NUMBER, TURN, Maker, Together
+from spark_jobs.table_rows import NUMBER, PROFILE_SCHEMA, PROFILES, TURN, ProfileRequest, Together
 from spark_jobs.table_rows import finished as completed
 
 if TYPE_CHECKING:
@@ -58,35 +61,55 @@ class SparkCapture:
             return self._numbered(wanted, only)
         return self._read([wanted])[name]
 
-    def tables(self, columns: Mapping[str, Sequence[str]], only: str | None = None) -> "dict[str, DataFrame]":
+    def tables(
+        self, columns: Mapping[str, Sequence[str]], only: str | None = None, *, profiles: bool = False
+    ) -> "dict[str, DataFrame]":
         """Columns of several tables, made in one pass over the shards; the arguments are those of `table`.
 
-        The filter applies to exchanges and their parts. Raises what `table` raises.
+        The filter applies to exchanges and their parts. `profiles`: the connection profiles as a further frame, `PROFILES`, for
+        `merged_profiles`. Raises what `table` raises.
         """
-        return self._read([self._wanted(name, some, only if name in OF_EXCHANGES else None) for name, some in columns.items()])
+        wanted = [self._wanted(name, some, only if name in OF_EXCHANGES else None) for name, some in columns.items()]
+        return self._read(wanted, ProfileRequest(parse(only) if only else None) if profiles else None)
+
+    def merged_profiles(self, frame: "DataFrame | None" = None, only: str | None = None) -> ConnectionProfiles:
+        """The connection profiles of the whole capture, of which the report `versions` is made; of a frame of `tables`, or by a
+        pass of their own.
+
+        Raises FilterError for a filter that does not parse.
+        """
+        if frame is None:
+            frame = self._read([], ProfileRequest(parse(only) if only else None))[PROFILES]
+        parts: list[ConnectionProfiles] = [pickle.loads(one.profiles) for one in frame.collect()]  # noqa: S301 - what this job's tasks wrote
+        return together(parts, tracker_of(self.facts()))
 
     def _wanted(self, name: str, columns: Sequence[str] | None, only: str | None) -> TableRequest:
         wanted = TableRequest.of(name, columns, only=parse(only) if only else None)
         refuse(wanted.only)
         return wanted
 
-    def _read(self, tables: Sequence[TableRequest]) -> "dict[str, DataFrame]":
+    def _read(self, tables: Sequence[TableRequest], profiles: ProfileRequest | None = None) -> "dict[str, DataFrame]":
         """Several tables in one pass over the shards."""
-        together = Together.of(tables)
-        facts = self.facts() if any(maker.primed for maker in together.makers.values()) else None
+        work = Together.of(tables)
+        if profiles is not None:
+            work = replace(work, learns=True, profiles=profiles)
+        facts = self.facts() if any(maker.primed for maker in work.makers.values()) else None
         made: dict[str, DataFrame] = {}
-        if together.makers:
-            packed, found = self.scanned.reduced(together, facts)
-            if facts is None and together.learns_all:
+        if work.makers or profiles is not None:
+            packed, found = self.scanned.reduced(work, facts)
+            if facts is None and work.learns_all:
                 self._facts = found
             tracker = tracker_of(facts or found)
-            for name, maker in together.makers.items():
+            if profiles is not None:
+                made[PROFILES] = finished(packed, PROFILES, iter, PROFILE_SCHEMA)
+            for name, maker in work.makers.items():
                 made[name] = finished(packed, name, completed(maker, tracker), maker.schema)
         for wanted in tables:
             complete = OF_CAPTURE.get(wanted.table)
             if complete is not None:
                 made[wanted.table] = complete(self, wanted, made.get(wanted.table))
-        return {wanted.table: made[wanted.table] for wanted in tables}
+        extra = {PROFILES: made[PROFILES]} if profiles is not None else {}
+        return {wanted.table: made[wanted.table] for wanted in tables} | extra
 
     def close(self) -> None:
         """Releases the frames that Spark persisted for the tables; tables that are read later are made again."""
@@ -97,10 +120,6 @@ class SparkCapture:
         if self._facts is None:
             self._facts = self.scanned.reduced(Together(learns=True))[1]
         return self._facts
-
-    def made(self, maker: Maker, table: str, schema: "pa.Schema") -> "DataFrame":
-        """A table that the caller's own maker makes of the shards."""
-        return finished(self.scanned.reduced(maker)[0], table, iter, schema)
 
     def _frame(self, batch: "pa.RecordBatch") -> "DataFrame":
         import pyarrow as pa

@@ -34,11 +34,11 @@ def run(_spark: "SparkSession", source: SparkCapture | Saved, given: JobInput, t
         found[name] = made
         tell(name)
         print(f"== {name}\n{shown(made, report_of(name).by)}\n")
-    if isinstance(source, SparkCapture):
-        from kcap.cli.report_formats import style_of
-        from kcap.cli.versions_text import report as told
-        from spark_jobs.versions import versions
+    from kcap.cli.report_formats import style_of
+    from kcap.cli.versions_text import report as told
+    from spark_jobs.versions import versions
 
+    if isinstance(source, SparkCapture) or given.only is None:  # a filter cannot apply to what was saved of connections
         found["versions"] = versions(source, only=given.only)
         print("\n".join(["== versions", *told(found["versions"], style_of(None))]))
     if given.output is not None:

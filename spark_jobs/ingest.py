@@ -19,11 +19,14 @@ import click
 from kcap.columns import PAYLOADS, SCHEMA_VERSION, TABLES
 from kcap.errors import OutputError, UsageError
 from kcap.inputs import refuse_input
+from kcap.reports.versions.saved import MARKS, packed, set_of
+from kcap.reports.versions.saved import place_of as versions_at
 from spark_jobs.capture import SparkCapture
 from spark_jobs.files import DONE, first_line, is_remote, local, place_of, sink_at
 from spark_jobs.job import JobInput, job, main, tell
 from spark_jobs.reports import Saved
 from spark_jobs.scan import persisted
+from spark_jobs.table_rows import PROFILES
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -75,7 +78,7 @@ def folder_of(output: str, table: str, name: str) -> str:
 
 def marks(output: str, name: str) -> tuple[str, str]:
     """The marker files of a finished set and of a folder of sets."""
-    return f"{output}/_sets/{name}.json", f"{output}/{DONE}"
+    return f"{output}/{MARKS}/{name}.json", f"{output}/{DONE}"
 
 
 def refuse(given: JobInput, options: dict[str, Any]) -> None:
@@ -83,7 +86,7 @@ def refuse(given: JobInput, options: dict[str, Any]) -> None:
     if given.output is None:
         return
     output, name = given.output.rstrip("/"), options["name"] or set_name(given.paths)
-    for path in (output, *marks(output, name)):
+    for path in (output, *marks(output, name), versions_at(output, name)):
         refuse_input(path)
     for table in TABLES:
         refuse_input(folder_of(output, table, name), folder=True)
@@ -107,17 +110,22 @@ def mark(output: str, name: str, facts: dict[str, Any]) -> None:
     Raises OutputError where that cannot be written.
     """
     data = (json.dumps(facts, indent=1) + "\n").encode()
+    for path, text in zip(marks(output, name), (data, b"")):
+        write(path, text)
+
+
+def write(path: str, data: bytes) -> None:
+    """Writes a file beside the tables, and the folders that it is in. Raises OutputError where that cannot be done."""
     try:
-        for path, text in zip(marks(output, name), (data, b"")):
-            if is_remote(output):
-                system, inner = place_of(path)
-                system.create_dir(inner.rpartition("/")[0])
-            else:
-                os.makedirs(os.path.dirname(local(path)), exist_ok=True)
-            with sink_at(path) as sink:
-                sink.write(text)
+        if is_remote(path):
+            system, inner = place_of(path)
+            system.create_dir(inner.rpartition("/")[0])
+        else:
+            os.makedirs(os.path.dirname(local(path)), exist_ok=True)
+        with sink_at(path) as sink:
+            sink.write(data)
     except OSError as error:
-        raise OutputError(f"{output}: {first_line(error)}") from None
+        raise OutputError(f"{path}: {first_line(error)}") from None
 
 
 def run(spark: "SparkSession", source: SparkCapture | Saved, given: JobInput, records: bool, name: str | None) -> int:
@@ -134,7 +142,8 @@ def run(spark: "SparkSession", source: SparkCapture | Saved, given: JobInput, re
         for table in TABLES
         if records or table != "records"
     }
-    tables = source.tables(columns, given.only)
+    tables = source.tables(columns, given.only, profiles=True)
+    profiles = tables.pop(PROFILES)
     servers = persisted(tables["connections"].select("connection", "server_ip", "server_port"), large=False)
     rows: dict[str, int] = {}
     for table, frame in tables.items():
@@ -143,6 +152,8 @@ def run(spark: "SparkSession", source: SparkCapture | Saved, given: JobInput, re
         print(f"{table}\t{rows[table]}")
     servers.unpersist()
     files = [file.name for file in source.scanned.readable]
+    every = [file.name for file in source.scanned.files]
+    write(versions_at(output, name), packed(set_of(source.merged_profiles(profiles), source.facts(), every)))
     mark(
         output,
         name,

@@ -16,7 +16,11 @@ from kcap.distributed.shard_reader import ShardReader
 from kcap.facts.merge import FactsRecorder
 from kcap.facts.negotiations import Negotiation
 from kcap.facts.tracker import EVERY_FACT, NO_FACT, MetadataTracker
+from kcap.filter.ast import Filter, is_deep
+from kcap.reports.versions.merge import detached
+from kcap.reports.versions.profiles import ConnectionProfiles
 from kcap.table.builder import TableSet
+from kcap.table.row_filter import RowFilter
 from kcap.table.schema import choose
 from kcap.table.side_tables import batch_of, negotiation_row
 from kcap.table.table_builders import (
@@ -37,6 +41,32 @@ NUMBER: Final = "number"
 """Column of `connections` that only the whole capture has."""
 LEARNING: Final = ("broker_id", "topics", "version_verdict")
 """Columns of `exchanges` that need every fact of the whole capture."""
+
+
+PROFILES: Final = "profiles"
+"""Name of the rows with connection profiles, one a shard."""
+PROFILE_SCHEMA: Final = pa.schema([pa.field("profiles", pa.binary())])
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileRequest:
+    """Asks for connection profiles."""
+
+    only: Filter | None = None
+    """Exchanges that do not pass give facts and do not count."""
+
+    def begin(self, portion: ShardReader, tracker: MetadataTracker) -> ConnectionProfiles:
+        """Empty profiles for a shard, which take its batches."""
+        portion.keep_connections = True
+        row_filter = None if self.only is None else RowFilter(self.only, portion)
+        if row_filter is not None and row_filter.deep:
+            portion.keep_bodies()
+        return ConnectionProfiles(tracker, row_filter)
+
+
+def profile_row(profiles: ConnectionProfiles) -> pa.RecordBatch:
+    """One row with all profiles of a shard."""
+    return pa.RecordBatch.from_arrays([pa.array([pickle.dumps(detached(profiles))], pa.binary())], schema=PROFILE_SCHEMA)
 
 
 class Maker(Protocol):
@@ -111,6 +141,8 @@ class Together:
     """`exchanges` last: a batch is freed while its rows are written."""
     learns: bool = False
     """Every fact is tracked, whether a table needs it or not."""
+    profiles: ProfileRequest | None = None
+    """The connection profiles too, of which the report `versions` is made."""
 
     @classmethod
     def of(cls, requests: Iterable[TableRequest]) -> "Together":
@@ -122,7 +154,8 @@ class Together:
     @property
     def looks_inside(self) -> bool:
         """One of them needs record batches behind their headers."""
-        return any(maker.bodies for maker in self.makers.values())
+        deep = self.profiles is not None and self.profiles.only is not None and is_deep(self.profiles.only)
+        return deep or any(maker.bodies for maker in self.makers.values())
 
     @property
     def learns_all(self) -> bool:
@@ -135,13 +168,17 @@ class Together:
         self, portion: ShardReader, learner: MetadataTracker, witness: FactsRecorder
     ) -> "Iterator[tuple[str, pa.RecordBatch]]":
         """The rows of a shard, table by table for each batch."""
-        tables = TableSet(self.makers, [], EVERY_FACT if self.learns else NO_FACT)
+        found = self.profiles.begin(portion, learner) if self.profiles is not None else None
+        tables = TableSet(self.makers, [] if found is None else [found], EVERY_FACT if self.learns else NO_FACT)
         tables.begin(portion, learner)
         for batch in portion.batches():
             yield from tables.take(batch)
             if len(batch):
                 witness.observed(batch)
         yield from tables.rest()
+        if found is not None:
+            found.finish(portion)
+            yield PROFILES, profile_row(found)
 
 
 def finished(maker: TableBuilder, tracker: MetadataTracker) -> Callable[[Iterable[pa.RecordBatch]], Batches]:

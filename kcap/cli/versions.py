@@ -10,7 +10,7 @@ from kcap.cli.options import analyzer_options, filters, inputs, paths_of
 from kcap.cli.places import Writes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from kcap.reports.versions.profiles import ConnectionProfiles
 
@@ -41,6 +41,19 @@ def explain(
         sink.write((text + "\n").encode("utf-8", "replace"))
     sys.stdout.flush()
     return 0
+
+
+def refuse_for_saved(paths: "Sequence[str]", only: str) -> None:
+    """Raises UsageError where a folder of saved tables stands beside a capture, or a filter is to apply to it."""
+    from kcap.errors import UsageError
+    from kcap.reports.versions.saved import is_saved
+
+    other = next((path for path in paths if not is_saved(path)), None)
+    if other is not None:
+        saved = next(filter(is_saved, paths))
+        raise UsageError(f"{saved} holds saved tables and {other} does not: versions are those of captures or of saved tables")
+    if only:
+        raise UsageError("a filter applies while captures are read: give it to ingest, or name the captures")
 
 
 @click.command("versions", short_help="Version negotiation: clients, brokers, upgrade readiness, diagnoses.")
@@ -79,7 +92,8 @@ def run(
     output: str | None,
 ) -> int:
     """Which client speaks which versions with which broker, what breaks on another release of Kafka (--target), and why
-    connections failed. With --connection, the negotiation of one connection step by step.
+    connections failed. With --connection, the negotiation of one connection step by step. A FILE may also be the folder that
+    the job ingest wrote.
     """
     from kcap.cli.output import no_kafka, place, report_failed
     from kcap.cli.progress import Progress
@@ -91,6 +105,7 @@ def run(
     from kcap.reports.versions.profiles import gather
     from kcap.reports.versions.readiness import release_of
     from kcap.reports.versions.report import fails, report
+    from kcap.reports.versions.saved import is_saved, read
     from kcap.reports.versions.simulator import sequence
     from kcap.session import Capture
 
@@ -103,15 +118,22 @@ def run(
         return explain(explained, targets, None, form, output)
     if connection is not None and form not in ("table", "json"):
         raise UsageError("the story of one connection is written as table or json")
-    capture = Capture(paths_of(files, more_files), analyzer_options(decode_as, not_kafka))
-    capture = capture.filter(only) if only else capture
-    reading = capture.read(keep_connections=True)
-    with Progress(reading, shown=True) as progress:
-        reading.watch = progress.step
-        profiles = gather(reading, capture.only)
-    names = [file.name for file in reading.capture_files]
+    paths = paths_of(files, more_files)
+    reading = None
+    if any(map(is_saved, paths)):
+        refuse_for_saved(paths, only)
+        profiles, names = read(paths)
+    else:
+        capture = Capture(paths, analyzer_options(decode_as, not_kafka))
+        capture = capture.filter(only) if only else capture
+        reading = capture.read(keep_connections=True)
+        with Progress(reading, shown=True) as progress:
+            reading.watch = progress.step
+            profiles = gather(reading, capture.only)
+        names = [file.name for file in reading.capture_files]
     if explained is not None:
-        return explain(explained, targets, profiles, form, output) or report_failed(reading)
+        code = explain(explained, targets, profiles, form, output)
+        return code or (report_failed(reading) if reading is not None else 0)
     made = report(profiles, names, release, by_address=by is not None)
     told: dict[str, Any] = made
     if connection is not None:
@@ -133,9 +155,11 @@ def run(
     with place(output) as sink:
         sink.write(text.encode("utf-8", "replace"))
     sys.stdout.flush()
-    if not reading.analyzer.kafka_connections:
-        from kcap.cli.standard_streams import say
+    code = 0
+    if reading is not None:
+        if not reading.analyzer.kafka_connections:
+            from kcap.cli.standard_streams import say
 
-        say(no_kafka(reading))
-    code = report_failed(reading)
+            say(no_kafka(reading))
+        code = report_failed(reading)
     return code or (FAILED if any(fails(made, what) for what in fail_on) else 0)

@@ -193,6 +193,8 @@ def test_ingest_and_what_comes_after_it(spark: Any, tmp_path: Path, pcaps: Path,
         for made in (check(seen), group_report(seen, [])):
             name = made.get("report", "check")
             assert made["rows"] == told([name, str(out)], tmp_path)["rows"], name
+    assert {**versions(saved), "captures": None} == {**told(["versions", path], tmp_path), "captures": None}
+    assert versions(saved) == told(["versions", str(out)], tmp_path)
     with pytest.raises(UsageError, match="is what ingest wrote"):
         carried_out(spark, ingest.run, JobInput([str(out)], **plain), {"records": False, "name": None})
 

@@ -1,0 +1,206 @@
+"""What the versions report needs of captures, saved beside the tables of a folder and read back.
+
+In: connection profiles and the facts of the whole capture. Out: one compressed JSON file for each set of captures. Law: the
+report of what was read back equals that of what was saved. JSON, not pickle: a folder may come from anybody.
+
+The tables alone would not do: they have neither the ranges that a broker offers of APIs which nobody used, nor what came
+before a login.
+"""
+
+import gzip
+import json
+import os
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, fields, is_dataclass, replace
+from functools import partial
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import Any, Final, Union, get_args, get_origin, get_type_hints
+
+from kcap.analyzer import Identity
+from kcap.errors import CaptureError, UsageError
+from kcap.facts.api_versions import Offer
+from kcap.facts.brokers import Server
+from kcap.facts.merge import Facts, merged, tracker_of
+from kcap.facts.tracker import MetadataTracker
+from kcap.reports.versions.merge import together
+from kcap.reports.versions.profile import ApiVersionsResponse, ConnectionProfile
+from kcap.reports.versions.profiles import ConnectionProfiles
+
+MARKS: Final = "_sets"
+"""Folder of the files that mark finished sets, `NAME.json`."""
+FOLDER: Final = "_versions"
+FORMAT: Final = 1
+"""Goes up where the form changes."""
+SHARED: Final = (Offer, ApiVersionsResponse)
+"""Values that many connections have in common: written once each."""
+Plain = Any
+"""What JSON has."""
+
+
+@dataclass(frozen=True, slots=True)
+class SavedSet:
+    """One set of captures."""
+
+    captures: list[str]
+    """Names of the files."""
+    profiles: list[ConnectionProfile]
+    others: list[dict[str, Any]]
+    """Connections without an exchange."""
+    offers: list[tuple[Server, Offer, str]]
+    """Server, what it offered, and the exchange that first had it."""
+    features: dict[Server, dict[str, Any]]
+    malformed: dict[str, str]
+    orphans: int
+    facts: Facts
+
+
+class Codec:
+    """Converts typed values to what JSON has and back, by their annotations; shared values become numbers."""
+
+    def __init__(self, shared: dict[str, list[Plain]] | None = None) -> None:
+        """`shared`: those of a file that is read."""
+        self.shared: dict[str, list[Plain]] = {kind.__name__: [] for kind in SHARED} if shared is None else shared
+        self._numbers: dict[int, int] = {}
+        self._made: dict[tuple[str, int], Any] = {}
+        self._ways: dict[tuple[bool, Any], Callable[[Any], Any]] = {}
+
+    def plain(self, kind: Any, value: Any) -> Plain:
+        """A value of a type as JSON has it."""
+        return self._way(False, kind)(value)
+
+    def made(self, kind: Any, value: Plain) -> Any:
+        """The value of a type. Raises TypeError, ValueError or LookupError for what is none."""
+        return self._way(True, kind)(value)
+
+    def _way(self, back: bool, kind: Any) -> Callable[[Any], Any]:
+        found = self._ways.get((back, kind))
+        if found is None:
+            found = self._ways[back, kind] = self._new(back, kind)
+        return found
+
+    def _new(self, back: bool, kind: Any) -> Callable[[Any], Any]:
+        origin, inner = get_origin(kind), get_args(kind)
+        if origin in (Union, UnionType):
+            (one,) = (part for part in inner if part is not NoneType)
+            way = self._way(back, one)
+            return lambda value: None if value is None else way(value)
+        if origin is tuple and inner[-1] is not Ellipsis:
+            ways = [self._way(back, part) for part in inner]
+            out = tuple if back else list
+            return lambda value: out(way(part) for way, part in zip(ways, value, strict=True))
+        if origin in (tuple, list, set):
+            way = self._way(back, inner[0])
+            collect: Callable[[Iterable[Any]], Any] = origin if back else list
+            return lambda value: collect(map(way, value))
+        if origin in (dict, Counter):
+            ways = [self._way(back, part) for part in (*inner, int)[:2]]
+            first, second = ways
+            if back:
+                return lambda value: origin({first(key): second(entry) for key, entry in value})
+            return lambda value: [[first(key), second(entry)] for key, entry in value.items()]
+        if not is_dataclass(kind):
+            return lambda value: value
+        hints = get_type_hints(kind, localns={"Identity": Identity})
+        ways = [self._way(back, hints[field.name]) for field in fields(kind)]
+        names = [field.name for field in fields(kind)]
+        if not back:
+            listed: Callable[[Any], Any] = lambda value: [way(getattr(value, name)) for way, name in zip(ways, names)]  # noqa: E731
+            return partial(self._number, kind.__name__, listed) if kind in SHARED else listed
+        build: Callable[[Any], Any] = lambda value: kind(*(way(part) for way, part in zip(ways, value, strict=True)))  # type: ignore[operator]  # noqa: E731
+        return partial(self._numbered, kind.__name__, build) if kind in SHARED else build
+
+    def _number(self, name: str, listed: Callable[[Any], Plain], value: Any) -> int:
+        """The number of a shared value; its parts are written at the first."""
+        number = self._numbers.get(id(value))
+        if number is None:
+            parts = listed(value)
+            number = self._numbers[id(value)] = len(self.shared[name])
+            self.shared[name].append(parts)
+        return number
+
+    def _numbered(self, name: str, build: Callable[[Plain], Any], number: int) -> Any:
+        """The shared value of a number."""
+        if (name, number) not in self._made:
+            self._made[name, number] = build(self.shared[name][number])
+        return self._made[name, number]
+
+
+def set_of(profiles: ConnectionProfiles, facts: Facts, captures: Sequence[str]) -> SavedSet:
+    """What is to be saved of captures; `facts` are those of all of them."""
+    offers = [(server, offer, example) for server, some in profiles.offers.items() for offer, example in some.values()]
+    every = [one.open() for one in profiles.profiles.stored()]
+    return SavedSet(
+        list(captures), every, profiles.others, offers, profiles.features, profiles.malformed, profiles.orphans,
+        replace(facts, names={}, topic_sources={}),
+    )  # fmt: skip
+
+
+def packed(one: SavedSet) -> bytes:
+    """The content of a file."""
+    codec = Codec()
+    body = codec.plain(SavedSet, one)
+    document = {"format": FORMAT, "shared": codec.shared, "set": body}
+    return gzip.compress(json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode(), 6, mtime=0)
+
+
+def unpacked(data: bytes, place: str) -> SavedSet:
+    """The set of a file. Raises CaptureError, which names the place, for anything else."""
+    try:
+        document = json.loads(gzip.decompress(data))
+        if document["format"] != FORMAT:
+            raise CaptureError(f"{place}: written by another release of kcap (form {document['format']}): ingest it again")
+        found: SavedSet = Codec(document["shared"]).made(SavedSet, document["set"])
+    except (OSError, EOFError, ValueError, TypeError, LookupError, AttributeError) as error:
+        raise CaptureError(f"{place}: no saved versions: {type(error).__name__}") from None
+    return found
+
+
+def part_of(one: SavedSet) -> ConnectionProfiles:
+    """The profiles of a set, without its facts."""
+    made = ConnectionProfiles(MetadataTracker())
+    for profile in one.profiles:
+        made.profiles[profile.uid] = profile
+    for server, offer, example in one.offers:
+        made.offers.setdefault(server, {})[id(offer)] = offer, example
+    made.others, made.features, made.malformed, made.orphans = one.others, one.features, one.malformed, one.orphans
+    return made
+
+
+def whole(sets: Sequence[SavedSet]) -> tuple[ConnectionProfiles, list[str]]:
+    """The profiles of several sets as those of one capture, and the names of its files."""
+    profiles = together(map(part_of, sets), tracker_of(merged(one.facts for one in sets)))
+    return profiles, list(dict.fromkeys(name for one in sets for name in one.captures))
+
+
+def place_of(folder: str, name: str) -> str:
+    """The file of a set in a folder."""
+    return f"{folder.rstrip('/')}/{FOLDER}/{name}.json.gz"
+
+
+def is_saved(path: str) -> bool:
+    """Whether a path is a folder with tables of sets."""
+    return os.path.isdir(os.path.join(path, MARKS))
+
+
+def read(folders: Sequence[str]) -> tuple[ConnectionProfiles, list[str]]:
+    """The profiles of the finished sets of some folders, and the names of the captures.
+
+    Raises CaptureError for a file that does not read, UsageError for a set that was saved without them.
+    """
+    sets = []
+    for folder in folders:
+        for mark in sorted(Path(folder, MARKS).glob("*.json")):
+            place = place_of(folder, mark.stem)
+            try:
+                data = Path(place).read_bytes()
+            except FileNotFoundError:
+                raise UsageError(f"{folder}: set {mark.stem} was saved without {FOLDER}: ingest its captures again") from None
+            except OSError as error:
+                raise CaptureError(f"{place}: {error.strerror}") from None
+            sets.append(unpacked(data, place))
+    return whole(sets)
+
+
+__all__ = ["SavedSet", "is_saved", "packed", "place_of", "read", "set_of", "unpacked", "whole"]
