@@ -17,6 +17,8 @@ SECOND: Final = 1_000_000_000
 EXPLAINED: Final = 10
 """Clients whose verdict is explained below the table; the other forms explain all."""
 FACTS_SHOWN: Final = 8
+INNER_LINES: Final = 3
+"""Lines with the client ids of brokers."""
 INDENT: Final = "    "
 
 
@@ -36,7 +38,7 @@ def clients_of(target: str) -> list[TextColumn]:
         TextColumn(f"on {target}", lambda r: clean(digest.outcome(r)), False, 0),
         TextColumn("conns", lambda r: number(r["connections"]), True, 2),
         TextColumn("requests", lambda r: number(r["count"]), True, 3),
-        TextColumn("brokers it works with", brokers_of, False, 7),
+        TextColumn("supported brokers", brokers_of, False, 7),
         TextColumn("first seen", lambda r: clock(r["first_ns"]), False, 9),
         TextColumn("last seen", lambda r: clock(r["last_ns"]), False, 8),
     ]
@@ -73,7 +75,7 @@ def report(made: Row, style: Style, *, every: bool = False) -> list[str]:
         out += [style.bold("clients")]
         out += lines(clients, clients_of(made["target"]), style, lambda r: r["works_with_target"] == "no")
         out += [f"and {more:,} more clients: --all shows them"] if more else []
-        unclear = [row for row in clients if row["works_with_target"] != "yes" or row["software_name"] is None]
+        unclear = [row for row in clients if digest.needs_words(row, made["target"])]
         for row in unclear[: digest.EVERYTHING if every else EXPLAINED]:
             text = f"  {digest.client_text(row)}: {row['works_why']}. Library: {row['why']}."
             out += wrapped(clean(text), style.width, INDENT)
@@ -81,7 +83,9 @@ def report(made: Row, style: Style, *, every: bool = False) -> list[str]:
     inner = [row for row in made["clients"] if row["is_broker"]]
     if inner:
         names = ", ".join(dict.fromkeys(words(row["client_id"]) for row in inner))
-        out += [style.dim(f"{len(inner)} clients are brokers themselves: {names}"[: style.width]), ""]
+        head = "1 client is a broker itself" if len(inner) == 1 else f"{len(inner):,} clients are brokers themselves"
+        told = wrapped(clean(f"{head}: {names}"), style.width, INDENT)
+        out += [*map(style.dim, told if every else told[:INNER_LINES]), ""]
     against, untold = digest.against(made, every=every)
     replaced = sum(row["would_change"] is True for row in made["readiness"])
     if against or replaced:
@@ -100,7 +104,7 @@ def report(made: Row, style: Style, *, every: bool = False) -> list[str]:
             else []
         )
     if made["facts"]:
-        out += ["", style.bold("facts")]
+        out += [*([""] if out[-1] else []), style.bold("facts")]
         for row in made["facts"][:FACTS_SHOWN]:
             out += [style.dim(line) for line in wrapped(f"{clean(row['sentence'])} ({row['example']})", style.width, INDENT)]
         if len(made["facts"]) > FACTS_SHOWN:

@@ -1,5 +1,9 @@
 """Laws of the versions tables for people: they fit, and say what was asked."""
 
+import os
+from collections.abc import Callable
+from pathlib import Path
+
 import pytest
 
 from kcap.cli.versions_text import report as text_of
@@ -8,7 +12,10 @@ from kcap.reports.text import Style
 from kcap.reports.versions.identity import identify
 from kcap.reports.versions.report import report
 from kcap.reports.versions.story import of as story
-from tests.reports.talking import of
+from kcap.reports.versions.profiles import ConnectionProfiles
+from tests.reports.talking import closed_by_server, of, of_stories
+from tests.support import messages as m
+from tests.support.wire import request
 
 NAMES = ("raw-frames.pcap", "java-transactions.pcap", "fallback-0.9.pcap", "old-java-new-broker.pcap", "sasl-raw-tokens.pcap")
 
@@ -33,3 +40,47 @@ def test_stories_fit(width: int) -> None:
 def test_the_color_is_for_what_breaks() -> None:
     lines = text_of(report(of("fallback-0.9.pcap"), [], "4.4"), Style(100, True, True))
     assert any("\x1b[" in line and " no " in line for line in lines)
+
+
+RANGES = {0: (0, 13), 1: (4, 18), 3: (0, 13), 18: (0, 4)}
+GOLDEN = Path(__file__).parent.parent / "golden" / "versions"
+
+
+def closed_after(folder: Path) -> ConnectionProfiles:
+    """Sixty connections that the broker closes at the version of ListOffsets that Kafka 4.0 dropped."""
+    stories = [
+        closed_by_server(
+            m.began(40_000 + number, 10**9 + number * 50_000_000).client(request(2, 0, 2, bytes.fromhex("ffffffff00000000")))
+        )
+        for number in range(60)
+    ]
+    return of_stories(folder, *stories)
+
+
+def localhost(folder: Path) -> ConnectionProfiles:
+    """A broker that sends a client of another machine to localhost."""
+    story = m.began().ask(m.api_versions(1), m.api_versions_answer(1, RANGES))
+    return of_stories(folder, story.ask(m.metadata(2), m.metadata_answer(2, [(1, "localhost", 9092)])).close())
+
+
+SIX: dict[str, Callable[[Path], ConnectionProfiles]] = {
+    "healthy-java": lambda _: of("problems/healthy-1.pcap"),
+    "old-java-new-broker": lambda _: of("old-java-new-broker.pcap"),
+    "closed-after-list-offsets": closed_after,
+    "login-failed": lambda _: of("problems/authentication-failed-loop.pcap"),
+    "tls-confusion": lambda _: of("problems/tls-plaintext-confusion.pcap"),
+    "advertised-localhost": localhost,
+}
+"""What is seen most at support desks."""
+
+
+@pytest.mark.parametrize("name", SIX)
+def test_what_is_seen_most_reads_as_it_was_reviewed(name: str, tmp_path: Path) -> None:
+    """KCAP_GOLDEN=write writes the texts anew: to be read line by line before they are committed."""
+    lines = text_of(report(SIX[name](tmp_path), [name], "4.4"), Style(100, False, True))
+    path = GOLDEN / f"{name}.txt"
+    text = "\n".join(line.rstrip() for line in lines) + "\n"
+    if os.environ.get("KCAP_GOLDEN") == "write":
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    assert text == path.read_text(encoding="utf-8")

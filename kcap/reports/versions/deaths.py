@@ -119,9 +119,8 @@ def deaths(case: DiagnosisContext) -> None:
         elif is_named_though_gone(case, death):
             add(case, death, group, Diagnosis(
                 "advertised_but_removed", ERROR,
-                f"{{servers}} close{{vs}} the connection after {call(death.key, death.version)} of {{who}}: it names "
-                "this version and "
-                "rejects it, on {n}",
+                f"{{servers}} close{{vs}} the connection after {call(death.key, death.version)} of {{who}} though "
+                "ApiVersions offers it, on {n}",
                 "Kafka 4 names Produce 0-2 only so that librdkafka keeps compression on (KAFKA-18659) and takes 3 and later "
                 "(KIP-896): upgrade the client.", subject(profile, death.client),
             ))  # fmt: skip

@@ -8,6 +8,8 @@ report's; without a need nothing is put together.
 from collections.abc import Callable, Hashable
 from typing import Any, Final
 
+from kcap.reports.versions.readiness import YES, earlier
+
 Row = dict[str, Any]
 APART: Final = 30
 """Up to so many rows stand by themselves."""
@@ -58,6 +60,13 @@ def together(rows: list[Row], kind: Callable[[Row], Hashable]) -> list[Row]:
             found["connections"] += row["connections"]
         found["first_ns"], found["last_ns"] = min(found["first_ns"], row["first_ns"]), max(found["last_ns"], row["last_ns"])
     return list(groups.values())
+
+
+def needs_words(row: Row, target: str) -> bool:
+    """Whether a client's verdict is explained below the table: it does not simply work, or its library is not known, or not
+    listed for the release."""
+    newest = row["newest_broker"]
+    return row["works_with_target"] != YES or row["software_name"] is None or (newest is not None and earlier(newest, target))
 
 
 def outcome(row: Row) -> str:

@@ -183,7 +183,7 @@ def unproven(calls: list[ApiUse], login: bool) -> str | None:
         return "its login was not seen to succeed, so the versions of its work are not known"
     if not served:
         return "no broker served a request of it"
-    return f"only {names(sorted(served))} was seen, no work, so what else it needs is not known"
+    return f"only {names(sorted(served))} {'was' if len(served) == 1 else 'were'} seen, no work, so what else it needs is not known"
 
 
 def names(keys: Sequence[int]) -> str:
@@ -282,13 +282,20 @@ def partners(who: Software) -> tuple[str | None, str | None, str]:
         if at >= known.index(KIP_896):
             return "2.1", line(newest), "Java clients of 4.0 and later need brokers of 2.1 and later (KIP-896)"
         old = "0.10.0" if at >= known.index("0.10.2") else line(release)
-        last = line(newest) if at >= known.index("2.1") else "3.9"
-        return old, last, "compatibility of Java clients (KIP-97, KIP-896)"
+        if at < known.index("2.1"):
+            return old, "3.9", "Java clients before 2.1 are not listed for brokers of 4.0 and later (KIP-896)"
+        return old, line(newest), "compatibility of Java clients (KIP-97, KIP-896)"
     if least is None or mine is None or who.guessed:
         return None, None, "its library or version is not known"
     if mine >= least:
         return None, line(newest), f"{who.family} from {'.'.join(map(str, least))} on works with Kafka 4 (KIP-896)"
     return None, "3.9", f"{who.family} before {'.'.join(map(str, least))} is not listed for Kafka 4 (KIP-896)"
+
+
+def earlier(one: str, other: str) -> bool:
+    """Whether a release or line is before another."""
+    known = releases()
+    return known.index(one if one in known else line(one)) < known.index(other)
 
 
 def newer(call: ApiUse, who: Software, there: Versions | None) -> tuple[bool | None, str]:

@@ -35,6 +35,10 @@ KRAFT_ONLY: Final = frozenset(
 """APIs of a listener of brokers that a broker with ZooKeeper, or one without what serves them, does not name."""
 
 
+BROKER, CONTROLLER = "broker", "controller"
+"""Roles of a listener."""
+
+
 @dataclass(frozen=True, slots=True)
 class Guess:
     """The releases that fit."""
@@ -137,7 +141,14 @@ def took(calls: Iterable[tuple[int, int]]) -> Guess | None:
     if fit[0] != known[0]:
         below = [call for call in some if not takes(*call, known[known.index(fit[0]) - 1])]
         parts.append(f"took {named(below)}: at least {fit[0]}")
-    return Guess(fit[0], fit[-1], f"no ApiVersions response; {'; '.join(parts)}", "broker", None)
+    role = CONTROLLER if any(on_controllers_alone(key) for key, _ in some) else BROKER
+    return Guess(fit[0], fit[-1], f"no ApiVersions response; {'; '.join(parts)}", role, None)
+
+
+def on_controllers_alone(key: int) -> bool:
+    """Whether only a controller's listener serves this API."""
+    api = apis().get(key)
+    return api is not None and api.listeners == (CONTROLLER,)
 
 
 def takes(key: int, version: int, release: str) -> bool:
@@ -154,9 +165,9 @@ def named(calls: list[tuple[int, int]]) -> str:
 
 def guess(ranges: dict[int, Versions]) -> Guess:
     """The releases that an answer fits."""
-    role = "broker" if PRODUCE in ranges or METADATA in ranges else "controller"
+    role = BROKER if PRODUCE in ranges or METADATA in ranges else CONTROLLER
     mode = "zookeeper" if LEADER_AND_ISR in ranges else None
-    if mode is None and (role == "controller" or any(key in ranges for key in KRAFT_ONLY)):
+    if mode is None and (role == CONTROLLER or any(key in ranges for key in KRAFT_ONLY)):
         mode = "kraft"
     wrong = {release: differences(ranges, release) for release in releases()}
     fit = [release for release, keys in wrong.items() if not keys]

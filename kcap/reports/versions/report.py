@@ -26,6 +26,7 @@ from kcap.reports.versions.readiness import (
     TRIAL,
     UNKNOWN,
     YES,
+    earlier,
     is_named_though_gone,
     partners,
     step_of,
@@ -52,6 +53,8 @@ def client_row(key: ClientKey, some: Sequence[StoredProfile], callers: ClientUsa
     usage = callers.usage(some, key.client_id)
     findings, verdict, why = callers.assessed(usage, known)
     oldest, newest, source = partners(known)
+    if verdict == YES and newest is not None and earlier(newest, callers.target):
+        why += f"; but {source}: what it did not use here may break"
     row: Row = {
         "client_id": key.client_id, "client_ip": usage.addresses[0], "client_ips": list(usage.addresses),
         "addresses": len(usage.addresses), "principal": key.principal, "software_name": known.name,
@@ -132,9 +135,9 @@ def silent_broker_rows(whole: ConnectionProfiles) -> list[Row]:
         node, cluster = whole.tracker.brokers.identify(server)
         features: Row = {}
         rows.append({
-            "server_ip": server[0], "server_port": server[1], "broker_id": node, "cluster_id": cluster, "role": "broker",
-            "mode": None, "release_min": found.first, "release_max": found.last, "why": found.why, "vendor_suspected": False,
-            "nearest": None, "differs": [], "answers": 0, "example": min(calls.values()), "features": features,
+            "server_ip": server[0], "server_port": server[1], "broker_id": node, "cluster_id": cluster,
+            "role": found.role, "mode": None, "release_min": found.first, "release_max": found.last, "why": found.why,
+            "vendor_suspected": False, "nearest": None, "differs": [], "answers": 0, "example": min(calls.values()), "features": features,
             "finalized": [], "apis": [],
         })  # fmt: skip
     return rows
@@ -190,11 +193,16 @@ def answer(made: Row) -> list[str]:
         second = f"No client is known to break on Kafka {target}" if total else ""
     failed = [row for row in made["diagnoses"] if row["level"] == ERROR]
     third = (
-        f"Failed: {failed[0]['sentence']}" + (f" (and {len(failed) - 1:,} more failures)" if len(failed) > 1 else "")
+        f"Failed: {failed[0]['sentence']}" + (more(len(failed) - 1))
         if failed
         else "No connection failed for its versions, its listener or its login"
     )
     return [f"{text}." for text in (first, second, third) if text]
+
+
+def more(count: int) -> str:
+    """` (and 2 more failures)`; nothing for none."""
+    return f" (and {count:,} more failure{'' if count == 1 else 's'})" if count else ""
 
 
 def fails(made: Row, what: str) -> bool:
