@@ -103,7 +103,7 @@ def write_rows(capture: Capture, order: OutputRequest) -> int:
     from kcap.output.time_format import timed, told
     from kcap.table.backfill import Backfill
     from kcap.table.builder import Table
-    from kcap.table.schema import choose
+    from kcap.table.schema import choose, is_body_field
 
     table, form, columns, limit = order.table, order.form, order.columns, order.limit
     output = None if order.output == "-" else order.output
@@ -111,12 +111,25 @@ def write_rows(capture: Capture, order: OutputRequest) -> int:
         raise UsageError(f"{form} is no text for a terminal; name a file with -o, or send it on")
     composed = form in SHOWN and columns is None and table in DEFAULTS
     names = DEFAULTS[table] if composed else columns
+    inside: list[str] = []
+    if names is not None and table == "exchanges" and any(map(is_body_field, names)):
+        inside = list(dict.fromkeys(filter(is_body_field, names)))
+        asked, names = names, [name for name in names if not is_body_field(name)] or ["exchange"]
     made = beside(names, [*dict(order.keys), *sources(order.parted)])
     direct = form in BINARY and output is not None and not order.keys and not order.parted and rewritable(table, names)
     waits = order.resolve or bool(order.keys) or output is not None
     most = None if order.keys else limit
     policy = Backfill.REWRITE if direct else Backfill.WAIT if waits else Backfill.AS_KNOWN
-    shown = Table(lambda: reading, table, made, backfill=policy, limit=most, only=capture.only, children=order.children)
+    shown = Table(
+        lambda: reading,
+        table,
+        made,
+        backfill=policy,
+        limit=most,
+        only=capture.only,
+        children=order.children,
+        body_fields=inside,
+    )
     reading = capture.read()
     left = limit
     with (
@@ -126,6 +139,8 @@ def write_rows(capture: Capture, order: OutputRequest) -> int:
     ):
         reading.watch = Steps(progress.step)
         schema = shown.schema if names is None else with_children(shown, [column.name for column in choose(table, names)])
+        if inside:
+            schema = in_order_of(schema, asked)
         kept = shown.schema if order.parted else schema
         if order.parted:
             from kcap.output.partitioned import PartitionedWriter
@@ -141,7 +156,7 @@ def write_rows(capture: Capture, order: OutputRequest) -> int:
                 layout=order.layout,
                 began=lambda: first_time(reading),
             )
-        rows = in_order(shown, order.keys, kept)
+        rows = in_order(shown, order.keys, kept, apart=bool(inside))
         for batch in readable(timed(rows, order.clock, lambda: first_time(reading)), order.payloads):
             if left is not None:
                 batch = batch.slice(0, left)
@@ -188,10 +203,23 @@ def first_time(reading: CapturePass) -> int | None:
     return min((file.first_ns for file in reading.capture_files if file.first_ns is not None), default=None)
 
 
-def in_order(table: "Table", keys: "Sequence[Key]", schema: "pa.Schema") -> "Iterator[pa.RecordBatch]":
-    """The rows as they come, or sorted; then without what they are sorted by and nobody asked for."""
+def in_order_of(schema: "pa.Schema", names: Sequence[str]) -> "pa.Schema":
+    """The columns of these names in their order, and behind them what stands beside exchanges (`--partitions`)."""
+    import pyarrow as pa
+
+    fields = [schema.field(name) for name in names]
+    fields += [field for field in schema if pa.types.is_list(field.type) and pa.types.is_struct(field.type.value_type)]
+    return pa.schema(fields).with_metadata(schema.metadata)
+
+
+def in_order(
+    table: "Table", keys: "Sequence[Key]", schema: "pa.Schema", *, apart: bool = False
+) -> "Iterator[pa.RecordBatch]":  # fmt: skip
+    """The rows as they come, or sorted; then without what they are sorted by and nobody asked for. `apart`: the columns are not
+    those of the table in its order."""
     if not keys:
-        return table.record_batches()
+        rows = table.record_batches()
+        return (batch.select(schema.names) for batch in rows) if apart else rows
     from kcap.output.sorting import sort
 
     return (batch.select(schema.names) for batch in sort(table.record_batches(), keys))

@@ -169,8 +169,20 @@ def deep_fields() -> dict[str, Deep]:
     return {name: Deep(side, path, kind, frozenset(apis)) for name, (side, path, kind, apis) in found.items()}
 
 
-def _paths(message: MessageSpec | None) -> list[tuple[tuple[str, ...], str]]:
-    """The JSON keys down to each field of all versions, and the kind of its values."""
+@cache
+def fractions() -> frozenset[tuple[str, tuple[str, ...]]]:
+    """Side and path of the numbers of bodies that are no integers."""
+    return frozenset(
+        (word, path)
+        for key in registry.api_keys()
+        for side, word in ((registry.REQUEST, "request"), (registry.RESPONSE, "response"))
+        for path, kind in _paths(registry.body(key, side), exact=True)
+        if kind == "float64"
+    )
+
+
+def _paths(message: MessageSpec | None, *, exact: bool = False) -> list[tuple[tuple[str, ...], str]]:
+    """The JSON keys down to each field of all versions, and the kind of its values, or with `exact` its type in the schema."""
     found: dict[tuple[str, ...], str] = {}
 
     def walk(variant: Variant, inside: tuple[Fact, ...], path: tuple[str, ...]) -> None:
@@ -178,7 +190,7 @@ def _paths(message: MessageSpec | None) -> list[tuple[tuple[str, ...], str]]:
             kind = field.type.removeprefix("[]")
             here = (*path, field.name[:1].lower() + field.name[1:])
             inner = field.fields or variant.structs.get(kind, ())
-            found.setdefault(here, "struct" if inner else _kind(kind))
+            found.setdefault(here, "struct" if inner else kind if exact else _kind(kind))
             walk(variant, inner, here)
 
     for variant in message.variants if message else ():

@@ -114,14 +114,19 @@ class Selection:
         body = self.body(row, operand.side) if self.body is not None and key in operand.apis else None
         if body is None:
             return []
-        level: list[Any] = [body]
-        for step in operand.path:
-            found: list[Any] = []
-            for struct in level:
-                value = struct.get(step) if isinstance(struct, Mapping) else None
-                found += value if isinstance(value, list) else [value]
-            level = [value for value in found if value is not None]
-        return level
+        return values_at(body, operand.path)
+
+
+def values_at(body: Mapping[str, Any], path: Sequence[str]) -> list[Any]:
+    """All values of a decoded body at a path, through its arrays; nulls are left out."""
+    level: list[Any] = [body]
+    for step in path:
+        found: list[Any] = []
+        for struct in level:
+            value = struct.get(step) if isinstance(struct, Mapping) else None
+            found += value if isinstance(value, list) else [value]
+        level = [value for value in found if value is not None]
+    return level
 
 
 def is_plain(operand: Operand) -> TypeGuard[FieldRef]:

@@ -16,7 +16,7 @@ from kcap.errors import UsageError
 from kcap.filter.fields import ADVICE, LENGTH, PREFIX_BYTES, fields, nearest
 from kcap.output.escaping import visible
 from kcap.output.sink import OutputSink
-from kcap.table.schema import columns_of
+from kcap.table.schema import columns_of, is_body_field
 
 SPECIAL: Final = {"/t": "\t", "/s": " ", "\\t": "\t"}
 QUOTES: Final = {"d": '"', "s": "'", "n": ""}
@@ -101,6 +101,11 @@ def _columns(table: str, name: str) -> tuple[str, ...]:
         known = fields()
         if name in known:
             return known[name].columns
+        if is_body_field(name):
+            from kcap.table.body_fields import body_field
+
+            body_field(name)
+            return (name,)
         if name in ADVICE:
             raise UsageError(f"{name} {ADVICE[name]}")
         raise UsageError(f"no field is called {name!r}{nearest(name, list(known))}")

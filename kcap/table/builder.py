@@ -161,13 +161,13 @@ class Table:
     def __init__(
         self, start: Callable[[], Reading], name: str, columns: Sequence[str] | None = None, *,
         backfill: Backfill = Backfill.WAIT, limit: int | None = None, only: "Filter | None" = None,
-        children: Sequence[str] = (),
+        children: Sequence[str] = (), body_fields: Sequence[str] = (),
     ) -> None:  # fmt: skip
         """No more than `limit` rows are made; of exchanges and their parts those that pass `only`.
 
         Raises UsageError for names that are not there, and for a filter on a table that is not made of exchanges.
         """
-        self.request = TableRequest.of(name, columns, only=only, backfill=backfill, children=children)
+        self.request = TableRequest.of(name, columns, only=only, backfill=backfill, children=children, body_fields=body_fields)
         self.name, self.columns, self.schema = name, self.request.columns, self.request.schema
         self.tracker: MetadataTracker | None = None
         self._limit = limit

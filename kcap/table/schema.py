@@ -59,6 +59,11 @@ def choose(table: str, names: Sequence[str] | None) -> list[Column]:
     return [declared[name] for name in names]
 
 
+def is_body_field(name: str) -> bool:
+    """Whether a name is meant as a field of a decoded body, not as a column."""
+    return name.startswith(("request.", "response."))
+
+
 def nearest(name: str, known: Sequence[str] | dict[str, Column] | dict[str, tuple[Column, ...]]) -> str:
     """`; did you mean ...?` with the known names that look like it, or nothing."""
     close = difflib.get_close_matches(name, list(known), 3, 0.5)

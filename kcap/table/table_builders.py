@@ -86,6 +86,8 @@ class TableRequest:
     backfill: Backfill = Backfill.WAIT
     children: Sequence[str] = ()
     """`partitions`, `records`: list columns behind those of exchanges."""
+    body_fields: Sequence[str] = ()
+    """Fields of decoded bodies, `request.topics.name`: list columns behind these."""
 
     @classmethod
     def of(cls, table: str, names: Sequence[str] | None = None, **more: Any) -> "TableRequest":
@@ -105,6 +107,11 @@ class TableRequest:
             from kcap.table.children import child_fields
 
             for field in child_fields(self.children):
+                made = made.append(field)
+        if self.body_fields:
+            from kcap.table.body_fields import body_columns
+
+            for field in body_columns(self.body_fields):
                 made = made.append(field)
         return made
 
@@ -235,6 +242,7 @@ class ExchangesBuilder(OfExchanges):
         self.needs |= needs_of(self.made)
         if request.children:
             self.bodies, self.needs = True, self.needs | Fact.TOPICS
+        self.bodies |= bool(request.body_fields)
 
     def _can_wait(self, only: "RowFilter | None") -> bool:
         return only is not None and only.late and not only.deep and only.packets is None
@@ -248,6 +256,13 @@ class ExchangesBuilder(OfExchanges):
 
             self._children = Children(self.request.children, tracker, reading.message)
             for field in self._children.fields:
+                self._schema = self._schema.append(field)
+        self._body_fields = None
+        if self.request.body_fields:
+            from kcap.table.body_fields import BodyFields
+
+            self._body_fields = BodyFields(self.request.body_fields, reading.message)
+            for field in self._body_fields.fields:
                 self._schema = self._schema.append(field)
 
     def push_down(self, needs: Fact) -> None:
@@ -277,6 +292,8 @@ class ExchangesBuilder(OfExchanges):
         made = [seen[name] if name in seen else make(rows) for name, make in self._columns.makers.items()]
         if self._children is not None:
             made += self._children.make(columns, places)
+        if self._body_fields is not None:
+            made += self._body_fields.make(columns, places)
         columns.report_uncounted(self.tracker.report)
         del rows, columns  # the batch's bodies need not stay while its rows are written
         yield pa.RecordBatch.from_arrays(made, schema=self._schema)

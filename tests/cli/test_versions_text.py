@@ -10,9 +10,9 @@ from kcap.cli.versions_text import report as text_of
 from kcap.cli.versions_text import story as story_of
 from kcap.reports.text import Style
 from kcap.reports.versions.identity import identify
+from kcap.reports.versions.profiles import ConnectionProfiles
 from kcap.reports.versions.report import report
 from kcap.reports.versions.story import of as story
-from kcap.reports.versions.profiles import ConnectionProfiles
 from tests.reports.talking import closed_by_server, of, of_stories
 from tests.support import messages as m
 from tests.support.wire import request

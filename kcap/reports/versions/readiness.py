@@ -183,7 +183,8 @@ def unproven(calls: list[ApiUse], login: bool) -> str | None:
         return "its login was not seen to succeed, so the versions of its work are not known"
     if not served:
         return "no broker served a request of it"
-    return f"only {names(sorted(served))} {'was' if len(served) == 1 else 'were'} seen, no work, so what else it needs is not known"
+    were = "was" if len(served) == 1 else "were"
+    return f"only {names(sorted(served))} {were} seen, no work, so what else it needs is not known"
 
 
 def names(keys: Sequence[int]) -> str:

@@ -137,8 +137,8 @@ def silent_broker_rows(whole: ConnectionProfiles) -> list[Row]:
         rows.append({
             "server_ip": server[0], "server_port": server[1], "broker_id": node, "cluster_id": cluster,
             "role": found.role, "mode": None, "release_min": found.first, "release_max": found.last, "why": found.why,
-            "vendor_suspected": False, "nearest": None, "differs": [], "answers": 0, "example": min(calls.values()), "features": features,
-            "finalized": [], "apis": [],
+            "vendor_suspected": False, "nearest": None, "differs": [], "answers": 0, "example": min(calls.values()),
+            "features": features, "finalized": [], "apis": [],
         })  # fmt: skip
     return rows
 
