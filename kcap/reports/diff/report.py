@@ -9,16 +9,38 @@ from typing import Any, Final
 
 from kcap.reports.definition import Row
 from kcap.reports.diff.compare import ALPHA, class_words, compared, percentiles
-from kcap.reports.diff.summaries import COLUMNS, SCOPES, Side, summarized
-from kcap.reports.source import ReportInput, opened
+from kcap.reports.diff.summaries import COLUMNS, SCOPES, Side, bounds, expressions, span_of, summaries
+from kcap.reports.plans import planned
+from kcap.reports.source import ReportInput, engine_over, tables_of
 
 NO_DIFFERENCE: Final = "no difference"
+SPAN: Final = "span"
+FIRST, LENGTH = 9_123_456_701_234_567_801, 9_123_456_701_234_567_802
+"""Stand in kept SQL for a capture's beginning and length in nanoseconds."""
 
 
 def side_of(given: ReportInput) -> Side:
-    """The summaries of an input. Raises as `opened` does."""
-    with opened(given, COLUMNS, ()) as (engine, tables):
-        return summarized(engine.rows, tables.selected, given.captures)
+    """The summaries of an input, by SQL that is kept between runs: where a capture begins and how long it is stands in it as
+    numbers that no capture has.
+
+    Raises as `engine_over` does.
+    """
+    with engine_over(given, COLUMNS, ()) as (engine, names):
+
+        def compiled() -> dict[str, str]:
+            rows = tables_of(engine, names, given).selected
+            made = {SPAN: span_of(rows)} | expressions(rows, FIRST, LENGTH)
+            return {name: engine.sql(expression) for name, expression in made.items()}
+
+        plan = planned(("diff", given.only, [(name, engine.columns(name)) for name in names]), compiled)
+        (span,) = engine.rows(plan[SPAN])
+        first, length = bounds(span)
+        results = {
+            name: engine.rows(sql.replace(str(FIRST), str(first)).replace(str(LENGTH), str(length)))
+            for name, sql in plan.items()
+            if name != SPAN
+        }
+        return summaries(results, given.captures, length)
 
 
 def diff(before: ReportInput, after: ReportInput) -> Row:

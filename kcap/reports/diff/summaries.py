@@ -46,6 +46,8 @@ MEASURED: Final = (
 )
 """Columns that figures of a class are made of; engines plan narrow tables faster."""
 
+SETTING: Final = "setting "
+"""Before the name of a setting's expression."""
 Name = tuple[Any, ...]
 
 
@@ -103,39 +105,75 @@ def settings_of(rows: Any) -> dict[str, Any]:
     return counted | {"versions": versions.group_by("client_id", "api", "value").aggregate(n=versions.count())}
 
 
-def summarized(run: Callable[[Any], Rows], exchanges: Any, captures: list[str]) -> Side:
-    """The summaries of a table of exchanges; `run` gives the rows of an expression."""
+def timed_of(exchanges: Any) -> Any:
+    """The exchanges with their times: `at_ns` since the epoch, `broker_ns` without long polls."""
     timed = with_times(exchanges.select(*COLUMNS), ReportRequest())
-    timed = timed.mutate(at_ns=time_of(timed), broker_ns=timed.service_ns - timed.long_poll_ns.fill_null(0))
-    (span,) = run(timed.aggregate(first=timed.at_ns.min(), last=timed.at_ns.max()))
-    first, length = span["first"] or 0, (span["last"] or 0) - (span["first"] or 0) + 1
+    return timed.mutate(at_ns=time_of(timed), broker_ns=timed.service_ns - timed.long_poll_ns.fill_null(0))
+
+
+def span_of(exchanges: Any) -> Any:
+    """The expression of the first and the last time of a capture."""
+    timed = timed_of(exchanges)
+    return timed.aggregate(first=timed.at_ns.min(), last=timed.at_ns.max())
+
+
+def bounds(span: Row) -> tuple[int, int]:
+    """First time and length of a capture in nanoseconds; the length is 1 at least."""
+    first = span["first"] or 0
+    return first, (span["last"] or 0) - first + 1
+
+
+def expressions(exchanges: Any, first: int, length: int) -> dict[str, Any]:
+    """The expression of each summary of a capture that begins at `first` and lasts `length` nanoseconds."""
+    timed = timed_of(exchanges)
     part = ((timed.at_ns - first).cast("float64") * SLICES / length).floor().cast("int64")
     timed = timed.filter(timed.at_ns.notnull()).mutate(slice_=part.clip(0, SLICES - 1))
+    made: dict[str, Any] = {}
+    for scope in SCOPES:
+        rows, by = scoped(timed, scope)
+        made[f"{scope} figures"] = rows.group_by(by).aggregate(**figures(rows))
+        made[f"{scope} slices"] = rows.group_by([*by, "slice_"]).aggregate(n=rows.count())
+        answered = rows.filter(rows.timed_ns.notnull()).mutate(step=lambda some: steps_of(some.timed_ns))
+        made[f"{scope} times"] = answered.group_by([*by, "slice_", "step"]).aggregate(n=answered.count())
+    written = timed.filter(timed.api == "Produce", timed.batch_count > 0)
+    written = written.mutate(step=steps_of(written.records_bytes / written.batch_count))
+    made["sizes"] = written.group_by(["client_id", "slice_", "step"]).aggregate(n=written.count())
+    settings = {f"{SETTING}{name}": expression for name, expression in settings_of(timed).items()}
+    return made | settings | {"errors": errors_of(timed)}
+
+
+def summarized(run: Callable[[Any], Rows], exchanges: Any, captures: list[str]) -> Side:
+    """The summaries of a table of exchanges; `run` gives the rows of an expression."""
+    (span,) = run(span_of(exchanges))
+    first, length = bounds(span)
+    return summaries({name: run(one) for name, one in expressions(exchanges, first, length).items()}, captures, length)
+
+
+def summaries(results: dict[str, Rows], captures: list[str], length: int) -> Side:
+    """The summaries, of the rows of `expressions`."""
     classes: dict[tuple[str, Name], Row] = {}
     times: dict[tuple[str, Name], Rows] = {}
     for scope in SCOPES:
-        rows, by = scoped(timed, scope)
-        for row in run(rows.group_by(by).aggregate(**figures(rows))):
+        by = names_by([key_of(name) for name in SCOPES[scope]])
+        for row in results[f"{scope} figures"]:
             p50, p95, p99 = row.pop("percentiles") or (None, None, None)
             s50, s95, s99 = row.pop("service_percentiles") or (None, None, None)
             row |= {"p50_ns": p50, "p95_ns": p95, "p99_ns": p99, "service_p50_ns": s50, "service_p95_ns": s95,
                 "service_p99_ns": s99}  # fmt: skip
             classes[scope, tuple(row.pop(name) for name in by)] = row | {"slices": [0] * SLICES}
-        for row in run(rows.group_by([*by, "slice_"]).aggregate(n=rows.count())):
+        for row in results[f"{scope} slices"]:
             classes[scope, tuple(row[name] for name in by)]["slices"][row["slice_"]] = row["n"]
-        answered = rows.filter(rows.timed_ns.notnull()).mutate(step=lambda some: steps_of(some.timed_ns))
-        for row in run(answered.group_by([*by, "slice_", "step"]).aggregate(n=answered.count())):
+        for row in results[f"{scope} times"]:
             times.setdefault((scope, tuple(row.pop(name) for name in by)), []).append(row)
     sizes: dict[Name, Rows] = {}
-    written = timed.filter(timed.api == "Produce", timed.batch_count > 0)
-    written = written.mutate(step=steps_of(written.records_bytes / written.batch_count))
-    for row in run(written.group_by(["client_id", "slice_", "step"]).aggregate(n=written.count())):
+    for row in results["sizes"]:
         sizes.setdefault((row.pop("client_id"),), []).append(row)
     settings: dict[tuple[str, Any, Any], dict[str, int]] = {}
-    for name, expression in settings_of(timed).items():
-        for row in run(expression):
-            settings.setdefault((name, row["client_id"], row.get("api")), {})[row["value"].strip()] = row["n"]
-    return Side(captures, length, classes, times, sizes, errors_of(run, timed), settings)
+    for name, rows in results.items():
+        for row in rows if name.startswith(SETTING) else ():
+            key = name.removeprefix(SETTING), row["client_id"], row.get("api")
+            settings.setdefault(key, {})[row["value"].strip()] = row["n"]
+    return Side(captures, length, classes, times, sizes, errors_by_class(results["errors"]), settings)
 
 
 def figures(rows: Any) -> dict[str, Any]:
@@ -153,15 +191,17 @@ def figures(rows: Any) -> dict[str, Any]:
     }
 
 
-def errors_of(run: Callable[[Any], Rows], timed: Any) -> dict[tuple[Any, Any, str], Row]:
-    """Errors by client, API and name; the topic where all exchanges of one have the same alone."""
+def errors_of(timed: Any) -> Any:
+    """The expression of errors by client, API and name."""
     wrong = timed.filter(timed.error.notnull(), timed.error != "NONE")
     wrong = wrong.mutate(topic=wrong.topics[0])
-    rows = run(
-        wrong.group_by("client_id", "api", "error").aggregate(
-            n=wrong.count(), topic=wrong.topic.min(), topics=wrong.topic.nunique(), most=wrong.topics.length().max()
-        )
+    return wrong.group_by("client_id", "api", "error").aggregate(
+        n=wrong.count(), topic=wrong.topic.min(), topics=wrong.topic.nunique(), most=wrong.topics.length().max()
     )
+
+
+def errors_by_class(rows: Rows) -> dict[tuple[Any, Any, str], Row]:
+    """Errors by client, API and name; the topic where all exchanges of one have the same alone."""
     return {
         (row["client_id"], row["api"], row["error"]): {
             "n": row["n"],

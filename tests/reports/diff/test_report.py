@@ -1,7 +1,8 @@
 """The report of two captures."""
 
-from kcap.reports.diff.report import NO_DIFFERENCE, diff
-from kcap.reports.source import ReportInput
+from kcap.reports.diff.report import FIRST, LENGTH, NO_DIFFERENCE, diff, side_of
+from kcap.reports.diff.summaries import COLUMNS, summarized
+from kcap.reports.source import ReportInput, opened
 from tests.cli.running import PCAPS
 from tests.reports.diff.pairs import capture, produce
 from tests.reports.diff.pairs import diff as of_rows
@@ -14,6 +15,16 @@ def test_a_capture_does_not_differ_from_itself() -> None:
     assert made["sentence"].startswith(NO_DIFFERENCE)
     assert made["captures"] == ["healthy-1.pcap"] * 2
     assert all(row["before"] == row["after"] for row in made["classes"])
+
+
+def test_kept_sql_gives_what_the_expressions_give() -> None:
+    """For a capture that began at another time and was shorter than the one for which it was compiled."""
+    side_of(ReportInput([HEALTHY]))
+    given = ReportInput([str(PCAPS / "quota-3.9.pcap")])
+    found = side_of(given)
+    with opened(given, COLUMNS, ()) as (engine, tables):
+        assert found == summarized(engine.rows, tables.selected, given.captures)
+    assert 0 < found.span_ns < min(FIRST, LENGTH)
 
 
 def test_the_sentence_counts_differences_and_tests() -> None:
