@@ -17,6 +17,7 @@ from kcap.fastpath.state import FastPathState, header_tables
 from kcap.kafka.recognition import from_first_request
 from kcap.net.connections import _endpoint, reverse_flow
 from kcap.net.tcp import ACK, FIN, MASK, PSH, RST, SYN
+from kcap.weird import WeirdKind
 from tests.fastpath.both import agree, cut, result_of
 from tests.fastpath.test_engine import steady
 from tests.support.wire import MS, Segment, Tap, metadata, metadata_answer, produce, produce_answer, request, response
@@ -110,6 +111,14 @@ def test_handshakes(twists: list[tuple[int, str, int]], size: int, step: int, sl
                 by = limits.CONNECTION_IDLE_NS - MS * (value % 2)
                 segments[place:] = [replace(x, time_ns=x.time_ns + by) for x in segments[place:]]
     agree(segments, size, step, slow)
+
+
+def test_data_behind_a_fin_in_the_handshake() -> None:
+    """A FIN in place of the last packet of the handshake: what comes behind it is data after FIN on either path."""
+    segments = steady(6, 2).segments
+    segments[2] = replace(segments[2], flags=FIN)
+    found = agree(segments, 1, 1)
+    assert WeirdKind.DATA_AFTER_FIN in {weird.kind for weird, _ in found.weirds}
 
 
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 3)), max_size=60), st.integers(1, 30), st.integers(1, 9))
