@@ -25,6 +25,7 @@ COMMANDS: Final = {
     "browse": Entry(
         "kcap.cli.tui", "Browse captures on the screen: exchanges, details, bytes, reports. kcap FILE... does too."
     ),
+    "web": Entry("kcap.cli.web", "The screen of browse in a browser: on 127.0.0.1, by an address that works once."),
     "rows": Entry("kcap.cli.rows", "One row an exchange: request, response, latency and its parts, errors, topics."),
     "live": Entry("kcap.cli.live", "Rows of what passes an interface, as it passes; a ring of files beside it."),
     "show": Entry("kcap.cli.show", "One exchange, every byte of it: messages in words, where the time went, a hex dump."),

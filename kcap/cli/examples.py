@@ -9,6 +9,10 @@ EXAMPLES: Final = {
         "kcap check --explain rebalance-loop",
         "kcap check a.pcap --format sarif -o findings.sarif",
     ),
+    "web": (
+        "kcap web incident.pcapng",
+        "kcap web incident.pcapng --port 8765",
+    ),
     "browse": (
         "kcap browse incident.pcapng",
         "kcap browse *.pcap -Y 'error != NONE'",

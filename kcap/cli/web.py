@@ -1,0 +1,54 @@
+"""`kcap web FILE...`: the terminal UI in a browser.
+
+In: captures. Out: a web server on this machine, until Ctrl-C. Law: it listens on 127.0.0.1 unless an address is named, and the
+address that it prints works once.
+"""
+
+import os
+import sys
+
+import click
+
+from kcap.cli.options import inputs, paths_of, secret_files
+from kcap.errors import CaptureError, MissingExtraError, OutputError, UsageError
+
+
+@click.command("web", short_help="The terminal UI in a browser.")
+@inputs
+@click.option("--host", metavar="ADDRESS", default="127.0.0.1", show_default=True, help="Address to listen on.")
+@click.option("--port", type=click.IntRange(0, 65535), default=0, help="TCP port to listen on; by itself any free one.")
+def run(
+    files: tuple[str, ...], more_files: tuple[str, ...], decode_as: tuple[str, ...], not_kafka: tuple[int, ...],
+    host: str, port: int,
+) -> int:  # fmt: skip
+    """Serves the terminal UI to a browser until Ctrl-C.
+
+    The printed address has a token that works once, for the first browser that opens it. The connection is not encrypted:
+    name another address than 127.0.0.1 only on a network that you trust.
+    """
+    from kcap.capture.paths import expand
+    from kcap.capture.source import STANDARD_INPUT
+
+    paths = paths_of(files, more_files)
+    if STANDARD_INPUT in paths:
+        raise UsageError("a browser takes files, no pipe")
+    missing = next((path for path in expand(paths) if not os.path.exists(path)), None)
+    if missing is not None:
+        raise CaptureError(f"{missing}: no such file or directory")
+    try:
+        from kcap.tui.web import WebServer
+    except ImportError as error:
+        raise MissingExtraError("kcap web needs textual-serve: pip install 'kcap[web]'") from error
+    options = [word for text in decode_as for word in ("-d", text)]
+    options += [word for number in not_kafka for word in ("--not-kafka", str(number))]
+    keylogs, keys = secret_files()
+    options += [word for path in keylogs for word in ("--tls-keylog", os.path.abspath(path))]
+    options += [word for path in keys for word in ("--tls-key", os.path.abspath(path))]
+    command = [sys.executable, "-P", "-m", "kcap", "browse", *options, "--", *map(os.path.abspath, paths)]
+    try:
+        server = WebServer(command, host, port, "kcap")
+    except OSError as error:
+        raise OutputError(f"{host} port {port} cannot be listened on: {error.strerror}") from error
+    click.echo(server.address)
+    server.run()
+    return 0

@@ -1,0 +1,89 @@
+"""Serves the terminal UI to a browser, through textual-serve.
+
+In: the command line of the terminal UI, an address of this machine. Out: a web server until Ctrl-C. Law: the token in the
+printed address works once; every later request needs the cookie that it was exchanged for, and names this server as its host
+(a page of another site that resolves to this machine gets nothing); the page loads nothing from elsewhere.
+"""
+
+import hmac
+import secrets
+import shlex
+import socket
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, Final
+
+from aiohttp import web
+from textual_serve.server import Server
+
+COOKIE: Final = "kcap"
+TOKEN_BYTES: Final = 24
+
+
+class WebServer(Server):  # type: ignore[misc]
+    """The server of one capture."""
+
+    def __init__(self, arguments: Sequence[str], host: str, port: int, title: str) -> None:
+        """`arguments`: program and arguments of a terminal UI; each page that is opened runs one. Port 0: any free one.
+
+        Raises OSError where the address cannot be listened on.
+        """
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        self.socket = socket.socket(family, socket.SOCK_STREAM)
+        try:
+            self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            self.socket.bind((host, port))
+        except OSError:
+            self.socket.close()
+            raise
+        number = self.socket.getsockname()[1]
+        self.place = f"[{host}]:{number}" if ":" in host else f"{host}:{number}"
+        super().__init__(shlex.join(arguments), host, number, title, f"http://{self.place}")
+        self.token: str | None = secrets.token_urlsafe(TOKEN_BYTES)
+        self._cookie = secrets.token_urlsafe(TOKEN_BYTES)
+
+    @property
+    def address(self) -> str:
+        """What is typed into a browser, once."""
+        return f"{self.public_url}/?token={self.token}"
+
+    async def _make_app(self) -> web.Application:
+        app: web.Application = await super()._make_app()
+        app.middlewares.append(self.guard())
+        app.on_response_prepare.append(self.closed_in)
+        return app
+
+    async def on_startup(self, app: web.Application) -> None:
+        """Prints nothing: the command says where the server is."""
+
+    def guard(self) -> Any:
+        """Refuses whoever has neither the token nor the cookie."""
+
+        @web.middleware
+        async def guarded(
+            request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
+        ) -> web.StreamResponse:
+            if request.host != self.place or request.headers.get("Origin", self.public_url) != self.public_url:
+                raise web.HTTPForbidden(text="this is not the address of the server\n")
+            given = request.query.get("token")
+            if given is not None and self.token is not None and hmac.compare_digest(given.encode(), self.token.encode()):
+                self.token = None
+                moved = web.HTTPSeeOther("/")
+                moved.set_cookie(COOKIE, self._cookie, httponly=True, samesite="Strict")
+                raise moved
+            if not hmac.compare_digest(request.cookies.get(COOKIE, "").encode(), self._cookie.encode()):
+                raise web.HTTPForbidden(text="the address works once; kcap web prints a new one when it is started again\n")
+            return await handler(request)
+
+        return guarded
+
+    async def closed_in(self, _request: web.Request, response: web.StreamResponse) -> None:
+        """Tells the browser to load nothing from elsewhere, to show the page in no frame, and to keep no copy."""
+        response.headers["Content-Security-Policy"] = (
+            "default-src 'self' 'unsafe-inline' data: blob:; script-src 'self' 'unsafe-inline' 'unsafe-eval'; "
+            f"connect-src 'self' ws://{self.place}; frame-ancestors 'none'"
+        )
+        response.headers["Cache-Control"], response.headers["Referrer-Policy"] = "no-store", "no-referrer"
+
+    def run(self) -> None:
+        """Serves until Ctrl-C."""
+        web.run_app(self._make_app(), sock=self.socket, print=None)
