@@ -17,7 +17,7 @@ from textual.widgets.option_list import Option
 from kcap.columns import EXCHANGES
 from kcap.tui.keys import Keys
 from kcap.tui.list_columns import COMPOSED, HEADS
-from kcap.tui.menu import FRAME, Window
+from kcap.tui.menu import FRAME, Choices, Window
 
 WIDTH = 72
 """Columns inside the window."""
@@ -54,7 +54,7 @@ class ColumnChooser(Window["list[str] | None"]):
         with Vertical(id="box") as box:
             box.border_title = "Columns of the list"
             yield Input(placeholder="name or meaning", compact=True)
-            yield OptionList()
+            yield Choices()
             yield Keys(less=self.app.size.width - WIDTH)
 
     def on_mount(self) -> None:

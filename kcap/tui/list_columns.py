@@ -19,6 +19,8 @@ from kcap.tui.views import drill_down
 Row = Mapping[str, Any]
 GAP: Final = 1
 """Blanks between columns."""
+NEEDED_MOST: Final = 36
+"""Cells of an error or a reason that are shown before others are cut: the longest names of errors."""
 NARROWEST: Final = 8
 """Signs that a column keeps which gives way to others."""
 TIME_FORMS: Final = ("clock", "relative", "delta", "date")
@@ -178,12 +180,21 @@ HEADS: Final[dict[str, Head]] = {
 """Every column that the list may show."""
 
 
-def fitted(names: Sequence[str], room: int, widths: Mapping[str, int], *, chosen: bool) -> list[tuple[Head, int]]:
-    """The columns that are shown in so many signs, and their widths. `chosen`: the user's choice, nothing is left out."""
+def fitted(
+    names: Sequence[str], room: int, widths: Mapping[str, int], *, chosen: bool, needs: Mapping[str, int] | None = None
+) -> list[tuple[Head, int]]:
+    """The columns that are shown in so many signs, and their widths.
+
+    `chosen`: the user's choice, nothing is left out. `needs`: column -> width of its longest cell; these are cut last.
+    """
     heads = [HEADS[name] for name in names if name in HEADS]
+    needs = {name: max(HEADS[name].width, min(width, NEEDED_MOST)) for name, width in (needs or {}).items()}
+
+    def base(head: Head) -> int:
+        return widths.get(head.name, needs.get(head.name, head.width))
 
     def need() -> int:
-        return sum(widths.get(head.name, head.width) + GAP for head in heads) - GAP
+        return sum(base(head) + GAP for head in heads) - GAP
 
     while not chosen and need() > room:
         ranked = [head for head in heads if head.rank]
@@ -193,13 +204,14 @@ def fitted(names: Sequence[str], room: int, widths: Mapping[str, int], *, chosen
     left = max(0, room - need())
     shares = sum(head.grows for head in heads if head.name not in widths)
     made = []
-    narrowed = {head.name: head.width for head in heads if head.grows and head.name not in widths and not chosen}
+    narrowed = {head.name: base(head) for head in heads if head.grows and head.name not in widths and not chosen}
     over = need() - room
     while over > 0 and narrowed and max(narrowed.values()) > NARROWEST:
-        narrowed[max(narrowed, key=narrowed.__getitem__)] -= 1
+        able = [name for name, width in narrowed.items() if width > NARROWEST and name not in needs] or list(narrowed)
+        narrowed[max(able, key=narrowed.__getitem__)] -= 1
         over -= 1
     for head in heads:
-        width = narrowed.get(head.name, widths.get(head.name, head.width))
+        width = narrowed.get(head.name, base(head))
         if head.grows and shares and head.name not in widths:
             more = left * head.grows // shares
             width += min(more, 25) if head.grows == 1 else more

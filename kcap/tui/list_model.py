@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
+from rich.cells import cell_len
 
 from kcap.filter.parse import parse
 from kcap.tui.color_rules import Rule, apply, columns, rules_of
@@ -69,6 +70,8 @@ class ListModel:
     chosen: bool = False
     """The columns are the user's choice."""
     widths: dict[str, int] = field(default_factory=dict)
+    needs: dict[str, int] = field(default_factory=lambda: {"result": 0})
+    """Column -> width of its longest cell that was shown; these columns are cut last."""
     sort: str = "time"
     descending: bool = False
     form: str = "clock"
@@ -204,7 +207,7 @@ class ListModel:
     def heads(self, room: int) -> list[tuple[Head, int]]:
         """The columns in so many signs, and their widths."""
         widths = {"time": TIME_WIDTHS[self.form]} | self.widths
-        return fitted(self.names, room - GUTTER, widths, chosen=self.chosen)
+        return fitted(self.names, room - GUTTER, widths, chosen=self.chosen, needs=self.needs)
 
     def page(self, first: int, count: int, heads: Sequence[Head]) -> list[Cells]:
         """Rows from a place on."""
@@ -237,6 +240,9 @@ class ListModel:
                 ]
                 number = int(numbers[at])
                 out.append(Cells(number, texts, rules[at], number in self.marks))
+                for head, text in zip(heads, texts):
+                    if head.name in self.needs:
+                        self.needs[head.name] = max(self.needs[head.name], cell_len(text))
             before = ns
         return out
 

@@ -43,6 +43,20 @@ FRAME = """
 """
 
 
+class Choices(OptionList):
+    """Lines to choose from; where the terminal has no room for a line, there is no page to move by."""
+
+    def action_page_up(self) -> None:
+        """Moves up by a page."""
+        if self.scrollable_content_region.area:
+            super().action_page_up()  # type: ignore[no-untyped-call]
+
+    def action_page_down(self) -> None:
+        """Moves down by a page."""
+        if self.scrollable_content_region.area:
+            super().action_page_down()  # type: ignore[no-untyped-call]
+
+
 class Window(ModalScreen[Result]):
     """A window over the screen: it is dismissed once, and gives one result."""
 
@@ -71,7 +85,7 @@ class Menu(Window[str | None]):
         with Vertical(id="box") as box:
             box.border_title = self.heading
             box.border_subtitle = self.note
-            yield OptionList(*(Option(self._line(choice, width), choice.name, not choice.able) for choice in self.choices))
+            yield Choices(*(Option(self._line(choice, width), choice.name, not choice.able) for choice in self.choices))
 
     @staticmethod
     def _line(choice: Choice, width: int) -> Text:

@@ -50,6 +50,15 @@ def test_columns_fit(room: int, widths: dict[str, int]) -> None:
     assert [head.name for head, _ in fitted(DEFAULTS, room, widths, chosen=True)] == list(DEFAULTS)
 
 
+@pytest.mark.parametrize("room", range(70, 251, 10))
+def test_an_error_is_cut_last(room: int) -> None:
+    """Law: what is needed for an error is there unless all others are as narrow as they get."""
+    made = {head.name: width for head, width in fitted(DEFAULTS, room, {}, chosen=False, needs={"result": 30})}
+    assert made["result"] >= 30 or made["client"] == made["about"] == NARROWEST
+    assert room < 90 or made["result"] >= 30
+    assert sum(width + GAP for width in made.values()) - GAP <= room
+
+
 def test_times() -> None:
     ns, first = 1_795_246_898_009_537_123, 1_795_246_897_000_000_000
     assert moment(ns, "clock", first, None) == "07:41:38.009"

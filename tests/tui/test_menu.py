@@ -57,3 +57,17 @@ def test_a_prompt() -> None:
 
 def test_a_text_to_read() -> None:
     assert asked(TextWindow("Words", Text("a\n" * 100)), "escape") == [None]
+
+
+@pytest.mark.parametrize("size", [(1, 1), (3, 2), (60, 4)])
+def test_a_menu_without_room_for_a_line_takes_keys(size: tuple[int, int]) -> None:
+    async def run() -> None:
+        app: App[None] = App()
+        async with app.run_test(size=size) as pilot:
+            app.push_screen(Menu("Which", CHOICES))
+            await pilot.pause()
+            await pilot.press("pagedown", "pageup", "end", "home", "down")
+            await pilot.pause()
+            assert app.is_running
+
+    asyncio.run(run())

@@ -85,6 +85,11 @@ class ExchangeList(Lines):
         self._tell()
         self.refresh()
 
+    def _widen(self) -> None:
+        """Lays out again for a longer error."""
+        self._lay()
+        self.refresh()
+
     def _lay(self) -> None:
         room = max(20, self.scrollable_content_region.width)
         self.heads = self.view.heads(room)
@@ -130,7 +135,10 @@ class ExchangeList(Lines):
                 self._page = {}
             missing = [at for at in range(first, min(first + count, len(self.view))) if at not in self._page]
             if missing:
+                before = dict(self.view.needs)
                 made = self.view.page(missing[0], missing[-1] - missing[0] + 1, [head for head, _ in self.heads])
+                if self.view.needs != before:
+                    self.call_after_refresh(self._widen)
                 self._page.update({missing[0] + at: cells for at, cells in enumerate(made)})
         return self._page.get(place)
 
