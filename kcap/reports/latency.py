@@ -212,7 +212,7 @@ def parts_of(row: Row, *, long_polls: bool) -> dict[str, int]:
 WHERE: Final = {
     "network": "on the network between the tap and the broker",
     "queue": "in the queue behind earlier requests of the connection",
-    "broker": "in the broker, or in network delay beyond the smallest round trip",
+    "broker": "in the broker, or in network delay and retransmissions beyond the smallest round trip",
     "long poll": "in long polls",
     "throttle": "in the broker's delay of throttled responses",
     "mute": "in the broker's mute after a throttled response",

@@ -123,14 +123,17 @@ def why(row: Row, blocker: Row | None, muting: Row | None, *, long_polls: bool =
         "long_poll": f"{spent} long poll: waited for min_bytes of data",
         "throttle": f"{spent} of throttle before the response (broker before KIP-219)",
         "network": f"{spent} on the network between the tap and the broker",
-        "service": f"{spent} in the broker" + reason(row),
+        "service": f"{spent} {SERVED[RETRANSMITTED in (row['flags'] or ())]}" + reason(row),
     }
     return cause, sentences[cause]
 
 
+RETRANSMITTED: Final = "retransmitted"
+SERVED: Final = {False: "in the broker", True: "until a lost segment was retransmitted and arrived, or in the broker"}
+"""Whether a segment of the exchange was sent again -> where the time before the response may have gone."""
 WAITING: Final = {
     "JoinGroup": ": waited for the group's members", "SyncGroup": ": waited for the group's leader",
-    "Produce": ": appended, and waited for replicas", "ShareFetch": ": waited for records",
+    "Produce": ": appended, and waited for replicas where there are any", "ShareFetch": ": waited for records",
     "Fetch": ": read records, or waited for them",
 }  # fmt: skip
 """API -> what a broker does before it responds."""
