@@ -14,10 +14,19 @@ from kcap.tui.export import PACKETS, cut, protected, write_rows
 from kcap.tui.menu import Choice, Menu, Prompt
 from kcap.tui.quick_filters import QUICK, text_of
 from kcap.tui.search import Needle, find_in_list, find_in_tree
+from kcap.tui.views import VIEWS, drill_down
 
 if TYPE_CHECKING:
     from kcap.tui.browser import Browser
 
+COMMANDS_NOTE: Final = (
+    "row 17, packet #17, exchange UID.N, 50%, goto 08:15:30; a view by its name; "
+    "topic, group, client, api, error, broker X; filter TEXT; clear"
+)
+FILTERED: Final = {
+    "topic": "topics", "group": "group_id", "client": "client_id", "api": "api", "error": "error", "broker": "server_ip",
+}  # fmt: skip
+"""Command -> the column that it filters by."""
 UNMARKED: Final = "no exchange is marked; m marks one"
 
 
@@ -270,17 +279,17 @@ class ExchangeActions:
 
     # -- elsewhere ----------------------------------------------------------------------------------------------------
     def go_to(self) -> None:
-        """Prompts for a row, a packet or an exchange."""
+        """Prompts for a command or a place of the list."""
 
         def done(text: str | None) -> None:
             if text is not None:
                 self._go(text)
 
-        self.screen.app.push_screen(Prompt("Go to", "", "row 17, packet #17, exchange UID.N, or percentage 50%"), done)
+        self.screen.app.push_screen(Prompt("Command", "", COMMANDS_NOTE), done)
 
     def _go(self, text: str) -> None:
         made = self.screen.view.arranged
-        if made is None:
+        if made is None or self._carried_out(text):
             return
         uid, _, number = text.rpartition(".")
         if text.startswith("#") and text[1:].isdecimal():
@@ -296,7 +305,43 @@ class ExchangeActions:
         elif text.replace(",", "").isdecimal():
             self.screen.listed.go(int(text.replace(",", "")) - 1)
         else:
-            self.screen.notify(f"{clean(text)} is not a row, #packet or UID.N", timeout=3, markup=False)
+            self.screen.notify(f"{clean(text)} is no command, row, #packet or UID.N", timeout=3, markup=False)
+
+    def _carried_out(self, text: str) -> bool:
+        """Carries out a command; False for what is none."""
+        word, _, value = text.lstrip(":").strip().partition(" ")
+        word, value = word.lower(), value.strip()
+        app = self.screen.home
+        if word == "goto" and value:
+            self._go_to_time(value) if ":" in value else self._go(value)
+        elif word == "filter":
+            app.narrow(value)
+        elif word in FILTERED and value:
+            app.narrow(f"&& {drill_down.topic(value) if word == 'topic' else drill_down.equals(FILTERED[word], value)}")
+        elif word == "clear":
+            app.narrow("")
+        elif not value and (names := [name for name in VIEWS if word and name.startswith(word)]):
+            app.open_view(names[0])
+        else:
+            return False
+        return True
+
+    def _go_to_time(self, text: str) -> None:
+        """Goes to the first exchange at or after a time of day, UTC, on the day of the selected exchange."""
+        from datetime import UTC, datetime, time
+
+        row = self.row()
+        at = (row or {}).get("request_first_ns") or (row or {}).get("response_first_ns")
+        try:
+            found = time.fromisoformat(text)
+        except ValueError:
+            self.screen.notify(f"{clean(text)} is no time as 08:15:30.250", timeout=3, markup=False)
+            return
+        if at is not None:
+            moment = datetime.combine(datetime.fromtimestamp(at // 10**9, UTC), found, UTC)
+            place = self.screen.view.place_of_time(round(moment.timestamp() * 1e6))
+            if place is not None:
+                self.screen.listed.go(place)
 
     def conversation(self) -> None:
         """Shows the messages of the connection one after the other."""

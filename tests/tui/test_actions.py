@@ -117,3 +117,46 @@ def test_going_somewhere() -> None:
         assert app.view.current == 30
 
     on(test)
+
+
+COMMANDS = {
+    "topic orders": 'topics == "orders"', "client x y": 'client_id == "x y"', "group g": 'group_id == "g"',
+    "api Fetch": "api == Fetch", "error UNKNOWN_SERVER_ERROR": "error == UNKNOWN_SERVER_ERROR",
+    "broker 10.0.0.1": 'server_ip == "10.0.0.1"', ":filter api == Produce": "api == Produce", "clear": "",
+}  # fmt: skip
+
+
+def test_commands_filter() -> None:
+    async def test(pilot: Any, app: Any) -> None:
+        for command, text in COMMANDS.items():
+            app.narrow("")
+            app.browser.actions._go(command)
+            await press(pilot)
+            assert app.book.filter_text == text, command
+
+    on(test)
+
+
+def test_commands_go_to_a_time_and_open_views() -> None:
+    async def test(pilot: Any, app: Any) -> None:
+        rows = app.book.snapshot().table(["request_first_ns"])["request_first_ns"].to_pylist()
+        middle = sorted(time for time in rows if time is not None)[len(rows) // 2]
+        await press(pilot, "colon")
+        await answer(pilot, app, f"goto {kcap_clock(middle)}")
+        at = app.view.arranged.rows.row(app.view.current)["request_first_ns"]
+        assert abs(at - middle) < 2_000_000
+        await press(pilot, "colon")
+        await answer(pilot, app, "goto yesterday:x")
+        assert app.screen is app.browser
+        app.browser.actions._go("stat")
+        await pilot.pause(0.3)
+        assert app.screen.NAME == "statistics"
+
+    on(test)
+
+
+def kcap_clock(time_ns: int) -> str:
+    """A time of day as the list shows it."""
+    from kcap.reports.text import clock
+
+    return clock(time_ns)
