@@ -38,6 +38,8 @@ SCENES = {
     "statistics": Scene("java-transactions.pcap", ("S", "tab", "down"), "responses over time"),
     "versions": Scene("old-java-new-broker.pcap", ("V",), "library:"),
     "throttling": Scene("quota-3.9.pcap", ("T",), "where the time was spent"),
+    "findings": Scene("problems/zombie-fenced.pcap", ("P",), "next step"),
+    "groups": Scene("problems/rebalance-loop-848.pcap", ("U",), "rebalances"),
     "health": Scene("raw-frames.pcap", ("H", "2"), "correlation_reused"),
 }
 """Name -> what is drawn."""
@@ -54,7 +56,7 @@ async def drawn(name: str, book: Any) -> str:
     from kcap.tui.app import KcapApp
 
     scene = SCENES[name]
-    app = KcapApp(book)
+    app = KcapApp(book, judges=False)
 
     def text() -> str:
         strips = app.screen._compositor.render_strips()

@@ -410,3 +410,6 @@ TLS_TURNS_MAX = 1 << 20
 
 TLS_PLAINTEXT_BYTES = 256 << 20
 """Plaintext retained in memory for exchanges that are read again; it is never written to disk."""
+
+CONCLUSIONS_UNASKED_BYTES = 512 << 20
+"""Bytes of captures up to which the terminal UI looks for problems without being told to: it reads them once more for that."""

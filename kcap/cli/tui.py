@@ -14,6 +14,8 @@ from kcap.errors import CaptureError, UsageError
 
 DUMB: Final = frozenset({"dumb", "unknown"})
 """Types of terminals on which a cursor cannot be placed."""
+WEB_DRIVER: Final = "textual.drivers.web_driver:WebDriver"
+"""What textual-serve sets: keys come through a pipe from a browser."""
 OTHER: Final = "kcap rows FILE prints the exchanges"
 
 
@@ -48,12 +50,19 @@ def run(
         raise CaptureError(f"{missing}: no such file or directory")
     stdin = keys_from_terminal(piped=STANDARD_INPUT in paths)
     load_arrow()
+    from kcap.cli.configuration import config_file, settings
+    from kcap.reports.findings.report import rules
+    from kcap.reports.findings.thresholds import thresholds_of
     from kcap.tui.app import KcapApp
     from kcap.tui.reader_main import ReadRequest
 
     ports, others = sorted(options.kafka_ports), sorted(options.not_kafka_ports)
     keylogs, keys = map(list, secret_files())
-    order = ReadRequest(paths, kafka_ports=ports, not_kafka_ports=others, follow=follow, keylogs=keylogs, private_keys=keys)
+    limits = thresholds_of(settings().get("check", {}), rules(), f"{config_file()}: [check]")
+    order = ReadRequest(
+        paths, kafka_ports=ports, not_kafka_ports=others, follow=follow, keylogs=keylogs, private_keys=keys,
+        thresholds={rule: dict(some) for rule, some in limits.items()},
+    )  # fmt: skip
     app = KcapApp(order, stdin, only=only, show_secrets=show_secrets)
     app.run()
     return app.return_code or (CaptureError.exit_code if app.book.heard.error is not None else 0)
@@ -64,6 +73,8 @@ def keys_from_terminal(*, piped: bool) -> int | None:
 
     Raises UsageError where there is no terminal.
     """
+    if os.environ.get("TEXTUAL_DRIVER") == WEB_DRIVER and not piped:
+        return None
     why = f"the terminal UI needs a terminal; {OTHER}"
     if not os.isatty(2):
         raise UsageError(why)

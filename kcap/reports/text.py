@@ -33,6 +33,8 @@ class TextColumn:
     """On a narrow terminal the highest goes first; 0 stays."""
     whole: bool = False
     """Not cut, as numbers are not."""
+    least: int = 0
+    """Characters of it that come before columns with a rank."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +134,7 @@ def fitted(columns: Sequence[TextColumn], texts: Sequence[Sequence[str]], room: 
     widths = [max([len(column.head), *(len(row[at]) for row in texts)]) for at, column in enumerate(columns)]
     fixed = [column.right or column.whole for column in columns]
     least = [
-        width if stays else min(width, max(NAME_LEAST, len(column.head)))
+        width if stays else min(width, max(NAME_LEAST, len(column.head), column.least))
         for column, width, stays in zip(columns, widths, fixed)
     ]
     for at in range(len(columns)):

@@ -49,11 +49,18 @@ class KcapApp(KeyQueue):
     ]
 
     def __init__(
-        self, given: ReadRequest | CaptureModel, stdin: int | None = None, *, only: str = "", show_secrets: bool = False
+        self,
+        given: ReadRequest | CaptureModel,
+        stdin: int | None = None,
+        *,
+        only: str = "",
+        show_secrets: bool = False,
+        judges: bool = True,
     ) -> None:
+        """`judges`: problems of the capture are looked for when it has been read, and shown above the list."""
         super().__init__()
         self.look, self.wrong = read_config()
-        self.show_secrets = show_secrets
+        self.show_secrets, self.judges = show_secrets, judges
         self.book = given if isinstance(given, CaptureModel) else CaptureModel(given, stdin)
         self._own = not isinstance(given, CaptureModel)
         self.book.narrow(only)

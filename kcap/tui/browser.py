@@ -8,6 +8,7 @@ room.
 import time
 from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
 
+from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -18,6 +19,7 @@ from textual.worker import Worker, WorkerState
 from kcap.output.grid import clean
 from kcap.tui.actions import ExchangeActions
 from kcap.tui.completion import joined
+from kcap.tui.conclusions import banner
 from kcap.tui.config import SIZES
 from kcap.tui.keys import Keys
 from kcap.tui.list_columns import TIME_FORMS
@@ -47,6 +49,25 @@ LIST_HEIGHTS: Final = (15, 85)
 PANES: Final = ("list", "detail", "bytes")
 
 
+class Banner(TextLine):
+    """The problems of the capture in a line, where it has any; a click opens their view."""
+
+    def show(self, found: dict[str, Any] | None, width: int) -> None:
+        """Shows conclusions, None for none yet."""
+        text = clean(banner(found["check"] if found is not None else None))
+        self.set_class(bool(text), "-found")
+        if text:
+            end = f"  {VIEWS['findings'][0]} shows them "
+            line = Text(f" {text}", no_wrap=True, overflow="ellipsis")
+            line.truncate(max(8, width - len(end)), overflow="ellipsis", pad=True)
+            line.append(end, "bold")
+            self.set_text(line)
+
+    def on_click(self) -> None:
+        """Opens the view of findings."""
+        cast("KcapApp", self.app).open_view("findings")
+
+
 class Browser(Screen[None]):
     """The main screen."""
 
@@ -72,7 +93,7 @@ class Browser(Screen[None]):
         Binding("N", "search_on(-1)", "Find previous", show=False),
         Binding("f8,ctrl+n", "step(1)", "Next exchange, from any pane", show=False),
         Binding("f7", "step(-1)", "Previous exchange, from any pane", show=False),
-        Binding("colon,ctrl+g", "go_to", "Go to row or packet", show=False, key_display=":"),
+        Binding("colon,ctrl+g", "go_to", "Command; go to", show=False, key_display=":"),
         Binding("w", "conversation", "Follow the connection", show=False),
         Binding("c", "columns", "Columns", show=False),
         Binding("tab", "pane(1)", "Next pane", show=False),
@@ -91,7 +112,7 @@ class Browser(Screen[None]):
         Binding("ctrl+s", "stop", "Stop reading", show=False),
         Binding("escape", "back", "Back", show=False),
         *(Binding(key, f"view('{name}')", title, show=False) for name, (key, title, _) in VIEWS.items()),
-        *(Binding(str(at), f"view('{name}')", VIEWS[name][1], show=False) for at, name in enumerate(VIEWS, 1)),
+        *(Binding(str(at), f"view('{name}')", VIEWS[name][1], show=False) for at, name in enumerate(list(VIEWS)[:9], 1)),
     ]
 
     def __init__(self, view: ListModel) -> None:
@@ -116,6 +137,7 @@ class Browser(Screen[None]):
     def compose(self) -> ComposeResult:
         """Yields the child widgets."""
         yield TextLine(id="title")
+        yield Banner(id="banner")
         yield FilterBar(self.home.values, id="bar")
         yield TimeStrip(self.view, id="timeline")
         with Container(id="panes"):
@@ -185,6 +207,8 @@ class Browser(Screen[None]):
         """Takes new rows, and sorts them when it is due."""
         book = self.view.book
         book.look()
+        if self.home.judges and book.done and not book.large:
+            self.query_one(Banner).show(book.conclusions(), self.size.width)
         if self.view.due and not self._arranging:
             settled = self.view.arranged is None or self.view.arranged.wish != self.view.wish
             if settled or time.monotonic() - self._began >= self._cost * PATIENCE:

@@ -26,8 +26,10 @@ from kcap.columns import EXCHANGES
 from kcap.errors import UsageError
 from kcap.filter.ast import Filter, is_deep
 from kcap.filter.parse import parse
+from kcap.limits import CONCLUSIONS_UNASKED_BYTES
 from kcap.table.schema import arrow_schema
 from kcap.tls.plaintext import PlaintextStore
+from kcap.tui import conclusions
 from kcap.tui.folders import spill_folder
 from kcap.tui.reader_main import KEY, Heard, ReadRequest
 from kcap.tui.reader_process import Process
@@ -44,6 +46,8 @@ if TYPE_CHECKING:
 SCHEMA: Final = arrow_schema("exchanges", COLUMNS)
 NAMES: Final = tuple(column.name for column in EXCHANGES)
 """The table's own columns."""
+CONCLUSIONS: Final = "conclusions"
+"""Folder of the pass that makes them."""
 NONE: Final = np.zeros(0, np.int64)
 
 
@@ -66,6 +70,7 @@ class CaptureModel:
         self._talks: ConnectionProfiles | None = None
         self._beside: dict[str, Process] = {}
         self._looking: Process | None = None
+        self._conclusions: dict[str, Any] | None = None
         self._resolved = False
         self._truncation: str | None = None
         self._closed = False
@@ -147,6 +152,8 @@ class CaptureModel:
     def narrow(self, text: str) -> None:
         """Sets the display filter. Raises FilterError."""
         tree = parse(text)
+        if self.filter_text == (text if tree is not None else ""):
+            return  # what passes it is known already
         deep = tree is not None and is_deep(tree)
         if deep and STANDARD_INPUT in self.paths:
             raise UsageError("a pipe is read once: filters on fields inside messages work on files")
@@ -218,7 +225,7 @@ class CaptureModel:
         """
         if not self._resolved or self._closed:
             return None
-        if name == "partitions" and not self._beside_done(name):
+        if name == "partitions" and not self._beside_done(name, replace(self.order, partitions=True)):
             return None
         path = main_path(self.folder if name != "partitions" else os.path.join(self.folder, name), name)
         with self._lock:
@@ -236,16 +243,47 @@ class CaptureModel:
             self._truncation = ", ".join(found)
         return self._truncation or ""
 
-    def _beside_done(self, name: str) -> bool:
-        """Whether a pass of its own has made a table; begins it where it has not begun."""
+    def _beside_done(self, name: str, order: ReadRequest) -> bool:
+        """Whether a pass of its own has made what `order` asks for; begins it where it has not begun."""
         with self._lock:
             process = self._beside.get(name)
             if process is None and STANDARD_INPUT not in self.paths and not self._closed:
                 folder = os.path.join(self.folder, name)
                 os.makedirs(folder)
-                process = self._beside[name] = Process(replace(self.order, folder=folder, partitions=True))
+                process = self._beside[name] = Process(replace(order, folder=folder))
                 process.start()
             return process is not None and process.heard.over
+
+    def conclusions(self) -> dict[str, Any] | None:
+        """Results of `check`, `groups` and `transactions` over the whole capture, by name; None until they are made.
+
+        They take another pass over the files, which the first call begins when reading is over.
+        """
+        if self._conclusions is None and self._resolved and not self._closed and self._made_conclusions():
+            path = os.path.join(self.folder, CONCLUSIONS, conclusions.NAME)
+            with self._lock:
+                if os.path.exists(path):
+                    with open(path, "rb") as file:
+                        self._conclusions = pickle.load(file)  # noqa: S301 - a process of ours wrote it for this user alone
+        return self._conclusions
+
+    def _made_conclusions(self) -> bool:
+        return self._beside_done(CONCLUSIONS, replace(self.order, conclusions=True))
+
+    def no_conclusions(self) -> str:
+        """Why there are no conclusions now."""
+        if STANDARD_INPUT in self.paths:
+            return "a pipe is read once; save it and open the file"
+        if not self._resolved:
+            return "they are made when the capture has been read"
+        process = self._beside.get(CONCLUSIONS)
+        failed = process.heard.error if process is not None and process.heard.over else None
+        return f"they cannot be made: {failed}" if failed else "computing …"
+
+    @property
+    def large(self) -> bool:
+        """Whether conclusions cost so much that they are made only where somebody opens their view."""
+        return sum(file.size or 0 for file in self.heard.files) > CONCLUSIONS_UNASKED_BYTES
 
     def profiles(self) -> "ConnectionProfiles | None":
         """What `kcap.reports.versions.report.report` and the stories are made of, gathered in the same pass; None until

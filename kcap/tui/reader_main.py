@@ -60,6 +60,10 @@ class ReadRequest:
     """The exchanges alone that this filter lets pass, by their names: for filters that look into messages."""
     partitions: bool = False
     """The table of partitions alone, which takes a pass of its own."""
+    conclusions: bool = False
+    """Findings, groups and transactions alone, which take a pass of their own."""
+    thresholds: dict[str, dict[str, float]] = field(default_factory=dict)
+    """Rule of `kcap check` -> its thresholds that the configuration sets."""
 
     def options(self) -> "Options":
         """What the analyzer is to know. Raises CaptureError for a file of secrets that does not read."""
@@ -178,7 +182,9 @@ class Child:
         signal.signal(signal.SIGUSR1, self.wake)
         threading.Thread(target=self.listen, daemon=True).start()
         try:
-            if self.order.partitions:
+            if self.order.conclusions:
+                self._conclude()
+            elif self.order.partitions:
                 self._beside("partitions", [column.name for column in (*PARTITIONS, *ON_REQUEST["partitions"])])
             elif self.order.passing:
                 self._beside("exchanges", KEY, self.order.passing)
@@ -242,6 +248,16 @@ class Child:
         mark = gathering.finish()
         said = "" if reading.analyzer.kafka_connections else gathering.no_kafka()
         self.tell(reading, mark=mark, over=True, stopped=self._stop.is_set(), said=said)
+
+    def _conclude(self) -> None:
+        """Findings, groups and transactions."""
+        import tempfile
+
+        from kcap.tui.conclusions import NAME, conclude
+
+        tempfile.tempdir = self.order.folder  # removed with it also when this process is killed
+        conclude(self.order.paths, self.order.options(), self.order.thresholds, os.path.join(self.order.folder, NAME))
+        self._line.send(replace(self._heard, over=True))
 
     def _silent(self) -> bool:
         """Whether a pipe has nothing to say just now: the next read waits, nobody knows how long."""

@@ -59,3 +59,10 @@ class Pane(Edges, Container):
 
 class SplitSide(Edges, VerticalScroll):
     """Parts that scroll, with edges."""
+
+    class Resized(Message):
+        """There is another width for texts."""
+
+    def on_resize(self) -> None:
+        """Another size."""
+        self.post_message(SplitSide.Resized())

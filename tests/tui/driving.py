@@ -26,9 +26,11 @@ def book_of(*names: str | Path) -> CaptureModel:
 
 
 @asynccontextmanager
-async def opened(*names: str | Path, size: tuple[int, int] = SMALL, only: str = "") -> AsyncIterator[Pilot[Any]]:
-    """The app on captures in pcaps/, read to their end."""
-    app = KcapApp(book_of(*names), only=only)
+async def opened(
+    *names: str | Path, size: tuple[int, int] = SMALL, only: str = "", judges: bool = False
+) -> AsyncIterator[Pilot[Any]]:
+    """The app on captures in pcaps/, read to their end. `judges`: with a line of problems, when they have been found."""
+    app = KcapApp(book_of(*names), only=only, judges=judges)
     async with app.run_test(size=size) as pilot:
         await settle(pilot)
         yield pilot

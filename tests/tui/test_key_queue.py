@@ -166,7 +166,7 @@ def test_escape_cancels_a_view_that_computes_and_keys_that_were_for_it(monkeypat
 
 
 KEYS = (
-    *"abcdefghijklmnostuvwxyzACEFGHLNORSTV123456789/?!.:+-|\\[]<>'\" *_=",
+    *"abcdefghijklmnostuvwxyzACEFGHLNOPRSTUVX123456789/?!.:+-|\\[]<>'\" *_=",
     "enter", "escape", "tab", "shift+tab", "up", "down", "left", "right", "pageup", "pagedown", "home", "end", "f7", "f8",
     "backspace", "space", "ctrl+f", "ctrl+g", "delete",
 )  # fmt: skip

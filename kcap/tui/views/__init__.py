@@ -17,6 +17,9 @@ VIEWS: Final[dict[str, tuple[str, str, str]]] = {
     "topics": ("O", "Topics and clients", "kcap.tui.views.topics:Topics"),
     "records": ("R", "Records", "kcap.tui.views.records:Records"),
     "health": ("H", "Capture health", "kcap.tui.views.health:Health"),
+    "findings": ("P", "Problems: findings", "kcap.tui.views.findings:Findings"),
+    "groups": ("U", "Consumer groups", "kcap.tui.views.groups:Groups"),
+    "transactions": ("X", "Transactions", "kcap.tui.views.transactions:Transactions"),
 }
 """Name -> its key, its title, `module:Class`. The class takes no arguments and is a Screen."""
 

@@ -5,6 +5,7 @@ In: the capture model. Out: a screen. Law: the TCP columns appear when the captu
 
 from typing import TYPE_CHECKING, ClassVar
 
+from kcap.output.grid import endpoint
 from kcap.tui.views import conversations_model as model
 from kcap.tui.views.screen import View
 from kcap.tui.views.sheet import Page
@@ -19,8 +20,18 @@ class Conversations(View):
     NAME = "conversations"
     GROUPINGS: ClassVar[tuple[tuple[str, ...], ...]] = model.BY
 
+    def __init__(self, server: tuple[str, int] | None = None) -> None:
+        """`server`: address and port of the broker whose connections alone are shown."""
+        super().__init__()
+        self.server = server
+
     def page(self, book: "CaptureModel") -> Page:
         """The only section."""
         connections = book.table("connections") if book.done else None
-        sheet = model.conversations(book.exchanges(model.COLUMNS), self.by, connections, every=not book.filter_text)
-        return Page([sheet], f"by {', '.join(self.by)}")
+        exchanges, title = book.exchanges(model.COLUMNS), f"by {', '.join(self.by)}"
+        if self.server is not None:
+            exchanges = model.of_server(exchanges, *self.server)
+            connections = model.of_server(connections, *self.server) if connections is not None else None
+            title += f", to {endpoint(*self.server)}"
+        every = self.server is not None or not book.filter_text
+        return Page([model.conversations(exchanges, self.by, connections, every=every)], title)

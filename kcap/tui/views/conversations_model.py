@@ -46,7 +46,18 @@ HOWS: Final = dict.fromkeys(SUMMED, "sum") | dict.fromkeys(("max_ns", "last_ns",
     "first_ns": "min", "connections": "sum",
 }  # fmt: skip
 """Column -> its aggregate function."""
+TLS: Final = (
+    ("tls_version", "TLS version"), ("tls_cipher", "cipher suite"), ("tls_sni", "server name (SNI)"), ("tls_alpn", "ALPN"),
+    ("tls_alerts", "alerts"), ("tls_handshake_ns", "handshake"), ("tls_resumed", "resumed"),
+    ("tls_server_subject", "broker's certificate"), ("tls_client_subject", "client's certificate"), ("tls_ja4", "JA4"),
+)  # fmt: skip
+"""Facts of a TLS handshake, with their names for people."""
 calc: Any = pc
+
+
+def of_server(table: pa.Table, address: str, port: int) -> pa.Table:
+    """Rows of one broker."""
+    return table.filter(calc.and_(calc.equal(table["server_ip"], address), calc.equal(table["server_port"], port)))
 
 
 def flagged(table: pa.Table, names: Sequence[str]) -> pa.Table:
@@ -219,8 +230,11 @@ def missing(row: Row) -> int:
 
 
 def protocol(row: Row) -> str:
-    """The protocol of a connection that is not plain Kafka."""
+    """The protocol of a connection that is not plain Kafka; of TLS its version and its alerts."""
     phase, detail = row.get("phase"), row.get("detail")
+    if row.get("tls"):
+        text = " ".join(filter(None, (row.get("tls_version") or "TLS", "Kafka" if phase == "kafka" else "")))
+        return "; ".join([text, *(row.get("tls_alerts") or ())])
     return "" if phase == "kafka" else f"{phase or ''}: {detail}" if detail and detail != phase else phase or ""
 
 
@@ -236,7 +250,10 @@ def detail(row: Row, width: int) -> list[Line]:
     if row.get("principal") or row.get("sasl_mechanism"):
         out.append([(f"user {words(row.get('principal'))} by {words(row.get('sasl_mechanism'))}"[:width], "")])
     if row.get("tls"):
-        out.append([(f"TLS {words(row.get('tls_version'))} {words(row.get('tls_cipher'))}"[:width], "")])
+        for name, head in TLS:
+            value = row.get(name)
+            text = "" if value in (None, []) else lasted(value) if name.endswith("_ns") else words(value)
+            out += [[(line, "bad" if name == "tls_alerts" else "")] for line in wrapped(f"{head}: {text}", width, "  ") if text]
     if row.get("packets") is not None:
         began = "SYN" if row["began"] == "syn" else str(row["began"])
         tcp = f"began: {began}, ended: {row['ended']}; {row['packets']:,} packets, {row['retransmitted']:,} retransmissions, "

@@ -284,6 +284,10 @@ class View(Body):
         focused = self.focused
         return focused.down if isinstance(focused, Picture) else self.table.down
 
+    def where(self) -> str:
+        """Where Enter leads from a row without exchanges, in words; empty where it leads nowhere."""
+        return ""
+
     def _tell_where(self) -> None:
         down, width = self.careful(lambda: self.down, None), self.size.width - 2
         words: list[tuple[str, str]]
@@ -291,7 +295,7 @@ class View(Body):
             words = [(clean(self.failure or self.stumble), "bold")]
         elif isinstance(down, tuple):
             words = [("⏎ ", "bold"), (f"the exchange {down[0]}.{down[1]}", "")]
-        elif down:
+        elif down or (down := self.where()):
             words = [("⏎ ", "bold"), (clean(down), "")]
         else:
             words = [(self.sheet.foot if self.sheet is not None else "", "")]
@@ -331,6 +335,11 @@ class View(Body):
             picture.remove()
         for one in bars[len(pictures) :]:
             side.mount(Picture(one))
+
+    @on(SplitSide.Resized)
+    def side_resized(self, _event: SplitSide.Resized) -> None:
+        """Wraps the details for their new width."""
+        self._tell_detail()
 
     def on_resize(self, _event: events.Resize) -> None:
         """Wraps texts for the new width."""

@@ -125,7 +125,10 @@ def widths_of(sheet: Sheet, rows: Sequence[Row], room: int, *, all_columns: bool
     """Widths of the columns, 0 for those that are left out for want of room; none with `all_columns`."""
     step = max(1, len(rows) // SAMPLED)
     texts = [[as_wide(column.text(row)) for column in sheet.fields] for row in rows[::step]]
-    heads = [TextColumn(f"{column.head} ", column.text, column.right, column.rank, column.whole) for column in sheet.fields]
+    heads = [
+        TextColumn(f"{column.head} ", column.text, column.right, column.rank, column.whole, column.least)
+        for column in sheet.fields
+    ]
     if all_columns:
         longest = [max([len(head.head), *(len(row[at]) for row in texts)]) for at, head in enumerate(heads)]
         return [width if head.right or head.whole else min(width, WIDEST) for head, width in zip(heads, longest)]

@@ -1,22 +1,26 @@
 """A book and an app for views on their own: the book reads its captures as the command line does."""
 
 import asyncio
+import pickle
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 from typing import Any
 
 import pyarrow as pa
 from textual.app import App
 
 import kcap
+from kcap.analyzer import Options
 from kcap.filter.parse import parse
 from kcap.reports.definition import Report, ReportRequest
 from kcap.reports.run import run
 from kcap.reports.source import ReportInput
 from kcap.reports.versions.profiles import ConnectionProfiles, gather
 from kcap.tui.capture_model import read_whole
+from kcap.tui.conclusions import conclude
 from kcap.tui.config import UiSettings
 from kcap.tui.views import load
 
@@ -52,6 +56,15 @@ def with_records(name: str) -> tuple[str, int]:
     return table["connection"][0].as_py(), table["exchange"][0].as_py()
 
 
+@cache
+def conclusions_of(name: str) -> dict[str, Any]:
+    """Findings, groups and transactions of a capture in pcaps/."""
+    with NamedTemporaryFile() as file:
+        conclude([str(PCAPS / name)], Options(), {}, file.name)
+        found: dict[str, Any] = pickle.load(file)
+    return found
+
+
 class StubBook:
     """As kcap.tui.capture_model.Book, read to its end."""
 
@@ -78,6 +91,12 @@ class StubBook:
 
     def table(self, name: str) -> pa.Table | None:
         return whole(self.name, name)
+
+    def conclusions(self) -> dict[str, Any] | None:
+        return conclusions_of(self.name)
+
+    def no_conclusions(self) -> str:
+        return "they are made when the capture has been read"
 
     def profiles(self) -> ConnectionProfiles | None:
         return talks_of(self.name)
@@ -107,6 +126,9 @@ class EmptyBook(StubBook):
         return table.select(list(columns)) if columns is not None else table
 
     def table(self, name: str) -> pa.Table | None:
+        return None
+
+    def conclusions(self) -> dict[str, Any] | None:
         return None
 
     def profiles(self) -> ConnectionProfiles | None:

@@ -1,0 +1,49 @@
+"""Findings, consumer groups and transactions of a capture, made beside the screens.
+
+In: captures, options of the analyzer, thresholds of rules. Out: a file with the results of the reports `check`, `groups` and
+`transactions`. Law: the capture is read once for all three, and the results are those of the commands of the same names.
+"""
+
+import pickle
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from kcap.reports.definition import Row
+
+if TYPE_CHECKING:
+    from kcap.analyzer import Options
+
+REPORTS: Final = ("check", "groups", "transactions")
+NAME: Final = "conclusions.pickle"
+
+
+def conclude(paths: list[str], options: "Options", thresholds: Mapping[str, Mapping[str, float]], target: str) -> None:
+    """Writes the results by the names of `REPORTS` to the file `target`. Raises CaptureError where nothing can be read."""
+    from kcap.reports.findings.report import check
+    from kcap.reports.findings.source import observed
+    from kcap.reports.groups.report import report as groups
+    from kcap.reports.source import ReportInput
+    from kcap.reports.transactions.report import report as transactions
+
+    given = ReportInput(paths, options)
+    with observed(given) as seen:
+        found: dict[str, Any] = {
+            "check": {"report": "check", "captures": given.captures} | check(seen, thresholds=thresholds),
+            "groups": groups(seen, given.captures),
+            "transactions": transactions(seen, given.captures),
+        }
+    with open(target, "wb") as file:
+        pickle.dump(found, file, pickle.HIGHEST_PROTOCOL)
+
+
+def problems(checked: Row | None) -> list[Row]:
+    """Findings that are more than notes, in the order of what they cost."""
+    return [row for row in checked["rows"] if row["severity"] != "info"] if checked is not None else []
+
+
+def banner(checked: Row | None) -> str:
+    """The problems of a capture in a line; empty where none was found, or where it is not known yet."""
+    found = problems(checked)
+    if not found:
+        return ""
+    return f"{len(found)} problem{'s' * (len(found) != 1)}: " + "; ".join(row["sentence"] for row in found)

@@ -1,0 +1,48 @@
+"""The base class of views that show what was concluded over the whole capture: findings, groups, transactions.
+
+In: the capture model. Out: a screen. Law: the display filter does not apply, and the screen says so; a row sets the filter of
+its exchanges in place of the one in force.
+"""
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from kcap.reports.definition import Row
+from kcap.tui.views.grouping import waiting
+from kcap.tui.views.health import UNFILTERED
+from kcap.tui.views.screen import View
+from kcap.tui.views.sheet import Down, Line, Page, Sheet
+
+if TYPE_CHECKING:
+    from kcap.tui.capture_model import CaptureModel
+
+
+class Concluded(View):
+    """A view of one of the reports of `kcap.tui.conclusions`."""
+
+    REPORT: ClassVar[str] = ""
+    """Name of the report."""
+
+    @staticmethod
+    def sheets(result: Row) -> list[Sheet]:
+        """Makes its sections."""
+        raise NotImplementedError
+
+    def settled(self) -> Any:
+        """Adds whether there is a result, and why there is none."""
+        book = self.home.book
+        return super().settled(), book.conclusions() is not None, book.no_conclusions()
+
+    def page(self, book: "CaptureModel") -> Page:
+        """Computes all sections."""
+        found = book.conclusions()
+        if found is None:
+            return Page([waiting(self.REPORT, book.no_conclusions())])
+        banner: Line = [(UNFILTERED, "dim")] if book.filter_text else []
+        return Page(self.sheets(found[self.REPORT]), ", ".join(found[self.REPORT]["captures"]), banner)
+
+    def follow(self, down: Down) -> None:
+        """Shows the exchanges of a row, whatever filter was in force."""
+        if isinstance(down, str) and down:
+            self.home.narrow(down)
+        else:
+            super().follow(down)

@@ -1,0 +1,101 @@
+"""Shows findings as sheets: problems, notes, rules that could not judge. Free of widgets.
+
+In: the result of the report `check`. Out: sheets. Law: a finding leads to the exchanges of its filter; one that is about
+connections without exchanges names their broker.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from kcap.output.grid import duration
+from kcap.reports.definition import Row
+from kcap.reports.text import clock, number, words, wrapped
+from kcap.tui.conclusions import problems
+from kcap.tui.views.sheet import Down, Line, Sheet, SheetField, counted
+
+TONES: Final = {"critical": "bad", "high": "bad", "medium": "care", "low": "", "info": "dim"}
+CLIENTS: Final = ("client_id", "client_ids", "client_ip", "client_ips")
+BROKERS: Final = ("server", "servers", "server_ip", "broker_id")
+SENTENCE: Final = 60
+"""Characters of a finding that are shown before its client and broker, which it names."""
+LISTED: Final = 8
+"""Values of a list that the details show."""
+
+
+def listed(value: Any) -> str:
+    """A value of a finding in a line of text; of a long list the first ones and how many more there are."""
+    if isinstance(value, list):
+        return ", ".join(map(words, value[:LISTED])) + (f" and {len(value) - LISTED:,} more" if len(value) > LISTED else "")
+    return number(value) if isinstance(value, int) and not isinstance(value, bool) else words(value)
+
+
+def first_of(row: Row, names: Sequence[str]) -> str:
+    """The first of some entries of whom a finding concerns."""
+    return next((listed(row["who"][name]) for name in names if name in row["who"]), "")
+
+
+def down(row: Row) -> Down:
+    """The exchanges of a finding; none where it is about connections without exchanges."""
+    return row["filter"] or None
+
+
+def server(row: Row) -> tuple[str, int] | None:
+    """Address and port of the broker that a finding is about, None where it names none."""
+    host, _, port = str(row["who"].get("server") or "").rpartition(":")
+    return (host.strip("[]"), int(port)) if host and port.isdecimal() else None
+
+
+def sheets(result: Row) -> list[Sheet]:
+    """All sections."""
+    notes = [row for row in result["rows"] if row["severity"] == "info"]
+    skipped = [{"rule": rule, "why": why} for rule, why in sorted(result["not_judged"].items())]
+    return [
+        findings("problems", problems(result), "no problem was found in this capture"),
+        findings("notes", notes, "no notes"),
+        Sheet(
+            "not judged",
+            [SheetField("rule", lambda row: row["rule"], right=False, whole=True, tone=lambda _row: "bold"),
+             SheetField("why", lambda row: row["why"], right=False)],
+            skipped, lambda _row: None, "every rule could judge this capture",
+        ),
+    ]  # fmt: skip
+
+
+def findings(name: str, rows: list[Row], empty: str) -> Sheet:
+    """A line a finding."""
+    order = list(TONES)
+    fields = [
+        SheetField("severity", lambda row: row["severity"], right=False, whole=True, tone=lambda row: TONES[row["severity"]],
+                   key=lambda row: order.index(row["severity"])),
+        SheetField("finding", lambda row: row["sentence"], right=False, tone=lambda _row: "bold", least=SENTENCE),
+        SheetField("client", lambda row: first_of(row, CLIENTS), right=False, rank=2),
+        SheetField("broker", lambda row: first_of(row, BROKERS), right=False, rank=3),
+        SheetField("from", lambda row: clock(row["first_ns"]), right=False, whole=True, rank=1,
+                   key=lambda row: row["first_ns"]),
+        SheetField("to", lambda row: clock(row["last_ns"]), right=False, whole=True, rank=5, key=lambda row: row["last_ns"]),
+        counted("count", "count", 4, zero=False),
+        SheetField("sure", lambda row: f"{row['confidence']:.0%}", rank=6, key=lambda row: row["confidence"]),
+        SheetField("rule", lambda row: row["id"], right=False, rank=7),
+    ]  # fmt: skip
+    return Sheet(name, fields, rows, down, empty, detail=detail)
+
+
+def detail(row: Row, width: int) -> list[Line]:
+    """A finding in full."""
+    who = "; ".join(f"{name.replace('_', ' ')} {listed(value)}" for name, value in row["who"].items())
+    numbers = "; ".join(f"{name.replace('_', ' ')} {listed(value)}" for name, value in row["evidence"].items())
+    span = "unknown"
+    if row["first_ns"] is not None:
+        last = row["last_ns"] if row["last_ns"] is not None else row["first_ns"]
+        span = f"{clock(row['first_ns'])} to {clock(last)} UTC, {duration(last - row['first_ns'])}"
+    parts = {
+        "who": who, "when": span, "evidence": numbers, "next step": row["advice"], "or else": row["instead"],
+        "filter": row["filter"] or "none: it is about connections without exchanges; Enter shows the connections",
+        "rule": f"{row['id']}, confidence {row['confidence']:.0%}",
+    }  # fmt: skip
+    out: list[Line] = [[(text, TONES[row["severity"]] or "bold")] for text in wrapped(row["sentence"], width)]
+    for head, text in parts.items():
+        lines = wrapped(f"{head}: {text}", width, "  ") if text else []
+        out += [[(line[: len(head) + 1], "key"), (line[len(head) + 1 :], "")] if not at else [(line, "")]
+                for at, line in enumerate(lines)]  # fmt: skip
+    return [*out, [("", "")]]

@@ -1,0 +1,15 @@
+"""The view of consumer groups: groups over time, rebalances, members.
+
+In: the capture model. Out: a screen of three sections. Law: it shows what `kcap groups` does.
+"""
+
+from kcap.tui.views import groups_model as model
+from kcap.tui.views.concluded import Concluded
+
+
+class Groups(Concluded):
+    """Consumer groups."""
+
+    NAME = "groups"
+    REPORT = "groups"
+    sheets = staticmethod(model.sheets)

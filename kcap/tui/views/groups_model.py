@@ -1,0 +1,121 @@
+"""Shows consumer groups as sheets: groups, rebalances, members. Free of widgets.
+
+In: the result of the report `groups`. Out: sheets. Law: each row leads to the exchanges of its group, or of its client in it.
+"""
+
+from typing import Final
+
+from kcap.reports.definition import Row
+from kcap.reports.text import clock, number, words, wrapped
+from kcap.tui.views import drill_down
+from kcap.tui.views.grouping import bold
+from kcap.tui.views.sheet import Line, Sheet, SheetField, counted, lasting, named
+from kcap.tui.views.spans import Span, timeline
+
+ASSIGNMENTS: Final = 40
+"""Assignments of a member that its details show."""
+
+
+def sheets(result: Row) -> list[Sheet]:
+    """All sections."""
+    rows = result["rows"]
+    rebalances = [{"group_id": row["group_id"]} | one for row in rows for one in row["rebalances"]]
+    members = [{"group_id": row["group_id"]} | one for row in rows for one in row["members"]]
+    return [groups(rows), rebalanced(rebalances), member(members)]
+
+
+def group(row: Row) -> str:
+    """Exchanges of a group."""
+    return drill_down.equals("group_id", row["group_id"])
+
+
+def groups(rows: list[Row]) -> Sheet:
+    """A line a group."""
+    fields = [
+        named("group_id", "group", tone=bold), named("protocol", rank=5), named("coordinator", rank=4),
+        SheetField("members", lambda row: number(len(row["members"])), rank=2, key=lambda row: len(row["members"])),
+        SheetField("rebalances", lambda row: number(len(row["rebalances"])), key=lambda row: len(row["rebalances"])),
+        SheetField("causes", causes, right=False, rank=1), lasting("lost_ns", "lost", 3), counted("commits", rank=6),
+        counted("commit_errors", "failed commits", 7, zero=False, tone=lambda _row: "bad"), counted("lag_last", "lag", 8),
+    ]  # fmt: skip
+    return Sheet("groups", fields, rows, group, "no consumer group", detail=detail)
+
+
+def causes(row: Row) -> str:
+    """Why a group rebalanced, with how often."""
+    found: dict[str, int] = {}
+    for one in row["rebalances"]:
+        found[one["cause"]] = found.get(one["cause"], 0) + 1
+    return ", ".join(f"{count:,} {cause}" for cause, count in found.items())
+
+
+def detail(row: Row, width: int) -> list[Line]:
+    """A group over time: its members, and its rebalances across them."""
+    marks = [
+        Span(one["first_ns"], one["last_ns"] or one["first_ns"], "bad", "┃")
+        for one in row["rebalances"] if one["first_ns"] is not None
+    ]  # fmt: skip
+    lines = [
+        (words(one["client_id"] or one["member_id"]), [Span(one["first_ns"], one["last_ns"])])
+        for one in row["members"] if one["first_ns"] is not None
+    ]  # fmt: skip
+    out: list[Line] = [[("members", "bold")], *timeline([*lines, ("rebalances", marks)], width)]
+    out += [
+        [(text, "bad")]
+        for one in row["fences"]
+        for text in wrapped(
+            f"{clock(one['time_ns'])} static member {one['instance_id']} of client {words(one['client_id'])} was fenced", width
+        )
+    ]
+    return out  # fmt: skip
+
+
+def rebalanced(rows: list[Row]) -> Sheet:
+    """A line a rebalance."""
+
+    def during(row: Row) -> str:
+        if row["first_ns"] is None:
+            return group(row)
+        return drill_down.every(group(row), drill_down.between(row["first_ns"], (row["last_ns"] or row["first_ns"]) + 1000))
+
+    fields = [
+        SheetField("time", lambda row: clock(row["first_ns"]), right=False, whole=True, key=lambda row: row["first_ns"]),
+        named("group_id", "group", tone=bold), counted("generation", rank=4),
+        SheetField("cause", lambda row: words(row["cause"]), right=False, whole=True), named("who", "who", 1),
+        lasting("duration_ns", "took"), lasting("lost_ns", "lost", 3), named("waited_for", "waited for", 2),
+        named("reason", rank=5),
+    ]  # fmt: skip
+    return Sheet("rebalances", fields, rows, during, "no rebalance")
+
+
+def member(rows: list[Row]) -> Sheet:
+    """A line a member."""
+
+    def mine(row: Row) -> str:
+        return drill_down.every(group(row), drill_down.equals("client_id", row["client_id"]))
+
+    fields = [
+        named("client_id", "client", tone=bold), named("group_id", "group", 1), named("client_ip", "address", 3),
+        named("instance_id", "instance", 5),
+        SheetField("from", lambda row: clock(row["first_ns"]), right=False, whole=True, key=lambda row: row["first_ns"]),
+        SheetField("to", lambda row: clock(row["last_ns"]), right=False, whole=True, key=lambda row: row["last_ns"]),
+        SheetField("assigned last", lambda row: assigned(row["assignments"][-1]) if row["assignments"] else "", right=False,
+                   rank=2),
+        named("member_id", "member id", 6),
+    ]  # fmt: skip
+    return Sheet("members", fields, rows, mine, "no member", detail=assignments)
+
+
+def assigned(one: Row) -> str:
+    """An assignment in words."""
+    return "; ".join(f"{topic} {','.join(map(str, some))}" for topic, some in one["topics"].items()) or "nothing"
+
+
+def assignments(row: Row, width: int) -> list[Line]:
+    """Assignments of a member in the order of time."""
+    out: list[Line] = [[(f"member {words(row['member_id'])}"[:width], "bold")]]
+    for one in row["assignments"][:ASSIGNMENTS]:
+        text = f"{clock(one['time_ns'])} generation {one['generation']}: {assigned(one)}"
+        out += [[(line, "")] for line in wrapped(text, width, "  ")]
+    rest = len(row["assignments"]) - ASSIGNMENTS
+    return [*out, *([[(f"and {rest:,} more", "dim")]] if rest > 0 else []), [("", "")]]

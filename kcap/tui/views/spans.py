@@ -1,0 +1,51 @@
+"""Draws spans of time as lines of text. Free of widgets.
+
+In: names with their spans, a width. Out: lines. Law: no line is wider than the given width; a span of no length is visible.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from kcap.output.grid import clean
+from kcap.reports.text import clock, wrapped
+from kcap.tui.views.sheet import Line, lasted
+
+NAMES: Final = 0.3
+"""Share of the width that names take at most."""
+SHOWN: Final = 100
+"""Lines that are drawn."""
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """From when to when, in nanoseconds since the epoch."""
+
+    first_ns: int
+    last_ns: int
+    tone: str = "one"
+    """One of `kcap.tui.views.sheet.TONES`."""
+    mark: str = "█"
+
+
+def timeline(rows: Sequence[tuple[str, Sequence[Span]]], width: int) -> list[Line]:
+    """A line a name, over the time of all spans, and below them how long that is; later spans are drawn over earlier ones."""
+    spans = [span for _, some in rows for span in some]
+    if not spans:
+        return []
+    begin, end = min(span.first_ns for span in spans), max(span.last_ns for span in spans)
+    left = min(max(len(clean(name)) for name, _ in rows), max(4, int(width * NAMES)))
+    room = max(1, width - left - 1)
+    out: list[Line] = []
+    for name, some in rows[:SHOWN]:
+        cells: list[tuple[str, str]] = [("·", "dim")] * room
+        for span in some:
+            first, last = ((time - begin) * (room - 1) // max(end - begin, 1) for time in (span.first_ns, span.last_ns))
+            cells[first : last + 1] = [(span.mark, span.tone)] * (last - first + 1)
+        name = clean(name)
+        head = name if len(name) <= left else name[: left - 1] + "…"
+        out.append([(f"{head:<{left}} "[:width], ""), *cells])
+    rest = len(rows) - SHOWN
+    foot = f"{clock(begin)} and {lasted(end - begin)} from there" + (f"; {rest:,} more lines" if rest > 0 else "")
+    out += [[(text, "dim")] for text in wrapped(foot, width)]
+    return [*out, [("", "")]]

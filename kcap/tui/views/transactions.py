@@ -1,0 +1,15 @@
+"""The view of transactions: each transaction, transactional ids over time, fences.
+
+In: the capture model. Out: a screen of three sections. Law: it shows what `kcap transactions` does.
+"""
+
+from kcap.tui.views import transactions_model as model
+from kcap.tui.views.concluded import Concluded
+
+
+class Transactions(Concluded):
+    """Transactions."""
+
+    NAME = "transactions"
+    REPORT = "transactions"
+    sheets = staticmethod(model.sheets)
