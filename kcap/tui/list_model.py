@@ -70,7 +70,7 @@ class ListModel:
     chosen: bool = False
     """The columns are the user's choice."""
     widths: dict[str, int] = field(default_factory=dict)
-    needs: dict[str, int] = field(default_factory=lambda: {"result": 0})
+    needs: dict[str, int] = field(default_factory=lambda: {"result": 0, "call": 0})
     """Column -> width of its longest cell that was shown; these columns are cut last."""
     sort: str = "time"
     descending: bool = False
