@@ -28,7 +28,6 @@ from kcap.filter.ast import (
     Xor,
     is_deep,
 )  # fmt: skip
-from kcap.filter.parse import pattern
 
 Columns = Mapping[str, Sequence[Any]]
 """Column -> a value for each row; `time` in microseconds since the epoch."""
@@ -151,6 +150,8 @@ def test_of(tree: Present | Compare | Membership) -> Callable[[Any], bool]:
     if isinstance(tree, Compare):
         expected: Any = tree.value
         if tree.operator == "matches":
+            from kcap.filter.parse import pattern  # RE2, which an executor that was sent kcap alone has not
+
             search = pattern(expected).search
             return lambda value: search(value) is not None
         if tree.operator == "contains":

@@ -40,8 +40,8 @@ def test_examples_are_taken(name: str, line: str) -> None:
             assert parse(context.params["only"]) is not None
 
 
-NOT_RUN = ("kcap live", "kcap browse", "ssh ", "kcap incident", "kcap *.pcap", "kcap - ", " < ")
-"""What needs an interface, a screen, another machine or a pipe."""
+NOT_RUN = ("kcap live", "kcap web", "kcap browse", "ssh ", "kcap incident", "kcap *.pcap", "kcap - ", " < ")
+"""What needs an interface, a screen or a browser, another machine or a pipe."""
 
 
 @pytest.mark.parametrize("line", [line for _, line in LINES if not any(word in line for word in NOT_RUN)])

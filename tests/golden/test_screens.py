@@ -59,6 +59,9 @@ SCENES = {
     "topics": Scene(JAVA, ("O",)),
     "records": Scene(JAVA, (*("j",) * 9, "R", "down")),
     "health": Scene("raw-frames.pcap", ("H",)),
+    "findings": Scene("too-large.pcap", ("P",)),
+    "groups": Scene("rotated.pcap", ("U",)),
+    "transactions": Scene(JAVA, ("X",)),
 }
 """Name -> what is drawn."""
 
