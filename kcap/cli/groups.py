@@ -64,11 +64,11 @@ def sentence(row: Row) -> str:
     why = f" ({', '.join(f'{count} {cause}' for cause, count in causes.items())})" if causes else ""
     lost = f", {duration(row['lost_ns'])} of members' time lost" if row["lost_ns"] else ""
     failed = f", {row['commit_errors']:,} failed" if row["commit_errors"] else ""
-    behind = f", {row['lag_last']:,} records behind" if row["lag_last"] is not None else ""
+    behind = f", {counted(row['lag_last'], 'record')} behind" if row["lag_last"] is not None else ""
     kind = f"{row['protocol']} protocol, " if row["protocol"] else ""
     return (
         f"{kind}coordinator {row['coordinator']}, {counted(len(row['members']), 'member')}, "
-        f"{counted(len(rebalances), 'rebalance')}{why}{lost}, {row['commits']:,} commits{failed}{behind}"
+        f"{counted(len(rebalances), 'rebalance')}{why}{lost}, {counted(row['commits'], 'commit')}{failed}{behind}"
     )
 
 

@@ -60,7 +60,7 @@ SCENES = {
     "records": Scene(JAVA, (*("j",) * 9, "R", "down")),
     "health": Scene("raw-frames.pcap", ("H",)),
     "findings": Scene("too-large.pcap", ("P",)),
-    "groups": Scene("rotated.pcap", ("U",)),
+    "groups": Scene("aiokafka.pcap", ("U",)),
     "transactions": Scene(JAVA, ("X",)),
 }
 """Name -> what is drawn."""
