@@ -152,11 +152,9 @@ def engine() -> Any:
 @cache
 def installed() -> bool:
     """Whether machine code can be made and kept here at all."""
-    if find_spec("numba") is None or find_spec("llvmlite") is None:
-        return False
     try:
-        return folder().is_dir()
-    except (RuntimeError, OSError):
+        return find_spec("numba") is not None and find_spec("llvmlite") is not None and folder().is_dir()
+    except (ImportError, RuntimeError, OSError):
         return False
 
 

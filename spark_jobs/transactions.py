@@ -1,0 +1,11 @@
+"""Entry point of the Spark job `transactions`: `python -m spark_jobs.transactions --help`, `spark-submit spark_jobs/transactions.py`."""
+
+import sys
+
+from spark_jobs.findings_job import JOBS
+from spark_jobs.job import main
+
+run = JOBS["transactions"]
+
+if __name__ == "__main__":
+    sys.exit(main(run))

@@ -43,7 +43,7 @@ print(codes, seen)
 """
 WITHOUT_INPUT = {"schema", "completion", "decode"}
 """Commands that read no capture."""
-NEEDS_MORE = {"live": "an interface", "browse": "a terminal"}
+NEEDS_MORE = {"live": "an interface", "browse": "a terminal", "web": "a browser"}
 
 
 def commands(one: str, two: str, saved: str, out: str, name: str) -> list[list[str]]:

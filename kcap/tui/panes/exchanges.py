@@ -86,7 +86,8 @@ class ExchangeList(Lines):
         self.refresh()
 
     def _widen(self) -> None:
-        """Lays out again for a longer error."""
+        """Lays out again for a longer error; cells are made again, since other columns may be shown."""
+        self._page = {}
         self._lay()
         self.refresh()
 

@@ -317,9 +317,9 @@ class View(Body):
         self._tell_where()
 
     def _tell_detail(self) -> None:
-        sheet, row = self.sheet, self.table.current
-        if sheet is None or self.has_class("-alone"):
+        if self.sheet is None or self.has_class("-alone") or not self.query(SheetTable):  # it is asked for after a refresh
             return
+        sheet, row = self.sheet, self.table.current
         side = self.side
         width = max(20, side.scrollable_content_region.width - (not side.show_vertical_scrollbar))  # its place stays free
         detail = self.query_one("#detail", StyledText)
