@@ -1,4 +1,4 @@
-"""Entry point of the Spark job `transactions`: `python -m spark_jobs.transactions --help`, `spark-submit spark_jobs/transactions.py`."""
+"""Entry point of the Spark job `transactions`: `python -m spark_jobs.transactions`, or `spark-submit` with this file."""
 
 import sys
 
