@@ -20,7 +20,7 @@ from kcap.decode.projection_kernels import batch
 from kcap.fastpath.body_kernels import carry_over
 from kcap.fastpath.client_ids import name_number
 from kcap.fastpath.close_kernels import all_settled, release, release_all, settled
-from kcap.fastpath.flow_table import enter_all, find, pair_hash
+from kcap.fastpath.flow_table import enter_all, find
 from kcap.fastpath.frame_kernels import chain, settled_run, unchain
 from kcap.fastpath.packet_kernels import walk
 from kcap.fastpath.state import FastPathState, header_tables
@@ -50,7 +50,6 @@ def examples() -> Iterator[tuple[Any, tuple[Any, ...]]]:
     loops = np.zeros(COUNTERS, np.int64)
     values = np.zeros((2, 1), np.int64)
     yield batch, (data, programs, one, one, one, 0, values, values, pairs, 0, pairs, 0, pairs, one, loops, loops)
-    yield pair_hash, (data, 0, 0)
     yield find, (data, 0, 0, table, keys, streams)
     yield enter_all, (one, table, keys, streams)
     yield name_number, (data, 0, 0, *names, meta)

@@ -4,6 +4,7 @@ In: the environment. Out: paths; nothing is made. A variable that is empty or un
 """
 
 import os
+import tempfile
 from pathlib import Path
 
 
@@ -25,3 +26,15 @@ def config_folder() -> Path:
 def state_folder() -> Path:
     """Logs and histories ($XDG_STATE_HOME/kcap)."""
     return _folder("XDG_STATE_HOME", ".local", "state")
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Writes a file for this user alone, at once or not at all; another process may be writing the same one. Raises OSError."""
+    number, name = tempfile.mkstemp(dir=path.parent, prefix=".new-")
+    try:
+        with os.fdopen(number, "wb") as file:
+            file.write(data)
+        Path(name).replace(path)
+    except BaseException:
+        Path(name).unlink()
+        raise

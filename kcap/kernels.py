@@ -12,7 +12,6 @@ import ctypes
 import os
 import subprocess
 import sys
-import tempfile
 from array import array
 from collections.abc import Callable
 from contextlib import suppress
@@ -25,6 +24,8 @@ from time import monotonic
 from typing import Any, Final
 
 import numpy as np
+
+from kcap.folders import cache_folder, write_whole
 
 ROOT = Path(__file__).parent
 KERNELS = (
@@ -88,7 +89,7 @@ def folder() -> Path:
     Raises RuntimeError where no such folder can be written by this user, and by root alone beside.
     """
     named = os.environ.get(FOLDER_VARIABLE)
-    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "kcap"
+    home = cache_folder()
     above = next(filter(writable, [Path(named)] if named else [ROOT / "__pycache__", home]), None)
     if above is None:
         raise RuntimeError(f"compiled code cannot be kept: {named or home} cannot be written; {FOLDER_VARIABLE} names a folder")
@@ -175,8 +176,8 @@ class _Readiness:
             return False
         self.asked_s = monotonic()
         self.ready = (folder() / COMPLETE).exists()
-        if self.making is not None and self.making.poll() is not None:
-            self.making = None
+        if self.making is not None:
+            self.making.poll()  # or it would stay a zombie
         if make and not self.ready and not self.began:
             self.began = True
             self.making = begin_making()
@@ -230,11 +231,7 @@ class Kernel:
         """Runs the function. Raises RuntimeError where it raises."""
         if PLAIN:
             return self.py_func(*arguments)
-        types: list[Any] = []
-        words = [0] * RESULTS
-        for argument in arguments:
-            flatten(argument, types, words)
-        key = tuple(types)
+        key, words = flattened(arguments)
         entry = self.entries.get(key)
         if entry is None:
             entry = self.entries[key] = self._load(key, arguments, len(words) - RESULTS)
@@ -252,11 +249,8 @@ class Kernel:
 
     def make(self, *arguments: Any) -> None:
         """Makes and keeps the machine code for arguments of these types."""
-        types: list[Any] = []
-        words: list[int] = []
-        for argument in arguments:
-            flatten(argument, types, words)
-        self.made(tuple(types), arguments, len(words))
+        key, words = flattened(arguments)
+        self.made(key, arguments, len(words) - RESULTS)
 
     def made(self, key: tuple[Any, ...], arguments: tuple[Any, ...], words: int) -> tuple[str, bytes]:
         """The name in the object file and the file for arguments of these types; made and kept where there is none."""
@@ -280,6 +274,15 @@ class Kernel:
         engine().add_object_file(llvm.ObjectFileRef.from_data(found[1:]))
         engine().finalize_object()
         return ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p)(engine().get_function_address(name)), found[:1].decode()
+
+
+def flattened(arguments: tuple[Any, ...]) -> tuple[tuple[Any, ...], list[int]]:
+    """The types of arguments, and the words of a call: places for results, then the arguments."""
+    types: list[Any] = []
+    words = [0] * RESULTS
+    for argument in arguments:
+        flatten(argument, types, words)
+    return tuple(types), words
 
 
 def flatten(argument: Any, types: list[Any], words: list[int]) -> None:
@@ -314,15 +317,8 @@ def kept(path: Path) -> bytes | None:
 
 
 def keep(path: Path, data: bytes) -> None:
-    """Writes such a file at once or not at all; another process may be writing the same one."""
-    number, name = tempfile.mkstemp(dir=path.parent, prefix=".kernel-")
-    try:
-        with os.fdopen(number, "wb") as file:
-            file.write(blake2b(data, digest_size=DIGEST).digest() + data)
-        Path(name).replace(path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+    """Writes such a file. Raises OSError."""
+    write_whole(path, blake2b(data, digest_size=DIGEST).digest() + data)
 
 
 # -- decorators -----------------------------------------------------------------------------------------------------------

@@ -215,8 +215,10 @@ def in_order_of(schema: "pa.Schema", names: Sequence[str]) -> "pa.Schema":
 def in_order(
     table: "Table", keys: "Sequence[Key]", schema: "pa.Schema", *, apart: bool = False
 ) -> "Iterator[pa.RecordBatch]":  # fmt: skip
-    """The rows as they come, or sorted; then without what they are sorted by and nobody asked for. `apart`: the columns are not
-    those of the table in its order."""
+    """The rows as they come, or sorted; then without the columns that only the order needs.
+
+    `apart`: the columns are not those of the table in its order.
+    """
     if not keys:
         rows = table.record_batches()
         return (batch.select(schema.names) for batch in rows) if apart else rows

@@ -8,7 +8,6 @@ expressions are compiled each time.
 
 import json
 import os
-import tempfile
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from hashlib import blake2b
@@ -17,7 +16,7 @@ from pathlib import Path
 from stat import S_IRWXG, S_IRWXO, S_ISDIR
 from typing import Final
 
-from kcap.folders import cache_folder
+from kcap.folders import cache_folder, write_whole
 
 Statements = dict[str, str]
 PACKAGE: Final = Path(__file__).parents[1]
@@ -62,7 +61,7 @@ def _digest(parts: Iterable[object]) -> str:
     digest = blake2b(digest_size=20)
     for part in (*parts, *_versions(), *sorted(_files(str(PACKAGE)))):
         digest.update(f"{part!r}\n".encode(errors="surrogatepass"))
-    for path in sorted(path for folder in EXPRESSIONS for path in (PACKAGE / folder).glob("*.py")):
+    for path in sorted(path for folder in EXPRESSIONS for path in (PACKAGE / folder).rglob("*.py")):
         digest.update(path.read_bytes())
     return digest.hexdigest()
 
@@ -101,14 +100,7 @@ def _read(path: Path) -> Statements | None:
 def _keep(folder: Path, name: str, statements: Statements) -> None:
     """Writes a file that appears when it is whole, and removes the oldest of too many. A full disk is no fault of a report."""
     with suppress(OSError):
-        handle, path = tempfile.mkstemp(prefix="new-", dir=folder)
-        try:
-            with open(handle, "w", encoding="utf-8") as file:
-                json.dump(statements, file)
-            os.replace(path, folder / name)
-        except BaseException:
-            os.unlink(path)
-            raise
+        write_whole(folder / name, json.dumps(statements).encode())
         files = sorted(folder.iterdir(), key=lambda file: file.stat().st_mtime_ns, reverse=True)
         for old in files[KEPT:]:
             old.unlink()

@@ -282,7 +282,7 @@ class CaptureModel:
 
     @property
     def large(self) -> bool:
-        """Whether conclusions cost so much that they are made only where somebody opens their view."""
+        """Whether conclusions cost so much that they are made only when their view is opened."""
         return sum(file.size or 0 for file in self.heard.files) > CONCLUSIONS_UNASKED_BYTES
 
     def profiles(self) -> "ConnectionProfiles | None":

@@ -36,7 +36,7 @@ def rebalance_loop(seen: Observed, limit: Mapping[str, float]) -> Found:
             first_ns=chosen.request_first_ns.min(), last_ns=chosen.response_last_ns.max(), server_ip=chosen.server_ip.min(),
         )
     )  # fmt: skip
-    # a member that stays goes from generation to generation; processes that run one after the other disturb nobody
+    # a member that stays goes from generation to generation; processes that run one after the other disturb no other
     own = chosen.group_by("group_id", "api", "connection").aggregate(generations=chosen.generation.nunique())
     most = {
         (row["group_id"], row["api"]): row["most"]

@@ -3,7 +3,7 @@
 In: connection profiles and the facts of the whole capture. Out: one compressed JSON file for each set of captures. Law: the
 report of what was read back equals that of what was saved. JSON, not pickle: a folder may come from anybody.
 
-The tables alone would not do: they have neither the ranges that a broker offers of APIs which nobody used, nor what came
+The tables alone would not do: they have neither the ranges that a broker offers of unused APIs, nor what came
 before a login.
 """
 
