@@ -69,7 +69,7 @@ def heard(streams: Any, place: int, ack: int, length: int, time_ns: int) -> bool
     """A plain segment's acknowledgement, as `ConnectionTable.segments` takes it; False for one too far away to belong here."""
     if ack == streams[place, ACKED_RAW]:
         return True
-    if streams[place, NEXT_RAW] == ack and streams[place, ACKED] != NONE:
+    if streams[place, NEXT_RAW] == ack and streams[place, ACKED] != NONE and streams[place, ACKED] < streams[place, NEXT]:
         streams[place, ACKED_RAW] = ack
         streams[place, ACKED] = streams[place, NEXT]
         if streams[place, TIMED_END] != NONE:

@@ -170,7 +170,7 @@ class ConnectionTable:
                 ):
                     peer = stream.peer
                     if ack != peer.acked_raw:
-                        if peer.next_raw == ack and peer.acked is not None:
+                        if peer.next_raw == ack and peer.acked is not None and peer.acked < peer.next:
                             # acknowledges all that was sent, as nearly always
                             peer.acked_raw = ack
                             peer.acked = peer.next

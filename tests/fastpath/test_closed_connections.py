@@ -105,3 +105,17 @@ def test_an_ending_asks_its_lane() -> None:
     asked = Asked()
     assert OwnEnding(1, 2, 3, 4, asked).close() is None
     assert asked.slot == 4
+
+
+def test_an_early_acknowledgement_is_never_taken_back() -> None:
+    """Bytes acknowledged before they were captured say nothing about a round trip; a later, lower number changes nothing."""
+    tap = Tap().open().client(metadata(1))
+    ahead, now = tap.segments[-1], tap.time_ns
+    answer = metadata_answer(1)
+    tap.segments += [replace(ahead, payload=b"", seq=tap.next[0], ack=tap.next[1] + len(answer), flags=16, time_ns=now + MS)]
+    tap.time_ns += 2 * MS
+    tap.client(metadata(2)).server(answer)
+    tap.time_ns += 40 * MS
+    tap.add(0, 16)
+    found = agree(tap.segments)
+    assert found.connections[0]["client_rtt_min_ns"] is None
