@@ -4,7 +4,7 @@ Law: pickling the analyzer after any packet and continuing with the copy changes
 it is fed.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 from hashlib import blake2b
@@ -292,14 +292,20 @@ class Analyzer:
         """Capture time moves on, also without packets of this analyzer."""
         (self.table if self.fast_path is None else self.fast_path).advance(time_ns)
 
-    def finish(self) -> None:
-        """The capture is over: every connection is closed and every exchange decided."""
+    def ends(self) -> Iterator[None]:
+        """The capture is over: closes every connection, which decides every exchange; pauses for rows and closed connections to
+        be taken, so that the end of a capture with many open connections takes no more memory than its middle.
+        """
         self.table.expect_end()
         self.advance(self.table.time_ns)
-        if self.fast_path is not None:
-            self.fast_path.finish()
-        else:
-            self.table.finish()
+        for _ in (self.table if self.fast_path is None else self.fast_path).ends():
+            if self.full or len(self.closed_connections) >= limits.CLOSED_TOGETHER:
+                yield
+
+    def finish(self) -> None:
+        """`ends` in one go."""
+        for _ in self.ends():
+            pass
 
     # -- what connections and conversations ask for -------------------------------------------------------------------
     def opened(self, connection: Connection) -> None:

@@ -112,6 +112,9 @@ CONNECTIONS_MAX = 1 << 15
 quietest are closed first. A broker has some ten thousand connections.
 """
 
+CLOSED_TOGETHER = 1 << 12
+"""Connections closed at the end of a capture before their rows are taken, with all their objects."""
+
 SILENT_MAX = 1 << 17
 """Open connections that carried no byte, some 800 bytes each with all that refers to them; those packed first are closed first.
 Floods and scans make them; a scan of all ports of a host makes half as many.
@@ -273,8 +276,10 @@ FAST_PATH_PATIENCE = 8
 with a burst should not stay outside for all of it.
 """
 
-FAST_PATH_CONNECTIONS = 1 << 15
-"""Connections in the fast path, some 1 KiB each; more than that stay on the reference path."""
+FAST_PATH_CONNECTIONS = 1 << 17
+"""Connections in the fast path, some 1 KiB each, those included that ended and are held for CONNECTION_LINGER_NS; more than that
+stay on the reference path.
+"""
 
 FAST_PATH_FRAME_MAX = 1 << 20
 """Larger frames that span packets, of other APIs than Produce and Fetch, stay on the reference path: the fast path reserves

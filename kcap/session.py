@@ -162,7 +162,10 @@ class CapturePass:
                 yield self._take()
         self.parser.finish()
         analyzer.secrets.follow()
-        analyzer.finish()
+        for _ in analyzer.ends():
+            self._drain()
+            if analyzer.full:
+                yield self._take()
         self._drain()
         last = self._take()
         analyzer.fast_path = None  # its arrays need not stay while somebody writes the end of what was read

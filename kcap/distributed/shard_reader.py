@@ -213,7 +213,10 @@ class ShardReader:
                     yield analyzer.take(self.unwanted)
         self._parser.finish()
         analyzer.advance(context.last_ns)
-        analyzer.finish()
+        for _ in analyzer.ends():
+            self.connections += self._settled()
+            if analyzer.full:
+                yield analyzer.take(self.unwanted)
         self.connections += self._settled()
         last_batch = analyzer.take(self.unwanted)
         analyzer.fast_path = None

@@ -8,7 +8,7 @@ A connection is *own* (it began in the fast path, there are no objects), a guest
 
 from bisect import bisect_left
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any, Protocol
@@ -123,7 +123,7 @@ class FastPath:
     @property
     def gathered(self) -> int:
         """Bytes of bodies since the last batch."""
-        large = self.state.large.used * (limits.BODIES_BYTES // (limits.FAST_PATH_LARGE_FRAMES // 2))
+        large = self.state.large.used * (limits.BODIES_BYTES // max(limits.FAST_PATH_LARGE_FRAMES // 2, 1))
         return int(self.state.meta[at.M_TOP]) - self.kept + large
 
     # -- packets ------------------------------------------------------------------------------------------------------
@@ -404,9 +404,9 @@ class FastPath:
         """Exports all connections."""
         self._back(self.state.live())
 
-    def finish(self) -> None:
+    def ends(self) -> Iterator[None]:
         """The capture is over: own connections are closed where they stand, in the table's order; those of which something is
-        left to be decided get their objects one by one.
+        left to be decided get their objects one by one. Pauses as `ConnectionTable.ends`.
         """
         state = self.state
         live = np.array(state.live(), np.int64)
@@ -420,7 +420,7 @@ class FastPath:
         for start in range(0, len(others), STEP):
             for conversation in self._back(others[start : start + STEP]):
                 table.freeze(conversation.tcp)
-        table.finish(own)
+        yield from table.ends(own)
 
     def _take_large(self, rows: Any) -> None:
         """Values of large frames in place of their slots, for these rows."""

@@ -491,8 +491,10 @@ class ConnectionTable:
         self.objects -= 1
         self.owner.closed(connection, time_ns)
 
-    def finish(self, others: Iterable[Numbered] = ()) -> None:
-        """The capture ends: every connection is closed, in the order of their first packets, `others` among them."""
+    def ends(self, others: Iterable[Numbered] = ()) -> Iterator[None]:
+        """The capture ends: every connection is closed, in the order of their first packets, `others` among them; pauses after
+        each.
+        """
         every: list[Connection | Numbered] = [*self._alive(), *others]
         for flow, stored in self.silent.items():
             every.append(stored if isinstance(stored, Ended) else Silent(flow, silent.number_of(stored), self))
@@ -504,6 +506,7 @@ class ConnectionTable:
             if not isinstance(ended, Connection):
                 ended.close_with(queue, self.time_ns)
             self._end(ended, self.time_ns)
+            yield
         self.closing.clear()
 
 

@@ -106,7 +106,8 @@ def test_what_others_keep_ends_in_its_turn() -> None:
     table.advance(tap.time_ns + limits.CONNECTION_LINGER_NS)
     assert (elsewhere.asked, back.asked, len(table.closing)) == (1, 1, 0)
     assert [closed.values["number"] for closed in analyzer.take_connections()] == [5, 2]
-    table.finish([elsewhere])
+    for _ in table.ends([elsewhere]):
+        pass
     assert elsewhere.asked == 2
 
 
