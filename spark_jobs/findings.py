@@ -13,8 +13,9 @@ from kcap.reports.definition import Row
 from kcap.reports.diff import report as diff_report
 from kcap.reports.diff.summaries import COLUMNS as DIFF_COLUMNS
 from kcap.reports.diff.summaries import Side, summarized
+from kcap.reports.findings.columns import COLUMNS
 from kcap.reports.findings.observed import Observed
-from kcap.reports.findings.report import COLUMNS, check
+from kcap.reports.findings.report import check
 from kcap.reports.groups import report as group_report
 from kcap.reports.transactions import report as transaction_report
 from spark_jobs.capture import SparkCapture

@@ -23,6 +23,8 @@ PACKAGE: Final = Path(__file__).parents[1]
 FOLDER: Final = "plans"
 KEPT: Final = 256
 """Files that are kept, the newest: one for each report with its parameters, some 20 kB each."""
+STATEMENTS_KEPT: Final = 2000
+"""Statements in one `Plan`, some 1.5 kB each: thresholds that a user changes stand in them as numbers. A fuller one begins anew."""
 DEPENDENCIES: Final = ("ibis_framework-", "sqlglot-", "duckdb-")
 """What compiles and runs SQL."""
 EXPRESSIONS: Final = ("reports", "filter")
@@ -38,6 +40,29 @@ def planned(parts: Iterable[object], make: Callable[[], Statements]) -> Statemen
         if folder is not None:
             _keep(folder, name, found)
     return found
+
+
+class Plan:
+    """Kept SQL to which statements are added as they are needed: a file for what `parts` say."""
+
+    def __init__(self, parts: Iterable[object]) -> None:
+        self._folder, self._name = plan_folder(), f"{_digest(parts)}.json"
+        found = None if self._folder is None else _read(self._folder / self._name)
+        self._statements = found if found is not None and len(found) <= STATEMENTS_KEPT else {}
+        self._changed = False
+
+    def sql(self, name: str, make: Callable[[], str]) -> str:
+        """The SQL of a name, or what `make` gives. Raises what `make` raises."""
+        found = self._statements.get(name)
+        if found is None:
+            found = self._statements[name] = make()
+            self._changed = True
+        return found
+
+    def keep(self) -> None:
+        """Keeps what was added."""
+        if self._changed and self._folder is not None:
+            _keep(self._folder, self._name, self._statements)
 
 
 def plan_folder() -> Path | None:

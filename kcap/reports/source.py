@@ -165,6 +165,17 @@ class Engine:
         found: list[dict[str, Any]] = self._connection.to_pyarrow(expression).to_pylist()
         return found
 
+    def rows_of(self, name: str, columns: Sequence[str], keys: Collection[tuple[str, int]]) -> list[dict[str, Any]]:
+        """Columns of the rows of a view that have one of these keys."""
+        if self._stopped:
+            raise Interrupted
+        links, numbers = [link for link, _ in keys], [number for _, number in keys]
+        query = (
+            f'SELECT {", ".join(columns)} FROM "{name}" '  # noqa: S608 - our own names
+            "JOIN (SELECT unnest($links) AS connection, unnest($numbers) AS exchange) USING (connection, exchange)"
+        )
+        return values_of(self._duckdb.sql(query, params={"links": links, "numbers": numbers}).to_arrow_table())
+
     def interrupt(self) -> None:
         """Ends what another thread asks for, now and from here on: there it raises."""
         self._stopped = True

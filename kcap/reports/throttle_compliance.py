@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from kcap.limits import EARLY_CLOCK_NS
 from kcap.reports.definition import KEY
+from kcap.reports.recorded import functions
 from kcap.schema.quotas import FIRST_MUTING
 
 MS: Final = 1_000_000
@@ -35,7 +36,7 @@ requests in the first milliseconds of a mute, before their network thread has re
 def is_muting(rows: Any) -> Any:
     """Rows whose response was throttled and after which the broker mutes the channel: not those of a broker before KIP-219,
     which delays the response itself."""
-    import ibis
+    ibis = functions(rows)
 
     first = ibis.cases(*((rows.api_key == key, version) for key, version in FIRST_MUTING.items()), else_=0)
     return (
@@ -49,7 +50,7 @@ def is_muting(rows: Any) -> Any:
 
 def compliance(exchanges: Any) -> Any:
     """connection, exchange, violations, early_ns, elsewhere of the muting responses during whose mute requests were sent."""
-    import ibis
+    ibis = functions(exchanges)
 
     # a null would be no partner to itself in a join
     rows = exchanges.mutate(client_=ibis.coalesce("=" + exchanges.client_id, ibis.literal("-")))
@@ -87,7 +88,7 @@ def compliance(exchanges: Any) -> Any:
 
 def matched(throttles: Any, requests: Any, by: list[str], until: str) -> Any:
     """The requests beside the throttle that ends at `until`; of several that end in one nanosecond the first by key."""
-    import ibis
+    ibis = functions(throttles)
 
     first = ibis.window(group_by=[*by, "until"], order_by=list(KEY))
     ends = throttles.mutate(place_=ibis.row_number().over(first))

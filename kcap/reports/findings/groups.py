@@ -168,17 +168,15 @@ def poll_stall(seen: Observed, limit: Mapping[str, float]) -> Found:
     """Members that leave because they do not poll, and come back."""
     if not seen.apis & {"LeaveGroup", "ConsumerGroupHeartbeat"}:
         return
-    import ibis
-
     table = seen.exchanges
     chosen = table.filter(
         table.api.isin(["LeaveGroup", "JoinGroup"]) | ((table.api == "ConsumerGroupHeartbeat") & (table.generation <= 0)),
         table.group_id.notnull(),
     )
-    order = ibis.window(group_by=["connection", "group_id"], order_by="exchange")
+    order = {"group_by": ["connection", "group_id"], "order_by": "exchange"}
     chosen = chosen.mutate(
-        then=chosen.api.lead().over(order), then_generation=chosen.generation.lead().over(order),
-        then_ns=chosen.request_first_ns.lead().over(order),
+        then=chosen.api.lead().over(**order), then_generation=chosen.generation.lead().over(**order),
+        then_ns=chosen.request_first_ns.lead().over(**order),
     )  # fmt: skip
     classic = (chosen.api == "LeaveGroup") & (chosen.then == "JoinGroup")
     newer = (chosen.api == "ConsumerGroupHeartbeat") & (chosen.generation < 0) & (chosen.then_generation == 0)

@@ -78,9 +78,11 @@ def isr_shrink(seen: Observed, limit: Mapping[str, float]) -> Found:
     if not seen.has_messages or "Metadata" not in seen.apis:
         return
     table = seen.exchanges
-    begin, end = seen.span
-    chosen = table.filter(table.api == "Metadata", table.outcome == "answered")
-    chosen = chosen.mutate(part=((chosen.request_first_ns - begin) // ((end - begin) // METADATA_READ + 1)).cast("int64"))
+    links = seen.connections
+    whole = links.aggregate(begin=links.first_ns.min(), end=links.last_ns.max())
+    chosen = table.filter(table.api == "Metadata", table.outcome == "answered").cross_join(whole)
+    length = (chosen.end - chosen.begin) // METADATA_READ + 1
+    chosen = chosen.mutate(part=((chosen.request_first_ns - chosen.begin) // length).cast("int64"))
     rows = seen.run(
         chosen.group_by("part", "server_ip").aggregate(
             connection=chosen.connection.argmax(chosen.request_first_ns), at_ns=chosen.request_first_ns.max(),
@@ -204,7 +206,7 @@ def acks_risk(seen: Observed, limit: Mapping[str, float]) -> Found:
     if not risky:
         return
     parts = seen.parts
-    chosen = parts.filter(parts.api == "Produce", parts.acks.isin([0, 1]), parts.topic.isin(list(risky)))
+    chosen = parts.filter(parts.api == "Produce", parts.acks.isin([0, 1]))
     rows = seen.run(
         chosen.group_by("client_id", "topic", "acks").aggregate(
             n=chosen.count(), records=chosen.records.sum(), first_ns=chosen.request_first_ns.min(),
@@ -212,6 +214,8 @@ def acks_risk(seen: Observed, limit: Mapping[str, float]) -> Found:
         )
     )  # fmt: skip
     for row in rows:
+        if row["topic"] not in risky:
+            continue
         yield Finding(
             f"client {row['client_id']} wrote {row['records'] or 0} records to {row['topic']} with acks={row['acks']} while "
             f"its leaders moved ({risky[row['topic']]} errors)",

@@ -13,8 +13,9 @@ from typing import Any, Final
 import pyarrow as pa
 from pyarrow import compute, parquet
 
+from kcap.reports.findings.columns import COLUMNS
 from kcap.reports.findings.observed import Observed, Row
-from kcap.reports.findings.report import COLUMNS, check
+from kcap.reports.findings.report import check
 from kcap.reports.findings.source import Messages
 from kcap.reports.source import Engine
 from kcap.session import CapturePass
@@ -145,9 +146,11 @@ class Watch:
             tables = {}
             for label, schema in self._empty.items():
                 files = self._slices.files(label)
-                tables[label] = engine.table(files) if files else engine.given(label, schema.empty_table())
+                if files:
+                    engine.define(label, files)
+                tables[label] = engine.viewed(label) if files else engine.given(label, schema.empty_table())
             exchanges = tables["exchanges"]
-            messages = Messages(self._reading, engine, exchanges)
+            messages = Messages(self._reading, engine)
             links = with_open(tables["connections"], exchanges)
             seen = Observed(engine.rows, exchanges, tables["partitions"], links, tables["brokers"], messages)
             rows: list[Row] = check(seen, thresholds=self._thresholds)["rows"]

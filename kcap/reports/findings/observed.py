@@ -1,12 +1,14 @@
 """The tables that rules look at, and the small summaries of them that most rules share.
 
-In: Ibis tables and an engine that runs expressions. Out: rows as dictionaries. Law: a summary has a row for each class of
+In: tables of Ibis or recorded ones (`kcap.reports.recorded`), and an engine that runs expressions. Out: rows as dictionaries. Law: a summary has a row for each class of
 exchanges or connections, whatever the size of the capture; both engines give the same.
 """
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any, Final, TypeVar
+
+from kcap.reports.findings.columns import PARTITION_COLUMNS
 
 Row = dict[str, Any]
 Made = TypeVar("Made")
@@ -210,8 +212,7 @@ class Observed:
             "connection", "exchange", "client_id", "api", "server_ip", "server_port", "request_first_ns", "request_last_ns",
             "response_first_ns", "latency_ns", "acks", "api_version", "outcome", "reason", "age_ns",
         )  # fmt: skip
-        table = self.partitions.drop("api") if "api" in self.partitions.columns else self.partitions
-        return table.inner_join(mine, ["connection", "exchange"])
+        return self.partitions.select(*PARTITION_COLUMNS).inner_join(mine, ["connection", "exchange"])
 
     def clients_of(self, **equal: object) -> list[str]:
         """Client ids of the classes that have these values."""

@@ -1,9 +1,13 @@
 """Requests in flight and polls: pipelines that are full, large messages that others wait behind, polls that ask too often."""
 
 from collections.abc import Mapping
+from typing import Final
 
 from kcap.reports.findings.model import Finding, Found, rule, seconds, where
 from kcap.reports.findings.observed import Observed, Row
+
+IN_ORDER: Final = {"group_by": "connection", "order_by": "exchange"}
+"""The window of a connection's exchanges."""
 
 
 @rule(
@@ -20,12 +24,9 @@ def in_flight_saturated(seen: Observed, limit: Mapping[str, float]) -> Found:
     """Producers whose connections are full of requests without a response."""
     if "Produce" not in seen.apis:
         return
-    import ibis
-
     table = seen.exchanges
     chosen = table.filter(table.api == "Produce", table.outcome == "answered")
-    order = ibis.window(group_by="connection", order_by="exchange")
-    chosen = chosen.mutate(earlier=chosen.response_first_ns.lag(int(limit["before"])).over(order))
+    chosen = chosen.mutate(earlier=chosen.response_first_ns.lag(int(limit["before"])).over(**IN_ORDER))
     rows = seen.run(
         chosen.group_by("client_id", "server_ip", "server_port").aggregate(
             n=chosen.count(), full=chosen.count(where=chosen.earlier > chosen.request_first_ns),

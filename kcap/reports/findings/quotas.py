@@ -13,8 +13,8 @@ def throttled(seen: Observed) -> list[Row]:
     if not seen.quality["throttled"]:
         return []
     table = seen.exchanges
-    both = table.left_join(compliance(table), list(KEY))
-    both = both.drop(*(name for name in both.columns if name.endswith("_right")))
+    found = compliance(table).select("violations", "elsewhere", link=KEY[0], step=KEY[1])
+    both = table.left_join(found, [(KEY[0], "link"), (KEY[1], "step")])
     both = both.mutate(muting=is_muting(both))
     rows = seen.run(
         both.group_by("client_id", "software_name").aggregate(

@@ -25,37 +25,6 @@ from kcap.reports.findings.observed import Observed
 
 MODULES: Final = (access, consuming, encryption, groups, leaders, pipelines, producing, quotas, serving, transactions)
 """Modules whose functions are rules."""
-EXCHANGE_COLUMNS: Final = (
-    "connection", "exchange", "client_id", "software_name", "software_version", "principal", "sasl_mechanism", "group_id",
-    "member_id", "generation", "transactional_id", "producer_id", "producer_epoch", "api", "api_version", "server_ip",
-    "server_port", "client_ip", "broker_id", "error", "error_code", "outcome", "reason", "age_ns", "request_first_ns",
-    "request_last_ns", "response_first_ns", "response_last_ns", "latency_ns", "rtt_ns", "queue_ns", "service_ns",
-    "long_poll_ns",
-    "throttle_ns", "muted_ns", "throttle_time_ms", "record_count", "batch_count", "records_bytes", "request_bytes",
-    "session_epoch", "acks", "version_verdict", "flags", "tls", "capture", "response_capture", "client_port", "api_key",
-    "correlation_id", "response_bytes", "request_first_packet", "response_first_packet", "request_last_capture",
-    "response_last_capture", "request_pos", "request_end_pos", "response_pos", "response_end_pos", "max_wait_ms", "min_bytes",
-    "transfer_ns", "request_transfer_ns",
-)  # fmt: skip
-PARTITION_COLUMNS: Final = (
-    "connection", "exchange", "api_key", "topic", "topic_id", "partition", "error", "codec", "magic", "records", "bytes",
-    "batches", "lag", "max_timestamp_ms", "producer_id", "producer_epoch", "base_offset", "fetch_offset",
-    "high_watermark", "last_stable_offset",
-)  # fmt: skip
-CONNECTION_COLUMNS: Final = (
-    "connection", "client_id", "client_ip", "server_ip", "server_port", "phase", "began", "ended", "tls", "packets",
-    "retransmitted",
-    "out_of_order", "zero_window_stalls", "exchanges", "client_captured", "server_captured", "first_ns", "last_ns",
-    "rtt_min_ns",
-    "client_rtt_min_ns", "tls_alerts", "tls_version", "tls_sni", "tls_server_subject", "tls_client_subject", "tls_ja4",
-    "server_packets",
-)  # fmt: skip
-BROKER_COLUMNS: Final = ("host", "port", "broker_id")
-COLUMNS: Final = {
-    "exchanges": EXCHANGE_COLUMNS, "partitions": PARTITION_COLUMNS, "connections": CONNECTION_COLUMNS,
-    "brokers": BROKER_COLUMNS,
-}  # fmt: skip
-"""Tables that rules look at -> their columns."""
 
 
 def rules() -> Mapping[str, Rule]:

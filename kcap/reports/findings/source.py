@@ -8,13 +8,14 @@ once; a message is read again from the file where a rule asks for it, and is mis
 import tempfile
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
-from typing import Any
 
 from kcap.capture.frame_bytes import FrameBytes, read
 from kcap.decode.message import decode_request, decode_response
 from kcap.errors import UsageError
+from kcap.reports.findings.columns import COLUMNS, MESSAGE_COLUMNS
 from kcap.reports.findings.observed import Observed, Row
-from kcap.reports.findings.report import COLUMNS
+from kcap.reports.plans import Plan
+from kcap.reports.recorded import Recorded, Replay, name_of, table
 from kcap.reports.source import Engine, ReportInput, saved_files, table_of, written
 from kcap.session import Capture, CapturePass
 from kcap.table.backfill import Backfill
@@ -27,8 +28,9 @@ MESSAGES_KEPT = 4096
 class Messages:
     """Requests and responses of a capture's exchanges, read again from its files."""
 
-    def __init__(self, reading: CapturePass, engine: Engine, exchanges: Any) -> None:
-        self._reading, self._engine, self._exchanges = reading, engine, exchanges
+    def __init__(self, reading: CapturePass, engine: Engine) -> None:
+        """`engine` has the view `exchanges`."""
+        self._reading, self._engine = reading, engine
         self._frames: dict[tuple[str, int], tuple[Row, FrameBytes] | None] = {}
         self._rows: dict[tuple[str, int], Row] = {}
 
@@ -57,14 +59,10 @@ class Messages:
         wanted = set(keys) - self._rows.keys()
         if not wanted:
             return
-        table = self._exchanges
-        links, numbers = sorted({link for link, _ in wanted}), sorted({number for _, number in wanted})
         if len(self._rows) >= MESSAGES_KEPT:
             self._rows.clear()
-        for row in self._engine.rows(table.filter(table.connection.isin(links), table.exchange.isin(numbers))):
-            key = row["connection"], row["exchange"]
-            if key in wanted:
-                self._rows[key] = row
+        for row in self._engine.rows_of("exchanges", MESSAGE_COLUMNS, wanted):
+            self._rows[row["connection"], row["exchange"]] = row
 
     def _read(self, connection: str, number: int) -> tuple[Row, FrameBytes] | None:
         reading = self._reading
@@ -101,10 +99,16 @@ def observed(given: ReportInput) -> Iterator[Observed]:
             given.captures = list(saved)
         engine = Engine(folder)
         try:
-            tables = {name: engine.table(files) for name, files in places.items()}
-            message = None if reading is None else Messages(reading, engine, tables["exchanges"])
-            yield Observed(
-                engine.rows, tables["exchanges"], tables["partitions"], tables["connections"], tables["brokers"], message
-            )
+            for name in COLUMNS:
+                engine.define(name, places[name])
+            plan = Plan(("findings", [(name, engine.columns(name)) for name in COLUMNS]))
+            replay = Replay(engine.viewed)
+
+            def run(expression: Recorded) -> list[Row]:
+                return engine.rows(plan.sql(name_of(expression), lambda: engine.sql(replay(expression))))
+
+            message = None if reading is None else Messages(reading, engine)
+            yield Observed(run, *(table(name) for name in COLUMNS), message)
+            plan.keep()
         finally:
             engine.close()

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from kcap.errors import UsageError
-from kcap.reports.findings.report import COLUMNS, check
+from kcap.reports.findings.columns import COLUMNS
+from kcap.reports.findings.report import check
 from kcap.reports.findings.source import observed
 from kcap.reports.source import ReportInput
 
