@@ -68,6 +68,12 @@ def collect_rarely() -> None:
     gc.set_threshold(50_000, 5, 2)
 
 
+def for_tables() -> None:
+    """What a command does before it imports what makes tables: Arrow without pandas, and a collector that runs rarely."""
+    load_arrow()
+    collect_rarely()
+
+
 def untouched(lines: Iterable[str]) -> Iterator[tuple[int, int]]:
     """Address and size of unmodified library pages, by the lines of /proc/self/smaps.
 

@@ -50,6 +50,9 @@ def run(
     from kcap.cli.reports import watcher
     from kcap.cli.standard_streams import say
     from kcap.output.formats import format_of
+    from kcap.runtime import for_tables
+
+    for_tables()
     from kcap.reports.findings.report import check, rules
     from kcap.reports.findings.source import observed
     from kcap.reports.findings.thresholds import thresholds_of

@@ -33,6 +33,9 @@ def command(
     FILEs are BEFORE and AFTER: captures, saved exchanges, or folders of them. What chance explains is no difference: times are
     tested with Mann-Whitney, errors with Fisher's test, rates with Poisson's; Holm's method corrects for their number.
     """
+    from kcap.runtime import for_tables
+
+    for_tables()
     from kcap.filter.parse import parse
     from kcap.reports.diff.report import diff
     from kcap.reports.source import ReportInput

@@ -33,6 +33,9 @@ def command(
     FILEs are captures, or a folder of saved tables (exchanges, partitions, connections, brokers). Of saved tables, which have
     no message bodies, assignments and reasons are missing.
     """
+    from kcap.runtime import for_tables
+
+    for_tables()
     from kcap.reports.groups.report import groups
     from kcap.reports.source import ReportInput
 

@@ -93,10 +93,9 @@ class OutputRequest:
 
 def write_rows(capture: Capture, order: OutputRequest) -> int:
     """Writes a table; the exit code."""
-    from kcap.runtime import Steps, collect_rarely, load_arrow
+    from kcap.runtime import Steps, for_tables
 
-    load_arrow()
-    collect_rarely()
+    for_tables()
     from kcap.output.grid import DEFAULTS
     from kcap.output.payloads import as_text
     from kcap.output.payloads import shown as readable

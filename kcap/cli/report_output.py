@@ -56,9 +56,7 @@ def carried_out(
     from kcap.cli.reports import watcher
     from kcap.cli.standard_streams import say
     from kcap.output.formats import format_of
-    from kcap.runtime import load_arrow
 
-    load_arrow()
     target = None if output == "-" else output
     chosen = format_of(form, target, SUFFIXES, default="text", text=())
     with ExitStack() as stack:

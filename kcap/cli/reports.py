@@ -104,9 +104,9 @@ def execute(name: str, options: dict[str, Any]) -> int:
     from kcap.cli.output import no_kafka, place, report_failed
     from kcap.cli.standard_streams import say
     from kcap.output.formats import format_of
-    from kcap.runtime import load_arrow
+    from kcap.runtime import for_tables
 
-    load_arrow()
+    for_tables()
     from kcap.reports.definition import ReportRequest, keys_of
     from kcap.reports.run import run
     from kcap.reports.source import ReportInput

@@ -35,6 +35,9 @@ def command(
     FILEs are captures, or a folder of saved tables (exchanges, partitions, connections, brokers). Of saved tables, which have
     no message bodies, it is not known which transactions were committed.
     """
+    from kcap.runtime import for_tables
+
+    for_tables()
     from kcap.reports.source import ReportInput
     from kcap.reports.transactions.report import transactions
 
