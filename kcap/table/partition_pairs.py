@@ -165,14 +165,17 @@ class Pairs:
         found: Int64s = np.where(requests >= 0, requests, responses)
         return found
 
-    def topic(self, place: int) -> bytes:
-        """What names the topic on the wire: its name or its id."""
-        name, uuid = int(self.name[place]), int(self.uuid[place])
-        return self.names[name] if name >= 0 else self.ids[uuid] if uuid >= 0 else b""
+
+CODES: Final = 1 << 61
+"""Numbers below leave room for one more bit."""
 
 
 def joined(codes: "Int64s", column: "Int64s") -> "Int64s":
-    """Numbers that are equal where both are."""
+    """Numbers of 0 and more that are equal where both are; `codes` are such numbers."""
+    least = int(column.min(initial=0))
+    width = int(column.max(initial=0)) - least + 1
+    if (int(codes.max(initial=0)) + 1) * width < CODES:
+        return codes * width + (column - least)
     _, dense = np.unique(column, return_inverse=True)
     _, found = np.unique(codes * (int(dense.max(initial=0)) + 1) + dense, return_inverse=True)
     return np.asarray(found, np.int64)

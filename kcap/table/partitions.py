@@ -122,35 +122,47 @@ class Partitions:
         if not len(places):
             return requested
         values, valid = requested.values.copy(), requested.mask().copy()
-        numbers, sessions = self.either("partition").values, self._sessions()
-        cuts = np.flatnonzero(np.diff(pairs.row[places], prepend=-1)).tolist()
-        for low, high in zip(cuts, [*cuts[1:], len(places)], strict=True):
-            some = places[low:high].tolist()
-            row = int(pairs.row[some[0]])
+        keys, named_here = self._keys(places), requested.mask()[places].tolist()
+        offsets, rows = requested.values[places].tolist(), pairs.row[places]
+        cuts = np.flatnonzero(np.diff(rows, prepend=-1)).tolist()
+        sessions, uids = self._sessions(), [identity.uid for identity in self._columns.identities]
+        links = self._columns.number("identity").values[rows[cuts]].tolist()
+        for low, high, row, link in zip(cuts, [*cuts[1:], len(places)], rows[cuts].tolist(), links, strict=True):
             session_id, epoch = sessions.get((row, REQUEST), (None, None))
             if session_id is None or epoch is None:
                 continue
             answered, _ = sessions.get((row, RESPONSE), (None, None))
             if not keeps(epoch, answered):  # the offsets are those of the request
-                positions.fetched(self._uid(row), session_id, epoch, {}, answered)
+                positions.fetched(uids[link], session_id, epoch, {}, answered)
                 continue
-            known = [(pairs.topic(place), int(numbers[place])) for place in some]
-            named = {key: int(values[place]) for key, place in zip(known, some, strict=True) if valid[place]}
-            held = positions.fetched(self._uid(row), session_id, epoch, named, answered)
-            for key, place in zip(known, some, strict=True):
-                if not valid[place] and key in held:
-                    values[place], valid[place] = held[key], True
+            named = {keys[at]: offsets[at] for at in range(low, high) if named_here[at]}
+            held = positions.fetched(uids[link], session_id, epoch, named, answered)
+            for at in range(low, high):
+                if not named_here[at] and keys[at] in held:
+                    place = places[at]
+                    values[place], valid[place] = held[keys[at]], True
         return Vector(values, valid)
 
-    def _uid(self, row: int) -> str:
-        return self._columns.identities[int(self._columns.number("identity").values[row])].uid
+    def _keys(self, places: "Int64s") -> list[tuple[bytes, int]]:
+        """Topic, as the wire names it, and number of some partitions."""
+        pairs, numbers = self.pairs, self.either("partition").values[places].tolist()
+        names = [*pairs.names, *pairs.ids, b""]
+        by_id = np.where(pairs.uuid[places] >= 0, pairs.uuid[places] + len(pairs.names), len(names) - 1)
+        topics = np.where(pairs.name[places] >= 0, pairs.name[places], by_id).tolist()
+        return [(names[topic], number) for topic, number in zip(topics, numbers, strict=True)]
 
-    def _sessions(self) -> dict[tuple[int, int], tuple[int | None, int | None]]:
-        """Fetch session and epoch of each message, by exchange and side."""
+    def _sessions(self) -> dict[tuple[int, int], tuple[int, int | None]]:
+        """Fetch session and epoch of each message that has one, by exchange and side."""
         bodies = self.pairs.bodies
-        known = zip(*(bodies.projection.column(name) for name in ("session_id", "session_epoch")), strict=True)
-        places = zip(bodies.rows.tolist(), bodies.sides.tolist(), strict=True)
-        return {place: both for place, both in zip(places, known, strict=True) if both[0] is not None}
+        present = np.asarray(bodies.projection.mask, np.int64)
+        (known, session), (epochs, epoch) = (
+            (np.asarray(bodies.projection.values[slots.SLOT[name]], np.int64), present >> slots.SLOT[name] & 1 != 0)
+            for name in ("session_id", "session_epoch")
+        )
+        at = np.flatnonzero(session)
+        found = zip(known[at].tolist(), epochs[at].tolist(), epoch[at].tolist(), strict=True)
+        places = zip(bodies.rows[at].tolist(), bodies.sides[at].tolist(), strict=True)
+        return {place: (one, number if has else None) for place, (one, number, has) in zip(places, found, strict=True)}
 
     def fetch_offset(self) -> Vector:
         """The offset that the fetch reads from."""
