@@ -4,7 +4,7 @@ In: tables of Ibis or recorded ones (`kcap.reports.recorded`), and an engine tha
 exchanges or connections, whatever the size of the capture; both engines give the same.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import Any, Final, TypeVar
 
@@ -17,6 +17,8 @@ CLASS = (
     "server_ip", "server_port", "error", "outcome", "reason",
 )  # fmt: skip
 """What exchanges of one class have in common."""
+MESSAGES_AT_ONCE: Final = 2048
+"""Messages that are looked up together; fewer than stay decoded (`source.MESSAGES_KEPT`)."""
 REPLICA_FETCHERS: Final = ("ReplicaFetcherThread-", "raft-client-")
 """How client ids of brokers begin that copy logs from their leaders (ReplicaFetcherBlockingSend, KafkaRaftManager)."""
 BROKER: Final = ("broker-", "-fetcher-")
@@ -89,6 +91,13 @@ class Observed:
         if self._message is None or row.get("connection") is None:
             return {}
         return self._message(row["connection"], row["exchange"], side) or {}
+
+    def prepared(self, rows: Sequence[Row], needs: Callable[[Row], bool] = lambda _row: True) -> Iterator[Row]:
+        """The rows, with the messages of those that need them ready: as many at a time as stay decoded."""
+        for start in range(0, len(rows), MESSAGES_AT_ONCE):
+            some = rows[start : start + MESSAGES_AT_ONCE]
+            self.prepare([row for row in some if needs(row)])
+            yield from some
 
     def prepare(self, rows: Sequence[Row]) -> None:
         """Makes the messages of rows with `connection` and `exchange` ready: many at once cost little more than one."""

@@ -58,7 +58,7 @@ def events(seen: Observed) -> dict[str, list[Event]]:
     """Group -> its events in the order of their requests."""
     names = topic_names(seen)
     out: dict[str, list[Event]] = {}
-    for row in rows_of(seen):
+    for row in seen.prepared(rows_of(seen)):
         out.setdefault(row["group_id"], []).append(event(seen, row, names))
     return out
 

@@ -4,7 +4,7 @@ In: captures or saved tables. Out: the report as plain values, which is its JSON
 their rebalances cost.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from kcap.reports.findings.observed import Observed, Row
 from kcap.reports.findings.source import observed
@@ -35,8 +35,9 @@ def rows_of(seen: Observed) -> list[Row]:
     found, committed, alive = events(seen), commits(seen), last_seen(seen)
     rows = [row_of(name, mine, committed, alive) for name, mine in found.items()]
     rows += [row_of(name, [], committed, alive) for name in committed if name not in found]
+    by_client = lags(seen)
     for row in rows:
-        row["lag_last"] = lag(seen, [member["client_id"] for member in row["members"] if member["client_id"]])
+        row["lag_last"] = lag(by_client, {member["client_id"] for member in row["members"] if member["client_id"]})
     rows.sort(key=lambda row: (-row["lost_ns"], -len(row["rebalances"]), row["group_id"]))
     return rows
 
@@ -82,9 +83,28 @@ def last_seen(seen: Observed) -> dict[tuple[str, str], int]:
     return {(row["group_id"], row["member_id"]): row["last_ns"] or 0 for row in rows}
 
 
-def lag(seen: Observed, clients: list[str]) -> int | None:
-    """How far the last Fetch of each partition by these clients was behind its end, summed; None where none tells."""
+Lags = dict[str, dict[tuple[str, int], tuple[int, int]]]
+
+
+def lags(seen: Observed) -> Lags:
+    """Client -> partition -> time of the last Fetch that tells a lag, and the lag."""
     table = seen.parts
-    chosen = table.filter(table.api == "Fetch", table.lag.notnull(), table.client_id.isin(clients or [""]))
-    rows = seen.run(chosen.group_by("topic", "partition").aggregate(lag=chosen.lag.argmax(chosen.request_first_ns)))
-    return sum(row["lag"] or 0 for row in rows) if rows else None
+    chosen = table.filter(table.api == "Fetch", table.lag.notnull(), table.client_id.notnull())
+    rows = seen.run(
+        chosen.group_by("client_id", "topic", "partition").aggregate(
+            lag=chosen.lag.argmax(chosen.request_first_ns), at_ns=chosen.request_first_ns.max()
+        )
+    )
+    out: Lags = {}
+    for row in rows:
+        out.setdefault(row["client_id"], {})[row["topic"], row["partition"]] = row["at_ns"] or 0, row["lag"] or 0
+    return out
+
+
+def lag(found: Lags, clients: Collection[str]) -> int | None:
+    """How far the last Fetch of each partition by these clients was behind its end, summed; None where none tells."""
+    last: dict[tuple[str, int], tuple[int, int]] = {}
+    for client in clients:
+        for partition, seen_last in found.get(client, {}).items():
+            last[partition] = max(seen_last, last.get(partition, seen_last))
+    return sum(value for _, value in last.values()) if last else None

@@ -53,10 +53,13 @@ def steps(seen: Observed) -> dict[str, list[Step]]:
     order = ("request_first_ns", "connection", "exchange")
     rows = seen.first(mine.select(*columns), order, GROUP_EVENTS_MAX, "transaction_steps")
     written: dict[tuple[str, int], list[Row]] = {}
-    for row in seen.run(seen.partitions.semi_join(mine.filter(mine.api == "Produce"), ["connection", "exchange"])):
+    details = seen.partitions.select(
+        "connection", "exchange", "topic", "topic_id", "partition", "error", "records", "bytes", "producer_id", "producer_epoch"
+    )
+    for row in seen.run(details.semi_join(mine.filter(mine.api == "Produce"), ["connection", "exchange"])):
         written.setdefault((row["connection"], row["exchange"]), []).append(row)
     out: dict[str, list[Step]] = {}
-    for row in rows:
+    for row in seen.prepared(rows, lambda row: row["api"] in READ):
         parts = written.get((row["connection"], row["exchange"]), [])
         out.setdefault(row["transactional_id"], []).append(step(seen, row, parts))
     return out
