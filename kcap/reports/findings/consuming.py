@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from kcap.reports.findings.model import Finding, Found, named, rule, where
-from kcap.reports.findings.observed import Observed
+from kcap.reports.findings.observed import Observed, Row
 
 
 @rule(
@@ -27,6 +27,19 @@ def offset_out_of_range(seen: Observed, _limit: Mapping[str, float]) -> Found:
         )  # fmt: skip
 
 
+def lags(seen: Observed) -> list[Row]:
+    """The lag of each client and partition: first, last, most, times of the first and the last Fetch, n with records."""
+    parts = seen.parts
+    chosen = parts.filter(parts.api == "Fetch", parts.lag.notnull(), parts.error == "NONE", parts.client_id.notnull())
+    return seen.run(
+        chosen.group_by("client_id", "topic", "partition").aggregate(
+            n=chosen.count(where=chosen.records > 0), last=chosen.lag.argmax(chosen.request_first_ns),
+            first=chosen.lag.argmin(chosen.request_first_ns), most=chosen.lag.max(),
+            first_ns=chosen.request_first_ns.min(), last_ns=chosen.request_first_ns.max(),
+        )
+    )  # fmt: skip
+
+
 @rule(
     "slow-consumer-fetch", "medium", 0.85,
     needs="responses bodies time",
@@ -39,18 +52,9 @@ def slow_consumer(seen: Observed, limit: Mapping[str, float]) -> Found:
     """A consumer that falls behind, or does not take what was sent to it."""
     if "Fetch" not in seen.apis and not any(link["stalls"] for link in seen.links):
         return
-    parts = seen.parts
-    chosen = parts.filter(parts.api == "Fetch", parts.lag.notnull(), parts.error == "NONE", parts.client_id.notnull())
-    rows = seen.run(
-        chosen.group_by("client_id", "topic", "partition").aggregate(
-            n=chosen.count(where=chosen.records > 0), last=chosen.lag.argmax(chosen.request_first_ns),
-                first=chosen.lag.argmin(chosen.request_first_ns),
-            most=chosen.lag.max(), least=chosen.lag.min(), first_ns=chosen.request_first_ns.min(),
-                last_ns=chosen.request_first_ns.max(),
-        )
-    )  # fmt: skip
+    far = any((flow["lag"] or 0) >= limit["lag"] for flow in seen.flows_of("Fetch"))
     behind: dict[tuple[str, str], list[dict[str, int]]] = {}
-    for row in rows:
+    for row in lags(seen) if far else ():
         grew = (
             row["last"] >= limit["lag"] and row["last"] >= 0.9 * row["most"] and row["last"] >= 2 * row["first"] + limit["lag"]
         )
@@ -153,7 +157,7 @@ def metadata_storm(seen: Observed, limit: Mapping[str, float]) -> Found:
     for client, rows in by.items():
         count, first, last = sum(r["n"] for r in rows), min(r["first_ns"] for r in rows), max(r["last_ns"] for r in rows)
         rate = count / max((last - first) / 1e9, 1.0)
-        links = sum(link["n"] for link in seen.links if link["client_id"] == client)
+        links = sum(link["n"] for link in seen.links_of.get(client, ()))
         if count >= limit["requests"] and rate >= limit["a_second"] and count >= 2 * links:
             yield Finding(
                 f"client {client} sent {count} Metadata requests, {rate:.0f} a second", {"client_id": client}, count,
@@ -174,7 +178,7 @@ def metadata_storm(seen: Observed, limit: Mapping[str, float]) -> Found:
 )  # fmt: skip
 def old_message_format(seen: Observed, limit: Mapping[str, float]) -> Found:
     """Topics whose log holds old message formats."""
-    if "Fetch" not in seen.apis:
+    if all((flow["oldest"] if flow["oldest"] is not None else 2) >= 2 for flow in seen.flows_of("Fetch")):
         return
     parts = seen.parts
     chosen = parts.filter(parts.api == "Fetch", parts.api_version >= 4, parts.magic < 2, parts.topic.notnull())

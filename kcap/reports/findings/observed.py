@@ -19,6 +19,8 @@ CLASS = (
 """What exchanges of one class have in common."""
 MESSAGES_AT_ONCE: Final = 2048
 """Messages that are looked up together; fewer than stay decoded (`source.MESSAGES_KEPT`)."""
+DOUBTFUL: Final = ("REQUEST_TIMED_OUT", "NOT_ENOUGH_REPLICAS_AFTER_APPEND")
+"""Errors of Produce after which records may be in the log all the same."""
 REPLICA_FETCHERS: Final = ("ReplicaFetcherThread-", "raft-client-")
 """How client ids of brokers begin that copy logs from their leaders (ReplicaFetcherBlockingSend, KafkaRaftManager)."""
 BROKER: Final = ("broker-", "-fetcher-")
@@ -180,6 +182,14 @@ class Observed:
             )
         )
 
+    @cached_property
+    def links_of(self) -> dict[str | None, list[Row]]:
+        """Client id -> its `links`."""
+        found: dict[str | None, list[Row]] = {}
+        for link in self.links:
+            found.setdefault(link["client_id"], []).append(link)
+        return found
+
     def errors(self, names: Sequence[str], by: Sequence[str] = ("client_id",), apis: Sequence[str] | None = None) -> list[Row]:
         """Exchanges whose first error is one of these, grouped: n, first_ns, last_ns, apis, an example."""
         if not any(call["error"] in names for call in self.calls):
@@ -222,6 +232,32 @@ class Observed:
             "response_first_ns", "latency_ns", "acks", "api_version", "outcome", "reason", "age_ns",
         )  # fmt: skip
         return self.partitions.select(*PARTITION_COLUMNS).inner_join(mine, ["connection", "exchange"])
+
+    @cached_property
+    def flows(self) -> list[Row]:
+        """Partitions of Produce and Fetch by API, client, topic and codec: n, bytes, batches, records, first_ns, last_ns; beside
+        them what decides whether rules need look closer: `newest` and `oldest` magic, `doubtful` (Produce of which it is not
+        known whether it was done), `behind` (high watermark less last stable offset), `lag`, `early_ms` and `late_ms` (records'
+        timestamps less the time of the request).
+        """
+        parts = self.parts
+        chosen = parts.filter(parts.api.isin(["Produce", "Fetch"]))
+        closed = (chosen.outcome == "unanswered") & chosen.reason.isin(["fin", "rst"])
+        stamped = (chosen.api == "Produce") & (chosen.max_timestamp_ms > 0)
+        off = chosen.max_timestamp_ms - chosen.request_first_ns / 1_000_000
+        return self.run(
+            chosen.group_by("api", "client_id", "topic", "codec").aggregate(
+                n=chosen.count(), bytes=chosen.bytes.sum(), batches=chosen.batches.sum(), records=chosen.records.sum(),
+                first_ns=chosen.request_first_ns.min(), last_ns=chosen.request_last_ns.max(), newest=chosen.magic.max(),
+                oldest=chosen.magic.min(), doubtful=chosen.count(where=closed | chosen.error.isin(list(DOUBTFUL))),
+                behind=(chosen.high_watermark - chosen.last_stable_offset).max(where=chosen.last_stable_offset >= 0),
+                lag=chosen.lag.max(), early_ms=off.min(where=stamped), late_ms=off.max(where=stamped),
+            )
+        )  # fmt: skip
+
+    def flows_of(self, api: str) -> list[Row]:
+        """Those of Produce or of Fetch."""
+        return [flow for flow in self.flows if flow["api"] == api]
 
     def clients_of(self, **equal: object) -> list[str]:
         """Client ids of the classes that have these values."""

@@ -138,7 +138,7 @@ def long_poll_misconfigured(seen: Observed, limit: Mapping[str, float]) -> Found
 )  # fmt: skip
 def stuck_partition(seen: Observed, limit: Mapping[str, float]) -> Found:
     """Partitions of which readers of committed records get no more."""
-    if "Fetch" not in seen.apis:
+    if all((flow["behind"] or 0) <= 0 for flow in seen.flows_of("Fetch")):
         return
     parts = seen.parts
     chosen = parts.filter(

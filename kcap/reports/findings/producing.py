@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from kcap.reports.findings.model import Finding, Found, named, rule, seconds, where
-from kcap.reports.findings.observed import Observed, Row
+from kcap.reports.findings.observed import DOUBTFUL, Observed, Row
 from kcap.schema.registry import api_key
 from kcap.schema.releases import first_release, releases
 
@@ -70,14 +70,7 @@ def compression_off(seen: Observed, limit: Mapping[str, float]) -> Found:
     """A producer without compression beside producers with it."""
     if "Produce" not in seen.apis:
         return
-    parts = seen.parts
-    chosen = parts.filter(parts.api == "Produce", parts.codec.notnull())
-    rows = seen.run(
-        chosen.group_by("client_id", "topic", "codec").aggregate(
-            n=chosen.count(), bytes=chosen.bytes.sum(), batches=chosen.batches.sum(), records=chosen.records.sum(),
-            first_ns=chosen.request_first_ns.min(), last_ns=chosen.request_last_ns.max(),
-        )
-    )  # fmt: skip
+    rows = [flow for flow in seen.flows_of("Produce") if flow["codec"] is not None]
     for row in rows:
         size = row["bytes"] or 0
         if row["codec"] != "none" or size < limit["bytes"] or size < limit["batch"] * (row["batches"] or 1):
@@ -150,6 +143,9 @@ def not_enough_replicas(seen: Observed, limit: Mapping[str, float]) -> Found:
 def client_clock_skew(seen: Observed, limit: Mapping[str, float]) -> Found:
     """A producer whose clock is off by a constant."""
     if "Produce" not in seen.apis:
+        return
+    furthest = max((max(abs(flow["early_ms"] or 0), abs(flow["late_ms"] or 0)) for flow in seen.flows), default=0)
+    if furthest < limit["minutes"] * 60_000:
         return
     refused = {row["client_id"]: row for row in seen.partition_errors(["INVALID_TIMESTAMP"], ("client_id",))}
     parts = seen.parts
@@ -312,7 +308,10 @@ def producer_per_record(seen: Observed, limit: Mapping[str, float]) -> Found:
 )  # fmt: skip
 def recompression(seen: Observed, limit: Mapping[str, float]) -> Found:
     """Topics whose batches the broker compresses anew, or inflates."""
-    if not {"Produce", "Fetch"} <= seen.apis:
+    written: dict[str, set[str]] = {}
+    for flow in seen.flows_of("Produce"):
+        written.setdefault(flow["topic"], set()).add(flow["codec"] or "")
+    if all(written.get(flow["topic"], set()) <= {flow["codec"] or ""} for flow in seen.flows_of("Fetch") if flow["codec"]):
         return
     parts = seen.parts
     put = parts.filter(parts.api == "Produce", parts.codec.notnull(), parts.base_offset >= 0, parts.topic.notnull())
@@ -375,13 +374,13 @@ def sequence_errors(seen: Observed, limit: Mapping[str, float]) -> Found:
 )  # fmt: skip
 def retries_duplicate(seen: Observed, limit: Mapping[str, float]) -> Found:
     """Batches that a producer without idempotence may have written twice."""
-    if "Produce" not in seen.apis:
+    if not any(flow["doubtful"] for flow in seen.flows_of("Produce")):
         return
     parts = seen.parts
     chosen = parts.filter(parts.api == "Produce", parts.topic.notnull(), parts.acks != 0)
     closed = (chosen.outcome == "unanswered") & chosen.reason.isin(["fin", "rst"])
     unknown = closed & (chosen.age_ns >= int(limit["milliseconds"] * 1e6))
-    unknown |= chosen.error.isin(["REQUEST_TIMED_OUT", "NOT_ENOUGH_REPLICAS_AFTER_APPEND"])
+    unknown |= chosen.error.isin(list(DOUBTFUL))
     unknown = unknown.fill_null(False) & (chosen.producer_id.fill_null(-1) < 0)
     rows = seen.run(
         chosen.group_by("client_id", "topic").aggregate(

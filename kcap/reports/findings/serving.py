@@ -122,7 +122,7 @@ def slow_network(seen: Observed, limit: Mapping[str, float]) -> Found:
         ):
             by.setdefault(link["client_id"], []).append({**link, "round_ns": sum(ways)})
     for client, links in by.items():
-        if len(links) < len([1 for link in seen.links if link["client_id"] == client and link["exchanges"]]):
+        if len(links) < sum(link["exchanges"] > 0 for link in seen.links_of[client]):
             continue  # some of its connections are quick: it is not the client's place
         trip = min(link["round_ns"] for link in links)
         count = sum(link["exchanges"] for link in links)
