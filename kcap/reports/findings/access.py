@@ -204,7 +204,7 @@ def wrong_advertised_listener(seen: Observed, limit: Mapping[str, float]) -> Fou
 
 @rule(
     "listener-is-controller", "high", 0.9,
-    needs="responses messages beginnings",
+    needs="responses messages beginnings bodies",
     looks_at="connections with ApiVersions alone, whose response offers neither Produce nor Metadata",
     advice="Set bootstrap.servers to a listener of the brokers; controller.listener.names is for brokers and controllers.",
     instead="a tool that wants the controller (bootstrap.controllers) and was stopped",

@@ -28,13 +28,13 @@ def offset_out_of_range(seen: Observed, _limit: Mapping[str, float]) -> Found:
 
 
 def lags(seen: Observed) -> list[Row]:
-    """The lag of each client and partition: first, last, most, times of the first and the last Fetch, n with records."""
+    """The lag of each client and partition: first, last, most, least, times of the first and the last Fetch, n with records."""
     parts = seen.parts
     chosen = parts.filter(parts.api == "Fetch", parts.lag.notnull(), parts.error == "NONE", parts.client_id.notnull())
     return seen.run(
         chosen.group_by("client_id", "topic", "partition").aggregate(
             n=chosen.count(where=chosen.records > 0), last=chosen.lag.argmax(chosen.request_first_ns),
-            first=chosen.lag.argmin(chosen.request_first_ns), most=chosen.lag.max(),
+            first=chosen.lag.argmin(chosen.request_first_ns), most=chosen.lag.max(), least=chosen.lag.min(),
             first_ns=chosen.request_first_ns.min(), last_ns=chosen.request_first_ns.max(),
         )
     )  # fmt: skip
@@ -46,7 +46,7 @@ def lags(seen: Observed) -> list[Row]:
     looks_at="the lag that Fetch responses leave, over time; receive windows that a client closes",
     advice="Make processing quicker, add members up to the number of partitions, or raise max.poll.records with care.",
     instead="a consumer that started behind and catches up; a burst of writes",
-    lag=100, fetches=3, seconds=5, stalls=2,
+    lag=100, fetches=3, seconds=5, growth=0.2, stalls=2,
 )  # fmt: skip
 def slow_consumer(seen: Observed, limit: Mapping[str, float]) -> Found:
     """A consumer that falls behind, or does not take what was sent to it."""
@@ -55,9 +55,10 @@ def slow_consumer(seen: Observed, limit: Mapping[str, float]) -> Found:
     far = any((flow["lag"] or 0) >= limit["lag"] for flow in seen.flows_of("Fetch"))
     behind: dict[tuple[str, str], list[dict[str, int]]] = {}
     for row in lags(seen) if far else ():
-        grew = (
-            row["last"] >= limit["lag"] and row["last"] >= 0.9 * row["most"] and row["last"] >= 2 * row["first"] + limit["lag"]
-        )
+        grown = row["last"] - row["first"]
+        steadily = row["first"] == row["least"] and row["last"] == row["most"] and grown >= limit["growth"] * row["first"]
+        doubled = row["last"] >= 0.9 * row["most"] and row["last"] >= 2 * row["first"] + limit["lag"]
+        grew = row["last"] >= limit["lag"] and (doubled or (steadily and grown >= limit["lag"]))
         if grew and row["n"] >= limit["fetches"] and row["last_ns"] - row["first_ns"] >= limit["seconds"] * 1e9:
             behind.setdefault((row["client_id"], row["topic"]), []).append(row)
     for (client, topic), some in behind.items():

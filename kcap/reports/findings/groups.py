@@ -93,10 +93,10 @@ def static_member_fenced(seen: Observed, _limit: Mapping[str, float]) -> Found:
 @rule(
     "commit-storm", "medium", 0.9,
     needs="requests",
-    looks_at="OffsetCommit requests a second of a client and group",
+    looks_at="OffsetCommit requests a second of a client and group, against the records that the client fetched",
     advice="Commit once a poll or by time (enable.auto.commit, auto.commit.interval.ms), not after every record.",
     instead="a short burst of work that really needs a commit after each record",
-    commits=50, a_second=10,
+    commits=50, a_second=20, a_record=0.5,
 )  # fmt: skip
 def commit_storm(seen: Observed, limit: Mapping[str, float]) -> Found:
     """A client that commits after every record."""
@@ -114,13 +114,16 @@ def commit_storm(seen: Observed, limit: Mapping[str, float]) -> Found:
     )
     for row in rows:
         rate = row["n"] / max((row["last_ns"] - row["first_ns"]) / 1e9, 1.0)
-        if row["n"] < limit["commits"] or rate < limit["a_second"]:
+        records = sum(
+            call["records"] or 0 for call in seen.calls if call["client_id"] == row["client_id"] and call["api"] == "Fetch"
+        )
+        if row["n"] < limit["commits"] or rate < limit["a_second"] or row["n"] < limit["a_record"] * records:
             continue
         who = {"client_id": row["client_id"], "group_id": row["group_id"]}
         yield Finding(
             f"client {row['client_id']} of group {row['group_id']} committed offsets {row['n']} times, {rate:.0f} a second",
             who, row["n"], where("api == OffsetCommit", **who), row["first_ns"], row["last_ns"], row["lost"] or 0,
-            {"commits": row["n"], "commits_a_second": round(rate, 1)},
+            {"commits": row["n"], "commits_a_second": round(rate, 1), "records": records or None},
         )  # fmt: skip
 
 

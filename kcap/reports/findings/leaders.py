@@ -65,7 +65,7 @@ def leader_change(seen: Observed, limit: Mapping[str, float]) -> Found:
 
 @rule(
     "isr-shrink", "medium", 0.85,
-    needs="responses messages",
+    needs="responses messages bodies",
     looks_at="Metadata responses that name fewer in-sync replicas than replicas, until the capture ends",
     advice="See which broker is missing or lags (UnderReplicatedPartitions, kafka-topics.sh --describe "
     "--under-replicated-partitions).",
@@ -78,7 +78,7 @@ def isr_shrink(seen: Observed, limit: Mapping[str, float]) -> Found:
     if not seen.has_messages or "Metadata" not in seen.apis:
         return
     table = seen.exchanges
-    links = seen.connections
+    links = seen.every_link
     whole = links.aggregate(begin=links.first_ns.min(), end=links.last_ns.max())
     chosen = table.filter(table.api == "Metadata", table.outcome == "answered").cross_join(whole)
     length = (chosen.end - chosen.begin) // METADATA_READ + 1

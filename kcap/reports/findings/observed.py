@@ -51,6 +51,8 @@ class Observed:
         self.exchanges = exchanges
         self.every = exchanges
         """All exchanges, also where `exchanges` are those of clients alone."""
+        self.every_link = connections
+        """All connections, as `every`."""
         self.partitions = partitions
         self.connections = connections
         self.brokers = brokers
@@ -63,13 +65,11 @@ class Observed:
 
     def of_clients(self) -> "Observed":
         """The same without what brokers and controllers send each other: their errors and polls are the cluster's own."""
-        table = self.exchanges
-        name = table.client_id.fill_null("")
-        own = (name.startswith(BROKER[0]) & name.contains(BROKER[1])) | table.api.fill_null("").isin(REQUESTS_OF_BROKERS)
-        for begin in REPLICA_FETCHERS:
-            own |= name.startswith(begin)
-        mine = Observed(self.run, table.filter(~own), self.partitions, self.connections, self.brokers, self._message)
-        mine.every = table
+        table, links = self.exchanges, self.connections
+        own = of_brokers(table) | table.api.fill_null("").isin(REQUESTS_OF_BROKERS)
+        clients = links.filter(~of_brokers(links))
+        mine = Observed(self.run, table.filter(~own), self.partitions, clients, self.brokers, self._message)
+        mine.every, mine.every_link = table, links
         return mine
 
     def first(self, expression: Any, order: Sequence[str], most: int, what: str) -> list[Row]:
@@ -110,7 +110,7 @@ class Observed:
     @cached_property
     def span(self) -> tuple[int, int]:
         """Times of the first and the last packet of any connection."""
-        table = self.connections
+        table = self.every_link
         (row,) = self.run(table.aggregate(first=table.first_ns.min(), last=table.last_ns.max()))
         return row["first"] or 0, row["last"] or 0
 
@@ -263,3 +263,12 @@ class Observed:
         """Client ids of the classes that have these values."""
         found = {row["client_id"] for row in self.calls if all(row[name] == value for name, value in equal.items())}
         return sorted(name for name in found if name)
+
+
+def of_brokers(table: Any) -> Any:
+    """Which rows have the client id of a broker or controller that copies logs."""
+    name = table.client_id.fill_null("")
+    own = name.startswith(BROKER[0]) & name.contains(BROKER[1])
+    for begin in REPLICA_FETCHERS:
+        own |= name.startswith(begin)
+    return own

@@ -28,7 +28,7 @@ def stores_format_2(call: Row) -> bool:
     looks_at="records a batch and requests a second of a producer",
     advice="Raise linger.ms (5 to 20) and batch.size so that records share a request, or do not flush after each record.",
     instead="a producer that must have each record acknowledged before the next",
-    requests=200, a_second=100, records=1.5,
+    requests=200, a_second=60, records=1.5,
 )  # fmt: skip
 def tiny_batches(seen: Observed, limit: Mapping[str, float]) -> Found:
     """A producer that sends about a record a request, quickly."""

@@ -107,7 +107,7 @@ def slow_broker(seen: Observed, limit: Mapping[str, float]) -> Found:
     advice="Place the client nearer to the brokers (client.rack, KIP-392), or raise batch.size, linger.ms and fetch "
     "sizes to save round trips.",
     instead="a client that is meant to be far away",
-    milliseconds=20, most_seconds=10,
+    milliseconds=20, most_seconds=10, connections=2,
 )  # fmt: skip
 def slow_network(seen: Observed, limit: Mapping[str, float]) -> Found:
     """Clients that are far from their brokers."""
@@ -124,6 +124,8 @@ def slow_network(seen: Observed, limit: Mapping[str, float]) -> Found:
     for client, links in by.items():
         if len(links) < sum(link["exchanges"] > 0 for link in seen.links_of[client]):
             continue  # some of its connections are quick: it is not the client's place
+        if sum(link["n"] for link in links) < limit["connections"]:
+            continue  # one connection may have lost the packets that show its shortest round trip
         trip = min(link["round_ns"] for link in links)
         count = sum(link["exchanges"] for link in links)
         yield Finding(
@@ -141,7 +143,7 @@ def slow_network(seen: Observed, limit: Mapping[str, float]) -> Found:
     advice="Look for loss on the path: interface errors, full queues, duplex, MTU. Each lost segment costs a round "
     "trip to 200 ms.",
     instead="a capture point that saw packets twice and out of order",
-    segments=10, share=0.01, holes=2,
+    segments=10, share=0.004, holes=2,
 )  # fmt: skip
 def retransmission_bound(seen: Observed, limit: Mapping[str, float]) -> Found:
     """Hosts whose packets are lost on the way.

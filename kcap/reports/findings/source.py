@@ -35,7 +35,7 @@ class Messages:
         self._rows: dict[tuple[str, int], Row] = {}
 
     def __call__(self, connection: str, number: int, side: str) -> Row | None:
-        """A message as Kafka's JSON; None where its bytes cannot be had or do not read."""
+        """A message as Kafka's JSON; None where not all of its bytes can be had, or they do not read: callers rely on fields."""
         key = connection, number
         if key not in self._frames:
             if len(self._frames) >= MESSAGES_KEPT:
@@ -51,7 +51,7 @@ class Messages:
         message = (
             decode_request(frame[4:]) if side == "request" else decode_response(frame[4:], row["api_key"], row["api_version"])
         )
-        value = message.to_json()
+        value = None if message.undecoded else message.to_json()
         return value if isinstance(value, dict) else None
 
     def prepare(self, keys: Collection[tuple[str, int]]) -> None:
