@@ -7,6 +7,7 @@ named under `not_judged`.
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Final
 
 from kcap.reports.definition import Row
@@ -14,6 +15,7 @@ from kcap.reports.diff import report as diff_report
 from kcap.reports.diff.summaries import COLUMNS as DIFF_COLUMNS
 from kcap.reports.diff.summaries import Side, summarized
 from kcap.reports.findings.columns import COLUMNS
+from kcap.reports.findings.courses import by_engine
 from kcap.reports.findings.observed import Observed
 from kcap.reports.findings.report import check
 from kcap.reports.groups import report as group_report
@@ -34,7 +36,9 @@ def observed(source: Source) -> Iterator[Observed]:
     engine = SparkEngine(frames["exchanges"].sparkSession)
     try:
         tables = {name: engine.view(frame) for name, frame in frames.items()}
-        yield Observed(engine.rows, tables["exchanges"], tables["partitions"], tables["connections"], tables["brokers"])
+        seen = Observed(engine.rows, tables["exchanges"], tables["partitions"], tables["connections"], tables["brokers"])
+        seen.courses = partial(by_engine, engine.rows, tables["exchanges"])
+        yield seen
     finally:
         engine.close()
         for frame in frames.values():

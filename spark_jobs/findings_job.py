@@ -13,10 +13,12 @@ from kcap.cli import check as check_text
 from kcap.cli import diff as diff_text
 from kcap.cli import groups as groups_text
 from kcap.cli import transactions as transactions_text
+from kcap.cli.configuration import config_file, settings
 from kcap.cli.report_formats import Document, style_of, text
 from kcap.errors import UsageError
 from kcap.reports.definition import Row
-from kcap.reports.findings.model import SEVERITIES
+from kcap.reports.findings.model import RULES, SEVERITIES
+from kcap.reports.findings.thresholds import thresholds_of
 from spark_jobs.capture import SparkCapture
 from spark_jobs.findings import diff, findings, of_ids
 from spark_jobs.job import FAILED, JobInput, job
@@ -27,8 +29,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 DOCUMENTS: Final[dict[str, Callable[[Row], Document]]] = {
-    "check": check_text.document, "groups": groups_text.document, "transactions": transactions_text.document,
-    "diff": diff_text.document,
+    "check": lambda result: check_text.document(result, unicode=style_of(None).unicode),
+    "groups": groups_text.document, "transactions": transactions_text.document, "diff": diff_text.document,
 }  # fmt: skip
 """Report -> what makes a document of it."""
 
@@ -54,7 +56,8 @@ def check_job() -> click.Command:
     ) -> int:
         """What is wrong: the findings of `kcap check` over captures of any size, or over the tables that ingest saved."""
         no_filter(given)
-        result = findings(source, check_text.known(rules), check_text.known(skip))
+        limits = thresholds_of(settings().get("check", {}), RULES, f"{config_file()}: [check]")
+        result = findings(source, check_text.known(rules), check_text.known(skip), limits)
         finished(spark, result, given)
         limit = SEVERITIES.index(fail_on) if fail_on else -1
         return FAILED if any(SEVERITIES.index(row["severity"]) <= limit for row in result["rows"]) else 0

@@ -1,9 +1,11 @@
 """`kcap check`: what is wrong in a capture, whom it concerns, since when, how sure that is, and what to do."""
 
 import json
+import os
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -130,17 +132,18 @@ def explained(name: str, changed: Mapping[str, Mapping[str, float]] | None = Non
 
 def formatted(result: Row, form: str, output: str | None) -> str:
     """The report in a format."""
-    from kcap.cli import report_output
+    from kcap.cli import report_formats, report_output
 
     if form == "json":
         return json.dumps(result, ensure_ascii=False, indent=1) + "\n"
     if form == "sarif":
         return json.dumps(sarif(result), ensure_ascii=False, indent=1) + "\n"
-    return report_output.formatted(result, form, output, document)
+    unicode = form != "text" or report_formats.style_of(output).unicode
+    return report_output.formatted(result, form, output, partial(document, unicode=unicode))
 
 
-def document(result: Row) -> "Document":
-    """The findings for people: the worst first, a paragraph each."""
+def document(result: Row, *, unicode: bool = True) -> "Document":
+    """The findings for people: the worst first, a paragraph each; `unicode`: bars are block characters."""
     from kcap.cli.report_formats import Document, Sentences
 
     rows = result["rows"]
@@ -149,7 +152,7 @@ def document(result: Row) -> "Document":
     summary = ", ".join(f"{count} {severity}" for severity, count in counts.items() if count)
     head = f"{len(serious)} findings: {summary}" if serious else "no problem was found" + (f" ({summary})" if rows else "")
     blocks: list[Any] = [Sentences([head], tone="bold")]
-    blocks += [Sentences(lines_of(row), title=f"{row['severity']}  {row['sentence']}") for row in rows]
+    blocks += [Sentences(lines_of(row, unicode=unicode), title=f"{row['severity']}  {row['sentence']}") for row in rows]
     reasons: dict[str, list[str]] = {}
     for rule, why in result["not_judged"].items():
         reasons.setdefault(why, []).append(rule)
@@ -159,12 +162,16 @@ def document(result: Row) -> "Document":
     return Document(f"check: {', '.join(result['captures'])}", blocks)
 
 
-def lines_of(row: Row) -> list[str]:
+def lines_of(row: Row, *, unicode: bool = True) -> list[str]:
     """What stands below a finding's sentence."""
+    from kcap.reports.text import UNLIMITED, Style, spark
+
+    bars = spark(row["course"], Style(UNLIMITED, color=False, unicode=unicode)) if any(row.get("course") or ()) else ""
     who = ", ".join(f"{name} {worded(value)}" for name, value in row["who"].items())
     numbers = ", ".join(f"{name} {worded(value)}" for name, value in row["evidence"].items())
     return [
-        f"who: {who}", f"when: {when(row['first_ns'], row['last_ns'])}", f"evidence: {numbers}; confidence "
+        f"who: {who}", f"when: {when(row['first_ns'], row['last_ns'])}",
+        *([f"over the capture: |{bars}|"] if bars else []), f"evidence: {numbers}; confidence "
         f"{row['confidence']:.0%}",
         f"next: {row['advice']}", f"or else: {row['instead']}",
         f"rule {row['id']}" + (f"; show: -Y '{row['filter']}'" if row["filter"] else ""),
@@ -187,6 +194,13 @@ def when(first: int | None, last: int | None) -> str:
     return f"{begin:%Y-%m-%d %H:%M:%S} to {end:%H:%M:%S} UTC ({(end - begin).total_seconds():.1f} s)"
 
 
+def uri(name: str) -> str:
+    """A file's name as a relative URI reference (RFC 3986): what a URI does not allow is percent-encoded, a byte at a time."""
+    from urllib.parse import quote
+
+    return quote(os.fsencode(name.replace("\\", "/")), safe="/")
+
+
 def sarif(result: Row) -> Row:
     """The findings as SARIF 2.1.0, which code hosts and dashboards read."""
     from kcap.reports.findings.report import rules
@@ -200,15 +214,13 @@ def sarif(result: Row) -> Row:
         }
         for one in ids
     ]
-    places: Sequence[Row] = [
-        {"physicalLocation": {"artifactLocation": {"uri": name.replace("\\", "/")}}} for name in result["captures"][:1]
-    ]
+    places: Sequence[Row] = [{"physicalLocation": {"artifactLocation": {"uri": uri(name)}}} for name in result["captures"][:1]]
     results = [
         {
             "ruleId": row["id"], "ruleIndex": ids.index(row["id"]), "level": LEVELS[row["severity"]],
             "message": {"text": row["sentence"]}, "locations": places, "occurrenceCount": max(row["count"], 1),
             "properties": {name: row[name] for name in ("severity", "confidence", "who", "evidence", "filter", "first_ns",
-                "last_ns")},
+                "last_ns", "course")},
         }
         for row in result["rows"]
     ]  # fmt: skip

@@ -24,7 +24,7 @@ FOLDER: Final = "plans"
 KEPT: Final = 256
 """Files that are kept, the newest: one for each report with its parameters, some 20 kB each."""
 STATEMENTS_KEPT: Final = 2000
-"""Statements in one `Plan`, some 1.5 kB each: thresholds that a user changes stand in them as numbers. A fuller one begins anew."""
+"""Statements in one `Plan`, some 1.5 kB each: thresholds that a user changes are numbers in them. A fuller one begins anew."""
 DEPENDENCIES: Final = ("ibis_framework-", "sqlglot-", "duckdb-")
 """What compiles and runs SQL."""
 EXPRESSIONS: Final = ("reports", "filter")

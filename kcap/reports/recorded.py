@@ -11,7 +11,7 @@ Loading Ibis and compiling fifty expressions takes two seconds; recording them t
 import operator
 from collections.abc import Callable, Mapping
 from hashlib import blake2b
-from typing import Any, Final, cast
+from typing import Any, Final
 
 SCALARS: Final = (str, int, float, bool, type(None))
 
@@ -22,7 +22,7 @@ class Recorded:
     __slots__ = ("_digest", "_kind", "_parts")
 
     def __init__(self, kind: str, *parts: Any) -> None:
-        """`kind` says what is done with the parts: `root` (a name), `get` (attribute), `call`, `item`, or an operator's name."""
+        """`kind` says what is done with the parts: `root` (a name), `get` (attribute), `call`, `item`, or an operator."""
         self._kind, self._parts = kind, parts
         text = blake2b(f"{kind}\0".encode(), digest_size=16)
         for part in parts:
@@ -94,7 +94,7 @@ MODULE: Final = "ibis"
 def digest_of(part: Any) -> bytes:
     """What stands for a part. Raises TypeError for one that cannot be recorded, such as a function."""
     if isinstance(part, Recorded):
-        return part._digest  # noqa: SLF001 - this module's own
+        return part._digest
     if isinstance(part, SCALARS):
         return f"{type(part).__name__}:{part!r}\0".encode(errors="surrogatepass")
     if isinstance(part, list | tuple):
@@ -106,7 +106,7 @@ def digest_of(part: Any) -> bytes:
 
 def name_of(expression: Recorded) -> str:
     """The name of a recording: equal for equal ones."""
-    return cast("bytes", expression._digest).hex()  # noqa: SLF001
+    return expression._digest.hex()
 
 
 class Replay:
@@ -120,9 +120,9 @@ class Replay:
     def __call__(self, part: Any) -> Any:
         """The expression of a recording; what stands for itself as it is."""
         if isinstance(part, Recorded):
-            digest = part._digest  # noqa: SLF001
+            digest = part._digest
             if digest not in self._made:
-                self._made[digest] = self._make(part._kind, part._parts)  # noqa: SLF001
+                self._made[digest] = self._make(part._kind, part._parts)
             return self._made[digest]
         if isinstance(part, list | tuple):
             return type(part)(map(self, part))

@@ -25,6 +25,20 @@ def warm_up() -> None:
             file.write(EMPTY)
         for name in REPORTS:
             run(import_module(f"kcap.reports.{name}").REPORT, ReportInput([path]), ReportRequest())
+        warm_rules(path)
+
+
+def warm_rules(path: str) -> None:
+    """Compiles what rules, groups and transactions ask of any capture; not what only some captures make them ask."""
+    from kcap.reports.findings.report import check
+    from kcap.reports.findings.source import observed
+    from kcap.reports.groups.report import report as groups
+    from kcap.reports.transactions.report import report as transactions
+
+    with observed(ReportInput([path])) as seen:
+        check(seen)
+        groups(seen, [])
+        transactions(seen, [])
 
 
 if __name__ == "__main__":

@@ -1,6 +1,8 @@
 """`kcap check` as people and pipelines run it."""
 
 import json
+import shutil
+import string
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -97,3 +99,26 @@ def test_thresholds_of_the_configuration_count_and_are_named(tmp_path: Path, mon
     done = run("check", HEALTHY)
     assert done.code == 2
     assert "did you mean connections" in done.err
+
+
+def test_a_finding_shows_its_course_over_the_capture() -> None:
+    capture = str(PROBLEMS / "offset-out-of-range.pcap")
+    rows = report(capture)["rows"]
+    assert all(len(row["course"]) == 24 and sum(row["course"]) > 0 for row in rows if row["filter"])
+    for form in ("text", "markdown", "html"):
+        assert "over the capture: " in run("check", capture, "--format", form).out
+    (one,) = json.loads(run("check", capture, "--format", "sarif").out)["runs"]
+    assert [result["properties"]["course"] for result in one["results"]] == [row["course"] for row in rows]
+
+
+@pytest.mark.parametrize("name", ["a b.pcap", "50%.pcap", "a#b?c.pcap", "\u00fc:x.pcap", "[1]|{2}.pcap"])
+def test_sarif_names_files_as_uris(name: str, tmp_path: Path) -> None:
+    """RFC 3986: a URI reference has none of the characters that have a meaning in it, and says which file is meant."""
+    from urllib.parse import unquote, urlsplit
+
+    shutil.copy(CONFUSED, tmp_path / name)
+    (one,) = json.loads(run("check", str(tmp_path / name), "--format", "sarif").out)["runs"]
+    uri = one["results"][0]["locations"][0]["physicalLocation"]["artifactLocation"]["uri"]
+    assert uri.isascii()
+    assert set(uri) <= set(string.ascii_letters + string.digits + "-._~/%")
+    assert unquote(urlsplit(uri).path) == name

@@ -1,7 +1,8 @@
 """The tables that rules look at, and the small summaries of them that most rules share.
 
-In: tables of Ibis or recorded ones (`kcap.reports.recorded`), and an engine that runs expressions. Out: rows as dictionaries. Law: a summary has a row for each class of
-exchanges or connections, whatever the size of the capture; both engines give the same.
+In: tables of Ibis or recorded ones (`kcap.reports.recorded`), and an engine that runs expressions. Out: rows as dictionaries.
+Law: a summary has a row for each class of exchanges or connections, whatever the size of the capture; both engines give the
+same.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -60,6 +61,8 @@ class Observed:
         self.has_messages = message is not None
         """Whether messages can be read, as they can of captures."""
         self._made: dict[Callable[[Observed], Any], Any] = {}
+        self.courses: Callable[[Sequence[str], tuple[int, int]], list[list[int]]] | None = None
+        """Filters and the span of the capture -> counts over time, as in `courses`; None where they are not made."""
         self.left_out: dict[str, int] = {}
         """Rows that a bound left out of a report, by what they are."""
 
@@ -117,7 +120,9 @@ class Observed:
     @cached_property
     def quality(self) -> Row:
         """How complete the exchanges are: n, orphans (no request), lost (no response, though there must have been one), cut
-        (messages of which a part is missing), throttled (responses with a throttle time)."""
+        (messages of which a part is missing), gaps (those of which packets are missing), throttled (responses with a throttle
+        time).
+        """
         table = self.exchanges
         silent = table.flags.contains("one_sided") | table.reason.isin(["lost_in_capture", "skipped"])
         lost = (table.outcome == "unanswered") & silent
@@ -126,6 +131,7 @@ class Observed:
                 n=table.count(), throttled=table.count(where=table.throttle_time_ms > 0),
                 orphans=table.count(where=table.outcome == "orphan"), lost=table.count(where=lost),
                 cut=table.count(where=table.flags.contains("snaplen") | table.flags.contains("gap")),
+                gaps=table.count(where=table.flags.contains("gap")),
             )
         )  # fmt: skip
         return row
@@ -235,8 +241,8 @@ class Observed:
 
     @cached_property
     def flows(self) -> list[Row]:
-        """Partitions of Produce and Fetch by API, client, topic and codec: n, bytes, batches, records, first_ns, last_ns; beside
-        them what decides whether rules need look closer: `newest` and `oldest` magic, `doubtful` (Produce of which it is not
+        """Partitions of Produce and Fetch by API, client, topic and codec: n, bytes, batches, records, first_ns, last_ns; and
+        what decides whether rules need look closer: `newest` and `oldest` magic, `doubtful` (Produce of which it is not
         known whether it was done), `behind` (high watermark less last stable offset), `lag`, `early_ms` and `late_ms` (records'
         timestamps less the time of the request).
         """

@@ -19,6 +19,7 @@ from kcap.reports.findings import (
     serving,
     transactions,
 )
+from kcap.reports.findings.courses import SHOWN
 from kcap.reports.findings.judged import not_judged
 from kcap.reports.findings.model import RULES, SEVERITIES, Finding, Rule
 from kcap.reports.findings.observed import Observed
@@ -50,7 +51,11 @@ def check(
         rows += found
         silent += [] if found else [rule]
     rows.sort(key=cost)
-    return {"rows": rows, "not_judged": not_judged(mine, silent)}
+    shown = rows[:SHOWN] if seen.courses is not None else []
+    made = seen.courses([row["filter"] for row in shown], mine.span) if seen.courses is not None and shown else []
+    for at, row in enumerate(rows):
+        row["course"] = made[at] if at < len(made) else []
+    return {"rows": rows, "span_ns": list(mine.span), "not_judged": not_judged(mine, silent)}
 
 
 def row_of(rule: Rule, finding: Finding) -> dict[str, Any]:

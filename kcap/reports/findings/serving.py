@@ -100,6 +100,10 @@ def slow_broker(seen: Observed, limit: Mapping[str, float]) -> Found:
         )  # fmt: skip
 
 
+UNFILLED = 3
+"""From one hole in so many on that nothing fills, the holes are taken for packets that the capture lost."""
+
+
 @rule(
     "slow-network", "medium", 0.9,
     needs="responses requests",
@@ -149,8 +153,9 @@ def retransmission_bound(seen: Observed, limit: Mapping[str, float]) -> Found:
     """Hosts whose packets are lost on the way.
 
     Repeated segments alone prove no loss, since tail loss probes repeat them as well (RFC 8985). Segments out of order do: a
-    capture between both ends sees the hole that a lost one leaves.
+    capture between both ends sees the hole that a lost one leaves. A hole that nothing fills is a packet that the capture lost.
     """
+    missing = seen.quality["gaps"]
     by: dict[str, list[Row]] = {}
     for link in seen.links:
         if link["exchanges"]:
@@ -168,7 +173,8 @@ def retransmission_bound(seen: Observed, limit: Mapping[str, float]) -> Found:
                 "came out of order",
                 {"client_ips": [host], "client_ids": clients}, again, where(client_ip=host),
                 min(link["first_ns"] for link in links), max(link["last_ns"] for link in links), 0,
-                {"retransmitted": again, "out_of_order": holes, "packets": packets},
+                {"retransmitted": again, "out_of_order": holes, "packets": packets, "gaps": missing},
+                "info" if UNFILLED * missing >= holes else None,
             )  # fmt: skip
 
 

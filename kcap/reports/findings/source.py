@@ -8,11 +8,13 @@ once; a message is read again from the file where a rule asks for it, and is mis
 import tempfile
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
+from functools import partial
 
 from kcap.capture.frame_bytes import FrameBytes, read
 from kcap.decode.message import decode_request, decode_response
 from kcap.errors import UsageError
 from kcap.reports.findings.columns import COLUMNS, MESSAGE_COLUMNS
+from kcap.reports.findings.courses import of_files
 from kcap.reports.findings.observed import Observed, Row
 from kcap.reports.plans import Plan
 from kcap.reports.recorded import Recorded, Replay, name_of, table
@@ -35,7 +37,7 @@ class Messages:
         self._rows: dict[tuple[str, int], Row] = {}
 
     def __call__(self, connection: str, number: int, side: str) -> Row | None:
-        """A message as Kafka's JSON; None where not all of its bytes can be had, or they do not read: callers rely on fields."""
+        """A message as Kafka's JSON; None where a byte of it is missing or does not read: callers rely on its fields."""
         key = connection, number
         if key not in self._frames:
             if len(self._frames) >= MESSAGES_KEPT:
@@ -108,7 +110,10 @@ def observed(given: ReportInput) -> Iterator[Observed]:
                 return engine.rows(plan.sql(name_of(expression), lambda: engine.sql(replay(expression))))
 
             message = None if reading is None else Messages(reading, engine)
-            yield Observed(run, *(table(name) for name in COLUMNS), message)
+            exchanges, partitions, connections, brokers = map(table, COLUMNS)
+            seen = Observed(run, exchanges, partitions, connections, brokers, message)
+            seen.courses = partial(of_files, places["exchanges"])
+            yield seen
             plan.keep()
         finally:
             engine.close()

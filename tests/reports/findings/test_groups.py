@@ -75,3 +75,11 @@ def test_processes_that_run_one_after_the_other_are_no_loop() -> None:
     assert (
         len(found("rebalance-loop", observed([row | {"connection": "C1", "exchange": at} for at, row in enumerate(rows)]))) == 1
     )
+
+
+def test_commits_of_batches_are_no_storm_however_quick_the_batches_come() -> None:
+    commits = many(100, 0.02, "OffsetCommit", group_id="g")
+    batches = many(100, 0.02, "Fetch", connection="C2", record_count=3)
+    assert found("commit-storm", observed(commits + batches)) == []
+    (row,) = found("commit-storm", observed(commits + many(100, 0.02, "Fetch", connection="C2", record_count=1)))
+    assert row["evidence"]["records"] == 100

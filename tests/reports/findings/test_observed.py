@@ -28,3 +28,33 @@ def test_a_message_that_cannot_be_had_is_empty() -> None:
     assert seen.message({"connection": "C1", "exchange": 1}, "request") == {"a": 1}
     assert seen.message({"connection": "C1", "exchange": 1}, "response") == {}
     assert seen.message({"connection": None, "exchange": None}, "request") == {}
+
+
+def test_connections_of_brokers_are_no_clients_but_count_for_the_span() -> None:
+    names = ("app", "broker-1-fetcher-0", "raft-client-3", "ReplicaFetcherThread-0-2", None, "broker-of-mine")
+    links = [
+        CONNECTION | {"connection": f"C{at}", "client_id": name, "last_ns": START + at * SECOND}
+        for at, name in enumerate(names)
+    ]
+    mine = observed([], connections=links).of_clients()
+    assert {link["client_id"] for link in mine.links} == {"app", None, "broker-of-mine"}
+    assert set(mine.links_of) == {"app", None, "broker-of-mine"}
+    assert mine.span[1] == START + 5 * SECOND
+
+
+def test_messages_are_made_ready_by_the_thousand_and_none_is_left_out() -> None:
+    class Messages:
+        asked: list[int] = []
+
+        def __call__(self, connection: str, number: int, side: str) -> None:
+            return None
+
+        def prepare(self, keys: list[tuple[str, int]]) -> None:
+            self.asked.append(len(keys))
+
+    seen = observed([])
+    seen._message = Messages()
+    rows = [{"connection": "C1", "exchange": at} for at in range(5000)]
+    assert list(seen.prepared(rows, lambda row: row["exchange"] % 2 == 0)) == rows
+    assert sum(Messages.asked) == 2500
+    assert max(Messages.asked) <= 2048

@@ -14,7 +14,8 @@ def test_a_broker_that_is_slow_beside_its_peers_and_none_where_all_are() -> None
 
 def test_a_network_is_slow_when_every_connection_of_the_client_is() -> None:
     far = CONNECTION | {"connection": "C1", "rtt_min_ns": 80 * MS}
-    assert len(found("slow-network", observed([], connections=[far]))) == 1
+    assert len(found("slow-network", observed([], connections=[far, far | {"connection": "C2"}]))) == 1
+    assert found("slow-network", observed([], connections=[far])) == [], "its quicker round trips may be missing"
     assert found("slow-network", observed([], connections=[far, CONNECTION | {"connection": "C2"}])) == []
 
 
@@ -23,6 +24,8 @@ def test_loss_is_told_by_holes_and_not_by_probes() -> None:
     (row,) = found("retransmission-bound", observed([], connections=[lossy]))
     assert row["who"]["client_ids"] == ["app"]
     assert found("retransmission-bound", observed([], connections=[lossy | {"out_of_order": 0}])) == []
+    gaps = many(2, 1.0, flags=["gap"])
+    assert found("retransmission-bound", observed(gaps, connections=[lossy])) == [], "the capture lost packets itself"
 
 
 def test_requests_behind_a_long_poll() -> None:

@@ -60,3 +60,24 @@ def test_a_compressed_capture_has_findings_too(tmp_path: Path) -> None:
     with observed(ReportInput([str(packed)])) as seen:
         (row,) = [row for row in check(seen)["rows"] if row["id"] == "sasl-mechanism-mismatch"]
     assert "SCRAM-SHA-512" in row["sentence"]
+
+
+def test_a_message_of_which_bytes_are_missing_is_none_and_stops_no_rule(tmp_path: Path) -> None:
+    """Law: a capture cut to 200 bytes a packet gives findings of what is left."""
+    import struct
+
+    for name in ("request-timeout", "rebalance-loop-848", "hanging-transaction"):
+        data, at = (PCAPS / "problems" / f"{name}.pcap").read_bytes(), 24
+        out = [data[:at]]
+        while at < len(data):
+            seconds, part, captured, length = struct.unpack_from("<IIII", data, at)
+            kept = min(captured, 200)
+            out += [struct.pack("<IIII", seconds, part, kept, length), data[at + 16 : at + 16 + kept]]
+            at += 16 + captured
+        cut = tmp_path / f"{name}.pcap"
+        cut.write_bytes(b"".join(out))
+        with observed(ReportInput([str(cut)])) as seen:
+            assert isinstance(check(seen)["rows"], list)
+            rows = seen.run(seen.exchanges.filter(seen.exchanges.flags.contains("snaplen")).select("connection", "exchange"))
+            assert rows
+            assert all(seen.message(row, "response") == {} or seen.message(row, "request") == {} for row in rows[:50])
