@@ -43,18 +43,18 @@ def test_connections_of_brokers_are_no_clients_but_count_for_the_span() -> None:
 
 
 def test_messages_are_made_ready_by_the_thousand_and_none_is_left_out() -> None:
-    class Messages:
-        asked: list[int] = []
+    asked: list[int] = []
 
+    class Messages:
         def __call__(self, connection: str, number: int, side: str) -> None:
             return None
 
         def prepare(self, keys: list[tuple[str, int]]) -> None:
-            self.asked.append(len(keys))
+            asked.append(len(keys))
 
     seen = observed([])
     seen._message = Messages()
     rows = [{"connection": "C1", "exchange": at} for at in range(5000)]
     assert list(seen.prepared(rows, lambda row: row["exchange"] % 2 == 0)) == rows
-    assert sum(Messages.asked) == 2500
-    assert max(Messages.asked) <= 2048
+    assert sum(asked) == 2500
+    assert max(asked) <= 2048
