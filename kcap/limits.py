@@ -277,7 +277,7 @@ with a burst should not stay outside for all of it.
 """
 
 FAST_PATH_CONNECTIONS = 1 << 17
-"""Connections in the fast path, some 1 KiB each, those included that ended and are held for CONNECTION_LINGER_NS; more than that
+"""Connections in the fast path, some 1 KiB each, with those that ended and are held for CONNECTION_LINGER_NS; more than that
 stay on the reference path.
 """
 

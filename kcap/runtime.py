@@ -58,8 +58,8 @@ def pool() -> None:
 
 
 def collect_rarely() -> None:
-    """Excludes loaded objects from garbage collection, which then runs every 50,000 objects, and over old ones after ten times
-    as many.
+    """Excludes loaded objects from garbage collection, which then runs every 50,000 objects, over old ones after ten times as
+    many.
 
     Connections refer to their streams and back, so it has to run: in a flood of 80,000 ClientHellos a third of the memory was of
     closed connections. At its default rate it takes a tenth of a large capture's time.
