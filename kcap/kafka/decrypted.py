@@ -49,7 +49,9 @@ class DecryptedStream:
         """Offset of the next plaintext byte."""
         self.whole = outer.anchored
         """The plaintext is known from its first byte on."""
-        self._records: deque[tuple[int, int, int, int]] = deque(maxlen=limits.REPEATS_KEPT)
+        self.skip = 0
+        """Plaintext before this offset was delivered by the fast path."""
+        self.records: deque[tuple[int, int, int, int]] = deque(maxlen=limits.REPEATS_KEPT)
         """The newest pieces: plaintext start and end, stream start and end."""
 
     @property
@@ -70,7 +72,7 @@ class DecryptedStream:
         """
         out = []
         for start, end, twice in self.outer.repeats:
-            inside = [(low, high) for low, high, first, last in self._records if first < end and last > start]
+            inside = [(low, high) for low, high, first, last in self.records if first < end and last > start]
             if inside:
                 out.append((inside[0][0], inside[-1][1], twice))
         return out
@@ -81,14 +83,25 @@ class DecryptedStream:
         if listen is not None:
             for start, end, piece in spans:
                 listen(self.flow, base + start, data[start:end], piece.ref, piece.position)
+        if base < self.skip:
+            spans = self._not_skipped(base, spans)
+            self.next = min(base + len(data), self.skip)
         at, count = 0, len(spans)
         while at < count:
             last = self._inside_frame(base, spans, at)
             start, end, piece = spans[at][0], spans[last][1], spans[last][2]
-            self._records.extend([(base + low, base + high, one.start, one.end) for low, high, one in spans[at : last + 1]])
+            self.records.extend([(base + low, base + high, one.start, one.end) for low, high, one in spans[at : last + 1]])
             self.next = base + end
             self.sink.data(base + start, data, start, end - start, end - start, piece.time_ns, piece.ref, piece.position)
             at = last + 1
+
+    def _not_skipped(self, base: int, spans: "list[Span]") -> "list[Span]":
+        """What is still to be delivered of a record whose plaintext begins at `base`."""
+        first = self.skip - base
+        self.records.extend(
+            [(base + low, min(base + high, self.skip), one.start, one.end) for low, high, one in spans if low < first]
+        )
+        return [span._replace(start=max(span.start, first)) for span in spans if span.end > first]
 
     def _inside_frame(self, base: int, spans: "list[Span]", at: int) -> int:
         """The last of the spans from `at` on that can be delivered as one: they are the rest of a frame whose header was read,
@@ -115,8 +128,11 @@ class DecryptedStream:
         at, self.next = self.next, self.next + record.size
         if listen is not None:
             listen(self.flow, at, record.buffer[: record.size], ref, position)
-        self._records.append((at, self.next, offset, offset + length))
-        self.sink.data(at, record.buffer, 0, record.size, record.size, time_ns, ref, position)
+        self.records.append((at, self.next, offset, offset + length))
+        skip = max(min(self.skip - at, record.size), 0)
+        if skip < record.size:
+            size = record.size - skip
+            self.sink.data(at + skip, record.buffer, skip, size, size, time_ns, ref, position)
 
     def lose(self, length: int, *, exact: bool, time_ns: int) -> None:
         """Delivers a gap to the sink."""
@@ -161,19 +177,28 @@ class TlsSink:
     def __init__(self, decryptor: "Decryptor", index: int) -> None:
         self.decryptor = decryptor
         self.index = index
-        self.count = 0
+        self.skip = 0
+        """Stream bytes before this offset were taken by the fast path."""
 
     def data(
         self, offset: int, buffer: bytes, at: int, captured: int, length: int, time_ns: int, ref: int, position: int
     ) -> None:
         """Takes stream bytes."""
-        self.count += length
+        first, end = offset, offset + length
         if captured == length:
-            taken = self.decryptor.whole_records(self.index, offset, buffer, at, length, time_ns, ref, position)
-            if taken == length:
+            if offset < self.skip:
+                at += min(self.skip, end) - offset
+                offset = min(self.skip, end)
+            if offset < end:
+                taken = self.decryptor.whole_records(
+                    self.index, first, length, buffer, at, end - offset, time_ns, ref, position
+                )
+                offset, at = offset + taken, at + taken
+            if offset == end:
                 return
-            offset, at, captured, length = offset + taken, at + taken, captured - taken, length - taken
-        self.decryptor.data(self.index, offset, bytes(buffer[at : at + captured]), length, time_ns, ref, position)
+            captured = end - offset
+        data = bytes(buffer[at : at + captured])
+        self.decryptor.data(self.index, offset, data, end - offset, time_ns, ref, position, first)
 
     def gap(self, offset: int, length: int, time_ns: int) -> None:
         """Takes a hole."""
@@ -205,26 +230,44 @@ class Decryptor:
         self._begin = begin
         self._listen = listen
 
-    def data(self, index: int, offset: int, data: bytes, length: int, time_ns: int, ref: int, position: int) -> None:
-        """Takes stream bytes of `connection.streams[index]`."""
+    def data(
+        self, index: int, offset: int, data: bytes, length: int, time_ns: int, ref: int, position: int, first: int
+    ) -> None:
+        """Takes stream bytes of `connection.streams[index]`; those of their packet begin at the offset `first`."""
         side = index ^ self.swapped
-        if self.session.feed(side, offset, data, length, time_ns, ref, position):
+        if self.session.feed(side, offset, data, length, time_ns, ref, position, first):
             self._deliver(self.session.read(side))
 
     def whole_records(
-        self, index: int, offset: int, buffer: bytes, at: int, length: int, time_ns: int, ref: int, position: int
+        self, index: int, offset: int, length: int, buffer: bytes, at: int, size: int, time_ns: int, ref: int, position: int
     ) -> int:
-        """Takes the records that lie whole in one packet's bytes, where the direction is in good order; how many bytes these
-        are. What is left is for `data`.
+        """Takes the records that lie whole in the last `size` bytes of one packet, whose stream bytes are `length` from
+        `offset` on, where the direction is in good order; how many bytes these are. What is left is for `data`.
         """
         if self.plain is None:
             return 0
         side = index ^ self.swapped
-        stop, records = self.session.whole_records(side, buffer, at, at + length, time_ns)
+        stop, records = self.session.whole_records(side, buffer, at, at + size, time_ns)
         stream, listen = self.plain.streams[index], self._listen
         for record in records:
             stream.deliver_whole(record, offset, length, time_ns, ref, position, listen)
         return stop - at
+
+    @property
+    def for_batches(self) -> bool:
+        """Whether the fast path may go on from here: its records are opened many at a time."""
+        session = self.session
+        return (
+            self.plain is not None
+            and self._listen is None
+            and session.turns is None
+            and all(session.in_good_order(side) and session.sides[side].opener.opens_many for side in (0, 1))
+        )
+
+    def resumed(self) -> None:
+        """The fast path took records up to here; those that it opened and of whose plaintext something is left are read."""
+        for side in (0, 1):
+            self._deliver(self.session.read(side))
 
     def gap(self, index: int, offset: int, length: int, time_ns: int) -> None:
         """Takes a hole."""

@@ -4,12 +4,13 @@ In: values that `kcap.tls.session` sets. Out: the keys of a direction as epochs,
 session. Law: values alone, which can be pickled; no secret is in a `repr`.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from kcap import limits
 from kcap.tls.key_schedule import traffic_keys
-from kcap.tls.record_ciphers import Opened, RecordOpener, opener_of
+from kcap.tls.record_ciphers import Opened, RecordOpener, Whole, opener_of
 from kcap.tls.records import HEADER, Piece, Record, RecordReader
 from kcap.tls.suites import Suite
 
@@ -19,6 +20,7 @@ LABELS: Final = (
     ("SERVER_HANDSHAKE_TRAFFIC_SECRET", "SERVER_TRAFFIC_SECRET_0"),
 )
 """Secrets of client and server in the order of their use."""
+EARLY: Final = LABELS[0][0]
 
 
 class Span(NamedTuple):
@@ -90,7 +92,7 @@ class Direction:
 
     @property
     def in_good_order(self) -> bool:
-        """Whether application data was opened, nothing waits or is lost, and the next byte begins a record."""
+        """Whether application data was opened, nothing waits or is lost, and what is held begins a record."""
         return (
             self.ready
             and self.sealed
@@ -98,8 +100,51 @@ class Direction:
             and not self.lost_bytes
             and not self.waiting
             and not self.handshake
-            and self.reader.idle
+            and self.reader.tidy
         )
+
+    @property
+    def opener(self) -> RecordOpener:
+        """What opens the next records, where there are keys."""
+        return self.epochs[self.at].opener
+
+    @property
+    def is_early(self) -> bool:
+        """Whether the records at hand are 0-RTT data."""
+        return bool(self.epochs) and self.epochs[self.at].label == EARLY
+
+    def passed(self, records: int, size: int) -> None:
+        """The next records, of `size` bytes, were opened."""
+        self.number += records
+        self.budget += (limits.TLS_TRIAL_FACTOR - 1) * size - limits.TLS_TRIAL_COST * records
+
+    def whole_records(self, buffer: bytes, at: int, end: int) -> tuple[int, list[Whole]]:
+        """Opens the records of application data that lie whole in `buffer[at:end]`; where the first other byte stands."""
+        taken: list[Whole] = []
+        open_whole, number, start = self.opener.open_whole, self.number, at
+        while end - at > HEADER:
+            stop = at + HEADER + (buffer[at + 3] << 8 | buffer[at + 4])
+            if stop > end:
+                break
+            inner = open_whole(number, buffer[at:stop])
+            if inner is None:
+                break
+            taken.append(inner)
+            number += 1
+            at = stop
+        if taken:
+            self.passed(len(taken), at - start)
+        return at, taken
+
+    def lost_before(self, side: int, version: int, time_ns: int) -> "Iterator[Event]":
+        """What was lost of the application data since the last record that was opened."""
+        if not self.lost_bytes or not self.epochs:
+            return
+        cipher = self.opener.cipher
+        added = 17 if version == TLS13 else {"gcm": 24, "ccm": 24, "ccm8": 16, "chacha": 16}.get(cipher.kind, 0)
+        records = max(self.lost_records, 1)
+        exact = cipher.kind not in ("cbc", "null") and self.lost_records > 0 and not self.reader.skipped
+        yield LostPlaintext(side, max(self.lost_bytes - records * (HEADER + added), 1), exact, time_ns)
 
 
 Event = Plaintext | LostPlaintext

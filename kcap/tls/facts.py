@@ -5,7 +5,7 @@ In: what `kcap.tls.session` reads. Out: values by column name. Law: no key mater
 
 from dataclasses import dataclass, field
 
-from kcap.tls.handshake import alert_text
+from kcap.tls.handshake import Hello, alert_text, ja3, ja4
 
 
 @dataclass(slots=True)
@@ -14,13 +14,10 @@ class TlsFacts:
 
     version: str | None = None
     cipher: str | None = None
-    server_name: str | None = None
+    hello: Hello | None = field(default=None, repr=False)
+    """The first ClientHello."""
     alpn: str | None = None
     """The protocol that the server chose."""
-    offered: list[str] | None = None
-    """The protocols that the client offered."""
-    ja3: str | None = None
-    ja4: str | None = None
     resumed: bool | None = None
     server_subject: str | None = None
     client_subject: str | None = None
@@ -44,9 +41,11 @@ class TlsFacts:
 
 def tls_values(facts: TlsFacts) -> dict[str, object]:
     """The columns of `connections` about TLS, and what reports test beside them."""
+    hello = facts.hello
     return {
-        "tls_version": facts.version, "tls_cipher": facts.cipher, "tls_sni": facts.server_name,
-        "tls_alpn": facts.alpn, "tls_alpn_offered": facts.offered, "tls_ja3": facts.ja3, "tls_ja4": facts.ja4,
+        "tls_version": facts.version, "tls_cipher": facts.cipher, "tls_sni": hello and hello.server_name,
+        "tls_alpn": facts.alpn, "tls_alpn_offered": hello and hello.protocols, "tls_ja3": hello and ja3(hello),
+        "tls_ja4": hello and ja4(hello),
         "tls_client_subject": facts.client_subject, "tls_server_subject": facts.server_subject, "tls_resumed": facts.resumed,
         "tls_handshake_ns": facts.handshake_ns, "tls_alerts": [alert_text(alert) for alert in facts.alerts],
         "alerts": "; ".join(facts.alerts) or None, "hello_bytes": facts.hello_bytes,

@@ -6,6 +6,7 @@ In: the body of a handshake message. Out: its fields; None where it does not rea
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 from hashlib import md5, sha256
 from typing import Final
 
@@ -177,6 +178,11 @@ def read_alpn(body: bytes) -> str | None:
     return next(iter(Hello(0, b"", b"", (), _extensions(_Fields(body))).protocols), None)
 
 
+def takes_early_data(body: bytes) -> bool:
+    """Whether EncryptedExtensions of TLS 1.3 say that the server takes the client's early data (RFC 8446 section 4.2.10)."""
+    return EARLY_DATA in _extensions(_Fields(body))
+
+
 def read_certificates(body: bytes, *, tls13: bool = False) -> list[bytes]:
     """The certificates of a Certificate message, DER, the sender's own first."""
     reader = _Fields(body)
@@ -192,6 +198,7 @@ def read_certificates(body: bytes, *, tls13: bool = False) -> list[bytes]:
     return out
 
 
+@lru_cache(maxsize=64)  # brokers send the same one in each handshake
 def subject_of(certificate: bytes) -> str | None:
     """The subject of a DER certificate as RFC 4514 writes it; None where it does not read."""
     from cryptography import x509

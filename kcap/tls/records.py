@@ -76,14 +76,35 @@ class RecordReader:
         """Whether the next byte begins a record, and none is held."""
         return self._at >= self._base + len(self._data) and not self.searching and not self.skipped and not self._holes
 
-    def feed(self, offset: int, data: bytes, length: int, time_ns: int, ref: int, position: int) -> None:
-        """Takes stream bytes in order; those beyond `data` up to `length` were not captured."""
+    def feed(
+        self, offset: int, data: bytes, length: int, time_ns: int, ref: int, position: int, first: int | None = None
+    ) -> None:
+        """Takes stream bytes in order; those beyond `data` up to `length` were not captured.
+
+        `first` is the offset of the packet's first byte, where others of its bytes were taken elsewhere.
+        """
         if self._at >= self._base + len(self._data) or self._at - self._base > COMPACT_BYTES:
             self._room(offset)
         self._data += data
-        self._pieces.append(Piece(offset, offset + length, time_ns, ref, position))
+        self._pieces.append(Piece(offset if first is None else first, offset + length, time_ns, ref, position))
         if len(data) < length:
             self._hole(offset + len(data), offset + length)
+
+    @property
+    def tidy(self) -> bool:
+        """Whether all that is held is the beginning of a record."""
+        return not self.searching and not self.skipped and not self._holes
+
+    def held(self) -> tuple[int, bytes, list[Piece]]:
+        """The offset of the next record, its bytes so far and their packets."""
+        return self._at, bytes(self._data[self._at - self._base :]), list(self._pieces)
+
+    def restart(self, offset: int, data: bytes, pieces: list[Piece]) -> None:
+        """The next record is at this offset; `data` are its bytes so far, and `pieces` their packets."""
+        self._data[:] = data
+        self._base = self._at = offset
+        self._pieces = deque(pieces)
+        self.wanted = 0
 
     def gap(self, offset: int, length: int) -> None:
         """Takes a hole."""

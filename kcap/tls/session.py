@@ -14,7 +14,18 @@ from typing import Final
 
 from kcap import limits
 from kcap.tls import handshake as messages
-from kcap.tls.direction import TLS13, Direction, Epoch, Event, LostPlaintext, Plaintext, epoch13, epochs13, is_last, spans
+from kcap.tls.direction import (
+    TLS13,
+    Direction,
+    Epoch,
+    Event,
+    Plaintext,
+    epoch13,
+    epochs13,
+    is_last,
+    spans,
+)
+from kcap.tls.early_data import EarlyData
 from kcap.tls.facts import TlsFacts
 from kcap.tls.handshake import Hello
 from kcap.tls.key_schedule import key_block, master_secret, next_secret
@@ -53,6 +64,7 @@ class TlsSession:
         """Of TLS 1.3: the client's first encrypted record is no Finished but of the length of an alert, so that there was no
         handshake.
         """
+        self.early = EarlyData()
         self.transcript = bytearray()
         """Handshake messages before TLS 1.3, for the extended master secret."""
 
@@ -62,11 +74,15 @@ class TlsSession:
         if self.feed(side, offset, data, length, time_ns, ref, position):
             yield from self.read(side)
 
-    def feed(self, side: int, offset: int, data: bytes, length: int, time_ns: int, ref: int, position: int) -> bool:
-        """Takes stream bytes as `data` does; whether `read` has to be called, because a record may be complete."""
+    def feed(
+        self, side: int, offset: int, data: bytes, length: int, time_ns: int, ref: int, position: int, first: int | None = None
+    ) -> bool:
+        """Takes stream bytes as `data` does; whether `read` has to be called, because a record may be complete. `first` is as
+        in `RecordReader.feed`.
+        """
         direction = self.sides[side]
         direction.budget += limits.TLS_TRIAL_FACTOR * length
-        direction.reader.feed(offset, data, length, time_ns, ref, position)
+        direction.reader.feed(offset, data, length, time_ns, ref, position, first)
         return offset + length >= direction.reader.wanted
 
     def read(self, side: int) -> Iterator[Event]:
@@ -80,29 +96,26 @@ class TlsSession:
         `data` for a direction in good order, without what only handshakes and losses need: it stops at any other record.
         """
         direction = self.sides[side]
-        taken: list[Whole] = []
+        if not direction.reader.idle or not self.in_good_order(side):
+            return at, []
+        after, taken = direction.whole_records(buffer, at, end)
+        self.facts.decrypted += len(taken)
+        while self.turns is not None and at < after:
+            length = buffer[at + 3] << 8 | buffer[at + 4]
+            self.turns.record(Seen(side, time_ns, time_ns, length, whole=True))
+            at += HEADER + length
+        return after, taken
+
+    def in_good_order(self, side: int) -> bool:
+        """Whether the next record of a direction may be opened without what only handshakes and losses need."""
+        direction = self.sides[side]
         known = direction.finished_ns is not None or self.facts.handshake_ns is not None or self.client is None
-        if not direction.in_good_order or not known:
-            return at, taken
-        open_whole, number, turns = direction.epochs[direction.at].opener.open_whole, direction.number, self.turns
-        start = at
-        while end - at > HEADER:
-            stop = at + HEADER + (buffer[at + 3] << 8 | buffer[at + 4])
-            if stop > end:
-                break
-            inner = open_whole(number, buffer[at:stop])
-            if inner is None:
-                break
-            taken.append(inner)
-            number += 1
-            if turns is not None:
-                turns.record(Seen(side, time_ns, time_ns, stop - at - HEADER, whole=True))
-            at = stop
-        if taken:
-            direction.budget += (limits.TLS_TRIAL_FACTOR - 1) * (at - start) - limits.TLS_TRIAL_COST * len(taken)
-            self.facts.decrypted += len(taken)
-            direction.number = number
-        return at, taken
+        return known and direction.in_good_order
+
+    def passed(self, side: int, records: int, size: int) -> None:
+        """The next records of a direction, of `size` bytes, were opened elsewhere."""
+        self.sides[side].passed(records, size)
+        self.facts.decrypted += records
 
     def gap(self, side: int, offset: int, length: int) -> Iterator[Event]:
         """Takes a hole of one direction."""
@@ -115,6 +128,7 @@ class TlsSession:
         """No more bytes will come."""
         for side in (CLIENT, SERVER):
             yield from self._read(side, final=True)
+        yield from self.early.decided(True)
         late = [self._late_keys(side) for side in (CLIENT, SERVER)]
         if any(late) or any(side.waiting and side.epochs for side in self.sides):
             self.patient = False
@@ -443,12 +457,12 @@ class TlsSession:
         kind, data = opened.content_type, opened.plaintext
         time_ns = record.pieces[-1].time_ns if record.pieces else 0
         if kind == APPLICATION:
-            yield from self._lost_before(side, time_ns)
+            yield from direction.lost_before(side, self.version, time_ns)
             if not direction.ready:
                 direction.ready = True
                 self.facts.ready_ns = self.facts.ready_ns or time_ns
             if data:
-                yield Plaintext(side, data, spans(record, opened))
+                yield from self.early.data(Plaintext(side, data, spans(record, opened)), early=direction.is_early)
         elif kind == HANDSHAKE:
             direction.handshake += data
             if len(direction.handshake) > limits.TLS_HANDSHAKE_BYTES:
@@ -469,19 +483,6 @@ class TlsSession:
         if len(self.facts.alerts) < limits.TLS_ALERTS_KEPT:
             self.facts.alerts.append(f"{('client', 'server')[side]}: {name}")
 
-    def _lost_before(self, side: int, time_ns: int) -> Iterator[Event]:
-        """What was lost of the application data since the last record that was opened."""
-        direction = self.sides[side]
-        if not direction.lost_bytes or not direction.epochs:
-            return
-        cipher = direction.epochs[direction.at].opener.cipher
-        overhead = HEADER + (
-            17 if self.version == TLS13 else {"gcm": 24, "ccm": 24, "ccm8": 16, "chacha": 16}.get(cipher.kind, 0)
-        )
-        records = max(direction.lost_records, 1)
-        exact = cipher.kind not in ("cbc", "null") and direction.lost_records > 0 and not direction.reader.skipped
-        yield LostPlaintext(side, max(direction.lost_bytes - records * overhead, 1), exact, time_ns)
-
     def _message(self, side: int, number: int, body: bytes, whole: bytes, time_ns: int) -> Iterator[Event]:
         """Takes one handshake message."""
         if number == messages.CLIENT_HELLO and side == CLIENT:
@@ -495,6 +496,7 @@ class TlsSession:
             hello = messages.read_server_hello(body)
             if hello is not None and hello.is_retry:
                 self.version = hello.version  # a ChangeCipherSpec behind it changes nothing (RFC 8446 section 5)
+                yield from self.early.decided(False)
             elif hello is not None:
                 yield from self._server_hello(hello)
         elif number == messages.CERTIFICATE:
@@ -502,8 +504,10 @@ class TlsSession:
         elif number == messages.FINISHED:
             self.facts.ready_ns = time_ns
             self._finished(side)
+            if side == CLIENT:
+                yield from self.early.decided(False)  # an EndOfEarlyData would stand before it
         elif self.version == TLS13:
-            self._message13(side, number, body)
+            yield from self._message13(side, number, body)
         elif number == messages.CLIENT_KEY_EXCHANGE and side == CLIENT:
             self._key_exchange(body)
         elif number == messages.NEW_SESSION_TICKET and side == SERVER and self.client is not None:
@@ -511,15 +515,17 @@ class TlsSession:
             if master is not None:
                 self.secrets.remember(body[6:], master)
 
-    def _message13(self, side: int, number: int, body: bytes) -> None:
+    def _message13(self, side: int, number: int, body: bytes) -> Iterator[Event]:
         """Takes one handshake message that TLS 1.3 alone has."""
         if number == messages.ENCRYPTED_EXTENSIONS and side == SERVER:
             self.facts.alpn = messages.read_alpn(body)
+            yield from self.early.decided(messages.takes_early_data(body))
         elif number == messages.KEY_UPDATE:
             direction = self.sides[side]
             if self._has_epoch(direction, direction.at + 1):
                 direction.at, direction.number = direction.at + 1, 0
         elif number == messages.END_OF_EARLY_DATA:
+            yield from self.early.decided(True)
             self._next_epoch(side, "HANDSHAKE_TRAFFIC_SECRET")
 
     def _certificate(self, side: int, body: bytes) -> None:
@@ -546,9 +552,7 @@ class TlsSession:
     def _client_hello(self, hello: Hello, time_ns: int) -> None:
         facts = self.facts
         if self.client is None:
-            facts.hello_ns = time_ns
-            facts.offered = hello.protocols
-            facts.server_name, facts.ja3, facts.ja4 = hello.server_name, messages.ja3(hello), messages.ja4(hello)
+            facts.hello_ns, facts.hello = time_ns, hello
         self.client, self.master = hello, None
         self.transcript.clear()
 

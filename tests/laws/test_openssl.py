@@ -10,6 +10,7 @@ import socket
 import subprocess
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -63,6 +64,28 @@ def relay(listener: socket.socket, port: int, wire: list[tuple[int, bytes]]) -> 
                 ends[1 - side].sendall(data)
 
 
+def await_server(serving: "subprocess.Popen[bytes]", port: int) -> None:
+    """Returns once the server takes connections; skips where it has ended."""
+    until = time.monotonic() + SECONDS
+    while serving.poll() is None and time.monotonic() < until:
+        try:
+            return socket.create_connection(("127.0.0.1", port)).close()
+        except OSError:
+            time.sleep(0.02)
+    pytest.skip("this OpenSSL does not have the option or the suite")
+
+
+def events_of(wire: list[tuple[int, bytes]], keylog: bytes) -> tuple[TlsSession, list[Plaintext | LostPlaintext]]:
+    """What a session reads of the wire."""
+    secrets = Secrets()
+    secrets.keylog.add(keylog)
+    session, events, offsets = TlsSession(secrets), list[Plaintext | LostPlaintext](), [0, 0]
+    for ref, (side, data) in enumerate(wire):
+        events += session.data(side, offsets[side], data, len(data), ref, ref, offsets[side])
+        offsets[side] += len(data)
+    return session, [*events, *session.finish()]
+
+
 def converse(folder: Path, client: list[str], server: list[str], typed: list[str]) -> tuple[list[tuple[int, bytes]], bytes]:
     """The wire and the key log of one conversation; skips where this OpenSSL lacks an option or suite."""
     pem, log, port = certificate("rsa")[0], folder / "keys", free_port()
@@ -77,15 +100,7 @@ def converse(folder: Path, client: list[str], server: list[str], typed: list[str
     wire: list[tuple[int, bytes]] = []
     try:
         with socket.create_server(("127.0.0.1", 0)) as listener:
-            until = time.monotonic() + SECONDS
-            while serving.poll() is None and time.monotonic() < until:
-                try:
-                    socket.create_connection(("127.0.0.1", port)).close()
-                    break
-                except OSError:
-                    time.sleep(0.02)
-            if serving.poll() is not None:
-                pytest.skip("this OpenSSL does not have the option or the suite")
+            await_server(serving, port)
             carrying = threading.Thread(target=relay, args=(listener, port, wire), daemon=True)
             carrying.start()
             options = [pem if word == "PEM" else word for word in client]
@@ -123,13 +138,7 @@ def converse(folder: Path, client: list[str], server: list[str], typed: list[str
 def test_what_openssl_says_is_what_is_read(kind: str, tmp_path: Path) -> None:
     client, server, typed = KINDS[kind]
     wire, keylog = converse(tmp_path, client, server, typed)
-    secrets = Secrets()
-    secrets.keylog.add(keylog)
-    session, events, offsets = TlsSession(secrets), list[Plaintext | LostPlaintext](), [0, 0]
-    for ref, (side, data) in enumerate(wire):
-        events += session.data(side, offsets[side], data, len(data), ref, ref, offsets[side])
-        offsets[side] += len(data)
-    events += session.finish()
+    _, events = events_of(wire, keylog)
     lines = [line for line in typed if len(line) > 1]
     found = [
         b"".join(one.data for one in events if isinstance(one, Plaintext) and one.side == side) for side in (CLIENT, SERVER)
@@ -137,3 +146,63 @@ def test_what_openssl_says_is_what_is_read(kind: str, tmp_path: Path) -> None:
     assert not any(isinstance(one, LostPlaintext) for one in events)
     assert found[CLIENT] == "".join(f"{line}\n" for line in lines).encode()
     assert found[SERVER] == "".join(f"{line[::-1]}\n" for line in lines).encode()
+
+
+def await_true(condition: Callable[[], bool]) -> None:
+    until = time.monotonic() + SECONDS
+    while not condition():
+        if time.monotonic() > until:
+            pytest.skip("this OpenSSL does not have the option")
+        time.sleep(0.02)
+
+
+@pytest.mark.parametrize("accepted", [True, False], ids=["accepted", "refused"])
+def test_early_data_is_read_where_the_server_takes_it(accepted: bool, tmp_path: Path) -> None:
+    """0-RTT data of TLS 1.3 (RFC 8446 section 2.3): the second connection resumes the first and sends data with its hello."""
+    pem, log, saved, port = certificate("rsa")[0], tmp_path / "keys", tmp_path / "session", free_port()
+    early, out = tmp_path / "early", tmp_path / "out"
+    early.write_bytes(b"early request\n")
+    wire: list[tuple[int, bytes]] = []
+
+    def speaking(place: str, *more: str) -> "subprocess.Popen[bytes]":
+        quiet = subprocess.DEVNULL
+        words = ["openssl", "s_client", "-connect", place, "-tls1_3", "-keylogfile", str(log), *more]
+        return subprocess.Popen(words, stdin=subprocess.PIPE, stdout=quiet, stderr=quiet)
+
+    def serving() -> "subprocess.Popen[bytes]":
+        words = ["-accept", str(port), "-cert", pem, "-key", pem, "-tls1_3", "-quiet", "-num_tickets", "1"]
+        return subprocess.Popen(
+            ["openssl", "s_server", *words, "-early_data" if accepted else "-no_anti_replay", "-max_early_data", "16384"],
+            stdin=subprocess.PIPE, stdout=said_file, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+
+    said_file = out.open("wb")
+    server, clients = serving(), list[subprocess.Popen[bytes]]()
+    try:
+        await_server(server, port)
+        clients.append(speaking(f"127.0.0.1:{port}", "-sess_out", str(saved)))
+        await_true(lambda: saved.exists() and saved.stat().st_size > 0)
+        clients[0].communicate(timeout=SECONDS)
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            carrying = threading.Thread(target=relay, args=(listener, port, wire), daemon=True)
+            carrying.start()
+            place = f"127.0.0.1:{listener.getsockname()[1]}"
+            clients.append(speaking(place, "-sess_in", str(saved), "-early_data", str(early)))
+            assert clients[1].stdin is not None
+            clients[1].stdin.write(b"later request\n")
+            clients[1].stdin.flush()
+            await_true(lambda: b"later request" in out.read_bytes())
+            clients[1].communicate(timeout=SECONDS)
+            carrying.join(SECONDS)
+    finally:
+        said_file.close()
+        for program in (server, *clients):
+            program.kill()
+            program.communicate()
+    session, events = events_of(wire, log.read_bytes())
+    said = b"".join(one.data for one in events if isinstance(one, Plaintext) and one.side == CLIENT)
+    assert (b"early" in out.read_bytes()) is accepted
+    assert said == (b"early request\nlater request\n" if accepted else b"later request\n")
+    assert not any(isinstance(one, LostPlaintext) for one in events)
+    assert session.facts.resumed
+    assert session.facts.handshake_ns is None, "its end is not to be told from the early data without keys"

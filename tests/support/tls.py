@@ -4,6 +4,7 @@ import ssl
 import tempfile
 import warnings
 from base64 import encodebytes
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import cache
@@ -13,6 +14,9 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.x509.oid import NameOID
+
+from kcap.tls.secrets import Secrets
+from kcap.tls.session import TlsSession
 
 CLIENT, SERVER = 0, 1
 
@@ -60,9 +64,10 @@ def certificate(kind: str) -> tuple[str, bytes]:
 
 def converse(
     messages: list[tuple[int, bytes]], *, version: str = "TLSv1_3", ciphers: str | None = None, kind: str = "rsa",
-    session: ssl.SSLSession | None = None, keylog: bool = True,
+    session: ssl.SSLSession | None = None, keylog: bool = True, tickets: bool = True,
 ) -> tuple[Conversation, ssl.SSLSession | None]:  # fmt: skip
-    """A client and a server that shake hands and send these messages in turn; the session for a later resumption.
+    """A client and a server that shake hands and send these messages in turn; the session for a later resumption, which is by
+    session id without `tickets` (before TLS 1.3).
 
     Raises ssl.SSLError where OpenSSL of this machine does not have the suite.
     """
@@ -70,7 +75,7 @@ def converse(
     made = Conversation()
     with tempfile.TemporaryDirectory(prefix="kcap-test-") as folder:
         log = str(Path(folder, "keys"))
-        contexts = _contexts(version, ciphers, pem, log if keylog else None)
+        contexts = _contexts(version, ciphers, pem, log if keylog else None, tickets=tickets)
         ends = [(ssl.MemoryBIO(), ssl.MemoryBIO()) for _ in contexts]
         client = contexts[0].wrap_bio(*ends[0], server_hostname="broker.test", session=session)
         server = contexts[1].wrap_bio(*ends[1], server_side=True)
@@ -106,17 +111,21 @@ def converse(
                         break
                 except ssl.SSLWantReadError:
                     break
+        for end in both if not tickets else ():  # a server forgets sessions that were not closed
+            with suppress(ssl.SSLError):
+                end.unwrap()
+            carry()
         made.keylog = Path(log).read_bytes() if keylog else b""
         made.suite, made.version = client.cipher()[0], client.version() or ""  # type: ignore[index]
         return made, client.session
 
 
-_KEPT: dict[tuple[str, str | None, str], list[ssl.SSLContext]] = {}
+_KEPT: dict[tuple[str, str | None, str, bool], list[ssl.SSLContext]] = {}
 
 
-def _contexts(version: str, ciphers: str | None, pem: str, log: str | None) -> list[ssl.SSLContext]:
+def _contexts(version: str, ciphers: str | None, pem: str, log: str | None, *, tickets: bool) -> list[ssl.SSLContext]:
     """Contexts of client and server; the same ones again for the same arguments, so that sessions can be resumed."""
-    made = _KEPT.get((version, ciphers, pem))
+    made = _KEPT.get((version, ciphers, pem, tickets))
     if made is None:
         client, server = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT), ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         client.check_hostname, client.verify_mode = False, ssl.CERT_NONE
@@ -126,9 +135,11 @@ def _contexts(version: str, ciphers: str | None, pem: str, log: str | None) -> l
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", DeprecationWarning)  # TLS 1.0 and 1.1 are what is asked for
                 context.minimum_version = context.maximum_version = ssl.TLSVersion[version]
+            if not tickets:
+                context.options |= ssl.OP_NO_TICKET
             if ciphers is not None:
                 context.set_ciphers(f"{ciphers}:@SECLEVEL=0")
-        made = _KEPT[version, ciphers, pem] = [client, server]
+        made = _KEPT[version, ciphers, pem, tickets] = [client, server]
     if log is not None:
         made[0].keylog_filename = log
     return made
@@ -142,3 +153,46 @@ def without_secrets(capture: bytes) -> bytes:
         out += b"" if kind == 10 else capture[at : at + size]
         at += size
     return bytes(out)
+
+
+class Sealer:
+    """Both ends of a connection whose handshake OpenSSL made; its records are made here, so that they can have any form."""
+
+    def __init__(self, version: str, ciphers: str | None = None) -> None:
+        """Raises ssl.SSLError as `converse`."""
+        made, _ = converse([], version=version, ciphers=ciphers)
+        self.handshake: list[tuple[int, bytes]] = made.wire
+        """Side and bytes."""
+        self.keylog = made.keylog
+        secrets = Secrets()
+        secrets.keylog.add(made.keylog)
+        session, offsets = TlsSession(secrets), [0, 0]
+        for side, data in made.wire:
+            list(session.data(side, offsets[side], data, len(data), 0, 0, 0))
+            offsets[side] += len(data)
+        self.openers = session.sides[CLIENT].opener, session.sides[SERVER].opener
+        self._first = session.sides[CLIENT].number, session.sides[SERVER].number
+        self.numbers = list(self._first)
+
+    def restart(self) -> "Sealer":
+        """Numbers records from behind the handshake again."""
+        self.numbers = list(self._first)
+        return self
+
+    def record(self, side: int, data: bytes, kind: int = 23, padding: int = 0) -> bytes:
+        """One record; of TLS 1.3 with this much padding."""
+        opener, number = self.openers[side], self.numbers[side]
+        self.numbers[side] += 1
+        if opener.version == 0x0304:
+            inner = data + bytes([kind]) + bytes(padding)
+            header = b"\x17\x03\x03" + (len(inner) + 16).to_bytes(2, "big")
+            nonce = (int.from_bytes(opener.keys.iv, "big") ^ number).to_bytes(12, "big")
+            return header + opener._aead.encrypt(nonce, inner, header)
+        head = number.to_bytes(8, "big") + bytes([kind]) + b"\x03\x03" + len(data).to_bytes(2, "big")
+        if opener.cipher.kind == "chacha":
+            nonce, explicit = (int.from_bytes(opener.keys.iv, "big") ^ number).to_bytes(12, "big"), b""
+        else:
+            explicit = number.to_bytes(8, "big")
+            nonce = opener.keys.iv + explicit
+        body = explicit + opener._aead.encrypt(nonce, data, head)
+        return bytes([kind]) + b"\x03\x03" + len(body).to_bytes(2, "big") + body

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from kcap.tls.direction import LostPlaintext, Plaintext
 from kcap.tls.files import read_secrets
+from kcap.tls.handshake import TICKET
 from kcap.tls.secrets import Secrets
 from kcap.tls.session import TlsSession
 from tests.support.tls import CLIENT, SERVER, Conversation, certificate, converse
@@ -77,7 +78,8 @@ def test_every_suite_is_read(version: str, ciphers: str | None, kind: str) -> No
         session.facts.version
         == {"TLSv1": "TLS 1.0", "TLSv1.1": "TLS 1.1", "TLSv1.2": "TLS 1.2", "TLSv1.3": "TLS 1.3"}[made.version]
     )
-    assert session.facts.server_name == "broker.test"
+    assert session.facts.hello is not None
+    assert session.facts.hello.server_name == "broker.test"
     anonymous = (ciphers or "").startswith(("ADH", "AECDH"))
     assert session.facts.server_subject == (None if anonymous else "CN=broker.test")
 
@@ -96,14 +98,23 @@ def test_a_private_key_does_not_read_a_key_exchange_with_forward_secrecy() -> No
     assert session.facts.why == "the key log has no secret of this session"
 
 
-def test_a_resumed_session_without_a_line_of_its_own_takes_the_secret_of_the_first() -> None:
-    first, ticket = converse(TALK, version="TLSv1_2", ciphers="AES128-GCM-SHA256")
-    second, _ = converse(TALK, version="TLSv1_2", ciphers="AES128-GCM-SHA256", session=ticket, keylog=False)
+@pytest.mark.parametrize("tickets", [True, False], ids=["ticket", "session id"])
+@pytest.mark.parametrize("ciphers", ["AES128-GCM-SHA256", "ECDHE-RSA-AES256-SHA384", "ECDHE-RSA-CHACHA20-POLY1305"])
+def test_a_resumed_session_without_a_line_of_its_own_takes_the_secret_of_the_first(ciphers: str, tickets: bool) -> None:
+    first, known = converse(TALK, version="TLSv1_2", ciphers=ciphers, tickets=tickets)
+    second, _ = converse(TALK, version="TLSv1_2", ciphers=ciphers, session=known, keylog=False, tickets=tickets)
     secrets = secrets_of(first)
-    read(first, secrets)
+    begun, _ = read(first, secrets)
     session, events = read(second, secrets)
-    assert plain(events, SERVER) == bytes(second.plain[SERVER])
+    assert [plain(events, side) for side in (CLIENT, SERVER)] == [bytes(text) for text in second.plain]
     assert session.facts.server_subject is None, "a resumed handshake shows no certificate"
+    assert (begun.facts.resumed, session.facts.resumed) == (False, True)
+    assert session.client is not None
+    assert session.server is not None
+    assert begun.server is not None
+    assert (TICKET in begun.server.extensions) is tickets
+    named = session.client.session_id == begun.server.session_id != b""
+    assert named is not tickets, "the server's first id names the session where it gave no ticket"
 
 
 def test_without_keys_nothing_is_read_and_the_reason_is_named() -> None:
@@ -111,7 +122,8 @@ def test_without_keys_nothing_is_read_and_the_reason_is_named() -> None:
     session, events = read(made, Secrets())
     assert plain(events, CLIENT) == plain(events, SERVER) == b""
     assert session.facts.why == "no keys were given"
-    assert session.facts.server_name == "broker.test"
+    assert session.facts.hello is not None
+    assert session.facts.hello.server_name == "broker.test"
 
 
 @pytest.mark.parametrize(("version", "ciphers"), [("TLSv1_3", None), ("TLSv1_2", "AES128-SHA"), ("TLSv1", "AES128-SHA")])
