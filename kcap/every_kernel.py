@@ -23,6 +23,7 @@ from kcap.fastpath.close_kernels import all_settled, release, release_all, settl
 from kcap.fastpath.flow_table import enter_all, find
 from kcap.fastpath.frame_kernels import chain, settled_run, unchain
 from kcap.fastpath.packet_kernels import walk
+from kcap.fastpath.sealed_kernels import delivered, framed, gathered
 from kcap.fastpath.state import FastPathState, header_tables
 from kcap.net.segment_kernels import parse_packets
 from kcap.records.verified_kernels import TABLES, search, sums
@@ -65,7 +66,13 @@ def examples() -> Iterator[tuple[Any, tuple[Any, ...]]]:
     yield walk, (
         data, np.zeros((7, 1), np.int64), one, one, one, one, states, 0, 0, table, keys, connections, streams, queues,
         state.ids, state.rows, bodies, arena, meta, pairs, one, one, *header_tables(), np.zeros(1, np.int32), 0,
-        np.zeros(1, np.int32), state.free, pairs, pairs, *names, large,
+        np.zeros(1, np.int32), state.free, pairs, pairs, *names, large, state.log, state.undo,
+    )  # fmt: skip
+    yield gathered, (data, pairs, data)
+    yield framed, (data, one, pairs)
+    yield delivered, (
+        data, pairs, 0, pairs, one, one, one, pairs, one, connections, streams, queues, state.ids, *header_tables(), state.rows,
+        arena, bodies, one, meta, large,
     )  # fmt: skip
 
 

@@ -272,8 +272,8 @@ connection that the reference path opens waits half a window, unless it has many
 """
 
 FAST_PATH_PATIENCE = 8
-"""Packets of a connection outside the fast path between two import passes, doubled within a batch: a new connection that begins
-with a burst should not stay outside for all of it.
+"""Packets of a connection outside the fast path between two import passes, doubled within a batch behind each pass that imports
+nothing: a new connection that begins with a burst should not stay outside for all of it.
 """
 
 FAST_PATH_CONNECTIONS = 1 << 17

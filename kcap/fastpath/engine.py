@@ -27,6 +27,7 @@ from kcap.fastpath.import_state import fits, import_connection
 from kcap.fastpath.packet_kernels import walk
 from kcap.fastpath.projected import both_projected
 from kcap.fastpath.rows import FastPathRows
+from kcap.fastpath.sealed import read_sealed
 from kcap.fastpath.state import FastPathState, header_tables
 from kcap.kafka.bodies import UNKNOWN, BodyBatch
 from kcap.kafka.conversation import Conversation
@@ -41,6 +42,8 @@ SEEN = 4096
 """Counters of packets left to the reference path, by endpoints; two connections with the same counter only make the kernel stop
 early or leave a new one to the reference path.
 """
+COUNTED = at.M_LEFT, at.M_GONE, at.M_FRESH, at.M_FULL, at.M_OPENED, at.M_ENDED, at.M_BLIND, at.M_LOGGED, at.M_TOUCHED
+"""What a walk counts from 0."""
 OUTSIDE = 1 << 16
 """Counters of connections outside, by endpoints; a new connection with the same counter is left to the reference path."""
 
@@ -75,6 +78,8 @@ class FastPath:
         """The table and the arena of the batch before, to be used again."""
         self.kept = 0
         """Bytes of the arena that came over from the batch before."""
+        self.imported = 0
+        """Connections that were imported so far."""
         self.outside: Any = np.zeros(OUTSIDE, np.int32)
         self.entered: list[int] = []
         """Orders of the packets of this window that opened connections outside."""
@@ -139,8 +144,12 @@ class FastPath:
         first, patience = 0, limits.FAST_PATH_PATIENCE
         while first < count:
             last = min(first + STEP, count)
+            imported = self.imported
             stopped = self._look(columns, first, last, patience)
-            patience = limits.FAST_PATH_PATIENCE if stopped == last else 2 * patience
+            if stopped == last:
+                patience = limits.FAST_PATH_PATIENCE
+            elif imported == self.imported:  # the pass was in vain
+                patience *= 2
             first = stopped
         self.passed += count
         table.order = self.passed - 1
@@ -154,7 +163,7 @@ class FastPath:
         meta, span = state.meta, last - first
         meta[at.M_ORDER] = self.passed
         meta[at.M_REF] = (columns.file << REF_FILE_SHIFT) + columns.first_packet
-        meta[[at.M_LEFT, at.M_GONE, at.M_FRESH, at.M_FULL, at.M_OPENED, at.M_ENDED, at.M_BLIND]] = 0
+        meta[list(COUNTED)] = 0
         meta[at.M_IDENTITIES] = len(self.analyzer.identities)
         meta[at.M_LARGE_FROM] = limits.FRAME_GATHERED_MAX if self.analyzer.bodies.keep else limits.FAST_PATH_LARGE_FROM
         left, opened, ended = np.empty((3, span, 2), np.int64)
@@ -165,19 +174,36 @@ class FastPath:
             columns.data, columns.numbers, columns.time_ns, columns.position, columns.flow_at, columns.flow_size,
             columns.state, first, last, state.table, state.keys, state.connections, state.streams, state.queues, state.ids,
             state.rows, state.bodies, state.arena, meta, left, gone, fresh, *plain_steps, seen, patience, self.outside,
-            state.free, opened, ended, state.name_table, state.name_blobs, state.name_sizes, state.large.arrays,
+            state.free, opened, ended, state.name_table, state.name_blobs, state.name_sizes, state.large.arrays, state.log,
+            state.undo,
         )  # fmt: skip
         if meta[at.M_FULL]:
             state.more_room(int(columns.numbers[6, place]))
+        left, gone = left[: meta[at.M_LEFT]], gone[: meta[at.M_GONE]]
+        if meta[at.M_TOUCHED]:
+            left, gone = self._sealed(columns, left, gone, fresh)
         if meta[at.M_LARGE_WANTED]:
             state.large.make_room()
         opened, ended = opened[: meta[at.M_OPENED]], ended[: meta[at.M_ENDED]].tolist()
-        if not meta[at.M_LEFT] and len(opened):  # the reference path opens none in between
+        if not len(left) and len(opened):  # the reference path opens none in between
             count = self.analyzer.table.count
             state.connections[opened[:, 0], at.PLACE] = np.arange(count + 1, count + 1 + len(opened))
         named = self._identify(fresh[: meta[at.M_FRESH]]) if meta[at.M_FRESH] else {}
-        self._settle(columns, self.passed + first, left[: meta[at.M_LEFT]], gone, opened, ended, named)
+        self._settle(columns, self.passed + first, left, gone, opened, ended, named)
         return place
+
+    def _sealed(self, columns: SegmentColumns, left: Any, gone: Any, fresh: Any) -> tuple[Any, Any]:
+        """Reads what the walk took of connections with TLS; packets and connections that are left to the reference path, with
+        those that this leaves to it.
+        """
+        state = self.state
+        cut = read_sealed(state, columns, fresh)
+        if not len(cut):
+            return left, gone
+        log = state.log[: state.meta[at.M_LOGGED]]
+        more = log[np.isin(log[:, at.G_PLACE] >> 1, cut), at.G_INDEX]
+        left = np.concatenate([left, np.stack([more, np.full(len(more), at.LEAVE)], axis=1)])
+        return left[np.argsort(left[:, 0], kind="stable")], np.union1d(gone, cut)
 
     def _identify(self, fresh: Any) -> dict[int, int]:
         """Connections with their first rows in the open batch; places of the constants of own ones that have no number yet."""
@@ -217,14 +243,14 @@ class FastPath:
         orders: list[int] = opened[:, 1].tolist()
         before = table.count
         back: dict[int, Connection] = {}
-        if state.meta[at.M_GONE]:
-            slots = gone[: state.meta[at.M_GONE]].tolist()
+        if len(gone):
+            slots = gone.tolist()
             for slot, conversation in zip(slots, self._back(slots)):
                 conversation.fast_path_exits += 1
                 conversation.fast_path_retry_at = self.passed + min(
                     limits.FAST_PATH_WAIT << conversation.fast_path_exits, limits.FAST_PATH_WAIT_MAX
                 )
-                back[slot] = conversation.connection
+                back[slot] = conversation.tcp
         if len(left):
             self.entered.clear()
             table.taken.extend(orders)
@@ -240,8 +266,8 @@ class FastPath:
             number = before + place + 1 + bisect_left(self.entered, order)
             if slot in back:
                 back[slot].number = number
-                gone_with = back[slot].conversation
-                if isinstance(gone_with, Conversation) and gone_with.identity_batch == self.analyzer.batch:
+                gone_with = plaintext_of(back[slot])
+                if gone_with is not None and gone_with.identity_batch == self.analyzer.batch:
                     named.setdefault(slot, gone_with.identity_index)
             if slot in named:
                 identities = self.analyzer.identities
@@ -269,7 +295,7 @@ class FastPath:
             conversations.append(conversation)
             if guest:
                 continue
-            connection = conversation.connection
+            connection = conversation.tcp
             table.adopt(connection)
             self.outside[self._place(connection.flows[0])] += 1
             self.identities.pop(slot, None)
@@ -312,17 +338,18 @@ class FastPath:
             stream = streams.get(flow)
             if stream is None:
                 continue
-            connection = stream.connection
-            conversation = connection.conversation
+            conversation = plaintext_of(stream.connection)
             if (
-                not isinstance(conversation, Conversation)
+                conversation is None
                 or conversation.phase != "kafka"
                 or conversation.fast_path_slot >= 0
                 or conversation.fast_path_retry_at > passed
             ):
                 continue
-            if fits(connection, conversation) and not import_connection(self.state, conversation, number):
-                return
+            if fits(conversation.connection, conversation):
+                if not import_connection(self.state, conversation, number):
+                    return
+                self.imported += 1
 
     def _remainder(self, columns: SegmentColumns, index: int, taken: int) -> None:
         """The rest of a packet's payload, of which the fast path took the beginning."""
@@ -351,7 +378,7 @@ class FastPath:
             for slot in np.flatnonzero((live != at.FREE) & (connections[:, at.OWN] == 0)).tolist():
                 conversation = self.state.conversations[slot]
                 assert conversation is not None
-                conversation.connection.last_ns = int(last[slot])
+                conversation.tcp.last_ns = int(last[slot])
         table.advance(time_ns)
 
     def close(self, slot: int) -> Connection | None:
@@ -469,3 +496,11 @@ class FastPath:
         if state.names_wasted:
             state.forget_names()
         return taken, batch
+
+
+def plaintext_of(connection: Connection) -> Conversation | None:
+    """The conversation of a connection's plaintext, which is inside of TLS or not."""
+    conversation = connection.conversation
+    if not isinstance(conversation, Conversation):
+        return None
+    return conversation if conversation.inner is None else conversation.inner

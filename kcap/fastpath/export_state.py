@@ -65,7 +65,7 @@ def filled(conversation: Conversation, values: Numbers, streams: Sequence[Number
     requests, responses, connection, pairing = (
         conversation.requests,
         conversation.responses,
-        conversation.connection,
+        conversation.tcp,
         conversation.pairing,
     )
     connection.last_ns, pairing.exchanges, conversation.rows = values[at.LAST], values[at.NUMBER], values[at.ROWS]
@@ -97,6 +97,8 @@ def export_connection(state: FastPathState, slot: int, keeper: ConnectionOwner) 
         _queue(state, slot, values, conversation, requests, streams[client])
         if streams[1 - client][at.OPEN_START] >= 0:
             _open_response(state, conversation, responses, streams[1 - client])
+    if conversation.tls is not None and values[at.LIVE] == at.SEALED:
+        conversation.tls.resumed()
     state.release(slot)
     return conversation
 
@@ -111,7 +113,8 @@ def _queue(
         number, key, version, correlation, body, done, one_way, flags = entry[at.Q_NUMBER : at.Q_FRAME]
         exchange = PendingExchange(number, key, version, correlation, requests.client_id, pairing.losses)
         start, size = entry[at.Q_FRAME : at.Q_FRAME + 2] if done else (stream[at.OPEN_START], stream[at.OPEN_SIZE])
-        requests.stream.repeats += [(start, start + size, twice) for flag, twice in REPEAT_FLAGS if flags & flag]
+        if flags:  # none of a connection with TLS
+            requests.stream.repeats += [(start, start + size, twice) for flag, twice in REPEAT_FLAGS if flags & flag]
         if done and one_way:
             exchange.one_way = True
             pairing.one_way.append(exchange)
@@ -170,5 +173,6 @@ def _open_response(state: FastPathState, conversation: Conversation, responses: 
     response.exchange, exchange.response = exchange, response
     header = PAIR.pack(stream[at.OPEN_SIZE] - 4, exchange.correlation_id)
     start, end = stream[at.OPEN_START], stream[at.OPEN_START] + stream[at.OPEN_SIZE]
-    responses.stream.repeats += [(start, end, twice) for flag, twice in REPEAT_FLAGS if stream[at.OPEN_FLAGS] & flag]
+    if stream[at.OPEN_FLAGS]:
+        responses.stream.repeats += [(start, end, twice) for flag, twice in REPEAT_FLAGS if stream[at.OPEN_FLAGS] & flag]
     responses.open = _open(state, stream, header, response)

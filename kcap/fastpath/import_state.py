@@ -59,6 +59,7 @@ def fits(connection: Connection, conversation: Conversation) -> bool:
         or pairing.one_way
         or pairing.losses != responses.losses
         or len(pairing.outstanding) > limits.FAST_PATH_OUTSTANDING_MAX
+        or (conversation.tls is not None and not conversation.tls.for_batches)
     ):
         return False
     return framers_fit(requests, responses) and waiting_fit(client, conversation, requests)
@@ -132,11 +133,12 @@ def import_connection(state: FastPathState, conversation: Conversation, batch: i
         conversation.rows, requests.last_correlation, answered, -1 if raw is None else len(raw), 0, 0, 0, 0, 0,
         (newest.correlation_id or 0) if newest is not None else 0,
         requests.frames, requests.framed, responses.frames, responses.framed,
-        0, holed, connection.number, 0, 0, 0, at.NONE, at.NONE, 0, at.NONE, 0, at.TALKING,
+        0, holed, connection.number, 0, 0, 0, at.NONE, at.NONE, 0, at.NONE, 0,
+        at.TALKING if conversation.tls is None else at.SEALED, 0,
     )  # fmt: skip
     if raw:
         state.ids[slot, : len(raw)] = list(raw)
-    for place, (stream, flow) in enumerate(zip(connection.streams, connection.flows), 2 * slot):
+    for place, (stream, flow) in enumerate(zip(conversation.tcp.streams, connection.flows), 2 * slot):
         numbers = [at.NONE if (value := getattr(stream, attribute)) is None else value for _, attribute in MOVED]
         state.streams[place] = (*numbers, *UNMOVED, len(flow))
         state.keys[place, : len(flow)] = np.frombuffer(flow, np.uint8)

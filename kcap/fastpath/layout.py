@@ -20,16 +20,18 @@ LARGE_BASE: Final = 1 << 41
 (
     LAST, FLAGS, CLIENT, IDENTITY, NAME, NUMBER, ROWS, CORRELATION, ANSWERED, ID_LENGTH, HEAD, TAIL, COUNT, TAKEN, ONE_WAYS,
     WAITING, REQUEST_FRAMES, REQUEST_BYTES, RESPONSE_FRAMES, RESPONSE_BYTES,
-    OWN, HOLED, PLACE, FIRST_NS, FIRST_REF, FIRST_POSITION, SYN_NS, RST_NS, RST_BY, CLOSING_NS, ENDED, LIVE,
-) = range(32)  # fmt: skip
-CONNECTION_WIDTH: Final = 32
+    OWN, HOLED, PLACE, FIRST_NS, FIRST_REF, FIRST_POSITION, SYN_NS, RST_NS, RST_BY, CLOSING_NS, ENDED, LIVE, TOUCHED,
+) = range(33)  # fmt: skip
+CONNECTION_WIDTH: Final = 33
 """OWN: it has no objects, since it began in the fast path; HOLED: bytes of it were given up; PLACE: its number among all
 connections; RST_BY: which stream reset it; ENDED: place in `ENDS`; ONE_WAYS: outstanding requests that expect no response;
-WAITING: correlation id of the last request that does.
+WAITING: correlation id of the last request that does; TOUCHED: of a connection with TLS, its row of `undo` in this walk, from
+1; negative once the rest of the walk is for the reference path.
 """
 
-FREE, TALKING, OPEN, CALLED, HALF, CLOSING = range(6)
-"""Values of LIVE: free slot; requests and responses; a handshake and no data yet; a SYN alone; one FIN; ended."""
+FREE, TALKING, OPEN, CALLED, HALF, CLOSING, SEALED = range(7)
+"""Values of LIVE: free slot; requests and responses; a handshake and no data yet; a SYN alone; one FIN; ended;
+requests and responses inside of TLS."""
 ENDS: Final = ("open", "fin", "rst")
 
 # A stream: row 2 * slot, plus 1 for the second of its connection.
@@ -66,12 +68,13 @@ OUTCOMES: Final = ("answered", "one_way")
 # Counters that kernel and engine share.
 (
     M_ROWS, M_BODIES, M_TOP, M_ORDER, M_REF, M_LEFT, M_GONE, M_FRESH, M_IDENTITIES, M_FREE, M_SPARE, M_SLOTS, M_GROWS, M_OPENS,
-    M_OPENED, M_ENDED, M_BLIND, M_NAMES, M_FULL, M_LARGE_FROM, M_LARGE_FREE, M_LARGE_WANTED,
-) = range(22)  # fmt: skip
-META_WIDTH: Final = 22
+    M_OPENED, M_ENDED, M_BLIND, M_NAMES, M_FULL, M_LARGE_FROM, M_LARGE_FREE, M_LARGE_WANTED, M_LOGGED, M_TOUCHED,
+) = range(24)  # fmt: skip
+META_WIDTH: Final = 24
 """M_FREE: the first entry that is in no chain, of M_SPARE in all; M_SLOTS: free slots, M_GROWS: more can be made; M_OPENS: new
 connections are taken; M_BLIND: a packet was left whose flow the kernel cannot read; M_FULL: why it stopped; M_LARGE_FROM:
-bytes from which on a frame is large, M_LARGE_FREE: rows of `large` that are free, M_LARGE_WANTED: frames that needed one more.
+bytes from which on a frame is large, M_LARGE_FREE: rows of `large` that are free, M_LARGE_WANTED: frames that needed one more;
+M_LOGGED, M_TOUCHED: rows of `log` and `undo`.
 """
 FULL_ROOM, FULL_SLOTS = 1, 2
 """No room for rows, bodies or bytes; no free slot."""
@@ -87,6 +90,28 @@ LARGE_WIDTH: Final = L_ENDS + COUNTERS
 projection's interpreter, with positions in the stored bytes; L_TOPICS, L_WRAPPED: entries so far; L_TOP: stored bytes; L_SKIP:
 bytes that come and will not be stored; L_WHOLE: all further bytes are stored; L_LOW: start of the records at hand, or -1;
 L_PASSED: bytes of the body so far.
+"""
+
+# A packet of a connection with TLS in this walk: a row of `log`. Such a connection before its first packet: a row of `undo`.
+G_INDEX, G_PLACE, G_AT, G_LENGTH, G_OFFSET, G_RTT = range(6)
+LOG_WIDTH: Final = 6
+"""Index in the window, stream, place and length of its payload, stream offset, and `RTT_MIN` of the client at that time."""
+U_SLOT, U_LAST, U_STREAMS = range(3)
+UNDO_WIDTH: Final = U_STREAMS + 2 * OPEN_START
+"""U_STREAMS: the columns up to OPEN_START of both streams, which TCP alone changes."""
+
+# A piece of a stream's ciphertext, in the order of streams: which packet brought it.
+P_PLACE, P_AT, P_LENGTH, P_END, P_NS, P_REF, P_POSITION, P_ORDER, P_RTT, P_LOW, P_HIGH = range(11)
+PIECE_WIDTH: Final = 11
+"""P_AT: place in the window's bytes, -1 where an earlier window had it; P_END: where it ends in the gathered ciphertext;
+P_ORDER: -1 for an earlier window; P_LOW, P_HIGH: stream offsets of the packet's payload.
+"""
+
+# A record of TLS, in the order in which they were complete.
+D_STREAM, D_PLACE, D_LOW, D_HIGH, D_CIPHER, D_FIRST, D_LAST = range(7)
+RECORD_WIDTH: Final = 7
+"""D_STREAM: number of its stream in this window; D_LOW, D_HIGH: in the gathered plaintext, -1 for a record that is not read
+here; D_CIPHER: its first byte in the gathered ciphertext; D_FIRST, D_LAST: the first piece and the one that completes it.
 """
 
 ID_BYTES: Final = 64

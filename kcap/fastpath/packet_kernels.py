@@ -58,6 +58,7 @@ from kcap.fastpath.layout import (
     Q_FRAME,
     Q_NEXT,
     REPEATS,
+    SEALED,
     SEGMENTS,
     SHUT,
     TALKING,
@@ -65,6 +66,7 @@ from kcap.fastpath.layout import (
     TIMED_NS,
 )  # fmt: skip
 from kcap.fastpath.open_kernels import KNOWN_FLAGS, call, called_back, first_request
+from kcap.fastpath.sealed_kernels import logged, touched
 from kcap.fastpath.stream_kernels import acknowledged, distance, heard, repeat_of, repeated, shut
 from kcap.kernels import compiled
 from kcap.net.segment_columns import ABSENT, CLEAN
@@ -154,7 +156,7 @@ def is_next(
     slot, live, at, length = place >> 1, connections[place >> 1, LIVE], numbers[4, index], numbers[6, index]
     if numbers[5, index] != length:
         return False
-    if live == TALKING:
+    if live in (TALKING, SEALED):
         return bool(streams[place, OPEN_START] < 0 or streams[place, OPEN_REF] >> FILE_SHIFT == ref >> FILE_SHIFT)
     if live != OPEN or place & 1 != connections[slot, CLIENT]:
         return False
@@ -211,6 +213,8 @@ def segment(
     if streams[place, TIMED_END] == NONE:
         streams[place, TIMED_END] = offset + length
         streams[place, TIMED_NS] = time_ns
+    if live == SEALED:
+        return DONE
     at = numbers[4, index]
     end = at + length
     if place & 1 == connections[slot, CLIENT]:
@@ -251,10 +255,11 @@ def walk(
     data: Any, numbers: Any, times: Any, positions: Any, flow_at: Any, flow_size: Any, state: Any, first: int, last: int,
     table: Any, keys: Any, connections: Any, streams: Any, queues: Any, ids: Any, rows: Any, bodies: Any, arena: Any, meta: Any,
     left: Any, gone: Any, fresh: Any, plain: Any, steps: Any, seen: Any, patience: int, outside: Any, free: Any, opened: Any,
-    ended: Any, names: Any, blobs: Any, sizes: Any, big: Any,
+    ended: Any, names: Any, blobs: Any, sizes: Any, big: Any, log: Any, undo: Any,
 ) -> int:  # fmt: skip
     """Walks packets `first` to `last`; returns where it stopped: arrays are full, a connection outside has many packets, or the
-    reference path must take packets before the flow of the next can be looked up.
+    reference path must take packets before the flow of the next can be looked up. Payload of connections with TLS is noted in
+    `log` alone.
     """
     for index in range(first, last):
         if state[index] == ABSENT:
@@ -274,11 +279,13 @@ def walk(
                 ):
                     meta[M_FULL] = FULL_ROOM
                     return index
+                sealed = connections[found >> 1, LIVE] == SEALED and touched(found >> 1, connections, streams, undo, meta)
                 taken = segment(
                     data, numbers, index, times[index], positions[index], found, connections, streams, queues, ids, rows,
                     bodies, arena, meta, fresh, plain, steps, ended, names, blobs, sizes, big,
                 )  # fmt: skip
                 if taken == DONE:
+                    logged(sealed, numbers, index, found, connections, streams, log, meta)
                     continue
                 drop(found, table, keys, streams)
                 drop(found ^ 1, table, keys, streams)

@@ -73,6 +73,8 @@ class FastPathState:
         self.meta: Any = np.zeros(at.META_WIDTH, np.int64)
         self.meta[at.M_FREE] = -1
         self.large = LargeFrames(self.meta)
+        self.log: Any = np.empty((limits.FAST_PATH_PACKETS, at.LOG_WIDTH), np.int64)
+        self.undo: Any = np.empty((limits.FAST_PATH_PACKETS, at.UNDO_WIDTH), np.int64)
         self.connections: Any = np.zeros((0, at.CONNECTION_WIDTH), np.int64)
         self.streams: Any = np.zeros((0, at.STREAM_WIDTH), np.int64)
         self.queues: Any = np.zeros((0, at.REQUEST_WIDTH), np.int64)
@@ -94,10 +96,12 @@ class FastPathState:
             "name_blobs": self.name_blobs[:known].copy(),
             "name_sizes": self.name_sizes[:known].copy(),
         }
-        return self.__dict__ | used | names
+        return self.__dict__ | used | names | {"log": None, "undo": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
+        self.log = np.empty((limits.FAST_PATH_PACKETS, at.LOG_WIDTH), np.int64)
+        self.undo = np.empty((limits.FAST_PATH_PACKETS, at.UNDO_WIDTH), np.int64)
         known, blobs, sizes = state["name_table"], state["name_blobs"], state["name_sizes"]
         self.name_table = np.zeros(NAMES_TABLE, np.int64)
         self.name_blobs, self.name_sizes = np.zeros((NAMES_ROOM, at.ID_BYTES), np.uint8), np.zeros(NAMES_ROOM, np.int64)

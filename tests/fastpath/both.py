@@ -89,13 +89,15 @@ def cut(segments: list[Segment], size: int, slow: frozenset[int] = frozenset()) 
     return batches
 
 
-def agree(segments: list[Segment], size: int = 60, step: int = 8, slow: frozenset[int] = frozenset()) -> Result:
+def agree(
+    segments: list[Segment], size: int = 60, step: int = 8, slow: frozenset[int] = frozenset(), options: Options | None = None
+) -> Result:
     """Both ways give the same; what the fast path gave."""
     batches = cut(segments, size, slow)
     for often in (False, True):
         plain, fast = (
-            result_of(batches, fast_path=False, often=often),
-            result_of(batches, fast_path=True, often=often, step=step),
+            result_of(batches, fast_path=False, often=often, options=options),
+            result_of(batches, fast_path=True, often=often, step=step, options=options),
         )
         fast.same(plain)
     return fast

@@ -1,0 +1,234 @@
+"""Records of TLS in the fast path: opened many at a time, their plaintext framed and paired by kernels.
+
+In: the packets of connections with TLS that a walk took, with their state before it. Out: rows, and sessions and streams as the
+reference path would have them behind these packets. Law: a connection of which a record or a frame is not simple is as it was
+before the walk, but for what was taken in full; its packets are for the reference path then, which steps over that.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from kcap import limits
+from kcap.fastpath import layout as at
+from kcap.fastpath.sealed_kernels import delivered, framed, gathered
+from kcap.fastpath.state import FastPathState, header_tables
+from kcap.kafka.conversation import Conversation
+from kcap.kafka.decrypted import DecryptedStream, TlsSink
+from kcap.net.segment_columns import SegmentColumns
+from kcap.tls.records import HEADER, Piece
+from kcap.tls.session import TlsSession
+
+BOUNDS_ROOM: Final = 1 << 10
+"""Records beyond two a piece that there is room for at first."""
+
+
+@dataclass(slots=True)
+class Source:
+    """One direction of a connection in a window."""
+
+    session: TlsSession
+    side: int
+    sink: TlsSink
+    stream: DecryptedStream
+    offset: int
+    """Stream offset of the first byte of the gathered ciphertext."""
+    held: bytes
+    """Bytes of a record that earlier windows brought."""
+    pieces: list[Piece]
+    """Their packets."""
+
+
+def source_of(conversation: Conversation, index: int) -> Source:
+    """The direction of stream `index` of a connection; `conversation` is that of its plaintext."""
+    decryptor = conversation.tls
+    assert decryptor is not None
+    assert decryptor.plain is not None
+    sink = conversation.tcp.streams[index].sink
+    assert isinstance(sink, TlsSink)
+    side = index ^ decryptor.swapped
+    offset, held, pieces = decryptor.session.sides[side].reader.held()
+    return Source(decryptor.session, side, sink, decryptor.plain.streams[index], offset, held, pieces)
+
+
+def read_sealed(state: FastPathState, columns: SegmentColumns, fresh: Any) -> Any:
+    """Reads what the walk took; returns the slots of the connections that are for the reference path, from the first packet of
+    the walk on.
+    """
+    undo, log = state.undo[: state.meta[at.M_TOUCHED]], state.log[: state.meta[at.M_LOGGED]]
+    carrying = log[log[:, at.G_LENGTH] > 0]
+    if len(carrying):
+        Window(state, columns, carrying).read(fresh)
+    slots = undo[:, at.U_SLOT]
+    stopped = undo[state.connections[slots, at.TOUCHED] < 0]
+    state.connections[slots, at.TOUCHED] = 0
+    cut = stopped[:, at.U_SLOT]
+    state.connections[cut, at.LAST] = stopped[:, at.U_LAST]
+    for side in range(2):
+        first = at.U_STREAMS + side * at.OPEN_START
+        state.streams[2 * cut + side, : at.OPEN_START] = stopped[:, first : first + at.OPEN_START]
+    return cut
+
+
+class Window:
+    """The ciphertext of one walk."""
+
+    def __init__(self, state: FastPathState, columns: SegmentColumns, log: Any) -> None:
+        """`log`: rows of packets with payload."""
+        self.state = state
+        log = log[np.argsort(log[:, at.G_PLACE], kind="stable")]
+        self.places, firsts = np.unique(log[:, at.G_PLACE], return_index=True)
+        self.offsets: list[int] = log[firsts, at.G_OFFSET].tolist()
+        """Stream offset of the first byte that this walk brought, by stream."""
+        self.sources = [source_of(self._conversation(place >> 1), place & 1) for place in self.places.tolist()]
+        self.pieces = self._pieces(columns, log)
+        self.ends = self.pieces[np.searchsorted(self.pieces[:, at.P_PLACE], self.places, side="right") - 1, at.P_END]
+        """Where each stream ends in the ciphertext."""
+        self.starts = np.concatenate([np.zeros(1, np.int64), self.ends[:-1]])
+        self.cipher = np.empty(int(self.ends[-1]), np.uint8)
+        gathered(columns.data, self.pieces, self.cipher)
+        for source, start, offset in zip(self.sources, self.starts.tolist(), self.offsets):
+            if source.held:
+                self.cipher[start : start + len(source.held)] = np.frombuffer(source.held, np.uint8)
+            else:
+                source.offset = offset
+        self.bounds = self._bounds()
+
+    def _conversation(self, slot: int) -> Conversation:
+        conversation = self.state.conversations[slot]
+        assert conversation is not None
+        return conversation
+
+    def _pieces(self, columns: SegmentColumns, log: Any) -> Any:
+        """All pieces, those of earlier windows first in each stream."""
+        meta, index = self.state.meta, log[:, at.G_INDEX]
+        pieces = np.empty((len(log), at.PIECE_WIDTH), np.int64)
+        pieces[:, at.P_PLACE], pieces[:, at.P_AT] = log[:, at.G_PLACE], log[:, at.G_AT]
+        pieces[:, at.P_LENGTH], pieces[:, at.P_RTT] = log[:, at.G_LENGTH], log[:, at.G_RTT]
+        pieces[:, at.P_NS], pieces[:, at.P_POSITION] = columns.time_ns[index], columns.position[index]
+        pieces[:, at.P_REF], pieces[:, at.P_ORDER] = meta[at.M_REF] + index, meta[at.M_ORDER] + index
+        pieces[:, at.P_LOW] = log[:, at.G_OFFSET]
+        pieces[:, at.P_HIGH] = log[:, at.G_OFFSET] + log[:, at.G_LENGTH]
+        held = [
+            (place, -1, piece.end - max(piece.start, source.offset), 0, piece.time_ns, piece.ref, piece.position, -1, at.NONE,
+             piece.start, piece.end)
+            for place, source in zip(self.places.tolist(), self.sources) if source.held
+            for piece in source.pieces
+        ]  # fmt: skip
+        if held:
+            pieces = np.concatenate([np.array(held, np.int64), pieces])
+            pieces = pieces[np.argsort(pieces[:, at.P_PLACE], kind="stable")]
+        pieces[:, at.P_END] = np.cumsum(pieces[:, at.P_LENGTH])
+        return pieces
+
+    def _bounds(self) -> Any:
+        """Stream, start and end of each record."""
+        bounds = np.empty((2 * len(self.pieces) + BOUNDS_ROOM, 3), np.int64)
+        count = framed(self.cipher, self.ends, bounds)
+        if count > len(bounds):
+            bounds = np.empty((count, 3), np.int64)
+            framed(self.cipher, self.ends, bounds)
+        return bounds[:count]
+
+    def read(self, fresh: Any) -> None:
+        """Opens the records and takes their plaintext."""
+        bounds, sources, data = self.bounds, self.sources, self.cipher.tobytes()
+        cuts = np.searchsorted(bounds[:, 0], np.arange(len(sources) + 1)).tolist()
+        opened: list[bytes] = []
+        counts, bad, skips = [], [], []
+        for source, first, last in zip(sources, cuts, cuts[1:]):
+            opener, before = source.session.sides[source.side].opener, len(opened)
+            some = bounds[first:last, 1:].tolist()
+            if some and some[-1][1] < 0:
+                some.pop()
+            opened += opener.open_many(source.session.sides[source.side].number, data, some)
+            counts.append(len(opened) - before)
+            skips.append(opener.nonce_bytes)
+            if counts[-1] < last - first:
+                bad.append(first + counts[-1])
+        sizes = np.fromiter(map(len, opened), np.int64, len(opened))
+        highs = np.cumsum(sizes)
+        kept = np.repeat(np.array(cuts[:-1]) - np.cumsum([0, *counts[:-1]]), counts) + np.arange(len(opened))
+        """Of the bounds, those that were opened."""
+        records = self._records(kept, sizes, highs, bad, np.array(skips))
+        self._deliver(np.frombuffer(b"".join(opened) or b"\0", np.uint8), records, counts, highs, fresh)
+        self._settle(data, kept, counts, highs)
+
+    def _records(self, kept: Any, sizes: Any, highs: Any, bad: list[int], skips: Any) -> Any:
+        """The records in the order in which they were complete."""
+        bounds, ends = self.bounds, self.pieces[:, at.P_END]
+        records = np.empty((len(kept) + len(bad), at.RECORD_WIDTH), np.int64)
+        good, rest = records[: len(kept)], records[len(kept) :]
+        good[:, at.D_STREAM], rest[:, at.D_STREAM] = bounds[kept, 0], bounds[bad, 0]
+        records[:, at.D_PLACE] = self.places[records[:, at.D_STREAM]]
+        good[:, at.D_LOW], good[:, at.D_HIGH] = highs - sizes, highs
+        good[:, at.D_CIPHER] = bounds[kept, 1] + HEADER + skips[good[:, at.D_STREAM]]
+        good[:, at.D_FIRST] = np.searchsorted(ends, good[:, at.D_CIPHER], side="right")
+        good[:, at.D_LAST] = np.searchsorted(ends, bounds[kept, 2], side="left")
+        rest[:, at.D_LOW : at.D_LAST] = -1
+        rest[:, at.D_LAST] = np.searchsorted(ends, bounds[bad, 1] + HEADER, side="left")
+        return records[np.argsort(self.pieces[records[:, at.D_LAST], at.P_ORDER], kind="stable")]
+
+    def _deliver(self, plain: Any, records: Any, counts: list[int], highs: Any, fresh: Any) -> None:
+        """Takes the plaintext of all records."""
+        state, meta = self.state, self.state.meta
+        passed = np.cumsum([0, *counts])
+        self.lows = np.concatenate([np.zeros(1, np.int64), highs])[passed[:-1]]
+        """Where each stream begins in the plaintext."""
+        nexts = np.array([source.stream.next for source in self.sources])
+        skips = np.array([source.stream.skip for source in self.sources])
+        self.done, held = self.lows + np.maximum(skips - nexts, 0), np.zeros(len(counts), np.int64)
+        self.bases = nexts - self.lows
+        self.spans, self.count = np.empty((len(records) + len(self.pieces), 5), np.int64), np.zeros(1, np.int64)
+        first = 0
+        while first < len(records):
+            meta[at.M_FULL] = 0
+            first = delivered(
+                plain, records, first, self.pieces, self.done, held, self.bases, self.spans, self.count, state.connections,
+                state.streams, state.queues, state.ids, *header_tables(), state.rows, state.arena, state.bodies, fresh, meta,
+                state.large.arrays,
+            )  # fmt: skip
+            if meta[at.M_FULL]:
+                stream = records[first, at.D_STREAM]
+                state.more_room(int(records[first, at.D_HIGH] - self.done[stream]))
+        meta[at.M_FULL] = 0
+
+    def _settle(self, data: bytes, kept: Any, counts: list[int], highs: Any) -> None:
+        """Leaves sessions and streams as the reference path has them behind what was taken."""
+        spans = self.spans[: self.count[0]]
+        spans = spans[np.argsort(spans[:, 0], kind="stable")]
+        of_stream = np.searchsorted(spans[:, 0], np.arange(len(counts) + 1)).tolist()
+        cut = self.state.connections[self.places >> 1, at.TOUCHED] < 0
+        first = 0
+        each = zip(
+            self.sources, counts, self.starts.tolist(), self.ends.tolist(), self.offsets, self.done.tolist(),
+            self.bases.tolist(), cut.tolist(), of_stream, of_stream[1:],
+        )  # fmt: skip
+        for source, count, start, end, offset, done, base, is_cut, low_span, high_span in each:
+            mine = highs[first : first + count]
+            whole = int(np.searchsorted(mine, done, side="right"))
+            after = int(self.bounds[kept[first + whole - 1], 2]) if whole else start
+            first += count
+            source.session.passed(source.side, whole, after - start)
+            stream = source.stream
+            if whole:
+                stream.next = base + int(mine[whole - 1])
+            stream.skip = base + done
+            newest = spans[max(low_span, high_span - limits.REPEATS_KEPT) : high_span]
+            stream.records.extend(map(tuple, newest[newest[:, 2] <= stream.next, 1:].tolist()))
+            self._restart(source, data, start, after, end, offset, is_cut=is_cut)
+
+    def _restart(self, source: Source, data: bytes, start: int, after: int, end: int, offset: int, *, is_cut: bool) -> None:
+        """What the record reader of a stream holds: the bytes from `after` on, or those of earlier windows alone."""
+        reader, at_offset = source.session.sides[source.side].reader, source.offset + after - start
+        if is_cut:
+            end = min(end, start + len(source.held))
+            source.sink.skip = max(at_offset, offset)
+        if after >= end:
+            reader.restart(at_offset, b"", [])
+            return
+        ends = self.pieces[:, at.P_END]
+        some = self.pieces[np.searchsorted(ends, after, side="right") : np.searchsorted(ends, end, side="left") + 1]
+        columns = some[:, (at.P_LOW, at.P_HIGH, at.P_NS, at.P_REF, at.P_POSITION)].tolist()
+        reader.restart(at_offset, data[after:end], [Piece(*piece) for piece in columns])

@@ -1,0 +1,249 @@
+"""Connections with TLS in the walk over packets, and frames and pairing over their plaintext, compiled.
+
+In: packets of a connection in good order, later the plaintext of its records. Out: a log of its packets and its state before
+the first of them; then rows. Law: plaintext gives the rows that the framers make of it, with times and places of the packets
+that carried its ciphertext; a connection of which a record or a frame is not simple stops there, for all of the walk.
+"""
+
+from typing import Any
+
+from kcap import limits
+from kcap.fastpath.frame_kernels import requests, responses
+from kcap.fastpath.layout import (
+    CLIENT,
+    D_CIPHER,
+    D_FIRST,
+    D_HIGH,
+    D_LAST,
+    D_LOW,
+    D_PLACE,
+    D_STREAM,
+    F_FIRST_NS,
+    F_FIRST_REF,
+    F_LOW,
+    FULL_ROOM,
+    G_AT,
+    G_INDEX,
+    G_LENGTH,
+    G_OFFSET,
+    G_PLACE,
+    G_RTT,
+    LAST,
+    M_BODIES,
+    M_FULL,
+    M_LOGGED,
+    M_ROWS,
+    M_SPARE,
+    M_TOP,
+    M_TOUCHED,
+    NEXT,
+    OPEN_LOW,
+    OPEN_NS,
+    OPEN_REF,
+    OPEN_START,
+    P_AT,
+    P_END,
+    P_HIGH,
+    P_LENGTH,
+    P_LOW,
+    P_NS,
+    P_ORDER,
+    P_POSITION,
+    P_REF,
+    P_RTT,
+    Q_DONE,
+    Q_FRAME,
+    R_RESPONSE,
+    RTT_MIN,
+    TAIL,
+    TOUCHED,
+    U_LAST,
+    U_SLOT,
+    U_STREAMS,
+)  # fmt: skip
+from kcap.kernels import compiled, int32, routine, uint16
+
+HEADER = 5
+SHORTEST, LONGEST = 16, (1 << 14) + 2048
+"""Bytes behind the header of a record that is read here."""
+APPLICATION, VERSION = 23, 0x0303
+FRAME_MAX = limits.FAST_PATH_FRAME_MAX
+ONE_WAY_MAX = limits.ONE_WAY_KEPT
+REQUEST_HEAD, RESPONSE_HEAD = 14, 8
+FILE_SHIFT = 40
+
+
+# -- in the walk ----------------------------------------------------------------------------------------------------------
+@compiled
+def touched(slot: int, connections: Any, streams: Any, undo: Any, meta: Any) -> bool:
+    """Notes the state of a connection before its first packet of this walk; True."""
+    if connections[slot, TOUCHED]:
+        return True
+    row = undo[meta[M_TOUCHED]]
+    meta[M_TOUCHED] += 1
+    connections[slot, TOUCHED] = meta[M_TOUCHED]
+    row[U_SLOT], row[U_LAST] = slot, connections[slot, LAST]
+    for side in range(2):
+        for k in range(OPEN_START):
+            row[U_STREAMS + side * OPEN_START + k] = streams[2 * slot + side, k]
+    return True
+
+
+@compiled
+def logged(sealed: bool, numbers: Any, index: int, place: int, connections: Any, streams: Any, log: Any, meta: Any) -> None:
+    """Notes a packet that was taken, of a connection with TLS."""
+    if not sealed:
+        return
+    row = log[meta[M_LOGGED]]
+    meta[M_LOGGED] += 1
+    row[G_INDEX], row[G_PLACE], row[G_AT], row[G_LENGTH] = index, place, numbers[4, index], numbers[6, index]
+    row[G_OFFSET] = streams[place, NEXT] - numbers[6, index]
+    row[G_RTT] = streams[2 * (place >> 1) + connections[place >> 1, CLIENT], RTT_MIN]
+
+
+# -- ciphertext -----------------------------------------------------------------------------------------------------------
+@routine
+def gathered(data: Any, pieces: Any, cipher: Any) -> None:
+    """Copies the pieces of this window to where they belong in the ciphertext of all streams."""
+    for piece in range(pieces.shape[0]):
+        at, length = pieces[piece, P_AT], pieces[piece, P_LENGTH]
+        if at >= 0:
+            top = pieces[piece, P_END] - length
+            for k in range(length):
+                cipher[top + k] = data[at + k]
+
+
+@routine
+def framed(cipher: Any, ends: Any, bounds: Any) -> int:
+    """Finds the records of application data in the ciphertext of streams that end at `ends`; how many there are, of which those
+    that have room stand in `bounds` as stream, start, end. A record of any other kind has the end -1 and is the last of its
+    stream.
+    """
+    count, start = 0, 0
+    for stream in range(ends.size):
+        at, end = start, ends[stream]
+        start = end
+        while end - at >= HEADER:
+            size = uint16(cipher, at + 3)
+            simple = cipher[at] == APPLICATION and uint16(cipher, at + 1) == VERSION and size >= SHORTEST and size <= LONGEST
+            stop = at + HEADER + size
+            if simple and stop > end:
+                break
+            if count < bounds.shape[0]:
+                bounds[count, 0], bounds[count, 1], bounds[count, 2] = stream, at, stop if simple else -1
+            count += 1
+            if not simple:
+                break
+            at = stop
+    return count
+
+
+# -- plaintext ------------------------------------------------------------------------------------------------------------
+@routine
+def taken(
+    plain: Any, at: int, end: int, offset: int, piece: Any, order: int, rtt: int, place: int, connections: Any, streams: Any,
+    queues: Any, ids: Any, header: Any, steps: Any, rows: Any, arena: Any, bodies: Any, fresh: Any, meta: Any, big: Any,
+) -> Any:  # fmt: skip
+    """Takes plaintext of one stream that one packet carried; where it came to."""
+    client = connections[place >> 1, CLIENT]
+    if place & 1 == client:
+        return requests(
+            plain, at, end, offset, piece[P_NS], piece[P_REF], piece[P_POSITION], order, place, connections, streams, queues,
+            ids, header, steps, rows, arena, bodies, fresh, meta, big,
+        )  # fmt: skip
+    newest = streams[place ^ 1, RTT_MIN]
+    streams[place ^ 1, RTT_MIN] = rtt  # as it was when the packet came
+    stop = responses(
+        plain, at, end, offset, piece[P_NS], piece[P_REF], piece[P_POSITION], order, place, connections, streams, queues, rows,
+        arena, bodies, fresh, meta, big,
+    )  # fmt: skip
+    streams[place ^ 1, RTT_MIN] = newest
+    return stop
+
+
+@compiled
+def begun_before(piece: Any, place: int, connections: Any, streams: Any, queues: Any, rows: Any, meta: Any) -> None:
+    """The newest frame of a stream began in an earlier packet, which brought a part of its header."""
+    slot = place >> 1
+    if streams[place, OPEN_START] >= 0:
+        streams[place, OPEN_NS], streams[place, OPEN_REF] = piece[P_NS], piece[P_REF]
+        streams[place, OPEN_LOW] = min(streams[place, OPEN_LOW], piece[P_POSITION])
+    elif place & 1 == connections[slot, CLIENT]:
+        entry = queues[connections[slot, TAIL]]
+        if entry[Q_DONE]:
+            entry[Q_FRAME + F_FIRST_NS], entry[Q_FRAME + F_FIRST_REF] = piece[P_NS], piece[P_REF]
+            entry[Q_FRAME + F_LOW] = min(entry[Q_FRAME + F_LOW], piece[P_POSITION])
+    else:
+        row = rows[meta[M_ROWS] - 1]
+        row[R_RESPONSE + F_FIRST_NS], row[R_RESPONSE + F_FIRST_REF] = piece[P_NS], piece[P_REF]
+        row[R_RESPONSE + F_LOW] = min(row[R_RESPONSE + F_LOW], piece[P_POSITION])
+
+
+@routine
+def delivered(
+    plain: Any, records: Any, first: int, pieces: Any, done: Any, held: Any, bases: Any, spans: Any, count: Any,
+    connections: Any, streams: Any, queues: Any, ids: Any, header: Any, steps: Any, rows: Any, arena: Any, bodies: Any,
+    fresh: Any, meta: Any, big: Any,
+) -> int:  # fmt: skip
+    """Takes the plaintext of records from `first` on; returns where it stopped: there is no room for the next one's frames.
+
+    By stream: `done` is how far its plaintext was taken, `held` the piece that brought the next byte where a frame's header is
+    not complete, `bases` the offset of the gathered plaintext's first byte in that of the stream. `spans` gets stream,
+    plaintext start and end, and stream start and end of each piece, `count[0]` of them.
+    """
+    for at in range(first, records.shape[0]):
+        stream, place, low, high = records[at, D_STREAM], records[at, D_PLACE], records[at, D_LOW], records[at, D_HIGH]
+        slot = place >> 1
+        if connections[slot, TOUCHED] < 0:
+            continue
+        if low < 0:
+            connections[slot, TOUCHED] = -connections[slot, TOUCHED]
+            continue
+        size = high - done[stream]
+        frames = size // RESPONSE_HEAD + 2
+        if (
+            meta[M_ROWS] + frames + ONE_WAY_MAX > rows.shape[0]
+            or meta[M_BODIES] + frames > bodies.shape[1]
+            or meta[M_SPARE] < frames
+            or meta[M_TOP] + size + FRAME_MAX > arena.size
+        ):
+            meta[M_FULL] = FULL_ROOM
+            return at
+        piece, position = records[at, D_FIRST], low
+        order, rtt = pieces[records[at, D_LAST], P_ORDER], pieces[records[at, D_LAST], P_RTT]
+        head = REQUEST_HEAD if place & 1 == connections[slot, CLIENT] else RESPONSE_HEAD
+        while position < high:
+            end = min(high, pieces[piece, P_END] - records[at, D_CIPHER] + low)
+            row = spans[count[0]]
+            count[0] += 1
+            row[0], row[1], row[2] = stream, bases[stream] + position, bases[stream] + end
+            row[3], row[4] = pieces[piece, P_LOW], pieces[piece, P_HIGH]
+            while done[stream] < end:
+                start, stop = done[stream], end
+                early = start < position
+                if early:
+                    earlier = pieces[held[stream]]
+                    if earlier[P_REF] >> FILE_SHIFT != pieces[piece, P_REF] >> FILE_SHIFT:
+                        connections[slot, TOUCHED] = -connections[slot, TOUCHED]
+                        break
+                    if end - start >= 4 and int32(plain, start) >= 0:
+                        stop = min(end, start + 4 + int32(plain, start))
+                reached = taken(
+                    plain, start, stop, bases[stream] + start, pieces[piece], order, rtt, place, connections, streams, queues,
+                    ids, header, steps, rows, arena, bodies, fresh, meta, big,
+                )  # fmt: skip
+                if early and reached > start:
+                    begun_before(pieces[held[stream]], place, connections, streams, queues, rows, meta)
+                done[stream] = reached
+                if reached == stop:
+                    continue
+                if end - reached >= head or streams[place, OPEN_START] >= 0:
+                    connections[slot, TOUCHED] = -connections[slot, TOUCHED]
+                elif reached >= position:
+                    held[stream] = piece
+                break
+            if connections[slot, TOUCHED] < 0:
+                break
+            position = end
+            piece += 1
+    return int(records.shape[0])

@@ -1,0 +1,181 @@
+"""The law of the fast path over TLS: rows, connections and weirds are those of the reference path alone, however plaintext is
+cut into records and records into packets, and whatever happens to the packets.
+"""
+
+import random
+from dataclasses import replace
+from functools import cache
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kcap.analyzer import Options
+from kcap.net.connections import reverse_flow
+from kcap.net.tcp import MASK
+from kcap.tls.secrets import Secrets
+from tests.fastpath.both import Result, agree
+from tests.laws.test_streams import fields, message_pairs, straight_time
+from tests.support.tls import CLIENT, SERVER, Sealer
+from tests.support.wire import MS, Segment, Tap, metadata, metadata_answer, produce, produce_answer, shuffled
+
+KINDS = (("TLSv1_3", None), ("TLSv1_2", "ECDHE-RSA-AES128-GCM-SHA256"), ("TLSv1_2", "ECDHE-RSA-CHACHA20-POLY1305"))
+Pairs = list[tuple[bytes, bytes]]
+HANDSHAKE_SEGMENTS = 12
+
+
+@cache
+def sealer_of(kind: int) -> Sealer:
+    return Sealer(*KINDS[kind])
+
+
+def options_of(sealer: Sealer) -> Options:
+    secrets = Secrets()
+    secrets.keylog.add(sealer.keylog)
+    return Options(secrets=secrets)
+
+
+def records(sealer: Sealer, side: int, data: bytes, cut: random.Random, most: int) -> bytes:
+    """Plaintext as records of any lengths up to `most`, empty ones among them."""
+    out, at = b"", 0
+    while at < len(data):
+        size = cut.choice((4, 1, most, cut.randint(0, most)))
+        out += sealer.record(side, data[at : at + size])
+        at += size
+    return out
+
+
+def encrypted(kind: int, messages: Pairs, sizes: int, depth: int, seed: int, most: int = 4000) -> tuple[Tap, Options]:
+    """A connection with these messages."""
+    sealer, cut = sealer_of(kind).restart(), random.Random(seed)
+    tap = Tap(client_isn=seed & MASK, server_isn=(seed * 7 + 5) & MASK).open()
+    for side, data in sealer.handshake:
+        tap.send(side, data)
+    waiting: list[bytes] = []
+    for number, (question, answer) in enumerate(messages):
+        tap.send(CLIENT, records(sealer, CLIENT, question, cut, most), sizes)
+        waiting.append(answer)
+        if len(waiting) >= depth or number == len(messages) - 1:
+            tap.send(SERVER, records(sealer, SERVER, b"".join(waiting), cut, most), sizes)
+            waiting.clear()
+    return tap, options_of(sealer)
+
+
+def steady(kind: int, count: int = 40, sizes: int = 1448) -> tuple[Tap, Options]:
+    """A long connection whose messages are a record each."""
+    pairs = []
+    for number in range(count):
+        if number % 3:
+            pairs.append((produce(number, 1, bytes(number * 97 % 4000)), produce_answer(number)))
+        else:
+            pairs.append((metadata(number), metadata_answer(number, number % 150)))
+    return encrypted(kind, pairs, sizes, 1, 7, 1 << 14)
+
+
+@pytest.mark.parametrize("kind", range(len(KINDS)))
+def test_an_encrypted_connection_is_in_the_fast_path(kind: int) -> None:
+    """The law would hold for a fast path that takes nothing."""
+    tap, options = steady(kind)
+    assert agree(tap.close().segments, options=options).fast_rows > 25
+
+
+SEEDS = st.integers(0, 1 << 20)
+
+
+@settings(max_examples=25)
+@given(
+    st.integers(0, 2), message_pairs(), st.integers(20, 3000), st.integers(1, 5), SEEDS, st.integers(1, 60), st.integers(1, 9)
+)
+def test_conversations(kind: int, messages: Pairs, sizes: int, depth: int, seed: int, size: int, step: int) -> None:
+    tap, options = encrypted(kind, messages * 2, sizes, depth, seed)
+    agree(tap.close().segments, size, step, options=options)
+
+
+@settings(max_examples=25)
+@given(st.integers(0, 2), message_pairs(), st.integers(60, 3000), st.integers(1, 12), SEEDS, st.integers(1, 9))
+def test_reordering(kind: int, messages: Pairs, sizes: int, reach: int, seed: int, step: int) -> None:
+    tap, options = encrypted(kind, messages * 2, sizes, 2, seed)
+    agree(shuffled(tap.segments, reach, seed), 30, step, options=options)
+
+
+@settings(max_examples=25)
+@given(st.integers(0, 2), message_pairs(), st.integers(60, 3000), SEEDS, st.integers(1, 60), st.integers(1, 9))
+def test_damage(kind: int, messages: Pairs, sizes: int, seed: int, size: int, step: int) -> None:
+    """Segments seen twice, lost, cut by a snapshot length; windows that close; time that goes back."""
+    tap, options = encrypted(kind, messages * 3, sizes, 2, seed)
+    out, chance = [], random.Random(seed)
+    for at, s in enumerate(tap.close().segments):
+        fate = chance.randrange(60) if at > HANDSHAKE_SEGMENTS else -1
+        if fate == 0:
+            continue
+        if fate == 1 and s.payload:
+            s = replace(s, cut=chance.randint(0, len(s.payload)))
+        if fate == 2:
+            s = replace(s, window=0)
+        out.append(s)
+        if fate in (3, 4):
+            out.append(chance.choice(out[-6:]))
+    times = [Segment(straight_time(out, at), *fields(s)) for at, s in enumerate(out)]
+    at, by = chance.randrange(len(times)), chance.choice((0, 0, -5 * MS, 40_000 * MS, 4_000_000 * MS))
+    times[at:] = [replace(s, time_ns=s.time_ns + by) for s in times[at:]]
+    agree(times, size, step, options=options)
+
+
+@settings(max_examples=25)
+@given(
+    st.integers(0, 2),
+    st.lists(
+        st.sampled_from(("padded", "alert", "ticket", "wrong", "junk", "empty", "early", "id", "rest", "quiet")), max_size=9
+    ),
+    st.integers(1, 9),
+)
+def test_what_is_left_to_the_reference_path(kind: int, turns: list[str], step: int) -> None:
+    """Records that are no data or do not authenticate, and messages that need thought, in the middle of a calm connection."""
+    tap, options = steady(kind, 12)
+    sealer = sealer_of(kind)
+    for number, turn in enumerate(turns, 100):
+        question, answer = metadata(number), metadata_answer(number, 3)
+        match turn:
+            case "padded":
+                tap.client(sealer.record(CLIENT, question, padding=9)).server(sealer.record(SERVER, answer))
+            case "alert":
+                tap.client(sealer.record(CLIENT, question) + sealer.record(CLIENT, b"\1\x5a", 21))
+                tap.server(sealer.record(SERVER, answer))
+            case "ticket":
+                tap.client(sealer.record(CLIENT, question))
+                tap.server(sealer.record(SERVER, b"\4\0\0\0", 22) + sealer.record(SERVER, answer))
+            case "wrong":
+                wrong = bytearray(sealer.record(CLIENT, question))
+                wrong[-1] ^= 1
+                tap.client(bytes(wrong))
+            case "junk":
+                tap.server(b"\x17\x03\x03\x00\x03abc" + b"none")
+            case "empty":
+                tap.client(sealer.record(CLIENT, b"") + sealer.record(CLIENT, question)).server(sealer.record(SERVER, answer))
+            case "early":
+                tap.server(sealer.record(SERVER, answer)).client(sealer.record(CLIENT, question))
+            case "id":
+                tap.client(sealer.record(CLIENT, metadata(number, client_id="other"))).server(sealer.record(SERVER, answer))
+            case "rest":
+                tap.client(sealer.record(CLIENT, question + b"\0\0")).server(sealer.record(SERVER, answer))
+                tap.client(sealer.record(CLIENT, b"\0\0"))
+            case _:
+                tap.client(sealer.record(CLIENT, question)).server(sealer.record(SERVER, answer))
+    agree(tap.segments, 25, step, options=options)
+
+
+def test_many_connections_side_by_side() -> None:
+    """Their packets alternate, and one of them fails."""
+    every = []
+    for number, kind in enumerate((0, 1, 2, 0, 1)):
+        tap, _ = steady(kind, 20, 500)
+        if number == 3:
+            tap.client(b"\x15\x03\x03\x00\x02aa")
+        up = Tap(port=41_000 + number).up
+        every.append([replace(s, flow=up if s.flow == tap.up else reverse_flow(up)) for s in tap.close().segments])
+    secrets = Secrets()
+    for kind in range(3):
+        secrets.keylog.add(sealer_of(kind).keylog)
+    segments = sorted((s for some in every for s in some), key=lambda s: s.time_ns)
+    found: Result = agree(segments, 50, options=Options(secrets=secrets))
+    assert found.fast_rows > 50
