@@ -28,6 +28,9 @@ class Home(Protocol):
 
     book: "CaptureModel"
     selected: tuple[str, int] | None
+    pair: tuple[tuple[str, int] | None, tuple[str, int] | None]
+    """The exchanges to compare; the first is None where the user named one alone."""
+    show_secrets: bool
     look: "UiSettings"
     """Settings."""
 

@@ -74,6 +74,7 @@ class StubBook:
         self.state = "done"
         self.done = True
         self.looking = False
+        self.ignored = 0
         self.filter_text = text
         self.only = parse(text)
         self.rows = self.passed = self.exchanges().num_rows
@@ -146,6 +147,8 @@ class StubApp(App[None]):
         self.book = book
         self.view = view
         self.selected = selected
+        self.pair = ((selected[0], 1 if selected[1] > 1 else 2), selected) if selected is not None else (None, None)
+        self.show_secrets = False
         self.narrowed: list[str] = []
         self.shown: list[tuple[str, int]] = []
         self.saved: list[tuple[str, str]] = []
