@@ -1,9 +1,10 @@
-"""Runs the commands for the exchange under the cursor: filter, copy, save, search, go to.
+"""Runs the actions for the exchange under the cursor: filter, copy, save, search, go to.
 
 In: the main screen. Out: filters, the clipboard (OSC 52, which works over ssh), files, another cursor position. Law:
 long work runs in a thread and reports its end as a notification; a file is written only under a name that the user typed.
 """
 
+import re
 from typing import TYPE_CHECKING, Any, Final
 
 from kcap.errors import KcapError
@@ -14,19 +15,13 @@ from kcap.tui.export import PACKETS, cut, protected, write_rows
 from kcap.tui.menu import Choice, Menu, Prompt
 from kcap.tui.quick_filters import QUICK, text_of
 from kcap.tui.search import Needle, find_in_list, find_in_tree
-from kcap.tui.views import VIEWS, drill_down
 
 if TYPE_CHECKING:
     from kcap.tui.browser import Browser
 
-COMMANDS_NOTE: Final = (
-    "row 17, packet #17, exchange UID.N, 50%, goto 08:15:30; a view by its name; "
-    "topic, group, client, api, error, broker X; filter TEXT; clear"
-)
-FILTERED: Final = {
-    "topic": "topics", "group": "group_id", "client": "client_id", "api": "api", "error": "error", "broker": "server_ip",
-}  # fmt: skip
-"""Command -> the column that it filters by."""
+PLACE: Final = re.compile(r"#\d+|\d+%|\d[\d,]*|C\w+\.\d+", re.ASCII)
+SAVED_KEYS: Final = "123456789"
+"""Keys of saved filters in the menu of filters."""
 UNMARKED: Final = "no exchange is marked; m marks one"
 
 
@@ -100,10 +95,22 @@ class ExchangeActions:
         texts = {quick.name: text_of(quick, row) for quick in QUICK}
         why = "this exchange has none" if row is not None else "no exchange is selected"
         choices = [Choice(q.name, q.key, q.title, texts[q.name] or "", texts[q.name] is not None, why) for q in QUICK]
+        saved = list(self.screen.notes.filters().items())[: len(SAVED_KEYS)]
+        choices += [Choice(f"saved {name}", key, clean(name), clean(text)) for key, (name, text) in zip(SAVED_KEYS, saved)]
+        choices.append(Choice("save", "+", "Save the display filter", "for this capture", bool(self.screen.view.book.only),
+                              "no display filter is set"))  # fmt: skip
+        choices += [Choice("forget", "-", "Remove a saved filter")] if saved else []
         choices.append(Choice("", "x", "No filter"))
+        texts |= {f"saved {name}": text for name, text in saved}
 
         def done(chosen: str | None) -> None:
-            if chosen is not None:
+            if chosen == "save":
+                self.screen.notes.save_filter()
+            elif chosen == "forget":
+                lines = [Choice(name, key, clean(name), clean(text)) for key, (name, text) in zip(SAVED_KEYS, saved)]
+                remove = self.screen.notes.forget_filter
+                self.screen.app.push_screen(Menu("Remove a filter", lines), lambda name: remove(name) if name else None)
+            elif chosen is not None:
                 self.screen.home.narrow(texts.get(chosen) or "")
 
         self.screen.app.push_screen(Menu("Quick filters", choices), done)
@@ -171,17 +178,28 @@ class ExchangeActions:
             Choice("shown", "a", "Packets of displayed exchanges", f"{count:,}", bool(count), nothing),
             Choice("rows", "r", "Displayed rows, all columns", "csv, jsonl, parquet, arrow by name", bool(count), nothing),
             Choice("tree", "t", "This exchange as text", "the tree as expanded", some, nothing),
+            Choice(
+                "notes",
+                "n",
+                "Notes of this capture",
+                "marks, comments, filters as JSON",
+                not self.screen.notes.notes.empty,
+                "nothing is noted",
+            ),
             Choice("screen", "s", "The screen as SVG"),
         ]
-        self.screen.app.push_screen(Menu("Save", choices), self._export)
+        self.screen.app.push_screen(Menu("Save", choices), self.save)
 
-    def _export(self, chosen: str | None) -> None:
+    def save(self, chosen: str | None) -> None:
+        """Prompts for the name of a file of a kind, and writes it."""
         row = self.row()
         if chosen is None:
             return
         if chosen == "screen":
             picture = self.screen.app.export_screenshot().encode()
             self._prompt_path("The screen as SVG", "kcap.svg", lambda path: self.screen.home.write(path, picture))
+        elif chosen == "notes":
+            self.screen.notes.export()
         elif chosen == "rows":
             self._prompt_path("Rows as csv, jsonl, parquet or arrow", "exchanges.csv", self._write_rows)
         elif row is not None:
@@ -201,31 +219,37 @@ class ExchangeActions:
                     "Packets as pcapng or pcap", "marked.pcapng", lambda path: self._cut(self.marked_filter(), path)
                 )
             else:
-                self._prompt_path(
-                    "Packets as pcapng or pcap", "kcap.pcapng", lambda path: self._cut(self.screen.view.book.filter_text, path)
-                )
+                self._prompt_path("Packets as pcapng or pcap", "kcap.pcapng", lambda path: self._cut(self.shown_filter(), path))
 
     def _prompt_path(self, title: str, name: str, work: Any) -> None:
         self.screen.app.push_screen(Prompt(title, name), lambda path: work(path) if path is not None else None)
 
     def marked_filter(self) -> str:
         """A filter for the marked exchanges."""
+        return self._filter_of(self.screen.view.marks)
+
+    def shown_filter(self) -> str:
+        """The display filter, without the ignored exchanges."""
+        book, ignored = self.screen.view.book, self.screen.view.annotations.ignored
+        return joined(book.filter_text, "and not", self._filter_of(ignored)) if ignored else book.filter_text
+
+    def _filter_of(self, numbers: set[int]) -> str:
         rows = self.screen.view.book.snapshot()
         by: dict[str, list[int]] = {}
-        for number in sorted(self.screen.view.marks):
+        for number in sorted(numbers):
             row = rows.row(number)
             by.setdefault(row["connection"], []).append(row["exchange"])
         return " || ".join(
-            f'(connection == "{uid}" && exchange in {{{", ".join(map(str, sorted(numbers)))}}})' for uid, numbers in by.items()
+            f'(connection == "{uid}" && exchange in {{{", ".join(map(str, sorted(some)))}}})' for uid, some in by.items()
         )
 
     def _write_rows(self, path: str) -> None:
-        made = self.screen.view.arranged
+        made, ignored = self.screen.view.arranged, set(self.screen.view.annotations.ignored)
         if made is not None:
 
             def write() -> str:
                 with protected(self.screen.view.book.order):
-                    return f"{path}: {write_rows(made.rows, made.order, path):,} rows"
+                    return f"{path}: {write_rows(made.rows, made.without(ignored), path):,} rows"
 
             self.run_beside(write, "rows were not written")
 
@@ -234,7 +258,8 @@ class ExchangeActions:
         if not path.endswith(PACKETS):
             path += PACKETS[0]
         self.screen.notify(f"reading {', '.join(book.paths)} again for {path}", timeout=3, markup=False)
-        self.run_beside(lambda: cut(book.order, only, path, book.process.spools), "packets were not written")
+        comments = list(self.screen.notes.lines())
+        self.run_beside(lambda: cut(book.order, only, path, book.process.spools, comments), "packets were not written")
 
     # -- search -------------------------------------------------------------------------------------------------------
     def search(self) -> None:
@@ -278,58 +303,35 @@ class ExchangeActions:
             self.screen.notify(f"{clean(self.needle.text)} was not found", timeout=3, markup=False)
 
     # -- elsewhere ----------------------------------------------------------------------------------------------------
-    def go_to(self) -> None:
-        """Prompts for a command or a place of the list."""
+    @staticmethod
+    def is_place(text: str) -> bool:
+        """Whether a text names a row, a packet, a part of the list or an exchange."""
+        return PLACE.fullmatch(text) is not None
 
-        def done(text: str | None) -> None:
-            if text is not None:
-                self._go(text)
-
-        self.screen.app.push_screen(Prompt("Command", "", COMMANDS_NOTE), done)
-
-    def _go(self, text: str) -> None:
-        made = self.screen.view.arranged
-        if made is None or self._carried_out(text):
+    def go(self, text: str) -> None:
+        """Goes to a place of the list: `17`, `#17`, `50%`, `UID.N`."""
+        if self.screen.view.arranged is None or not self.is_place(text):
             return
         uid, _, number = text.rpartition(".")
-        if text.startswith("#") and text[1:].isdecimal():
+        self.screen.home.to_list()
+        if text.startswith("#"):
             place = self.screen.view.place_of_packet(int(text[1:]))
             if place is None:
                 self.screen.notify(f"no displayed exchange has packet {text[1:]}", timeout=3)
             else:
                 self.screen.listed.go(place)
-        elif text.endswith("%") and text[:-1].isdecimal():
+        elif text.endswith("%"):
             self.screen.listed.go(len(self.screen.view) * int(text[:-1]) // 100)
-        elif uid.startswith("C") and number.isdecimal():
+        elif uid:
             self.screen.show_exchange(uid, int(number))
-        elif text.replace(",", "").isdecimal():
+        else:
             self.screen.listed.go(int(text.replace(",", "")) - 1)
-        else:
-            self.screen.notify(f"{clean(text)} is no command, row, #packet or UID.N", timeout=3, markup=False)
 
-    def _carried_out(self, text: str) -> bool:
-        """Carries out a command; False for what is none."""
-        word, _, value = text.lstrip(":").strip().partition(" ")
-        word, value = word.lower(), value.strip()
-        app = self.screen.home
-        if word == "goto" and value:
-            self._go_to_time(value) if ":" in value else self._go(value)
-        elif word == "filter":
-            app.narrow(value)
-        elif word in FILTERED and value:
-            app.narrow(f"&& {drill_down.topic(value) if word == 'topic' else drill_down.equals(FILTERED[word], value)}")
-        elif word == "clear":
-            app.narrow("")
-        elif not value and (names := [name for name in VIEWS if word and name.startswith(word)]):
-            app.open_view(names[0])
-        else:
-            return False
-        return True
-
-    def _go_to_time(self, text: str) -> None:
+    def go_to_time(self, text: str) -> None:
         """Goes to the first exchange at or after a time of day, UTC, on the day of the selected exchange."""
         from datetime import UTC, datetime, time
 
+        self.screen.home.to_list()
         row = self.row()
         at = (row or {}).get("request_first_ns") or (row or {}).get("response_first_ns")
         try:
@@ -355,16 +357,13 @@ class ExchangeActions:
         """Chooses columns."""
         from kcap.tui.column_chooser import ColumnChooser
 
-        def done(names: list[str] | None) -> None:
-            if names is not None:
-                self.screen.view.names, self.screen.view.chosen = (
-                    (names, True) if names else (list(self.screen.view.names), False)
-                )
-                if not names:
-                    from kcap.tui.list_columns import DEFAULTS
+        self.screen.app.push_screen(ColumnChooser([head.name for head, _ in self.screen.listed.heads]), self.take_columns)
 
-                    self.screen.view.names = list(DEFAULTS)
-                self.screen.listed.renew()
-                self.screen.home.save_settings()
+    def take_columns(self, names: list[str] | None) -> None:
+        """Shows columns: none for those that fit, None for no change."""
+        from kcap.tui.list_columns import DEFAULTS
 
-        self.screen.app.push_screen(ColumnChooser([head.name for head, _ in self.screen.listed.heads]), done)
+        if names is not None:
+            self.screen.view.names, self.screen.view.chosen = (names, True) if names else (list(DEFAULTS), False)
+            self.screen.listed.renew()
+            self.screen.home.save_settings()

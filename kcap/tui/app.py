@@ -25,6 +25,7 @@ from kcap.tui.capture_model import CaptureModel
 from kcap.tui.color_rules import rules_of
 from kcap.tui.config import read_config, write_config
 from kcap.tui.faults import one_line, origin, place, screen_of, write_fault
+from kcap.tui.history import History
 from kcap.tui.key_queue import KeyQueue
 from kcap.tui.list_model import ListModel
 from kcap.tui.menu import Prompt
@@ -41,10 +42,11 @@ class KcapApp(KeyQueue):
     """The app."""
 
     TITLE = "kcap"
-    ENABLE_COMMAND_PALETTE = True
+    ENABLE_COMMAND_PALETTE = False
     BINDING_GROUP_TITLE = "The program"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("f1,question_mark", "help", "Help", key_display="F1"),
+        Binding("colon,ctrl+p,ctrl+g", "command", "Command", show=False, key_display=":"),
         Binding("ctrl+q", "quit", "Quit", show=False, priority=True),
     ]
 
@@ -68,6 +70,7 @@ class KcapApp(KeyQueue):
         self.wrong += wrong
         self.view = ListModel(self.book, rules=rules)
         self.look.give(self.view)
+        self.history = History()
         self.pulse = Pulse()
         self.failures: deque[Exception] = deque(maxlen=FAILURES)
         """The last things that went wrong in a part of the screen."""
@@ -81,6 +84,7 @@ class KcapApp(KeyQueue):
         """Shows the list; loads what will be needed."""
         if self.look.theme in self.available_themes:
             self.theme = self.look.theme
+        self.wrong += self.browser.notes.open()
         self.push_screen(self.browser)
         self.call_after_refresh(lambda: self.browser.bar.force(self.book.filter_text))
         self.run_worker(_warm, thread=True, group="warm", exit_on_error=False)
@@ -173,11 +177,13 @@ class KcapApp(KeyQueue):
     @property
     def selected(self) -> tuple[str, int] | None:
         """The exchange under the cursor."""
-        number, made = self.view.current, self.view.arranged
-        if number is None or made is None:
-            return None
-        row = made.rows.row(number)
-        return row["connection"], row["exchange"]
+        return self.view.name_of(self.view.current)
+
+    @property
+    def pair(self) -> tuple[tuple[str, int] | None, tuple[str, int] | None]:
+        """The exchanges to compare: two marked ones, or the marked and the selected one."""
+        first, second = self.view.pair
+        return self.view.name_of(first), self.view.name_of(second)
 
     def narrow(self, text: str) -> None:
         """Sets the display filter, adds to it where the text begins with `&& `, and shows the list."""
@@ -192,6 +198,7 @@ class KcapApp(KeyQueue):
             self.notify(clean(str(error).splitlines()[0]), severity="error", markup=False)
             return
         self.to_list()
+        self.history.add("filters", self.book.filter_text)
         self.browser.bar.force(self.book.filter_text)
         self.browser.rearrange()
 
@@ -278,6 +285,11 @@ class KcapApp(KeyQueue):
         """Another theme is remembered."""
         if self.is_running and theme != self.look.theme and self.screen_stack:
             self.save_settings()
+
+    def action_command(self) -> None:
+        """The commands by name."""
+        if self.screen is self.browser or getattr(self.screen, "NAME", "") in VIEWS:
+            self.browser.palette.open()
 
     def action_help(self) -> None:
         """The keys that work here."""

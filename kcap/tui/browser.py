@@ -8,7 +8,6 @@ room.
 import time
 from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
 
-from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -19,12 +18,14 @@ from textual.worker import Worker, WorkerState
 from kcap.output.grid import clean
 from kcap.tui.actions import ExchangeActions
 from kcap.tui.completion import joined
-from kcap.tui.conclusions import banner
 from kcap.tui.config import SIZES
 from kcap.tui.keys import Keys
 from kcap.tui.list_columns import TIME_FORMS
 from kcap.tui.list_model import Arranged, ListModel
 from kcap.tui.menu import Choice, Menu
+from kcap.tui.note_actions import NoteActions
+from kcap.tui.palette import Palette
+from kcap.tui.panes.banner import Banner
 from kcap.tui.panes.bytes import Bytes
 from kcap.tui.panes.detail import Detail
 from kcap.tui.panes.exchange import ExchangePane, Opened
@@ -47,25 +48,6 @@ PATIENCE: Final = 6
 LIST_HEIGHTS: Final = (15, 85)
 """The least and the most height of the list, in per cent."""
 PANES: Final = ("list", "detail", "bytes")
-
-
-class Banner(TextLine):
-    """The problems of the capture in a line, where it has any; a click opens their view."""
-
-    def show(self, found: dict[str, Any] | None, width: int) -> None:
-        """Shows conclusions, None for none yet."""
-        text = clean(banner(found["check"] if found is not None else None))
-        self.set_class(bool(text), "-found")
-        if text:
-            end = f"  {VIEWS['findings'][0]} shows them "
-            line = Text(f" {text}", no_wrap=True, overflow="ellipsis")
-            line.truncate(max(8, width - len(end)), overflow="ellipsis", pad=True)
-            line.append(end, "bold")
-            self.set_text(line)
-
-    def on_click(self) -> None:
-        """Opens the view of findings."""
-        cast("KcapApp", self.app).open_view("findings")
 
 
 class Browser(Screen[None]):
@@ -93,9 +75,13 @@ class Browser(Screen[None]):
         Binding("N", "search_on(-1)", "Find previous", show=False),
         Binding("f8,ctrl+n", "step(1)", "Next exchange, from any pane", show=False),
         Binding("f7", "step(-1)", "Previous exchange, from any pane", show=False),
-        Binding("colon,ctrl+g", "go_to", "Command; go to", show=False, key_display=":"),
         Binding("w", "conversation", "Follow the connection", show=False),
         Binding("c", "columns", "Columns", show=False),
+        Binding("semicolon", "note('comment')", "Comment", show=False, key_display=";"),
+        Binding("i", "note('ignore')", "Ignore in views and files", show=False),
+        Binding("r", "note('reference')", "Time reference", show=False),
+        Binding("M", "note('list')", "Noted exchanges", show=False),
+        Binding("o", "note('options')", "Options: profiles, rules, filters", show=False),
         Binding("tab", "pane(1)", "Next pane", show=False),
         Binding("shift+tab", "pane(-1)", "Previous pane", show=False),
         Binding("backslash", "zoom", "Zoom pane", show=False, key_display="\\"),
@@ -119,6 +105,8 @@ class Browser(Screen[None]):
         super().__init__()
         self.view = view
         self.actions = ExchangeActions(self)
+        self.notes = NoteActions(self)
+        self.palette = Palette(self)
         self.begun = False
         """Whether the screen has been mounted."""
         self._reading: int | None = None
@@ -138,7 +126,7 @@ class Browser(Screen[None]):
         """Yields the child widgets."""
         yield TextLine(id="title")
         yield Banner(id="banner")
-        yield FilterBar(self.home.values, id="bar")
+        yield FilterBar(self.home.values, self.home.history.of("filters"), id="bar")
         yield TimeStrip(self.view, id="timeline")
         with Container(id="panes"):
             yield ExchangeList(self.view, id="list")
@@ -207,6 +195,7 @@ class Browser(Screen[None]):
         """Takes new rows, and sorts them when it is due."""
         book = self.view.book
         book.look()
+        self.notes.look()
         if self.home.judges and book.done and not book.large:
             self.query_one(Banner).show(book.conclusions(), self.size.width)
         if self.view.due and not self._arranging:
@@ -269,7 +258,12 @@ class Browser(Screen[None]):
         """Reads an exchange again from its file. Runs in a thread."""
         book = self.view.book
         found = book.frames(number)
-        return Opened(number, found, self.home.connection(found.row["connection"]))
+        return Opened(number, found, self.home.connection(found.row["connection"]), self.view.annotations.words(number))
+
+    def reopen(self) -> None:
+        """Shows the exchange under the cursor again, with what was noted about it."""
+        self.lower.opened = None
+        self.moved(ExchangeList.Moved())
 
     @on(ExchangePane.Moved)
     def walked(self, _event: ExchangePane.Moved) -> None:
@@ -364,7 +358,11 @@ class Browser(Screen[None]):
 
     def action_time(self) -> None:
         """Switches the time display format."""
-        self.view.form = TIME_FORMS[(TIME_FORMS.index(self.view.form) + 1) % len(TIME_FORMS)]
+        self.set_time(TIME_FORMS[(TIME_FORMS.index(self.view.form) + 1) % len(TIME_FORMS)])
+
+    def set_time(self, form: str) -> None:
+        """Sets the time display format."""
+        self.view.form = form
         self.listed.renew()
         self.home.save_settings()
 
@@ -440,9 +438,18 @@ class Browser(Screen[None]):
         """Goes to another exchange, whatever pane has the focus."""
         self.listed.action_move(by)
 
-    def action_go_to(self) -> None:
-        """Prompts for a row, a packet or an exchange."""
-        self.actions.go_to()
+    def action_note(self, what: str) -> None:
+        """Comments, ignores, lists notes, opens options."""
+        self.notes.run(what)
+
+    @on(ExchangeList.Noted)
+    def noted(self, _event: ExchangeList.Noted) -> None:
+        """Saves marks."""
+        self.notes.save()
+
+    def action_mark(self) -> None:
+        """Marks the selected exchange, whatever pane has the focus."""
+        self.listed.action_mark()
 
     def action_conversation(self) -> None:
         """Shows the messages of the connection one after the other."""
@@ -470,9 +477,10 @@ class Browser(Screen[None]):
 
     def on_resize(self) -> None:
         """Lays out and paints for the new size."""
-        self.call_after_refresh(self._again)
+        self.call_after_refresh(self.again)
 
-    def _again(self) -> None:
+    def again(self) -> None:
+        """Lays out and paints again."""
         self._lay()
         self.show_status()
 

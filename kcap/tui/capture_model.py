@@ -11,7 +11,7 @@ import pickle
 import shutil
 import tempfile
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from types import TracebackType
@@ -66,6 +66,7 @@ class CaptureModel:
         self._pages: Pages | None = None
         self._rows = RowIndex((), SCHEMA)
         self._passing, self._sifted = NONE, 0
+        self._ignored = NONE
         self._tables: dict[str, pa.Table] = {}
         self._talks: ConnectionProfiles | None = None
         self._beside: dict[str, Process] = {}
@@ -184,6 +185,22 @@ class CaptureModel:
                     self._passing, self._sifted = passing, len(rows)
         return passing
 
+    def ignore(self, numbers: Iterable[int]) -> None:
+        """Rows that reports, views and files leave out from now on; the list still has them."""
+        self._ignored = np.array(sorted(numbers), np.int64)
+
+    @property
+    def ignored(self) -> int:
+        """Rows that are left out."""
+        return len(self._ignored)
+
+    def counted(self) -> "Numbers | None":
+        """Numbers of the rows that pass the filter and are not ignored; None where all are."""
+        passing = self.sift()
+        if not len(self._ignored):
+            return passing
+        return np.setdiff1d(np.arange(len(self.snapshot())) if passing is None else passing, self._ignored)
+
     @property
     def looking(self) -> bool:
         """Whether another process still looks into messages for the filter."""
@@ -211,9 +228,12 @@ class CaptureModel:
             return self._rows
 
     def exchanges(self, columns: Sequence[str] | None = None, *, filtered: bool = True) -> pa.Table:
-        """Exchanges as they were decided, those that pass the filter; slices of the mapped spill, not copied without one."""
+        """Exchanges as they were decided, those that pass the filter and are not ignored.
+
+        Slices of the mapped spill, not copied where all rows are wanted.
+        """
         rows = self.snapshot()
-        passing = self.sift() if filtered else None
+        passing = self.counted() if filtered else None
         if passing is None:
             return rows.table(columns or NAMES)
         return rows.take(passing[passing < len(rows)], columns or NAMES)
@@ -320,7 +340,7 @@ class CaptureModel:
         names = list(dict.fromkeys([*KEY, *columns_of(report, asked)]))
         with self._lock:
             every = self.exchanges(names, filtered=False)
-        kept = self.exchanges(names) if self.only is not None else every
+        kept = self.exchanges(names) if self.only is not None or self.ignored else every
         partitions = self.table("partitions") if report.partitions else None
         engine, who = Engine(self.folder), getattr(self._asking, "who", None)
         with self._lock:
@@ -329,7 +349,11 @@ class CaptureModel:
             tables = Tables(engine.given("every_", every), engine.given("kept_", kept))
             if partitions is not None:
                 parts = engine.given("parts_", partitions.select(list(dict.fromkeys([*KEY, *report.partitions]))))
-                parts = parts if self.only is None else parts.semi_join(tables.selected.select(*KEY), list(KEY))
+                parts = (
+                    parts
+                    if self.only is None and not self.ignored
+                    else parts.semi_join(tables.selected.select(*KEY), list(KEY))
+                )
                 tables = Tables(tables.every, tables.selected, parts)
             made: dict[str, Any] = result(engine, tables, report, asked)
         finally:

@@ -1,21 +1,23 @@
-"""Stores the settings of the terminal UI between sessions: layout, columns, order, theme, rules. Users may edit the TOML file.
+"""Stores the settings of the terminal UI between sessions: layout, columns, theme, rules, filters. Users may edit the file.
 
-In: `tui.toml` in kcap's configuration folder. Out: a `UiSettings`, and back. Law: a file that cannot be read is reported and
-left unchanged; an invalid setting is ignored.
+In: `tui.toml` in kcap's configuration folder, for a profile `profiles/NAME.toml` there. Out: a `UiSettings`,
+and back. Law: a file that cannot be read is reported and left unchanged; an invalid setting is ignored.
 """
 
 import json
-import os
+import re
 import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from kcap.folders import config_folder
+from kcap.folders import config_folder, write_whole
 from kcap.tui.list_columns import DEFAULTS, HEADS, TIME_FORMS
 from kcap.tui.list_model import ListModel
 
 LAYOUTS: Final = ("rows", "columns")
+PROFILE: Final = re.compile(r"[\w][\w .-]{0,39}")
+"""Name of a profile: it becomes the name of a file."""
 SIZES: Final = {
     "bytes_share": (10, 90), "bytes_width": (20, 400), "beside_width": (30, 400), "view_width": (0, 80), "view_height": (0, 80),
 }  # fmt: skip
@@ -48,6 +50,10 @@ class UiSettings:
     theme: str = ""
     rules: list[dict[str, Any]] = field(default_factory=list)
     """Rules of the user's own."""
+    filters: list[dict[str, str]] = field(default_factory=list)
+    """Saved display filters, each with `name` and `filter`."""
+    profile: str = ""
+    """Name of the profile that these are the settings of; none for `tui.toml`."""
     readable: bool = True
     """The file could be read; it is not written over where it could not."""
 
@@ -63,21 +69,26 @@ class UiSettings:
         self.widths, self.time = dict(view.widths), view.form
 
 
-def config_path() -> Path:
+def config_path(profile: str = "") -> Path:
     """The file."""
-    return config_folder() / "tui.toml"
+    return config_folder() / "profiles" / f"{profile}.toml" if profile else config_folder() / "tui.toml"
 
 
-def read_config() -> tuple[UiSettings, list[str]]:
-    """The settings, and what is wrong with them."""
-    path = config_path()
+def profile_names() -> list[str]:
+    """Profiles that exist."""
+    return sorted(path.stem for path in (config_folder() / "profiles").glob("*.toml") if PROFILE.fullmatch(path.stem))
+
+
+def read_config(profile: str = "") -> tuple[UiSettings, list[str]]:
+    """The settings, of a profile or of none, and what is wrong with them."""
+    path = config_path(profile)
     try:
         given = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        return UiSettings(), []
+        return UiSettings(profile=profile), []
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        return UiSettings(readable=False), [f"{path}: {error}"]
-    look = UiSettings()
+        return UiSettings(profile=profile, readable=False), [f"{path}: {error}"]
+    look = UiSettings(profile=profile)
     columns = given.get("columns")
     if isinstance(columns, list):
         look.columns = [name for name in columns if name in HEADS]
@@ -97,6 +108,13 @@ def read_config() -> tuple[UiSettings, list[str]]:
     look.theme = theme if isinstance(theme, str) else ""
     rules = given.get("rules")
     look.rules = [rule for rule in rules if isinstance(rule, dict)] if isinstance(rules, list) else []
+    filters = given.get("filters")
+    entries = filters if isinstance(filters, list) else []
+    look.filters = [
+        {"name": str(one["name"]), "filter": str(one["filter"])}
+        for one in entries
+        if isinstance(one, dict) and {"name", "filter"} <= one.keys()
+    ]
     return look, []
 
 
@@ -126,6 +144,8 @@ def text_of(look: UiSettings) -> str:
     ]
     for rule in look.rules:
         lines += ["", "[[rules]]", *(f"{name} = {json.dumps(str(value))}" for name, value in rule.items())]
+    for one in look.filters:
+        lines += ["", "[[filters]]", *(f"{name} = {json.dumps(one[name])}" for name in ("name", "filter"))]
     return "\n".join(lines) + "\n"
 
 
@@ -133,11 +153,9 @@ def write_config(look: UiSettings) -> None:
     """Remembers the settings, if the file is writable; errors are ignored."""
     if not look.readable:
         return
-    path = config_path()
+    path = config_path(look.profile)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        beside = path.with_name(f"{path.name}.{os.getpid()}")
-        beside.write_text(text_of(look), encoding="utf-8")
-        beside.replace(path)
+        write_whole(path, text_of(look).encode())
     except OSError:
         return

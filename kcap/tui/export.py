@@ -66,10 +66,11 @@ def protected(order: "ReadRequest") -> AbstractContextManager[None]:
     return reading([*order.paths, *order.keylogs, *order.private_keys, str(config_path())], expand)
 
 
-def cut(order: "ReadRequest", only: str, path: str, spools: dict[int, Any] | None = None) -> str:
+def cut(order: "ReadRequest", only: str, path: str, spools: dict[int, Any] | None = None, comments: Sequence[str] = ()) -> str:
     """Writes the packets of the exchanges that pass a filter; what was written, in words. Blocking: call it in a thread.
 
-    `spools`: the retained bytes of pipes, by file. Raises OutputError with the reason.
+    `spools`: the retained bytes of pipes, by file; `comments`: lines for the comment of the file.
+    Raises OutputError with the reason.
     """
     path = os.path.abspath(os.path.expanduser(path))
     if os.path.splitext(path)[1].lower() not in PACKETS:
@@ -88,7 +89,7 @@ def cut(order: "ReadRequest", only: str, path: str, spools: dict[int, Any] | Non
         asdict(order) | {"paths": [os.path.abspath(name) if os.path.exists(name) else name for name in paths]}
     )
     done = subprocess.run(
-        [sys.executable, "-P", "-c", START, argument, only, path],
+        [sys.executable, "-P", "-c", START, argument, only, path, "\n".join(comments)],
         capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL, pass_fds=handed, start_new_session=True,
     )  # fmt: skip
     lines = (done.stdout if not done.returncode else done.stderr).strip().splitlines()
@@ -106,13 +107,13 @@ def main(words: Sequence[str]) -> None:
     order = ReadRequest(**json.loads(words[0]))
     try:
         with protected(order):
-            os.write(1, (_cut(order, words[1], words[2]) + "\n").encode())
+            os.write(1, (_cut(order, words[1], words[2], words[3]) + "\n").encode())
     except KcapError as error:
         os.write(2, (str(error) + "\n").encode())
         os._exit(1)
 
 
-def _cut(order: "ReadRequest", only: str, path: str) -> str:
+def _cut(order: "ReadRequest", only: str, path: str, comments: str) -> str:
     from kcap.export import cut
     from kcap.export.scratch import hand_over, kept, scratch
     from kcap.session import Capture
@@ -120,7 +121,7 @@ def _cut(order: "ReadRequest", only: str, path: str) -> str:
     with scratch(path) as folder:
         capture = Capture(kept(order.paths, folder), order.options()).filter(only)
         made = os.path.join(folder, "cut")
-        done = cut.cut(capture, made, None, named=path, whole=False, comment=f"kcap, {only}")
+        done = cut.cut(capture, made, None, named=path, whole=False, comment=f"kcap, {only}\n{comments}".strip())
         if not done.packets:
             raise OutputError("no exchange passes the filter; no file was written")
         with new_file(path) as sink, output_errors(path):

@@ -12,6 +12,7 @@ import numpy as np
 from rich.cells import cell_len
 
 from kcap.filter.parse import parse
+from kcap.tui.annotations import Annotations
 from kcap.tui.color_rules import Rule, apply, columns, rules_of
 from kcap.tui.list_columns import DEFAULTS, HEADS, TIME_WIDTHS, Head, fitted, moment
 
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from kcap.tui.capture_model import CaptureModel
     from kcap.tui.row_index import Numbers, RowIndex
 
+REFERENCE: Final = "*REF*"
+"""Relative time of the time reference."""
 GUTTER: Final = 3
 """Signs at the left of a row: its mark, its rule."""
 
@@ -42,6 +45,14 @@ class Arranged:
         """The row at a place."""
         return place if self.order is None else int(self.order[place])
 
+    def without(self, numbers: set[int]) -> "Numbers | None":
+        """Row numbers by place without some of them."""
+        if not numbers:
+            return self.order
+        order = self.order if self.order is not None else np.arange(len(self.rows))
+        kept: Numbers = order[~np.isin(order, list(numbers))]
+        return kept
+
     def place(self, number: int) -> int | None:
         """The place of a row; None if it is not listed."""
         if self.order is None:
@@ -57,7 +68,9 @@ class Cells:
     number: int
     texts: list[str]
     rule: Rule | None
-    marked: bool
+    sign: str
+    """Sign of what the user noted: marked, ignored, commented."""
+    ignored: bool
 
 
 @dataclass(slots=True)
@@ -81,7 +94,7 @@ class ListModel:
     """The column that the cursor is in."""
     follow: bool = False
     """The cursor goes with the end."""
-    marks: set[int] = field(default_factory=set)
+    annotations: Annotations = field(default_factory=Annotations)
     rules: list[Rule] = field(default_factory=lambda: rules_of(())[0])
     arranged: Arranged | None = None
     hidden: int | None = None
@@ -165,10 +178,38 @@ class ListModel:
         self.follow = False
         self.cursor = max(0, min(place, len(self) - 1))
 
+    @property
+    def marks(self) -> set[int]:
+        """Rows that are marked."""
+        return self.annotations.marks
+
     def mark(self) -> None:
-        """Marks the exchange under the cursor, or takes its mark away."""
-        if (number := self.current) is not None:
-            self.marks ^= {number}
+        """Marks the exchange under the cursor, or removes its mark."""
+        if self.arranged is not None and (number := self.current) is not None:
+            self.annotations.mark(self.arranged.rows, number)
+
+    @property
+    def pair(self) -> tuple[int | None, int | None]:
+        """Rows to compare: two marked ones, or the marked and the selected one; of more marks that before the selected one."""
+        if len(self.marks) == 2:
+            first, second = sorted(self.marks, key=self._place)
+            return first, second
+        here = self._place(self.current)
+        others = sorted((number for number in self.marks if number != self.current), key=self._place)
+        before = [number for number in others if self._place(number) < here]
+        return (before[-1] if before else others[0] if others else None), self.current
+
+    def _place(self, number: int | None) -> int:
+        """The place of a row; behind all others for one that is not listed."""
+        place = self.arranged.place(number) if self.arranged is not None and number is not None else None
+        return place if place is not None else len(self)
+
+    def name_of(self, number: int | None) -> tuple[str, int] | None:
+        """Connection and number of the exchange of a row."""
+        if number is None or self.arranged is None or number >= len(self.arranged.rows):
+            return None
+        row = self.arranged.rows.take(np.array([number], np.int64), ["connection", "exchange"]).to_pylist()[0]
+        return row["connection"], row["exchange"]
 
     def next_mark(self, step: int) -> bool:
         """Moves to the next mark before or behind; whether there is one."""
@@ -232,19 +273,26 @@ class ListModel:
         rows = batch.to_pylist()
         out: list[Cells] = []
         before: int | None = None
+        zero_ns = self._zero_ns(made)
         for at, row in enumerate(rows):
             ns = time_of(row)
             if start + at >= first:
-                texts = [
-                    moment(ns, self.form, made.first_ns, before) if head.name == "time" else head.text(row) for head in heads
-                ]
                 number = int(numbers[at])
-                out.append(Cells(number, texts, rules[at], number in self.marks))
+                referred = self.form == "relative" and number == self.annotations.reference
+                time = REFERENCE if referred else moment(ns, self.form, zero_ns, before)
+                texts = [time if head.name == "time" else head.text(row) for head in heads]
+                noted = self.annotations
+                out.append(Cells(number, texts, rules[at], noted.sign(number), number in noted.ignored))
                 for head, text in zip(heads, texts):
                     if head.name in self.needs:
                         self.needs[head.name] = max(self.needs[head.name], cell_len(text))
             before = ns
         return out
+
+    def _zero_ns(self, made: Arranged) -> int:
+        """Where relative times begin: the time reference, else the first exchange."""
+        number = self.annotations.reference
+        return time_of(made.rows.row(number)) if number is not None and number < len(made.rows) else made.first_ns
 
     def filter_of(self, head: Head) -> str | None:
         """The filter of the cell under the cursor."""

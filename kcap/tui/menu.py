@@ -127,9 +127,10 @@ class Prompt(Window[str | None]):
     )
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss(None)", "Back")]
 
-    def __init__(self, title: str, value: str = "", note: str = "") -> None:
+    def __init__(self, title: str, value: str = "", note: str = "", *, empties: bool = False) -> None:
+        """`empties`: an empty line is a value, too."""
         super().__init__()
-        self.heading, self.value, self.note = title, value, note
+        self.heading, self.value, self.note, self.empties = title, value, note, empties
 
     def compose(self) -> ComposeResult:
         """Yields the child widgets."""
@@ -150,7 +151,8 @@ class Prompt(Window[str | None]):
     def submitted(self, event: Input.Submitted) -> None:
         """Done."""
         event.stop()
-        self.dismiss(event.value.strip() or None)
+        text = event.value.strip()
+        self.dismiss(text if text or self.empties else None)
 
 
 class TextWindow(Window[None]):

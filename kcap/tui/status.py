@@ -108,7 +108,9 @@ def position(view: ListModel, item: Item | None, dump: Dump | None, width: int, 
     count = len(view)
     where = f"{view.cursor + 1:,}/{count:,}" if count else "0/0"
     if view.marks:
-        where += f"  {len(view.marks)} marked"
+        where += f"  {len(view.marks):,} marked"
+    if view.annotations.ignored:
+        where += f"  {len(view.annotations.ignored):,} ignored"
     if view.follow:
         where += "  auto scroll"
     if dump is not None:

@@ -62,6 +62,11 @@ def lines(app: Any) -> Sequence[str]:
     return ["".join(segment.text for segment in line).rstrip() for line in app.screen._compositor.render_strips()]
 
 
+def notified(app: Any) -> str:
+    """Messages that are shown for a while, or will be in a moment."""
+    return "\n".join(one.message for one in app._notifications)
+
+
 def screen(app: Any) -> str:
     """The same as one text."""
     return "\n".join(lines(app))

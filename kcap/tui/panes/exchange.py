@@ -13,6 +13,7 @@ from textual.message import Message
 
 from kcap.capture.frame_bytes import FrameBytes
 from kcap.decode.secrets import secret_spans
+from kcap.output.grid import clean
 from kcap.tui.exchange_tree import anatomy, message
 from kcap.tui.hex_dump import Dump
 from kcap.tui.panes.bytes import Bytes
@@ -29,6 +30,8 @@ class Opened:
     """Row number of the exchange."""
     found: FrameBytes
     connection: dict[str, Any] | None
+    note: str = ""
+    """What the user noted about it."""
 
 
 class ExchangePane(Pane):
@@ -77,7 +80,10 @@ class ExchangePane(Pane):
             self._known |= outline.opened()
         before = outline.current.name if outline.current is not None else None
         self.opened = opened
-        outline.reopen(anatomy(opened.found, opened.connection, show_secrets=self.show_secrets), self._known)
+        items = anatomy(opened.found, opened.connection, show_secrets=self.show_secrets)
+        if opened.note:
+            items.insert(0, Item([("note  ", "dim"), (clean(opened.note), "key")], "note", value=opened.note))
+        outline.reopen(items, self._known)
         outline.cursor = next((at for at, item in enumerate(outline.lines) if item.name == before), 0)
         self.detail.renew()
 

@@ -60,6 +60,9 @@ class ExchangeList(Lines):
     class MenuRequested(Message):
         """The menu of filters for the cell was requested."""
 
+    class Noted(Message):
+        """A mark was set or removed."""
+
     class Laid(Message):
         """Columns are others than before."""
 
@@ -172,8 +175,8 @@ class ExchangeList(Lines):
 
     def _row(self, cells: Cells, under: bool, full: int, base: Style) -> Strip:
         rule = cells.rule
-        tone = rule.tone if rule is not None else ""
-        line: Line = [("●" if cells.marked else " ", "key"), (rule.sign if rule is not None else " ", tone), (" ", "")]
+        tone = "dim" if cells.ignored else rule.tone if rule is not None else ""
+        line: Line = [(cells.sign or " ", "key"), (rule.sign if rule is not None else " ", tone), (" ", "")]
         focused = under and self.has_focus
         for at, ((head, width), text) in enumerate(zip(self.heads, cells.texts)):
             shown = cut(text, width, right=head.right)
@@ -257,6 +260,7 @@ class ExchangeList(Lines):
     def action_mark(self) -> None:
         """Marks the exchange."""
         self.view.mark()
+        self.post_message(self.Noted())
         self._page = {}
         self.action_move(1)
 

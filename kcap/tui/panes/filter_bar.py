@@ -95,11 +95,18 @@ class FilterBar(Vertical):
     class Left(Message):
         """The bar was left."""
 
-    def __init__(self, values: Callable[[str], Sequence[str]], *, id: str | None = None) -> None:  # noqa: A002
+    def __init__(
+        self,
+        values: Callable[[str], Sequence[str]],
+        history: Sequence[str] = (),
+        *,
+        id: str | None = None,  # noqa: A002
+    ) -> None:
+        """`values`: those of a column in the capture; `history`: filters that were applied, the last one last."""
         super().__init__(id=id)
         self._values = values
-        self.history: list[str] = []
-        self._at = 0
+        self.history = list(history)
+        self._at = len(self.history)
         self._in_force = ""
         self._offers: list[str] = []
         self._offered: tuple[str, int, int] | None = None

@@ -29,6 +29,7 @@ from kcap.tui.views.refresh import Pace
 from kcap.tui.views.sheet import Bars, Down, Line, Page, Sheet, SortOrder, as_text
 from kcap.tui.views.styled_lines import StyledText, TextLine
 from kcap.tui.views.table import SheetTable
+from kcap.tui.views.view_search import ViewSearch
 
 if TYPE_CHECKING:
     from kcap.tui.capture_model import CaptureModel
@@ -84,6 +85,9 @@ class View(Body):
         Binding("e", "export", "Save"),
         Binding("y", "copy", "Copy row", show=False),
         Binding("l", "ladder", "Ladder"),
+        Binding("ctrl+f", "search", "Search", show=False),
+        Binding("n", "search_on(1)", "Find next", show=False),
+        Binding("N", "search_on(-1)", "Find previous", show=False),
         *(Binding(str(at), f"section({at - 1})", f"Section {at}", show=False) for at in range(1, 7)),
         *(Binding(key, f"switch('{name}')", title, show=False) for name, (key, title, _) in VIEWS.items()),
     ]
@@ -95,6 +99,7 @@ class View(Body):
         """Number of the section."""
         self.grouping = 0
         self.pace = Pace()
+        self.search = ViewSearch(self)
         self.failure = ""
         """Error of the page."""
         self.stumble = ""
@@ -119,7 +124,7 @@ class View(Body):
     def settled(self) -> Any:
         """State whose change refreshes the page at once."""
         book = self.home.book
-        return book.state, book.filter_text, book.looking, self.grouping, self.at if self.LAZY else 0
+        return book.state, book.filter_text, book.looking, book.ignored, self.grouping, self.at if self.LAZY else 0
 
     @property
     def ready(self) -> bool:
@@ -269,6 +274,7 @@ class View(Body):
         left = f" {VIEWS[self.NAME][1]}" + (f" · {self.shown.title}" if self.shown.title else "")
         state = {"reading": " · reading", "stopped": " · stopped", "failed": " · not read to the end"}.get(book.state, "")
         right = f"{book.rows:,} exchanges{state}"
+        right += f" · {book.ignored:,} ignored" if book.ignored else ""
         right += f" · filter {clean(book.filter_text)}" if book.filter_text else ""
         room = max(8, width - len(left) - 3)
         right = right if len(right) <= room else right[: room - 1] + "…"
@@ -442,6 +448,14 @@ class View(Body):
         """Switches to another view."""
         if name != self.NAME:
             self.app.switch_screen(load(name)())
+
+    def action_search(self) -> None:
+        """Searches in the table."""
+        self.search.ask()
+
+    def action_search_on(self, step: int) -> None:
+        """Goes to the next or the previous match."""
+        self.search.go(step)
 
     def action_ladder(self) -> None:
         """The ladder of the row's connection."""

@@ -1,0 +1,184 @@
+"""A window to find one of many things by typing some of its letters: commands, notes, profiles.
+
+In: entries, in their order; texts entered before. Out: the name of the chosen entry, or the typed text where it is accepted as
+it is; None for Escape. Law: letters are matched in their order, in any place (fuzzy); without letters all entries stand there.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Final
+
+from rich.cells import cell_len
+from rich.text import Text
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.fuzzy import Matcher
+from textual.widgets import Input, OptionList, Static
+from textual.widgets.option_list import Option
+
+from kcap.output.grid import clean
+from kcap.tui.list_columns import cut
+from kcap.tui.menu import FRAME, Choices, Window
+
+SHOWN: Final = 200
+"""Entries that are listed at once."""
+WIDTH: Final = 70
+"""Cells of a line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """Something to find."""
+
+    name: str
+    title: str
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Typed:
+    """A text that was accepted as it was typed."""
+
+    text: str
+
+
+class FinderLine(Input):
+    """The line; keys that move in the list below are the window's."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("up", "screen.walk(-1)", "Up; earlier texts", priority=True),
+        Binding("down", "screen.walk(1)", "Down", priority=True),
+        Binding("pageup", "screen.walk(-10)", "Page up", show=False, priority=True),
+        Binding("pagedown", "screen.walk(10)", "Page down", show=False, priority=True),
+        Binding("tab", "screen.complete", "Complete", priority=True),
+        Binding("escape", "screen.dismiss(None)", "Back", priority=True),
+    ]
+
+
+def ranked(entries: Sequence[Entry], text: str) -> list[Entry]:
+    """Entries that match, the best first; those that begin with the text, then those that have it, then the fuzzy ones."""
+    sought = text.strip().lower()
+    if not sought:
+        return list(entries)
+    matcher = Matcher(sought)
+    scored = []
+    for at, entry in enumerate(entries):
+        title = entry.title.lower()
+        score = matcher.match(title) or matcher.match(entry.note.lower()) * 0.25
+        if score > 0:
+            words = title.replace(":", " ").split()
+            rank = (
+                0
+                if title.startswith(sought)
+                else 1
+                if any(word.startswith(sought) for word in words)
+                else 2
+                if sought in title
+                else 3
+            )
+            scored.append((rank, -score, at, entry))
+    return [entry for _, _, _, entry in sorted(scored, key=lambda one: one[:3])]
+
+
+class Finder(Window["str | Typed | None"]):
+    """The window."""
+
+    DEFAULT_CSS = (
+        f"Finder {{ {FRAME} #box {{ width: {WIDTH + 6}; height: 80%; }} }}\n"
+        + "Finder Input { border: none; height: 1; padding: 0; background: $boost; }\n"
+        + "Finder #note { color: $text-muted; height: auto; }\n"
+        + "Finder OptionList, Finder OptionList:focus { border: none; padding: 0; height: 1fr; background: $surface;"
+        + " text-wrap: nowrap; text-overflow: ellipsis; scrollbar-size: 1 1; }"
+    )
+
+    def __init__(
+        self, title: str, entries: Sequence[Entry], note: str = "", *, history: Sequence[str] = (),
+        accepts: Callable[[str], bool] | None = None,
+    ) -> None:  # fmt: skip
+        """`accepts`: whether a text is taken as it is; `history`: texts that were, the last one last."""
+        super().__init__()
+        self.heading, self.entries, self.note = title, list(entries), note
+        self.history, self.accepts = list(history), accepts
+        self._past = len(self.history)
+        self.listed: list[Entry] = []
+
+    def compose(self) -> ComposeResult:
+        """Yields the child widgets."""
+        with Vertical(id="box") as box:
+            box.border_title = self.heading
+            box.border_subtitle = "⏎ go   ↑↓ choose   Esc back"
+            yield FinderLine(compact=True, select_on_focus=False)
+            if self.note:
+                yield Static(self.note, id="note", markup=False)
+            yield Choices()
+
+    def on_mount(self) -> None:
+        """Takes the keys before the window is visible."""
+        self.query_one(Choices).can_focus = False
+        self.set_focus(self.query_one(FinderLine))
+        self._list("")
+
+    def _list(self, text: str) -> None:
+        listed = self.query_one(Choices)
+        self.listed = ranked(self.entries, text)[:SHOWN]
+        listed.clear_options()
+        listed.add_options([Option(self._line(entry)) for entry in self.listed])
+        taken = self.accepts is not None and bool(text.strip()) and self.accepts(text)
+        listed.highlighted = 0 if self.listed and text.strip() and not taken else None
+
+    @staticmethod
+    def _line(entry: Entry) -> Text:
+        room = max(10, WIDTH - min(34, cell_len(entry.note)) - 3) if entry.note else WIDTH
+        line = Text(no_wrap=True, overflow="ellipsis")
+        line.append(f" {cut(entry.title, room, right=False)}")
+        line.append(f"  {entry.note}", "dim")
+        return line
+
+    @on(Input.Changed)
+    def changed(self, event: Input.Changed) -> None:
+        """Other letters."""
+        event.stop()
+        self._list(event.value)
+
+    @on(Input.Submitted)
+    def submitted(self, event: Input.Submitted) -> None:
+        """Takes the highlighted entry, else the text."""
+        event.stop()
+        at, text = self.query_one(Choices).highlighted, event.value.strip()
+        if at is not None and at < len(self.listed):
+            self.dismiss(self.listed[at].name)
+        elif text and self.accepts is not None and self.accepts(text):
+            self.dismiss(Typed(text))
+        elif text:
+            self.notify(f"{clean(text)} is none of these", severity="warning", timeout=3, markup=False)
+
+    @on(OptionList.OptionSelected)
+    def clicked(self, event: OptionList.OptionSelected) -> None:
+        """Takes the clicked entry."""
+        event.stop()
+        self.dismiss(self.listed[event.option_index].name)
+
+    def action_walk(self, by: int) -> None:
+        """Moves in the list; above its first line stand the texts entered before."""
+        line, listed = self.query_one(FinderLine), self.query_one(Choices)
+        at = listed.highlighted
+        recalled = self._past < len(self.history) and line.value == self.history[self._past]
+        if by < 0 and at is None and self.history and (not line.value or recalled):
+            self._recall(max(0, self._past - 1))
+        elif by > 0 and at is None and recalled:
+            self._recall(self._past + 1)
+        elif self.listed:
+            place = (-1 if at is None else at) + by
+            listed.highlighted = None if place < 0 else min(place, len(self.listed) - 1)
+
+    def _recall(self, at: int) -> None:
+        line = self.query_one(FinderLine)
+        self._past = at
+        line.value = self.history[at] if at < len(self.history) else ""
+        line.cursor_position = len(line.value)
+
+    def action_complete(self) -> None:
+        """The next entry."""
+        self.action_walk(1)

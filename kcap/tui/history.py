@@ -1,0 +1,53 @@
+"""Display filters and commands that were entered, kept between sessions.
+
+In: texts. Out: the same, the last one last, from `history.json` in kcap's state folder, for this user alone. Law: a text
+stands once; a history that cannot be read or written is forgotten, and nothing else is lost.
+"""
+
+import json
+from pathlib import Path
+from typing import Final
+
+from kcap.folders import state_folder, write_whole
+
+MOST: Final = 100
+"""Texts of a kind."""
+LONGEST: Final = 4_000
+"""Characters of a text that is kept."""
+KINDS: Final = ("filters", "commands")
+
+
+def history_path() -> Path:
+    """The file."""
+    return state_folder() / "history.json"
+
+
+class History:
+    """The texts by kind."""
+
+    def __init__(self) -> None:
+        self._texts: dict[str, list[str]] = {kind: [] for kind in KINDS}
+        try:
+            given = json.loads(history_path().read_bytes())
+        except (OSError, ValueError):
+            given = None
+        if isinstance(given, dict):
+            for kind in KINDS:
+                some = given.get(kind)
+                self._texts[kind] = [text for text in some if isinstance(text, str)][-MOST:] if isinstance(some, list) else []
+
+    def of(self, kind: str) -> list[str]:
+        """Texts of a kind, the last one last."""
+        return list(self._texts[kind])
+
+    def add(self, kind: str, text: str) -> None:
+        """Keeps a text."""
+        if not text or len(text) > LONGEST or self._texts[kind][-1:] == [text]:
+            return
+        self._texts[kind] = [*(old for old in self._texts[kind] if old != text), text][-MOST:]
+        path = history_path()
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_whole(path, json.dumps(self._texts, ensure_ascii=True).encode())
+        except OSError:
+            return

@@ -1,0 +1,129 @@
+"""What the user notes about one capture: marks, comments, ignored exchanges, a time reference, filters, the profile.
+
+In: files of a capture. Out: a JSON file beside the configuration, for this user alone. Law: a capture is recognized by what is
+in it (sizes and both ends of its files), not by its name; a file of notes that cannot be read is reported and left unchanged; a
+capture without notes has no file.
+"""
+
+import hashlib
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from kcap.capture.paths import expand
+from kcap.capture.source import STANDARD_INPUT
+from kcap.errors import UsageError
+from kcap.folders import config_folder, write_whole
+
+END_BYTES: Final = 64 << 10
+"""Bytes of each end of a file by which it is recognized."""
+VERSION: Final = 1
+LONGEST: Final = 10_000
+"""Characters of a comment or a filter that are kept."""
+
+
+@dataclass(slots=True)
+class CaptureNotes:
+    """The notes; exchanges stand by their names, UID.N."""
+
+    captures: list[str] = field(default_factory=list)
+    """Names of the files, for a reader of the notes."""
+    marks: list[str] = field(default_factory=list)
+    ignored: list[str] = field(default_factory=list)
+    comments: dict[str, str] = field(default_factory=dict)
+    reference: str = ""
+    """The exchange that relative times count from; the first where there is none."""
+    filters: dict[str, str] = field(default_factory=dict)
+    """Name -> display filter."""
+    profile: str = ""
+    """Name of the profile; the settings of `tui.toml` where there is none."""
+    readable: bool = True
+    """The file could be read; it is not written over where it could not."""
+
+    @property
+    def empty(self) -> bool:
+        """Whether there is nothing to keep."""
+        return not (self.marks or self.ignored or self.comments or self.reference or self.filters or self.profile)
+
+
+def identity(paths: Sequence[str]) -> str | None:
+    """What a capture is recognized by: SHA-256 of sizes and ends of its files. None for a pipe or a file that does not read."""
+    found = hashlib.sha256()
+    try:
+        for path in expand(list(paths)):
+            if path == STANDARD_INPUT or not os.path.isfile(path):
+                return None
+            with open(path, "rb") as file:
+                size = os.fstat(file.fileno()).st_size
+                found.update(size.to_bytes(8))
+                found.update(file.read(END_BYTES))
+                file.seek(max(0, size - END_BYTES))
+                found.update(file.read(END_BYTES))
+    except OSError:
+        return None
+    return found.hexdigest()
+
+
+def notes_path(name: str) -> Path:
+    """The file of a capture of an identity."""
+    return config_folder() / "captures" / f"{name[:32]}.json"
+
+
+def read_notes(path: Path) -> tuple[CaptureNotes, list[str]]:
+    """Notes from a file, and what is wrong with it; empty ones where there is no file."""
+    try:
+        return parsed(path.read_bytes()), []
+    except FileNotFoundError:
+        return CaptureNotes(), []
+    except (OSError, UsageError) as error:
+        return CaptureNotes(readable=False), [f"{path}: {error}"]
+
+
+def parsed(data: bytes) -> CaptureNotes:
+    """Notes from their JSON; entries of another type are left out. Raises UsageError for what is no JSON object of notes."""
+    try:
+        given = json.loads(data)
+    except ValueError as error:
+        raise UsageError(f"these are no notes of kcap: {error}") from error
+    if not isinstance(given, dict) or given.get("kcap_notes") != VERSION:
+        raise UsageError("these are no notes of kcap, or of another version")
+
+    def texts(name: str) -> list[str]:
+        some = given.get(name)
+        return [one[:LONGEST] for one in some if isinstance(one, str)] if isinstance(some, list) else []
+
+    def pairs(name: str) -> dict[str, str]:
+        some = given.get(name)
+        entries: list[tuple[Any, Any]] = list(some.items()) if isinstance(some, dict) else []
+        return {key: value[:LONGEST] for key, value in entries if isinstance(value, str)}
+
+    def text(name: str) -> str:
+        return str(given[name])[:LONGEST] if isinstance(given.get(name), str) else ""
+
+    return CaptureNotes(
+        texts("captures"), texts("marks"), texts("ignored"), pairs("comments"), text("time_reference"), pairs("filters"),
+        text("profile"),
+    )  # fmt: skip
+
+
+def as_json(notes: CaptureNotes) -> bytes:
+    """Notes as JSON, which a person can read and `parsed` reads back."""
+    made = {
+        "kcap_notes": VERSION, "captures": notes.captures, "marks": notes.marks, "ignored": notes.ignored,
+        "comments": notes.comments, "time_reference": notes.reference, "filters": notes.filters, "profile": notes.profile,
+    }  # fmt: skip
+    return (json.dumps(made, ensure_ascii=False, indent=1) + "\n").encode(errors="backslashreplace")
+
+
+def write_notes(path: Path, notes: CaptureNotes) -> None:
+    """Writes the file, or removes it where there is nothing to keep. Raises OSError."""
+    if not notes.readable:
+        return
+    if notes.empty:
+        path.unlink(missing_ok=True)
+        return
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    write_whole(path, as_json(notes))

@@ -1,0 +1,168 @@
+"""Commands by name: the entries of the command palette, and the line after `:`.
+
+In: the main screen. Out: entries, what each of them does, and whether a typed text is a command. Law: every view, filter,
+column, file to save and setting has an entry; an entry does what its key does.
+"""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
+
+from kcap.errors import UsageError
+from kcap.filter.fields import fields
+from kcap.filter.parse import parse
+from kcap.output.grid import clean
+from kcap.tui.finder import Entry, Finder, Typed
+from kcap.tui.list_columns import COMPOSED, HEADS, TIME_FORMS
+from kcap.tui.quick_filters import QUICK, text_of
+from kcap.tui.views import VIEWS, drill_down
+
+if TYPE_CHECKING:
+    from kcap.tui.browser import Browser
+
+NOTE: Final = "letters of a command; or 17, #packet, UID.N, 50%, goto 08:15:30, topic X, filter TEXT, notes FILE"
+FILTERED: Final = {
+    "topic": "topics", "group": "group_id", "client": "client_id", "api": "api", "error": "error", "broker": "server_ip",
+}  # fmt: skip
+"""Command -> the column that it filters by."""
+ACTIONS: Final = (
+    ("Filter: type a display filter", "filter", "/"), ("Filter: by this cell", "apply('selected')", "a"),
+    ("Filter: exclude this cell", "apply('not')", "!"), ("Filter: combine with this cell", "apply_menu", "A"),
+    ("Filter: save for this capture", "note('filters')", ""), ("Filter: quick filters", "quick", "f"),
+    ("Save: rows, packets, this exchange, the screen", "export", "e"), ("Save: notes of this capture", "note('save')", ""),
+    ("Copy: value, row, tree, bytes, filter", "copy", "y"), ("Mark this exchange", "mark", "m"),
+    ("Comment on this exchange", "note('comment')", ";"), ("Ignore this exchange", "note('ignore')", "i"),
+    ("Time reference: this exchange", "note('reference')", "r"), ("Noted exchanges", "note('list')", "M"),
+    ("Profiles: columns, rules, filters", "note('profiles')", ""), ("Coloring rules", "note('rules')", ""),
+    ("Columns: choose and order", "columns", "c"), ("Follow the connection", "conversation", "w"),
+    ("Search in this pane", "search", "Ctrl+F"), ("Latency over time", "timeline", "x"), ("Bytes: show or hide", "bytes", "b"),
+    ("Details: show or hide", "detail", "d"), ("Layout: details below or beside", "layout", "|"),
+    ("Zoom this pane", "zoom", "\\"),
+    ("Auto scroll to the end", "follow", "F"), ("Stop reading", "stop", "Ctrl+S"), ("Help: keys", "app.help", "F1"),
+    ("Quit", "app.quit", "q"),
+)  # fmt: skip
+"""Title, action of the main screen, key."""
+SAVES: Final = (
+    ("packets", "Save: packets of this exchange"), ("marked", "Save: packets of the marked exchanges"),
+    ("shown", "Save: packets of displayed exchanges"), ("rows", "Save: displayed rows as csv, jsonl, parquet, arrow"),
+    ("tree", "Save: this exchange as text"), ("screen", "Save: the screen as SVG"),
+)  # fmt: skip
+
+
+class Palette:
+    """The commands of a screen."""
+
+    def __init__(self, screen: "Browser") -> None:
+        self.screen = screen
+
+    # -- entries ------------------------------------------------------------------------------------------------------
+    def entries(self) -> list[Entry]:
+        """Everything that can be done, by name."""
+        row = self.screen.actions.row()
+        out = [Entry(f"view {name}", f"View: {title}", key) for name, (key, title, _) in VIEWS.items()]
+        out += [Entry(f"action {action}", title, key) for title, action, key in ACTIONS]
+        out += [
+            Entry(f"saved {name}", f"Filter: {clean(name)}", clean(text)) for name, text in self.screen.notes.filters().items()
+        ]
+        for quick in QUICK:
+            if (text := text_of(quick, row)) is not None:
+                out.append(Entry(f"set {text}", f"Filter: {quick.title}", f"f {quick.key}"))
+        out.append(Entry("set ", "Filter: clear", "f x"))
+        out += [Entry(f"save {name}", title) for name, title in SAVES]
+        out += [Entry(f"theme {name}", f"Theme: {name}") for name in sorted(self.screen.app.available_themes)]
+        out += [Entry(f"time {form}", f"Time display: {form}", "t") for form in TIME_FORMS]
+        out += [Entry(f"profile {name}", f"Profile: {name or 'default'}") for name in self.screen.notes.names()]
+        shown = {head.name for head, _ in self.screen.listed.heads}
+        for name in dict.fromkeys([*(head.name for head in COMPOSED), *HEADS]):
+            title = HEADS[name].title
+            out.append(Entry(f"column {name}", f"Column: {'hide' if name in shown else 'show'} {title}"))
+        out += [Entry(f"sort {name}", f"Sort by {HEADS[name].title}", "s") for name in dict.fromkeys([*shown, *HEADS])]
+        out += [Entry(f"field {name}", f"Filter field: {name}", "/") for name in fields()]
+        return out
+
+    def open(self, text: str = "") -> None:
+        """Opens the window."""
+        history = self.screen.home.history
+        self.screen.app.push_screen(
+            Finder("Command", self.entries(), NOTE, history=history.of("commands"), accepts=self.accepts), self.done
+        )
+
+    def done(self, chosen: "str | Typed | None") -> None:
+        """Carries out what was chosen."""
+        if isinstance(chosen, Typed):
+            self.screen.home.history.add("commands", chosen.text)
+            self.type(chosen.text)
+        elif chosen is not None:
+            verb, _, value = chosen.partition(" ")
+            self.carry_out(verb, value)
+
+    def carry_out(self, verb: str, value: str) -> None:
+        """Does what an entry stands for."""
+        screen, home = self.screen, self.screen.home
+        if verb == "view":
+            home.open_view(value)
+            return
+        home.to_list()
+        if verb == "action":
+            screen.call_later(screen.run_action, value)
+        elif verb in ("set", "saved"):
+            home.narrow(screen.notes.filters().get(value, "") if verb == "saved" else value)
+        elif verb == "save":
+            screen.actions.save(value)
+        elif verb == "theme":
+            home.theme = value
+        elif verb == "time":
+            screen.set_time(value)
+        elif verb == "profile":
+            screen.notes.switch(value)
+        elif verb == "column":
+            self._flip_column(value)
+        elif verb == "sort":
+            screen.view.order_by(value)
+            screen.rearrange()
+            home.save_settings()
+        elif verb == "field":
+            screen.bar.prepare(f"{value} ")
+
+    def _flip_column(self, name: str) -> None:
+        names = [head.name for head, _ in self.screen.listed.heads]
+        names = [one for one in names if one != name] if name in names else [*names, name]
+        self.screen.actions.take_columns(names)
+
+    # -- typed commands -----------------------------------------------------------------------------------------------
+    def accepts(self, text: str) -> bool:
+        """Whether a text is a command as it is."""
+        return self.meaning(text) is not None
+
+    def type(self, text: str) -> None:
+        """Carries out a typed command."""
+        found = self.meaning(text)
+        if found is not None:
+            found()
+
+    def meaning(self, text: str) -> "Callable[[], Any] | None":
+        """What a text does; None where it is no command."""
+        word, _, value = text.lstrip(":").strip().partition(" ")
+        word, value, home, actions = word.lower(), value.strip(), self.screen.home, self.screen.actions
+        values: dict[str, Callable[[], Any]] = {
+            "goto": lambda: actions.go_to_time(value) if ":" in value else actions.go(value),
+            "filter": lambda: home.narrow(value),
+            "notes": lambda: self.screen.notes.load(value),
+        }
+        if value and word in values:
+            return values[word] if word != "filter" or _parses(value) else None
+        if value and word in FILTERED:
+            text = drill_down.topic(value) if word == "topic" else drill_down.equals(FILTERED[word], value)
+            return lambda: home.narrow(f"&& {text}")
+        if not value and word == "clear":
+            return lambda: home.narrow("")
+        if not value and word in VIEWS:
+            return lambda: home.open_view(word)
+        return (lambda: actions.go(text.lstrip(":").strip())) if actions.is_place(text.lstrip(":").strip()) else None
+
+
+def _parses(text: str) -> bool:
+    try:
+        parse(text)
+    except UsageError:
+        return False
+    return True

@@ -1,0 +1,64 @@
+"""Searches in the table of a view.
+
+In: a view, a text. Out: the cursor on the next cell that has it. Law: the search wraps around once and matches the texts of
+cells, those out of sight too, case-insensitively.
+"""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from kcap.output.grid import clean
+from kcap.reports.definition import Row
+from kcap.reports.text import TextColumn
+from kcap.tui.menu import Prompt
+
+if TYPE_CHECKING:
+    from kcap.tui.views.screen import View
+
+
+def next_cell(
+    rows: Sequence[Row], columns: Sequence[TextColumn], text: str, start: tuple[int, int], step: int
+) -> tuple[int, int] | None:
+    """Row and column of the next cell that has a text, from a cell on, that cell itself last; None where no cell has it."""
+    sought, width = text.lower(), len(columns)
+    count = len(rows) * width
+    if not sought or not count:
+        return None
+    at = start[0] * width + start[1]
+    for number in range(1, count + 1):
+        row, column = divmod((at + step * number) % count, width)
+        if sought in columns[column].text(rows[row]).lower():
+            return row, column
+    return None
+
+
+class ViewSearch:
+    """The search of one view."""
+
+    def __init__(self, view: "View") -> None:
+        self.view = view
+        self.text = ""
+
+    def ask(self) -> None:
+        """Prompts for a text and goes to the first cell that has it."""
+
+        def done(text: str | None) -> None:
+            if text is not None:
+                self.text = text
+                self.go(1)
+
+        self.view.app.push_screen(
+            Prompt("Search in the table", self.text, "text, case-insensitive; n and N find the next"), done
+        )
+
+    def go(self, step: int) -> None:
+        """Goes to the next or previous cell that has the text."""
+        table, sheet = self.view.table, self.view.sheet
+        if not self.text:
+            self.ask()
+        elif sheet is not None:
+            found = next_cell(table.rows, sheet.fields, self.text, (table.row, table.at), step)
+            if found is None:
+                self.view.notify(f"{clean(self.text)} was not found", timeout=3, markup=False)
+            else:
+                table.go(*found)
