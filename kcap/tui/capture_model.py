@@ -29,10 +29,10 @@ from kcap.filter.parse import parse
 from kcap.limits import CONCLUSIONS_UNASKED_BYTES
 from kcap.table.schema import arrow_schema
 from kcap.tls.plaintext import PlaintextStore
-from kcap.tui import conclusions
+from kcap.tui import conclusions, saved_index
 from kcap.tui.folders import spill_folder
 from kcap.tui.reader_main import KEY, Heard, ReadRequest
-from kcap.tui.reader_process import Process
+from kcap.tui.reader_process import Process, ReadBefore
 from kcap.tui.reader_tables import COLUMNS, PROFILES, RESOLVED
 from kcap.tui.row_index import NOWHERE, RowIndex
 from kcap.tui.spill import Pages, main_path, read_file
@@ -78,7 +78,13 @@ class CaptureModel:
         self._asking = threading.local()
         self._engines: dict[object, Engine] = {}
         """Who asks for a report -> what works on it."""
-        self.process = Process(replace(order, folder=self.folder), stdin)
+        self._key = saved_index.key_of(order)
+        saved = saved_index.opened(self._key) if self._key is not None else None
+        self.index = saved[0] if saved is not None else ""
+        """Folder with what was read of these files before; empty where they are read now."""
+        self.process: Process | ReadBefore = (
+            ReadBefore(saved[1]) if saved is not None else Process(replace(order, folder=self.folder), stdin)
+        )
         self.process.watch = watch
         self.process.start()
 
@@ -120,7 +126,7 @@ class CaptureModel:
                 return False
             before = len(self._rows)
             if heard.mark is not None and heard.mark.rows > before:
-                self._pages = self._pages or Pages(self.folder, "exchanges")
+                self._pages = self._pages or Pages(self.index or self.folder, "exchanges")
                 self._pages.follow(heard.mark)
                 self._rows = RowIndex([*self._pages.main, *self._pages.tail], SCHEMA)
             if heard.over:
@@ -134,7 +140,7 @@ class CaptureModel:
 
     def _learned(self, batches: Sequence[pa.RecordBatch]) -> list[pa.RecordBatch]:
         """Batches with what the end of the capture knows better."""
-        path = main_path(self.folder, RESOLVED)
+        path = main_path(self.index or self.folder, RESOLVED)
         if not os.path.exists(path):
             return list(batches)
         made = []
@@ -247,7 +253,7 @@ class CaptureModel:
             return None
         if name == "partitions" and not self._beside_done(name, replace(self.order, partitions=True)):
             return None
-        path = main_path(self.folder if name != "partitions" else os.path.join(self.folder, name), name)
+        path = main_path(self._beside_folder(name) if name == "partitions" else self.index or self.folder, name)
         with self._lock:
             if name not in self._tables and os.path.exists(path):
                 self._tables[name] = read_file(path)
@@ -265,6 +271,8 @@ class CaptureModel:
 
     def _beside_done(self, name: str, order: ReadRequest) -> bool:
         """Whether a pass of its own has made what `order` asks for; begins it where it has not begun."""
+        if self._beside_folder(name) != os.path.join(self.folder, name):
+            return True
         with self._lock:
             process = self._beside.get(name)
             if process is None and STANDARD_INPUT not in self.paths and not self._closed:
@@ -274,13 +282,18 @@ class CaptureModel:
                 process.start()
             return process is not None and process.heard.over
 
+    def _beside_folder(self, name: str) -> str:
+        """Where a pass of its own writes, or wrote when these files were open before."""
+        before = os.path.join(self.index, saved_index.PARTS[name]) if self.index else ""
+        return os.path.dirname(before) if before and os.path.exists(before) else os.path.join(self.folder, name)
+
     def conclusions(self) -> dict[str, Any] | None:
         """Results of `check`, `groups` and `transactions` over the whole capture, by name; None until they are made.
 
         They take another pass over the files, which the first call begins when reading is over.
         """
         if self._conclusions is None and self._resolved and not self._closed and self._made_conclusions():
-            path = os.path.join(self.folder, CONCLUSIONS, conclusions.NAME)
+            path = os.path.join(self._beside_folder(CONCLUSIONS), conclusions.NAME)
             with self._lock:
                 if os.path.exists(path):
                     with open(path, "rb") as file:
@@ -309,7 +322,7 @@ class CaptureModel:
         """What `kcap.reports.versions.report.report` and the stories are made of, gathered in the same pass; None until
         it is over.
         """
-        path = os.path.join(self.folder, PROFILES)
+        path = os.path.join(self.index or self.folder, PROFILES)
         with self._lock:
             if self._talks is None and self._resolved and os.path.exists(path):
                 with open(path, "rb") as file:
@@ -388,13 +401,20 @@ class CaptureModel:
         return None if row == NOWHERE else self.frames(row)
 
     def close(self) -> None:
-        """Ends reading and removes the spill."""
+        """Ends reading and removes the spill, or keeps it as an index."""
         with self._lock:
             if self._closed:
                 return
             self._closed = True
         for process in (self.process, *self._beside.values(), *([self._looking] if self._looking is not None else [])):
             process.close()
+        for name, process in self._beside.items():
+            if not process.heard.over or process.heard.error is not None:
+                shutil.rmtree(os.path.join(self.folder, name), ignore_errors=True)
+        if self.index:
+            saved_index.add(self.index, self.folder)
+        elif self._key is not None and self._resolved:
+            saved_index.keep(self.order, self._key, self.folder, self.heard)
         shutil.rmtree(self.folder, ignore_errors=True)
 
 

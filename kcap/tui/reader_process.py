@@ -36,6 +36,30 @@ class KeptSpool:
         os.close(self.number)
 
 
+class ReadBefore:
+    """Stands for a reading process whose work an index holds."""
+
+    def __init__(self, heard: Heard) -> None:
+        self.heard = heard
+        self.spools: dict[int, KeptSpool] = {}
+        self.watch: Callable[[], None] | None = None
+
+    def start(self) -> None:
+        """Announces that all has been read."""
+        if self.watch is not None:
+            self.watch()
+
+    def stop(self) -> None:
+        """Has nothing to stop."""
+
+    def wait(self, _seconds: float | None = None) -> bool:
+        """Ended before it began."""
+        return True
+
+    def close(self) -> None:
+        """Has nothing to close."""
+
+
 class Process:
     """A reading process."""
 

@@ -1,0 +1,143 @@
+"""Keeps what was read of a large capture in the cache folder, so that the same files open at once the next time.
+
+In: what is to be read, the folder that a reading process filled, its last message. Out: a folder with the same tables. Law: an
+index is used for the very files it was made of (path, size, time of change, SHA-256 of both ends), the same options and the
+same program; what was decrypted is never kept, nor what was read from a pipe, a growing or a compressed file; all indexes
+together have a bound.
+"""
+
+import hashlib
+import json
+import os
+import pickle
+import shutil
+import stat
+from collections.abc import Iterator
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Final
+
+import kcap
+from kcap.capture.paths import expand
+from kcap.capture.source import STANDARD_INPUT
+from kcap.folders import cache_folder
+from kcap.limits import INDEXED_LEAST_BYTES, INDEXES_BYTES
+from kcap.tui import conclusions
+from kcap.tui.notes import identity
+from kcap.tui.reader_main import Heard, ReadRequest
+from kcap.tui.reader_tables import OTHERS, PROFILES, RESOLVED
+from kcap.tui.spill import main_path
+
+PREFIX: Final = "index-"
+HEARD: Final = "heard.pickle"
+"""Last message of the reading process; the folder is whole when it is there."""
+FILES: Final = (HEARD, PROFILES, *(f"{name}.arrow" for name in ("exchanges", RESOLVED, *OTHERS)))
+PARTS: Final = {
+    "conclusions": os.path.join("conclusions", conclusions.NAME), "partitions": os.path.join("partitions", "partitions.arrow"),
+}  # fmt: skip
+"""Results of passes of their own, by name, with the file that each writes."""
+
+
+def key_of(order: ReadRequest) -> str | None:
+    """The name of the index of some captures; None where none is kept."""
+    if order.keylogs or order.private_keys or order.follow or STANDARD_INPUT in order.paths:
+        return None
+    found = identity(order.paths)
+    if found is None:
+        return None
+    try:
+        files = [(os.path.abspath(path), os.stat(path)) for path in expand(list(order.paths))]
+    except OSError:
+        return None
+    if sum(status.st_size for _, status in files) < INDEXED_LEAST_BYTES:
+        return None
+    asked = asdict(replace(order, folder="")) | {
+        "files": [(path, status.st_size, status.st_mtime_ns) for path, status in files], "ends": found, "program": program(),
+    }  # fmt: skip
+    return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()[:32]
+
+
+def program() -> str:
+    """What tells this program from another version of it: names, sizes and times of its modules."""
+    root = Path(kcap.__file__).parent
+    modules = sorted((str(path.relative_to(root)), path.stat()) for path in root.rglob("*.py"))
+    text = repr([(name, status.st_size, status.st_mtime_ns) for name, status in modules])
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def opened(key: str) -> tuple[str, Heard] | None:
+    """Folder and last message of an index; None where there is none, or where it is not this user's alone."""
+    folder = cache_folder() / f"{PREFIX}{key}"
+    try:
+        status = folder.lstat()
+        if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid() or status.st_mode & 0o077:
+            return None
+        heard = pickle.loads((folder / HEARD).read_bytes())  # noqa: S301 - a process of ours wrote it, for this user alone
+        os.utime(folder)
+    except (OSError, ValueError, EOFError, pickle.UnpicklingError, AttributeError, ImportError):
+        return None
+    return (str(folder), heard) if isinstance(heard, Heard) else None
+
+
+def keep(order: ReadRequest, key: str, folder: str, heard: Heard) -> bool:
+    """Makes an index of a folder whose reading is over; whether it did. The folder is gone then."""
+    whole = heard.over and heard.error is None and not (heard.stopped or heard.failed or heard.spools or heard.following)
+    if not whole or heard.mark is None or _decrypted(folder) or key_of(order) != key:
+        return False
+    target = cache_folder() / f"{PREFIX}{key}"
+    try:
+        for path in Path(folder).iterdir():
+            if path.is_dir() and path.name not in PARTS:
+                shutil.rmtree(path)
+            elif path.is_file() and path.name not in FILES:
+                path.unlink()
+        with open(os.path.join(folder, HEARD), "wb") as file:
+            pickle.dump(heard, file, pickle.HIGHEST_PROTOCOL)
+        if target.exists():
+            return False
+        os.rename(folder, target)
+    except OSError:
+        return False
+    sweep(target)
+    return True
+
+
+def add(index: str, folder: str) -> None:
+    """Adds to an index what later passes made in another folder."""
+    for name, made in PARTS.items():
+        if os.path.exists(os.path.join(folder, made)) and not os.path.exists(os.path.join(index, name)):
+            try:
+                os.rename(os.path.join(folder, name), os.path.join(index, name))
+            except OSError:
+                return
+
+
+def _decrypted(folder: str) -> bool:
+    """Whether exchanges of encrypted connections are among the rows."""
+    import pyarrow.compute as pc
+
+    from kcap.tui.spill import read_file
+
+    found = pc.any(read_file(main_path(folder, "exchanges")).column("tls"))
+    return bool(found.as_py())
+
+
+def sweep(keep: Path) -> None:
+    """Removes the indexes that were opened least lately, until all are within their bound."""
+    found = sorted(_indexes(), key=lambda one: (one[0] == keep, one[1]))
+    left = sum(size for _, _, size in found)
+    for folder, _, size in found:
+        if left <= INDEXES_BYTES:
+            return
+        shutil.rmtree(folder, ignore_errors=True)
+        left -= size
+
+
+def _indexes() -> Iterator[tuple[Path, float, int]]:
+    """Folder, time of the last opening and bytes of each index."""
+    for folder in cache_folder().glob(f"{PREFIX}*"):
+        try:
+            size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+            yield folder, folder.stat().st_mtime, size
+        except OSError:
+            continue
