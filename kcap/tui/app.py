@@ -70,6 +70,8 @@ class KcapApp(KeyQueue):
         self.wrong += wrong
         self.view = ListModel(self.book, rules=rules)
         self.look.give(self.view)
+        self.other = ""
+        """Path of the capture that this one is compared with."""
         self.history = History()
         self.pulse = Pulse()
         self.failures: deque[Exception] = deque(maxlen=FAILURES)
@@ -224,6 +226,14 @@ class KcapApp(KeyQueue):
             self._notify_fault(error, VIEWS[name][1], "cannot be opened")
         else:
             self.push_screen(screen)
+
+    def compare_with(self, path: str) -> None:
+        """Shows what changed from another capture to this one."""
+        import os
+
+        self.other = os.path.expanduser(path)
+        self.to_list()
+        self.open_view("differences")
 
     def save_text(self, name: str, text: str) -> None:
         """Prompts for a file name and writes the file."""

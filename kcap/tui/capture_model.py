@@ -71,6 +71,8 @@ class CaptureModel:
         self._talks: ConnectionProfiles | None = None
         self._beside: dict[str, Process] = {}
         self._looking: Process | None = None
+        self._others: dict[str, int] = {}
+        """Captures that this one was compared with, by path, and their numbers."""
         self._conclusions: dict[str, Any] | None = None
         self._resolved = False
         self._truncation: str | None = None
@@ -284,7 +286,7 @@ class CaptureModel:
 
     def _beside_folder(self, name: str) -> str:
         """Where a pass of its own writes, or wrote when these files were open before."""
-        before = os.path.join(self.index, saved_index.PARTS[name]) if self.index else ""
+        before = os.path.join(self.index, saved_index.PARTS[name]) if self.index and name in saved_index.PARTS else ""
         return os.path.dirname(before) if before and os.path.exists(before) else os.path.join(self.folder, name)
 
     def conclusions(self) -> dict[str, Any] | None:
@@ -302,6 +304,21 @@ class CaptureModel:
 
     def _made_conclusions(self) -> bool:
         return self._beside_done(CONCLUSIONS, replace(self.order, conclusions=True))
+
+    def differences(self, other: str) -> dict[str, Any] | str | None:
+        """Result of the report `diff` from another capture to this one, or why there is none; None until it is made."""
+        if STANDARD_INPUT in self.paths:
+            return "a pipe is read once; save it and open the file"
+        number = self._others.setdefault(os.path.abspath(other), len(self._others))
+        name = f"differences-{number}"
+        if not self._beside_done(name, replace(self.order, against=os.path.abspath(other))):
+            return None
+        error = self._beside[name].heard.error if name in self._beside else "this capture is closed"
+        if error is not None:
+            return error
+        with open(os.path.join(self.folder, name, conclusions.DIFFERENCES), "rb") as file:
+            found: dict[str, Any] = pickle.load(file)  # noqa: S301 - a process of ours wrote it for this user alone
+        return found
 
     def no_conclusions(self) -> str:
         """Why there are no conclusions now."""

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 REPORTS: Final = ("check", "groups", "transactions")
 NAME: Final = "conclusions.pickle"
+DIFFERENCES: Final = "differences.pickle"
 
 
 def conclude(paths: list[str], options: "Options", thresholds: Mapping[str, Mapping[str, float]], target: str) -> None:
@@ -32,6 +33,16 @@ def conclude(paths: list[str], options: "Options", thresholds: Mapping[str, Mapp
             "groups": groups(seen, given.captures),
             "transactions": transactions(seen, given.captures),
         }
+    with open(target, "wb") as file:
+        pickle.dump(found, file, pickle.HIGHEST_PROTOCOL)
+
+
+def differ(before: str, after: list[str], options: "Options", target: str) -> None:
+    """Writes the result of the report `diff` of two captures to the file `target`. Raises CaptureError, UsageError."""
+    from kcap.reports.diff.report import diff
+    from kcap.reports.source import ReportInput
+
+    found = diff(ReportInput([before], options), ReportInput(after, options))
     with open(target, "wb") as file:
         pickle.dump(found, file, pickle.HIGHEST_PROTOCOL)
 

@@ -19,7 +19,7 @@ from kcap.tui.views import VIEWS, drill_down
 if TYPE_CHECKING:
     from kcap.tui.browser import Browser
 
-NOTE: Final = "letters of a command; or 17, #packet, UID.N, 50%, goto 08:15:30, topic X, filter TEXT, notes FILE"
+NOTE: Final = "letters of a command; or 17, #packet, UID.N, 50%, goto 08:15:30, topic X, filter TEXT, notes FILE, diff FILE"
 FILTERED: Final = {
     "topic": "topics", "group": "group_id", "client": "client_id", "api": "api", "error": "error", "broker": "server_ip",
 }  # fmt: skip
@@ -144,6 +144,7 @@ class Palette:
         word, _, value = text.lstrip(":").strip().partition(" ")
         word, value, home, actions = word.lower(), value.strip(), self.screen.home, self.screen.actions
         values: dict[str, Callable[[], Any]] = {
+            "diff": lambda: home.compare_with(value),
             "goto": lambda: actions.go_to_time(value) if ":" in value else actions.go(value),
             "filter": lambda: home.narrow(value),
             "notes": lambda: self.screen.notes.load(value),

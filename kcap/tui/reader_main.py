@@ -11,6 +11,7 @@ import pickle
 import select
 import signal
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -62,6 +63,8 @@ class ReadRequest:
     """The table of partitions alone, which takes a pass of its own."""
     conclusions: bool = False
     """Findings, groups and transactions alone, which take a pass of their own."""
+    against: str = ""
+    """The differences from this capture alone, which take a pass over both."""
     thresholds: dict[str, dict[str, float]] = field(default_factory=dict)
     """Rule of `kcap check` -> its thresholds that the configuration sets."""
 
@@ -182,8 +185,12 @@ class Child:
         signal.signal(signal.SIGUSR1, self.wake)
         threading.Thread(target=self.listen, daemon=True).start()
         try:
+            if self.order.conclusions or self.order.against:
+                tempfile.tempdir = self.order.folder  # removed with it also when this process is killed
             if self.order.conclusions:
                 self._conclude()
+            elif self.order.against:
+                self._differ()
             elif self.order.partitions:
                 self._beside("partitions", [column.name for column in (*PARTITIONS, *ON_REQUEST["partitions"])])
             elif self.order.passing:
@@ -251,12 +258,17 @@ class Child:
 
     def _conclude(self) -> None:
         """Findings, groups and transactions."""
-        import tempfile
-
         from kcap.tui.conclusions import NAME, conclude
 
-        tempfile.tempdir = self.order.folder  # removed with it also when this process is killed
         conclude(self.order.paths, self.order.options(), self.order.thresholds, os.path.join(self.order.folder, NAME))
+        self._line.send(replace(self._heard, over=True))
+
+    def _differ(self) -> None:
+        """What changed from another capture."""
+        from kcap.tui.conclusions import DIFFERENCES, differ
+
+        order, folder = self.order, self.order.folder
+        differ(order.against, order.paths, order.options(), os.path.join(folder, DIFFERENCES))
         self._line.send(replace(self._heard, over=True))
 
     def _silent(self) -> bool:

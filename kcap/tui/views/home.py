@@ -31,6 +31,8 @@ class Home(Protocol):
     pair: tuple[tuple[str, int] | None, tuple[str, int] | None]
     """The exchanges to compare; the first is None where the user named one alone."""
     show_secrets: bool
+    other: str
+    """Path of the capture to compare with; empty where none was named."""
     look: "UiSettings"
     """Settings."""
 

@@ -20,7 +20,7 @@ from kcap.reports.run import run
 from kcap.reports.source import ReportInput
 from kcap.reports.versions.profiles import ConnectionProfiles, gather
 from kcap.tui.capture_model import read_whole
-from kcap.tui.conclusions import conclude
+from kcap.tui.conclusions import conclude, differ
 from kcap.tui.config import UiSettings
 from kcap.tui.views import load
 
@@ -61,6 +61,15 @@ def conclusions_of(name: str) -> dict[str, Any]:
     """Findings, groups and transactions of a capture in pcaps/."""
     with NamedTemporaryFile() as file:
         conclude([str(PCAPS / name)], Options(), {}, file.name)
+        found: dict[str, Any] = pickle.load(file)
+    return found
+
+
+@cache
+def differences_of(other: str, name: str) -> dict[str, Any]:
+    """What changed from one capture in pcaps/ to another."""
+    with NamedTemporaryFile() as file:
+        differ(other, [str(PCAPS / name)], Options(), file.name)
         found: dict[str, Any] = pickle.load(file)
     return found
 
@@ -113,6 +122,9 @@ class StubBook:
         pairs = list(zip(table["connection"].to_pylist(), table["exchange"].to_pylist()))
         return pairs.index((uid, number)) if (uid, number) in pairs else -1
 
+    def differences(self, other: str) -> Any:
+        return differences_of(other, self.name)
+
 
 class EmptyBook(StubBook):
     """A capture of which nothing was read yet."""
@@ -132,6 +144,9 @@ class EmptyBook(StubBook):
     def conclusions(self) -> dict[str, Any] | None:
         return None
 
+    def differences(self, other: str) -> Any:
+        return None
+
     def profiles(self) -> ConnectionProfiles | None:
         return None
 
@@ -149,6 +164,7 @@ class StubApp(App[None]):
         self.selected = selected
         self.pair = ((selected[0], 1 if selected[1] > 1 else 2), selected) if selected is not None else (None, None)
         self.show_secrets = False
+        self.other = str(PCAPS / "quota-0.10.pcap")
         self.narrowed: list[str] = []
         self.shown: list[tuple[str, int]] = []
         self.saved: list[tuple[str, str]] = []

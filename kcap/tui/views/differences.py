@@ -1,0 +1,61 @@
+"""The view of differences: what changed from another capture to this one.
+
+In: the capture model, the path of the other capture, which the user types. Out: a screen of a section of differences and one
+for each grouping. Law: it shows what `kcap diff OTHER THIS` does; the other capture is the one before.
+"""
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from kcap.output.grid import clean
+from kcap.tui.menu import Prompt
+from kcap.tui.views import differences_model as model
+from kcap.tui.views.grouping import waiting
+from kcap.tui.views.health import UNFILTERED
+from kcap.tui.views.screen import View
+from kcap.tui.views.sheet import Page
+
+if TYPE_CHECKING:
+    from kcap.tui.capture_model import CaptureModel
+
+
+class Differences(View):
+    """Differences."""
+
+    NAME = "differences"
+    REMEMBERS = False
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.other = ""
+        """Path of the capture before."""
+
+    def on_mount(self) -> None:
+        """Begins with the capture that was named last; prompts for one where there is none."""
+        self.other = self.home.other
+        super().on_mount()
+        if not self.other:
+            self.app.push_screen(Prompt("Compare with the capture", "", "the one before; a path"), self._named)
+
+    def _named(self, path: str | None) -> None:
+        if path is not None:
+            self.other = os.path.expanduser(path)
+            self.look()
+
+    def settled(self) -> Any:
+        """Adds the other capture, and whether there is a result."""
+        book = self.home.book
+        return super().settled(), self.other, bool(self.other) and book.differences(self.other) is not None
+
+    def page(self, book: "CaptureModel") -> Page:
+        """The differences."""
+        if not self.other:
+            return Page([waiting("differences", "No other capture was named: `:` and `diff FILE` name one.")])
+        found = book.differences(self.other)
+        if found is None:
+            return Page([waiting("differences")])
+        if isinstance(found, str):
+            return Page([waiting("differences", clean(found))])
+        title = f"{', '.join(found['before']['captures'])} before, {', '.join(found['after']['captures'])} after"
+        banner = f"{found['sentence']}{'; ' + UNFILTERED if book.filter_text else ''}"
+        return Page(model.sheets(found), clean(title), [(banner, "bold")])

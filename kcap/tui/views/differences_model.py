@@ -1,0 +1,88 @@
+"""Shows the report `diff` as sheets: what differs, and figures of both captures by client, broker, topic. Free of widgets.
+
+In: the result of the report. Out: sheets. Law: what chance explains is no difference and is not listed as one; a class leads to
+its exchanges in the capture on the screen, which is the one after.
+"""
+
+from typing import Any, Final
+
+from kcap.filter.fields import fields
+from kcap.output.grid import clean, duration
+from kcap.reports.definition import Row
+from kcap.reports.text import number, words, wrapped
+from kcap.tui.views import drill_down
+from kcap.tui.views.sheet import Down, Line, Sheet, SheetField
+
+SIDES: Final = ("before", "after")
+FIGURES: Final = (
+    ("count", "count", number, 0), ("failed", "failed", number, 3), ("p50_ns", "p50", duration, 1),
+    ("p99_ns", "p99", duration, 2), ("service_p50_ns", "broker p50", duration, 4),
+)  # fmt: skip
+"""Name, head, text, rank of the figures of a class."""
+
+
+def sheets(result: Row) -> list[Sheet]:
+    """All sections."""
+    from kcap.reports.diff.summaries import SCOPES
+
+    found = [row for row in result["rows"] if row["significant"]]
+    return [differing(found), *(classes(scope, result["classes"]) for scope in SCOPES)]
+
+
+def down(row: Row) -> Down:
+    """The exchanges of what a row is about, in the capture after; None where it has none."""
+    if row["after"] is None:
+        return None
+    parts = []
+    for name, value in row["who"].items():
+        if name == "topic":
+            parts.append(drill_down.topic(value))
+        elif name in fields():
+            parts.append(drill_down.equals(name, value))
+        else:
+            return None
+    return drill_down.every(*parts) or None
+
+
+def differing(rows: list[Row]) -> Sheet:
+    """A line a difference."""
+    columns = [
+        SheetField("what", lambda row: row["what"], right=False, whole=True, tone=lambda _row: "care"),
+        SheetField("difference", lambda row: clean(row["sentence"]), right=False, tone=lambda _row: "bold", least=50),
+        SheetField("effect", lambda row: f"{row['effect']:+.3g}" if row["effect"] is not None else "", rank=2,
+                   key=lambda row: row["effect"]),
+        SheetField("p", lambda row: f"{row['p_adjusted']:.1g}" if row["p_adjusted"] is not None else "", rank=1,
+                   key=lambda row: row["p_adjusted"]),
+    ]  # fmt: skip
+    return Sheet("differences", columns, rows, down, "no difference beyond what chance explains", detail=detail)
+
+
+def detail(row: Row, width: int) -> list[Line]:
+    """A difference in full."""
+    out: list[Line] = [[(text, "bold")] for text in wrapped(clean(row["sentence"]), width)]
+    if row["p_adjusted"] is not None:
+        out += [[(text, "")] for text in wrapped(f"p {row['p_adjusted']:.2g} after Holm's correction", width)]
+    for side in SIDES:
+        shown = "; ".join(f"{name.replace('_', ' ')} {words(value)}" for name, value in (row[side] or {}).items())
+        out += [[(text, "")] for text in wrapped(clean(f"{side}: {shown or 'none'}"), width, "  ")]
+    return out
+
+
+def classes(scope: str, rows: list[Row]) -> Sheet:
+    """Figures of each class of a grouping, before and after."""
+
+    def figure(side: str, name: str, head: str, text: Any, rank: int) -> SheetField:
+        return SheetField(
+            f"{head} {side}", lambda row: text(row[side][name]) if row[side] else "", True, rank,
+            key=lambda row: row[side][name] if row[side] else None,
+        )  # fmt: skip
+
+    found = [row for row in rows if row["scope"] == scope]
+    found.sort(key=lambda row: -sum((row[side] or {"count": 0})["count"] for side in SIDES))
+    columns = [
+        SheetField("api", lambda row: words(row["who"]["api"]), right=False, whole=True, tone=lambda _row: "bold"),
+        SheetField(scope, lambda row: clean(":".join(words(v) for n, v in row["who"].items() if n != "api")), right=False),
+        SheetField("only", lambda row: "" if row["in"] == "both" else row["in"], right=False, tone=lambda _row: "care"),
+        *(figure(side, name, head, text, rank) for name, head, text, rank in FIGURES for side in SIDES),
+    ]
+    return Sheet(f"by {scope}", columns, found, down, "no exchanges")

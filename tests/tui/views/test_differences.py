@@ -1,0 +1,37 @@
+"""The view of differences, by its keys."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from tests.tui.driving import PCAPS, opened, press, screen, settle
+
+pytestmark = pytest.mark.usefixtures("fresh_settings")
+
+
+async def shown(pilot: Any, text: str) -> None:
+    for _ in range(300):
+        await pilot.pause(0.05)
+        pilot.app.screen.look()
+        if text in screen(pilot.app):
+            return
+    raise AssertionError(screen(pilot.app))
+
+
+def test_the_key_prompts_for_the_other_capture_and_the_command_names_it() -> None:
+    async def run() -> None:
+        async with opened("quota-3.9.pcap", size=(120, 30)) as pilot:
+            app: Any = pilot.app
+            await press(pilot, "D")
+            assert "Compare with the capture" in screen(app)
+            await press(pilot, *str(PCAPS / "quota-0.10.pcap"), "enter")
+            await shown(pilot, "is new")
+            assert "quota-0.10.pcap before, quota-3.9.pcap after" in screen(app)
+            await press(pilot, "2")
+            assert "count before" in screen(app)
+            await press(pilot, "escape", "colon", *"diff /nothing.pcap", "enter")
+            await shown(pilot, "no such file")
+            await settle(pilot)
+
+    asyncio.run(run())

@@ -1,0 +1,30 @@
+"""Differences as sheets lead to the exchanges of the capture after."""
+
+from kcap.tui.views import differences_model as model
+from tests.tui.views.laws import sheet_holds
+from tests.tui.views.stub import PCAPS, differences_of
+
+AFTER = "quota-3.9.pcap"
+
+
+def test_every_section_and_every_cell() -> None:
+    result = differences_of(str(PCAPS / "quota-0.10.pcap"), AFTER)
+    found = model.sheets(result)
+    assert found[0].name == "differences"
+    assert found[0].rows == [row for row in result["rows"] if row["significant"]]
+    for sheet in found:
+        assert sheet.rows
+        sheet_holds(sheet, AFTER, counts=False)
+    assert sum(len(sheet.rows) for sheet in found[1:]) == len(result["classes"])
+
+
+def test_what_is_gone_leads_nowhere() -> None:
+    result = differences_of(str(PCAPS / AFTER), "quota-0.10.pcap")
+    gone = [row for row in result["classes"] if row["after"] is None]
+    assert gone
+    assert {model.down(row) for row in gone} == {None}
+
+
+def test_a_capture_does_not_differ_from_itself() -> None:
+    (first, *_) = model.sheets(differences_of(str(PCAPS / AFTER), AFTER))
+    assert first.rows == []
