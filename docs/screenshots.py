@@ -40,6 +40,9 @@ SCENES = {
     "throttling": Scene("quota-3.9.pcap", ("T",), "where the time was spent"),
     "findings": Scene("problems/zombie-fenced.pcap", ("P",), "next step"),
     "groups": Scene("problems/rebalance-loop-848.pcap", ("U",), "rebalances"),
+    "compare": Scene(
+        "java-transactions.pcap", ("slash", *"api == TxnOffsetCommit", "enter", "G", "equals_sign"), "fields differ"
+    ),
     "health": Scene("raw-frames.pcap", ("H", "2"), "correlation_reused"),
 }
 """Name -> what is drawn."""

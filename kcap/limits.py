@@ -420,7 +420,7 @@ CONCLUSIONS_UNASKED_BYTES = 512 << 20
 """Bytes of captures up to which the terminal UI looks for problems without being told to: it reads them once more for that."""
 
 INDEXED_LEAST_BYTES = 32 << 20
-"""Bytes of captures from which on the terminal UI keeps what it read for the next opening; smaller ones are read in a second."""
+"""Bytes of captures from which on the terminal UI keeps what it read for the next opening; smaller ones take a second."""
 
 INDEXES_BYTES = 4 << 30
 """Bytes of all kept indexes of captures; the ones that were not opened for the longest time go first."""

@@ -130,7 +130,7 @@ class Finder(Window["str | Typed | None"]):
 
     @staticmethod
     def _line(entry: Entry) -> Text:
-        room = max(10, WIDTH - min(34, cell_len(entry.note)) - 3) if entry.note else WIDTH
+        room = max(10, WIDTH - min(34, cell_len(entry.note)) - 3) if entry.note else WIDTH - 1
         line = Text(no_wrap=True, overflow="ellipsis")
         line.append(f" {cut(entry.title, room, right=False)}")
         line.append(f"  {entry.note}", "dim")

@@ -40,6 +40,7 @@ class NoteActions:
     def open(self) -> list[str]:
         """Reads the notes of the capture, and the settings of its profile; what is wrong with them."""
         self.identity = identity(self.screen.view.book.paths)
+        self.screen.view.book.ignore(())
         if self.identity is None:
             return []
         notes, wrong = read_notes(notes_path(self.identity))

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from textual.widgets import Input
 
 from kcap.tui.views import VIEWS
 from tests.golden.pictures import BACK, RULE, TEXT, described, difference, plain, read, write
@@ -43,6 +44,10 @@ SCENES = {
     "list-plain": Scene("too-large.pcap", ("j", "j", "enter", "j"), environment="NO_COLOR"),
     "list-16": Scene("too-large.pcap", ("j", "j", "enter", "j"), theme="ansi-dark"),
     "list-light": Scene("too-large.pcap", ("j", "j", "enter", "j"), theme="textual-light"),
+    "list-16-light": Scene("too-large.pcap", ("j", "j", "enter", "j"), theme="ansi-light"),
+    "health-light": Scene("raw-frames.pcap", ("H",), theme="textual-light"),
+    "list-noted": Scene(JAVA, ("m", "i", "r", "semicolon", *"slow login", "enter", "M")),
+    "palette": Scene(JAVA, ("colon", *"err")),
     "help": Scene(JAVA, ("f1",)),
     "menu": Scene(JAVA, ("v",)),
     "columns": Scene(JAVA, ("c",)),
@@ -62,6 +67,8 @@ SCENES = {
     "findings": Scene("too-large.pcap", ("P",)),
     "groups": Scene("aiokafka.pcap", ("U",)),
     "transactions": Scene(JAVA, ("X",)),
+    "differences": Scene("quota-3.9.pcap", ("D", *"pcaps/quota-0.10.pcap", "enter")),
+    "compare": Scene(JAVA, ("slash", *"api == TxnOffsetCommit", "enter", "G", "equals_sign")),
 }
 """Name -> what is drawn."""
 
@@ -90,6 +97,8 @@ async def drawn(name: str) -> list[str]:
             for _ in range(3):  # a key may open a page, which may be followed by another, before the next key is for it
                 await app.workers.wait_for_complete()
                 await settle(pilot)
+        for line in app.screen.query(Input):
+            line.cursor_blink = False
         for size in SIZES:
             await pilot.resize_terminal(*size)
             await still(pilot)

@@ -18,6 +18,7 @@ import pytest
 from kcap.tui.actions import ExchangeActions
 from kcap.tui.browser import Browser
 from kcap.tui.column_chooser import ColumnChooser
+from kcap.tui.finder import Finder
 from kcap.tui.followed_stream import FollowedStream
 from kcap.tui.menu import Menu, Prompt, TextWindow
 from kcap.tui.panes.bytes import Bytes
@@ -40,7 +41,7 @@ DEEP = os.environ.get("KCAP_LAWS") == "deep"
 WORDS = "a fault on purpose"
 IN_VIEW = ("2", "down", "s", "d", "d", "tab", "y") + DEEP * ("right", "z", "w", "b", "l", "escape", "right_square_bracket")
 IN_LIST = ("j", "enter", "right", "tab", "l", "x", "slash", "a", "escape") + DEEP * ("m", "s", "asterisk", "tab", "escape")
-WINDOWS = {TextWindow: "f1", Menu: "f", Prompt: "colon", ColumnChooser: "c", FollowedStream: "w"}
+WINDOWS = {TextWindow: "f1", Menu: "f", Prompt: "semicolon", Finder: "colon", ColumnChooser: "c", FollowedStream: "w"}
 IN_WINDOW = ("down", "space", "x")
 CASES: dict[str, tuple[tuple[type, ...], tuple[str, ...], tuple[str, ...]]] = {
     **{name: ((load(name),), (key,), IN_VIEW) for name, (key, _, _) in VIEWS.items()},

@@ -130,7 +130,7 @@ def test_commands_filter() -> None:
     async def test(pilot: Any, app: Any) -> None:
         for command, text in COMMANDS.items():
             app.narrow("")
-            app.browser.actions._go(command)
+            app.browser.palette.type(command)
             await press(pilot)
             assert app.book.filter_text == text, command
 
@@ -148,7 +148,7 @@ def test_commands_go_to_a_time_and_open_views() -> None:
         await press(pilot, "colon")
         await answer(pilot, app, "goto yesterday:x")
         assert app.screen is app.browser
-        app.browser.actions._go("stat")
+        app.browser.palette.type("statistics")
         await pilot.pause(0.3)
         assert app.screen.NAME == "statistics"
 

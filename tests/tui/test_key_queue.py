@@ -129,7 +129,7 @@ def test_packets_of_no_marked_exchange_write_no_file(elsewhere: Path) -> None:
         assert pilot.app.screen is not pilot.app.browser
         burst(pilot.app, "escape")
         await quiet(pilot)
-        pilot.app.browser.actions._export("marked")
+        pilot.app.browser.actions.save("marked")
         await quiet(pilot)
         assert pilot.app.screen is pilot.app.browser, "it prompts for no file"
         assert list(elsewhere.iterdir()) == []
