@@ -1,6 +1,7 @@
 """Books of real captures, read by the real reading process."""
 
 import os
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -43,5 +44,7 @@ def book(java: CaptureModel) -> Iterator[CaptureModel]:
 
 @pytest.fixture
 def fresh_settings(folders: Path) -> None:
-    """No settings of a test before."""
+    """No settings, notes and profiles of a test before."""
+    for name in ("captures", "profiles"):
+        shutil.rmtree(folders / "config" / "kcap" / name, ignore_errors=True)
     (folders / "config" / "kcap" / "tui.toml").unlink(missing_ok=True)

@@ -41,6 +41,13 @@ class Differences(View):
         if path is not None:
             self.other = os.path.expanduser(path)
             self.look()
+        else:
+            self.call_later(self._leave)
+
+    def _leave(self) -> None:
+        """Leaves the view: no capture was named."""
+        if self.app.screen is self:
+            self.app.pop_screen()
 
     def settled(self) -> Any:
         """Adds the other capture, and whether there is a result."""
