@@ -85,7 +85,7 @@ class View(Body):
         Binding("e", "export", "Save"),
         Binding("y", "copy", "Copy row", show=False),
         Binding("l", "ladder", "Ladder"),
-        Binding("ctrl+f", "search", "Search", show=False),
+        Binding("ctrl+f", "search", "Search", show=False, key_display="Ctrl+F"),
         Binding("n", "search_on(1)", "Find next", show=False),
         Binding("N", "search_on(-1)", "Find previous", show=False),
         *(Binding(str(at), f"section({at - 1})", f"Section {at}", show=False) for at in range(1, 7)),
