@@ -58,10 +58,9 @@ def pool() -> None:
 
 
 def collect_rarely() -> None:
-    """Excludes loaded objects from garbage collection, which then runs every 50,000 objects, over old ones after ten times as
-    many.
+    """Excludes loaded objects from garbage collection, which then runs every 50,000 objects, and over old ones less often.
 
-    Connections refer to their streams and back, so it has to run: in a flood of 80,000 ClientHellos a third of the memory was of
+    Connections refer to their streams and back, so it has to run: a third of the memory of a flood of ClientHellos was of
     closed connections. At its default rate it takes a tenth of a large capture's time.
     """
     gc.freeze()
