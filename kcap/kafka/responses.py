@@ -220,6 +220,7 @@ class ResponseFramer(Framer):
             # a length and an id alone are two small numbers, as any body has them; so are an id and the throttle time of 0
             # behind it, where a segment begins with the length before
             inside = at - PREFIX.size in region.starts
-            return at in region.starts or (not inside and region.have(at) >= min(4 + size, PROOF))
+            proof = min(4 + size, PROOF) if following == len(region) else 4 + size  # a gap and some bytes behind prove no end
+            return at in region.starts or (not inside and region.have(at) >= proof)
         # the capture ends inside it: a known id where a segment starts is no chance, as long as not all but a little is missing
         return following > len(region) and known and at in region.starts and enough(len(region) - at, 4 + size)

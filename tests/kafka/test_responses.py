@@ -171,3 +171,17 @@ def test_an_id_and_what_follows_it_are_no_response_without_a_body() -> None:
     tap.server(metadata_answer(3) + produce_answer(4) + metadata_answer(5))
     seen = analyze(tap.segments)
     assert seen.brief("correlation_id", "response_bytes", "outcome") == [(1, None, "unanswered"), (2, None, "unanswered")]
+
+
+def test_zeros_before_a_gap_are_no_length_and_id() -> None:
+    """Of a response that reaches over a gap, some bytes at its beginning and an end near that of the stream prove nothing."""
+    tap = Tap().open().client(metadata(0))
+    tap.client(b"".join(metadata(i) for i in range(1, 8)))
+    answers = b"".join(metadata_answer(i) for i in range(7)) + metadata_answer(7, 11)
+    for size in (60, 60, 200, 16):
+        tap.server(answers[:size])
+        answers = answers[size:]
+    assert not answers
+    kept = [s for s in tap.segments if len(s.payload) not in (168, 200)]
+    assert kept.pop(4).payload[:8] == response(0)[:3] + b"\x10\0\0\0\0"
+    assert analyze(kept).brief("correlation_id", "outcome", "response_bytes") == [(0, "unanswered", None)]
