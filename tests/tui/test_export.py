@@ -63,7 +63,7 @@ def test_exports_replace_no_capture(book: CaptureModel, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="input"):
         cut(order, "api == Fetch", str(path))
     with protected(order), pytest.raises(UsageError, match="input"):
-        _cut(order, "api == Fetch", str(path))
+        _cut(order, "api == Fetch", str(path), "")
     assert path.read_bytes() == Path(JAVA).read_bytes()
     assert sorted(tmp_path.iterdir()) == [path, other]
 
