@@ -7,6 +7,7 @@ another is told in words, and left where the message says.
 import asyncio
 import os
 import re
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +23,7 @@ from tests.tui.driving import LARGE, SMALL, opened, settle
 GOLDEN = Path(__file__).resolve().parent / "screens"
 SIZES = (SMALL, LARGE)
 JAVA = "java-transactions.pcap"
+PATIENCE_SECONDS = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,9 +109,9 @@ async def drawn(name: str) -> list[str]:
 
 
 async def still(pilot: Any) -> None:
-    """Waits until nothing changes; the timeline of a busy machine is drawn seconds after a resize."""
-    before, same = "", 0
-    for _ in range(200):
+    """Waits until nothing changes; a busy machine draws the timeline seconds after a resize."""
+    before, same, until = "", 0, time.monotonic() + PATIENCE_SECONDS
+    while time.monotonic() < until:
         await settle(pilot)
         await pilot.app.workers.wait_for_complete()
         await pilot.pause(0.05)
@@ -118,7 +120,8 @@ async def still(pilot: Any) -> None:
         before = svg
         if same == 3 and "computing" not in svg and not pilot.app.browser.strip.due:
             return
-    raise AssertionError("the screen never comes to rest")
+    due = pilot.app.browser.strip.due
+    raise AssertionError(f"the screen never comes to rest: {same} alike, timeline {'due' if due else 'drawn'}: {before}")
 
 
 @pytest.mark.parametrize("name", SCENES)

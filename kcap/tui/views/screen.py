@@ -153,6 +153,11 @@ class View(Body):
         yield TextLine(id="where")
         yield Keys()
 
+    @property
+    def intact(self) -> bool:
+        """Whether its parts are here: a screen that closes loses them, one by one, before its last messages are handled."""
+        return len(self.query("#title, #sections, #banner, #main, #side, #detail, #where")) == 7
+
     def on_mount(self) -> None:
         """Starts the periodic refresh."""
         self.table.show(Sheet("", (), [], lambda _row: None, self.moment), SortOrder(), keep_cursor=False)
@@ -182,6 +187,8 @@ class View(Body):
 
     def look(self) -> None:
         """Computes a new page when it is due."""
+        if not self.intact:
+            return
         book = self.home.book
         settled, now = self.settled(), time.monotonic()
         self._show_title()
@@ -198,7 +205,7 @@ class View(Body):
     @on(Worker.StateChanged)
     def looked(self, event: Worker.StateChanged) -> None:
         """Shows the page that was computed, or its error."""
-        if event.worker.group != "page" or not event.worker.is_finished:
+        if event.worker.group != "page" or not event.worker.is_finished or not self.intact:
             return
         self.pace.end(self._began, time.monotonic())
         self._shown_for = self._computed_for
@@ -316,6 +323,8 @@ class View(Body):
     @on(Picture.Moved)
     def moved(self, event: SheetTable.Moved | Picture.Moved) -> None:
         """Shows the details and the drill-down of the cell under the cursor."""
+        if not self.intact:
+            return
         self.stumble = ""
         self._here = self.table.row, self.table.at
         if isinstance(event, SheetTable.Moved):
@@ -323,7 +332,7 @@ class View(Body):
         self._tell_where()
 
     def _tell_detail(self) -> None:
-        if self.sheet is None or self.has_class("-alone") or not self.query(SheetTable):  # it is asked for after a refresh
+        if self.sheet is None or self.has_class("-alone") or not self.intact:  # it is asked for after a refresh
             return
         sheet, row = self.sheet, self.table.current
         side = self.side
@@ -352,6 +361,8 @@ class View(Body):
         self.call_after_refresh(self._again)
 
     def _again(self) -> None:
+        if not self.intact:
+            return
         self._lay()
         self._show_title()
         self._tell_detail()
