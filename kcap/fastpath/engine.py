@@ -128,7 +128,7 @@ class FastPath:
     @property
     def gathered(self) -> int:
         """Bytes of bodies since the last batch."""
-        large = self.state.large.used * (limits.BODIES_BYTES // max(limits.FAST_PATH_LARGE_FRAMES // 2, 1))
+        large = 2 * self.state.large.used * limits.BODIES_BYTES // limits.FAST_PATH_LARGE_FRAMES
         return int(self.state.meta[at.M_TOP]) - self.kept + large
 
     # -- packets ------------------------------------------------------------------------------------------------------

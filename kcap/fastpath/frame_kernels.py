@@ -23,6 +23,7 @@ from kcap.fastpath.layout import (
     IDENTITY,
     KEYS,
     LARGE_BASE,
+    M_BODIES,
     M_FREE,
     M_FRESH,
     M_IDENTITIES,
@@ -31,6 +32,7 @@ from kcap.fastpath.layout import (
     M_LARGE_WANTED,
     M_ROWS,
     M_SPARE,
+    M_TOP,
     NAME,
     NONE,
     NUMBER,
@@ -98,6 +100,19 @@ UNKNOWN = -1
 UNREAD = -100
 ANSWERED_ROW, ONE_WAY = OUTCOMES.index("answered"), OUTCOMES.index("one_way")
 ONE_WAY_MAX = limits.ONE_WAY_KEPT
+"""Rows that a response may decide beside its own."""
+
+
+@compiled
+def lacks_room(size: int, rows: Any, bodies: Any, arena: Any, meta: Any) -> bool:
+    """Whether rows, bodies, entries or the arena may have no room for the frames in `size` bytes of a stream."""
+    frames = size // RESPONSE_HEAD + 2
+    return bool(
+        meta[M_ROWS] + frames + ONE_WAY_MAX > rows.shape[0]
+        or meta[M_BODIES] + frames > bodies.shape[1]
+        or meta[M_SPARE] < frames
+        or meta[M_TOP] + size + FRAME_MAX > arena.size
+    )
 
 
 @compiled

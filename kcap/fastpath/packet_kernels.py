@@ -10,7 +10,7 @@ from typing import Any
 from kcap import limits
 from kcap.fastpath.close_kernels import ending
 from kcap.fastpath.flow_table import drop, find, pair_hash
-from kcap.fastpath.frame_kernels import requests, responses
+from kcap.fastpath.frame_kernels import lacks_room, requests, responses
 from kcap.fastpath.layout import (
     ACKED_RAW,
     CALLED,
@@ -31,7 +31,6 @@ from kcap.fastpath.layout import (
     LEAVE,
     LIVE,
     M_BLIND,
-    M_BODIES,
     M_FULL,
     M_GONE,
     M_GROWS,
@@ -40,10 +39,7 @@ from kcap.fastpath.layout import (
     M_OPENS,
     M_ORDER,
     M_REF,
-    M_ROWS,
     M_SLOTS,
-    M_SPARE,
-    M_TOP,
     NEXT,
     NEXT_RAW,
     NONE,
@@ -66,7 +62,7 @@ from kcap.fastpath.layout import (
     TIMED_NS,
 )  # fmt: skip
 from kcap.fastpath.open_kernels import KNOWN_FLAGS, call, called_back, first_request
-from kcap.fastpath.sealed_kernels import logged, touched
+from kcap.fastpath.sealed_kernels import FILE_SHIFT, logged, touched
 from kcap.fastpath.stream_kernels import acknowledged, distance, heard, repeat_of, repeated, shut
 from kcap.kernels import compiled
 from kcap.net.segment_columns import ABSENT, CLEAN
@@ -75,11 +71,6 @@ from kcap.net.tcp import ACK, MASK, PSH, RST, SYN
 PUSH = PSH | ACK
 IDLE = limits.CONNECTION_IDLE_NS
 FAR = limits.SEQUENCE_FAR
-FRAME_MAX = limits.FAST_PATH_FRAME_MAX
-RESPONSE_HEAD = 8
-ONE_WAY_MAX = limits.ONE_WAY_KEPT
-"""Rows that a response may decide beside its own."""
-FILE_SHIFT = 40
 REPEATS_MAX = limits.REPEATS_KEPT // 2
 """Repeats after which the reference path takes over, which forgets the oldest of REPEATS_KEPT."""
 SEARCHED_MAX = 256
@@ -270,13 +261,7 @@ def walk(
             found = find(data, at, size, table, keys, streams)
             if found >= 0:
                 length = numbers[6, index]
-                frames = length // RESPONSE_HEAD + 2
-                if (
-                    meta[M_ROWS] + frames + ONE_WAY_MAX > rows.shape[0]
-                    or meta[M_BODIES] + frames > bodies.shape[1]
-                    or meta[M_SPARE] < frames
-                    or meta[M_TOP] + length + FRAME_MAX > arena.size
-                ):
+                if lacks_room(length, rows, bodies, arena, meta):
                     meta[M_FULL] = FULL_ROOM
                     return index
                 sealed = connections[found >> 1, LIVE] == SEALED and touched(found >> 1, connections, streams, undo, meta)

@@ -149,23 +149,23 @@ class Window:
                 bad.append(first + counts[-1])
         sizes = np.fromiter(map(len, opened), np.int64, len(opened))
         highs = np.cumsum(sizes)
-        kept = np.repeat(np.array(cuts[:-1]) - np.cumsum([0, *counts[:-1]]), counts) + np.arange(len(opened))
+        opened_at = np.repeat(np.array(cuts[:-1]) - np.cumsum([0, *counts[:-1]]), counts) + np.arange(len(opened))
         """Of the bounds, those that were opened."""
-        records = self._records(kept, sizes, highs, bad, np.array(skips))
+        records = self._records(opened_at, sizes, highs, bad, np.array(skips))
         self._deliver(np.frombuffer(b"".join(opened) or b"\0", np.uint8), records, counts, highs, fresh)
-        self._settle(data, kept, counts, highs)
+        self._settle(data, opened_at, counts, highs)
 
-    def _records(self, kept: Any, sizes: Any, highs: Any, bad: list[int], skips: Any) -> Any:
+    def _records(self, opened_at: Any, sizes: Any, highs: Any, bad: list[int], skips: Any) -> Any:
         """The records in the order in which they were complete."""
         bounds, ends = self.bounds, self.pieces[:, at.P_END]
-        records = np.empty((len(kept) + len(bad), at.RECORD_WIDTH), np.int64)
-        good, rest = records[: len(kept)], records[len(kept) :]
-        good[:, at.D_STREAM], rest[:, at.D_STREAM] = bounds[kept, 0], bounds[bad, 0]
+        records = np.empty((len(opened_at) + len(bad), at.RECORD_WIDTH), np.int64)
+        good, rest = records[: len(opened_at)], records[len(opened_at) :]
+        good[:, at.D_STREAM], rest[:, at.D_STREAM] = bounds[opened_at, 0], bounds[bad, 0]
         records[:, at.D_PLACE] = self.places[records[:, at.D_STREAM]]
         good[:, at.D_LOW], good[:, at.D_HIGH] = highs - sizes, highs
-        good[:, at.D_CIPHER] = bounds[kept, 1] + HEADER + skips[good[:, at.D_STREAM]]
+        good[:, at.D_CIPHER] = bounds[opened_at, 1] + HEADER + skips[good[:, at.D_STREAM]]
         good[:, at.D_FIRST] = np.searchsorted(ends, good[:, at.D_CIPHER], side="right")
-        good[:, at.D_LAST] = np.searchsorted(ends, bounds[kept, 2], side="left")
+        good[:, at.D_LAST] = np.searchsorted(ends, bounds[opened_at, 2], side="left")
         rest[:, at.D_LOW : at.D_LAST] = -1
         rest[:, at.D_LAST] = np.searchsorted(ends, bounds[bad, 1] + HEADER, side="left")
         return records[np.argsort(self.pieces[records[:, at.D_LAST], at.P_ORDER], kind="stable")]
@@ -194,7 +194,7 @@ class Window:
                 state.more_room(int(records[first, at.D_HIGH] - self.done[stream]))
         meta[at.M_FULL] = 0
 
-    def _settle(self, data: bytes, kept: Any, counts: list[int], highs: Any) -> None:
+    def _settle(self, data: bytes, opened_at: Any, counts: list[int], highs: Any) -> None:
         """Leaves sessions and streams as the reference path has them behind what was taken."""
         spans = self.spans[: self.count[0]]
         spans = spans[np.argsort(spans[:, 0], kind="stable")]
@@ -208,7 +208,7 @@ class Window:
         for source, count, start, end, offset, done, base, is_cut, low_span, high_span in each:
             mine = highs[first : first + count]
             whole = int(np.searchsorted(mine, done, side="right"))
-            after = int(self.bounds[kept[first + whole - 1], 2]) if whole else start
+            after = int(self.bounds[opened_at[first + whole - 1], 2]) if whole else start
             first += count
             source.session.passed(source.side, whole, after - start)
             stream = source.stream

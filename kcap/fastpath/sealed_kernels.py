@@ -7,8 +7,7 @@ that carried its ciphertext; a connection of which a record or a frame is not si
 
 from typing import Any
 
-from kcap import limits
-from kcap.fastpath.frame_kernels import requests, responses
+from kcap.fastpath.frame_kernels import REQUEST_HEAD, RESPONSE_HEAD, lacks_room, requests, responses
 from kcap.fastpath.layout import (
     CLIENT,
     D_CIPHER,
@@ -29,12 +28,9 @@ from kcap.fastpath.layout import (
     G_PLACE,
     G_RTT,
     LAST,
-    M_BODIES,
     M_FULL,
     M_LOGGED,
     M_ROWS,
-    M_SPARE,
-    M_TOP,
     M_TOUCHED,
     NEXT,
     OPEN_LOW,
@@ -67,9 +63,6 @@ HEADER = 5
 SHORTEST, LONGEST = 16, (1 << 14) + 2048
 """Bytes behind the header of a record that is read here."""
 APPLICATION, VERSION = 23, 0x0303
-FRAME_MAX = limits.FAST_PATH_FRAME_MAX
-ONE_WAY_MAX = limits.ONE_WAY_KEPT
-REQUEST_HEAD, RESPONSE_HEAD = 14, 8
 FILE_SHIFT = 40
 
 
@@ -199,14 +192,7 @@ def delivered(
         if low < 0:
             connections[slot, TOUCHED] = -connections[slot, TOUCHED]
             continue
-        size = high - done[stream]
-        frames = size // RESPONSE_HEAD + 2
-        if (
-            meta[M_ROWS] + frames + ONE_WAY_MAX > rows.shape[0]
-            or meta[M_BODIES] + frames > bodies.shape[1]
-            or meta[M_SPARE] < frames
-            or meta[M_TOP] + size + FRAME_MAX > arena.size
-        ):
+        if lacks_room(high - done[stream], rows, bodies, arena, meta):
             meta[M_FULL] = FULL_ROOM
             return at
         piece, position = records[at, D_FIRST], low

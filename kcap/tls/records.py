@@ -73,7 +73,7 @@ class RecordReader:
     @property
     def idle(self) -> bool:
         """Whether the next byte begins a record, and none is held."""
-        return self._at >= self._base + len(self._data) and not self.searching and not self.skipped and not self._holes
+        return self._at >= self._base + len(self._data) and self.tidy
 
     def feed(
         self, offset: int, data: bytes, length: int, time_ns: int, ref: int, position: int, first: int | None = None

@@ -237,8 +237,8 @@ class ExchangeActions:
         rows = self.screen.view.book.snapshot()
         by: dict[str, list[int]] = {}
         for number in sorted(numbers):
-            row = rows.row(number)
-            by.setdefault(row["connection"], []).append(row["exchange"])
+            uid, exchange = rows.key(number)
+            by.setdefault(uid, []).append(exchange)
         return " || ".join(
             f'(connection == "{uid}" && exchange in {{{", ".join(map(str, sorted(some)))}}})' for uid, some in by.items()
         )

@@ -12,10 +12,8 @@ from kcap.tui.row_index import RowIndex
 
 def name_of(rows: RowIndex, number: int) -> str:
     """UID.N of a row."""
-    import numpy as np
-
-    row = rows.take(np.array([number], np.int64), ["connection", "exchange"]).to_pylist()[0]
-    return f"{row['connection']}.{row['exchange']}"
+    uid, exchange = rows.key(number)
+    return f"{uid}.{exchange}"
 
 
 @dataclass(slots=True)

@@ -17,7 +17,7 @@ from textual.widgets.option_list import Option
 from kcap.columns import EXCHANGES
 from kcap.tui.keys import Keys
 from kcap.tui.list_columns import COMPOSED, HEADS
-from kcap.tui.menu import FRAME, Choices, Window
+from kcap.tui.menu import FRAME, LISTED, TYPED, Choices, Window
 
 WIDTH = 72
 """Columns inside the window."""
@@ -29,9 +29,8 @@ class ColumnChooser(Window["list[str] | None"]):
 
     DEFAULT_CSS = (
         f"ColumnChooser {{ {FRAME} #box {{ width: 76; height: 90%; }} }}\n"
-        + "ColumnChooser OptionList, ColumnChooser OptionList:focus { border: none; padding: 0; height: 1fr;"
-        + " background: $surface; text-wrap: nowrap; text-overflow: ellipsis; scrollbar-size: 1 1; }\n"
-        + "ColumnChooser Input { border: none; height: 1; padding: 0; background: $boost; }"
+        + f"ColumnChooser OptionList, ColumnChooser OptionList:focus {{ {LISTED} }}\n"
+        + f"ColumnChooser Input {{ {TYPED} }}"
     )
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("space", "flip", "On or off"),

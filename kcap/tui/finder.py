@@ -20,7 +20,7 @@ from textual.widgets.option_list import Option
 
 from kcap.output.grid import clean
 from kcap.tui.list_columns import cut
-from kcap.tui.menu import FRAME, Choices, Window
+from kcap.tui.menu import FRAME, LISTED, TYPED, Choices, Window
 
 SHOWN: Final = 200
 """Entries that are listed at once."""
@@ -69,15 +69,8 @@ def ranked(entries: Sequence[Entry], text: str) -> list[Entry]:
         score = matcher.match(title) or matcher.match(entry.note.lower()) * 0.25
         if score > 0:
             words = title.replace(":", " ").split()
-            rank = (
-                0
-                if title.startswith(sought)
-                else 1
-                if any(word.startswith(sought) for word in words)
-                else 2
-                if sought in title
-                else 3
-            )
+            better = title.startswith(sought), any(word.startswith(sought) for word in words), sought in title, True
+            rank = better.index(True)
             scored.append((rank, -score, at, entry))
     return [entry for _, _, _, entry in sorted(scored, key=lambda one: one[:3])]
 
@@ -87,10 +80,9 @@ class Finder(Window["str | Typed | None"]):
 
     DEFAULT_CSS = (
         f"Finder {{ {FRAME} #box {{ width: {WIDTH + 6}; height: 80%; }} }}\n"
-        + "Finder Input { border: none; height: 1; padding: 0; background: $boost; }\n"
+        + f"Finder Input {{ {TYPED} }}\n"
         + "Finder #note { color: $text-muted; height: auto; }\n"
-        + "Finder OptionList, Finder OptionList:focus { border: none; padding: 0; height: 1fr; background: $surface;"
-        + " text-wrap: nowrap; text-overflow: ellipsis; scrollbar-size: 1 1; }"
+        + f"Finder OptionList, Finder OptionList:focus {{ {LISTED} }}"
     )
 
     def __init__(

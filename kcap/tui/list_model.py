@@ -208,8 +208,7 @@ class ListModel:
         """Connection and number of the exchange of a row."""
         if number is None or self.arranged is None or number >= len(self.arranged.rows):
             return None
-        row = self.arranged.rows.take(np.array([number], np.int64), ["connection", "exchange"]).to_pylist()[0]
-        return row["connection"], row["exchange"]
+        return self.arranged.rows.key(number)
 
     def next_mark(self, step: int) -> bool:
         """Moves to the next mark before or behind; whether there is one."""

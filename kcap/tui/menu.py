@@ -41,6 +41,13 @@ FRAME = """
            background: $surface; padding: 0 1; border-title-style: bold; border-title-color: $text;
            border-subtitle-color: $text-muted; }
 """
+LISTED = """
+    border: none; padding: 0; height: 1fr; background: $surface; text-wrap: nowrap; text-overflow: ellipsis;
+    scrollbar-size: 1 1;
+"""
+"""Of a list that fills its window."""
+TYPED = "border: none; height: 1; padding: 0; background: $boost;"
+"""Of a line to type in."""
 
 
 class Choices(OptionList):
@@ -122,7 +129,7 @@ class Prompt(Window[str | None]):
 
     DEFAULT_CSS = (
         f"Prompt {{ {FRAME} #box {{ width: 70; }} }}\n"
-        + "Prompt Input { border: none; height: 1; padding: 0; background: $boost; width: 1fr; }\n"
+        + f"Prompt Input {{ {TYPED} width: 1fr; }}\n"
         + "Prompt #note { color: $text-muted; height: auto; }"
     )
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss(None)", "Back")]

@@ -1,7 +1,7 @@
 """Runs what the user notes: marks, comments, ignored exchanges, time reference, saved filters, profiles, coloring rules.
 
 In: the main screen. Out: notes of the capture, settings of the profile, both written at once. Law: what is noted stays with its
-exchange; nothing is written for a pipe, and the user is told so.
+exchange; for a pipe nothing is written.
 """
 
 from collections.abc import Iterator, Sequence
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kcap.errors import UsageError
 from kcap.output.grid import call, clean
+from kcap.tui.annotations import name_of
 from kcap.tui.color_rules import rules_of
 from kcap.tui.config import PROFILE, profile_names, read_config, write_config
 from kcap.tui.finder import Entry, Finder, Typed
@@ -85,11 +86,11 @@ class NoteActions:
         return number
 
     def run(self, what: str) -> None:
-        """Runs the action of a key, by its name."""
+        """Runs the action of a key or of the menu of options, by its name."""
         {
             "comment": self.comment, "ignore": self.ignore, "reference": self.refer, "list": self.listed,
-            "options": self.options, "filters": self.save_filter, "profiles": self.profiles,
-            "rules": self.rules, "save": self.export,
+            "options": self.options, "filters": self.save_filter, "everywhere": lambda: self.save_filter(everywhere=True),
+            "profiles": self.profiles, "rules": self.rules, "columns": self.screen.actions.columns, "save": self.export,
         }[what]()  # fmt: skip
 
     def comment(self) -> None:
@@ -199,17 +200,13 @@ class NoteActions:
             Choice("rules", "r", "Coloring rules", f"{len(self.screen.home.look.rules)} of your own"),
             Choice("columns", "c", "Columns of the list"),
             Choice(
-                "filter", "f", "Save the display filter for this capture", text[:30], bool(text), "no display filter is set"
+                "filters", "f", "Save the display filter for this capture", text[:30], bool(text), "no display filter is set"
             ),
             Choice("everywhere", "F", "Save the display filter for all captures", "", bool(text), "no display filter is set"),
             Choice("list", "m", "Noted exchanges", f"{len(self.screen.view.annotations.noted):,}"),
-            Choice("export", "e", "Save the notes as a file", "JSON", not self.notes.empty, "nothing is noted"),
+            Choice("save", "e", "Save the notes as a file", "JSON", not self.notes.empty, "nothing is noted"),
         ]
-        actions = {
-            "profiles": self.profiles, "rules": self.rules, "columns": self.screen.actions.columns, "filter": self.save_filter,
-            "everywhere": lambda: self.save_filter(everywhere=True), "list": self.listed, "export": self.export,
-        }  # fmt: skip
-        self.screen.app.push_screen(Menu("Options", choices), lambda chosen: actions[chosen]() if chosen is not None else None)
+        self.screen.app.push_screen(Menu("Options", choices), lambda chosen: self.run(chosen) if chosen is not None else None)
 
     def profiles(self) -> None:
         """Chooses a profile; a name that is new makes one of the settings of now."""
@@ -303,5 +300,4 @@ class NoteActions:
         noted, rows = self.screen.view.annotations, self.screen.view.book.snapshot()
         for number in sorted(noted.comments):
             if numbers is None or number in numbers:
-                row = rows.row(number)
-                yield f"{row['connection']}.{row['exchange']}: {noted.comments[number]}"
+                yield f"{name_of(rows, number)}: {noted.comments[number]}"

@@ -141,7 +141,8 @@ class Palette:
 
     def meaning(self, text: str) -> "Callable[[], Any] | None":
         """What a text does; None where it is no command."""
-        word, _, value = text.lstrip(":").strip().partition(" ")
+        text = text.lstrip(":").strip()
+        word, _, value = text.partition(" ")
         word, value, home, actions = word.lower(), value.strip(), self.screen.home, self.screen.actions
         values: dict[str, Callable[[], Any]] = {
             "diff": lambda: home.compare_with(value),
@@ -152,13 +153,13 @@ class Palette:
         if value and word in values:
             return values[word] if word != "filter" or _parses(value) else None
         if value and word in FILTERED:
-            text = drill_down.topic(value) if word == "topic" else drill_down.equals(FILTERED[word], value)
-            return lambda: home.narrow(f"&& {text}")
+            only = drill_down.topic(value) if word == "topic" else drill_down.equals(FILTERED[word], value)
+            return lambda: home.narrow(f"&& {only}")
         if not value and word == "clear":
             return lambda: home.narrow("")
         if not value and word in VIEWS:
             return lambda: home.open_view(word)
-        return (lambda: actions.go(text.lstrip(":").strip())) if actions.is_place(text.lstrip(":").strip()) else None
+        return (lambda: actions.go(text)) if actions.is_place(text) else None
 
 
 def _parses(text: str) -> bool:

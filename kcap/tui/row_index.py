@@ -70,6 +70,11 @@ class RowIndex:
         table: pa.Table = pa.Table.from_batches(list(self.batches), self.schema)
         return table if columns is None else table.select(list(columns))
 
+    def key(self, number: int) -> tuple[str, int]:
+        """Connection and number of the exchange of a row."""
+        found = self.take(np.array([number], np.int64), ["connection", "exchange"]).to_pylist()[0]
+        return found["connection"], found["exchange"]
+
     def row(self, number: int) -> dict[str, Any]:
         """One row with all its columns."""
         found: dict[str, Any] = self.take(np.array([number], np.int64)).to_pylist()[0]

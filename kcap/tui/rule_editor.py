@@ -17,7 +17,7 @@ from textual.widgets.option_list import Option
 from kcap.output.grid import clean
 from kcap.tui.color_rules import DEFAULTS, TONES, rules_of
 from kcap.tui.keys import Keys
-from kcap.tui.menu import FRAME, Choices, Window
+from kcap.tui.menu import FRAME, LISTED, TYPED, Choices, Window
 
 WIDTH: Final = 72
 FIELDS: Final = (
@@ -32,7 +32,7 @@ class RuleForm(Window["dict[str, Any] | None"]):
 
     DEFAULT_CSS = (
         f"RuleForm {{ {FRAME} #box {{ width: 76; }} }}\n"
-        + "RuleForm Input { border: none; height: 1; padding: 0; background: $boost; width: 1fr; margin-bottom: 1; }\n"
+        + f"RuleForm Input {{ {TYPED} width: 1fr; margin-bottom: 1; }}\n"
         + "RuleForm .label { color: $text-muted; height: 1; }\nRuleForm #wrong { color: $text-error; height: auto; }"
     )
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss(None)", "Back")]
@@ -74,8 +74,7 @@ class RuleEditor(Window["list[dict[str, Any]] | None"]):
 
     DEFAULT_CSS = (
         f"RuleEditor {{ {FRAME} #box {{ width: 76; height: 80%; }} }}\n"
-        + "RuleEditor OptionList, RuleEditor OptionList:focus { border: none; padding: 0; height: 1fr;"
-        + " background: $surface; text-wrap: nowrap; text-overflow: ellipsis; scrollbar-size: 1 1; }"
+        + f"RuleEditor OptionList, RuleEditor OptionList:focus {{ {LISTED} }}"
     )
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("a", "add", "Add"),

@@ -42,19 +42,16 @@ def key_of(order: ReadRequest) -> str | None:
     """The name of the index of some captures; None where none is kept."""
     if order.keylogs or order.private_keys or order.follow or STANDARD_INPUT in order.paths:
         return None
-    found = identity(order.paths)
-    if found is None:
-        return None
     try:
         files = [(os.path.abspath(path), os.stat(path)) for path in expand(list(order.paths))]
     except OSError:
         return None
-    if sum(status.st_size for _, status in files) < INDEXED_LEAST_BYTES:
+    if sum(status.st_size for _, status in files) < INDEXED_LEAST_BYTES or (found := identity(order.paths)) is None:
         return None
-    asked = asdict(replace(order, folder="")) | {
+    wanted = asdict(replace(order, folder="")) | {
         "files": [(path, status.st_size, status.st_mtime_ns) for path, status in files], "ends": found, "program": program(),
     }  # fmt: skip
-    return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()[:32]
+    return hashlib.sha256(json.dumps(wanted, sort_keys=True).encode()).hexdigest()[:32]
 
 
 def program() -> str:

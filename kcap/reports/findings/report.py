@@ -51,8 +51,8 @@ def check(
         rows += found
         silent += [] if found else [rule]
     rows.sort(key=cost)
-    shown = rows[:SHOWN] if seen.courses is not None else []
-    made = seen.courses([row["filter"] for row in shown], mine.span) if seen.courses is not None and shown else []
+    filters = [row["filter"] for row in rows[:SHOWN]]
+    made = seen.courses(filters, mine.span) if seen.courses is not None and filters else []
     for at, row in enumerate(rows):
         row["course"] = made[at] if at < len(made) else []
     return {"rows": rows, "span_ns": list(mine.span), "not_judged": not_judged(mine, silent)}

@@ -87,7 +87,7 @@ Lags = dict[str, dict[tuple[str, int], tuple[int, int]]]
 
 
 def lags(seen: Observed) -> Lags:
-    """Client -> partition -> time of the last Fetch that tells a lag, and the lag."""
+    """Client -> partition -> time of the last Fetch that reports a lag, and the lag."""
     table = seen.parts
     chosen = table.filter(table.api == "Fetch", table.lag.notnull(), table.client_id.notnull())
     rows = seen.run(
@@ -102,7 +102,7 @@ def lags(seen: Observed) -> Lags:
 
 
 def lag(found: Lags, clients: Collection[str]) -> int | None:
-    """How far the last Fetch of each partition by these clients was behind its end, summed; None where none tells."""
+    """How far the last Fetch of each partition by these clients was behind its end, summed; None where none reports it."""
     last: dict[tuple[str, int], tuple[int, int]] = {}
     for client in clients:
         for partition, seen_last in found.get(client, {}).items():
