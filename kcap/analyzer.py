@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from hashlib import blake2b
 from ipaddress import ip_address
+from struct import Struct
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from kcap import limits
@@ -39,10 +40,10 @@ ROW = (
     "response_start", "response_bytes", "response_first_ns", "response_first_ref", "response_last_ns", "response_last_ref",
     "response_pos", "response_end_pos", "response_flags",
 )  # fmt: skip
-"""The parts of a row as `Conversation.emit` gives them; `*_ref` are packet references (file << 40
+"""The parts of a row as `Conversation.emit` gives them; `*_ref` are packet references, file << 40 | number."""
 
-number).
-"""
+IPV4_FLOW, IPV6_FLOW = Struct(">4s4sHH"), Struct(">16s16sHH")
+"""A flow key: source and destination address, source and destination port."""
 
 SLOTS_AT, FRAMES_AT = ROW.index("request_slot"), ROW.index("request_start")
 
@@ -424,9 +425,8 @@ class Analyzer:
 
 def endpoints(flow: bytes) -> tuple[str, int, str, int]:
     """Source address and port, destination address and port of a flow key."""
-    size = (len(flow) - 4) // 2
-    ports = int.from_bytes(flow[-4:-2], "big"), int.from_bytes(flow[-2:], "big")
-    return address(flow[:size]), ports[0], address(flow[size : 2 * size]), ports[1]
+    source, destination, source_port, destination_port = (IPV4_FLOW if len(flow) == IPV4_FLOW.size else IPV6_FLOW).unpack(flow)
+    return address(source), source_port, address(destination), destination_port
 
 
 @lru_cache(4096)

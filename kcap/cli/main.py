@@ -25,6 +25,8 @@ USAGE, INTERRUPTED, TERMINATED = 2, 130, 143
 BROWSE = "browse"
 OWN = frozenset({"-h", "--help", "--version"})
 """Options of kcap itself."""
+BLAS_THREADS = "OPENBLAS_NUM_THREADS"
+"""numpy's linear algebra, which kcap does not use, starts a thread a core when it is loaded; these wait busily for 0.07 s."""
 COMPLETE = "_KCAP_COMPLETE"
 """The variable through which a shell asks for words (click's protocol)."""
 
@@ -110,6 +112,7 @@ def kcap() -> None:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs kcap; its exit code."""
     open_closed()
+    os.environ.setdefault(BLAS_THREADS, "1")
     signal.signal(signal.SIGTERM, _terminated)
     if asked := os.environ.get(COMPLETE):
         from click.shell_completion import shell_complete

@@ -15,6 +15,7 @@ from kcap.fastpath import layout as at
 from kcap.fastpath.export_state import ConnectionOwner, filled, made
 from kcap.fastpath.state import FastPathState
 from kcap.kafka.conversation import Conversation
+from kcap.net.connections import Ended
 from kcap.net.tcp import Connection
 
 FEW, MANY = 16, 4096
@@ -37,18 +38,25 @@ class OwnEnding:
     closing_ns: int
     closing_order: int
     slot: int
+    """-1 once it is closed."""
     fast_path: Closer
+    exported: Ended | None = None
+    """The connection, where the reference path took it over since."""
 
     def close(self) -> Connection | None:
         """As `net.connections.Ending`."""
+        if self.exported is not None:
+            return self.exported.close()
         return None if self.slot < 0 else self.fast_path.close(self.slot)
 
     def close_with(self, others: deque[Any], until_ns: int) -> None:
         """As `net.connections.Ending`."""
+        if self.exported is not None:
+            return
         run, wanted = [self], FEW
         while True:
             for other in islice(others, wanted - len(run)):
-                if not isinstance(other, OwnEnding) or other.closing_ns > until_ns:
+                if not isinstance(other, OwnEnding) or other.exported is not None or other.closing_ns > until_ns:
                     break
                 run.append(other)
             closed = self.fast_path.close_many([ending.slot for ending in run]) if run else 0

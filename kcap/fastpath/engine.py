@@ -7,7 +7,6 @@ A connection is *own* (it began in the fast path, there are no objects), a guest
 """
 
 from bisect import bisect_left
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import lru_cache
@@ -33,7 +32,7 @@ from kcap.kafka.bodies import UNKNOWN, BodyBatch
 from kcap.kafka.conversation import Conversation
 from kcap.model import REF_FILE_SHIFT
 from kcap.net import guard
-from kcap.net.connections import Ending
+from kcap.net.connections import Ended, Ending
 from kcap.net.segment_columns import ABSENT, SegmentColumns
 from kcap.net.tcp import Connection
 
@@ -213,13 +212,14 @@ class FastPath:
         clients = state.connections[fresh, at.CLIENT]
         first_ns = state.connections[fresh, at.FIRST_NS].tolist()
         isns = state.streams[2 * fresh + clients, at.ISN].tolist()
-        for slot, client, time_ns, isn, number in zip(fresh.tolist(), clients.tolist(), first_ns, isns, places):
+        flows = zip(state.flows(2 * fresh), state.flows(2 * fresh + clients))
+        for slot, (lower, client), time_ns, isn, number in zip(fresh.tolist(), flows, first_ns, isns, places):
             conversation = state.conversations[slot]
             if conversation is not None:
                 analyzer.identity(conversation)
                 continue
             if slot not in known:
-                known[slot] = analyzer.name(state.flow(2 * slot), state.flow(2 * slot + client), time_ns, isn, number)
+                known[slot] = analyzer.name(lower, client, time_ns, isn, number)
                 named[slot] = len(analyzer.identities)
             analyzer.identities.append(known[slot])
         return named
@@ -288,7 +288,7 @@ class FastPath:
 
     def _back(self, slots: Iterable[int]) -> list[Conversation]:
         """Exports these connections to the reference path."""
-        table, conversations, ended = self.analyzer.table, [], {}
+        table, conversations = self.analyzer.table, []
         for slot in slots:
             guest = self.state.conversations[slot] is not None
             conversation = export_connection(self.state, slot, self.analyzer)
@@ -302,9 +302,7 @@ class FastPath:
             ending = self.endings.pop(slot, None)
             if ending is not None:
                 connection.closing_order = ending.closing_order
-                ended[ending] = connection
-        if ended:
-            table.closing = deque(ended.get(each, each) if isinstance(each, OwnEnding) else each for each in table.closing)
+                connection.ending = ending.exported = Ended(connection, table)
         return conversations
 
     def _slow_flows(self, columns: SegmentColumns, first: int, last: int) -> None:

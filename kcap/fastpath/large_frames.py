@@ -4,6 +4,8 @@ In: rows that `kcap.fastpath.large_kernels` filled. Out: the values of a body, o
 Law: both are those of a `Resumable` that was fed with the same bytes.
 """
 
+import mmap
+from math import prod
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -50,12 +52,23 @@ def arrays(frames: int) -> LargeArrays:
         programs,
         np.zeros((frames, at.LARGE_WIDTH), np.int64),
         np.zeros((slots.WIDTH, frames), np.int64),
-        np.empty((frames, limits.FAST_PATH_LARGE_ROOM), np.uint8),
-        np.empty((frames, limits.FAST_PATH_LARGE_TOPICS, 4), np.int64),
-        np.empty((frames, limits.FAST_PATH_LARGE_WRAPPED, 3), np.int64),
+        sparse((frames, limits.FAST_PATH_LARGE_ROOM), np.uint8),
+        sparse((frames, limits.FAST_PATH_LARGE_TOPICS, 4), np.int64),
+        sparse((frames, limits.FAST_PATH_LARGE_WRAPPED, 3), np.int64),
         np.empty((1, len(slots.ELEMENTS)), np.int64),
         np.arange(frames, dtype=np.int64),
     )
+
+
+def sparse(shape: tuple[int, ...], kind: type[Any]) -> Any:
+    """An array of zeros of which only the pages that are written to take memory; numpy asks for huge pages, of 2 MiB each."""
+    size = prod(shape)
+    if not size:
+        return np.zeros(shape, kind)
+    room = mmap.mmap(-1, size * np.dtype(kind).itemsize)
+    if hasattr(mmap, "MADV_NOHUGEPAGE"):
+        room.madvise(mmap.MADV_NOHUGEPAGE)
+    return np.frombuffer(room, kind).reshape(shape)
 
 
 class LargeFrames:

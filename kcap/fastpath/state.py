@@ -162,8 +162,13 @@ class FastPathState:
 
     def flow(self, place: int) -> bytes:
         """The flow key of a stream."""
-        key: bytes = self.keys[place, : self.streams[place, at.FLOW_SIZE]].tobytes()
-        return key
+        return self.flows(np.array([place]))[0]
+
+    def flows(self, places: Any) -> list[bytes]:
+        """The flow keys of streams."""
+        keys, width = self.keys[places].tobytes(), self.keys.shape[1]
+        starts = range(0, len(keys), width)
+        return [keys[start : start + size] for start, size in zip(starts, self.streams[places, at.FLOW_SIZE].tolist())]
 
     # -- room ---------------------------------------------------------------------------------------------------------
     def more_entries(self, count: int) -> None:

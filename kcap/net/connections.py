@@ -123,7 +123,7 @@ class ConnectionTable:
         """Connections that may be packed when this batch is over."""
         self.holes = HoleTimers()
         """Streams with bytes behind a hole, checked as capture time moves on."""
-        self.closing: deque[Connection | Ending] = deque()
+        self.closing: deque[Ending] = deque()
         self.count = 0
         """Connections so far, which is the number of the next one."""
         self.objects = 0
@@ -328,8 +328,6 @@ class ConnectionTable:
         if connection.closing_ns is not None:
             if time_ns - connection.closing_ns < limits.CONNECTION_LINGER_NS:
                 return False
-            if connection.ending is None:  # the fast path put it there
-                self.closing.remove(connection)
         elif time_ns - connection.last_ns < limits.CONNECTION_IDLE_NS:
             return False
         else:
@@ -395,8 +393,6 @@ class ConnectionTable:
             lingering, oldest = lingering + 1, oldest.older
         if lingering > limits.REUSED_PORTS_MAX:
             oldest.report(WeirdKind.CONNECTION_LIMIT, f"more than {limits.REUSED_PORTS_MAX} connections of the same ports")
-            if oldest.ending is None:  # the fast path put it into the queue
-                self.closing.remove(oldest)
             self._close(oldest, time_ns, connection)
 
     def adopt(self, connection: Connection) -> None:
@@ -420,10 +416,9 @@ class ConnectionTable:
             second.decide(time_ns)
             connection.in_order = first.started and second.started and not first.held and not second.held
             self._watch(connection)
-        while self.closing and time_ns - (self.closing[0].closing_ns or 0) >= limits.CONNECTION_LINGER_NS:
+        while self.closing and time_ns - self.closing[0].closing_ns >= limits.CONNECTION_LINGER_NS:
             ended = self.closing.popleft()
-            if not isinstance(ended, Connection):
-                ended.close_with(self.closing, time_ns - limits.CONNECTION_LINGER_NS)
+            ended.close_with(self.closing, time_ns - limits.CONNECTION_LINGER_NS)
             self._end(ended, time_ns)
         if self.sweeps(time_ns):
             self._swept_ns = time_ns
@@ -461,7 +456,6 @@ class ConnectionTable:
         for connection in gone:
             connection.report(WeirdKind.CONNECTION_LIMIT, f"more than {limits.CONNECTIONS_MAX} connections")
             self._close(connection, time_ns)
-        self.closing = deque(each for each in self.closing if each not in gone)
 
     def _alive(self) -> dict[Connection, None]:
         """All connections that are objects."""

@@ -24,6 +24,15 @@ def test_help_and_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out.startswith(f"kcap {__version__}\n")
 
 
+def test_linear_algebra_starts_no_threads_unless_the_user_wants_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
+    main(["--version"])
+    assert os.environ["OPENBLAS_NUM_THREADS"] == "1"
+    monkeypatch.setenv("OPENBLAS_NUM_THREADS", "3")
+    main(["--version"])
+    assert os.environ["OPENBLAS_NUM_THREADS"] == "3"
+
+
 def test_the_version_is_that_of_the_project() -> None:
     assert f'version = "{__version__}"' in (ROOT / "pyproject.toml").read_text(encoding="utf-8")
 

@@ -107,6 +107,40 @@ def test_an_ending_asks_its_lane() -> None:
     assert asked.slot == 4
 
 
+def test_an_ending_that_was_exported_is_the_reference_paths() -> None:
+    """The fast path's entry stays in the queue; what it stands for is closed as any connection of the table."""
+    from collections import deque
+
+    from kcap.net.connections import Ended
+
+    tap = steady(2)
+    analyzer = Analyzer()
+    analyzer.feed(batch(tap.segments))
+    (connection,) = {stream.connection for stream in analyzer.table.streams.values()}
+    closer = FastPathCloser()
+    ending = OwnEnding(1, 2, 3, 4, closer, Ended(connection, analyzer.table))
+    later = deque([OwnEnding(2, 2, 4, 5, closer)])
+    ending.close_with(later, 10)
+    assert ending.close() is connection
+    assert (closer.closed, len(later)) == ([], 1)
+    OwnEnding(0, 2, 2, 6, closer).close_with(deque([ending]), 10)
+    assert closer.closed == [6]
+
+
+class FastPathCloser:
+    """Notes which slots are closed."""
+
+    def __init__(self) -> None:
+        self.closed: list[int] = []
+
+    def close(self, slot: int) -> None:
+        self.closed.append(slot)
+
+    def close_many(self, slots: list[int]) -> int:
+        self.closed += slots
+        return len(slots)
+
+
 def test_an_early_acknowledgement_is_never_taken_back() -> None:
     """Bytes acknowledged before they were captured say nothing about a round trip; a later, lower number changes nothing."""
     tap = Tap().open().client(metadata(1))
