@@ -95,6 +95,9 @@ def run(
     connections failed. With --connection, the negotiation of one connection step by step. A FILE may also be the folder that
     the job ingest wrote.
     """
+    from kcap.runtime import for_tables
+
+    for_tables()
     from kcap.cli.output import no_kafka, place, report_failed
     from kcap.cli.progress import Progress
     from kcap.cli.report_formats import style_of
