@@ -20,6 +20,8 @@ FACTS_SHOWN: Final = 8
 INNER_LINES: Final = 3
 """Lines with the client ids of brokers."""
 INDENT: Final = "    "
+SOFTWARE_LEAST: Final = len("apache-kafka-java 0.10.2 (guess)")
+"""A name without its version says little."""
 
 
 def clock(time_ns: int) -> str:
@@ -31,13 +33,13 @@ def clients_of(target: str) -> list[TextColumn]:
     """The client table."""
     return [
         TextColumn("client id", lambda r: clean(digest.client_text(r)), False),
-        TextColumn("client", digest.address_text, False, 4),
-        TextColumn("software", lambda r: clean(software(r)), False, 1),
+        TextColumn("client", digest.address_text, False, 3),
+        TextColumn("software", lambda r: clean(software(r)), False, 1, least=SOFTWARE_LEAST),
         TextColumn("principal", lambda r: words(r["principal"]), False, 5),
         TextColumn(f"works with {target}", lambda r: r["works_with_target"], False),
         TextColumn(f"on {target}", lambda r: clean(digest.outcome(r)), False, 0),
         TextColumn("conns", lambda r: number(r["connections"]), True, 2),
-        TextColumn("requests", lambda r: number(r["count"]), True, 3),
+        TextColumn("requests", lambda r: number(r["count"]), True, 4),
         TextColumn("supported brokers", brokers_of, False, 7),
         TextColumn("first seen", lambda r: clock(r["first_ns"]), False, 9),
         TextColumn("last seen", lambda r: clock(r["last_ns"]), False, 8),

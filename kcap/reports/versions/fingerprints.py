@@ -10,10 +10,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from kcap.reports.versions.libraries import BROKER_IDS, FAMILIES, INTERNAL, NAMES_OF_IDS, PROFILES, RDKAFKA, Profile
-from kcap.reports.versions.profile import ConnectionProfile
+from kcap.reports.versions.libraries import BROKER_IDS, FAMILIES, INTERNAL, JAVA, NAMES_OF_IDS, PROFILES, RDKAFKA, Profile
+from kcap.reports.versions.profile import ConnectionProfile, Trait
 from kcap.reports.versions.profile_store import StoredProfile
 from kcap.reports.versions.profiles import ConnectionProfiles
+from kcap.reports.versions.traits import UNMISTAKABLE, excluded, numbered, weight
 from kcap.schema.quirks import API_VERSIONS, BROKERS_ONLY
 from kcap.schema.registry import api_name
 from kcap.schema.releases import releases, taken
@@ -21,10 +22,13 @@ from kcap.schema.releases import releases, taken
 MANY_APIS: Final = 5
 SASL_HANDSHAKE, SASL_AUTHENTICATE = 17, 36
 LOGIN_APIS: Final = frozenset({API_VERSIONS, SASL_HANDSHAKE, SASL_AUTHENTICATE})
+CLEARLY: Final = 2
+"""By so much the defaults of one library have to fit better than those of any other."""
 LEAST_APIS: Final = 2
 """A guess needs so many APIs beside ApiVersions: one version fits too many libraries."""
-JAVA: Final = "apache-kafka-java"
 BROKER: Final = "kafka-broker"
+SCALA: Final = "0.8.2"
+"""Release of the Scala clients, which number their requests otherwise than Java's."""
 JAVA_ASKS_SINCE: Final = "0.10.2"
 JAVA_SAYS_SINCE: Final = "2.4"
 """From these on the Java client asks for versions, and names itself (KIP-97, KIP-511)."""
@@ -55,7 +59,7 @@ def family_of(name: str, version: str = "") -> str:
 
 def hint_of(client_id: str | None) -> tuple[bool, str | None]:
     """Whether a broker gives itself this id, and the library that does."""
-    hint = next((family for start, family in NAMES_OF_IDS if (client_id or "").startswith(start)), None)
+    hint = next((family for start, family in NAMES_OF_IDS if re.match(start, client_id or "")), None)
     return re.fullmatch(BROKER_IDS, client_id or "") is not None, hint
 
 
@@ -132,6 +136,11 @@ def fits(library: Profile, found: dict[int, dict[int, int | None]], profiles: Se
             allowed = known if last is None or library.probes is None else tuple(min(one, last) for one in known)
             if version not in allowed:
                 return False
+    return library.seldom or opens(library, profiles)
+
+
+def opens(library: Profile, profiles: Sequence[ConnectionProfile]) -> bool:
+    """Whether one of the connections begins as the library's do, where they begin in a way of their own."""
     size = len(library.opening)
     return not size or any(opening_of(profile, size) == library.opening for profile in profiles if not profile.midstream)
 
@@ -199,31 +208,59 @@ def guessed(profiles: Sequence[ConnectionProfile], client_id: str | None, whole:
     java = java_releases(found, probes)
     if java:
         matches.setdefault(JAVA, []).append(java[0] if len(java) == 1 else f"{java[0]}-{java[-1]}")
-    opened = {p.family for p in PROFILES if p.opening and p.family in matches and p.releases in matches[p.family]}
+    opened = {p.family for p in PROFILES if p.opening and p.releases in matches.get(p.family, ()) and opens(p, profiles)}
+    shown = {trait for profile in profiles for trait in profile.traits}
     fitting = set(matches)
-    if len(matches) > 1 and hint in matches:
-        matches = {str(hint): matches[str(hint)]}
-    elif len(matches) > 1 and len(opened) == 1:
-        matches = {family: matches[family] for family in opened}
+    left = chosen(matches, opened, shown, profiles, hint)
     text = ", ".join(f"{api_name(key)} {'/'.join(map(str, sorted(versions)))}" for key, versions in sorted(found.items())[:4])
     pinned = "" if probes else ", sent without an ApiVersions request"
-    if len(matches) == 1:
-        ((family, some),) = matches.items()
+    if len(left) == 1:
+        ((family, some),) = left.items()
         evidence, confidence = weighed(
-            family, f"its versions ({text}{pinned})", found, client_id, len(fitting), family in opened
+            family, f"its versions ({text}{pinned})", found, client_id, len(fitting), family in opened, profiles
         )
-        why = "guessed by " + " and ".join(evidence)
+        why = f"guessed by {listed(evidence)}"
         return Software(family, " or ".join(some), family, True, why, False, confidence, evidence)
+    alone = {UNMISTAKABLE[trait] for trait in shown & UNMISTAKABLE.keys()}
+    if not matches and len(alone) == 1 and not any(excluded(family, profiles) for family in alone):
+        family = alone.pop()
+        evidence = tuple(f"{kind} {value}" for kind, value in sorted(shown & UNMISTAKABLE.keys()))
+        return Software(family, None, family, True, f"guessed by {listed(evidence)}", False, 0.6, evidence)
     if hint is not None and not matches:
         return by_id(hint, client_id)
-    if matches:
-        both = ", ".join(f"{family} {' or '.join(some)}" for family, some in sorted(matches.items()))
+    if left:
+        both = ", ".join(f"{family} {' or '.join(some)}" for family, some in sorted(left.items()))
         return replace(nothing, why=f"its versions ({text}{pinned}) fit several: {both}")
+    if matches:
+        both = ", ".join(sorted(matches))
+        return replace(nothing, why=f"its versions ({text}{pinned}) fit {both}, and its correlation ids do not")
     return replace(nothing, why=f"its versions ({text}{pinned}) fit no library that kcap knows")
 
 
+def listed(parts: Sequence[str]) -> str:
+    """`a, b and c`."""
+    return " and ".join(filter(None, (", ".join(parts[:-1]), parts[-1])))
+
+
+def chosen(
+    matches: dict[str, list[str]], opened: set[str], shown: set[Trait], profiles: Sequence[ConnectionProfile], hint: str | None
+) -> dict[str, list[str]]:
+    """Those of the libraries that the versions fit (name -> releases) that all other evidence leaves: one where it is clear."""
+    left = {family: some for family, some in matches.items() if SCALA in some or not excluded(family, profiles)}
+    if len(left) < 2:
+        return left
+    best, *others = sorted(((weight(family, shown)[0], family) for family in left), reverse=True)
+    if best[0] - others[0][0] >= CLEARLY:
+        return {best[1]: left[best[1]]}
+    for family in (hint, *(opened & left.keys() if len(opened & left.keys()) == 1 else ())):
+        if family in left:
+            return {family: left[family]}
+    return left
+
+
 def weighed(
-    family: str, first: str, found: dict[int, dict[int, int | None]], client_id: str | None, fitting: int, opened: bool
+    family: str, first: str, found: dict[int, dict[int, int | None]], client_id: str | None, fitting: int, opened: bool,
+    profiles: Sequence[ConnectionProfile],
 ) -> tuple[tuple[str, ...], float]:  # fmt: skip
     """The evidence for a library, and how sure it makes; `fitting`: libraries that the versions fit, `opened`: the order of the
     first requests is the library's."""
@@ -237,10 +274,18 @@ def weighed(
     if opened:
         evidence.append("the order of its first requests")
         confidence += 0.1
+    ids = numbered(family, profiles)
+    if ids is not None:
+        evidence.append(ids)
+        confidence += 0.1
+    score, defaults = weight(family, {trait for profile in profiles for trait in profile.traits})
+    if score > 0:
+        evidence.append(f"the library's defaults ({', '.join(defaults)})")
+    confidence += 0.03 * max(-4, min(score, 4))
     if len(found) > MANY_APIS:
         evidence.append(f"{len(found)} APIs that all fit")
         confidence += 0.05
-    return tuple(evidence), round(min(confidence, 0.95), 2)
+    return tuple(evidence), round(max(0.1, min(confidence, 0.95)), 2)
 
 
 def by_id(family: str, client_id: str | None) -> Software:

@@ -16,6 +16,7 @@ from kcap.reports.versions.fingerprints import Software, hint_of, who
 from kcap.reports.versions.profile_store import ProfileTemplate, StoredProfile
 from kcap.reports.versions.profiles import HANDSHAKE, ConnectionProfiles
 from kcap.reports.versions.readiness import BEGINNING, keys_of, range_in
+from kcap.reports.versions.traits import ENOUGH
 from kcap.schema.facts import Versions
 
 UNKNOWN: Final = "unknown"
@@ -195,13 +196,15 @@ class Guesses:
 
     def of(self, some: list[StoredProfile], client_id: str | None) -> Software:
         """The library of a client with these connections."""
-        alike: dict[tuple[ProfileTemplate, int, Offer | None], StoredProfile] = {}
+        alike: dict[tuple[ProfileTemplate, int, Offer | None], list[StoredProfile]] = {}
         for one in some:
-            alike.setdefault((one.template, one.clients.index(client_id), self.whole.offer_for(one)), one)
+            those = alike.setdefault((one.template, one.clients.index(client_id), self.whole.offer_for(one)), [])
+            if len(those) < ENOUGH:
+                those.append(one)
         if len({template.software for template, _, _ in alike} - {None}) > 1:  # the one that is said most often counts
             return who(some, client_id, self.whole)
-        key = hint_of(client_id), tuple(alike)
+        key = hint_of(client_id), tuple((kind, len(those)) for kind, those in alike.items())
         found = self._known.get(key)
         if found is None:
-            found = self._known[key] = who(list(alike.values()), client_id, self.whole)
+            found = self._known[key] = who([one for those in alike.values() for one in those], client_id, self.whole)
         return found

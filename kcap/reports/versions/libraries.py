@@ -9,6 +9,7 @@ from typing import Final
 
 from kcap.schema.registry import api_key
 
+JAVA: Final = "apache-kafka-java"
 FAMILIES: Final = {
     "apache-kafka-java": "apache-kafka-java", "librdkafka": "librdkafka", "confluent-kafka-python": "librdkafka",
     "confluent-kafka-go": "librdkafka", "confluent-kafka-dotnet": "librdkafka", "confluent-kafka-javascript": "librdkafka",
@@ -25,8 +26,12 @@ NAMES_OF_IDS: Final = (
     ("kafka-python-", "kafka-python"), ("aiokafka-", "aiokafka"), ("rdkafka", "librdkafka"), ("sarama", "sarama"),
     ("kafkajs", "kafkajs"), ("kafka-node-client", "kafka-node"), ("producer-", "apache-kafka-java"),
     ("consumer-", "apache-kafka-java"), ("adminclient-", "apache-kafka-java"), ("kgo", "franz-go"),
+    (r"connector-(producer|consumer|adminclient)-", "apache-kafka-java"),
+    (r".+-StreamThread-\d+-(producer|consumer|restore-consumer)", "apache-kafka-java"),
+    (r".* \(github\.com/segmentio/kafka-go\)", "kafka-go"),
 )  # fmt: skip
-"""How a client id begins that a library gives where the user gives none -> the library."""
+"""How a client id begins (a regular expression) that a library gives where the user gives none -> the library. Those of Kafka
+Connect's tasks and of Kafka Streams are Java's."""
 
 
 def keyed(text: str) -> dict[int, tuple[int, ...]]:
@@ -52,6 +57,8 @@ class Profile:
     versions: dict[int, tuple[int, ...]]
     opening: tuple[str, ...] = ()
     """A run of requests that one of its connections begins with; nothing where any will do."""
+    seldom: bool = False
+    """Its connections may begin otherwise too."""
 
 
 PROFILES: Final = (
@@ -79,8 +86,8 @@ PROFILES: Final = (
     Profile("kafka-python", "1.4-2.0", 0, keyed(
         "Produce 3 7, Fetch 4, ListOffsets 1, Metadata 0 1 5, OffsetCommit 2, OffsetFetch 1 3, FindCoordinator 0 1, "
         "JoinGroup 2, "
-        "Heartbeat 1, LeaveGroup 1, SyncGroup 1, CreateTopics 3, DeleteTopics 3, DescribeGroups 3, ListGroups 1 2, "
-        "DescribeConfigs 2, CreatePartitions 1, DescribeAcls 1, CreateAcls 1, DeleteAcls 1, AlterConfigs 1, SaslHandshake 1"
+        "Heartbeat 1, LeaveGroup 1, SyncGroup 1, CreateTopics 2 3, DeleteTopics 1 3, DescribeGroups 1 3, ListGroups 1 2, "
+        "DescribeConfigs 1 2, CreatePartitions 0 1, DescribeAcls 1, CreateAcls 1, DeleteAcls 1, AlterConfigs 1, SaslHandshake 1"
     ), ("ApiVersions0", "Metadata0")),
     Profile("aiokafka", "0.6-0.8", 0, keyed(
         "Produce 7, Fetch 4, ListOffsets 1, Metadata 0 1 5, OffsetCommit 2 3, OffsetFetch 1 3, FindCoordinator 1, JoinGroup 2, "
@@ -127,10 +134,10 @@ PROFILES: Final = (
     Profile("librdkafka", "with broker.version.fallback 0.9", None, keyed(
         "Produce 1, Fetch 1, ListOffsets 0, Metadata 0, OffsetCommit 2, OffsetFetch 1, FindCoordinator 0, JoinGroup 0, "
         "SyncGroup 0, Heartbeat 0, LeaveGroup 0"
-    ), ("Metadata0", "Produce1", "Produce1")),
+    ), ("Metadata0", "Produce1", "Produce1"), seldom=True),
     Profile("librdkafka", "with broker.version.fallback 0.8", None, keyed(
         "Produce 0, Fetch 0, ListOffsets 0, Metadata 0, OffsetCommit 1, OffsetFetch 1, FindCoordinator 0"
-    ), ("Metadata0", "Produce0", "Produce0")),
+    ), ("Metadata0", "Produce0", "Produce0"), seldom=True),
 )  # fmt: skip
 """Those that do not say who they are; the Java client's later releases come from the facts."""
 
@@ -140,6 +147,10 @@ BASELINES: Final = {
     "franz-go": (1, 0), "platformatic": (0,),
 }  # fmt: skip
 """Library -> the first release that can speak to Kafka 4 as KIP-896 lists it; those behind the Java client began after 2.1."""
+OLDEST: Final = {
+    "librdkafka": "0.8", "kafka-python": "0.8", "franz-go": "0.8", "sarama": "0.8.2", "aiokafka": "0.9", "kafkajs": "0.10",
+}  # fmt: skip
+"""Library -> the oldest broker that its documentation names, for whichever of its releases."""
 INTERNAL: Final = frozenset(
     key for name in (
         "LeaderAndIsr", "StopReplica", "UpdateMetadata", "ControlledShutdown", "Vote", "BeginQuorumEpoch",

@@ -88,6 +88,10 @@ class Use:
     verdicts: Counter[int] = field(default_factory=Counter)
 
 
+Trait = tuple[str, str]
+"""Something that libraries set by default, and its value: `assignors`, `range,roundrobin`."""
+
+
 @dataclass(slots=True)
 class ConnectionProfile(ConnectionRecord):
     """One connection that spoke Kafka."""
@@ -110,6 +114,10 @@ class ConnectionProfile(ConnectionRecord):
     mechanism: str | None = None
     mechanisms: tuple[str, ...] = ()
     """The mechanisms that the broker offered when it refused the requested one."""
+    ids_from: int | None = None
+    """The lower correlation id of its first two requests, 2 for any higher one; None where neither was captured."""
+    traits: set[Trait] = field(default_factory=set)
+    """What its first requests have of a library's defaults."""
     line: dict[str, Any] = field(default_factory=dict)
     """Its row of `connections`, as far as `LINE` names it."""
 

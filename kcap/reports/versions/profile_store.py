@@ -19,6 +19,7 @@ from kcap.reports.versions.profile import (
     ConnectionProfile,
     ConnectionRecord,
     Step,
+    Trait,
     Use,
 )
 
@@ -89,6 +90,8 @@ class ProfileTemplate:
     errors: tuple[tuple[int, int], ...]
     mechanism: str | None
     mechanisms: tuple[str, ...]
+    ids_from: int | None
+    traits: frozenset[Trait]
     line: tuple[tuple[str, Any], ...]
     signs: tuple[int, ...]
     """Of each number that rules test: 0, 7 for the size of an alert, 1 for others."""
@@ -134,6 +137,7 @@ class StoredProfile(ConnectionRecord):
         for error in template.errors:
             made.errors[error], made.error_example[error] = next(numbers), next(numbers)
         made.mechanism, made.mechanisms = template.mechanism, template.mechanisms
+        made.ids_from, made.traits = template.ids_from, set(template.traits)
         for name, value in template.line:
             if value is Placeholder.NUMBER:
                 value = next(numbers)
@@ -203,18 +207,20 @@ class ProfileDeduplicator:
                     signs.append(sign(value))
             else:
                 line.append((name, value))
-        first = tuple(map(_first, opening))
+        first, traits = tuple(map(_first, opening)), frozenset(profile.traits)
         key_ = (
             profile.software, profile.principal, id(profile.offer), profile.midstream, first,
             tuple((which, id(answer)) for which, answer in probes),
-            tuple(uses), tuple(profile.errors), profile.mechanism, profile.mechanisms, tuple(line), tuple(signs),
+            tuple(uses), tuple(profile.errors), profile.mechanism, profile.mechanisms, profile.ids_from, traits, tuple(line),
+            tuple(signs),
         )  # fmt: skip
         template = self._templates.get(key_)
         if template is None:
             template = self._templates[key_] = ProfileTemplate(
                 profile.software, profile.principal, profile.offer, profile.midstream, first, tuple(probes),
                 tuple(TemplateUse(*one) for one in uses),
-                tuple(profile.errors), profile.mechanism, profile.mechanisms, tuple(line), tuple(signs),
+                tuple(profile.errors), profile.mechanism, profile.mechanisms, profile.ids_from, traits, tuple(line),
+                tuple(signs),
             )  # fmt: skip
         ids = tuple(clients)
         return StoredProfile(profile.identity, template, self._clients.setdefault(ids, ids), array("q", figures).tobytes())

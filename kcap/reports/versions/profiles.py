@@ -20,6 +20,7 @@ from kcap.facts.version_verdicts import NONE, OK, UNNEGOTIATED, VERDICTS, final_
 from kcap.kafka.frames import NO_BODY
 from kcap.reports.versions.profile import LINE, ApiVersionsRequest, ApiVersionsResponse, ConnectionProfile, Step, Use
 from kcap.reports.versions.profile_store import ProfileStore, StoredProfile
+from kcap.reports.versions.traits import SETTINGS, of_join
 from kcap.schema.quirks import API_VERSIONS, UNSUPPORTED_VERSION, response_version
 from kcap.schema.registry import REQUEST, RESPONSE
 from kcap.table.builder import TableSet
@@ -39,6 +40,10 @@ OPENING: Final = 12
 ASKS_KEPT: Final = 8
 HANDSHAKE, AUTHENTICATE = 17, 36
 LOGIN_APIS: Final = frozenset({API_VERSIONS, HANDSHAKE, AUTHENTICATE})
+JOIN_GROUP: Final = 11
+NUMBERED: Final = 2
+"""First requests whose correlation ids are compared: a Java client may send its second before its first."""
+TRAITS_KEPT: Final = 16
 TOKEN: Final = -1
 """Stands for the key of a raw SASL token."""
 
@@ -153,6 +158,9 @@ class ConnectionProfiles:
         asked, told = rows.number("request_first_ns"), rows.number("response_first_ns")
         there = codes.mask()
         slots = [rows.number(f"{side}_slot").filled(NO_BODY) for side in ("request", "response")]
+        ids = rows.number("correlation_id")
+        id_there = ids.mask()
+        settings = {key: rows.columns.request.slot(slot) for key, (slot, _) in SETTINGS.items()}
         for place in places.tolist():
             profile = self.profiles.growing(rows.columns.identities[int(rows.number("identity").values[place])])
             key = int(keys[place]) if named[place] else TOKEN
@@ -165,6 +173,14 @@ class ConnectionProfiles:
             )  # fmt: skip
             if step.exchange <= OPENING:
                 profile.opening.append(step)
+                if step.exchange <= NUMBERED and key != TOKEN and id_there[place]:
+                    beginning = min(int(ids.values[place]), NUMBERED)
+                    profile.ids_from = beginning if profile.ids_from is None else min(profile.ids_from, beginning)
+                if key in SETTINGS and settings[key].mask()[place] and len(profile.traits) < TRAITS_KEPT:
+                    profile.traits.add((SETTINGS[key][1], str(int(settings[key].values[place]))))
+                elif key == JOIN_GROUP and profile.software is None and len(profile.traits) < TRAITS_KEPT:
+                    body = body_of(rows.columns.batch.bodies, int(slots[REQUEST][place]))
+                    profile.traits |= of_join(read(body, key, step.version, REQUEST))
             if key == API_VERSIONS:
                 data = body_of(rows.columns.batch.bodies, int(slots[RESPONSE][place])) if step.responded_ns is not None else b""
                 self._ask(profile, step, data)

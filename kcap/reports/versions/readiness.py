@@ -16,8 +16,8 @@ from typing import Final
 
 from kcap.errors import UsageError
 from kcap.facts.api_versions import Offer
-from kcap.reports.versions.fingerprints import JAVA, Software
-from kcap.reports.versions.libraries import BASELINES
+from kcap.reports.versions.fingerprints import Software
+from kcap.reports.versions.libraries import BASELINES, JAVA, OLDEST
 from kcap.schema.facts import Versions, within
 from kcap.schema.quirks import API_VERSIONS
 from kcap.schema.registry import api_key, api_name
@@ -288,9 +288,10 @@ def partners(who: Software) -> tuple[str | None, str | None, str]:
         return old, line(newest), "compatibility of Java clients (KIP-97, KIP-896)"
     if least is None or mine is None or who.guessed:
         return None, None, "its library or version is not known"
+    oldest = OLDEST.get(who.family or "")
     if mine >= least:
-        return None, line(newest), f"{who.family} from {'.'.join(map(str, least))} on works with Kafka 4 (KIP-896)"
-    return None, "3.9", f"{who.family} before {'.'.join(map(str, least))} is not listed for Kafka 4 (KIP-896)"
+        return oldest, line(newest), f"{who.family} from {'.'.join(map(str, least))} on works with Kafka 4 (KIP-896)"
+    return oldest, "3.9", f"{who.family} before {'.'.join(map(str, least))} is not listed for Kafka 4 (KIP-896)"
 
 
 def earlier(one: str, other: str) -> bool:

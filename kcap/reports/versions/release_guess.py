@@ -21,6 +21,8 @@ TOLD: Final = 4
 """APIs that are named in a reason."""
 NEAR: Final = 2
 """With no more APIs that differ than this, the nearest release is named beside the doubt."""
+LACKING: Final = 8
+"""So many APIs of a release a broker may leave out: those of features that are switched off."""
 ZOOKEEPER_ONLY: Final = frozenset(
     key
     for name in ("LeaderAndIsr", "StopReplica", "UpdateMetadata", "ControlledShutdown")
@@ -190,4 +192,7 @@ def guess(ranges: dict[int, Versions]) -> Guess:
     text = f"its {count} have the ranges of {first if first == last else f'{first} to {last}'}" + (f": {shut}" if shut else "")
     if best[0]:
         text += f"; {best[0]} APIs that it forwards have less, as in a mixed cluster"
+    lacks = missing(ranges, last, role, mode)
+    if lacks > LACKING:
+        text += f"; it lacks {lacks} APIs of {last}, as behind a proxy, or a broker of another product"
     return Guess(first, last, text, role, mode)

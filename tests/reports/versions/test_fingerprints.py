@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kcap.reports.versions.fingerprints import BROKER, family_of, who
+from kcap.reports.versions import fingerprints, identity
+from kcap.reports.versions.fingerprints import BROKER, family_of, hint_of, who
 from kcap.reports.versions.identity import identify
 from kcap.reports.versions.libraries import PROFILES
 from kcap.schema.registry import api_key, version_range
@@ -79,9 +80,13 @@ FAMILY_OF = {
 
 
 @pytest.mark.skipif(not SHARED.is_dir(), reason="the captures are not here")
+@pytest.mark.parametrize("ids", ["with client ids", "without client ids"])
 @pytest.mark.parametrize("folder", ["legacy", "modern"])
-def test_no_recorded_client_is_taken_for_another(folder: str) -> None:
-    """Every library that is named or guessed took part in the recording."""
+def test_no_recorded_client_is_taken_for_another(folder: str, ids: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every library that is named or guessed took part in the recording, whatever client id a user may have chosen."""
+    if ids == "without client ids":
+        for module in (fingerprints, identity):
+            monkeypatch.setattr(module, "hint_of", lambda client_id: (hint_of(client_id)[0], None))
     guesses = 0
     for entry in json.loads((SHARED / folder / "manifest.json").read_text())["captures"]:
         path = SHARED / folder / entry["file"]

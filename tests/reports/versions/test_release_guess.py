@@ -97,3 +97,10 @@ def test_bounds_come_from_what_a_silent_broker_took() -> None:
     assert "at least 2.7" in found.why
     assert took([(3, 1)]) is None, "every release takes it"
     assert took([(999, 0)]) is None
+
+
+def test_a_broker_that_offers_few_apis_is_said_to_lack_the_others() -> None:
+    whole = {key: found for key in range(100) if (found := advertised(key, "3.9")) is not None}
+    few = {key: whole[key] for key in (0, 1, 3, 18)}
+    assert "it lacks" in guess(few).why
+    assert "it lacks" not in guess(whole).why
