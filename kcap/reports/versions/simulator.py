@@ -10,7 +10,7 @@ brokers of both releases are there at once, and it uses two. Facts: Kafka's defi
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from kcap.errors import UsageError
@@ -99,6 +99,8 @@ class Library:
     versions: Mapping[int, Sequence[int]]
     """API key -> versions that it can send, rising."""
     negotiates: bool = True
+    choices: Mapping[int, Sequence[int]] = field(default_factory=dict)
+    """API key -> the versions that it chooses among by the task, where the broker allows them."""
 
     def settles(self, key: int, offered: Versions | None) -> int | None:
         """The version that it uses where the broker offers this; None where there is none, or the API is not in the table."""
@@ -135,7 +137,11 @@ def library_of(known: Software) -> Library | None:
         return Library(name, "recordings of this release", {key: upto(some) for key, some in recorded.items()})
     for profile in PROFILES:
         if profile.family == known.family and known.version == profile.releases:
-            return Library(name, "recordings of this library", profile.versions, profile.probes is not None)
+            if profile.probes is None:
+                return Library(name, "recordings of this library", profile.versions, False, profile.versions)
+            # with an older broker it uses the broker's last version
+            whole = {key: range(max(some) + 1) for key, some in profile.versions.items()}
+            return Library(name, "recordings of this library", whole, choices=profile.versions)
     return None
 
 
@@ -164,7 +170,8 @@ def predicted(library: Library, key: int, offered: Versions | None) -> set[int]:
     if found is None:
         return set()
     family = next((name for name in CHOSEN if library.name.startswith(name)), "")
-    return {found} | {version for version in CHOSEN.get(family, {}).get(key, ()) if version <= found}
+    chosen = {*CHOSEN.get(family, {}).get(key, ()), *library.choices.get(key, ())}
+    return {found} | {version for version in chosen if version <= found and (offered is None or version >= offered[0])}
 
 
 def missing(key: int, version: int | None) -> list[str]:

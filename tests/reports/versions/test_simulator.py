@@ -15,22 +15,24 @@ from kcap.schema.releases import releases
 from tests.reports.talking import PCAPS, SHARED, gathered
 
 RECORDED = ["modern/java44-vs-3.9.2", "modern/mixed-cluster", "modern/old-java-2.8.2-vs-4.4.0",
-"legacy/2.8.2-librdkafka-2.x-auto", "modern/librdkafka-zstd", "modern/go-franz-zstd", "modern/go-sarama-none"]  # fmt: skip
+"legacy/2.8.2-librdkafka-2.x-auto", "modern/librdkafka-zstd", "modern/go-franz-zstd", "modern/go-sarama-none",
+"legacy/2.4.1-newclient", "legacy/3.9.2-client-0.8.2", "modern/go-segmentio-none", "legacy/3.9.2-aiokafka-0.8.1"]  # fmt: skip
 
 
 def held(made: ConnectionProfiles) -> tuple[int, list[object]]:
-    """How many requests are as predicted; and those that are not."""
+    """How many versions are as predicted, of clients that name their library and of those that do not; and those that are not."""
     good, bad = 0, []
     clients = identify(made)
     for key, some in clients.connections.items():
         known = clients.software[key]
-        library = library_of(known) if key.software is not None and not known.is_broker else None
+        library = None if known.is_broker else library_of(known)
         for stored in some if library is not None else ():
             for use in stored.template.uses:
-                if stored.template.offer is None or use.key == API_VERSIONS or not use.served:
+                offer = made.offer_for(stored)
+                if offer is None or use.key == API_VERSIONS or not use.served:
                     continue
                 assert library is not None
-                offered = range_in(stored.template.offer, use.key)
+                offered = range_in(offer, use.key)
                 if use.version in predicted(library, use.key, offered):
                     good += 1
                 elif use.key in library.versions:
