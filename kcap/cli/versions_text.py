@@ -82,21 +82,17 @@ def report(made: Row, style: Style, *, every: bool = False) -> list[str]:
             text = f"  {digest.client_text(row)}: {row['works_why']}. Library: {row['why']}."
             out += wrapped(clean(text), style.width, INDENT)
         out.append("")
-    inner = [row for row in made["clients"] if row["is_broker"]]
+    inner = digest.inner(made)
     if inner:
-        names = ", ".join(dict.fromkeys(words(row["client_id"]) for row in inner))
-        head = "1 client is a broker itself" if len(inner) == 1 else f"{len(inner):,} clients are brokers themselves"
-        told = wrapped(clean(f"{head}: {names}"), style.width, INDENT)
+        told = wrapped(clean(inner), style.width, INDENT)
         out += [*map(style.dim, told if every else told[:INNER_LINES]), ""]
     against, untold = digest.against(made, every=every)
-    replaced = sum(row["would_change"] is True for row in made["readiness"])
+    replaced = digest.replaced(made)
     if against or replaced:
         out += [style.bold(f"what breaks on Kafka {made['target']}")]
         out += lines(against, AGAINST, style, lambda r: r["would_change"] is False) if against else []
         out += [f"and {untold:,} more: --all shows them"] if untold else []
-        if replaced:
-            out.append(f"{replaced:,} more versions that clients replace by themselves")
-        out.append("")
+        out += [replaced, ""] if replaced else [""]
     if made["brokers"]:
         some = made["brokers"] if every else made["brokers"][: digest.BROKERS_SHOWN]
         out += [style.bold("brokers"), *lines(some, BROKERS, style, lambda r: bool(r["vendor_suspected"]))]

@@ -5,6 +5,7 @@ took from the releases themselves, or from `quirks`; unknown keys, versions and 
 """
 
 import functools
+from itertools import pairwise
 
 from kcap.schema.facts import Release, Versions, apis, releases, within
 from kcap.schema.quirks import ADVERTISED
@@ -74,6 +75,18 @@ def removed_in(api_key: int, version: int) -> str | None:
     known = releases()
     after = known.index(having[-1]) + 1 if having else len(known)
     return line(known[after]) if after < len(known) else None
+
+
+@functools.cache
+def absent_from(api_key: int, version: int) -> tuple[str, str] | None:
+    """The release that does not take this version though earlier ones did, and the next one, which has it again (JoinGroup 0-1
+    in 4.0.0, KAFKA-19444); None for none."""
+    having = [name for name in releases() if (found := taken(api_key, name)) is not None and within(found.versions, version)]
+    known = releases()
+    for one, other in pairwise(map(known.index, having)):
+        if other > one + 1:
+            return known[one + 1], known[other]
+    return None
 
 
 @functools.cache

@@ -8,7 +8,17 @@ import pytest
 
 import kcap
 from kcap.schema import registry
-from kcap.schema.releases import accepts, advertised, deprecated_in, first_release, line, releases, removed_in, taken
+from kcap.schema.releases import (
+    absent_from,
+    accepts,
+    advertised,
+    deprecated_in,
+    first_release,
+    line,
+    releases,
+    removed_in,
+    taken,
+)
 
 PCAPS = Path(__file__).resolve().parents[2] / "pcaps"
 SHARED = Path(__file__).resolve().parents[2].parent / "shared" / "captures"
@@ -111,3 +121,9 @@ def test_what_recorded_brokers_offered(name: str) -> None:
     assert found
     for ranges in found:
         assert_as_offered(ranges, line(version))
+
+
+def test_one_release_lacks_two_versions_that_its_neighbors_have() -> None:
+    found = {(key, version) for key in range(100) for version in range(20) if absent_from(key, version) is not None}
+    assert found == {(11, 0), (11, 1)}
+    assert absent_from(11, 0) == ("4.0.0", "4.0")

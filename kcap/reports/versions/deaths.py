@@ -24,7 +24,7 @@ from kcap.reports.versions.profile_store import ALERT_BYTES
 from kcap.schema.facts import Versions
 from kcap.schema.quirks import API_VERSIONS
 from kcap.schema.registry import api_key, api_name, version_range
-from kcap.schema.releases import removed_in
+from kcap.schema.releases import absent_from, removed_in
 
 AT_ONCE_NS: Final = 1_000_000_000
 """A broker that does not take a request closes within milliseconds; after this time other causes are likelier."""
@@ -135,7 +135,7 @@ def deaths(case: DiagnosisContext) -> None:
 def tells(some: list[Death]) -> bool:
     """Whether requests that the broker closed at were the reason, and not a broker that stopped in the meantime."""
     key, version = some[0].key, some[0].version
-    if removed_in(key, version) is not None:
+    if removed_in(key, version) is not None or absent_from(key, version) is not None:
         return True
     times = [death.use.last_ns for death in some]
     if key in WAITING:
@@ -200,6 +200,7 @@ def named(case: DiagnosisContext, death: Death, group: tuple[object, ...], range
     else:
         kind = "below_broker_min"
         advice = f"Kafka {since} dropped it (KIP-896): " if since else "The client is too old for this broker: "
+        advice = once_absent(key, version) or advice
         advice += "upgrade the client's library, or let it negotiate."
     if api_name(key) in ("LeaderAndIsr", "StopReplica", "UpdateMetadata", "ControlledShutdown") and ranges is None:
         advice = "This API left with ZooKeeper: brokers of 4.0 and later, and of KRaft clusters, do not have it."
@@ -208,6 +209,14 @@ def named(case: DiagnosisContext, death: Death, group: tuple[object, ...], range
         f"{{servers}} close{{vs}} the connection after {call(key, version)} of {{who}}: {has}, on {{n}}", advice,
         subject(death.profile, death.client),
     ))  # fmt: skip
+
+
+def once_absent(key: int, version: int) -> str:
+    """That one release alone does not take a version; nothing for others."""
+    absent = absent_from(key, version)
+    if absent is None:
+        return ""
+    return f"Kafka {absent[0]} alone does not take it, its next patch release does (KAFKA-19444): upgrade the broker, or "
 
 
 def unexplained(case: DiagnosisContext, death: Death, group: tuple[object, ...]) -> None:
@@ -228,7 +237,9 @@ def unexplained(case: DiagnosisContext, death: Death, group: tuple[object, ...])
     since = removed_in(key, version)
     at = "the version is one that it offers" if known else "the capture does not show which versions it takes"
     advice = "Look into the broker's log (InvalidRequestException, UnsupportedVersionException): "
-    if not known and since:
+    if not known and once_absent(key, version):
+        advice = f"{once_absent(key, version)}upgrade the client. Otherwise see the log: "
+    elif not known and since:
         advice = f"Kafka {since} and later close at {call(key, version)} (KIP-896): upgrade the client. Otherwise see the log: "
     elif not known and version_range(key) is None:
         advice = "No Kafka release that kcap knows has this API. Otherwise see the broker's log: "

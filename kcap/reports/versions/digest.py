@@ -38,6 +38,21 @@ def against(made: Row, *, every: bool = False, shown: int = AGAINST_SHOWN) -> tu
     return found[:shown], sum(row["clients"] for row in found[shown:])
 
 
+def inner(made: Row) -> str:
+    """How many clients are brokers themselves, and their client ids; nothing where there are none."""
+    rows = [row for row in made["clients"] if row["is_broker"]]
+    if not rows:
+        return ""
+    names = ", ".join(dict.fromkeys("-" if row["client_id"] is None else str(row["client_id"]) for row in rows))
+    return f"{'1 client is a broker itself' if len(rows) == 1 else f'{len(rows):,} clients are brokers themselves'}: {names}"
+
+
+def replaced(made: Row) -> str:
+    """How many versions clients give up by themselves; nothing for none."""
+    count = sum(row["would_change"] is True for row in made["readiness"])
+    return f"{count:,} more version{'s' if count > 1 else ''} that clients replace by themselves" if count else ""
+
+
 def client_kind(row: Row) -> Hashable:
     """What clients on one line have in common."""
     software = row["software_name"], row["software_version"], row["guessed"], row["principal"] is not None

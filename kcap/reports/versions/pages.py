@@ -105,7 +105,7 @@ def sections(made: Row, *, every: bool = False) -> list[Section]:
     out: list[Section] = [
         ("What failed, and why", f"The gravest first{left(len(made['diagnoses']) - len(found), 'diagnoses')}.",
          ["level", "kind", "what happens", "advice", "connections", "example"], found),
-        (f"Clients and Kafka {target}", f"Clients that break first{left(more, 'clients')}.",
+        (f"Clients and Kafka {target}", beside(made, f"Clients that break first{left(more, 'clients')}"),
          ["verdict", "client id", "address", "principal", "software", "connections", "requests", f"on {target}", "APIs", "why",
           "brokers", "seen"], clients),
         (f"What breaks on Kafka {target}", f"Versions that it does not take, or calls deprecated{left(untold, 'versions')}.",
@@ -116,6 +116,11 @@ def sections(made: Row, *, every: bool = False) -> list[Section]:
         ("Versions by broker", "First and last version of each API.", *matrix(offering[:MATRIX_BROKERS])),
     ]  # fmt: skip
     return [section for section in out if section[3]]
+
+
+def beside(made: Row, sentence: str) -> str:
+    """A sentence, and those of what has no row."""
+    return " ".join(f"{text_of(text)}." for text in (sentence, digest.inner(made), digest.replaced(made)) if text)
 
 
 def left(number: int, what: str) -> str:
@@ -170,7 +175,7 @@ def markdown(made: Row, *, every: bool = False) -> str:
     for text in made["answer"]:
         out += [cell(text_of(text)), ""]
     for title, sentence, heads, rows in sections(made, every=every):
-        out += [f"## {title}", "", sentence, "", "| " + " | ".join(heads) + " |", "|" + "---|" * len(heads)]
+        out += [f"## {title}", "", cell(sentence), "", "| " + " | ".join(heads) + " |", "|" + "---|" * len(heads)]
         out += ["| " + " | ".join(map(cell, row)) + " |" for row in rows]
         out.append("")
     return "\n".join(out)

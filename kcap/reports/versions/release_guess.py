@@ -37,6 +37,20 @@ KRAFT_ONLY: Final = frozenset(
 """APIs of a listener of brokers that a broker with ZooKeeper, or one without what serves them, does not name."""
 
 
+SERVED: Final = frozenset(
+    key
+    for name in (
+        "Fetch",
+        "ApiVersions",
+        "SaslHandshake",
+        "SaslAuthenticate",
+        "DescribeAcls",
+        "DescribeConfigs",
+        "DescribeCluster",
+    )
+    if (key := api_key(name)) is not None
+)
+"""APIs that brokers and controllers each serve themselves (`forwardable` of ApiKeys)."""
 BROKER, CONTROLLER = "broker", "controller"
 """Roles of a listener."""
 
@@ -61,7 +75,7 @@ class Guess:
 def forwarded(key: int) -> bool:
     """Whether brokers may pass this API on to the controller."""
     api = apis().get(key)
-    return api is not None and "controller" in api.listeners and "broker" in api.listeners
+    return api is not None and key not in SERVED and "controller" in api.listeners and "broker" in api.listeners
 
 
 def differences(ranges: dict[int, Versions], release: str) -> list[int]:

@@ -101,3 +101,18 @@ def test_the_first_request_behind_api_versions_wants_a_login(tmp_path: Path) -> 
 )
 def test_healthy_captures_have_none(name: str) -> None:
     assert told(gathered(PCAPS / f"{name}.pcap")) == {}
+
+
+def test_join_group_versions_that_one_release_alone_lacks_have_their_own_advice(tmp_path: Path) -> None:
+    """KAFKA-19444: Kafka 4.0.0 closes, 4.0.1 takes them again."""
+    bodies = {
+        version: bytes.fromhex("0001 61 00002710") + b"\0\0\x27\x10" * version + bytes.fromhex("0000 0001 61 00000000")
+        for version in (0, 1)
+    }
+    stories = [m.began(40_000 + number, 10**9 + number).client(request(11, 0, 2, bodies[0])) for number in range(3)]
+    bare = told(of_stories(tmp_path, *map(closed_by_server, stories)))
+    assert "Kafka 4.0.0 alone" in str(bare["closed_after"]["advice"])
+    without = RANGES | {11: (2, 9)}
+    story = m.began().ask(m.api_versions(1), m.api_versions_answer(1, without)).client(request(11, 1, 2, bodies[1]))
+    found = told(of_stories(tmp_path, closed_by_server(story)))
+    assert "upgrade the broker" in str(found["below_broker_min"]["advice"])

@@ -1,13 +1,19 @@
 """Laws of the pages: whole, self-contained, and proof against what clients call themselves."""
 
 import re
+from html import unescape
 from html.parser import HTMLParser
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kcap.reports.versions.pages import html, markdown, matrix
+from kcap.cli.versions_text import FACTS_SHOWN
+from kcap.cli.versions_text import report as lines_of
+from kcap.output.escaping import html_text
+from kcap.reports.text import UNLIMITED, Style
+from kcap.reports.versions import digest
+from kcap.reports.versions.pages import brokers_of, features, html, markdown, matrix, releases, software
 from kcap.reports.versions.report import report
 from tests.reports.talking import of, profile, whole
 
@@ -76,3 +82,30 @@ def test_the_matrix_has_a_column_a_broker() -> None:
     heads, rows = matrix(brokers)
     assert len(heads) == len(brokers) + 1
     assert all(len(row) == len(heads) for row in rows)
+
+
+def plain(text: str) -> str:
+    """Characters of a form without its markup and line breaks."""
+    return re.sub(r"[\\\s]+", "", unescape(re.sub(r"<[^>]*>", " ", text)))
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["raw-frames.pcap", "old-java-new-broker.pcap", "sasl-raw-tokens.pcap", "java-transactions.pcap", "fallback-0.9.pcap",
+     "kafka-0.8-clients.pcap"],
+)  # fmt: skip
+def test_every_form_says_what_the_json_has(name: str) -> None:
+    """The answer, each failure with its advice, each client with its verdict, what breaks, each broker, each fact."""
+    made = report(of(name), [name], "4.4")
+    said = [*made["answer"], digest.inner(made), digest.replaced(made)]
+    said += [row[part] for row in made["diagnoses"] for part in ("kind", "sentence", "advice", "example")]
+    said += [text for row in made["clients"] if not row["is_broker"] for text in (
+        digest.client_text(row), digest.address_text(row), software(row), digest.outcome(row), brokers_of(row),
+    )]  # fmt: skip
+    said += [row[part] for row in digest.against(made)[0] for part in ("example", "why")]
+    said += [text for row in made["brokers"] for text in (releases(row), features(row), row["why"])]
+    said += [row["sentence"] for row in made["facts"][:FACTS_SHOWN]]
+    forms = {"markdown": markdown(made), "html": html(made), "text": "\n".join(lines_of(made, Style(UNLIMITED, False, True)))}
+    for form, text in forms.items():
+        missing = [one for one in said if one and plain(html_text(one)) not in plain(text)]
+        assert missing == [], form

@@ -104,3 +104,11 @@ def test_a_broker_that_offers_few_apis_is_said_to_lack_the_others() -> None:
     few = {key: whole[key] for key in (0, 1, 3, 18)}
     assert "it lacks" in guess(few).why
     assert "it lacks" not in guess(whole).why
+
+
+def test_a_fetch_that_is_cut_is_no_mixed_cluster() -> None:
+    """Brokers serve it themselves: a proxy cut it."""
+    ranges = {key: found for key in range(100) if (found := advertised(key, "3.9")) is not None} | {1: (0, 11)}
+    found = guess(ranges)
+    assert found.vendor
+    assert found.differs == ("Fetch 0-11 (0-17)",)

@@ -20,7 +20,7 @@ RECORDED = ["modern/java44-vs-3.9.2", "modern/mixed-cluster", "modern/old-java-2
 
 
 def held(made: ConnectionProfiles) -> tuple[int, list[object]]:
-    """How many versions are as predicted, of clients that name their library and of those that do not; and those that are not."""
+    """How many versions are as predicted, whether clients name their library or not; and those that are not."""
     good, bad = 0, []
     clients = identify(made)
     for key, some in clients.connections.items():
