@@ -308,7 +308,7 @@ def newer(call: ApiUse, who: Software, there: Versions | None) -> tuple[bool | N
         return False, f", and the client used no later one though the broker offered {call.offered[1]}"
     own = own_range(call, who)
     if own is not None:
-        return own[1] >= there[0], f", but Java client {who.version} goes up to v{own[1]}" + (
+        return own[1] >= there[0], f", but {java_name(who)} goes up to v{own[1]}" + (
             "" if own[1] >= there[0] else f": v{there[0]} is needed"
         )
     least, mine = BASELINES.get(who.family or ""), numbers(who.version)
@@ -320,6 +320,11 @@ def newer(call: ApiUse, who: Software, there: Versions | None) -> tuple[bool | N
     return None, ": the broker offered no later one, so the capture does not show whether the client has one"
 
 
+def java_name(who: Software) -> str:
+    """`Java client 2.8`; a guess is marked."""
+    return f"Java client {who.version}" + (" (guess)" if who.guessed else "")
+
+
 def older(call: ApiUse, who: Software, there: Versions | None) -> tuple[bool | None, str]:
     """A version that is not there yet: would the client step down?"""
     own = own_range(call, who)
@@ -328,7 +333,7 @@ def older(call: ApiUse, who: Software, there: Versions | None) -> tuple[bool | N
     if there is None:
         return (False if call.key in NEEDED else None), ": it does not have the API"
     if own is not None:
-        return own[0] <= there[1], f", but v{there[1]} at most, and Java client {who.version} goes down to v{own[0]}"
+        return own[0] <= there[1], f", but v{there[1]} at most, and {java_name(who)} goes down to v{own[0]}"
     return True, ", but the client requests the broker's versions and can step down"
 
 
