@@ -1,57 +1,82 @@
 """`kcap health`: is this capture good enough to trust?"""
 
-import json
 import sys
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from kcap.cli.options import analyzer_options, inputs, paths_of
+from kcap.cli.places import Writes
+
+if TYPE_CHECKING:
+    from kcap.cli.report_formats import Document
+
+FORMS: Final = ("table", "json", "markdown", "html")
+SUFFIXES: Final = {
+    ".json": "json", ".md": "markdown", ".markdown": "markdown", ".html": "html", ".htm": "html", ".txt": "table",
+}  # fmt: skip
+MARKS: Final = {"good": "ok", "care": "care", "bad": "BAD"}
 
 
 @click.command("health", short_help="How far the capture can be trusted.")
 @inputs
-@click.option(
-    "--format", "form", type=click.Choice(("table", "json")), default="table", show_default=True, help="Output format."
-)
+@click.option("--format", "form", type=click.Choice(FORMS), help="Output format. Default: table, or what the name of -o says.")
+@click.option("-o", "--output", metavar="FILE", type=Writes(), help="Write there; the file appears when it is complete.")
 def run(
     files: tuple[str, ...],
     more_files: tuple[str, ...],
     decode_as: tuple[str, ...],
     not_kafka: tuple[int, ...],
-    form: str,
+    form: str | None,
+    output: str | None,
 ) -> int:
     """How far the capture can be trusted: holes, drops, cuts, oddities. A verdict for each point, and one for all."""
-    from kcap.cli.output import report_failed
+    from kcap.cli.output import place, report_failed
     from kcap.cli.progress import Progress
-    from kcap.output.escaping import visible
+    from kcap.cli.report_output import formatted
+    from kcap.output.formats import format_of
     from kcap.reports.capture_quality import gather
     from kcap.reports.health import judge
     from kcap.session import Capture
 
+    form = format_of(form, output, SUFFIXES, text=())
     capture = Capture(paths_of(files, more_files), analyzer_options(decode_as, not_kafka))
     reading = capture.read(keep_connections=True)
     with Progress(reading, shown=True) as progress:
         reading.watch = progress.step
         evidence = gather(reading)
     verdict, sentence, points = judge(evidence)
-    oddities = [
-        {"kind": kind, "count": number, "first": evidence.sightings[kind]} for kind, number in evidence.weirds.most_common()
-    ]
-    if form == "json":
-        rows = [{"point": p.name, "verdict": p.verdict, "sentence": p.sentence, **p.numbers} for p in points]
-        names = [file.name for file in evidence.files]
-        told = {"report": "health", "captures": names, "verdict": verdict, "sentence": sentence, "rows": rows}
-        print(json.dumps(told | {"weirds": oddities, "left_out": {}}, ensure_ascii=False))
-        return report_failed(reading)
-    print(visible(sentence))
-    print()
-    marks = {"good": "ok", "care": "care", "bad": "BAD"}
-    for point in points:
-        print(visible(f"{marks[point.verdict]:<4}  {point.name:<15}  {point.sentence}"))
-    if oddities:
-        print("\noddities")
-        width = max(len(str(oddity["kind"])) for oddity in oddities)
-        for oddity in oddities:
-            print(visible(f"{oddity['count']:>10,}  {oddity['kind']:<{width}}  {oddity['first']}"))
+    result = {
+        "report": "health", "captures": [file.name for file in evidence.files], "verdict": verdict, "sentence": sentence,
+        "rows": [{"point": p.name, "verdict": p.verdict, "sentence": p.sentence, **p.numbers} for p in points],
+        "weirds": [
+            {"kind": kind, "count": number, "first": evidence.sightings[kind]} for kind, number in evidence.weirds.most_common()
+        ],
+        "left_out": {},
+    }  # fmt: skip
+    with place(output) as sink:
+        sink.write(formatted(result, form, output, page).encode(errors="replace"))
     sys.stdout.flush()
     return report_failed(reading)
+
+
+def page(result: dict[str, Any]) -> "Document":
+    """The verdict, a row a point, a row a kind of oddity."""
+    from kcap.cli.report_formats import Document, Section, Sentences
+    from kcap.reports.text import TextColumn, number
+
+    points = [
+        TextColumn("verdict", lambda row: MARKS[row["verdict"]], right=False),
+        TextColumn("point", lambda row: row["point"], right=False),
+        TextColumn("finding", lambda row: row["sentence"], right=False, whole=True),
+    ]
+    oddities = [
+        TextColumn("count", lambda row: number(row["count"])),
+        TextColumn("kind", lambda row: str(row["kind"]), right=False),
+        TextColumn("first", lambda row: row["first"], right=False, whole=True),
+    ]
+    return Document(f"health: {', '.join(result['captures'])}", [
+        Sentences([result["sentence"]], tone="bold" if result["verdict"] == "good" else "red"),
+        Section(result["rows"], points, empty=""),
+        Section(result["weirds"], oddities, "oddities"),
+    ])  # fmt: skip

@@ -227,7 +227,7 @@ def stats(result: Row, style: Style, by: Sequence[str], files: Sequence[str]) ->
 
 
 def slow(result: Row, _style: Style, _by: Sequence[str], files: Sequence[str]) -> Document:
-    """The slowest exchanges with their reasons, then the oldest requests without a response."""
+    """The verdict, the slowest exchanges with their reasons, then the oldest requests without a response."""
     api = TextColumn("api", lambda row: f"{row['api'] or '?'} v{words(row['api_version'])}", right=False)
     times = [lasting("latency_ns", "latency"),
              TextColumn("long poll", lambda row: duration(row["long_poll_ns"] or None), rank=3)]  # fmt: skip
@@ -243,6 +243,7 @@ def slow(result: Row, _style: Style, _by: Sequence[str], files: Sequence[str]) -
     )
     return document(
         result,
+        Sentences([result["verdict"]["sentence"]], tone="bold"),
         Section(
             result["rows"], columns, empty="No request was answered.", narrow=NARROW,
             narrow_columns=[*times, api, named("exchange")],
@@ -293,7 +294,8 @@ def errors(result: Row, _style: Style, by: Sequence[str], files: Sequence[str]) 
 
 
 def topics(result: Row, _style: Style, by: Sequence[str], _files: Sequence[str]) -> Document:
-    """Which clients write and read which topic; the busiest partitions; lag of groups; requests to brokers that do not lead."""
+    """The verdict; who writes and reads which topic; the busiest partitions; lag of groups; requests to brokers that do not
+    lead."""
     columns = [
         *(named(name) for name in by), counted("records_in", "records in"), sized("bytes_in", "bytes in", 1),
         TextColumn("records/batch", lambda row: number(row["records_per_batch_in"]), rank=7),
@@ -316,6 +318,7 @@ def topics(result: Row, _style: Style, by: Sequence[str], _files: Sequence[str])
                counted("refused")]  # fmt: skip
     return document(
         result,
+        Sentences([result["verdict"]["sentence"]], tone="bold"),
         Section(result["rows"], columns, empty="No topic was written or read."),
         Section(result["partitions"] if len(result["partitions"]) > 1 else [], busiest, "busiest partitions", most=SHOWN),
         Section([row for row in result["lags"] if row["lag"]], lags, "lag of groups, by committed offsets", most=SHOWN),

@@ -5,6 +5,7 @@ exchanges are ordered by the time that the latency report counts; the reason is 
 each 0 or more, together the latency.
 """
 
+from collections import Counter
 from typing import Final
 
 from kcap.reports.definition import (
@@ -30,6 +31,7 @@ DEFAULT: Final = 20
 LARGE_BYTES: Final = 1 << 20
 """A message of this size takes long to make and to send: one MiB is Kafka's default limit of a batch."""
 BLOCKER: Final = ("connection", "exchange", "api", "service_ns", "request_last_ns", "response_last_ns", "throttle_time_ms")
+SOURCE: Final = ("api", "client_id", "client_ip", "server_ip", "server_port")
 SHOWN: Final = (
     "api", "api_version", "client_ip", "client_id", "server_ip", "server_port", "topics", "error", "latency_ns", *PARTS,
     "request_bytes", "response_bytes", "acks", "flags",
@@ -91,10 +93,47 @@ def finish(results: Results, request: ReportRequest) -> Row:
         out.append(headed(row) | {"cause": cause, "why": words})
     waiting = sorted(results["unanswered"], key=lambda row: (-(row["age_ns"] or 0), row["connection"], row["exchange"]))
     return {
+        "verdict": verdict(cut(out, request.top), waiting, results["left_out"][0]["unanswered"] or 0),
         "rows": cut(out, request.top),
         "left_out": without_zeros(results["left_out"][0]),
         "unanswered": [headed(row) for row in waiting],
     }
+
+
+WENT: Final = {
+    "queue": "in the queue behind earlier requests of its connection", "network": "on the network between tap and broker",
+    "service": "in the broker", "throttle": "in throttle before the response", "muted": "in the broker's mute after a throttle",
+    "long_poll": "in long polls", "unknown": "where the capture does not tell",
+}  # fmt: skip
+"""Largest part of an exchange's time -> where the time went."""
+
+
+def verdict(rows: list[Row], waiting: list[Row], unanswered: int) -> Row:
+    """What most of the slowest exchanges have in common: the largest part of their time, and API, client and broker; as values
+    and as a sentence."""
+    from kcap.output.grid import duration
+    from kcap.reports.text import words
+
+    found: Row = {"sentence": "No request was answered."}
+    if rows:
+        cause, those = Counter(row["cause"] for row in rows).most_common(1)[0]
+        source, mine = Counter(tuple(row[name] for name in SOURCE) for row in rows).most_common(1)[0]
+        api, client_id, client_ip, server_ip, server_port = source
+        who = f"{api or 'an unknown API'} of client {words(client_id)} ({client_ip}) at broker {server_ip}:{server_port}"
+        found = {"exchanges": len(rows), "cause": cause, "of_cause": those} | dict(zip(SOURCE, source)) | {"of_source": mine}
+        if len(rows) == 1:
+            text = f"The slowest exchange took {duration(rows[0]['timed_ns'])}, most of it {WENT[cause]}: {who}."
+        else:
+            text = (
+                f"The slowest {len(rows):,} exchanges took {duration(rows[-1]['timed_ns'])} to {duration(rows[0]['timed_ns'])}"
+            )
+            text += f"; {those:,} spent most of that {WENT[cause]}, and {mine:,} are {who}."
+        found["sentence"] = text
+    if unanswered:
+        age = waiting[0]["age_ns"] if waiting else None
+        oldest = "" if age is None else f", the oldest after {duration(age)}"
+        found["sentence"] += f" {unanswered:,} {'requests have' if unanswered > 1 else 'request has'} no response{oldest}."
+    return found
 
 
 def why(row: Row, blocker: Row | None, muting: Row | None, *, long_polls: bool = False) -> tuple[str, str]:

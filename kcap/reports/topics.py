@@ -27,6 +27,7 @@ from kcap.reports.definition import (
     total,
     without_zeros,
 )
+from kcap.reports.latency import percent
 from kcap.schema.registry import api_key
 
 PRODUCE, FETCH, SHARE_FETCH, METADATA = (api_key(name) for name in ("Produce", "Fetch", "ShareFetch", "Metadata"))
@@ -221,12 +222,40 @@ def finish(results: Results, request: ReportRequest) -> Row:
     hot = sorted(results["partitions"], key=lambda row: (-row["bytes_in"] - row["bytes_out"], row["topic"], row["partition"]))
     lags = sorted(results["lags"], key=lambda row: (-(row["lag"] or 0), row["group_id"], row["topic"], row["partition"]))
     return {
+        "verdict": verdict(out, [key.name for key in keys], lags),
         "rows": cut(out, request.top),
         "left_out": without_zeros(results["left_out"][0]),
         "partitions": hot[:PLACES],
         "lags": lags,
         "routing": routes(results),
     }
+
+
+def verdict(rows: list[Row], by: list[str], lags: list[Row]) -> Row:
+    """The group of rows with the most bytes written and read, the largest lag of a consumer group, and how many partitions were
+    refused; as values and as a sentence."""
+    from kcap.reports.text import size, words
+
+    if not rows:
+        return {"sentence": "No topic was written or read."}
+    whole = sum(row["bytes_in"] + row["bytes_out"] for row in rows)
+    busiest = max(rows, key=lambda row: row["bytes_in"] + row["bytes_out"])
+    behind = lags[0] if lags and lags[0]["lag"] else None
+    refused = sum(row["errors"] or 0 for row in rows)
+    most = busiest["bytes_in"] + busiest["bytes_out"]
+    found: Row = {name: busiest[name] for name in by} | {"share": round(most / whole, 6) if whole else None}
+    found |= {"group_id": behind and behind["group_id"], "lag": behind and behind["lag"], "errors": refused}
+    name = ", ".join(words(busiest[one]) for one in by)
+    text = f"{name} has {percent(most / whole)} of the bytes" if whole else f"{name}: no records were written or read"
+    if whole:
+        text += f": {size(busiest['bytes_in'])} written, {size(busiest['bytes_out'])} read"
+    text += "."
+    if behind is not None:
+        text += f" The group furthest behind is {words(behind['group_id'])}: {behind['lag']:,} records on "
+        text += f"{words(behind['topic'])}-{behind['partition']}."
+    if refused:
+        text += f" {refused:,} partition{'s of requests have' if refused > 1 else ' of a request has'} an error."
+    return found | {"sentence": text}
 
 
 def ratio(plain: int, packed: int) -> float | None:

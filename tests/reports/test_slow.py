@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from kcap.reports.definition import ReportRequest, Row
-from kcap.reports.slow import LARGE_BYTES, REPORT, why
+from kcap.reports.slow import LARGE_BYTES, REPORT, SOURCE, verdict, why
 from tests.reports.made import MS, exchange, report
 
 
@@ -82,3 +82,14 @@ def test_the_oldest_without_an_answer_stand_beside() -> None:
     told = report(REPORT, rows)
     assert told["rows"] == []
     assert [row["age_ns"] for row in told["unanswered"]] == [3, 2, 1]
+
+
+def test_the_verdict_names_what_most_of_the_slowest_have_in_common() -> None:
+    """Part of the time, API, client and broker, counted; requests without a response are said."""
+    one = {"cause": "queue", "timed_ns": 3_000_000, **dict.fromkeys(SOURCE, "x"), "api": "Fetch"}
+    two = one | {"cause": "service", "timed_ns": 2_000_000}
+    found = verdict([one, one, two], [{"age_ns": 5_000_000_000}], 2)
+    assert (found["cause"], found["of_cause"], found["of_source"]) == ("queue", 2, 3)
+    assert found["sentence"].startswith("The slowest 3 exchanges took 2.00ms to 3.00ms; 2 spent most of that in the queue")
+    assert found["sentence"].endswith("2 requests have no response, the oldest after 5.00s.")
+    assert verdict([], [], 0) == {"sentence": "No request was answered."}

@@ -11,7 +11,7 @@ from kcap.filter.parse import parse
 from kcap.reports.definition import ReportRequest
 from kcap.reports.run import run
 from kcap.reports.source import ReportInput
-from kcap.reports.topics import REPORT
+from kcap.reports.topics import REPORT, verdict
 from tests.reports.made import BASE_NS, MS, exchange, partition, report
 
 
@@ -158,3 +158,16 @@ def test_leaders_are_told_whatever_the_filter(pcaps: Path) -> None:
     whole, some = (run(REPORT, ReportInput(path, only=only), ReportRequest()) for only in (None, parse("api == Produce")))
     assert whole["routing"] == some["routing"] == []
     assert some["left_out"] == {}
+
+
+def test_the_verdict_names_the_busiest_topic_the_largest_lag_and_errors() -> None:
+    rows = [
+        {"topic": "a", "bytes_in": 300, "bytes_out": 0, "errors": 1},
+        {"topic": "b", "bytes_in": 50, "bytes_out": 50, "errors": 0},
+    ]
+    lags = [{"group_id": "g", "topic": "a", "partition": 0, "lag": 1200}]
+    found = verdict(rows, ["topic"], lags)
+    assert (found["topic"], found["share"], found["group_id"], found["lag"], found["errors"]) == ("a", 0.75, "g", 1200, 1)
+    assert found["sentence"].startswith("a has 75% of the bytes: 300 B written")
+    assert "g: 1,200 records on a-0" in found["sentence"]
+    assert verdict([], ["topic"], []) == {"sentence": "No topic was written or read."}
