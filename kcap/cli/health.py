@@ -67,12 +67,12 @@ def page(result: dict[str, Any]) -> "Document":
 
     points = [
         TextColumn("verdict", lambda row: MARKS[row["verdict"]], right=False),
-        TextColumn("point", lambda row: row["point"], right=False),
+        TextColumn("point", lambda row: row["point"], right=False, whole=True),
         TextColumn("finding", lambda row: row["sentence"], right=False, whole=True),
     ]
     oddities = [
         TextColumn("count", lambda row: number(row["count"])),
-        TextColumn("kind", lambda row: str(row["kind"]), right=False),
+        TextColumn("kind", lambda row: str(row["kind"]), right=False, whole=True),
         TextColumn("first", lambda row: row["first"], right=False, whole=True),
     ]
     return Document(f"health: {', '.join(result['captures'])}", [
