@@ -1,15 +1,17 @@
 """The compiler of kernels: from a Python function and its arguments to machine code, by numba. Importing this imports numba.
 
 In: a `Kernel` and arguments. Out: an object file with one function, which takes the address of an array of 64 bit words: places
-for results, then the arguments flattened as `kcap.kernels.flatten` does. Law: the code needs no runtime of numba: a kernel
-allocates no memory, and calls nothing but other kernels.
+for results, then the arguments as `kcap.kernels.flatten` has them.
+Law: the code needs no runtime of numba: a kernel allocates no memory, and calls nothing but other kernels.
 """
 
+from collections.abc import Iterator
 from functools import cache
 from typing import Any, Final
 
 import llvmlite.binding as llvm
 import numba
+import numpy as np
 
 from kcap.kernels import RESULTS, Kernel, machine
 
@@ -17,6 +19,11 @@ types, typeof = (getattr(numba, name) for name in ("types", "typeof"))  # their 
 
 SYSTEM: Final = frozenset({"memcpy", "memset", "memmove", "memcmp"})
 """Functions of the C library that the code generator may call."""
+DATA: Final = object.__basicsize__
+DIMENSIONS, STRIDES = DATA + 16, DATA + 24
+"""Where numpy's array object has the address of its data, and those of its shape and strides: PyArrayObject_fields of
+numpy/ndarraytypes.h, which is part of numpy's binary interface.
+"""
 
 
 @cache
@@ -27,7 +34,7 @@ def dispatcher(kernel: Kernel) -> Any:
     return make(nogil=True, _nrt=False, no_cpython_wrapper=True, no_cfunc_wrapper=True, **options)(kernel.py_func)
 
 
-def object_code(kernel: Kernel, arguments: tuple[Any, ...], symbol: str, words: int) -> bytes:
+def object_code(kernel: Kernel, arguments: tuple[Any, ...], symbol: str) -> bytes:
     """The form of the result (n: none, i: integer, b: boolean, a digit: a tuple of that many integers), then the object file.
 
     Raises TypeError where results or arguments are of other types, RuntimeError where the code needs numba's runtime.
@@ -39,9 +46,7 @@ def object_code(kernel: Kernel, arguments: tuple[Any, ...], symbol: str, words: 
     module = llvm.parse_assembly(function.inspect_llvm(signature))
     body = module.get_function(facts.llvm_func_name)
     parameters = [str(parameter.type) for parameter in body.arguments][2:]
-    if len(parameters) != words:
-        raise TypeError(f"{kernel.__name__}: numba passes {len(parameters)} words, kcap {words}")
-    module.link_in(llvm.parse_assembly(_entry(symbol, facts.llvm_func_name, parameters)))
+    module.link_in(llvm.parse_assembly(_entry(symbol, facts.llvm_func_name, parameters, arguments)))
     for one in module.functions:
         if not one.is_declaration and one.name != symbol:
             one.linkage = "internal"
@@ -74,18 +79,41 @@ def _form(result: Any) -> str:
     raise TypeError(f"a kernel cannot return {result}")
 
 
-def _entry(symbol: str, name: str, parameters: list[str]) -> str:
-    """LLVM IR of the function that reads the words and calls the kernel's."""
-    lines = []
-    for index, kind in enumerate(parameters):
-        lines += [
-            f"%at{index} = getelementptr i64, ptr %words, i64 {RESULTS + index}",
-            f"%word{index} = load i64, ptr %at{index}",
-        ]
-        if kind != "i64":
-            change = "inttoptr" if kind == "ptr" else "trunc"
-            lines.append(f"%arg{index} = {change} i64 %word{index} to {kind}")
-    passed = [f"{kind} %{'word' if kind == 'i64' else 'arg'}{index}" for index, kind in enumerate(parameters)]
+def _entry(symbol: str, name: str, parameters: list[str], arguments: tuple[Any, ...]) -> str:
+    """LLVM IR of the function that reads the words and calls the kernel's. Raises TypeError where numba passes something else.
+
+    Numba passes an array as parent, owner, items, item size, data, shape and strides.
+    """
+    lines: list[str] = []
+    passed: list[str] = []
+    for index, argument in enumerate(_leaves(arguments)):
+        word = f"%word{index}"
+        lines += [f"{word}.at = getelementptr i64, ptr %words, i64 {RESULTS + index}", f"{word} = load i64, ptr {word}.at"]
+        if not isinstance(argument, np.ndarray):
+            kind = next(iter(parameters[len(passed) :]), "")
+            if kind != "i64":
+                lines.append(f"{word}.value = trunc i64 {word} to {kind}")
+            passed.append(f"i64 {word}" if kind == "i64" else f"{kind} {word}.value")
+            continue
+        lines.append(f"{word}.object = inttoptr i64 {word} to ptr")
+        for field, offset in ("data", DATA), ("shape", DIMENSIONS), ("strides", STRIDES):
+            lines += [
+                f"{word}.{field}.at = getelementptr i8, ptr {word}.object, i64 {offset}",
+                f"{word}.{field} = load ptr, ptr {word}.{field}.at",
+            ]
+        lines.append(f"{word}.items0 = add i64 1, 0")
+        for field in ("shape", "strides"):
+            for axis in range(argument.ndim):
+                lines += [
+                    f"{word}.{field}{axis}.at = getelementptr i64, ptr {word}.{field}, i64 {axis}",
+                    f"{word}.{field}{axis} = load i64, ptr {word}.{field}{axis}.at",
+                ]
+        for axis in range(argument.ndim):
+            lines.append(f"{word}.items{axis + 1} = mul i64 {word}.items{axis}, {word}.shape{axis}")
+        passed += ["ptr null", "ptr null", f"i64 {word}.items{argument.ndim}", f"i64 {argument.itemsize}", f"ptr {word}.data"]
+        passed += [f"i64 {word}.{field}{axis}" for field in ("shape", "strides") for axis in range(argument.ndim)]
+    if [each.split()[0] for each in passed] != parameters:
+        raise TypeError(f"{name}: numba takes {', '.join(parameters)}")
     text = "\n".join(lines)
     return f"""
 declare i32 @"{name}"(ptr, ptr, {", ".join(parameters)})
@@ -96,3 +124,12 @@ define i32 @{symbol}(ptr %words) {{
 ret i32 %status
 }}
 """
+
+
+def _leaves(arguments: tuple[Any, ...]) -> Iterator[Any]:
+    """The arguments, elements in place of tuples."""
+    for argument in arguments:
+        if isinstance(argument, tuple):
+            yield from _leaves(argument)
+        else:
+            yield argument

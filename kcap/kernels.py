@@ -234,7 +234,7 @@ class Kernel:
         key, words = flattened(arguments)
         entry = self.entries.get(key)
         if entry is None:
-            entry = self.entries[key] = self._load(key, arguments, len(words) - RESULTS)
+            entry = self.entries[key] = self._load(key, arguments)
         run, form = entry
         passed = array("q", words)
         if run(passed.buffer_info()[0]):
@@ -249,10 +249,9 @@ class Kernel:
 
     def make(self, *arguments: Any) -> None:
         """Makes and keeps the machine code for arguments of these types."""
-        key, words = flattened(arguments)
-        self.made(key, arguments, len(words) - RESULTS)
+        self.made(flattened(arguments)[0], arguments)
 
-    def made(self, key: tuple[Any, ...], arguments: tuple[Any, ...], words: int) -> tuple[str, bytes]:
+    def made(self, key: tuple[Any, ...], arguments: tuple[Any, ...]) -> tuple[str, bytes]:
         """The name in the object file and the file for arguments of these types; made and kept where there is none."""
         code = self.py_func.__code__
         own = (self.__module__, code.co_filename, code.co_firstlineno, code.co_code.hex(), repr(code.co_consts))
@@ -262,15 +261,15 @@ class Kernel:
         if found is None:
             from kcap.kernel_compiler import object_code
 
-            found = object_code(self, arguments, name, words)
+            found = object_code(self, arguments, name)
             with suppress(OSError):  # a full disk costs the next process its time, not this one its run
                 keep(path, found)
         return name, found
 
-    def _load(self, key: tuple[Any, ...], arguments: tuple[Any, ...], words: int) -> tuple[Any, str]:
+    def _load(self, key: tuple[Any, ...], arguments: tuple[Any, ...]) -> tuple[Any, str]:
         import llvmlite.binding as llvm
 
-        name, found = self.made(key, arguments, words)
+        name, found = self.made(key, arguments)
         engine().add_object_file(llvm.ObjectFileRef.from_data(found[1:]))
         engine().finalize_object()
         return ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p)(engine().get_function_address(name)), found[:1].decode()
@@ -286,14 +285,14 @@ def flattened(arguments: tuple[Any, ...]) -> tuple[tuple[Any, ...], list[int]]:
 
 
 def flatten(argument: Any, types: list[Any], words: list[int]) -> None:
-    """Appends an argument as numba passes it: an array as parent, owner, items, item size, address, shape and strides."""
+    """Appends the type and the word of an argument, of a tuple those of its elements. The word of an array is the address of
+    its object, from which the machine code takes data, shape and strides: to ask numpy for them takes longer than most calls.
+    """
     kind = type(argument)
     if kind is np.ndarray:
         flags = argument.flags.num & FLAGS
         types.append((argument.dtype.num, argument.ndim, flags & ~FORTRAN if flags & 1 else flags))
-        words += (0, 0, argument.size, argument.itemsize, argument.__array_interface__["data"][0])
-        words += argument.shape
-        words += argument.strides
+        words.append(id(argument))
     elif kind is bool or kind is np.bool_:
         types.append("b")
         words.append(int(argument))

@@ -7,8 +7,8 @@ import pytest
 
 pytest.importorskip("numba")
 
-from kcap.kernel_compiler import dispatcher, object_code
-from kcap.kernels import Kernel, compiled, flatten, routine
+from kcap.kernel_compiler import _entry, dispatcher, object_code
+from kcap.kernels import Kernel, compiled, routine
 
 
 class Pair(NamedTuple):
@@ -22,6 +22,12 @@ def weighted(values: Any, weight: int) -> int:
     for at in range(values.shape[0]):
         total += values[at] * weight
     return total
+
+
+@compiled
+def corner(table: Any) -> Any:
+    first, second, third = table.shape
+    return first, second, third, table[first - 1, 0, third - 1]
 
 
 @routine
@@ -97,12 +103,28 @@ def test_what_needs_a_runtime_or_returns_other_types_is_refused() -> None:
             kernel(3)
 
 
-def test_the_words_of_a_call_are_those_that_numba_passes() -> None:
-    words: list[int] = []
-    flatten(arguments()[0], [], words)
-    with pytest.raises(TypeError, match="words"):
-        object_code(weighted, (np.zeros(3, np.int64), 1), "symbol", len(words))
-    assert object_code(weighted, (np.zeros(3, np.int64), 1), "symbol", len(words) + 1)[:1] == b"i"
+@pytest.mark.parametrize(
+    "values",
+    [
+        np.arange(9)[::2], np.arange(9)[::-1], np.arange(12).reshape(3, 4)[:, 1], np.zeros(0, np.int64),
+        np.frombuffer(np.arange(3).tobytes(), np.int64), np.arange(5, dtype=np.int32)[1:],
+    ],
+)  # fmt: skip
+def test_an_array_is_read_from_its_object(values: Any) -> None:
+    """Views, reversed, empty and read-only ones: data, shape and strides are where numpy has them."""
+    assert weighted(values, 3) == 3 * int(values.sum())
+
+
+def test_shape_and_strides_are_those_of_each_axis() -> None:
+    table = np.arange(24).reshape(2, 3, 4)
+    for each in (table, table.transpose(2, 0, 1), table[:, ::-1, 1:3]):
+        assert corner(each) == (*each.shape, int(each[-1, 0, -1]))
+
+
+def test_what_numba_takes_is_compared() -> None:
+    assert object_code(weighted, (np.zeros(3, np.int64), 1), "symbol")[:1] == b"i"
+    with pytest.raises(TypeError, match="numba takes ptr, ptr, i64"):
+        _entry("symbol", "weighted", ["ptr", "ptr", "i64"], (np.zeros(3, np.int64), 1))
 
 
 def test_a_function_has_one_dispatcher() -> None:
