@@ -69,6 +69,11 @@ class Vector:
         """Entries by their places."""
         return Vector(self.values[places], None if self.valid is None else self.valid[places])
 
+    def to_list(self) -> list[Any]:
+        """The entries as Python's integers, None for null."""
+        values: list[Any] = self.values.tolist()
+        return values if self.valid is None else [value if known else None for value, known in zip(values, self.valid.tolist())]
+
     def to_arrow(self, kind: pa.DataType) -> Array:
         """As an array of an integer type that holds the values."""
         if self.nothing:

@@ -23,6 +23,7 @@ def listed(found: Vector) -> list[int | None]:
 @given(LISTS)
 def test_it_goes_there_and_back(items: list[int | None]) -> None:
     assert listed(made(items)) == items
+    assert made(items).to_list() == items
     assert made(items).nothing == (not any(item is not None for item in items))
 
 

@@ -147,37 +147,31 @@ class ConnectionProfiles:
 
     def _open(self, rows: Exchanges, named: "Bools", codes: Vector) -> None:
         """Keeps first requests, and what is asked for before work begins: of all rows, since a filter hides no beginning."""
-        exchange, keys = rows.number("exchange"), rows.number("api_key").values
-        special = named & np.isin(keys, [API_VERSIONS, HANDSHAKE, AUTHENTICATE])
+        special = named & np.isin(rows.number("api_key").values, [API_VERSIONS, HANDSHAKE, AUTHENTICATE])
         orphan = rows.columns.is_outcome("orphan")
-        places = np.flatnonzero(~orphan & ((exchange.values <= OPENING) | special))
+        places = np.flatnonzero(~orphan & ((rows.number("exchange").values <= OPENING) | special))
         if not len(places):
             return
         outcomes, outcome = rows.columns.rows.codes("outcome")
         reasons, reason = rows.columns.rows.codes("reason")
-        asked, told = rows.number("request_first_ns"), rows.number("response_first_ns")
-        there = codes.mask()
         slots = [rows.number(f"{side}_slot").filled(NO_BODY) for side in ("request", "response")]
-        ids = rows.number("correlation_id")
-        id_there = ids.mask()
-        settings = {key: rows.columns.request.slot(slot) for key, (slot, _) in SETTINGS.items()}
-        for place in places.tolist():
-            profile = self.profiles.growing(rows.columns.identities[int(rows.number("identity").values[place])])
-            key = int(keys[place]) if named[place] else TOKEN
-            step = Step(
-                int(exchange.values[place]), key, int(rows.number("api_version").values[place]) if named[place] else 0,
-                str(outcomes[int(outcome[place])]), reasons[int(reason[place])],
-                int(codes.values[place]) if there[place] else None,
-                int(asked.values[place]) if asked.mask()[place] else None,
-                int(told.values[place]) if told.mask()[place] else None,
-            )  # fmt: skip
+        settings = {key: rows.columns.request.slot(slot).take(places).to_list() for key, (slot, _) in SETTINGS.items()}
+        numbers = [rows.number(name) for name in ("identity", "exchange", "api_key", "api_version")]
+        numbers += [codes, *(rows.number(name) for name in ("request_first_ns", "response_first_ns", "correlation_id"))]
+        found = zip(places.tolist(), named[places].tolist(), *(column.take(places).to_list() for column in numbers))
+        for nth, (place, is_named, identity, exchange, key, version, code, asked, told, correlation) in enumerate(found):
+            profile = self.profiles.growing(rows.columns.identities[identity])
+            if not is_named:
+                key, version = TOKEN, 0
+            words = str(outcomes[int(outcome[place])]), reasons[int(reason[place])]
+            step = Step(exchange, key, version, *words, code, asked, told)
             if step.exchange <= OPENING:
                 profile.opening.append(step)
-                if step.exchange <= NUMBERED and key != TOKEN and id_there[place]:
-                    beginning = min(int(ids.values[place]), NUMBERED)
+                if step.exchange <= NUMBERED and key != TOKEN and correlation is not None:
+                    beginning = min(correlation, NUMBERED)
                     profile.ids_from = beginning if profile.ids_from is None else min(profile.ids_from, beginning)
-                if key in SETTINGS and settings[key].mask()[place] and len(profile.traits) < TRAITS_KEPT:
-                    profile.traits.add((SETTINGS[key][1], str(int(settings[key].values[place]))))
+                if key in SETTINGS and settings[key][nth] is not None and len(profile.traits) < TRAITS_KEPT:
+                    profile.traits.add((SETTINGS[key][1], str(settings[key][nth])))
                 elif key == JOIN_GROUP and profile.software is None and len(profile.traits) < TRAITS_KEPT:
                     body = body_of(rows.columns.batch.bodies, int(slots[REQUEST][place]))
                     profile.traits |= of_join(read(body, key, step.version, REQUEST))
