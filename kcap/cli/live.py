@@ -20,6 +20,7 @@ from kcap.errors import CaptureError, MissingExtraError, UsageError
 from kcap.reports.definition import instant
 
 if TYPE_CHECKING:
+    from kcap.analyzer import Options
     from kcap.reports.findings.live import Event
     from kcap.session import Capture
 
@@ -27,6 +28,8 @@ TOOLS: Final = ("dumpcap", "tcpdump")
 """In the order in which they are looked for: dumpcap counts what the kernel dropped."""
 RING: Final = re.compile(r"(\d{1,6}):(\d{1,9})\s*([kMG]i?)?B?", re.IGNORECASE)
 UNITS: Final = {"": 10**6, "k": 10**3, "m": 10**6, "g": 10**9, "ki": 1 << 10, "mi": 1 << 20, "gi": 1 << 30}
+STARTS_SECONDS: Final = 5
+"""A tool that captures writes the head of the file at once; one that fails ends."""
 SAID_MAX: Final = 2000
 """Of what the tool said of its end."""
 
@@ -69,13 +72,14 @@ class Ring(NamedTuple):
     is_flag=True,
     help="Findings of kcap check in place of rows: when each begins and when it ends. --format jsonl for machines.",
 )
+@click.option("--tui", "screen", is_flag=True, help="Browse while it goes on: the list, rates, problems as they arise.")
 @click.option(
     "--span",
     metavar="SECONDS",
     type=click.IntRange(5, 3600),
     default=60,
     show_default=True,
-    help="With --check: how far back rules look, in capture time.",
+    help="With --check, --tui: how far back rules look, in capture time.",
 )
 @click.option(
     "--every",
@@ -83,7 +87,7 @@ class Ring(NamedTuple):
     type=click.IntRange(1, 600),
     default=5,
     show_default=True,
-    help="With --check: how often they look.",
+    help="With --check, --tui: how often they look.",
 )
 @click.option("--with", "tool", type=click.Choice(TOOLS), help="What captures. Default: dumpcap, or else tcpdump.")
 @ports
@@ -99,6 +103,7 @@ def run(
     listing: bool,
     tool: str | None,
     checking: bool,
+    screen: bool,
     span: int,
     every: int,
     decode_as: tuple[str, ...],
@@ -109,7 +114,7 @@ def run(
     """Rows of what passes an interface, as exchanges are decided. Ctrl-C ends the capture; what was seen by then is told.
 
     dumpcap (of Wireshark) or tcpdump must be installed, and you must be allowed to capture. --ring keeps the packets in files
-    that take turns, captured on their own: they are whole also where rows cannot keep up.
+    that take turns, captured on their own: they are whole also where rows cannot keep up. --tui browses while it goes on.
     """
     found = capturing_tool(tool)
     if listing:
@@ -120,9 +125,16 @@ def run(
     kept = ring_of(ring, ring_path)
     if checking and (asked["form"] not in (None, "table", "jsonl") or asked["output"] is not None or only):
         raise UsageError("--check writes findings to standard output, as text or --format jsonl; it takes no -o and no filter")
+    if screen and (checking or asked["form"] is not None or asked["output"] is not None):
+        raise UsageError("--tui shows rows and findings on the screen; it takes no --check, no -o and no --format")
     from kcap.session import Capture
 
-    capture = Capture(["-"], analyzer_options(decode_as, not_kafka)).filter(only)
+    options = analyzer_options(decode_as, not_kafka)
+    capture = Capture(["-"], options).filter(only)
+    if screen:
+        from kcap.cli.tui import keys_from_terminal
+
+        keys_from_terminal(piped=False)
     with tempfile.TemporaryFile() as said:
         tools = [start(found, interface, captured, snaplen, None, said)]
         if kept is not None:
@@ -130,8 +142,10 @@ def run(
         signal.signal(signal.SIGINT, ending(tools))
         source = tools[0].stdout
         assert source is not None
-        os.dup2(source.fileno(), sys.stdin.fileno())
         try:
+            if screen:
+                return watched(source, said, interface, options, only, (span, every))
+            os.dup2(source.fileno(), sys.stdin.fileno())
             code = findings(capture, span, every, asked["form"] == "jsonl") if checking else written(capture, order)
         except CaptureError:
             raise CaptureError(f"{found} captured nothing: {told(said)}") from None
@@ -140,6 +154,24 @@ def run(
                 process.terminate()
                 process.wait()
     return code
+
+
+def watched(
+    source: IO[bytes], said: IO[bytes], interface: str, options: "Options", only: str, look: tuple[int, int]
+) -> int:
+    """Shows what is captured on the screen; the exit code. `look`: how far back rules look, and how often, s.
+
+    Raises CaptureError where the tool ends without a byte, before the screen is taken.
+    """
+    import select
+
+    from kcap.cli.tui import browse, request
+
+    poll = select.poll()
+    poll.register(source, select.POLLIN | select.POLLHUP)
+    if [event for _, event in poll.poll(1000 * STARTS_SECONDS) if not event & select.POLLIN]:
+        raise CaptureError(told(said))
+    return browse(request(["-"], options, source=interface, span=look[0], every=look[1]), source.fileno(), only)
 
 
 def findings(capture: "Capture", span: int, every: int, machine: bool) -> int:

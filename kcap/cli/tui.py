@@ -5,17 +5,24 @@ terminal also where the capture comes from standard input.
 """
 
 import os
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import click
 
 from kcap.cli.options import analyzer_options, filters, inputs, paths_of, secret_files
 from kcap.errors import CaptureError, UsageError
 
+if TYPE_CHECKING:
+    from kcap.analyzer import Options
+    from kcap.tui.reader_main import ReadRequest
+
 DUMB: Final = frozenset({"dumb", "unknown"})
 """Types of terminals on which a cursor cannot be placed."""
 WEB_DRIVER: Final = "textual.drivers.web_driver:WebDriver"
 """What textual-serve sets: keys come through a pipe from a browser."""
+LOOKS_BACK_SECONDS: Final = 60
+"""How far rules look back on a capture that goes on."""
+LOOKS_EVERY_SECONDS: Final = 5
 OTHER: Final = "kcap rows FILE prints the exchanges"
 
 
@@ -40,7 +47,6 @@ def run(
     from kcap.capture.paths import expand
     from kcap.capture.source import STANDARD_INPUT
     from kcap.filter.parse import parse
-    from kcap.runtime import load_arrow
 
     paths = paths_of(files, more_files)
     options = analyzer_options(decode_as, not_kafka)
@@ -48,21 +54,39 @@ def run(
     missing = next((path for path in expand(paths) if path != STANDARD_INPUT and not os.path.exists(path)), None)
     if missing is not None:
         raise CaptureError(f"{missing}: no such file or directory")
-    stdin = keys_from_terminal(piped=STANDARD_INPUT in paths)
-    load_arrow()
+    order = request(paths, options, follow=follow)
+    return browse(order, keys_from_terminal(piped=STANDARD_INPUT in paths), only, show_secrets=show_secrets)
+
+
+def request(
+    paths: list[str], options: "Options", *, follow: bool = False, source: str = "", span: int = LOOKS_BACK_SECONDS,
+    every: int = LOOKS_EVERY_SECONDS,
+) -> "ReadRequest":  # fmt: skip
+    """What the reading process is to read, with the secrets and the thresholds of the configuration.
+
+    `source`: what the capture comes from, where it is not a file. `span`, `every`: how far rules look back on a capture that goes
+    on, and how often they look, s of capture time.
+    """
     from kcap.cli.configuration import config_file, settings
     from kcap.reports.findings.report import rules
     from kcap.reports.findings.thresholds import thresholds_of
-    from kcap.tui.app import KcapApp
+    from kcap.runtime import load_arrow
     from kcap.tui.reader_main import ReadRequest
 
-    ports, others = sorted(options.kafka_ports), sorted(options.not_kafka_ports)
+    load_arrow()
     keylogs, keys = map(list, secret_files())
     limits = thresholds_of(settings().get("check", {}), rules(), f"{config_file()}: [check]")
-    order = ReadRequest(
-        paths, kafka_ports=ports, not_kafka_ports=others, follow=follow, keylogs=keylogs, private_keys=keys,
+    return ReadRequest(
+        paths, kafka_ports=sorted(options.kafka_ports), not_kafka_ports=sorted(options.not_kafka_ports), follow=follow,
+        keylogs=keylogs, private_keys=keys, span_seconds=span, every_seconds=every, source=source,
         thresholds={rule: dict(some) for rule, some in limits.items()},
     )  # fmt: skip
+
+
+def browse(order: "ReadRequest", stdin: int | None, only: str, *, show_secrets: bool = False) -> int:
+    """Shows what is read until the user leaves; the exit code. `stdin`: descriptor of the pipe that is `-`."""
+    from kcap.tui.app import KcapApp
+
     app = KcapApp(order, stdin, only=only, show_secrets=show_secrets)
     app.run()
     return app.return_code or (CaptureError.exit_code if app.book.heard.error is not None else 0)

@@ -70,6 +70,7 @@ class KcapApp(KeyQueue):
         self.wrong += wrong
         self.view = ListModel(self.book, rules=rules)
         self.look.give(self.view)
+        self.view.follow = bool(self.book.order.source)
         self.other = ""
         """Path of the capture that this one is compared with."""
         self.history = History()

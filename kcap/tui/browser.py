@@ -31,6 +31,7 @@ from kcap.tui.panes.detail import Detail
 from kcap.tui.panes.exchange import ExchangePane, Opened
 from kcap.tui.panes.exchanges import ExchangeList
 from kcap.tui.panes.filter_bar import FilterBar
+from kcap.tui.panes.live import LiveLine
 from kcap.tui.panes.timeline import TimeStrip
 from kcap.tui.splitters import Edges
 from kcap.tui.status import position, progress, trouble
@@ -125,6 +126,7 @@ class Browser(Screen[None]):
     def compose(self) -> ComposeResult:
         """Yields the child widgets."""
         yield TextLine(id="title")
+        yield LiveLine(id="live")
         yield Banner(id="banner")
         yield FilterBar(self.home.values, self.home.history.of("filters"), id="bar")
         yield TimeStrip(self.view, id="timeline")
@@ -196,7 +198,8 @@ class Browser(Screen[None]):
         book = self.view.book
         book.look()
         self.notes.look()
-        if self.home.judges and book.done and not book.large:
+        self.query_one(LiveLine).show(book, self.size.width)
+        if self.home.judges and (book.live or (book.done and not book.large)):
             self.query_one(Banner).show(book.conclusions(), self.size.width)
         if self.view.due and not self._arranging:
             settled = self.view.arranged is None or self.view.arranged.wish != self.view.wish

@@ -116,6 +116,11 @@ class CaptureModel:
         return "failed" if heard.error is not None else "stopped" if heard.stopped else "done"
 
     @property
+    def live(self) -> bool:
+        """Whether the capture goes on: a pipe, an interface, a file that grows."""
+        return not self._resolved and (STANDARD_INPUT in self.paths or self.heard.following)
+
+    @property
     def rows(self) -> int:
         """Exchanges decided so far."""
         return len(self._rows)
@@ -292,8 +297,11 @@ class CaptureModel:
     def conclusions(self) -> dict[str, Any] | None:
         """Results of `check`, `groups` and `transactions` over the whole capture, by name; None until they are made.
 
-        They take another pass over the files, which the first call begins when reading is over.
+        They take another pass over the files, which the first call begins when reading is over. Of a capture that goes on, and
+        of a pipe, there is `check` alone: what the rules see in the last span of it.
         """
+        if self.order.span_seconds and (self.live or STANDARD_INPUT in self.paths):
+            return {"check": conclusions.now(self.heard)}
         if self._conclusions is None and self._resolved and not self._closed and self._made_conclusions():
             path = os.path.join(self._beside_folder(CONCLUSIONS), conclusions.NAME)
             with self._lock:

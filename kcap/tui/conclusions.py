@@ -12,6 +12,7 @@ from kcap.reports.definition import Row
 
 if TYPE_CHECKING:
     from kcap.analyzer import Options
+    from kcap.tui.reader_main import Heard
 
 REPORTS: Final = ("check", "groups", "transactions")
 NAME: Final = "conclusions.pickle"
@@ -47,6 +48,13 @@ def differ(before: str, after: list[str], options: "Options", target: str) -> No
         pickle.dump(found, file, pickle.HIGHEST_PROTOCOL)
 
 
+def now(heard: "Heard") -> Row:
+    """What the rules see now of a capture that goes on, as the report `check`; `ended`: what they saw before."""
+    ended = [event.finding | {"ended_ns": event.time_ns} for event in reversed(heard.ended)]
+    names = [file.name for file in heard.files]
+    return {"report": "check", "captures": names, "rows": heard.findings, "not_judged": {}, "ended": ended}
+
+
 def problems(checked: Row | None) -> list[Row]:
     """Findings that are more than notes, in the order of what they cost."""
     return [row for row in checked["rows"] if row["severity"] != "info"] if checked is not None else []
@@ -55,6 +63,7 @@ def problems(checked: Row | None) -> list[Row]:
 def banner(checked: Row | None) -> str:
     """The problems of a capture in a line; empty where none was found, or where it is not known yet."""
     found = problems(checked)
-    if not found:
+    if checked is None or not found:
         return ""
-    return f"{len(found)} problem{'s' * (len(found) != 1)}: " + "; ".join(row["sentence"] for row in found)
+    when = " now" * ("ended" in checked)
+    return f"{len(found)} problem{'s' * (len(found) != 1)}{when}: " + "; ".join(row["sentence"] for row in found)

@@ -14,6 +14,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from multiprocessing.connection import Connection
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from kcap.analyzer import Options
     from kcap.capture.reader import Section
     from kcap.model import CaptureFile, PacketBatch
+    from kcap.reports.definition import Row
+    from kcap.reports.findings.live import Event, Watch
     from kcap.session import CapturePass
     from kcap.tui.spill import Mark
 
@@ -39,6 +42,9 @@ START: Final = "import sys; from kcap.tui.reader_main import main; main(sys.argv
 """Not `-m`: what is sent must be of this module at both ends. -P: the user's folder is no place for modules."""
 NICER: Final = 4
 """Keys go before reading where both want the same processor."""
+ENDED_MAX: Final = 200
+RESTS: Final = 4.0
+"""Looking for problems of a capture that goes on takes at most one part in five of the time."""
 GROWING_SECONDS: Final = 3.0
 """A file that was written to so lately is being written; it is followed until it has been quiet for as long."""
 
@@ -65,6 +71,12 @@ class ReadRequest:
     """Findings, groups and transactions alone, which take a pass of their own."""
     against: str = ""
     """The differences from this capture alone, which take a pass over both."""
+    span_seconds: int = 0
+    """Rules look back so far on a pipe or a growing file, in capture time; 0 where they look when all was read."""
+    every_seconds: int = 5
+    """How often they look, in capture time."""
+    source: str = ""
+    """What the capture comes from, where it is not a file: `eth0`."""
     thresholds: dict[str, dict[str, float]] = field(default_factory=dict)
     """Rule of `kcap check` -> its thresholds that the configuration sets."""
 
@@ -94,6 +106,10 @@ class Heard:
     spools: dict[int, int] = field(default_factory=dict)
     """File -> bytes of it that were kept."""
     failed: list[tuple[str, str]] = field(default_factory=list)
+    findings: "list[Row]" = field(default_factory=list)
+    """Problems that the rules see now, of a capture that goes on."""
+    ended: "list[Event]" = field(default_factory=list)
+    """Problems that they saw and see no more, the last ones."""
     over: bool = False
     stopped: bool = False
     error: str | None = None
@@ -123,6 +139,8 @@ class Child:
         self._sent: set[int] = set()
         self._following: str | None = None
         self._heard = Heard()
+        self._watch: Watch | None = None
+        self._ended: deque[Event] = deque(maxlen=ENDED_MAX)
 
     # -- the other end ------------------------------------------------------------------------------------------------
     def listen(self) -> None:
@@ -164,6 +182,8 @@ class Child:
             files=files,
             layouts=dict(reading.files.layouts),
             spools={number: spool.kept for number, spool in spools.items()},
+            findings=list(self._watch.active.values()) if self._watch is not None else [],
+            ended=list(self._ended),
             failed=[(path, str(error)) for path, error in reading.failed],
             **more,
         )
@@ -235,7 +255,8 @@ class Child:
         from kcap.tui.reader_tables import ReaderTables
 
         reading = self._reading(keep_connections=True)
-        gathering = ReaderTables(reading, self.order.folder)
+        self._watch = self._watching(reading)
+        gathering = ReaderTables(reading, self.order.folder, self._watch)
 
         def watch() -> None:
             if time.monotonic() - self._told >= EVERY_SECONDS:
@@ -246,6 +267,7 @@ class Child:
         for batch in reading.batches():
             first = not self._heard.rows
             self._heard = replace(self._heard, mark=gathering.take(batch))
+            self._look()
             if self._heard.rows and (first or time.monotonic() - self._told >= EVERY_SECONDS or self._silent()):
                 self.tell(reading)
         self.tell(reading)
@@ -253,8 +275,26 @@ class Child:
             reading.capture_files[0].path = self._following
             reading.capture_files[0].size = os.path.getsize(self._following)
         mark = gathering.finish()
+        self._look(last=True)
         said = "" if reading.analyzer.kafka_connections else gathering.no_kafka()
         self.tell(reading, mark=mark, over=True, stopped=self._stop.is_set(), said=said)
+
+    def _watching(self, reading: "CapturePass") -> "Watch | None":
+        """What looks for problems while the capture goes on; None where it is looked at as a whole."""
+        if not self.order.span_seconds or (self._following is None and STANDARD_INPUT not in self.order.paths):
+            return None
+        from kcap.reports.findings.live import SECOND, Watch
+
+        order = self.order
+        folder = tempfile.mkdtemp(dir=order.folder)
+        reading.files.keeps = True  # rules read messages of the last span again
+        return Watch(reading, folder, order.span_seconds * SECOND, order.every_seconds * SECOND, order.thresholds, rests=RESTS)
+
+    def _look(self, *, last: bool = False) -> None:
+        """Looks for problems where it is time to."""
+        if self._watch is not None:
+            events = self._watch.end() if last else self._watch.look()
+            self._ended.extend(event for event in events if event.event == "end")
 
     def _conclude(self) -> None:
         """Findings, groups and transactions."""

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from kcap.analyzer import RowBatch
+    from kcap.reports.findings.live import Watch
     from kcap.session import CapturePass
     from kcap.table.builder import Labelled
 
@@ -27,32 +28,47 @@ COLUMNS: Final = (*EXCHANGES, *ON_REQUEST["exchanges"])
 OTHERS: Final = ("connections", "captures", "weirds", "topic_names", "brokers", "negotiations")
 PROFILES: Final = "talks.pickle"
 RESOLVED: Final = "resolved"
+WATCHED: Final = "watched-"
+"""Before the names of tables that rules look at while the capture goes on."""
 RESOLVED_COLUMNS: Final = ("broker_id", "cluster_id", "topics", "version_verdict")
 
 
 class ReaderTables:
     """The tables of one pass."""
 
-    def __init__(self, reading: "CapturePass", folder: str) -> None:
-        self._reading, self._folder = reading, folder
+    def __init__(self, reading: "CapturePass", folder: str, watch: "Watch | None" = None) -> None:
+        """`watch` gets the rows that rules look at while the capture goes on."""
+        self._reading, self._folder, self._watch = reading, folder, watch
+        if watch is not None:
+            from kcap.reports.findings.live import requests as watched
         requests = {"exchanges": TableRequest.of("exchanges", [column.name for column in COLUMNS], backfill=Backfill.AS_KNOWN)}
         requests |= {name: TableRequest.of(name) for name in OTHERS}
+        if watch is not None:
+            requests |= {f"{WATCHED}{name}": request for name, request in watched().items()}
         tracker = MetadataTracker(reading.analyzer.report, reading.message)
         self._talks = ConnectionProfiles(tracker)
         self._tables = TableSet.of(requests, [self._talks], EVERY_FACT)
         self.tracker = self._tables.begin(reading, tracker)
+        if watch is not None:
+            builders = self._tables.builders
+            watch.begin({name: builders[f"{WATCHED}{name}"].made_schema for name in watched()})
         self._spill = Spill(folder, "exchanges", requests["exchanges"].schema)
         self._streams: dict[str, SpillStream] = {}
 
     def take(self, batch: "RowBatch") -> Mark:
         """Takes decided exchanges; how far the spill is."""
-        return self._write(self._tables.take(batch))
+        mark = self._write(self._tables.take(batch))
+        if self._watch is not None:
+            self._write(self._tables.close_connections())
+        return mark
 
     def _write(self, rows: "Iterable[Labelled]") -> Mark:
         mark = self._spill.mark
         for name, made in rows:
             if name == "exchanges":
                 mark = self._spill.write(made)
+            elif self._watch is not None and name.startswith(WATCHED):
+                self._watch.take(name.removeprefix(WATCHED), made)
             else:
                 if name not in self._streams:
                     self._streams[name] = SpillStream(main_path(self._folder, name), made.schema)

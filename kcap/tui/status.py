@@ -55,8 +55,8 @@ def progress(pulse: Pulse, book: CaptureModel, width: int) -> Text:
     if not book.done:
         rate = pulse.rate(heard.bytes)
         speed = f" {rate / 1e6:.0f} MB/s" if rate >= 1e6 else f" {rate / 1e3:.0f} kB/s" if rate >= 1 else ""
-        if heard.following:
-            right = f"● live{speed}"
+        if heard.following or (book.live and book.order.span_seconds):
+            right = f"● live{speed}, {heard.packets:,} packets  ^s stop"
         elif heard.total:
             part = min(1.0, heard.bytes / heard.total)
             whole = round(part * BAR * 8)
@@ -75,7 +75,7 @@ def progress(pulse: Pulse, book: CaptureModel, width: int) -> Text:
     room = max(8, width - len(left) - len(right) - 4)
     if room < 12:
         right, room = right[: max(0, width - len(left) - 16)], 12
-    name = names(list(book.paths), room)
+    name = names([book.order.source or path for path in book.paths], room)
     line = Text(no_wrap=True, overflow="ellipsis")
     line.append(left, "bold reverse")
     line.append(f" {name}", "bold")

@@ -6,6 +6,7 @@ and ends when the rule no longer does. Time is that of the capture: without pack
 """
 
 import os
+import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -50,6 +51,11 @@ def identity(finding: Row) -> tuple[str, ...]:
     return (finding["id"], *(f"{name}={who[name]}" for name in ENTITIES if who.get(name) is not None))
 
 
+def requests() -> dict[str, TableRequest]:
+    """The tables that rules look at, with the columns they need."""
+    return {name: TableRequest.of(name, columns, backfill=Backfill.AS_KNOWN) for name, columns in COLUMNS.items()}
+
+
 class Slices:
     """Rows of the last span, a Parquet file for each table and slice of time."""
 
@@ -92,42 +98,62 @@ class Watch:
     def __init__(
         self, reading: CapturePass, folder: str, span_ns: int = 60 * SECOND, every_ns: int = 5 * SECOND,
         thresholds: Mapping[str, Mapping[str, float]] | None = None,
-        choose: Callable[[Row], bool] = lambda row: row["severity"] != "info",
+        choose: Callable[[Row], bool] = lambda row: row["severity"] != "info", rests: float = 0.0,
     ) -> None:  # fmt: skip
-        """`span_ns` is how far rules look back, `every_ns` how often they look; `choose` says which findings count."""
+        """`span_ns` is how far rules look back, `every_ns` how often they look; `choose` says which findings count.
+
+        `rests`: after a look, none for so many times as long as it took, on the clock of this machine.
+        """
         self._reading, self._folder, self._span, self._every = reading, folder, span_ns, every_ns
         self._thresholds, self._choose = thresholds, choose
         self._slices = Slices(folder)
         self._empty: dict[str, pa.Schema] = {}
+        self._rests = rests
+        self._now = self._next = 0
+        """Capture time of the latest row, and of the next look, ns since the epoch."""
+        self._rested = 0.0
         self.active: dict[tuple[str, ...], Row] = {}
         """Findings that began and have not ended."""
 
     def events(self) -> Iterator[Event]:
         """Reads the capture to its end."""
-        reading = self._reading
-        requests = {name: TableRequest.of(name, columns, backfill=Backfill.AS_KNOWN) for name, columns in COLUMNS.items()}
-        tables = TableSet.of(requests)
-        tables.begin(reading)
-        self._empty = {label: builder.made_schema for label, builder in tables.builders.items()}
-        now = next_ns = 0
-        for batch in reading.batches():
+        tables = TableSet.of(requests())
+        tables.begin(self._reading)
+        self.begin({label: builder.made_schema for label, builder in tables.builders.items()})
+        for batch in self._reading.batches():
             for label, rows in tables.take(batch):
-                if label == "exchanges":
-                    now = max(now, latest(rows))
-                self._slices.take(label, rows)
+                self.take(label, rows)
             for label, rows in tables.close_connections():
-                self._slices.take(label, rows)
-            next_ns = next_ns or now + self._every
-            if now >= next_ns:
-                yield from self._look(now)
-                next_ns = now + self._every
+                self.take(label, rows)
+            yield from self.look()
         for label, rows in tables.rest():
-            if label == "exchanges":
-                now = max(now, latest(rows))
-            self._slices.take(label, rows)
-        yield from self._look(now)
+            self.take(label, rows)
+        yield from self.end()
+
+    def begin(self, schemas: Mapping[str, pa.Schema]) -> None:
+        """Starts: `schemas` are those of the rows of each table of `requests`."""
+        self._empty = dict(schemas)
+
+    def take(self, label: str, rows: pa.RecordBatch) -> None:
+        """Rows of a table."""
+        if label == "exchanges":
+            self._now = max(self._now, latest(rows))
+        self._slices.take(label, rows)
+
+    def look(self) -> Iterator[Event]:
+        """What the rules see, where it is time to look."""
+        self._next = self._next or self._now + self._every
+        if self._now >= self._next and time.monotonic() >= self._rested:
+            began = time.monotonic()
+            yield from self._look(self._now)
+            self._rested = time.monotonic() + (time.monotonic() - began) * self._rests
+            self._next = self._now + self._every
+
+    def end(self) -> Iterator[Event]:
+        """The last look, and what goes on when the capture ends."""
+        yield from self._look(self._now)
         for finding in self.active.values():
-            yield Event("open", now, finding)
+            yield Event("open", self._now, finding)
 
     def _look(self, now: int) -> Iterator[Event]:
         self._slices.close(now, now - self._span)

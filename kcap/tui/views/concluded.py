@@ -30,12 +30,13 @@ class Concluded(View):
     def settled(self) -> Any:
         """Adds whether there is a result, and why there is none."""
         book = self.home.book
-        return super().settled(), book.conclusions() is not None, book.no_conclusions()
+        heard = book.heard
+        return super().settled(), book.conclusions() is not None, book.no_conclusions(), len(heard.findings), len(heard.ended)
 
     def page(self, book: "CaptureModel") -> Page:
         """Computes all sections."""
         found = book.conclusions()
-        if found is None:
+        if found is None or self.REPORT not in found:
             return Page([waiting(self.REPORT, book.no_conclusions())])
         banner: Line = [(UNFILTERED, "dim")] if book.filter_text else []
         return Page(self.sheets(found[self.REPORT]), ", ".join(found[self.REPORT]["captures"]), banner)

@@ -47,6 +47,11 @@ def server(row: Row) -> tuple[str, int] | None:
 
 def sheets(result: Row) -> list[Sheet]:
     """All sections."""
+    if "ended" in result:
+        return [
+            findings("problems now", problems(result), "the rules see no problem now"),
+            findings("ended", result["ended"], "no problem has ended"),
+        ]
     notes = [row for row in result["rows"] if row["severity"] == "info"]
     skipped = [{"rule": rule, "why": why} for rule, why in sorted(result["not_judged"].items())]
     return [
@@ -72,7 +77,7 @@ def findings(name: str, rows: list[Row], empty: str) -> Sheet:
         SheetField("broker", lambda row: first_of(row, BROKERS), right=False, rank=3),
         SheetField("from", lambda row: clock(row["first_ns"]), right=False, whole=True, rank=1,
                    key=lambda row: row["first_ns"]),
-        SheetField("to", lambda row: clock(row["last_ns"]), right=False, whole=True, rank=5, key=lambda row: row["last_ns"]),
+        SheetField("to", lambda row: clock(row.get("ended_ns") or row["last_ns"]), right=False, whole=True, rank=5, key=lambda row: row["last_ns"]),
         counted("count", "count", 4, zero=False),
         SheetField("sure", lambda row: f"{row['confidence']:.0%}", rank=6, key=lambda row: row["confidence"]),
         SheetField("rule", lambda row: row["id"], right=False, rank=7),
