@@ -14,6 +14,7 @@ from typing import Any, Final
 import pyarrow as pa
 from pyarrow import compute, parquet
 
+from kcap.limits import HELD_ROWS
 from kcap.reports.findings.columns import COLUMNS
 from kcap.reports.findings.observed import Observed, Row
 from kcap.reports.findings.report import check
@@ -57,39 +58,49 @@ def requests() -> dict[str, TableRequest]:
 
 
 class Slices:
-    """Rows of the last span, a Parquet file for each table and slice of time."""
+    """Rows of the last span, Parquet files for each table and slice of time."""
 
     def __init__(self, folder: str) -> None:
         self._folder = folder
         self._waiting: dict[str, list[pa.RecordBatch]] = {name: [] for name in COLUMNS}
-        self._schemas: dict[str, pa.Schema] = {}
-        self._slices: list[tuple[int, dict[str, str]]] = []
+        self._rows = dict.fromkeys(COLUMNS, 0)
+        """Rows that wait."""
+        self._filling: list[tuple[str, str]] = []
+        """Table and file of what was written of the slice that is being filled."""
+        self._slices: list[tuple[int, list[tuple[str, str]]]] = []
         self._count = 0
 
     def take(self, label: str, batch: pa.RecordBatch) -> None:
         """Rows of the slice that is being filled."""
-        self._schemas[label] = batch.schema
         self._waiting[label].append(batch)
+        self._rows[label] += batch.num_rows
+        if self._rows[label] >= HELD_ROWS:
+            self._write(label)
+
+    def _write(self, label: str) -> None:
+        """Writes the rows of a table that wait."""
+        path = os.path.join(self._folder, f"{label}-{self._count}.parquet")
+        write: Any = parquet.write_table
+        write(pa.Table.from_batches(self._waiting[label]), path)
+        self._waiting[label].clear()
+        self._rows[label] = 0
+        self._count += 1
+        self._filling.append((label, path))
 
     def close(self, end_ns: int, oldest_ns: int) -> None:
         """Ends a slice at a time and forgets those that ended before another."""
-        places = {}
         for label, batches in self._waiting.items():
             if batches:
-                places[label] = os.path.join(self._folder, f"{label}-{self._count}.parquet")
-                table = pa.Table.from_batches(batches)
-                write: Any = parquet.write_table
-                write(table, places[label])
-                batches.clear()
-        self._count += 1
-        self._slices.append((end_ns, places))
+                self._write(label)
+        self._slices.append((end_ns, self._filling))
+        self._filling = []
         while self._slices and self._slices[0][0] < oldest_ns:
-            for path in self._slices.pop(0)[1].values():
+            for _, path in self._slices.pop(0)[1]:
                 os.unlink(path)
 
     def files(self, label: str) -> list[str]:
         """The files of a table that are held."""
-        return [places[label] for _, places in self._slices if label in places]
+        return [path for _, places in self._slices for name, path in places if name == label]
 
 
 class Watch:
