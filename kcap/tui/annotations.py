@@ -57,6 +57,16 @@ class Annotations:
                 self.reference = number
         return bool(numbers)
 
+    def forget(self, first: int) -> None:
+        """Drops the notes of rows below `first`, which are held no longer."""
+        for numbers in (self.marks, self.ignored):
+            numbers -= {number for number in numbers if number < first}
+        for notes in (self.comments, self._names):
+            for number in [number for number in notes if number < first]:
+                del notes[number]
+        if self.reference is not None and self.reference < first:
+            self.reference = None
+
     def mark(self, rows: RowIndex, number: int) -> None:
         """Marks an exchange, or removes its mark."""
         self._flip(self.marks, self.notes.marks, rows, number)

@@ -278,9 +278,10 @@ class Browser(Screen[None]):
         """Title and status line."""
         book, width = self.view.book, self.size.width
         self.query_one("#title", TextLine).set_text(progress(self.home.pulse, book, width))
-        self.bar.show_count(
-            f"{'…' if self.view.due else f'{book.passed:,}'} of {book.rows:,}" if book.only is not None else f"{book.rows:,}"
-        )
+        rows = book.snapshot()
+        held = f"{len(rows):,}" if not rows.first else f"latest {len(rows) - rows.first:,} of {len(rows):,}"
+        passed = "…" if self.view.due else f"{book.passed:,}"
+        self.bar.show_count(f"{passed} of {held}" if book.only is not None else held)
         self.listed.empty = trouble(book)
         self.strip.window(self.listed.in_sight)
         focused = self.focused

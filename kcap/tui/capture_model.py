@@ -26,7 +26,7 @@ from kcap.columns import EXCHANGES
 from kcap.errors import UsageError
 from kcap.filter.ast import Filter, is_deep
 from kcap.filter.parse import parse
-from kcap.limits import CONCLUSIONS_UNASKED_BYTES
+from kcap.limits import CONCLUSIONS_UNASKED_BYTES, LIVE_ROWS_MAX
 from kcap.table.schema import arrow_schema
 from kcap.tls.plaintext import PlaintextStore
 from kcap.tui import conclusions, saved_index
@@ -122,7 +122,7 @@ class CaptureModel:
 
     @property
     def rows(self) -> int:
-        """Exchanges decided so far."""
+        """Exchanges decided so far; of a capture that goes on the latest `LIVE_ROWS_MAX` are held."""
         return len(self._rows)
 
     def look(self) -> bool:
@@ -135,11 +135,13 @@ class CaptureModel:
             if heard.mark is not None and heard.mark.rows > before:
                 self._pages = self._pages or Pages(self.index or self.folder, "exchanges")
                 self._pages.follow(heard.mark)
-                self._rows = RowIndex([*self._pages.main, *self._pages.tail], SCHEMA)
+                rows = RowIndex([*self._pages.main, *self._pages.tail], SCHEMA)
+                self._rows = rows.latest(LIVE_ROWS_MAX) if self.live else rows
             if heard.over:
                 if self._pages is not None and heard.mark is not None:
                     self._pages.follow(heard.mark)
-                    self._rows = RowIndex(self._learned(self._pages.main), SCHEMA)
+                    rows = RowIndex(self._learned(self._pages.main), SCHEMA)
+                    self._rows = rows.latest(len(rows) - self._rows.first) if self._rows.first else rows
                 self._resolved = True
                 self._passing, self._sifted = NONE, 0
                 return True
@@ -190,9 +192,10 @@ class CaptureModel:
             return None
         if self.looking:
             return NONE
-        if sifted < len(rows):
+        dropped = int(np.searchsorted(passing, rows.first))
+        if sifted < len(rows) or dropped:
             fresh = self._named(rows, sifted) if self._looking is not None else rows.passing(tree, sifted)
-            passing = np.concatenate([passing, fresh]) if sifted else fresh
+            passing = np.concatenate([passing[dropped:], fresh]) if sifted else fresh
             with self._lock:
                 if self.only is tree and self._sifted == sifted:
                     self._passing, self._sifted = passing, len(rows)
@@ -212,7 +215,7 @@ class CaptureModel:
         passing = self.sift()
         if not len(self._ignored):
             return passing
-        return np.setdiff1d(np.arange(len(self.snapshot())) if passing is None else passing, self._ignored)
+        return np.setdiff1d(self.snapshot().numbers if passing is None else passing, self._ignored)
 
     @property
     def looking(self) -> bool:
@@ -232,7 +235,7 @@ class CaptureModel:
     @property
     def passed(self) -> int:
         """Rows that pass the filter, as far as they were looked at."""
-        return len(self._passing) if self.only is not None else len(self._rows)
+        return len(self._passing) if self.only is not None else len(self._rows) - self._rows.first
 
     # -- tables -------------------------------------------------------------------------------------------------------
     def snapshot(self) -> RowIndex:
@@ -249,7 +252,7 @@ class CaptureModel:
         passing = self.counted() if filtered else None
         if passing is None:
             return rows.table(columns or NAMES)
-        return rows.take(passing[passing < len(rows)], columns or NAMES)
+        return rows.take(passing[(passing >= rows.first) & (passing < len(rows))], columns or NAMES)
 
     def table(self, name: str) -> pa.Table | None:
         """`connections`, `weirds`, `captures`, `negotiations`, `topic_names`, `brokers`: None until reading is over.
@@ -405,7 +408,10 @@ class CaptureModel:
     def frames(self, number: int) -> FrameBytes:
         """The exchange of a row, read again from the file."""
         heard = self.heard
-        return read(self.snapshot().row(number), heard.files, heard.layouts, self.process.spools, self._decrypted)
+        rows = self.snapshot()
+        if not rows.holds(number):
+            raise UsageError("it is older than the exchanges that are held while the capture goes on")
+        return read(rows.row(number), heard.files, heard.layouts, self.process.spools, self._decrypted)
 
     def _decrypted(self) -> PlaintextStore | None:
         """The plaintext of all TLS connections, decrypted when the first of their exchanges is looked at."""

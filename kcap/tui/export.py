@@ -45,7 +45,7 @@ def write_rows(rows: "RowIndex", order: "Numbers | None", path: str, stop: Calla
     if not form:
         raise UsageError(f"{os.path.basename(path)}: rows go to {', '.join(ROWS)}")
     names = [column.name for column in EXCHANGES]
-    numbers = order if order is not None else np.arange(len(rows))
+    numbers = order if order is not None else rows.numbers
     with new_file(path) as file, output_errors(path), compressed(file, compression(path)) as sink:
         writer = writer_of(form, sink, arrow_schema("exchanges", EXCHANGES))
         for at in range(0, len(numbers), STEP):

@@ -49,7 +49,7 @@ class Arranged:
         """Row numbers by place without some of them."""
         if not numbers:
             return self.order
-        order = self.order if self.order is not None else np.arange(len(self.rows))
+        order = self.order if self.order is not None else self.rows.numbers
         kept: Numbers = order[~np.isin(order, list(numbers))]
         return kept
 
@@ -118,13 +118,15 @@ class ListModel:
         passing = self.book.sift()
         rows = self.book.snapshot()
         if passing is not None:
-            passing = passing[passing < len(rows)]
+            passing = passing[(passing >= rows.first) & (passing < len(rows))]
         head = HEADS.get(self.sort)
         times = rows.keys("time") if len(rows) else np.zeros(0, np.int64)
         first_ns = int(times.min()) * 1000 if len(times) else 0
         keys = times if self.sort == "time" else rows.keys(head.columns[0]) if head is not None and len(rows) else times
         if passing is not None:
-            keys = keys[passing]
+            keys = keys[passing - rows.first]
+        elif rows.first:
+            order = passing = rows.numbers
         order = passing
         if self.descending:
             # the last of equals first, then turned around: equals stay as they were decided
@@ -138,6 +140,7 @@ class ListModel:
     def install(self, made: Arranged) -> None:
         """Shows an arrangement; the cursor stays with its exchange."""
         here = self.current if self.current is not None else self.hidden
+        self.annotations.forget(made.rows.first)
         same = self.arranged is not None and self.arranged.wish[0] == made.wish[0]
         self.arranged = made
         if self.follow:
@@ -206,7 +209,7 @@ class ListModel:
 
     def name_of(self, number: int | None) -> tuple[str, int] | None:
         """Connection and number of the exchange of a row."""
-        if number is None or self.arranged is None or number >= len(self.arranged.rows):
+        if number is None or self.arranged is None or not self.arranged.rows.holds(number):
             return None
         return self.arranged.rows.key(number)
 
@@ -227,7 +230,7 @@ class ListModel:
         if made is None or not len(made):
             return None
         times = made.rows.keys("time")
-        times = times if made.order is None else times[made.order]
+        times = times if made.order is None else times[made.order - made.rows.first]
         later = np.flatnonzero(times >= time_us)
         return int(later[np.argmin(times[later])]) if len(later) else len(made) - 1
 
@@ -291,7 +294,7 @@ class ListModel:
     def _zero_ns(self, made: Arranged) -> int:
         """Where relative times begin: the time reference, else the first exchange."""
         number = self.annotations.reference
-        return time_of(made.rows.row(number)) if number is not None and number < len(made.rows) else made.first_ns
+        return time_of(made.rows.row(number)) if number is not None and made.rows.holds(number) else made.first_ns
 
     def filter_of(self, head: Head) -> str | None:
         """The filter of the cell under the cursor."""

@@ -72,7 +72,7 @@ class Rates:
         failing = parse(f"({ERROR}) || {UNANSWERED}")
         assert failing is not None
         names = ["time", "request_bytes", "response_bytes", "latency_ns", "long_poll_ns"]
-        for start in range(self._seen, len(rows), CHUNK):
+        for start in range(max(self._seen, rows.first), len(rows), CHUNK):
             numbers = np.arange(start, min(start + CHUNK, len(rows)), dtype=np.int64)
             table = rows.take(numbers, names).to_pydict()
             failed = set(rows.passing(failing, start).tolist())

@@ -1,7 +1,8 @@
 """Indexes rows of a table in batches by row number.
 
 In: record batches, whose rows never change. Out: the values of some rows, the rows that pass a filter, the order of a column.
-Law: results equal those over one concatenated table; only requested rows are copied.
+Law: results equal those over one concatenated table; only requested rows are copied; a row keeps its number when those before
+it are dropped.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -26,13 +27,30 @@ NOWHERE: Final = -1
 class RowIndex:
     """Some batches."""
 
-    def __init__(self, batches: Sequence[pa.RecordBatch], schema: pa.Schema) -> None:
+    def __init__(self, batches: Sequence[pa.RecordBatch], schema: pa.Schema, first: int = 0) -> None:
+        """`first`: number of the first row; those before it are not held."""
         self.batches = batches
         self.schema = schema
-        self.starts: Numbers = np.cumsum([0, *(batch.num_rows for batch in batches)], dtype=np.int64)
+        self.first = first
+        self.starts: Numbers = np.cumsum([first, *(batch.num_rows for batch in batches)], dtype=np.int64)
 
     def __len__(self) -> int:
+        """The number behind the last row: rows from `first` on are below it."""
         return int(self.starts[-1])
+
+    @property
+    def numbers(self) -> "Numbers":
+        """The numbers of all rows."""
+        return np.arange(self.first, len(self), dtype=np.int64)
+
+    def holds(self, number: int | None) -> bool:
+        """Whether a row is there."""
+        return number is not None and self.first <= number < len(self)
+
+    def latest(self, most: int) -> "RowIndex":
+        """The last rows: batches go from the front while as many as `most` rows are left."""
+        drop = int(np.searchsorted(self.starts, len(self) - most, "right")) - 1
+        return self if drop <= 0 else RowIndex(self.batches[drop:], self.schema, int(self.starts[drop]))
 
     def _places(self, numbers: "Numbers") -> "Numbers":
         """The batch of each row."""
@@ -122,13 +140,16 @@ class RowIndex:
         return np.array([number for number in found if number >= first], np.int64)
 
     def keys(self, column: str, numbers: "Numbers | None" = None) -> "NDArray[Any]":
-        """Numbers that sort as a column's values do; nulls have the smallest. Texts sort as they are written."""
+        """Numbers that sort as a column's values do; nulls have the smallest. Texts sort as they are written.
+
+        In the order of `numbers`, or of the rows from `first` on.
+        """
         chunks = [batch.column(column) for batch in self.batches]
         if not chunks:
             return np.zeros(0, np.int64)
         field = self.schema.field(column)
         found = _ranks(chunks) if _is_text(field.type) else np.concatenate([_numeric(chunk) for chunk in chunks])
-        return found if numbers is None else found[numbers]
+        return found if numbers is None else found[numbers - self.first]
 
 
 def _is_text(kind: pa.DataType) -> bool:

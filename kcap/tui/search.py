@@ -48,7 +48,7 @@ def find_in_list(view: ListModel, needle: Needle, step: int) -> int | None:
     if made is None or not len(made) or not needle.text:
         return None
     able = np.zeros(len(made.rows), np.bool_)
-    able[made.rows.passing(_texts(view, needle))] = True
+    able[made.rows.passing(_texts(view, needle))] = True  # by number, also where the first rows are not held
     if made.order is not None:
         able = able[made.order]
     places = np.flatnonzero(able)

@@ -80,9 +80,9 @@ def timeline(rows: "RowIndex", passing: "Numbers | None", steps: int) -> Timelin
     np.maximum.at(highest, places[responded], latency[responded])
     tree = parse(f"({ERROR}) || {UNANSWERED}")
     assert tree is not None
-    bad = np.zeros(len(rows), np.bool_)
-    bad[rows.passing(tree)] = True
+    bad = np.zeros(len(rows) - rows.first, np.bool_)
+    bad[rows.passing(tree) - rows.first] = True
     failed = np.zeros(steps, np.bool_)
-    failed[places[bad if passing is None else bad[passing]]] = True
+    failed[places[bad if passing is None else bad[passing - rows.first]]] = True
     slowest: list[float | None] = [float(value) if value else None for value in highest.tolist()]
     return Timeline(first, step, slowest, counts.tolist(), failed.tolist())

@@ -9,6 +9,9 @@ from hypothesis import strategies as st
 from kcap.tui.capture_model import CaptureModel, read_whole
 from kcap.tui.list_columns import HEADS
 from kcap.tui.list_model import ListModel
+from kcap.tui.row_index import RowIndex
+from kcap.tui.search import Needle, find_in_list
+from kcap.tui.timeline import timeline
 from tests.tui.conftest import PCAPS
 
 
@@ -103,3 +106,34 @@ def test_an_empty_list(tmp_path: Any) -> None:
         assert view.cursor == 0
         assert not view.marks
         assert view.filter_of(HEADS["call"]) is None
+
+
+@pytest.mark.parametrize("text", ["", "api in {Fetch, Produce}"])
+@pytest.mark.parametrize("sort", ["time", "latency", "client"])
+def test_the_latest_rows_alone_are_those_of_the_whole(
+    book: CaptureModel, monkeypatch: pytest.MonkeyPatch, sort: str, text: str
+) -> None:
+    """Law: what a capture that goes on holds of its rows is sorted, filtered, searched and drawn as all of them are."""
+    book.narrow(text)
+    whole, rows = made(book, sort=sort), book.snapshot()
+    parts = [batch.slice(start, 10) for batch in rows.batches for start in range(0, batch.num_rows, 10)]
+    latest = RowIndex(parts, rows.schema).latest(40)
+    monkeypatch.setattr(book, "_rows", latest)
+    view = ListModel(book, sort=sort)
+    assert whole.arranged is not None
+    view.annotations.mark(rows, 3)
+    view.install(view.arrange())
+    assert view.arranged is not None
+    numbers = [view.number(place) for place in range(len(view))]
+    assert numbers == [number for place in range(len(whole)) if (number := whole.number(place)) is not None and number >= 70]
+    assert 0 < book.passed == len(view) <= 40 < len(whole)
+    assert view.annotations.marks == set(), "notes of rows that are gone go with them"
+    heads = [head for head, _ in view.heads(200)]
+    shown = {cells.number: cells.texts for cells in whole.page(0, len(whole), heads)}
+    assert all(cells.texts[1:] == shown[cells.number][1:] for cells in view.page(0, len(view), heads))
+    drawn = timeline(latest, view.arranged.order, 20)
+    assert drawn is not None
+    assert sum(drawn.counts) == len(view)
+    assert find_in_list(view, Needle("Fetch"), 1) is not None
+    last = max(view.arranged.order.tolist(), key=lambda number: rows.row(number)["time"])  # type: ignore[union-attr]
+    assert view.place_of_time(int(rows.row(last)["time"].timestamp() * 1e6)) == numbers.index(last)

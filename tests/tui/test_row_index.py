@@ -68,3 +68,19 @@ def test_an_exchange_is_found(book: CaptureModel) -> None:
         row = rows.row(number)
         assert rows.find(row["connection"], row["exchange"]) == number
     assert rows.find("C", 1) == -1
+
+
+@given(PARTS, st.integers(0, 20))
+def test_rows_keep_their_numbers_when_the_first_ones_are_dropped(parts: list[list[dict[str, Any]]], most: int) -> None:
+    whole, wanted = rows_of(parts)
+    rows = whole.latest(most)
+    numbers = rows.numbers
+    assert len(numbers) >= min(most, len(wanted))
+    assert len(rows) == len(whole)
+    assert rows.take(numbers).to_pylist() == wanted[rows.first :]
+    assert [rows.holds(number) for number in (rows.first - 1, rows.first, len(rows))] == [False, rows.first < len(rows), False]
+    tree = parse("api == Fetch")
+    assert tree is not None
+    assert rows.passing(tree).tolist() == [number for number in whole.passing(tree).tolist() if number >= rows.first]
+    assert rows.keys("latency_ns", numbers).tolist() == whole.keys("latency_ns")[rows.first :].tolist()
+    assert rows.latest(len(rows) - rows.first).first == rows.first
