@@ -136,19 +136,27 @@ def verdict(rows: list[Row], waiting: list[Row], unanswered: int) -> Row:
     return found
 
 
-def why(row: Row, blocker: Row | None, muting: Row | None, *, long_polls: bool = False) -> tuple[str, str]:
-    """The largest part of the time that counts: its name, and a sentence."""
-    from kcap.output.grid import duration
-
+def largest(row: Row, *, long_polls: bool = False) -> tuple[str, int]:
+    """The largest part of the time that counts, and its length in ns; `unknown` where the parts are not known."""
     inner = {name: row[f"{name}_ns"] or 0 for name in ("long_poll", "throttle", "muted")}
     parts = {"queue": row["queue_ns"] or 0, "network": row["rtt_ns"] or 0, **inner}
     parts["service"] = max(0, (row["service_ns"] or 0) - sum(inner.values()))
     if row["service_ns"] is None:
-        return "unknown", "the parts of the time are not known"
+        return "unknown", 0
     if not long_polls:
         del parts["long_poll"]
     cause = max(parts, key=lambda name: parts[name])
-    spent = duration(parts[cause])
+    return cause, parts[cause]
+
+
+def why(row: Row, blocker: Row | None, muting: Row | None, *, long_polls: bool = False) -> tuple[str, str]:
+    """The largest part of the time that counts: its name, and a sentence."""
+    from kcap.output.grid import duration
+
+    cause, length = largest(row, long_polls=long_polls)
+    if cause == "unknown":
+        return cause, "the parts of the time are not known"
+    spent = duration(length)
     if cause == "queue":
         if blocker is None:
             return cause, f"{spent} behind earlier requests of its connection"

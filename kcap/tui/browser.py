@@ -116,6 +116,8 @@ class Browser(Screen[None]):
         self._began = 0.0
         self._cost = 0.0
         self._arranging = False
+        self._judged = False
+        """Whether the problems of the capture are known."""
         self._wanted: tuple[str, int] | None = None
 
     @property
@@ -200,7 +202,11 @@ class Browser(Screen[None]):
         self.notes.look()
         self.query_one(LiveLine).show(book, self.size.width)
         if self.home.judges and (book.live or (book.done and not book.large)):
-            self.query_one(Banner).show(book.conclusions(), self.size.width)
+            found = book.conclusions()
+            self.query_one(Banner).show(found, self.size.width)
+            if found is not None and not self._judged:
+                self._judged = True
+                self.reopen()
         if self.view.due and not self._arranging:
             settled = self.view.arranged is None or self.view.arranged.wish != self.view.wish
             if settled or time.monotonic() - self._began >= self._cost * PATIENCE:
@@ -261,7 +267,8 @@ class Browser(Screen[None]):
         """Reads an exchange again from its file. Runs in a thread."""
         book = self.view.book
         found = book.frames(number)
-        return Opened(number, found, self.home.connection(found.row["connection"]), self.view.annotations.words(number))
+        connection, noted = self.home.connection(found.row["connection"]), self.view.annotations.words(number)
+        return Opened(number, found, connection, noted, book.concerning(number))
 
     def reopen(self) -> None:
         """Shows the exchange under the cursor again, with what was noted about it."""

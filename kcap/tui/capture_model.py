@@ -27,6 +27,7 @@ from kcap.errors import UsageError
 from kcap.filter.ast import Filter, is_deep
 from kcap.filter.parse import parse
 from kcap.limits import CONCLUSIONS_UNASKED_BYTES, LIVE_ROWS_MAX
+from kcap.table.arrow_filter import mask
 from kcap.table.schema import arrow_schema
 from kcap.tls.plaintext import PlaintextStore
 from kcap.tui import conclusions, saved_index
@@ -312,6 +313,20 @@ class CaptureModel:
                     with open(path, "rb") as file:
                         self._conclusions = pickle.load(file)  # noqa: S301 - a process of ours wrote it for this user alone
         return self._conclusions
+
+    def concerning(self, number: int) -> list[dict[str, Any]]:
+        """Problems whose filter the exchange of a row passes, as far as they are known now."""
+        found = self.conclusions() if self.live or self._conclusions is not None else None
+        rows = self.snapshot()
+        if found is None or not rows.holds(number):
+            return []
+        row: Any = rows.take(np.array([number], np.int64))
+        out = []
+        for one in conclusions.problems(found["check"]):
+            tree = parse(one["filter"] or "")
+            if tree is not None and not is_deep(tree) and mask(tree, row.to_batches()[0]).any():
+                out.append(one)
+        return out
 
     def _made_conclusions(self) -> bool:
         return self._beside_done(CONCLUSIONS, replace(self.order, conclusions=True))

@@ -17,10 +17,15 @@ from kcap.decode.plan import json_key
 from kcap.decode.secrets import MASKED, Path, is_secret_node, step
 from kcap.filter.fields import deep_fields, snake
 from kcap.output.grid import call, clean, duration, endpoint, result
+from kcap.reports.definition import Row
+from kcap.reports.slow import RETRANSMITTED, why
 from kcap.tui.list_columns import equals
 from kcap.tui.tree_lines import Item
+from kcap.tui.views.findings_model import TONES
 from kcap.tui.views.sheet import Line
 
+WORTH_A_REASON_NS: Final = 5_000_000
+"""Latency from which on the tree says where the time went."""
 WORDS_MAX: Final = 400
 """Signs of a value that are shown; its bytes stand beside it."""
 BAR: Final = 40
@@ -43,10 +48,12 @@ def message(found: FrameBytes, side: str) -> Message | None:
     return decode_response(data[4:], row["api_key"], row["api_version"])
 
 
-def anatomy(found: FrameBytes, connection: dict[str, Any] | None = None, *, show_secrets: bool = False) -> list[Item]:
-    """The tree. `connection`: the row of its connection, once there is one."""
+def anatomy(
+    found: FrameBytes, connection: dict[str, Any] | None = None, findings: Sequence[Row] = (), *, show_secrets: bool = False
+) -> list[Item]:
+    """The tree. `connection`: the row of its connection, once there is one. `findings`: problems that it is a part of."""
     row = found.row
-    items = [_summary(row), _timing(row)]
+    items = [_summary(row), _timing(row), *_why(row), *map(_problem, findings)]
     for side in SIDES:
         item = _side(found, side, show_secrets)
         if item is not None:
@@ -133,6 +140,21 @@ def _timing(row: dict[str, Any]) -> Item:
         return out
 
     return Item(line, "timing", facts, filter=f"latency_ns >= {latency}", value=str(latency))
+
+
+def _why(row: Row) -> list[Item]:
+    """Where most of the time went, as a sentence; nothing for a response that came at once."""
+    if row["latency_ns"] is None or row["latency_ns"] < WORTH_A_REASON_NS:
+        return []
+    _, text = why(row, None, None, long_polls=True)
+    return [Item([("why     ", ""), (text, "care" if RETRANSMITTED in (row["flags"] or ()) else "")], "why", value=text)]
+
+
+def _problem(finding: Row) -> Item:
+    """A problem that the exchange is a part of."""
+    tone = TONES[finding["severity"]]
+    line: Line = [("problem ", tone), (clean(finding["sentence"]), tone), (f"  {finding['id']}", "dim")]
+    return Item(line, f"problem {finding['id']}", filter=finding["filter"], value=finding["sentence"])
 
 
 PART_COLUMN: Final = {name: column for column, name, _, _ in PARTS}

@@ -14,6 +14,7 @@ from rich.cells import cell_len, set_cell_size
 from kcap.columns import EXCHANGES, ON_REQUEST
 from kcap.filter.row_test import EPOCH, MICROSECOND
 from kcap.output.grid import ELLIPSIS, call, clean, duration, endpoint, result, topics
+from kcap.reports.slow import RETRANSMITTED, largest, reason
 from kcap.tui.views import drill_down
 
 Row = Mapping[str, Any]
@@ -125,6 +126,36 @@ def _about_filter(row: Row) -> str | None:
     return None
 
 
+WHY: Final = {
+    "queue": ("queued", "queue_ns"), "network": ("network", "rtt_ns"), "service": ("broker", "service_ns"),
+    "long_poll": ("poll", "long_poll_ns"), "throttle": ("throttle", "throttle_ns"), "muted": ("muted", "muted_ns"),
+}  # fmt: skip
+"""Part of the latency -> its word, its column."""
+
+
+def _why(row: Row) -> str:
+    """The largest part of the latency, a retransmission, and what the broker did; what else is odd about the exchange."""
+    flags = row["flags"] or ()
+    lost = RETRANSMITTED in flags
+    rest = ", ".join(flag.replace("_", " ") for flag in flags if flag != RETRANSMITTED)
+    cause, length = largest(dict(row), long_polls=True) if row["latency_ns"] is not None else ("unknown", 0)
+    if cause == "unknown" or not length:
+        return "; ".join(filter(None, (RETRANSMITTED * lost, rest)))
+    said = f"{WHY[cause][0]} {duration(length)}"
+    if cause == "service":
+        said = f"{'resent, or ' * lost}{said}{reason(dict(row))}"
+    elif lost:
+        said += f", {RETRANSMITTED}"
+    return f"{said}; {rest}" if rest else said
+
+
+def _why_filter(row: Row) -> str | None:
+    cause, length = largest(dict(row), long_polls=True) if row["latency_ns"] is not None else ("unknown", 0)
+    if cause == "unknown" or not length:
+        return equals("flags", row["flags"]) if row["flags"] else None
+    return f"{WHY[cause][1]} >= {row[WHY[cause][1]]}"
+
+
 COMPOSED: Final = (
     Head("time", "Time", ("time",), 12, _nothing, by=lambda row: equals("time", row["time"])),
     Head("client", "Client", ("client_id", "client_ip"), 15, _client, grows=1,
@@ -136,9 +167,12 @@ COMPOSED: Final = (
     Head("call", "Request", ("api", "api_version", "api_key"), 18, lambda row: clean(call(row["api"], row["api_version"])),
          by=_api),
     Head("latency", "Latency", ("latency_ns", "age_ns"), 8, _latency, right=True, by=_bound),
-    Head("sent", "Out", ("request_bytes",), 5, lambda row: _size(row["request_bytes"]), right=True, rank=5,
+    Head("why", "Why", ("service_ns", "latency_ns", "queue_ns", "rtt_ns", "long_poll_ns", "throttle_ns", "muted_ns",
+                        "flags", "api", "acks", "request_bytes", "response_bytes"),
+         14, _why, rank=5, grows=2, by=_why_filter),
+    Head("sent", "Out", ("request_bytes",), 5, lambda row: _size(row["request_bytes"]), right=True, rank=6,
          by=lambda row: equals("request_bytes", row["request_bytes"])),
-    Head("received", "In", ("response_bytes",), 5, lambda row: _size(row["response_bytes"]), right=True, rank=5,
+    Head("received", "In", ("response_bytes",), 5, lambda row: _size(row["response_bytes"]), right=True, rank=6,
          by=lambda row: equals("response_bytes", row["response_bytes"])),
     Head("result", "Result", ("error", "outcome", "reason"), 12, lambda r: clean(result(r["outcome"], r["reason"], r["error"])),
          grows=1, by=_result),

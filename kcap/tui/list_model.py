@@ -126,7 +126,7 @@ class ListModel:
         if passing is not None:
             keys = keys[passing - rows.first]
         elif rows.first:
-            order = passing = rows.numbers
+            passing = rows.numbers
         order = passing
         if self.descending:
             # the last of equals first, then turned around: equals stay as they were decided

@@ -4,6 +4,7 @@ In: an exchange read again from its file. Out: a message when a cursor moves. La
 cursor; a byte leads to the innermost line that decodes it.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,6 +33,8 @@ class Opened:
     connection: dict[str, Any] | None
     note: str = ""
     """What the user noted about it."""
+    findings: Sequence[dict[str, Any]] = ()
+    """Problems of the capture that it is a part of."""
 
 
 class ExchangePane(Pane):
@@ -80,7 +83,7 @@ class ExchangePane(Pane):
             self._known |= outline.opened()
         before = outline.current.name if outline.current is not None else None
         self.opened = opened
-        items = anatomy(opened.found, opened.connection, show_secrets=self.show_secrets)
+        items = anatomy(opened.found, opened.connection, opened.findings, show_secrets=self.show_secrets)
         if opened.note:
             items.insert(0, Item([("note  ", "dim"), (clean(opened.note), "key")], "note", value=opened.note))
         outline.reopen(items, self._known)

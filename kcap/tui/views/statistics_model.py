@@ -176,12 +176,12 @@ def slow(result: Row) -> Sheet:
         SheetField("long poll", lambda row: duration(row["long_poll_ns"] or None), rank=3, key=lambda row: row["long_poll_ns"]),
         SheetField("api", lambda row: f"{row['api'] or '?'} v{words(row['api_version'])}", right=False),
         named("client_id", "client", 1),
-        named("why"),
+        named("why", least=60),
         SheetField("time", lambda row: (row["time"] or "")[11:23], right=False, rank=3),
         named("server_ip", "broker", 5),
         named("topics", "topics", 4),
         named("error", "error", 6),
-        named("exchange", rank=2),
+        named("exchange", rank=7),
     ]  # fmt: skip
     return Sheet(
         "slowest", fields, result["rows"], lambda row: drill_down.exchange(row["exchange"]), "no responses",
