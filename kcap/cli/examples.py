@@ -30,6 +30,7 @@ EXAMPLES: Final = {
     "live": (
         "kcap live -i eth0 -f 'tcp port 9092' -Y 'latency > 500ms'",
         "kcap live -i any --ring 10:100MB -w ring.pcapng --format jsonl",
+        "kcap live -i any --tui",
     ),
     "show": (
         "kcap show a.pcap C5e1a7b2c90d4f00d.17",

@@ -156,9 +156,7 @@ def run(
     return code
 
 
-def watched(
-    source: IO[bytes], said: IO[bytes], interface: str, options: "Options", only: str, look: tuple[int, int]
-) -> int:
+def watched(source: IO[bytes], said: IO[bytes], interface: str, options: "Options", only: str, look: tuple[int, int]) -> int:
     """Shows what is captured on the screen; the exit code. `look`: how far back rules look, and how often, s.
 
     Raises CaptureError where the tool ends without a byte, before the screen is taken.

@@ -35,7 +35,7 @@ from kcap.tui.panes.live import LiveLine
 from kcap.tui.panes.timeline import TimeStrip
 from kcap.tui.splitters import Edges
 from kcap.tui.status import position, progress, trouble
-from kcap.tui.views import VIEWS
+from kcap.tui.views import VIEWS, drill_down
 from kcap.tui.views.styled_lines import TextLine
 
 if TYPE_CHECKING:
@@ -399,6 +399,12 @@ class Browser(Screen[None]):
             self.look()
             return
         self.listed.go(self.view.arranged.place(row) or 0)
+
+    def show_slowest(self, api: str) -> None:
+        """Shows the exchanges of an API, the slowest first and selected."""
+        self.view.sort, self.view.descending = "latency", True
+        self.view.cursor, self.view.hidden, self.view.arranged = 0, None, None
+        self.home.narrow(drill_down.equals("api", api))
 
     def _seek(self) -> None:
         """Goes to the exchange that was requested before its row was read."""

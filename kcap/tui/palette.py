@@ -67,6 +67,7 @@ class Palette:
             if (text := text_of(quick, row)) is not None:
                 out.append(Entry(f"set {text}", f"Filter: {quick.title}", f"f {quick.key}"))
         out.append(Entry("set ", "Filter: clear", "f x"))
+        out += [Entry(f"slowest {api}", f"Slowest {clean(api)}") for api in self.screen.home.values("api")]
         out += [Entry(f"save {name}", title) for name, title in SAVES]
         out += [Entry(f"theme {name}", f"Theme: {name}") for name in sorted(self.screen.app.available_themes)]
         out += [Entry(f"time {form}", f"Time display: {form}", "t") for form in TIME_FORMS]
@@ -106,6 +107,8 @@ class Palette:
             screen.call_later(screen.run_action, value)
         elif verb in ("set", "saved"):
             home.narrow(screen.notes.filters().get(value, "") if verb == "saved" else value)
+        elif verb == "slowest":
+            screen.show_slowest(value)
         elif verb == "save":
             screen.actions.save(value)
         elif verb == "theme":

@@ -267,7 +267,8 @@ class Child:
         for batch in reading.batches():
             first = not self._heard.rows
             self._heard = replace(self._heard, mark=gathering.take(batch))
-            self._look()
+            if self._look():
+                self.tell(reading)
             if self._heard.rows and (first or time.monotonic() - self._told >= EVERY_SECONDS or self._silent()):
                 self.tell(reading)
         self.tell(reading)
@@ -290,11 +291,14 @@ class Child:
         reading.files.keeps = True  # rules read messages of the last span again
         return Watch(reading, folder, order.span_seconds * SECOND, order.every_seconds * SECOND, order.thresholds, rests=RESTS)
 
-    def _look(self, *, last: bool = False) -> None:
-        """Looks for problems where it is time to."""
+    def _look(self, *, last: bool = False) -> bool:
+        """Looks for problems where it is time to; whether any began or ended."""
+        events: list[Event] = []
         if self._watch is not None:
-            events = self._watch.end() if last else self._watch.look()
+            found = self._watch.end() if last else self._watch.look(silent=self._silent())
+            events = list(found)
             self._ended.extend(event for event in events if event.event == "end")
+        return bool(events)
 
     def _conclude(self) -> None:
         """Findings, groups and transactions."""

@@ -2,6 +2,7 @@
 
 import json
 import os
+import pty
 import signal
 import stat
 import subprocess
@@ -123,3 +124,29 @@ def test_findings_begin_and_go_on(tmp_path: Path) -> None:
     assert [(row["event"], row["id"]) for row in events] == [("begin", "hanging-transaction"), ("open", "hanging-transaction")]
     assert [line.split()[1] for line in text.stdout.splitlines()] == ["begins", "goes"]
     assert live(tmp_path, "-i", "eth0", "--check", "-o", "x.csv").returncode == 2
+
+
+def test_the_screen_needs_a_terminal_and_writes_no_file(tmp_path: Path) -> None:
+    log = tool(tmp_path, "tcpdump")
+    assert "needs a terminal" in live(tmp_path, "-i", "eth0", "--tui").stderr
+    assert live(tmp_path, "-i", "eth0", "--tui", "-o", str(tmp_path / "x.csv")).returncode == 2
+    assert live(tmp_path, "-i", "eth0", "--tui", "--check").returncode == 2
+    assert not log.exists(), "nothing is captured for a screen that is not there"
+
+
+def test_a_tool_that_fails_is_told_before_the_screen_is_taken(tmp_path: Path) -> None:
+    """In a terminal of its own."""
+    tool(tmp_path, "tcpdump", fails=True)
+    process, terminal = pty.fork()
+    if not process:
+        environment = {**ENVIRONMENT, "PATH": str(tmp_path), "TERM": "xterm"}
+        os.execve(sys.executable, [sys.executable, "-m", "kcap", "live", "-i", "eth9", "--tui"], environment)
+    said = b""
+    try:
+        while piece := os.read(terminal, 4096):
+            said += piece
+    except OSError:  # the other end of the terminal is closed
+        pass
+    assert os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) == 3
+    assert b"captured nothing: eth9: No such device exists" in said
+    assert b"\x1b[?1049h" not in said, "the terminal is left as it was"

@@ -122,7 +122,10 @@ class Watch:
         self._rests = rests
         self._now = self._next = 0
         """Capture time of the latest row, and of the next look, ns since the epoch."""
-        self._rested = 0.0
+        self._seen = 0
+        """Capture time of the last look."""
+        self._looked = self._rested = float("-inf")
+        """When the last look ended, and when the next may begin, on the clock of this machine, s."""
         self.active: dict[tuple[str, ...], Row] = {}
         """Findings that began and have not ended."""
 
@@ -151,13 +154,15 @@ class Watch:
             self._now = max(self._now, latest(rows))
         self._slices.take(label, rows)
 
-    def look(self) -> Iterator[Event]:
-        """What the rules see, where it is time to look."""
+    def look(self, *, silent: bool = False) -> Iterator[Event]:
+        """What the rules see, where it is time to look. `silent`: no packet waits, so that the next may be long in coming."""
         self._next = self._next or self._now + self._every
-        if self._now >= self._next and time.monotonic() >= self._rested:
-            began = time.monotonic()
+        began = time.monotonic()
+        fresh = silent and self._now > self._seen and began >= self._looked + self._every / SECOND
+        if (fresh or self._now >= self._next) and began >= self._rested:
             yield from self._look(self._now)
-            self._rested = time.monotonic() + (time.monotonic() - began) * self._rests
+            self._looked = time.monotonic()
+            self._rested = self._looked + (self._looked - began) * self._rests
             self._next = self._now + self._every
 
     def end(self) -> Iterator[Event]:
@@ -167,6 +172,7 @@ class Watch:
             yield Event("open", self._now, finding)
 
     def _look(self, now: int) -> Iterator[Event]:
+        self._seen = now
         self._slices.close(now, now - self._span)
         found = {identity(row): row for row in self._findings() if self._choose(row)}
         for key, row in found.items():

@@ -149,29 +149,30 @@ def value_lines(name: str, data: bytes | None) -> list[Line]:
 def detail(row: Row, _width: int) -> list[Line]:
     """A record in words."""
     record, batch = row["record"], row["held"]
-    out: list[Line] = [[(f"{clean(row['topic'] or '?')}-{row['partition']}", "bold"), (f"  offset {row['offset']}", "")]]
-    out.append([(row["time"], ""), (f"  {batch.timestamp_type or ''}", "dim")])
-    facts = f"batch {row['batch']}: magic {batch.magic}, {batch.codec}, {batch.size:,} bytes, {batch.count:,} records"
-    out.append([(facts, "dim")])
-    if batch.producer_id >= 0:
-        producer = f"producer {batch.producer_id}, epoch {batch.producer_epoch}, sequence {batch.base_sequence}"
-        out.append([(producer + (", transactional" if batch.is_transactional else ""), "dim")])
+    out: list[Line] = [[
+        (f"{clean(row['topic'] or '?')}-{row['partition']}", "bold"), (f"  offset {row['offset']}  {row['time']}", ""),
+        (f"  {batch.timestamp_type or ''}", "dim"),
+    ]]  # fmt: skip
     if not batch.crc_ok:
         out.append([("CRC mismatch", "bad")])
     if record.control is not None:
         out.append([("control ", "bold"), (record.control.type, "care")])
-    out.append([])
     out += value_lines("key", record.key)
     out += value_lines("value", record.value)
     for name, value in record.headers:
         out += value_lines(f"header {clean(name)}", value)
+    facts = f"batch {row['batch']}: magic {batch.magic}, {batch.codec}, {batch.size:,} bytes, {batch.count:,} records"
+    out += [[], [(facts, "dim")]]
+    if batch.producer_id >= 0:
+        producer = f"producer {batch.producer_id}, epoch {batch.producer_epoch}, sequence {batch.base_sequence}"
+        out.append([(producer + (", transactional" if batch.is_transactional else ""), "dim")])
     return out
 
 
 def sheet(rows: list[Row], name: tuple[str, int] | None, why: str) -> Sheet:
     """The records of an exchange."""
     fields = [
-        named("topic", rank=2), counted("partition", "part", rank=3), counted("offset"), named("time", rank=4),
+        named("topic", rank=2), counted("partition", "part", rank=3), counted("offset"), named("time", rank=4, whole=True),
         named("key", rank=1), named("value"), counted("value_bytes", "bytes", rank=5), named("headers", rank=6),
         named("codec", rank=8), counted("batch", rank=7),
     ]  # fmt: skip
