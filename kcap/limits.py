@@ -420,8 +420,8 @@ CONCLUSIONS_UNASKED_BYTES = 512 << 20
 """Bytes of captures up to which the terminal UI looks for problems without being told to: it reads them once more for that."""
 
 LIVE_ROWS_MAX = 1_000_000
-"""Exchanges that the terminal UI holds of a capture that goes on, some 10 minutes of a busy broker: the list is put in order again
-with each of its refreshes, and its memory must not grow by the hour. The oldest ones go first.
+"""Exchanges that the terminal UI holds of a capture that goes on, some 10 minutes of a busy broker: the list is put in order
+again with each of its refreshes, and its memory must not grow by the hour. The oldest ones go first.
 """
 
 INDEXED_LEAST_BYTES = 32 << 20

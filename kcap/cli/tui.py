@@ -64,8 +64,8 @@ def request(
 ) -> "ReadRequest":  # fmt: skip
     """What the reading process is to read, with the secrets and the thresholds of the configuration.
 
-    `source`: what the capture comes from, where it is not a file. `span`, `every`: how far rules look back on a capture that goes
-    on, and how often they look, s of capture time.
+    `source`: what the capture comes from, where it is not a file. `span`, `every`: how far rules look back on a capture that
+    goes on, and how often they look, s of capture time.
     """
     from kcap.cli.configuration import config_file, settings
     from kcap.reports.findings.report import rules

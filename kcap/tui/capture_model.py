@@ -119,11 +119,11 @@ class CaptureModel:
     @property
     def live(self) -> bool:
         """Whether the capture goes on: a pipe, an interface, a file that grows."""
-        return not self._resolved and (STANDARD_INPUT in self.paths or self.heard.following)
+        return not self._resolved and (self.order.endless or self.heard.following)
 
     @property
     def rows(self) -> int:
-        """Exchanges decided so far; of a capture that goes on the latest `LIVE_ROWS_MAX` are held."""
+        """Exchanges decided so far; while a pipe or a followed file goes on the latest `LIVE_ROWS_MAX` are held."""
         return len(self._rows)
 
     def look(self) -> bool:
@@ -137,12 +137,11 @@ class CaptureModel:
                 self._pages = self._pages or Pages(self.index or self.folder, "exchanges")
                 self._pages.follow(heard.mark)
                 rows = RowIndex([*self._pages.main, *self._pages.tail], SCHEMA)
-                self._rows = rows.latest(LIVE_ROWS_MAX) if self.live else rows
+                self._rows = rows.latest(LIVE_ROWS_MAX) if self.order.endless else rows
             if heard.over:
                 if self._pages is not None and heard.mark is not None:
                     self._pages.follow(heard.mark)
-                    rows = RowIndex(self._learned(self._pages.main), SCHEMA)
-                    self._rows = rows.latest(len(rows) - self._rows.first) if self._rows.first else rows
+                    self._rows = RowIndex(self._learned(self._pages.main), SCHEMA)
                 self._resolved = True
                 self._passing, self._sifted = NONE, 0
                 return True
@@ -304,7 +303,7 @@ class CaptureModel:
         They take another pass over the files, which the first call begins when reading is over. Of a capture that goes on, and
         of a pipe, there is `check` alone: what the rules see in the last span of it.
         """
-        if self.order.span_seconds and (self.live or STANDARD_INPUT in self.paths):
+        if self.order.span_seconds and self.order.endless and (not self._resolved or STANDARD_INPUT in self.paths):
             return {"check": conclusions.now(self.heard)}
         if self._conclusions is None and self._resolved and not self._closed and self._made_conclusions():
             path = os.path.join(self._beside_folder(CONCLUSIONS), conclusions.NAME)

@@ -125,7 +125,7 @@ class Finder(Window["str | Typed | None"]):
         room = max(10, WIDTH - min(34, cell_len(entry.note)) - 3) if entry.note else WIDTH - 1
         line = Text(no_wrap=True, overflow="ellipsis")
         line.append(f" {cut(entry.title, room, right=False)}")
-        line.append(f"  {entry.note}", "dim")
+        line.append(f"  {entry.note}" if entry.note else "", "dim")
         return line
 
     @on(Input.Changed)

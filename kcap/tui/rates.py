@@ -1,7 +1,8 @@
 """Counts what passes each second of a capture that goes on: exchanges, bytes, failures, the slowest response. Free of widgets.
 
 In: rows as they are decided. Out: values of the last seconds, and a line of sparklines. Law: each exchange counts once, in the
-second of its first byte; memory holds the last `SECONDS` seconds, whatever the capture's length; long polls do not count as slow.
+second of its first byte; memory holds the last `SECONDS` seconds, whatever the capture's length; long polls do not count as
+slow.
 """
 
 import time

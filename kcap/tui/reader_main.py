@@ -80,6 +80,11 @@ class ReadRequest:
     thresholds: dict[str, dict[str, float]] = field(default_factory=dict)
     """Rule of `kcap check` -> its thresholds that the configuration sets."""
 
+    @property
+    def endless(self) -> bool:
+        """Whether nobody knows an end of the capture: a pipe, an interface, a file that is to be followed."""
+        return self.follow or STANDARD_INPUT in self.paths
+
     def options(self) -> "Options":
         """What the analyzer is to know. Raises CaptureError for a file of secrets that does not read."""
         from kcap.analyzer import Options
@@ -282,7 +287,7 @@ class Child:
 
     def _watching(self, reading: "CapturePass") -> "Watch | None":
         """What looks for problems while the capture goes on; None where it is looked at as a whole."""
-        if not self.order.span_seconds or (self._following is None and STANDARD_INPUT not in self.order.paths):
+        if not self.order.span_seconds or not self.order.endless:
             return None
         from kcap.reports.findings.live import SECOND, Watch
 

@@ -66,6 +66,12 @@ def sheets(result: Row) -> list[Sheet]:
     ]  # fmt: skip
 
 
+def last(row: Row) -> int | None:
+    """When a finding was seen last, or when the rules saw it no more, ns since the epoch."""
+    ended: int | None = row.get("ended_ns") or row["last_ns"]
+    return ended
+
+
 def findings(name: str, rows: list[Row], empty: str) -> Sheet:
     """A line a finding."""
     order = list(TONES)
@@ -77,7 +83,7 @@ def findings(name: str, rows: list[Row], empty: str) -> Sheet:
         SheetField("broker", lambda row: first_of(row, BROKERS), right=False, rank=3),
         SheetField("from", lambda row: clock(row["first_ns"]), right=False, whole=True, rank=1,
                    key=lambda row: row["first_ns"]),
-        SheetField("to", lambda row: clock(row.get("ended_ns") or row["last_ns"]), right=False, whole=True, rank=5, key=lambda row: row["last_ns"]),
+        SheetField("to", lambda row: clock(last(row)), right=False, whole=True, rank=5, key=last),
         counted("count", "count", 4, zero=False),
         SheetField("sure", lambda row: f"{row['confidence']:.0%}", rank=6, key=lambda row: row["confidence"]),
         SheetField("rule", lambda row: row["id"], right=False, rank=7),
