@@ -30,8 +30,9 @@ class Concluded(View):
     def settled(self) -> Any:
         """Adds whether there is a result, and why there is none."""
         book = self.home.book
-        heard = book.heard
-        return super().settled(), book.conclusions() is not None, book.no_conclusions(), len(heard.findings), len(heard.ended)
+        found = book.conclusions()
+        counts = [len(rows) for rows in (found or {}).get(self.REPORT, {}).values() if isinstance(rows, list)]
+        return super().settled(), found is not None, book.no_conclusions(), counts  # problems come and go while it goes on
 
     def page(self, book: "CaptureModel") -> Page:
         """Computes all sections."""
