@@ -117,8 +117,10 @@ class KeptConnection:
     def settle(self) -> None:
         """Makes the row and releases the connection."""
         connection, self._connection = self._connection, None
-        if connection is not None:
-            self._values = describe(*(connection if isinstance(connection, tuple) else connection.restore()))
+        if isinstance(connection, tuple):
+            self._values = describe(*connection)
+        elif connection is not None:
+            self._values = describe_closed(connection)
 
 
 class SilentConnection:
@@ -506,6 +508,19 @@ def describe(connection: Connection, conversation: Conversation) -> dict[str, ob
             f"{name}_missing": stream.missing,
         }
     return values
+
+
+def describe_closed(kept: "ClosedState") -> dict[str, object]:
+    """As `describe`, of a connection that lived in the fast path alone: where it can be without its objects."""
+    numbers = kept.described()
+    if numbers is None:
+        return describe(*kept.restore())
+    lower, flow, first_ns, isn = kept.named()
+    ip, port, peer_ip, peer_port = endpoints(flow)
+    return numbers | {
+        "connection": uid_of(lower, first_ns, isn), "community_id": community_id(flow), "client_ip": ip,
+        "client_port": port, "server_ip": peer_ip, "server_port": peer_port,
+    }  # fmt: skip
 
 
 def community_id(flow: bytes) -> str:

@@ -68,6 +68,19 @@ class Spot(FrameLocation):
                 self.head += correlation.to_bytes(4, "big", signed=True)
 
 
+def flows_of(row: Mapping[str, Any]) -> dict[str, bytes]:
+    """Side -> flow key of the packets that carry it."""
+    client, server = ip_address(row["client_ip"]).packed, ip_address(row["server_ip"]).packed
+    ports = row["client_port"].to_bytes(2, "big"), row["server_port"].to_bytes(2, "big")
+    return {"request": client + server + ports[0] + ports[1], "response": server + client + ports[1] + ports[0]}
+
+
+def frame(row: Mapping[str, Any], side: str, reader: Reader, numbers: Mapping[str, int]) -> bytes:
+    """The bytes of one frame of a row alone; `numbers`: name of a file -> its place among those of `reader`."""
+    spot = Spot(row, side, flows_of(row)[side], numbers)
+    return laid(reader.pieces(spot), spot)[1]
+
+
 def read(
     row: dict[str, Any],
     files: Sequence[CaptureFile],
@@ -78,10 +91,7 @@ def read(
     """Both frames of a row; `plaintext` decrypts the capture's TLS connections once more."""
     source = PacketSource(files, layouts, spools)
     reader = Reader(source, plaintext)
-    client, server = ip_address(row["client_ip"]).packed, ip_address(row["server_ip"]).packed
-    ports = row["client_port"].to_bytes(2, "big"), row["server_port"].to_bytes(2, "big")
-    flows = {"request": client + server + ports[0] + ports[1], "response": server + client + ports[1] + ports[0]}
-    numbers = {file.name: at for at, file in enumerate(files)}
+    flows, numbers = flows_of(row), {file.name: at for at, file in enumerate(files)}
     found: dict[str, Any] = {}
     spans: dict[str, list[Span]] = {}
     for side in SIDES:

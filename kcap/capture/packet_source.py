@@ -68,7 +68,7 @@ class PacketSource:
 
     def batches(self, file: int, first: int, last: int) -> Iterator[PacketBatch]:
         """The packets from position `first` to position `last`, both included; they are numbered from 1."""
-        reader = self._reader(file, first, READ_WINDOW_BYTES)
+        reader = self._reader(file, first, ONE_PACKET_BYTES if first == last else READ_WINDOW_BYTES)
         for batch in reader.batches() if reader is not None else ():
             if batch.position[-1] >= last:
                 yield cut(batch, 0, bisect_right(batch.position, last))

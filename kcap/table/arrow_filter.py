@@ -5,7 +5,7 @@ In: a checked filter, a batch of `exchanges` with the columns that it looks at. 
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -55,9 +55,14 @@ class Entries:
 
 def mask(tree: Filter | None, batch: pa.RecordBatch) -> "Bools":
     """True for each row that passes."""
-    if tree is None:
-        return np.ones(batch.num_rows, np.bool_)
-    return _Mask(batch).of(tree)
+    return next(masks([tree], batch))
+
+
+def masks(trees: Iterable[Filter | None], batch: pa.RecordBatch) -> "Iterator[Bools]":
+    """The masks of several filters, which share what a column is made of."""
+    shared = _Mask(batch)
+    for tree in trees:
+        yield np.ones(batch.num_rows, np.bool_) if tree is None else shared.of(tree)
 
 
 class _Mask:
@@ -66,6 +71,14 @@ class _Mask:
     def __init__(self, batch: pa.RecordBatch) -> None:
         self.batch = batch
         self.rows = batch.num_rows
+        self._columns: dict[str, Entries] = {}
+
+    def column(self, name: str) -> Entries:
+        """The entries of a column, made once."""
+        found = self._columns.get(name)
+        if found is None:
+            found = self._columns[name] = _entries(self.batch.column(name))
+        return found
 
     def of(self, tree: Filter) -> "Bools":
         """The rows that a condition lets pass."""
@@ -140,9 +153,9 @@ class _Mask:
         if isinstance(operand, Deep):
             return None
         if isinstance(operand, FieldRef):
-            found = [_entries(self.batch.column(name)) for name in operand.columns]
+            found = [self.column(name) for name in operand.columns]
             if operand.minus is not None:  # nulls are 0 among the numbers
-                less = _entries(self.batch.column(operand.minus)).numbers
+                less = self.column(operand.minus).numbers
                 found = [Entries(part.parents, part.valid, part.numbers - less) for part in found]
             if operand.offset:
                 found = [Entries(part.parents, part.valid, part.numbers - operand.offset) for part in found]

@@ -65,7 +65,8 @@ def test_what_needs_rows_or_a_schema_is_refused() -> None:
 CALL = {
     "client_id": "a", "group_id": "g", "transactional_id": "t", "server_ip": "s", "error": "NONE", "outcome": "answered",
     "reason": None, "api_version": 9, "connection": "c", "exchange": 1, "server_port": 1, "principal": None, "n": 1,
-    "first_ns": 1, "last_ns": 1, "latency_ns": 1, "records": 1, "connections": 1,
+    "first_ns": 1, "last_ns": 1, "latency_ns": 1, "records": 1, "batches": 1, "request_bytes": 10**9, "response_bytes": 1,
+    "most_request_bytes": 10**9, "most_response_bytes": 1, "most_queue_ns": 10**12, "broker_id": 1,
 }  # fmt: skip
 FLOW = {
     "client_id": "a", "topic": "t", "n": 1, "bytes": 1, "batches": 1, "records": 1, "first_ns": 1, "last_ns": 2, "newest": 2,

@@ -25,7 +25,7 @@ CONNECTION_COLUMNS: Final = (
     "out_of_order", "zero_window_stalls", "exchanges", "client_captured", "server_captured", "first_ns", "last_ns",
     "rtt_min_ns",
     "client_rtt_min_ns", "tls_alerts", "tls_version", "tls_sni", "tls_server_subject", "tls_client_subject", "tls_ja4",
-    "server_packets",
+    "server_packets", "client_missing", "server_missing",
 )  # fmt: skip
 BROKER_COLUMNS: Final = ("host", "port", "broker_id")
 COLUMNS: Final = {
@@ -40,3 +40,23 @@ MESSAGE_COLUMNS: Final = (
     "client_ip", "client_port", "server_ip", "server_port", "correlation_id", "outcome", "tls",
 )  # fmt: skip
 """Columns of exchanges by which their bytes are found in the files again."""
+GROUP_TABLES: Final = {
+    "exchanges": tuple(dict.fromkeys((
+        *MESSAGE_COLUMNS, "client_id", "api", "group_id", "member_id", "generation", "error", "request_last_ns",
+        "response_last_ns",
+    ))),
+    "partitions": ("connection", "exchange", "topic", "topic_id", "partition", "lag"),
+}  # fmt: skip
+"""Tables that the report `groups` looks at -> their columns."""
+TRANSACTION_TABLES: Final = {
+    "exchanges": tuple(dict.fromkeys((
+        *MESSAGE_COLUMNS, "client_id", "api", "group_id", "transactional_id", "producer_id", "producer_epoch", "error",
+        "request_last_ns", "response_last_ns",
+    ))),
+    "partitions": (
+        "connection", "exchange", "topic", "topic_id", "partition", "error", "records", "bytes", "producer_id",
+        "producer_epoch",
+    ),
+    "connections": ("connection", "first_ns", "last_ns"),
+}  # fmt: skip
+"""Tables that the report `transactions` looks at -> their columns."""

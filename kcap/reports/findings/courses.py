@@ -31,7 +31,7 @@ def of_files(files: Sequence[str], filters: Sequence[str], span: Span) -> Course
 
     from kcap.filter.ast import columns_of
     from kcap.filter.parse import parse
-    from kcap.table.arrow_filter import mask
+    from kcap.table.arrow_filter import masks
 
     trees = [parse(text) if text else None for text in filters]
     counts = np.zeros((len(filters), PARTS), np.int64)
@@ -44,9 +44,8 @@ def of_files(files: Sequence[str], filters: Sequence[str], span: Span) -> Course
             first, other = (batch.column(name).fill_null(-1).to_numpy(zero_copy_only=False) for name in TIMES)
             at = np.where(first >= 0, first, other)
             place = np.clip((at - span[0]) // width_of(span), 0, PARTS - 1)
-            for number in able:
-                passing = mask(trees[number], batch) & (at >= 0)
-                counts[number] += np.bincount(place[passing], minlength=PARTS)
+            for number, passing in zip(able, masks((trees[number] for number in able), batch), strict=True):
+                counts[number] += np.bincount(place[passing & (at >= 0)], minlength=PARTS)
     return [[int(count) for count in row] if text else [] for row, text in zip(counts, filters, strict=True)]
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from kcap.reports.findings.model import Finding, Found, named, rule, seconds, where
-from kcap.reports.findings.observed import Observed
+from kcap.reports.findings.observed import Observed, totals
 
 JOINS = ("JoinGroup", "SyncGroup")
 
@@ -96,34 +96,25 @@ def static_member_fenced(seen: Observed, _limit: Mapping[str, float]) -> Found:
     looks_at="OffsetCommit requests a second of a client and group, against the records that the client fetched",
     advice="Commit once a poll or by time (enable.auto.commit, auto.commit.interval.ms), not after every record.",
     instead="a short burst of work that really needs a commit after each record",
-    commits=50, a_second=20, a_record=0.5,
+    commits=50, a_second=20, a_record=0.5, many=250,
 )  # fmt: skip
 def commit_storm(seen: Observed, limit: Mapping[str, float]) -> Found:
-    """A client that commits after every record."""
-    if "OffsetCommit" not in seen.apis:
-        return
-    table = seen.exchanges
-    chosen = table.filter(table.api == "OffsetCommit")
-    rows = seen.run(
-        chosen.group_by("client_id", "group_id").aggregate(
-            n=chosen.count(),
-            first_ns=chosen.request_first_ns.min(),
-            last_ns=chosen.request_last_ns.max(),
-            lost=chosen.latency_ns.sum(),
-        )
-    )
-    for row in rows:
+    """A client that commits after every record.
+
+    A burst of fewer commits than `many`, which automatic commits (every 5 s) make in 20 minutes, is worth knowing and no more.
+    """
+    fetched = seen.calls_by("client_id", ("Fetch",))
+    for (client, group), calls in seen.calls_by(("client_id", "group_id"), ("OffsetCommit",)).items():
+        row, records = totals(calls), totals(fetched.get(client, ()))["records"]
         rate = row["n"] / max((row["last_ns"] - row["first_ns"]) / 1e9, 1.0)
-        records = sum(
-            call["records"] or 0 for call in seen.calls if call["client_id"] == row["client_id"] and call["api"] == "Fetch"
-        )
         if row["n"] < limit["commits"] or rate < limit["a_second"] or row["n"] < limit["a_record"] * records:
             continue
-        who = {"client_id": row["client_id"], "group_id": row["group_id"]}
+        who = {"client_id": client, "group_id": group}
         yield Finding(
-            f"client {row['client_id']} of group {row['group_id']} committed offsets {row['n']} times, {rate:.0f} a second",
-            who, row["n"], where("api == OffsetCommit", **who), row["first_ns"], row["last_ns"], row["lost"] or 0,
+            f"client {client} of group {group} committed offsets {row['n']} times, {rate:.0f} a second",
+            who, row["n"], where("api == OffsetCommit", **who), row["first_ns"], row["last_ns"], row["latency_ns"],
             {"commits": row["n"], "commits_a_second": round(rate, 1), "records": records or None},
+            None if row["n"] >= limit["many"] else "info",
         )  # fmt: skip
 
 

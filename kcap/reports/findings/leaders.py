@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from kcap.reports.findings.model import Finding, Found, named, rule, seconds, where
-from kcap.reports.findings.observed import Observed, Row
+from kcap.reports.findings.observed import Observed, Row, totals
 
 MOVED = ("NOT_LEADER_OR_FOLLOWER", "NOT_LEADER_FOR_PARTITION", "FENCED_LEADER_EPOCH")
 """Errors that a client gets from a broker which no longer leads the partition."""
@@ -133,24 +133,22 @@ def hot_broker(seen: Observed, limit: Mapping[str, float]) -> Found:
     """One broker that serves nearly all bytes."""
     if len({(call["server_ip"], call["server_port"]) for call in seen.calls}) < limit["brokers"]:
         return
-    table = seen.exchanges
-    chosen = table.filter(table.api.isin(["Produce", "Fetch"]), table.outcome.isin(["answered", "one_way"]))
-    rows = seen.run(
-        chosen.group_by("server_ip", "server_port").aggregate(
-            n=chosen.count(), bytes=chosen.request_bytes.sum() + chosen.response_bytes.fill_null(0).sum(),
-            broker_id=chosen.broker_id.max(), first_ns=chosen.request_first_ns.min(), last_ns=chosen.request_last_ns.max(),
-        )
-    )  # fmt: skip
-    total = sum(row["bytes"] or 0 for row in rows)
-    if len(rows) >= limit["brokers"] and total >= limit["megabytes"] * 1e6:
-        hot = max(rows, key=lambda row: row["bytes"] or 0)
-        if hot["bytes"] >= limit["share"] * total:
-            server = f"{hot['server_ip']}:{hot['server_port']}"
+    served = {
+        place: totals([call for call in calls if call["outcome"] in ("answered", "one_way")])
+        for place, calls in seen.calls_by(("server_ip", "server_port"), ("Produce", "Fetch")).items()
+    }
+    size = {place: row["request_bytes"] + row["response_bytes"] for place, row in served.items() if row["n"]}
+    total = sum(size.values())
+    if len(size) >= limit["brokers"] and total >= limit["megabytes"] * 1e6:
+        ip, port = max(size, key=lambda place: size[place])
+        most, hot = size[ip, port], served[ip, port]
+        if most >= limit["share"] * total:
+            server = f"{ip}:{port}"
             yield Finding(
-                f"broker {server} carries {hot['bytes'] / total:.0%} of the bytes of {len(rows)} brokers",
+                f"broker {server} carries {most / total:.0%} of the bytes of {len(size)} brokers",
                 {"server": server, "broker_id": hot["broker_id"]}, hot["n"],
-                where("api in {Produce, Fetch}", server_ip=hot["server_ip"], server_port=hot["server_port"]), hot["first_ns"],
-                hot["last_ns"], 0, {"bytes": hot["bytes"], "share": round(hot["bytes"] / total, 3), "brokers": len(rows)},
+                where("api in {Produce, Fetch}", server_ip=ip, server_port=port), hot["first_ns"], hot["last_ns"], 0,
+                {"bytes": most, "share": round(most / total, 3), "brokers": len(size)},
             )  # fmt: skip
 
 

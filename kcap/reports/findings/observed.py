@@ -5,7 +5,7 @@ Law: a summary has a row for each class of exchanges or connections, whatever th
 same.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cached_property
 from typing import Any, Final, TypeVar
 
@@ -108,7 +108,10 @@ class Observed:
         """Makes the messages of rows with `connection` and `exchange` ready: many at once cost little more than one."""
         prepare = getattr(self._message, "prepare", None)
         if prepare is not None:
-            prepare([(row["connection"], row["exchange"]) for row in rows if row.get("connection") is not None])
+            times = [row.get("request_first_ns") for row in rows]
+            known = [time for time in times if time is not None]
+            between = (min(known), max(known)) if known and len(known) == len(rows) else None
+            prepare([(row["connection"], row["exchange"]) for row in rows if row.get("connection") is not None], between)
 
     @cached_property
     def span(self) -> tuple[int, int]:
@@ -123,18 +126,11 @@ class Observed:
         (messages of which a part is missing), gaps (those of which packets are missing), throttled (responses with a throttle
         time).
         """
-        table = self.exchanges
-        silent = table.flags.contains("one_sided") | table.reason.isin(["lost_in_capture", "skipped"])
-        lost = (table.outcome == "unanswered") & silent
-        (row,) = self.run(
-            table.aggregate(
-                n=table.count(), throttled=table.count(where=table.throttle_time_ms > 0),
-                orphans=table.count(where=table.outcome == "orphan"), lost=table.count(where=lost),
-                cut=table.count(where=table.flags.contains("snaplen") | table.flags.contains("gap")),
-                gaps=table.count(where=table.flags.contains("gap")),
-            )
-        )  # fmt: skip
-        return row
+        sums = ("n", "throttled", "cut", "gaps")
+        found: Row = {name: sum(call[name] for call in self.calls) for name in sums}
+        found["orphans"] = sum(call["n"] for call in self.calls if call["outcome"] == "orphan")
+        found["lost"] = sum(call["lost"] for call in self.calls if call["outcome"] == "unanswered")
+        return found
 
     @cached_property
     def errors_of_partitions(self) -> set[str]:
@@ -148,12 +144,27 @@ class Observed:
 
     @cached_property
     def calls(self) -> list[Row]:
-        """Exchanges by class: n, connections, first_ns, last_ns, latency_ns, records, bytes, and an example."""
+        """Exchanges by class: n, first_ns, last_ns, latency_ns, records, batches, bytes (of records), request_bytes,
+        response_bytes, `most_request_bytes`,
+        `most_response_bytes`, `most_queue_ns`, broker_id, how many were `throttled`, `cut` (a part of
+        a message is missing), have `gaps` or were `lost` by the capture (see `quality`), and an example.
+        """
         table = self.exchanges
+        gap, silent = table.flags.contains("gap"), table.flags.contains("one_sided")
         return self.run(
             table.group_by(*CLASS).aggregate(
                 n=table.count(),
-                connections=table.connection.nunique(),
+                throttled=table.count(where=table.throttle_time_ms > 0),
+                cut=table.count(where=table.flags.contains("snaplen") | gap),
+                gaps=table.count(where=gap),
+                lost=table.count(where=silent | table.reason.isin(["lost_in_capture", "skipped"])),
+                batches=table.batch_count.sum(),
+                request_bytes=table.request_bytes.sum(),
+                response_bytes=table.response_bytes.sum(),
+                most_request_bytes=table.request_bytes.max(),
+                most_response_bytes=table.response_bytes.max(),
+                most_queue_ns=table.queue_ns.max(),
+                broker_id=table.broker_id.max(),
                 first_ns=table.request_first_ns.min(),
                 last_ns=table.request_last_ns.max(),
                 latency_ns=table.latency_ns.sum(),
@@ -163,6 +174,14 @@ class Observed:
                 exchange=table.exchange.argmin(table.request_first_ns),
             )
         )
+
+    def calls_by(self, key: str | tuple[str, ...], apis: Collection[str]) -> dict[Any, list[Row]]:
+        """The classes of some APIs by one of their values, or by several as a tuple."""
+        found: dict[Any, list[Row]] = {}
+        for call in self.calls:
+            if call["api"] in apis:
+                found.setdefault(call[key] if isinstance(key, str) else tuple(call[name] for name in key), []).append(call)
+        return found
 
     @cached_property
     def links(self) -> list[Row]:
@@ -176,6 +195,8 @@ class Observed:
                 packets=table.packets.sum(),
                 retransmitted=table.retransmitted.sum(),
                 out_of_order=table.out_of_order.sum(),
+                missing=(table.client_missing + table.server_missing).sum(),
+                filled=table.out_of_order.sum(where=table.client_missing + table.server_missing == 0),
                 stalls=table.zero_window_stalls.sum(),
                 exchanges=table.exchanges.sum(),
                 request_bytes=table.client_captured.sum(),
@@ -269,6 +290,18 @@ class Observed:
         """Client ids of the classes that have these values."""
         found = {row["client_id"] for row in self.calls if all(row[name] == value for name, value in equal.items())}
         return sorted(name for name in found if name)
+
+
+SUMS: Final = ("n", "latency_ns", "records", "batches", "request_bytes", "response_bytes")
+
+
+def totals(calls: Sequence[Row]) -> Row:
+    """Classes of exchanges as one: sums of what adds up, first_ns, last_ns, broker_id."""
+    found: Row = {name: sum(call[name] or 0 for call in calls) for name in SUMS}
+    found["first_ns"] = min((call["first_ns"] for call in calls if call["first_ns"] is not None), default=0)
+    found["last_ns"] = max((call["last_ns"] for call in calls if call["last_ns"] is not None), default=0)
+    found["broker_id"] = max((call["broker_id"] for call in calls if call["broker_id"] is not None), default=None)
+    return found
 
 
 def of_brokers(table: Any) -> Any:

@@ -59,6 +59,8 @@ def large_message_stall(seen: Observed, limit: Mapping[str, float]) -> Found:
     """Large messages that take long to pass."""
     table = seen.exchanges
     size, took = int(limit["kilobytes"] * 1000), int(limit["milliseconds"] * 1e6)
+    if all(max(call["most_request_bytes"] or 0, call["most_response_bytes"] or 0) < size for call in seen.calls):
+        return
     up = ((table.request_bytes >= size) & (table.request_transfer_ns >= took)).fill_null(False)
     down = ((table.response_bytes >= size) & (table.transfer_ns >= took)).fill_null(False)
     chosen = table.filter(up | down)

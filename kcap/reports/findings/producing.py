@@ -3,12 +3,14 @@
 from collections.abc import Mapping
 
 from kcap.reports.findings.model import Finding, Found, named, rule, seconds, where
-from kcap.reports.findings.observed import DOUBTFUL, Observed, Row
+from kcap.reports.findings.observed import DOUBTFUL, Observed, Row, totals
 from kcap.schema.registry import api_key
 from kcap.schema.releases import first_release, releases
 
 OLD_PRODUCE, OLD_FETCH = 2, 3
 """The last versions that carry message formats 0 and 1."""
+AMONG_OLD = {"Fetch": OLD_FETCH, "UpdateMetadata": 2}
+"""The last versions that brokers before 0.11 send each other, but for UpdateMetadata 3 of 0.10.2."""
 FORMAT_2 = "0.11.0"
 """The first release whose brokers store message format 2 (KIP-98)."""
 
@@ -28,31 +30,21 @@ def stores_format_2(call: Row) -> bool:
     looks_at="records a batch and requests a second of a producer",
     advice="Raise linger.ms (5 to 20) and batch.size so that records share a request, or do not flush after each record.",
     instead="a producer that must have each record acknowledged before the next",
-    requests=200, a_second=60, records=1.5,
+    requests=200, a_second=100, records=1.5,
 )  # fmt: skip
 def tiny_batches(seen: Observed, limit: Mapping[str, float]) -> Found:
-    """A producer that sends about a record a request, quickly."""
-    if "Produce" not in seen.apis:
-        return
-    table = seen.exchanges
-    chosen = table.filter(table.api == "Produce")
-    rows = seen.run(
-        chosen.group_by("client_id").aggregate(
-            n=chosen.count(), records=chosen.record_count.sum(), batches=chosen.batch_count.sum(),
-                bytes=chosen.request_bytes.sum(),
-            first_ns=chosen.request_first_ns.min(), last_ns=chosen.request_last_ns.max(), lost=chosen.latency_ns.sum(),
-        )
-    )  # fmt: skip
-    for row in rows:
+    """A producer that sends about a record a request, quickly: so that a linger.ms of 10 would join records."""
+    for client, calls in seen.calls_by("client_id", ("Produce",)).items():
+        row = totals(calls)
         rate = row["n"] / max((row["last_ns"] - row["first_ns"]) / 1e9, 1.0)
         if not row["batches"] or row["n"] < limit["requests"] or rate < limit["a_second"]:
             continue
-        each = (row["records"] or 0) / row["batches"]
+        each = row["records"] / row["batches"]
         if each <= limit["records"]:
             yield Finding(
-                f"client {row['client_id']} sent {rate:.0f} Produce requests a second with {each:.1f} records a batch",
-                {"client_id": row["client_id"]}, row["n"], where("api == Produce", client_id=row["client_id"]),
-                row["first_ns"], row["last_ns"], row["lost"] or 0,
+                f"client {client} sent {rate:.0f} Produce requests a second with {each:.1f} records a batch",
+                {"client_id": client}, row["n"], where("api == Produce", client_id=client),
+                row["first_ns"], row["last_ns"], row["latency_ns"],
                 {"requests": row["n"], "records": row["records"], "records_a_batch": round(each, 2),
                     "requests_a_second": round(rate)},
             )  # fmt: skip
@@ -73,7 +65,7 @@ def compression_off(seen: Observed, limit: Mapping[str, float]) -> Found:
     rows = [flow for flow in seen.flows_of("Produce") if flow["codec"] is not None]
     for row in rows:
         size = row["bytes"] or 0
-        if row["codec"] != "none" or size < limit["bytes"] or size < limit["batch"] * (row["batches"] or 1):
+        if row["topic"] is None or row["codec"] != "none" or size < limit["bytes"] or size < limit["batch"] * (row["batches"] or 1):
             continue
         others = sorted({
             other["client_id"] for other in rows
@@ -181,10 +173,10 @@ def client_clock_skew(seen: Observed, limit: Mapping[str, float]) -> Found:
     advice="Choose a key with more distinct values, or no key (sticky partitioner, KIP-480, KIP-794); one partition "
     "is read by one consumer.",
     instead="a topic whose traffic comes from one key on purpose",
-    records=500, share=0.8, partitions=3,
+    records=500, share=0.8, partitions=3, batches=15,
 )  # fmt: skip
 def skewed_partitions(seen: Observed, limit: Mapping[str, float]) -> Found:
-    """A topic of which one partition gets nearly all records."""
+    """A topic of which one partition gets nearly all records, in more batches than a sticky partitioner fills by chance."""
     if "Produce" not in seen.apis:
         return
     parts = seen.parts
@@ -203,6 +195,7 @@ def skewed_partitions(seen: Observed, limit: Mapping[str, float]) -> Found:
             and len(some) >= limit["partitions"]
             and total >= limit["records"]
             and hot["records"] >= limit["share"] * total
+            and hot["n"] >= limit["batches"]
         ):
             yield Finding(
                 f"partition {hot['partition']} of topic {topic} got {hot['records'] / total:.0%} of {total:,} records; "
@@ -216,7 +209,8 @@ def skewed_partitions(seen: Observed, limit: Mapping[str, float]) -> Found:
 @rule(
     "down-conversion", "low", 0.6,
     needs="requests",
-    looks_at="Produce 0 to 2 and Fetch 0 to 3, which carry message formats 0 and 1",
+    looks_at="Produce 0 to 2 and Fetch 0 to 3, which carry message formats 0 and 1, at brokers that take or offer versions of "
+    "0.11 and later; where ApiVersions responses or what brokers send each other say otherwise, it is worth knowing and no more",
     advice="Upgrade the client library: brokers of 0.11 and later store format 2 and convert for such clients, and "
     "4.0 refuses them (KIP-896).",
     instead="a broker older than 0.11, for which these versions are right",
@@ -229,36 +223,40 @@ def down_conversion(seen: Observed, _limit: Mapping[str, float]) -> Found:
         old = {"Produce": OLD_PRODUCE, "Fetch": OLD_FETCH}.get(call["api"] or "", -1)
         if call["api_version"] is not None and call["api_version"] <= old and call["outcome"] in ("answered", "one_way"):
             by.setdefault(call["client_id"], []).append(call)
-    old_servers = servers_of_old_formats(seen) if by else set()
+    old_servers, new_servers = servers_by_formats(seen) if by else (set(), set())
     for client, rows in by.items():
         used = sorted({f"{row['api']} v{row['api_version']}" for row in rows})
         count = sum(row["n"] for row in rows)
         servers = {(row["server_ip"], row["server_port"]) for row in rows}
-        sure = any(stores_format_2(call) and (call["server_ip"], call["server_port"]) in servers for call in seen.calls)
+        sure = bool(servers & new_servers)
         right = not sure and servers <= old_servers
+        hidden = any(call["api"] == "ApiVersions" and (call["server_ip"], call["server_port"]) in servers for call in seen.calls)
         yield Finding(
             f"client {client} uses {named(used)}: message formats 0 and 1, which "
             + ("this broker stores as well" if right else "this broker converts" if sure else "brokers since 0.11 convert"),
             {"client_id": client}, count, where("api in {Produce, Fetch}", client_id=client), min(r["first_ns"] for r in rows),
             max(r["last_ns"] for r in rows), 0, {"requests": count, "versions": used},
-            "info" if right else None, 0.9 if sure else None,
+            "info" if right or (hidden and not sure) else None, 0.9 if sure else None,
         )  # fmt: skip
 
 
-def servers_of_old_formats(seen: Observed) -> set[tuple[str, int]]:
-    """Brokers before 0.11: their ApiVersions responses offer no Produce 3, or their cluster replicates in old versions."""
-    found: set[tuple[str, int]] = set()
+def servers_by_formats(seen: Observed) -> tuple[set[tuple[str, int]], set[tuple[str, int]]]:
+    """Brokers before 0.11, whose ApiVersions responses offer no Produce 3 or whose cluster replicates in old versions; and
+    those since 0.11, which offer it or take versions of that time."""
+    old: set[tuple[str, int]] = set()
+    new = {(call["server_ip"], call["server_port"]) for call in seen.calls if stores_format_2(call)}
     for call in seen.calls:
         if call["api"] == "ApiVersions" and call["error"] == "NONE":
             offered = {one.get("apiKey"): one.get("maxVersion") for one in seen.message(call, "response").get("apiKeys") or ()}
-            if 0 < (offered.get(0) or 0) <= OLD_PRODUCE:
-                found.add((call["server_ip"], call["server_port"]))
+            if offered.get(0):
+                (old if offered[0] <= OLD_PRODUCE else new).add((call["server_ip"], call["server_port"]))
     table = seen.every
-    replicas = table.filter(table.api == "Fetch", table.client_id.startswith("ReplicaFetcherThread-"))
-    versions = seen.run(replicas.group_by("api_version").aggregate(n=replicas.count()))
-    if versions and all(row["api_version"] <= OLD_FETCH for row in versions):
-        found |= {(call["server_ip"], call["server_port"]) for call in seen.calls}
-    return found
+    replicas = (table.api == "Fetch") & table.client_id.fill_null("").startswith("ReplicaFetcherThread-")
+    among = table.filter(replicas | (table.api == "UpdateMetadata"))
+    versions = seen.run(among.group_by("api", "api_version").aggregate(n=among.count()))
+    if versions and all(row["api_version"] <= AMONG_OLD[row["api"]] for row in versions):
+        old |= {(call["server_ip"], call["server_port"]) for call in seen.calls} - new
+    return old, new
 
 
 @rule(
@@ -381,7 +379,7 @@ def retries_duplicate(seen: Observed, limit: Mapping[str, float]) -> Found:
     closed = (chosen.outcome == "unanswered") & chosen.reason.isin(["fin", "rst"])
     unknown = closed & (chosen.age_ns >= int(limit["milliseconds"] * 1e6))
     unknown |= chosen.error.isin(list(DOUBTFUL))
-    unknown = unknown.fill_null(False) & (chosen.producer_id.fill_null(-1) < 0)
+    unknown = unknown.fill_null(False) & (chosen.producer_id.fill_null(-1) < 0) & chosen.magic.notnull()
     rows = seen.run(
         chosen.group_by("client_id", "topic").aggregate(
             n=chosen.count(where=unknown), records=chosen.records.sum(where=unknown),

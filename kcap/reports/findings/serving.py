@@ -24,10 +24,13 @@ WORK = ("Produce", "Fetch", "ShareFetch", "JoinGroup", "ConsumerGroupHeartbeat",
     advice="See why leaders move: broker restarts, reassignments, preferred leader elections, full garbage "
     "collections, unstable networks.",
     instead="a planned reassignment or rolling restart; clients follow it by themselves",
-    errors=3,
+    errors=3, each=2, seconds=1,
 )  # fmt: skip
 def not_leader(seen: Observed, limit: Mapping[str, float]) -> Found:
-    """Leaders that move under their clients."""
+    """Leaders that move under their clients.
+
+    A client learns of a move by an error or two of each partition, which is how it is meant to be.
+    """
     names = [
         "NOT_LEADER_OR_FOLLOWER",
         "NOT_LEADER_FOR_PARTITION",
@@ -38,11 +41,12 @@ def not_leader(seen: Observed, limit: Mapping[str, float]) -> Found:
     for row in seen.partition_errors(names, ("topic",)):
         if row["topic"] is None or row["topic"].startswith("__"):
             continue
+        again, lasted = row["n"] > limit["each"] * row["partitions"], row["last_ns"] - row["first_ns"]
         yield Finding(
             f"requests for topic {row['topic']} went {row['n']} times to a broker that does not lead the partition",
             {"topic": row["topic"]}, row["n"], where("error != NONE", topic=row["topic"]), row["first_ns"], row["last_ns"],
             row["latency_ns"] or 0, {"errors": row["n"], "partitions": row["partitions"]},
-            None if row["n"] >= limit["errors"] else "info",
+            None if row["n"] >= limit["errors"] and (again or lasted >= limit["seconds"] * 1e9) else "info",
         )  # fmt: skip
 
 
@@ -153,7 +157,8 @@ def retransmission_bound(seen: Observed, limit: Mapping[str, float]) -> Found:
     """Hosts whose packets are lost on the way.
 
     Repeated segments alone prove no loss, since tail loss probes repeat them as well (RFC 8985). Segments out of order do: a
-    capture between both ends sees the hole that a lost one leaves. A hole that nothing fills is a packet that the capture lost.
+    capture between both ends sees the hole that a lost one leaves. A hole that nothing fills is a packet that the capture lost:
+    those of a connection with missing bytes prove nothing.
     """
     missing = seen.quality["gaps"]
     by: dict[str, list[Row]] = {}
@@ -162,19 +167,20 @@ def retransmission_bound(seen: Observed, limit: Mapping[str, float]) -> Found:
             by.setdefault(link["client_ip"], []).append(link)
     for host, links in by.items():
         again, packets = sum(link["retransmitted"] for link in links), sum(link["packets"] for link in links)
-        holes = sum(link["out_of_order"] for link in links)
+        holes, filled = (sum(link[name] or 0 for link in links) for name in ("out_of_order", "filled"))
         if again + holes >= limit["segments"] and again + holes >= limit["share"] * packets and holes >= limit["holes"]:
             clients = sorted(
                 {link["client_id"] for link in links if link["client_id"] and link["retransmitted"] + link["out_of_order"]}
             )
+            proven = UNFILLED * missing < holes and filled >= limit["holes"] and again + filled >= limit["segments"]
             yield Finding(
                 f"{again} of {packets:,} packets between {host} ({named(clients)}) and its brokers were "
                 f"retransmissions, {holes} segments "
                 "came out of order",
                 {"client_ips": [host], "client_ids": clients}, again, where(client_ip=host),
                 min(link["first_ns"] for link in links), max(link["last_ns"] for link in links), 0,
-                {"retransmitted": again, "out_of_order": holes, "packets": packets, "gaps": missing},
-                "info" if UNFILLED * missing >= holes else None,
+                {"retransmitted": again, "out_of_order": holes, "filled": filled, "packets": packets, "gaps": missing},
+                None if proven else "info",
             )  # fmt: skip
 
 
@@ -189,7 +195,8 @@ def retransmission_bound(seen: Observed, limit: Mapping[str, float]) -> Found:
 )  # fmt: skip
 def head_of_line(seen: Observed, limit: Mapping[str, float]) -> Found:
     """Quick requests behind slow ones of the same connection."""
-    if "Fetch" not in seen.apis:
+    long = int(limit["milliseconds"] * 1e6)
+    if "Fetch" not in seen.apis or all((call["most_queue_ns"] or 0) < long for call in seen.calls if call["api"] != "Fetch"):
         return
     table = seen.exchanges
     behind_fetch = table.group_by("connection").aggregate(
@@ -198,7 +205,7 @@ def head_of_line(seen: Observed, limit: Mapping[str, float]) -> Found:
     )  # fmt: skip
     fetching = behind_fetch.filter(behind_fetch.fetches > 0, behind_fetch.joins == 0, behind_fetch.throttled == 0)
     chosen = table.filter(
-        table.queue_ns >= int(limit["milliseconds"] * 1e6), table.queue_ns * 2 >= table.latency_ns, table.api != "Fetch"
+        table.queue_ns >= long, table.queue_ns * 2 >= table.latency_ns, table.api != "Fetch"
     )  # fmt: skip
     chosen = chosen.semi_join(fetching, "connection")
     rows = seen.run(

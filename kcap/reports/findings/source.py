@@ -6,11 +6,11 @@ once; a message is read again from the file where a rule asks for it, and is mis
 """
 
 import tempfile
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 
-from kcap.capture.frame_bytes import FrameBytes, read
+from kcap.capture.frame_bytes import frame
 from kcap.decode.message import decode_request, decode_response
 from kcap.errors import UsageError
 from kcap.reports.findings.columns import COLUMNS, MESSAGE_COLUMNS
@@ -24,7 +24,7 @@ from kcap.table.backfill import Backfill
 from kcap.table.table_builders import TableRequest
 
 MESSAGES_KEPT = 4096
-"""Messages of exchanges that stay decoded for other rules."""
+"""Messages, and rows by which they are found, that stay for other rules."""
 
 
 class Messages:
@@ -33,77 +33,69 @@ class Messages:
     def __init__(self, reading: CapturePass, engine: Engine) -> None:
         """`engine` has the view `exchanges`."""
         self._reading, self._engine = reading, engine
-        self._frames: dict[tuple[str, int], tuple[Row, FrameBytes] | None] = {}
+        self._numbers = {file.name: at for at, file in enumerate(reading.capture_files)}
+        self._messages: dict[tuple[str, int, str], Row | None] = {}
         self._rows: dict[tuple[str, int], Row] = {}
 
     def __call__(self, connection: str, number: int, side: str) -> Row | None:
         """A message as Kafka's JSON; None where a byte of it is missing or does not read: callers rely on its fields."""
-        key = connection, number
-        if key not in self._frames:
-            if len(self._frames) >= MESSAGES_KEPT:
-                self._frames.clear()
-            self._frames[key] = self._read(connection, number)
-        found = self._frames[key]
-        if found is None:
-            return None
-        row, frames = found
-        frame = frames.request if side == "request" else frames.response
-        if len(frame) < 8:
-            return None
-        message = (
-            decode_request(frame[4:]) if side == "request" else decode_response(frame[4:], row["api_key"], row["api_version"])
-        )
-        value = None if message.undecoded else message.to_json()
-        return value if isinstance(value, dict) else None
+        key = connection, number, side
+        if key not in self._messages:
+            if len(self._messages) >= MESSAGES_KEPT:
+                self._messages.clear()
+            self._messages[key] = self._read(connection, number, side)
+        return self._messages[key]
 
-    def prepare(self, keys: Collection[tuple[str, int]]) -> None:
-        """Finds the rows of these exchanges by one query, for the calls that follow."""
-        wanted = set(keys) - self._rows.keys()
+    def prepare(self, keys: Collection[tuple[str, int]], between: tuple[int, int] | None = None) -> None:
+        """Finds the rows of these exchanges by one query, for the calls that follow; `between` as in `Engine.rows_of`."""
+        wanted = {key for key in keys if key not in self._rows}
         if not wanted:
             return
         if len(self._rows) >= MESSAGES_KEPT:
             self._rows.clear()
-        for row in self._engine.rows_of("exchanges", MESSAGE_COLUMNS, wanted):
+        for row in self._engine.rows_of("exchanges", MESSAGE_COLUMNS, wanted, between):
             self._rows[row["connection"], row["exchange"]] = row
 
-    def _read(self, connection: str, number: int) -> tuple[Row, FrameBytes] | None:
-        reading = self._reading
+    def _read(self, connection: str, number: int, side: str) -> Row | None:
         self.prepare([(connection, number)])
         row = self._rows.get((connection, number))
-        if row is None:
+        data = b"" if row is None else frame(row, side, self._reading.frames, self._numbers)
+        if row is None or len(data) < 8:
             return None
-        return row, read(row, reading.capture_files, reading.files.layouts, reading.files.spools, reading.plaintext)
+        message = decode_request(data[4:]) if side == "request" else decode_response(data[4:], row["api_key"], row["api_version"])
+        value = None if message.undecoded else message.to_json()
+        return value if isinstance(value, dict) else None
 
 
 @contextmanager
-def observed(given: ReportInput) -> Iterator[Observed]:
-    """The rules' view of captures or of saved tables.
+def observed(given: ReportInput, tables: Mapping[str, Sequence[str]] = COLUMNS) -> Iterator[Observed]:
+    """The rules' view of captures or of saved tables; `tables`: those that are looked at -> their columns.
 
     Raises UsageError for saved tables of which one is missing, CaptureError where nothing can be read.
     """
     with tempfile.TemporaryDirectory(prefix="kcap-") as folder:
         saved, reading = saved_files(given.paths), None
         if saved is None:
-            reading = given.reading = Capture(list(given.paths), given.options).read(keep_connections=True)
+            reading = given.reading = Capture(list(given.paths), given.options).read(keep_connections="connections" in tables)
             reading.files.keeps = True
             if given.watch is not None:
                 reading.watch = given.watch(reading)
-            requests = {name: TableRequest.of(name, columns, backfill=Backfill.REWRITE) for name, columns in COLUMNS.items()}
+            requests = {name: TableRequest.of(name, columns, backfill=Backfill.REWRITE) for name, columns in tables.items()}
             places = {name: [path] for name, path in written(requests, reading, folder).items()}
             given.captures = [file.name for file in reading.capture_files]
         else:
             places = {}
             for path in saved:
                 places.setdefault(table_of(path)[0], []).append(path)
-            missing = [name for name in COLUMNS if name not in places]
+            missing = [name for name in tables if name not in places]
             if missing:
-                raise UsageError(f"this report needs the tables {', '.join(COLUMNS)}; {missing[0]} is not among the saved ones")
+                raise UsageError(f"this report needs the tables {', '.join(tables)}; {missing[0]} is not among the saved ones")
             given.captures = list(saved)
         engine = Engine(folder)
         try:
-            for name in COLUMNS:
+            for name in tables:
                 engine.define(name, places[name])
-            plan = Plan(("findings", [(name, engine.columns(name)) for name in COLUMNS]))
+            plan = Plan(("findings", [(name, engine.columns(name)) for name in tables]))
             replay = Replay(engine.viewed)
 
             def run(expression: Recorded) -> list[Row]:

@@ -6,6 +6,7 @@ their rebalances cost.
 
 from collections.abc import Collection, Sequence
 
+from kcap.reports.findings.columns import GROUP_TABLES
 from kcap.reports.findings.observed import Observed, Row
 from kcap.reports.findings.source import observed
 from kcap.reports.groups.events import Event, events
@@ -20,7 +21,7 @@ def groups(given: ReportInput, only: Sequence[str] = ()) -> Row:
 
     Raises UsageError for missing tables, CaptureError where nothing can be read.
     """
-    with observed(given) as seen:
+    with observed(given, GROUP_TABLES) as seen:
         return report(seen, given.captures, only)
 
 
@@ -88,8 +89,11 @@ Lags = dict[str, dict[tuple[str, int], tuple[int, int]]]
 
 def lags(seen: Observed) -> Lags:
     """Client -> partition -> time of the last Fetch that reports a lag, and the lag."""
-    table = seen.parts
-    chosen = table.filter(table.api == "Fetch", table.lag.notnull(), table.client_id.notnull())
+    table = seen.exchanges
+    fetches = table.filter(table.api == "Fetch", table.client_id.notnull())
+    fetches = fetches.select("connection", "exchange", "client_id", "request_first_ns")
+    parts = seen.partitions.select("connection", "exchange", "topic", "partition", "lag")
+    chosen = parts.filter(parts.lag.notnull()).inner_join(fetches, ["connection", "exchange"])
     rows = seen.run(
         chosen.group_by("client_id", "topic", "partition").aggregate(
             lag=chosen.lag.argmax(chosen.request_first_ns), at_ns=chosen.request_first_ns.max()

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from kcap.limits import GROUP_EVENTS_MAX
+from kcap.reports.findings.columns import TRANSACTION_TABLES
 from kcap.reports.findings.observed import Observed, Row
 from kcap.reports.findings.source import observed
 from kcap.reports.source import ReportInput
@@ -23,7 +24,7 @@ def transactions(given: ReportInput, only: Sequence[str] = ()) -> Row:
 
     Raises UsageError for missing tables, CaptureError where nothing can be read.
     """
-    with observed(given) as seen:
+    with observed(given, TRANSACTION_TABLES) as seen:
         return report(seen, given.captures, only)
 
 

@@ -49,7 +49,7 @@ def test_messages_are_made_ready_by_the_thousand_and_none_is_left_out() -> None:
         def __call__(self, connection: str, number: int, side: str) -> None:
             return None
 
-        def prepare(self, keys: list[tuple[str, int]]) -> None:
+        def prepare(self, keys: list[tuple[str, int]], between: tuple[int, int] | None) -> None:
             asked.append(len(keys))
 
     seen = observed([])

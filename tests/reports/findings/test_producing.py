@@ -54,8 +54,10 @@ def test_a_constant_distance_of_timestamps_is_a_clock_and_a_varying_one_is_not()
 
 
 def test_one_partition_with_nearly_all_records_is_told_and_even_ones_are_not() -> None:
-    skewed = produced(30, 0.1, partition=lambda at: at % 3, records=lambda at: 100 if at % 3 == 0 else 2)
+    skewed = produced(60, 0.1, partition=lambda at: at % 3, records=lambda at: 100 if at % 3 == 0 else 2)
     (row,) = found("skewed-partitions", observed(*skewed))
+    few = produced(12, 0.1, partition=lambda at: at % 3, records=lambda at: 300 if at % 3 == 0 else 2)
+    assert found("skewed-partitions", observed(*few)) == [], "a sticky partitioner fills few batches unevenly"
     assert (row["who"]["topic"], row["who"]["partition"]) == ("t", 0)
     assert found("skewed-partitions", observed(*produced(30, 0.1, partition=lambda at: at % 3, records=50))) == []
 
