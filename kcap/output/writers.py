@@ -166,7 +166,8 @@ class Parquet:
     0.75 instead of 1.16 us a row, 52 instead of 47 bytes).
     """
 
-    def __init__(self, sink: OutputSink, schema: pa.Schema) -> None:
+    def __init__(self, sink: OutputSink, schema: pa.Schema, compression: str = "lz4") -> None:
+        """`compression`: `none` for files that are read soon and removed."""
         from pyarrow.parquet import ParquetWriter
 
         texts = [field.name for field in schema if pa.types.is_string(field.type)]
@@ -176,7 +177,7 @@ class Parquet:
         self._file = make(
             Counted(sink),
             schema,
-            compression="lz4",
+            compression=compression,
             use_dictionary=[*texts, *lists],
             column_encoding=dict.fromkeys(numbers, "DELTA_BINARY_PACKED"),
             write_statistics=[name for name in schema.names if name in FILTERED],

@@ -337,7 +337,7 @@ def written(requests: Mapping[str, TableRequest], reading: Any, folder: str) -> 
     with ExitStack() as stack:
         stack.enter_context(output_errors(f"temporary files in {folder}"))
         sinks: dict[str, OutputSink] = {label: stack.enter_context(open(path, "wb")) for label, path in places.items()}
-        writers = {label: Parquet(sinks[label], builder.made_schema) for label, builder in tables.builders.items()}
+        writers = {label: Parquet(sinks[label], builder.made_schema, "none") for label, builder in tables.builders.items()}
         for label, batch in tables.rows():
             writers[label].write(batch)
             del batch  # it would stay for as long as the next one is made
@@ -348,7 +348,7 @@ def written(requests: Mapping[str, TableRequest], reading: Any, folder: str) -> 
             first, places[label] = places[label], os.path.join(folder, f"{label}-backfilled.parquet")
             finish = tables.finisher(label)
             with open(first, "rb") as source, open(places[label], "wb") as file:
-                again = Parquet(file, builder.schema)
+                again = Parquet(file, builder.schema, "none")
                 for batch in read_again("parquet", source):
                     again.write(finish(batch))
                 again.close()

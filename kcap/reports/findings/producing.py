@@ -65,7 +65,12 @@ def compression_off(seen: Observed, limit: Mapping[str, float]) -> Found:
     rows = [flow for flow in seen.flows_of("Produce") if flow["codec"] is not None]
     for row in rows:
         size = row["bytes"] or 0
-        if row["topic"] is None or row["codec"] != "none" or size < limit["bytes"] or size < limit["batch"] * (row["batches"] or 1):
+        if (
+            row["topic"] is None
+            or row["codec"] != "none"
+            or size < limit["bytes"]
+            or size < limit["batch"] * (row["batches"] or 1)
+        ):
             continue
         others = sorted({
             other["client_id"] for other in rows
@@ -210,7 +215,7 @@ def skewed_partitions(seen: Observed, limit: Mapping[str, float]) -> Found:
     "down-conversion", "low", 0.6,
     needs="requests",
     looks_at="Produce 0 to 2 and Fetch 0 to 3, which carry message formats 0 and 1, at brokers that take or offer versions of "
-    "0.11 and later; where ApiVersions responses or what brokers send each other say otherwise, it is worth knowing and no more",
+    "0.11 and later; where ApiVersions responses or what brokers send each other say otherwise, it is info",
     advice="Upgrade the client library: brokers of 0.11 and later store format 2 and convert for such clients, and "
     "4.0 refuses them (KIP-896).",
     instead="a broker older than 0.11, for which these versions are right",
@@ -230,7 +235,9 @@ def down_conversion(seen: Observed, _limit: Mapping[str, float]) -> Found:
         servers = {(row["server_ip"], row["server_port"]) for row in rows}
         sure = bool(servers & new_servers)
         right = not sure and servers <= old_servers
-        hidden = any(call["api"] == "ApiVersions" and (call["server_ip"], call["server_port"]) in servers for call in seen.calls)
+        hidden = any(
+            call["api"] == "ApiVersions" and (call["server_ip"], call["server_port"]) in servers for call in seen.calls
+        )
         yield Finding(
             f"client {client} uses {named(used)}: message formats 0 and 1, which "
             + ("this broker stores as well" if right else "this broker converts" if sure else "brokers since 0.11 convert"),

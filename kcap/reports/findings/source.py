@@ -62,7 +62,9 @@ class Messages:
         data = b"" if row is None else frame(row, side, self._reading.frames, self._numbers)
         if row is None or len(data) < 8:
             return None
-        message = decode_request(data[4:]) if side == "request" else decode_response(data[4:], row["api_key"], row["api_version"])
+        message = (
+            decode_request(data[4:]) if side == "request" else decode_response(data[4:], row["api_key"], row["api_version"])
+        )
         value = None if message.undecoded else message.to_json()
         return value if isinstance(value, dict) else None
 
@@ -95,7 +97,12 @@ def observed(given: ReportInput, tables: Mapping[str, Sequence[str]] = COLUMNS) 
         try:
             for name in tables:
                 engine.define(name, places[name])
-            plan = Plan(("findings", [(name, engine.columns(name)) for name in tables]))
+            found = {name: engine.columns(name) for name in tables}
+            for name, columns in found.items():
+                lacking = set(tables[name]) - {column for column, _ in columns}
+                if lacking:
+                    raise UsageError(f"{places[name][0]} has no column {min(lacking)!r}: it was saved with other columns")
+            plan = Plan(("findings", list(found.items())))
             replay = Replay(engine.viewed)
 
             def run(expression: Recorded) -> list[Row]:

@@ -70,6 +70,12 @@ def test_old_formats_are_told_by_their_versions() -> None:
     offers = {("C9", 1, "response"): {"apiKeys": [{"apiKey": 0, "maxVersion": 2}]}}
     old = [*many(3, 1.0, api_version=2), exchange("C9", 1, "ApiVersions", 0, api_version=0)]
     assert found("down-conversion", observed(old, messages=offers)) == [], "a broker before 0.11 stores these formats"
+    assert found("down-conversion", observed(old)) == [], "what the broker offers is not in the capture"
+    offers = {("C9", 1, "response"): {"apiKeys": [{"apiKey": 0, "maxVersion": 9}]}}
+    (row,) = found("down-conversion", observed(old, messages=offers))
+    assert row["confidence"] == 0.9, "it offers versions of 0.11 and later"
+    among = many(1, 1.0, "UpdateMetadata", connection="C7", api_version=1, client_id="0")
+    assert found("down-conversion", observed(many(3, 1.0, api_version=2) + among)) == [], "so brokers before 0.11 speak"
     replicas = many(3, 1.0, "Fetch", connection="C8", api_version=3, client_id="ReplicaFetcherThread-0-1")
     assert found("down-conversion", observed(many(3, 1.0, api_version=2) + replicas)) == []
 
@@ -103,7 +109,7 @@ def test_sequence_numbers_and_batches_that_may_stand_twice() -> None:
 
     def retried(producer: int) -> list[Row]:
         late = [row | {"acks": -1, "error": "REQUEST_TIMED_OUT" if at < 2 else "NONE"} for at, row in enumerate(rows)]
-        some = [part | {"error": late[at]["error"], "producer_id": producer} for at, part in enumerate(parts)]
+        some = [part | {"error": late[at]["error"], "producer_id": producer, "magic": 2} for at, part in enumerate(parts)]
         return found("retries-duplicate", observed(late, some))
 
     assert len(retried(-1)) == 1

@@ -26,6 +26,8 @@ def test_loss_is_told_by_holes_and_not_by_probes() -> None:
     assert found("retransmission-bound", observed([], connections=[lossy | {"out_of_order": 0}])) == []
     gaps = many(2, 1.0, flags=["gap"])
     assert found("retransmission-bound", observed(gaps, connections=[lossy])) == [], "the capture lost packets itself"
+    unfilled = lossy | {"client_missing": 300}
+    assert found("retransmission-bound", observed([], connections=[unfilled])) == [], "holes that nothing filled prove nothing"
 
 
 def test_requests_behind_a_long_poll() -> None:
@@ -84,6 +86,12 @@ def test_leaders_that_move() -> None:
 
     assert len(found("not-leader", observed(*rows(5, "t")))) == 1
     assert found("not-leader", observed(*rows(1, "t"))) == []
+    moved = [exchange("C1", at, "Fetch", at / 10) for at in range(1, 5)]
+    parts = [
+        {"connection": "C1", "exchange": at, "topic": "t", "partition": at, "error": "NOT_LEADER_OR_FOLLOWER"}
+        for at in range(1, 5)
+    ]
+    assert found("not-leader", observed(moved, parts)) == [], "an error of each partition is how a client learns of a move"
     assert found("not-leader", observed(*rows(9, "__cluster_metadata"))) == []
 
 

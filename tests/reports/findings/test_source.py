@@ -38,6 +38,9 @@ def test_saved_tables_give_the_findings_that_need_no_message(tmp_path: Path) -> 
         saved = {row["id"] for row in check(seen)["rows"]}
     with observed(ReportInput([str(PCAPS / "problems" / "authorization-denied.pcap")])) as seen:
         assert saved == {row["id"] for row in check(seen)["rows"]} == {"authorization-denied"}
+    parquet.write_table(capture.table("connections", ["connection"]).to_arrow(), tmp_path / "connections.parquet")
+    with pytest.raises(UsageError, match="has no column 'began'"), observed(ReportInput([str(tmp_path)])):
+        pass
 
 
 def test_a_table_that_is_missing_is_named(tmp_path: Path) -> None:

@@ -36,6 +36,11 @@ def test_a_transaction_that_nobody_ends() -> None:
     (row,) = found("hanging-transaction", observed([work(0, 1), work(1, 2)], connections=links))
     assert row["who"] == {"transactional_id": "tx", "client_id": "app"}
     assert found("hanging-transaction", observed([work(0, 1), work(1, 2, "EndTxn")], connections=links)) == []
+    taken_over = [work(0, 1), work(8, 2, "InitProducerId"), work(9, 3), work(9.5, 4, "EndTxn")]
+    assert found("hanging-transaction", observed([*taken_over[:2]], connections=links)) == [], "the next producer aborts it"
+    assert found("long-transaction", observed(taken_over)) == []
+    lossy = [links[0] | {"client_missing": 80}]
+    assert found("hanging-transaction", observed([work(0, 1)], connections=lossy)) == [], "its EndTxn may be what is missing"
     assert found("hanging-transaction", observed([work(28, 1)], connections=links)) == [], "the capture ends too soon to say"
 
 
