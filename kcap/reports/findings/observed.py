@@ -48,7 +48,7 @@ class Observed:
     ) -> None:
         """`run` gives the rows of an expression; `message` the request or response of an exchange as Kafka's JSON (connection,
         number, side), None where its bytes cannot be had."""
-        self.run = run
+        self._run = run
         self.exchanges = exchanges
         self.every = exchanges
         """All exchanges, also where `exchanges` are those of clients alone."""
@@ -66,12 +66,23 @@ class Observed:
         self.left_out: dict[str, int] = {}
         """Rows that a bound left out of a report, by what they are."""
 
+    def run(self, expression: Any) -> list[Row]:
+        """The rows of an expression. Times that no packet of the capture tells, such as the end of a request that was cut, are
+        those of what is known: `first_ns` and `last_ns` stand for each other, or the capture's beginning for both."""
+        rows = self._run(expression)
+        for row in rows if rows and rows[0].keys() >= {"first_ns", "last_ns"} else ():
+            first, last = row["first_ns"], row["last_ns"]
+            if first is None or last is None:
+                known = first if last is None else last
+                row["first_ns"] = row["last_ns"] = self.span[0] if known is None else known
+        return rows
+
     def of_clients(self) -> "Observed":
         """The same without what brokers and controllers send each other: their errors and polls are the cluster's own."""
         table, links = self.exchanges, self.connections
         own = of_brokers(table) | table.api.fill_null("").isin(REQUESTS_OF_BROKERS)
         clients = links.filter(~of_brokers(links))
-        mine = Observed(self.run, table.filter(~own), self.partitions, clients, self.brokers, self._message)
+        mine = Observed(self._run, table.filter(~own), self.partitions, clients, self.brokers, self._message)
         mine.every, mine.every_link = table, links
         return mine
 

@@ -1,6 +1,7 @@
 """Summaries that rules share."""
 
-from tests.reports.findings.tables import CONNECTION, SECOND, START, many, observed
+from kcap.reports.findings.report import check
+from tests.reports.findings.tables import CONNECTION, SECOND, START, exchange, many, observed
 
 
 def test_classes_of_exchanges_add_up() -> None:
@@ -40,6 +41,15 @@ def test_connections_of_brokers_are_no_clients_but_count_for_the_span() -> None:
     assert {link["client_id"] for link in mine.links} == {"app", None, "broker-of-mine"}
     assert set(mine.links_of) == {"app", None, "broker-of-mine"}
     assert mine.span[1] == START + 5 * SECOND
+
+
+def test_requests_that_never_ended_have_times_all_the_same() -> None:
+    """Law: no rule fails for an exchange without a time."""
+    cut = exchange("C1", 1, "Produce", 3.0, None) | {"request_last_ns": None}
+    nowhere = [cut | {"connection": f"C{at}", "request_first_ns": None} for at in range(2, 30)]
+    seen = observed([cut, *nowhere])
+    assert all(call["first_ns"] is not None and call["last_ns"] is not None for call in seen.calls)
+    assert check(seen)["rows"] is not None
 
 
 def test_messages_are_made_ready_by_the_thousand_and_none_is_left_out() -> None:
