@@ -18,6 +18,7 @@ CALL = re.compile(r"^(?:\$ )?(?:\./run|kcap) ")
 NOT_RUN = {
     "kcap incident.pcapng": "the terminal UI takes a screen; tests/tui drives it",
     "kcap broker.pcapng": "the terminal UI takes a screen; tests/tui drives it",
+    "kcap live -i any --tui": "takes a screen and an interface; tests/cli/test_live.py and tests/tui drive it",
     "kcap web incident.pcapng": "serves until it is interrupted; tests/tui/test_web.py holds what it serves",
     "kcap rows old.pcap --tls-key broker-key.pem": "takes the private key of a recorded broker; tests/tls decrypts with one",
 }

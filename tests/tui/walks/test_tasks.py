@@ -34,7 +34,7 @@ TASKS = {
         "quota-3.9.pcap", ("T",), ("app-quota", "4 of 4", "5 of 5", "complied with 4 of 4 throttles"),
     ),
     "who breaks on 4.x": Task(
-        "old-java-new-broker.pcap", ("V",), ("breaks", "relic-0.10.2.2", "removed in 4.0", "no longer takes Produce v2"),
+        "old-java-new-broker.pcap", ("V",), ("breaks", "relic-0.10.2.2", "removed in", "no longer takes Produce v2"),
     ),
     "why a login failed": Task(
         "problems/sasl-mechanism-mismatch.pcap", ("P",),
