@@ -17,7 +17,11 @@ MAPPING: Final = re.compile(r"([0-9a-f]+)-([0-9a-f]+) .-.p \S+ \S+ \d+ .*\.so\b"
 """A private mapping of a library that cannot be written to (proc_pid_smaps(5))."""
 MADV_DONTNEED: Final = 4
 STEPS: Final = 16
-"""Steps of reading before memory is checked first, then four times as many: kernels are loaded when they are first needed."""
+"""Steps of reading before memory is checked first, then eight times as many: kernels are loaded when they are first needed."""
+RARELY: Final = 50_000, 5, 2
+"""Thresholds of the garbage collector: new objects before young ones are collected, and how often before older ones are."""
+BLAS_THREADS: Final = "OPENBLAS_NUM_THREADS"
+"""numpy's linear algebra, which kcap does not use, starts a thread a core when it is loaded; these wait busily for 0.07 s."""
 
 
 class _NotNow:
@@ -64,7 +68,15 @@ def collect_rarely() -> None:
     closed connections. At its default rate it takes a tenth of a large capture's time.
     """
     gc.freeze()
-    gc.set_threshold(50_000, 5, 2)
+    gc.set_threshold(*RARELY)
+
+
+def start_quickly() -> None:
+    """What kcap's process does before it imports anything large: modules are objects by the ten thousand that stay, and at its
+    default rate the collector goes through them twenty times.
+    """
+    gc.set_threshold(*RARELY)
+    os.environ.setdefault(BLAS_THREADS, "1")
 
 
 def for_tables() -> None:
@@ -121,5 +133,5 @@ class Steps:
         self._step()
         self._count += 1
         if self._count == self._next:
-            self._next *= 4
+            self._next *= 8
             give_back()

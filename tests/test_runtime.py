@@ -77,9 +77,9 @@ def test_memory_is_looked_at_less_and_less(monkeypatch: pytest.MonkeyPatch) -> N
     steps: list[int] = []
     monkeypatch.setattr("kcap.runtime.give_back", lambda: calls.append(len(steps)))
     step = Steps(lambda: steps.append(1))
-    for _ in range(20 * STEPS):
+    for _ in range(70 * STEPS):
         step()
-    assert calls == [STEPS, 4 * STEPS, 16 * STEPS]
+    assert calls == [STEPS, 8 * STEPS, 64 * STEPS]
 
 
 def test_the_memory_pool_is_the_user_s_where_one_is_named() -> None:

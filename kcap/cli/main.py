@@ -20,13 +20,12 @@ from kcap.cli.examples import epilog
 from kcap.cli.places import Invocation
 from kcap.cli.standard_streams import give_up, open_closed, say, say_lines
 from kcap.errors import CaptureError, KcapError, OutputError, UsageError
+from kcap.runtime import start_quickly
 
 USAGE, INTERRUPTED, TERMINATED = 2, 130, 143
 BROWSE = "browse"
 OWN = frozenset({"-h", "--help", "--version"})
 """Options of kcap itself."""
-BLAS_THREADS = "OPENBLAS_NUM_THREADS"
-"""numpy's linear algebra, which kcap does not use, starts a thread a core when it is loaded; these wait busily for 0.07 s."""
 COMPLETE = "_KCAP_COMPLETE"
 """The variable through which a shell asks for words (click's protocol)."""
 
@@ -112,7 +111,7 @@ def kcap() -> None:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs kcap; its exit code."""
     open_closed()
-    os.environ.setdefault(BLAS_THREADS, "1")
+    start_quickly()
     signal.signal(signal.SIGTERM, _terminated)
     if asked := os.environ.get(COMPLETE):
         from click.shell_completion import shell_complete
