@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import cached_property
-from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any, BinaryIO
 from weakref import finalize
 
@@ -28,6 +27,7 @@ from kcap.capture.unread import unread
 from kcap.errors import CaptureError, UsageError
 from kcap.limits import FRAME_GATHERED_MAX
 from kcap.model import REF_FILE_SHIFT, CaptureFile
+from kcap.net.connections import flow_of, reverse_flow
 from kcap.net.packet_index import PacketIndex
 from kcap.net.segments import SegmentParser
 from kcap.tls.files import read_secrets
@@ -223,9 +223,8 @@ class Exchange:
         self._raw = rows.batch.rows[at]
         identity = rows.batch.identities[int(str(self._raw[0]))]
         self._tls = identity.tls
-        client, server = ip_address(identity.client_ip).packed, ip_address(identity.server_ip).packed
-        ports = identity.client_port.to_bytes(2, "big"), identity.server_port.to_bytes(2, "big")
-        self._flow = client + server + ports[0] + ports[1], server + client + ports[1] + ports[0]
+        flow = flow_of(identity.client_ip, identity.client_port, identity.server_ip, identity.server_port)
+        self._flow = flow, reverse_flow(flow)
 
     @cached_property
     def row(self) -> dict[str, Any]:

@@ -6,13 +6,13 @@ over the capture gives (`kcap.capture.frame_reader`); each byte of a frame belon
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kcap.capture.frame_reader import FrameLocation, Piece, laid
 from kcap.capture.frame_reader import FrameReader as Reader
 from kcap.capture.packet_source import Packet, PacketSource
 from kcap.model import CaptureFile
+from kcap.net.connections import flow_of, reverse_flow
 from kcap.tls.plaintext import PlaintextStore
 
 if TYPE_CHECKING:
@@ -70,9 +70,8 @@ class Spot(FrameLocation):
 
 def flows_of(row: Mapping[str, Any]) -> dict[str, bytes]:
     """Side -> flow key of the packets that carry it."""
-    client, server = ip_address(row["client_ip"]).packed, ip_address(row["server_ip"]).packed
-    ports = row["client_port"].to_bytes(2, "big"), row["server_port"].to_bytes(2, "big")
-    return {"request": client + server + ports[0] + ports[1], "response": server + client + ports[1] + ports[0]}
+    flow = flow_of(row["client_ip"], row["client_port"], row["server_ip"], row["server_port"])
+    return {"request": flow, "response": reverse_flow(flow)}
 
 
 def frame(row: Mapping[str, Any], side: str, reader: Reader, numbers: Mapping[str, int]) -> bytes:

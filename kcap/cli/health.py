@@ -12,9 +12,6 @@ if TYPE_CHECKING:
     from kcap.cli.report_formats import Document
 
 FORMS: Final = ("table", "json", "markdown", "html")
-SUFFIXES: Final = {
-    ".json": "json", ".md": "markdown", ".markdown": "markdown", ".html": "html", ".htm": "html", ".txt": "table",
-}  # fmt: skip
 MARKS: Final = {"good": "ok", "care": "care", "bad": "BAD"}
 
 
@@ -34,12 +31,12 @@ def run(
     from kcap.cli.output import place, report_failed
     from kcap.cli.progress import Progress
     from kcap.cli.report_output import formatted
-    from kcap.output.formats import format_of
+    from kcap.output.formats import DOCUMENTS, format_of
     from kcap.reports.capture_quality import gather
     from kcap.reports.health import judge
     from kcap.session import Capture
 
-    form = format_of(form, output, SUFFIXES, text=())
+    form = format_of(form, output, DOCUMENTS, text=())
     capture = Capture(paths_of(files, more_files), analyzer_options(decode_as, not_kafka))
     reading = capture.read(keep_connections=True)
     with Progress(reading, shown=True) as progress:

@@ -15,9 +15,6 @@ if TYPE_CHECKING:
     from kcap.reports.versions.profiles import ConnectionProfiles
 
 FORMS: Final = ("table", "json", "markdown", "html")
-SUFFIXES: Final = {
-    ".json": "json", ".md": "markdown", ".markdown": "markdown", ".html": "html", ".htm": "html", ".txt": "table",
-}  # fmt: skip
 FAIL_REASONS: Final = ("removed", "deprecated", "unjudged")
 FAILED: Final = 1
 """Exit code where --fail-on is met."""
@@ -102,7 +99,7 @@ def run(
     from kcap.cli.progress import Progress
     from kcap.cli.report_formats import style_of
     from kcap.errors import UsageError
-    from kcap.output.formats import format_of
+    from kcap.output.formats import DOCUMENTS, format_of
     from kcap.reports.versions.identity import identify
     from kcap.reports.versions.pages import html, markdown
     from kcap.reports.versions.profiles import gather
@@ -116,7 +113,7 @@ def run(
     if len(targets) > 1 and explained is None:
         raise UsageError("several releases of --target need --explain CLIENT")
     release = targets[-1]
-    form = format_of(form, output, SUFFIXES, text=())
+    form = format_of(form, output, DOCUMENTS, text=())
     if explained is not None and not (files or more_files):
         return explain(explained, targets, None, form, output)
     if connection is not None and form not in ("table", "json"):

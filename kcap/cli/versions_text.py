@@ -84,8 +84,8 @@ def report(made: Row, style: Style, *, every: bool = False) -> list[str]:
         out.append("")
     inner = digest.inner(made)
     if inner:
-        told = wrapped(clean(inner), style.width, INDENT)
-        out += [*map(style.dim, told if every else told[:INNER_LINES]), ""]
+        names = wrapped(clean(inner), style.width, INDENT)
+        out += [*map(style.dim, names if every else names[:INNER_LINES]), ""]
     against, untold = digest.against(made, every=every)
     replaced = digest.replaced(made)
     if against or replaced:

@@ -22,9 +22,9 @@ from kcap.export.mark_packets import PacketWalk
 from kcap.export.packet_headers import EditablePacket, renew
 from kcap.export.pseudonyms import Pseudonyms
 from kcap.export.redaction import plan
-from kcap.export.selection import SIDES, flow_of
+from kcap.export.selection import SIDES
 from kcap.model import REF_FILE_SHIFT
-from kcap.net.connections import reverse_flow
+from kcap.net.connections import flow_of, reverse_flow
 from kcap.net.segments import SegmentParser
 from kcap.session import Capture
 

@@ -8,12 +8,12 @@ from array import array
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from ipaddress import ip_address
 from typing import Any, Final
 
 from kcap.columns import EXCHANGES
 from kcap.filter.ast import columns_of
 from kcap.model import CaptureFile
+from kcap.net.connections import flow_of
 from kcap.net.tcp import ACK, FIN, RST, SYN
 from kcap.session import Capture, CapturePass
 
@@ -241,12 +241,6 @@ def spanned(places: Sequence[tuple[Point, Point]]) -> tuple[Point, Point]:
     if first[0] == end[0]:
         return min(first, begin), max(last, end)
     return first, end
-
-
-def flow_of(client: str, client_port: int, server: str, server_port: int) -> bytes:
-    """The flow key of the client's direction."""
-    ports = client_port.to_bytes(2, "big") + server_port.to_bytes(2, "big")
-    return ip_address(client).packed + ip_address(server).packed + ports
 
 
 def counted_columns(capture: Capture) -> list[str]:

@@ -208,18 +208,18 @@ class FastPath:
         """Connections with their first rows in the open batch; places of the constants of own ones that have no number yet."""
         analyzer, state, known = self.analyzer, self.state, self.identities
         named: dict[int, int] = {}
-        places = state.connections[fresh, at.PLACE].tolist()
-        clients = state.connections[fresh, at.CLIENT]
-        first_ns = state.connections[fresh, at.FIRST_NS].tolist()
-        isns = state.streams[2 * fresh + clients, at.ISN].tolist()
-        flows = zip(state.flows(2 * fresh), state.flows(2 * fresh + clients))
-        for slot, (lower, client), time_ns, isn, number in zip(fresh.tolist(), flows, first_ns, isns, places):
+        new = np.array([slot for slot in fresh.tolist() if slot not in known and state.conversations[slot] is None], np.int64)
+        places, first_ns = (state.connections[new, column].tolist() for column in (at.PLACE, at.FIRST_NS))
+        clients = 2 * new + state.connections[new, at.CLIENT]
+        isns = state.streams[clients, at.ISN].tolist()
+        for slot, *facts in zip(new.tolist(), state.flows(2 * new), state.flows(clients), first_ns, isns, places):
+            known[slot], named[slot] = analyzer.name(*facts), 0
+        for slot in fresh.tolist():
             conversation = state.conversations[slot]
             if conversation is not None:
                 analyzer.identity(conversation)
                 continue
-            if slot not in known:
-                known[slot] = analyzer.name(lower, client, time_ns, isn, number)
+            if slot in named:
                 named[slot] = len(analyzer.identities)
             analyzer.identities.append(known[slot])
         return named

@@ -86,7 +86,8 @@ def export_connection(state: FastPathState, slot: int, keeper: ConnectionOwner) 
     conversation = state.conversations[slot]
     if conversation is None:
         name = state.all_names()[values[at.NAME]]
-        conversation = made(values, streams, (state.flow(2 * slot), state.flow(2 * slot + 1)), name, keeper)
+        low, high = state.flows([2 * slot, 2 * slot + 1])
+        conversation = made(values, streams, (low, high), name, keeper)
     conversation.fast_path_slot = -1
     filled(conversation, values, streams)
     if values[at.IDENTITY] >= 0:

@@ -160,10 +160,6 @@ class FastPathState:
         found: list[int] = np.flatnonzero(self.connections[:, at.LIVE]).tolist()
         return found
 
-    def flow(self, place: int) -> bytes:
-        """The flow key of a stream."""
-        return self.flows(np.array([place]))[0]
-
     def flows(self, places: Any) -> list[bytes]:
         """The flow keys of streams."""
         keys, width = self.keys[places].tobytes(), self.keys.shape[1]

@@ -6,6 +6,7 @@ Law: reused ports (a new SYN, or sequence numbers far from the stream's) make a 
 
 from collections import deque
 from collections.abc import Iterable, Iterator
+from ipaddress import ip_address
 from itertools import islice, repeat
 from operator import attrgetter, itemgetter
 from typing import Any, Protocol
@@ -36,6 +37,12 @@ class Owner(WeirdReporter, Protocol):
 
     def closed_packed(self, flow: bytes, packed: bytes) -> None:
         """`closed` of a connection in compact form; `flow` is its lower flow key."""
+
+
+def flow_of(client: str, client_port: int, server: str, server_port: int) -> bytes:
+    """The flow key of the client's direction."""
+    ports = client_port.to_bytes(2, "big") + server_port.to_bytes(2, "big")
+    return ip_address(client).packed + ip_address(server).packed + ports
 
 
 def reverse_flow(flow: bytes) -> bytes:
@@ -528,4 +535,4 @@ def _endpoint(flow: bytes) -> bytes:
     return flow[: (len(flow) - 4) // 2] + flow[-4:-2]
 
 
-__all__ = ["ACK", "FIN", "RST", "SYN", "Connection", "ConnectionTable", "Owner", "reverse_flow"]
+__all__ = ["ACK", "FIN", "RST", "SYN", "Connection", "ConnectionTable", "Owner", "flow_of", "reverse_flow"]

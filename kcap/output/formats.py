@@ -20,6 +20,8 @@ SUFFIXES: Final = {
     ".md": "markdown", ".markdown": "markdown", ".html": "html", ".htm": "html", ".txt": "table",
 }  # fmt: skip
 """The media type registrations application/vnd.apache.arrow.file and .stream give .arrow and .arrows their meaning."""
+DOCUMENTS: Final = {name: SUFFIXES[name] for name in (".json", ".md", ".markdown", ".html", ".htm", ".txt")}
+"""Those of reports that are not one table."""
 COMPRESSIONS: Final = {".gz": "gzip", ".zst": "zstd"}
 TEXT: Final = frozenset({"json", "jsonl", "csv", "tsv", "ek", "fields", "tabs"})
 """Formats that may be compressed as a whole."""

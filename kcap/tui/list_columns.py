@@ -133,13 +133,18 @@ WHY: Final = {
 """Part of the latency -> its word, its column."""
 
 
+def _largest(row: Row) -> tuple[str, int]:
+    """The largest part of the latency, and its length in ns: 0 where it is not known."""
+    return largest(dict(row), long_polls=True) if row["latency_ns"] is not None else ("unknown", 0)
+
+
 def _why(row: Row) -> str:
     """The largest part of the latency, a retransmission, and what the broker did; what else is odd about the exchange."""
     flags = row["flags"] or ()
     lost = RETRANSMITTED in flags
     rest = ", ".join(flag.replace("_", " ") for flag in flags if flag != RETRANSMITTED)
-    cause, length = largest(dict(row), long_polls=True) if row["latency_ns"] is not None else ("unknown", 0)
-    if cause == "unknown" or not length:
+    cause, length = _largest(row)
+    if not length:
         return "; ".join(filter(None, (RETRANSMITTED * lost, rest)))
     said = f"{WHY[cause][0]} {duration(length)}"
     if cause == "service":
@@ -150,8 +155,8 @@ def _why(row: Row) -> str:
 
 
 def _why_filter(row: Row) -> str | None:
-    cause, length = largest(dict(row), long_polls=True) if row["latency_ns"] is not None else ("unknown", 0)
-    if cause == "unknown" or not length:
+    cause, length = _largest(row)
+    if not length:
         return equals("flags", row["flags"]) if row["flags"] else None
     return f"{WHY[cause][1]} >= {row[WHY[cause][1]]}"
 

@@ -82,7 +82,7 @@ class ReadRequest:
 
     @property
     def endless(self) -> bool:
-        """Whether nobody knows an end of the capture: a pipe, an interface, a file that is to be followed."""
+        """Whether no end of the capture is known: a pipe, an interface, a file that is to be followed."""
         return self.follow or STANDARD_INPUT in self.paths
 
     def options(self) -> "Options":

@@ -39,19 +39,21 @@ class ReaderTables:
     def __init__(self, reading: "CapturePass", folder: str, watch: "Watch | None" = None) -> None:
         """`watch` gets the rows that rules look at while the capture goes on."""
         self._reading, self._folder, self._watch = reading, folder, watch
+        watched: dict[str, TableRequest] = {}
         if watch is not None:
-            from kcap.reports.findings.live import requests as watched
+            from kcap.reports.findings.live import requests as of_rules
+
+            watched = of_rules()
         requests = {"exchanges": TableRequest.of("exchanges", [column.name for column in COLUMNS], backfill=Backfill.AS_KNOWN)}
         requests |= {name: TableRequest.of(name) for name in OTHERS}
-        if watch is not None:
-            requests |= {f"{WATCHED}{name}": request for name, request in watched().items()}
+        requests |= {f"{WATCHED}{name}": request for name, request in watched.items()}
         tracker = MetadataTracker(reading.analyzer.report, reading.message)
         self._talks = ConnectionProfiles(tracker)
         self._tables = TableSet.of(requests, [self._talks], EVERY_FACT)
         self.tracker = self._tables.begin(reading, tracker)
         if watch is not None:
             builders = self._tables.builders
-            watch.begin({name: builders[f"{WATCHED}{name}"].made_schema for name in watched()})
+            watch.begin({name: builders[f"{WATCHED}{name}"].made_schema for name in watched})
         self._spill = Spill(folder, "exchanges", requests["exchanges"].schema)
         self._streams: dict[str, SpillStream] = {}
 

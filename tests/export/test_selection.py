@@ -3,7 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kcap.export.selection import BOTH, DOWN, UP, Intervals, SelectedConnection, Selection, counted_columns, flow_of
+from kcap.export.selection import BOTH, DOWN, UP, Intervals, SelectedConnection, Selection, counted_columns
+from kcap.net.connections import flow_of
 from kcap.net.tcp import ACK, FIN, SYN
 from kcap.session import Capture
 from tests.export.parts import PCAPS

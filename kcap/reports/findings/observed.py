@@ -156,9 +156,8 @@ class Observed:
     @cached_property
     def calls(self) -> list[Row]:
         """Exchanges by class: n, first_ns, last_ns, latency_ns, records, batches, bytes (of records), request_bytes,
-        response_bytes, `most_request_bytes`,
-        `most_response_bytes`, `most_queue_ns`, broker_id, how many were `throttled`, `cut` (a part of
-        a message is missing), have `gaps` or were `lost` by the capture (see `quality`), and an example.
+        response_bytes, most_request_bytes, most_response_bytes, most_queue_ns, broker_id; how many were throttled, cut (a part
+        of a message is missing), have gaps, or were lost by the capture (see `quality`); and an example.
         """
         table = self.exchanges
         gap, silent = table.flags.contains("gap"), table.flags.contains("one_sided")

@@ -158,13 +158,14 @@ class ConnectionProfiles:
         settings = {key: rows.columns.request.slot(slot).take(places).to_list() for key, (slot, _) in SETTINGS.items()}
         numbers = [rows.number(name) for name in ("identity", "exchange", "api_key", "api_version")]
         numbers += [codes, *(rows.number(name) for name in ("request_first_ns", "response_first_ns", "correlation_id"))]
-        found = zip(places.tolist(), named[places].tolist(), *(column.take(places).to_list() for column in numbers))
-        for nth, (place, is_named, identity, exchange, key, version, code, asked, told, correlation) in enumerate(found):
+        lists = (column.take(places).to_list() for column in numbers)
+        found = enumerate(zip(places.tolist(), named[places].tolist(), *lists))
+        for nth, (place, is_named, identity, exchange, key, version, code, requested, responded, correlation) in found:
             profile = self.profiles.growing(rows.columns.identities[identity])
             if not is_named:
                 key, version = TOKEN, 0
             words = str(outcomes[int(outcome[place])]), reasons[int(reason[place])]
-            step = Step(exchange, key, version, *words, code, asked, told)
+            step = Step(exchange, key, version, *words, code, requested, responded)
             if step.exchange <= OPENING:
                 profile.opening.append(step)
                 if step.exchange <= NUMBERED and key != TOKEN and correlation is not None:

@@ -1,7 +1,7 @@
 """What shows a library beside the versions that it uses: how it numbers requests, what it says in JoinGroup, its timeouts.
 
 In: the profiles of a client. Out: libraries that its correlation ids exclude, and how well its traits fit a library's defaults.
-Law: only how a library numbers its requests excludes it, since nobody can configure that; a setting speaks for or against.
+Law: only how a library numbers its requests excludes it, since no setting changes that; a setting speaks for or against.
 
 Where the defaults are from: the libraries' sources and documentation, and the recordings of them.
 """
@@ -119,13 +119,18 @@ def of_subscription(metadata: object) -> set[Trait]:
     return {(SUBSCRIPTION, str(message.version)), (USER_DATA, "null" if data is None else "some" if data else "empty")}
 
 
+def numbering(profiles: Sequence[ConnectionProfile]) -> list[ConnectionProfile]:
+    """The connections whose first correlation ids are known."""
+    return [one for one in profiles if one.ids_from is not None and not one.midstream]
+
+
 def excluded(family: str, profiles: Sequence[ConnectionProfile]) -> bool:
     """Whether the correlation ids with which connections begin are not the library's.
 
     A connection that is made again may go on with the ids of the one before it.
     """
-    begun = [one for one in profiles if one.ids_from is not None and not one.midstream]
-    way, ids = NUMBERING.get(family), [one.ids_from for one in begun]
+    way, begun = NUMBERING.get(family), numbering(profiles)
+    ids = [one.ids_from for one in begun]
     if way is None or not ids:
         return False
     if way == FROM_0:
@@ -138,8 +143,7 @@ def excluded(family: str, profiles: Sequence[ConnectionProfile]) -> bool:
 
 def numbered(family: str, profiles: Sequence[ConnectionProfile]) -> str | None:
     """The evidence in the correlation ids for a library; None where they show nothing."""
-    ids = [one.ids_from for one in profiles if one.ids_from is not None and not one.midstream]
-    way = NUMBERING.get(family)
+    way, ids = NUMBERING.get(family), [one.ids_from for one in numbering(profiles)]
     if way is None or len(ids) < 2 or (way == SHARED and set(ids) <= {0}):
         return None
     return way
