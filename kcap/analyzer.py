@@ -6,14 +6,11 @@ it is fed.
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from functools import lru_cache
-from hashlib import blake2b
-from ipaddress import ip_address
-from struct import Struct
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from kcap import limits
 from kcap.faults import Fault, fault_of
+from kcap.identities import Identities, Identity, endpoints, uid_of
 from kcap.kafka.bodies import BodyBatch, BodyCollector
 from kcap.kafka.conversation import Conversation, PassedOver
 from kcap.kafka.frames import FLAG, Frame
@@ -42,28 +39,10 @@ ROW = (
 )  # fmt: skip
 """The parts of a row as `Conversation.emit` gives them; `*_ref` are packet references, file << 40 | number."""
 
-IPV4_FLOW, IPV6_FLOW = Struct(">4s4sHH"), Struct(">16s16sHH")
-"""A flow key: source and destination address, source and destination port."""
-
 SLOTS_AT, FRAMES_AT = ROW.index("request_slot"), ROW.index("request_start")
 
 BROKEN = FLAG["snaplen"] | FLAG["gap"] | FLAG["truncated"]
 """Flags of a frame that was not captured completely."""
-
-
-@dataclass(frozen=True, slots=True)
-class Identity:
-    """The constants of a connection, the same in all its rows."""
-
-    uid: str
-    client_ip: str
-    client_port: int
-    server_ip: str
-    server_port: int
-    number: int = 1
-    """Among all TCP connections, by first packet, from 1."""
-    tls: bool = False
-    """Its exchanges were decrypted."""
 
 
 @dataclass(slots=True)
@@ -72,7 +51,7 @@ class RowBatch:
 
     tuples: list[tuple[Any, ...]]
     """Rows of the reference path."""
-    identities: list[Identity]
+    identities: Identities
     bodies: BodyBatch
     fast_rows: "FastPathRows | None" = None
     """Rows of the fast path."""
@@ -184,7 +163,7 @@ class Analyzer:
         self.packets = 0
         """Packets that came as columns before the fast path was started."""
         self.batch = 0
-        self.identities: list[Identity] = []
+        self.identities = Identities()
         self.closed_connections: list[ClosedConnection] = []
         self._weirds: dict[tuple[WeirdKind, str | None], tuple[Weird, int]] = {}
         self.kafka_connections = 0
@@ -255,7 +234,7 @@ class Analyzer:
             asked = None if unwanted is None else lambda taken: unwanted(self._bare(taken))
             decided, bodies = self.fast_path.take(asked)
             batch = RowBatch(self.rows, self.identities, bodies, decided, self.orders, passed)
-        self.rows, self.identities, self.orders = [], [], []
+        self.rows, self.identities, self.orders = [], Identities(), []
         self.batch += 1
         self._report_undecoded(batch)
         return batch
@@ -396,18 +375,17 @@ class Analyzer:
         return list(self._weirds.values())
 
     def identity(self, conversation: Conversation) -> int:
-        """Index of the connection's constants in the open batch."""
+        """Adds the connection's constants to the open batch; their index."""
+        return self.identities.append(self.constants(conversation))
+
+    @staticmethod
+    def constants(conversation: Conversation) -> Identity:
+        """The constants of a connection."""
         connection = conversation.tcp
         client = connection.client or connection.streams[0]
         flow = connection.flows[connection.streams.index(client)]
         tls = conversation.tls is not None
-        self.identities.append(Identity(connection_uid(connection), *endpoints(flow), connection.number, tls))
-        return len(self.identities) - 1
-
-    @staticmethod
-    def name(flow: bytes, client: bytes, first_ns: int, isn: int | None, number: int) -> Identity:
-        """The constants of a connection that began in the fast path: flow keys of its lower endpoint and its client."""
-        return Identity(uid_of(flow, first_ns, isn), *endpoints(client), number)
+        return Identity(connection_uid(connection), *endpoints(flow), connection.number, tls)
 
     def takes_all(self) -> bool:
         """Whether the user set no ports."""
@@ -425,31 +403,13 @@ class Analyzer:
         return True if ports & options.kafka_ports else None
 
 
-def endpoints(flow: bytes) -> tuple[str, int, str, int]:
-    """Source address and port, destination address and port of a flow key."""
-    source, destination, source_port, destination_port = (IPV4_FLOW if len(flow) == IPV4_FLOW.size else IPV6_FLOW).unpack(flow)
-    return address(source), source_port, address(destination), destination_port
-
-
-@lru_cache(4096)
-def address(packed: bytes) -> str:
-    """An IP address as people write it; `ipaddress` costs as much as opening a connection."""
-    return ".".join(map(str, packed)) if len(packed) == 4 else str(ip_address(packed))
-
-
 def connection_uid(connection: Connection) -> str:
-    """A uid that re-runs and other splits of the input reproduce: endpoints, first packet's time, initial sequence number."""
+    """The uid of a connection."""
     if connection.uid is None:
         client = connection.client
         isn = client.isn if client is not None else None
         connection.uid = uid_of(connection.flows[0], connection.first_ns, isn)
     return connection.uid
-
-
-def uid_of(flow: bytes, first_ns: int, isn: int | None) -> str:
-    """As `connection_uid`, from the flow key of the lower endpoint and the client's initial number."""
-    seed = b"%b|%d|%d" % (flow, first_ns, -1 if isn is None else isn)
-    return "C" + blake2b(seed, digest_size=8).hexdigest()
 
 
 def describe(connection: Connection, conversation: Conversation) -> dict[str, object]:

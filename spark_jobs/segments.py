@@ -11,12 +11,12 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from kcap.analyzer import endpoints
 from kcap.capture.source import unwrap
 from kcap.capture.window import Read
 from kcap.distributed.flow_shards import ShardParser
 from kcap.distributed.partitioner import PartitionTask
 from kcap.distributed.ranges import RangeScan
+from kcap.identities import endpoints
 from kcap.model import SegmentBatch
 from spark_jobs.files import Files
 

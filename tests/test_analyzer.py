@@ -3,7 +3,8 @@
 import pytest
 
 from kcap import limits
-from kcap.analyzer import Analyzer, Options, community_id, endpoints
+from kcap.analyzer import Analyzer, Options, community_id
+from kcap.identities import endpoints
 from kcap.net.connections import reverse_flow
 from kcap.net.segment_columns import columns_of
 from tests.support.wire import Tap, analyze, batch, flow, metadata, metadata_answer

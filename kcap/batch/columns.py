@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from kcap.analyzer import Identity, RowBatch
+from kcap.analyzer import RowBatch
 from kcap.arrays.vectors import Vector
 from kcap.batch.bodies import Messages, SideColumns
 from kcap.batch.failures import Report, tell
 from kcap.batch.rows import RowColumns, SelectedRows
 from kcap.batch.topics import TopicColumns
+from kcap.identities import Identities
 from kcap.kafka.frames import NO_BODY
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ class BatchColumns:
         return BatchColumns(self.batch, rows=SelectedRows(self.rows, places))
 
     @property
-    def identities(self) -> list[Identity]:
+    def identities(self) -> Identities:
         """The connections that `number("identity")` refers to."""
         return self.batch.identities
 
@@ -118,13 +119,13 @@ class BatchColumns:
                 for at in np.flatnonzero(side.index == message).tolist():
                     tell(report, self.batch, at, "records", fault)
 
-    def spans(self, slots: "Int64s") -> tuple[list[int], list[int]]:
+    def spans(self, slots: "Int64s") -> "tuple[Int64s, Int64s]":
         """Start and end of bodies in the arena, by slot; for a body of an earlier batch its slot in place of the start."""
         bodies = self.batch.bodies
         here = slots >= 0
         at = np.where(here, slots, 0)
         starts, ends = (np.append(np.asarray(column, np.int64), 0)[at] for column in (bodies.starts, bodies.ends))
-        return np.where(here, starts, slots).tolist(), ends.tolist()
+        return np.where(here, starts, slots), ends
 
     def body(self, start: int, end: int) -> bytes:
         """The body of a span; empty where its bytes were not retained."""

@@ -35,9 +35,9 @@ from kcap.weird import Weird, WeirdKind
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from kcap.analyzer import Identity
     from kcap.decode.message import Message
     from kcap.distributed.chunks import StrippedSegments
+    from kcap.identities import Identity
     from kcap.net.tcp import Connection
 
     Int64s = NDArray[np.int64]

@@ -68,7 +68,7 @@ class FactsRecorder:
             else []
         )
         self._broker_version = tracker.brokers.version
-        facts.servers.update((one.server_ip, one.server_port) for one in batch.identities)
+        facts.servers.update(batch.identities.servers())
         for server, order in offers_of(batch).items():
             offer = tracker.offers.get(server)
             if offer is not None:

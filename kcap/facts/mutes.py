@@ -39,18 +39,18 @@ class QuotaMutes:
 
     def _walk(self, columns: "BatchColumns", throttle: "Int64s", muted: "Int64s", throttled: "Int64s") -> None:
         """Goes through the exchanges of throttled connections, in their order."""
-        identities, identity, service = columns.identities, columns.number("identity").values, columns.service
+        uids, identity, service = columns.identities.column("uid"), columns.number("identity").values, columns.service
         spent: Int64s = np.where(service.mask(), service.values, 0)
-        touched = np.zeros(len(identities), np.bool_)
+        touched = np.zeros(len(uids), np.bool_)
         touched[identity[throttle > 0]] = True
         if self.until:
-            touched |= np.array([known.uid in self.until for known in identities], np.bool_)
+            touched |= np.array([uid in self.until for uid in uids], np.bool_)
         places = np.flatnonzero(touched[identity] & (columns.throttle.mask() | service.mask()))
         order = places[np.lexsort((columns.number("exchange").values[places], identity[places]))]
         parts = (order, identity[order], throttle[order], spent[order], columns.number("response_first_ns").filled(-1)[order],
                  columns.number("api_key").filled(-1)[order], columns.number("api_version").filled(-1)[order])  # fmt: skip
         for at, number, throttle_ms, time, responded_ns, key, version in zip(*(part.tolist() for part in parts)):
-            uid = identities[number].uid
+            uid = uids[number]
             until = self.until.get(uid)
             silence = 0
             if until is not None and responded_ns >= 0:

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kcap import limits
-from kcap.analyzer import Identity
 from kcap.facts.api_versions import Offer, Software
 from kcap.facts.message_json import read
 from kcap.facts.version_verdicts import NONE, OK, UNNEGOTIATED, VERDICTS, final_verdict
+from kcap.identities import Identity
 from kcap.kafka.frames import NO_BODY
 from kcap.schema.quirks import API_VERSIONS, UNSUPPORTED_VERSION, response_version
 from kcap.schema.registry import RESPONSE

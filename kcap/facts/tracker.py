@@ -16,8 +16,8 @@ import numpy as np
 import pyarrow as pa
 
 from kcap import limits
-from kcap.analyzer import Identity
 from kcap.arrays.arrow import Array, nulls, take
+from kcap.batch.bodies import Pool, encoded
 from kcap.batch.failures import Report, of_row, of_waiting
 from kcap.facts.api_versions import Offer, Software, offer_of, software_of
 from kcap.facts.brokers import Brokers, Server
@@ -26,6 +26,7 @@ from kcap.facts.mutes import QuotaMutes
 from kcap.facts.principals import principal_of_token
 from kcap.facts.topic_names import LOG_MARKS, METADATA_ID, METADATA_TOPIC, TopicNames, listed, listing_sides
 from kcap.facts.version_verdicts import UsedVersions, Verdicts, VersionClassifier
+from kcap.identities import Identity
 from kcap.kafka.frames import NO_BODY
 from kcap.model import CaptureFile
 from kcap.schema import quirks
@@ -47,6 +48,7 @@ HEADS: Final = (1 << 10, 1 << 13, 1 << 16, 1 << 20)
 """A Metadata response begins with its brokers: these many bytes of it are read until its topics begin."""
 BEHIND_BROKERS: Final = "topics"
 NEVER: Final = 1 << 62
+ELSEWHERE: Final = NO_BODY - 1
 
 Reread = Callable[["RowBatch", int, str], "Message | None"]
 """Reads a row's `request` or `response` again from the file; None where that cannot be done."""
@@ -211,37 +213,28 @@ class MetadataTracker:
 
     def _connection_states(self, columns: "BatchColumns") -> RowContext:
         """Reads the tracked messages of a batch; the state of each row's connection by then, and its server."""
-        identities, identity = columns.identities, columns.number("identity").values
-        numbers: dict[int, int] = {}
-        states: list[ConnectionFacts] = []
-
-        def number_of(state: ConnectionFacts) -> int:
-            number = numbers.setdefault(id(state), len(numbers))
-            if number == len(states):
-                states.append(state)
-            return number
-
+        identity, uids = columns.number("identity").values, columns.identities.column("uid")
+        states = DistinctFacts()
         young, older = self.connections, self._older
-        before = [number_of(young.get(one.uid) or (self.known(one.uid) if older else NO_FACTS)) for one in identities]
+        if older:
+            facts = [young.get(uid) or self.known(uid) for uid in uids]
+        else:
+            facts = [young.get(uid, NO_FACTS) for uid in uids]
+        old = np.append(states.numbers(facts), 0)
         servers: dict[Server, int] = {}
-        of_server = [servers.setdefault((one.server_ip, one.server_port), len(servers)) for one in identities]
+        of_server = [servers.setdefault(server, len(servers)) for server in columns.identities.servers()]
         server = np.array([*of_server, 0], np.int64)[identity]
         changes = self._read_tracked(columns)
-        old = np.array([*before, 0], np.int64)
-        if not changes:
-            return RowContext(states, old[identity], list(servers), server)
-        here = np.arange(columns.size)
-        since, after, more = np.full(len(old), NEVER, np.int64), old.copy(), []
-        for place, steps in changes.items():
-            for nth, (first, state) in enumerate(steps):
-                if nth:
-                    more.append((place, first, number_of(state)))
-                else:
-                    since[place], after[place] = first, number_of(state)
-        found = np.where(here >= since[identity], after[identity], old[identity])
-        for place, first, number in more:
-            found[(identity == place) & (here >= first)] = number
-        return RowContext(states, found, list(servers), server)
+        if not changes.rows and not changes.several:
+            return RowContext(states.distinct, old[identity], list(servers), server)
+        since, after = np.full(len(old), NEVER, np.int64), old.copy()
+        since[changes.places], after[changes.places] = changes.rows, states.numbers(changes.facts)
+        found = np.where(np.arange(columns.size) >= since[identity], after[identity], old[identity])
+        for place, steps in changes.several.items():
+            here = np.flatnonzero(identity == place)
+            for (first, _), number in zip(steps, states.numbers([state for _, state in steps]).tolist()):
+                found[here[here >= first]] = number
+        return RowContext(states.distinct, found, list(servers), server)
 
     def known(self, uid: str) -> ConnectionFacts:
         """The facts of a connection so far."""
@@ -261,48 +254,27 @@ class MetadataTracker:
         self._begun_ns = time_ns
 
     def _read_tracked(self, columns: "BatchColumns") -> "Changes":
-        """Reads the messages of TRACKED_APIS; for connections whose facts changed, from which row on they are what."""
-        changes: Changes = {}
+        """Reads the messages of TRACKED_APIS; from which row on connections have which new facts."""
+        changes = Changes()
         early = [(columns.rows.place_of(row), place, one) for row, place, one in columns.batch.passed_over]
         early.sort(key=itemgetter(0))
-        identities = columns.identities
-        keys = columns.number("api_key")
-        wanted = IS_TRACKED[np.where((keys.values >= 0) & (keys.values < len(IS_TRACKED)), keys.values, 0)]
-        if keys.valid is not None:
-            wanted = np.where(keys.valid, wanted, columns.number("request_slot").values != NO_BODY)  # raw tokens
-        places = np.flatnonzero(wanted)
-        if not len(places):
-            self._read_waiting(identities, early, changes)
-            return {place: steps for place, steps in changes.items() if steps}
-        names = ("identity", "exchange", "api_key", "api_version")
-        parts = [columns.number(name).take(places).filled(-1).tolist() for name in names]
-        slots = [columns.number(f"{side}_slot").take(places).filled(NO_BODY) for side in ("request", "response")]
-        first, last = (columns.number(name).take(places) for name in ("request_first_ns", "response_first_ns"))
-        answered = first.mask() & last.mask()
-        slots[RESPONSE] = np.where(answered, slots[RESPONSE], NO_BODY)
-        parts += [column for numbers in slots for column in columns.spans(numbers)]
-        parts.append(answered.tolist())
-        fresh, connections, older, offers, body = self._fresh, self.connections, self._older, self.offers, columns.body
-        for at, place, exchange, key, version, low, high, other_low, other_high, done in zip(places.tolist(), *parts):
+        rows = tracked_rows(columns)
+        left, offers = self._read_alike(columns, rows, {place for _, place, _ in early}, changes)
+        for at, place, exchange, key, version, done, low, high, other_low, other_high in rows.lists(left):
             if early and early[0][0] <= at:
                 before = [entry for entry in early if entry[0] <= at]
-                self._read_waiting(identities, before, changes)
+                self._read_waiting(columns.identities, before, changes)
                 del early[: len(before)]
-            one = identities[place]
-            request, response = body(low, high), body(other_low, other_high)
+            one = columns.identities[place]
+            server, bodies = (one.server_ip, one.server_port), (columns.body(low, high), columns.body(other_low, other_high))
             with of_row(self.report, columns.batch, at, "facts"):
                 if key == API_VERSIONS:
-                    new = fresh.get((response, request, version)) or self._api_versions(version, request, response)
+                    new = self._api_versions(version, *bodies)
                     if new.offer is not None:
-                        offers[one.server_ip, one.server_port] = new.offer
-                    if one.uid not in connections and one.uid not in older:
-                        connections[one.uid] = new
-                        changes.setdefault(place, []).append((at, new))
-                        continue
+                        offers[server] = max(offers.get(server, (at, new.offer)), (at, new.offer), key=itemgetter(0))
                     new = self._merged(self.known(one.uid), new)
                 else:
-                    server, bodies = (one.server_ip, one.server_port), (request, response)
-                    row = TrackedExchange(one.uid, server, exchange, key, version, done, bodies)
+                    row = TrackedExchange(one.uid, server, exchange, key, version, bool(done), bodies)
                     if key == HANDSHAKE:
                         new = self._handshake(row)
                     elif key in (AUTHENTICATE, -1):
@@ -310,9 +282,50 @@ class MetadataTracker:
                     else:
                         self._listing(row)
                         continue
-                self._change(one.uid, new, changes.setdefault(place, []), at)
-        self._read_waiting(identities, early, changes)
-        return {place: steps for place, steps in changes.items() if steps}
+                self._change(one.uid, new, changes.several.setdefault(place, []), at)
+        self._read_waiting(columns.identities, early, changes)
+        self.offers.update((server, offer) for server, (_, offer) in offers.items())
+        changes.several = {place: steps for place, steps in changes.several.items() if steps}
+        return changes
+
+    def _read_alike(
+        self, columns: "BatchColumns", rows: "TrackedRows", early: set[int], changes: "Changes"
+    ) -> "tuple[Bools, dict[Server, tuple[int, Offer]]]":
+        """Reads, equal ones once, the ApiVersions exchanges of connections of which nothing is known and that report nothing
+        else in this batch; leaves out repeated listings of a server. `early`: connections with requests that still wait.
+
+        Out: the rows that are left to be read one by one; each server's last offer, with the row that has it.
+        """
+        size = len(rows.at)
+        left = np.ones(size, np.bool_)
+        if not size:
+            return left, {}
+        uids, servers = columns.identities.column("uid"), columns.identities.servers()
+        contents = [rows.contents(columns, side) for side in (REQUEST, RESPONSE)]
+        here = (contents[REQUEST] != ELSEWHERE) & (contents[RESPONSE] != ELSEWHERE)
+        numbers: dict[Server, int] = {}
+        server = np.array([numbers.setdefault(one, len(numbers)) for one in servers], np.int64)[rows.place]
+        reports = (rows.key == API_VERSIONS) | (rows.key == HANDSHAKE) | (rows.key == AUTHENTICATE) | (rows.key < 0)
+        first, alike = distinct(rows.key, rows.version, *contents, rows.answered, server)
+        left &= reports | ~here | (first[alike] == np.arange(size))
+        unknown = np.array([uid not in self.connections and uid not in self._older for uid in uids], np.bool_)
+        unknown[list(early)] = False
+        once = np.bincount(rows.place[reports], minlength=len(uids)) == 1
+        alone = np.flatnonzero((rows.key == API_VERSIONS) & here & (unknown & once)[rows.place])
+        first, alike = distinct(*(column[alone] for column in (rows.version, *contents)))
+        known: list[ConnectionFacts | None] = []
+        for _, _, _, _, version, _, low, high, other_low, other_high in rows.lists(alone[first]):
+            try:
+                known.append(self._api_versions(version, columns.body(low, high), columns.body(other_low, other_high)))
+            except Exception:  # noqa: BLE001 - each of these rows is left, and fails with a report of its own
+                known.append(None)
+        read = np.array([facts is not None for facts in known], np.bool_)[alike]
+        alone, found = alone[read], [facts for number in alike[read].tolist() if (facts := known[number]) is not None]
+        left[alone] = False
+        changes.places, changes.rows, changes.facts = rows.place[alone].tolist(), rows.at[alone].tolist(), found
+        self.connections.update(zip((uids[place] for place in changes.places), found))
+        told = zip(changes.rows, changes.places, found)
+        return left, {servers[place]: (at, facts.offer) for at, place, facts in told if facts.offer is not None}
 
     def _read_waiting(
         self, identities: Sequence[Identity], early: "Sequence[tuple[int, int, PassedOver]]", changes: "Changes"
@@ -331,7 +344,7 @@ class MetadataTracker:
                     new = self._handshake(
                         TrackedExchange(one.uid, server, waiting.exchange, waiting.api_key, waiting.api_version, False, bodies)
                     )
-                self._change(one.uid, new, changes.setdefault(place, []), at)
+                self._change(one.uid, new, changes.several.setdefault(place, []), at)
 
     @staticmethod
     def _merged(known: ConnectionFacts, new: ConnectionFacts) -> ConnectionFacts:
@@ -471,7 +484,8 @@ class MetadataTracker:
             columns.number(name).take(places).filled().tolist() for name in ("api_version", "identity", "response_bytes")
         )
         spans = columns.spans(columns.number("response_slot").filled(NO_BODY)[places])
-        for at, version, identity, size, low, high in zip(places.tolist(), versions, identities, sizes, *spans):
+        lists = (places.tolist(), versions, identities, sizes, *(span.tolist() for span in spans))
+        for at, version, identity, size, low, high in zip(*lists):
             data = columns.body(low, high)
             if size > limits.FRAME_GATHERED_MAX and self._reread is not None:
                 with of_row(self.report, columns.batch, at, "the log"):
@@ -511,8 +525,89 @@ class MetadataTracker:
         )
 
 
-Changes = dict[int, list[tuple[int, ConnectionFacts]]]
-"""Connection of the batch -> from which rows on it has which facts."""
+@dataclass(slots=True)
+class Changes:
+    """From which row of a batch on connections have which new facts."""
+
+    places: list[int] = field(default_factory=list)
+    """Connections that change once and were unknown before, with the row and the facts of each."""
+    rows: list[int] = field(default_factory=list)
+    facts: list[ConnectionFacts] = field(default_factory=list)
+    several: dict[int, list[tuple[int, ConnectionFacts]]] = field(default_factory=dict)
+    """Other connections: rows and facts, in order."""
+
+
+class DistinctFacts:
+    """Numbers the different facts of connections."""
+
+    def __init__(self) -> None:
+        self.distinct: list[ConnectionFacts] = []
+        self._numbers: dict[int, int] = {}
+
+    def numbers(self, facts: Sequence[ConnectionFacts]) -> "Int64s":
+        """The number of each of them."""
+        known = self._numbers
+        found = [known.setdefault(id(one), len(known)) for one in facts]
+        if len(known) > len(self.distinct):
+            by_number = dict(zip(found, facts))
+            self.distinct += [by_number[number] for number in range(len(self.distinct), len(known))]
+        return np.array(found, np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class TrackedRows:
+    """The rows of a batch whose messages are read, as columns."""
+
+    at: "Int64s"
+    """Row of the batch."""
+    place: "Int64s"
+    """Connection of the batch."""
+    exchange: "Int64s"
+    key: "Int64s"
+    version: "Int64s"
+    answered: "Bools"
+    spans: "tuple[Int64s, Int64s, Int64s, Int64s]"
+    """Start and end of the request's body, then of the response's, as `BatchColumns.spans`."""
+
+    def lists(self, which: "Bools | Int64s") -> Iterable[tuple[int, ...]]:
+        """Some of the rows, with their spans behind the other columns."""
+        columns = self.at, self.place, self.exchange, self.key, self.version, self.answered, *self.spans
+        return zip(*(column[which].tolist() for column in columns))
+
+    def contents(self, columns: "BatchColumns", side: int) -> "Int64s":
+        """Numbers of the bodies of one side, equal ones of equal bodies; NO_BODY without a body, ELSEWHERE for those of an
+        earlier batch.
+        """
+        starts, ends = self.spans[2 * side : 2 * side + 2]
+        numbers, _ = encoded(Pool(np.frombuffer(columns.batch.bodies.arena, np.uint8)), np.maximum(starts, NO_BODY), ends)
+        numbers[starts < NO_BODY] = ELSEWHERE
+        return numbers
+
+
+def tracked_rows(columns: "BatchColumns") -> TrackedRows:
+    """The rows of TRACKED_APIS, and those of raw SASL tokens."""
+    keys = columns.number("api_key")
+    wanted = IS_TRACKED[np.where((keys.values >= 0) & (keys.values < len(IS_TRACKED)), keys.values, 0)]
+    if keys.valid is not None:
+        wanted = np.where(keys.valid, wanted, columns.number("request_slot").values != NO_BODY)  # raw tokens
+    at = np.flatnonzero(wanted)
+    names = ("identity", "exchange", "api_key", "api_version")
+    place, exchange, key, version = (columns.number(name).take(at).filled(-1) for name in names)
+    slots = [columns.number(f"{side}_slot").take(at).filled(NO_BODY) for side in ("request", "response")]
+    first, last = (columns.number(name).take(at) for name in ("request_first_ns", "response_first_ns"))
+    answered = first.mask() & last.mask()
+    spans = *columns.spans(slots[REQUEST]), *columns.spans(np.where(answered, slots[RESPONSE], NO_BODY))
+    return TrackedRows(at, place, exchange, key, version, answered, spans)
+
+
+def distinct(*columns: "Int64s | Bools") -> "tuple[Int64s, Int64s]":
+    """The first place of each different combination of values, and for each place the number of its combination."""
+    first = alike = np.zeros(0, np.int64)
+    for column in columns:
+        values = column.astype(np.int64) - column.min(initial=0)
+        joined = values if not len(alike) else alike * (int(values.max(initial=0)) + 1) + values
+        _, first, alike = np.unique(joined, return_index=True, return_inverse=True)
+    return first, alike
 
 
 def _is_tracked() -> "Bools":

@@ -6,9 +6,7 @@ all other packets, in order. Law: rows, connections, weirds and ledgers are thos
 A connection is *own* (it began in the fast path, there are no objects), a guest (imported from the reference path), or outside.
 """
 
-from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
 from functools import lru_cache
 from typing import Any, Protocol
 
@@ -28,6 +26,7 @@ from kcap.fastpath.projected import both_projected
 from kcap.fastpath.rows import FastPathRows
 from kcap.fastpath.sealed import read_sealed
 from kcap.fastpath.state import FastPathState, header_tables
+from kcap.identities import Identities, Identity, IdentityBlock, uid_of
 from kcap.kafka.bodies import UNKNOWN, BodyBatch
 from kcap.kafka.conversation import Conversation
 from kcap.model import REF_FILE_SHIFT
@@ -50,11 +49,11 @@ OUTSIDE = 1 << 16
 class Host(ConnectionOwner, Protocol):
     """The interface of the analyzer that the fast path uses."""
 
-    identities: list[Any]
+    identities: Identities
     batch: int
 
-    def name(self, flow: bytes, client: bytes, first_ns: int, isn: int | None, number: int) -> Any:
-        """The constants of a connection with this flow key of its lower endpoint, this of its client, and this number."""
+    def constants(self, conversation: Conversation) -> Identity:
+        """The constants of a connection that has objects."""
 
     def over(self, kept: ClosedState) -> None:
         """An own connection of the fast path is closed."""
@@ -84,8 +83,8 @@ class FastPath:
         """Orders of the packets of this window that opened connections outside."""
         self.endings: dict[int, OwnEnding] = {}
         """Own connections that ended, by slot, as they are in the table's queue."""
-        self.identities: dict[int, Any] = {}
-        """Constants of own connections, by slot."""
+        self.uids: dict[int, str] = {}
+        """Uids of own connections that have rows, by slot."""
         self._know_outside()
 
     def _know_outside(self) -> None:
@@ -183,11 +182,11 @@ class FastPath:
             left, gone = self._sealed(columns, left, gone, fresh)
         if meta[at.M_LARGE_WANTED]:
             state.large.make_room()
-        opened, ended = opened[: meta[at.M_OPENED]], ended[: meta[at.M_ENDED]].tolist()
+        opened, ended = opened[: meta[at.M_OPENED]], ended[: meta[at.M_ENDED]]
         if not len(left) and len(opened):  # the reference path opens none in between
             count = self.analyzer.table.count
             state.connections[opened[:, 0], at.PLACE] = np.arange(count + 1, count + 1 + len(opened))
-        named = self._identify(fresh[: meta[at.M_FRESH]]) if meta[at.M_FRESH] else {}
+        named = self._identify(fresh[: meta[at.M_FRESH]]) if meta[at.M_FRESH] else None
         self._settle(columns, self.passed + first, left, gone, opened, ended, named)
         return place
 
@@ -204,25 +203,25 @@ class FastPath:
         left = np.concatenate([left, np.stack([more, np.full(len(more), at.LEAVE)], axis=1)])
         return left[np.argsort(left[:, 0], kind="stable")], np.union1d(gone, cut)
 
-    def _identify(self, fresh: Any) -> dict[int, int]:
-        """Connections with their first rows in the open batch; places of the constants of own ones that have no number yet."""
-        analyzer, state, known = self.analyzer, self.state, self.identities
-        named: dict[int, int] = {}
-        new = np.array([slot for slot in fresh.tolist() if slot not in known and state.conversations[slot] is None], np.int64)
-        places, first_ns = (state.connections[new, column].tolist() for column in (at.PLACE, at.FIRST_NS))
-        clients = 2 * new + state.connections[new, at.CLIENT]
-        isns = state.streams[clients, at.ISN].tolist()
-        for slot, *facts in zip(new.tolist(), state.flows(2 * new), state.flows(clients), first_ns, isns, places):
-            known[slot], named[slot] = analyzer.name(*facts), 0
-        for slot in fresh.tolist():
-            conversation = state.conversations[slot]
-            if conversation is not None:
-                analyzer.identity(conversation)
-                continue
-            if slot in named:
-                named[slot] = len(analyzer.identities)
-            analyzer.identities.append(known[slot])
-        return named
+    def _identify(self, fresh: Any) -> IdentityBlock:
+        """Adds the constants of connections with their first rows in the open batch."""
+        analyzer, state, uids = self.analyzer, self.state, self.uids
+        slots, own = fresh.tolist(), state.connections[fresh, at.OWN] != 0
+        new = np.array([slot for slot in slots if slot not in uids], np.int64)
+        new = new[state.connections[new, at.OWN] != 0]
+        isns = state.streams[2 * new + state.connections[new, at.CLIENT], at.ISN].tolist()
+        seeds = zip(state.flows(2 * new), state.connections[new, at.FIRST_NS].tolist(), isns)
+        uids.update(zip(new.tolist(), [uid_of(*seed) for seed in seeds]))
+        clients, numbers = 2 * fresh + state.connections[fresh, at.CLIENT], state.connections[fresh, at.PLACE].tolist()
+        first = len(analyzer.identities)
+        block = IdentityBlock(first, slots, [uids.get(slot, "") for slot in slots], state.flows(clients), numbers)
+        objects: dict[int, Identity] = {}
+        for place in np.flatnonzero(~own).tolist():
+            conversation = state.conversations[slots[place]]
+            assert conversation is not None
+            objects[first + place] = analyzer.constants(conversation)
+        analyzer.identities.extend(block, objects)
+        return block
 
     def _settle(
         self,
@@ -231,16 +230,18 @@ class FastPath:
         left: Any,
         gone: Any,
         opened: Any,
-        ended: list[list[int]],
-        named: dict[int, int],
+        ended: Any,
+        named: IdentityBlock | None,
     ) -> None:
         """After a walk: exports connections, hands packets to the reference path, reports ends, all in packet order."""
         table, state = self.analyzer.table, self.state
-        for slot, order in ended:
-            closing_ns = int(state.connections[slot, at.CLOSING_NS])
-            self.endings[slot] = OwnEnding(int(state.connections[slot, at.PLACE]), closing_ns, order, slot, self)
-            table.closing.append(self.endings[slot])
-        orders: list[int] = opened[:, 1].tolist()
+        if len(ended):
+            slots, orders = ended.T.tolist()
+            times = state.connections[ended[:, 0], at.CLOSING_NS].tolist()
+            places = state.connections[ended[:, 0], at.PLACE].tolist()
+            endings = [OwnEnding(*four, self) for four in zip(places, times, orders, slots)]
+            self.endings.update(zip(slots, endings))
+            table.closing.extend(endings)
         before = table.count
         back: dict[int, Connection] = {}
         if len(gone):
@@ -251,33 +252,34 @@ class FastPath:
                     limits.FAST_PATH_WAIT << conversation.fast_path_exits, limits.FAST_PATH_WAIT_MAX
                 )
                 back[slot] = conversation.tcp
-        if len(left):
-            self.entered.clear()
-            table.taken.extend(orders)
-            self._rest(columns, left)
-            table.count += len(table.taken)
-            table.taken.clear()
-            if ended:
-                self._in_order(first)
-        else:
-            table.count += len(orders)  # they are numbered, and nothing was exported
+        if not len(left):
+            table.count += len(opened)  # they are numbered, and nothing was exported
             return
-        for place, (slot, order) in enumerate(opened.tolist()):
-            number = before + place + 1 + bisect_left(self.entered, order)
-            if slot in back:
-                back[slot].number = number
-                gone_with = plaintext_of(back[slot])
-                if gone_with is not None and gone_with.identity_batch == self.analyzer.batch:
-                    named.setdefault(slot, gone_with.identity_index)
-            if slot in named:
-                identities = self.analyzer.identities
-                identities[named[slot]] = replace(identities[named[slot]], number=number)
-                if slot in self.identities:
-                    self.identities[slot] = identities[named[slot]]
-            if slot not in back:
-                state.connections[slot, at.PLACE] = number
-                if slot in self.endings:
-                    self.endings[slot].number = number
+        self.entered.clear()
+        table.taken.extend(opened[:, 1].tolist())
+        self._rest(columns, left)
+        table.count += len(table.taken)
+        table.taken.clear()
+        if len(ended):
+            self._in_order(first)
+        if len(opened):
+            numbers = before + 1 + np.arange(len(opened)) + np.searchsorted(self.entered, opened[:, 1])
+            self._number(opened, numbers, back, named)
+
+    def _number(self, opened: Any, numbers: Any, back: dict[int, Connection], named: IdentityBlock | None) -> None:
+        """Numbers the connections that a walk opened, now that it is known which the reference path opened in between."""
+        number_of: dict[int, int] = dict(zip(opened[:, 0].tolist(), numbers.tolist()))
+        here = np.array([slot not in back for slot in number_of], np.bool_)
+        self.state.connections[opened[here, 0], at.PLACE] = numbers[here]
+        for slot in number_of.keys() & back.keys():
+            back[slot].number = number_of[slot]
+            gone_with = plaintext_of(back[slot])
+            if gone_with is not None and gone_with.identity_batch == self.analyzer.batch:
+                self.analyzer.identities.renumber(gone_with.identity_index, number_of[slot])
+        for slot in number_of.keys() & self.endings.keys():
+            self.endings[slot].number = number_of[slot]
+        if named is not None:
+            named.numbers = [number_of.get(slot, number) for slot, number in zip(named.slots, named.numbers)]
 
     def _in_order(self, order: int) -> None:
         """Sorts what ended at this packet or later."""
@@ -298,7 +300,7 @@ class FastPath:
             connection = conversation.tcp
             table.adopt(connection)
             self.outside[self._place(connection.flows[0])] += 1
-            self.identities.pop(slot, None)
+            self.uids.pop(slot, None)
             ending = self.endings.pop(slot, None)
             if ending is not None:
                 connection.closing_order = ending.closing_order
@@ -407,7 +409,7 @@ class FastPath:
             self.analyzer.over(kept)
         for slot in slots:
             self.endings.pop(slot, None)
-            self.identities.pop(slot, None)
+            self.uids.pop(slot, None)
         self.state.release_all(slots)
 
     def _decided(self, slots: list[int]) -> int:

@@ -109,12 +109,12 @@ class Exchanges:
     # -- the connection -----------------------------------------------------------------------------------------------
     def stream(self) -> Array:
         """Number of each row's connection, from 0."""
-        numbers = np.array([known.number - 1 for known in self.columns.identities] or [0], np.int64)
+        numbers = np.array(self.columns.identities.column("number") or [1], np.int64) - 1
         return pa.array(numbers[self.number("identity").values], pa.int64())
 
     def constant(self, name: str, kind: pa.DataType) -> Array:
         """An attribute of each row's connection."""
-        known = pa.array([getattr(identity, name) for identity in self.columns.identities], kind)
+        known = pa.array(self.columns.identities.column(name), kind)
         return picked(known, self.number("identity").values)
 
     # -- places and times ---------------------------------------------------------------------------------------------

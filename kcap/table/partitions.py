@@ -62,7 +62,7 @@ class Partitions:
 
     def connection(self) -> Array:
         """Uid of the connection."""
-        known = pa.array([identity.uid for identity in self._columns.identities], pa.string())
+        known = pa.array(self._columns.identities.column("uid"), pa.string())
         return take(known, self.number("identity").values)
 
     def time(self) -> Array:
@@ -125,7 +125,7 @@ class Partitions:
         keys, named_here = self._keys(places), requested.mask()[places].tolist()
         offsets, rows = requested.values[places].tolist(), pairs.row[places]
         cuts = np.flatnonzero(np.diff(rows, prepend=-1)).tolist()
-        sessions, uids = self._sessions(), [identity.uid for identity in self._columns.identities]
+        sessions, uids = self._sessions(), self._columns.identities.column("uid")
         links = self._columns.number("identity").values[rows[cuts]].tolist()
         for low, high, row, link in zip(cuts, [*cuts[1:], len(places)], rows[cuts].tolist(), links, strict=True):
             session_id, epoch = sessions.get((row, REQUEST), (None, None))

@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 import numpy as np
 import pyarrow as pa
 
-from kcap.analyzer import RowBatch, endpoints
+from kcap.analyzer import RowBatch
 from kcap.batch.columns import BatchColumns
 from kcap.columns import Column
 from kcap.filter.ast import Filter, Membership, is_deep, packets_of
 from kcap.filter.ast import columns_of as named_by
 from kcap.filter.row_test import Selection
+from kcap.identities import endpoints
 from kcap.model import CaptureFile
 from kcap.net.packet_index import PacketIndex
 from kcap.schema.registry import REQUEST, RESPONSE

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 import kcap
-from kcap.analyzer import Identity
 from kcap.distributed.chunks import StrippedSegments
 from kcap.distributed.flow_shards import keys_of_lists
 from kcap.distributed.partitioner import PACKETS, REFERENCES, STRIPPED, FlowSet, Partitioner
 from kcap.distributed.shard_reader import BlankedReadTracker, ShardReader
 from kcap.facts.merge import FactsRecorder, merged, tracker_of
 from kcap.facts.tracker import MetadataTracker
+from kcap.identities import Identity
 from kcap.limits import STRIPPED_KNOWN
 from kcap.model import REF_FILE_SHIFT
 from kcap.net.connections import reverse_flow

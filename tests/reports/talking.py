@@ -4,10 +4,10 @@ from collections import Counter
 from functools import cache
 from pathlib import Path
 
-from kcap.analyzer import Identity
 from kcap.facts.api_versions import Offer
 from kcap.facts.tracker import MetadataTracker
 from kcap.facts.version_verdicts import ABOVE, BELOW, OK
+from kcap.identities import Identity
 from kcap.net.tcp import ACK, FIN, MASK
 from kcap.reports.versions.profile import ApiVersionsRequest, ApiVersionsResponse, ConnectionProfile, Step, Use
 from kcap.reports.versions.profiles import ConnectionProfiles, gather

@@ -2,8 +2,9 @@
 
 from typing import Any
 
-from kcap.analyzer import ROW, Identity, RowBatch
+from kcap.analyzer import ROW, RowBatch
 from kcap.decode.projection import project
+from kcap.identities import Identities, Identity
 from kcap.kafka.bodies import BodyBatch
 
 NO_BODIES = BodyBatch(bytearray(), [], [], [], project(b"", [], [], []), {})
@@ -33,4 +34,4 @@ def unanswered(**parts: Any) -> tuple[Any, ...]:
 def batch(*rows: tuple[Any, ...]) -> RowBatch:
     """Rows of two connections, without bodies."""
     identities = [Identity("C1", "10.0.0.1", 50000, "10.0.0.9", 9092), Identity("C2", "fd00::1", 50001, "fd00::9", 9092)]
-    return RowBatch(list(rows), identities, NO_BODIES)
+    return RowBatch(list(rows), Identities(identities), NO_BODIES)

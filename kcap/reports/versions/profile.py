@@ -12,7 +12,7 @@ from kcap.facts.api_versions import Offer, Software
 from kcap.facts.brokers import Server
 
 if TYPE_CHECKING:
-    from kcap.analyzer import Identity
+    from kcap.identities import Identity
 
 
 class ConnectionRecord:

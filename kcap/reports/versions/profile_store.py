@@ -24,7 +24,7 @@ from kcap.reports.versions.profile import (
 )
 
 if TYPE_CHECKING:
-    from kcap.analyzer import Identity
+    from kcap.identities import Identity
 
 NEVER: Final = -(1 << 63)
 """Stands for a time or an exchange that there is none of."""
@@ -295,7 +295,7 @@ class ProfileStore(MutableMapping[str, ConnectionProfile]):
         )  # fmt: skip
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
-        from kcap.analyzer import Identity
+        from kcap.identities import Identity
 
         uids, ips, ports, numbers, place, places, template, templates, client, clients, sizes, figures = state
         self._folder, self._kept = ProfileDeduplicator(), {}

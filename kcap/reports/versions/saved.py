@@ -18,12 +18,12 @@ from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Final, Union, get_args, get_origin, get_type_hints
 
-from kcap.analyzer import Identity
 from kcap.errors import CaptureError, UsageError
 from kcap.facts.api_versions import Offer
 from kcap.facts.brokers import Server
 from kcap.facts.merge import Facts, merged, tracker_of
 from kcap.facts.tracker import MetadataTracker
+from kcap.identities import Identity
 from kcap.reports.versions.merge import together
 from kcap.reports.versions.profile import ApiVersionsResponse, ConnectionProfile
 from kcap.reports.versions.profiles import ConnectionProfiles

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kcap.analyzer import Identity
 from kcap.facts.api_versions import Offer
+from kcap.identities import Identity
 from kcap.reports.versions.diagnosis import answered, whole_line
 from kcap.reports.versions.profile import LINE, ApiVersionsRequest, ApiVersionsResponse, ConnectionProfile, Step, Use
 from kcap.reports.versions.profile_store import CHECKED, ProfileDeduplicator, ProfileStore, sign
