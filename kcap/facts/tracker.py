@@ -371,6 +371,9 @@ class MetadataTracker:
     # -- the connection's own facts -----------------------------------------------------------------------------------
     def _api_versions(self, version: int, request: bytes, response: bytes) -> ConnectionFacts:
         """The facts that the exchange alone gives a connection; equal offers are one object."""
+        found = self._fresh.get((response, request, version))
+        if found is not None:
+            return found
         if len(self._fresh) >= limits.ANSWERS_KEPT:
             self._fresh.clear()
             self._equal.clear()
