@@ -24,7 +24,7 @@ from kcap.tls.secrets import Secrets
 from kcap.weird import Weird, WeirdKind
 
 if TYPE_CHECKING:
-    from kcap.fastpath.closed_connections import ClosedState
+    from kcap.fastpath.closed_connections import ClosedState, ClosedStates
     from kcap.fastpath.engine import FastPath
     from kcap.fastpath.rows import FastPathRows
     from kcap.kafka.decrypted import Listen
@@ -80,6 +80,8 @@ class KeptConnection:
 
     __slots__ = ("_connection", "_values", "detail", "phase", "ref")
 
+    count = 1
+
     def __init__(self, connection: "tuple[Connection, Conversation] | ClosedState", phase: str, detail: str, ref: int) -> None:
         self._connection: tuple[Connection, Conversation] | ClosedState | None = connection
         self._values: dict[str, object] = {}
@@ -92,6 +94,10 @@ class KeptConnection:
         """The row, without the file's name."""
         self.settle()
         return self._values
+
+    def connections(self) -> list["ClosedConnection"]:
+        """As `KeptConnections`."""
+        return [self]
 
     def settle(self) -> None:
         """Makes the row and releases the connection."""
@@ -109,6 +115,7 @@ class SilentConnection:
 
     phase = "empty"
     detail = None
+    count = 1
 
     def __init__(self, flow: bytes, packed: bytes, owner: "Analyzer") -> None:
         self._flow, self._packed, self._owner = flow, packed, owner
@@ -124,12 +131,37 @@ class SilentConnection:
         connection = unpack(self._packed, (self._flow, reverse_flow(self._flow)), self._owner)
         return describe(connection, Conversation(connection, self._owner))
 
+    def connections(self) -> list["ClosedConnection"]:
+        """As `KeptConnections`."""
+        return [self]
+
     def settle(self) -> None:
         """As `KeptConnection`; it holds nothing that could be released."""
 
 
 ClosedConnection: TypeAlias = KeptConnection | SilentConnection
 """A closed connection and its row of `connections`."""
+
+
+class KeptConnections:
+    """Kafka connections that the fast path closed together."""
+
+    __slots__ = ("_states", "count")
+
+    phase = "kafka"
+    detail = None
+
+    def __init__(self, states: "ClosedStates") -> None:
+        self._states = states
+        self.count = len(states)
+
+    def connections(self) -> list[ClosedConnection]:
+        """Each of them."""
+        return [KeptConnection(state, self.phase, "", state.ref) for state in self._states.each()]
+
+
+ClosedTogether: TypeAlias = ClosedConnection | KeptConnections
+"""What is closed at once: one connection, or many of one phase."""
 
 
 @dataclass(slots=True)
@@ -164,7 +196,9 @@ class Analyzer:
         """Packets that came as columns before the fast path was started."""
         self.batch = 0
         self.identities = Identities()
-        self.closed_connections: list[ClosedConnection] = []
+        self._closed: list[ClosedTogether] = []
+        self.closed_connections = 0
+        """Connections that wait in it to be taken."""
         self._weirds: dict[tuple[WeirdKind, str | None], tuple[Weird, int]] = {}
         self.kafka_connections = 0
         self.watch: Callable[[int, Connection], None] | None = None
@@ -267,7 +301,11 @@ class Analyzer:
 
     def take_connections(self) -> list[ClosedConnection]:
         """The connections closed since the last call."""
-        closed, self.closed_connections = self.closed_connections, []
+        return [connection for together in self.take_closed() for connection in together.connections()]
+
+    def take_closed(self) -> list[ClosedTogether]:
+        """The same as they were closed, those of the fast path many at a time."""
+        closed, self._closed, self.closed_connections = self._closed, [], 0
         return closed
 
     def advance(self, time_ns: int) -> None:
@@ -281,7 +319,7 @@ class Analyzer:
         self.table.expect_end()
         self.advance(self.table.time_ns)
         for _ in (self.table if self.fast_path is None else self.fast_path).ends():
-            if self.full or len(self.closed_connections) >= limits.CLOSED_TOGETHER:
+            if self.full or self.closed_connections >= limits.CLOSED_TOGETHER:
                 yield
 
     def finish(self) -> None:
@@ -308,17 +346,21 @@ class Analyzer:
                     self.failed(connection, error, connection.first_ref)
             self.kafka_connections += conversation.phase == "kafka"
             if conversation.untouched and speechless(connection):
-                self.closed_connections.append(SilentConnection(connection.flows[0], pack(connection), self))
+                self._close(SilentConnection(connection.flows[0], pack(connection), self))
             else:
                 kept = connection, conversation
                 closed = KeptConnection(kept, conversation.phase, conversation.detail, connection.first_ref)
-                self.closed_connections.append(closed)
+                self._close(closed)
         if self.fast_path is not None:
             self.fast_path.closed(connection.flows[0])
 
+    def _close(self, closed: ClosedTogether) -> None:
+        self._closed.append(closed)
+        self.closed_connections += closed.count
+
     def closed_packed(self, flow: bytes, packed: bytes) -> None:
         """`closed` of a connection that carried no byte, in compact form."""
-        self.closed_connections.append(SilentConnection(flow, packed, self))
+        self._close(SilentConnection(flow, packed, self))
         if self.fast_path is not None:
             self.fast_path.closed(flow)
 
@@ -331,10 +373,10 @@ class Analyzer:
         """A connection that was stored in compact form is an object again."""
         connection.conversation = Conversation(connection, self)
 
-    def over(self, kept: "ClosedState") -> None:
-        """A Kafka connection ends that lived in the fast path alone."""
-        self.kafka_connections += 1
-        self.closed_connections.append(KeptConnection(kept, "kafka", "", kept.ref))
+    def over(self, kept: "ClosedStates") -> None:
+        """Kafka connections end that lived in the fast path alone."""
+        self.kafka_connections += len(kept)
+        self._close(KeptConnections(kept))
 
     def report(
         self,

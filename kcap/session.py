@@ -192,11 +192,11 @@ class CapturePass:
         return self._piped and not select.select([0], [], [], 0)[0]
 
     def _drain(self) -> None:
-        for connection in self.analyzer.take_connections():
-            self.phases[connection.phase] += 1
-            if connection.detail:
-                self.details[connection.detail] += 1
-            if self.keep_connections:
+        for closed in self.analyzer.take_closed():
+            self.phases[closed.phase] += closed.count
+            if closed.detail:
+                self.details[closed.detail] += closed.count
+            for connection in closed.connections() if self.keep_connections else ():
                 connection.settle()
                 self.connections.append(connection)
 

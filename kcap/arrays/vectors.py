@@ -100,3 +100,17 @@ def vector(made: Array) -> Vector:
 def nothing(size: int) -> Vector:
     """Nulls."""
     return Vector(np.zeros(size, np.int64), np.zeros(size, np.bool_))
+
+
+def grouped(values: "Int64s") -> "tuple[Int64s, Int64s, Int64s]":
+    """The different values in order, the first place of each, and for each place the number of its value.
+
+    As `numpy.unique`, which imports masked arrays first: 0.01 s of every run.
+    """
+    order = np.argsort(values, kind="stable")
+    ordered = values[order]
+    new = np.ones(len(values), np.bool_)
+    new[1:] = ordered[1:] != ordered[:-1]
+    number = np.empty(len(values), np.int64)
+    number[order] = np.cumsum(new) - 1
+    return ordered[new], order[new], number

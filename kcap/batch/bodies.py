@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from kcap.arrays.arrow import Array, binary, coded, take
-from kcap.arrays.vectors import Vector, nothing
+from kcap.arrays.vectors import Vector, grouped, nothing
 from kcap.decode import slots
 from kcap.faults import Fault, fault_of
 from kcap.kafka.bodies import BodyBatch, BodyValues
@@ -91,7 +91,7 @@ class Messages:
         self.count = len(batch.projection)
         self._dense = np.append(np.asarray(batch.dense, np.int64), -1)  # the last entry is what NO_BODY picks
         found = [column[column < NO_BODY] for column in wanted]
-        numbers = np.unique(np.concatenate(found)).tolist() if any(map(len, found)) else []
+        numbers = grouped(np.concatenate(found))[0].tolist() if any(map(len, found)) else []
         known = [(number, values) for number in numbers if (values := batch.carried.get(number)) is not None]
         self._known = np.array([number for number, _ in known], np.int64)
         """Slots of the carried messages, in order."""

@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from kcap.arrays.arrow import Array, lists, nulls, take
+from kcap.arrays.vectors import grouped
 from kcap.batch.bodies import Messages, SideColumns, encoded, encoded_ids
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ class TopicColumns:
         """Equal topics further apart, and halves of one topic."""
         row, name, uuid = topics
         code = (row * (len(self._names) + 1) + name + 1) * (len(self._ids) + 1) + uuid + 1
-        topics = topics[:, np.sort(np.unique(code, return_index=True)[1])]
+        topics = topics[:, np.sort(grouped(code)[1])]
         row, name, uuid = topics
         size = int(row[-1]) + 1
         counts = np.bincount(row, minlength=size)
@@ -100,7 +101,7 @@ class TopicColumns:
         if not both.any():
             return []
         row, name, uuid = row[both], name[both], uuid[both]
-        first = np.sort(np.unique(name * len(self._ids) + uuid, return_index=True)[1])
+        first = np.sort(grouped(name * len(self._ids) + uuid)[1])
         named = zip(row[first].tolist(), name[first].tolist(), uuid[first].tolist())
         return [(at, self._names[text].decode(errors="replace"), self._id_texts[number]) for at, text, number in named]
 
@@ -110,7 +111,7 @@ class TopicColumns:
 
     def nameless(self) -> list[str]:
         """The ids that stand without a name."""
-        return [self._id_texts[at] for at in np.unique(self._uuid[self._name < 0]).tolist()]
+        return [self._id_texts[at] for at in grouped(self._uuid[self._name < 0])[0].tolist()]
 
     def names(self, known: Mapping[str, str] = MappingProxyType({})) -> Array:
         """The column `topics`; `known` has names of ids that the messages themselves do not name."""
@@ -118,7 +119,7 @@ class TopicColumns:
         alone = name < 0
         if known and alone.any():
             place = np.full(len(self._ids) + 1, -1, np.int64)
-            for at in np.unique(self._uuid[alone]).tolist():
+            for at in grouped(self._uuid[alone])[0].tolist():
                 found = known.get(self._id_texts[at])
                 if found is not None:
                     place[at] = len(texts)

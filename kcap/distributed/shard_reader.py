@@ -231,9 +231,8 @@ class ShardReader:
         return latest, self._ranks[file], number
 
     def _settled(self) -> list[ClosedConnection]:
-        closed = self.analyzer.take_connections()
-        if not self.keep_connections:
-            return []
+        taken = self.analyzer.take_closed()
+        closed = [connection for together in taken for connection in together.connections()] if self.keep_connections else []
         for connection in closed:
             connection.settle()
         return closed

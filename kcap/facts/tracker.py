@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from kcap import limits
 from kcap.arrays.arrow import Array, nulls, take
+from kcap.arrays.vectors import grouped
 from kcap.batch.bodies import Pool, encoded
 from kcap.batch.failures import Report, of_row, of_waiting
 from kcap.facts.api_versions import Offer, Software, offer_of, software_of
@@ -609,7 +610,7 @@ def distinct(*columns: "Int64s | Bools") -> "tuple[Int64s, Int64s]":
     for column in columns:
         values = column.astype(np.int64) - column.min(initial=0)
         joined = values if not len(alike) else alike * (int(values.max(initial=0)) + 1) + values
-        _, first, alike = np.unique(joined, return_index=True, return_inverse=True)
+        _, first, alike = grouped(joined)
     return first, alike
 
 

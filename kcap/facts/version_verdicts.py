@@ -14,7 +14,7 @@ import numpy as np
 
 from kcap import limits
 from kcap.arrays.arrow import Array, nulls, take
-from kcap.arrays.vectors import Vector
+from kcap.arrays.vectors import Vector, grouped
 from kcap.batch.columns import KEYS, VERSIONS
 from kcap.facts.api_versions import Offer, Software
 from kcap.facts.brokers import Server
@@ -284,7 +284,7 @@ class VersionClassifier:
         found[here[lower]] = NOT_HIGHEST
         same = here[~lower]
         self.used.note(software[~lower], key.values[same], version.values[same], high[~lower])
-        for number in np.unique(server[((found == UNNEGOTIATED) | (found == NONE)) & valid]).tolist():
+        for number in grouped(server[((found == UNNEGOTIATED) | (found == NONE)) & valid])[0].tolist():
             if context.servers[number] not in self.offers:
                 self._silent.add(context.servers[number])
         return found
@@ -302,7 +302,7 @@ class VersionClassifier:
 def distinct(codes: "Int64s", bound: int) -> "tuple[Int64s, Int64s]":
     """The distinct numbers among some below a bound, and the place of each among these."""
     if bound > MARKED_MAX:
-        known, number = np.unique(codes, return_inverse=True)
+        known, _, number = grouped(codes)
         return known, number
     place = np.zeros(bound, np.int64)
     place[codes] = 1

@@ -5,6 +5,7 @@ when and where the reference path would close it, with the same row of `connecti
 """
 
 from collections import deque
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 from operator import itemgetter
@@ -129,11 +130,29 @@ class ClosedState:
         return conversation.connection, conversation
 
 
-def keep(state: FastPathState, slots: list[int], keeper: ConnectionOwner) -> list[ClosedState]:
+@dataclass(frozen=True, slots=True)
+class ClosedStates:
+    """The numbers of connections that were closed together."""
+
+    connections: Any
+    streams: Any
+    """The two of each connection."""
+    keys: Any
+    names: list[str | None]
+    keeper: ConnectionOwner
+
+    def __len__(self) -> int:
+        return len(self.connections)
+
+    def each(self) -> Iterator[ClosedState]:
+        """The numbers of one after the other."""
+        of = self.connections[:, at.NAME].tolist()
+        for i, (connection, streams, keys) in enumerate(zip(self.connections, self.streams, self.keys)):
+            yield ClosedState(connection, streams, keys, self.names[of[i]], self.keeper)
+
+
+def keep(state: FastPathState, slots: list[int], keeper: ConnectionOwner) -> ClosedStates:
     """The states of own connections."""
     places = np.array(slots)
-    both = (2 * places[:, None] + (0, 1)).ravel()
-    names, connections = state.all_names(), state.connections[places]
-    streams, keys = state.streams[both].reshape(len(slots), 2, -1), state.keys[both].reshape(len(slots), 2, -1)
-    of = connections[:, at.NAME].tolist()
-    return [ClosedState(connections[i], streams[i], keys[i], names[of[i]], keeper) for i in range(len(slots))]
+    both = 2 * places[:, None] + (0, 1)
+    return ClosedStates(state.connections[places], state.streams[both], state.keys[both], state.all_names(), keeper)

@@ -16,7 +16,7 @@ from kcap import limits
 from kcap.fastpath import layout as at
 from kcap.fastpath.body_kernels import carry_over
 from kcap.fastpath.close_kernels import all_settled, settled
-from kcap.fastpath.closed_connections import ClosedState, OwnEnding, keep
+from kcap.fastpath.closed_connections import ClosedStates, OwnEnding, keep
 from kcap.fastpath.export_state import ConnectionOwner, export_connection
 from kcap.fastpath.flow_table import find, pair_number
 from kcap.fastpath.frame_kernels import settled_run
@@ -24,7 +24,6 @@ from kcap.fastpath.import_state import fits, import_connection
 from kcap.fastpath.packet_kernels import walk
 from kcap.fastpath.projected import both_projected
 from kcap.fastpath.rows import FastPathRows
-from kcap.fastpath.sealed import read_sealed
 from kcap.fastpath.state import FastPathState, header_tables
 from kcap.identities import Identities, Identity, IdentityBlock, uid_of
 from kcap.kafka.bodies import UNKNOWN, BodyBatch
@@ -55,8 +54,8 @@ class Host(ConnectionOwner, Protocol):
     def constants(self, conversation: Conversation) -> Identity:
         """The constants of a connection that has objects."""
 
-    def over(self, kept: ClosedState) -> None:
-        """An own connection of the fast path is closed."""
+    def over(self, kept: ClosedStates) -> None:
+        """Own connections of the fast path are closed."""
 
     def takes_all(self) -> bool:
         """Whether every connection that looks like Kafka counts as Kafka: the user set no ports."""
@@ -194,6 +193,8 @@ class FastPath:
         """Reads what the walk took of connections with TLS; packets and connections that are left to the reference path, with
         those that this leaves to it.
         """
+        from kcap.fastpath.sealed import read_sealed  # most captures have no TLS, and its modules take time to import
+
         state = self.state
         cut = read_sealed(state, columns, fresh)
         if not len(cut):
@@ -405,8 +406,7 @@ class FastPath:
         return bool(orders) and orders[-1] == self.analyzer.table.order
 
     def _over(self, slots: list[int]) -> None:
-        for kept in keep(self.state, slots, self.analyzer):
-            self.analyzer.over(kept)
+        self.analyzer.over(keep(self.state, slots, self.analyzer))
         for slot in slots:
             self.endings.pop(slot, None)
             self.uids.pop(slot, None)
@@ -486,9 +486,9 @@ class FastPath:
             bodies.leave_out(slots[slots < first].tolist())
             old[0][2, slots[slots >= first] - first] = UNKNOWN
         batch = bodies.close(both_projected(bodies, *old))
-        for place in heavy[:count].tolist():
-            values = batch.values(int(state.queues[place, at.Q_SLOT]) + shift)
-            state.queues[place, at.Q_SLOT] = UNKNOWN if values is None else bodies.carry(values)
+        heavy = heavy[:count]
+        carried = batch.several(state.queues[heavy, at.Q_SLOT] + shift) if count else []
+        state.queues[heavy, at.Q_SLOT] = [UNKNOWN if values is None else bodies.carry(values) for values in carried]
         self.other = old[0], old[1]
         self.kept = int(meta[at.M_TOP])
         meta[at.M_ROWS] = 0

@@ -6,8 +6,11 @@ batch.
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
+from operator import or_
+from typing import Any
 
 from kcap.decode import slots
 from kcap.decode.projection import MALFORMED, SHORT, Projection, Resumable, program_index, project
@@ -70,10 +73,21 @@ class BodyBatch:
         if slot < NO_BODY:
             return self.carried.get(slot)
         at = self.dense[slot] if slot >= 0 else -1
-        if at < 0:
-            return None
+        return None if at < 0 else self._values(slot, at, [int(column[at]) for column in self.projection.values])
+
+    def several(self, wanted: Any) -> "list[BodyValues | None]":
+        """`values` of some slots from 0 on, of a batch that was projected by the compiled engine."""
+        projected: Any = self.projection.values
+        at = self.dense[wanted]
+        rows = zip(*(column[at].tolist() for column in projected))
+        return [
+            None if place < 0 else self._values(slot, place, list(row))
+            for slot, place, row in zip(wanted.tolist(), at.tolist(), rows)
+        ]
+
+    def _values(self, slot: int, at: int, row: list[int]) -> BodyValues:
+        """Message `at` of the projection, with these numbers."""
         projection = self.projection
-        row = [int(column[at]) for column in projection.values]
         fault, status = projection.faults.get(at), int(projection.status[at])
         try:
             row[slots.RECORD_COUNT] += self._wrapped_records(at, int(self.ends[slot]))
@@ -102,15 +116,19 @@ class BodyBatch:
         return sum(count_wrapped(self.arena, int(starts[i]), int(ends[i]), body_end) for i in range(first, last))
 
 
-def positions(values: Sequence[int], wanted: Iterable[int]) -> list[int]:
+def positions(values: Sequence[int], wanted: Collection[int]) -> list[int]:
     """Where a column has one of some values."""
     if isinstance(values, list):
         some = frozenset(wanted)
         return [at for at, value in enumerate(values) if value in some]
     import numpy as np
 
-    found: list[int] = np.isin(values, list(wanted)).nonzero()[0].tolist()
-    return found
+    column = np.asarray(values)
+    few = len(wanted) <= len(WORDS)  # `isin` sorts the column
+    nowhere = np.zeros(len(column), np.bool_)
+    found = reduce(or_, (column == value for value in wanted), nowhere) if few else np.isin(column, list(wanted))
+    places: list[int] = found.nonzero()[0].tolist()
+    return places
 
 
 def _slice(arena: bytearray, start: int, end: int) -> bytes | None:

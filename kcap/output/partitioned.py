@@ -10,17 +10,15 @@ from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from hashlib import blake2b
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import pyarrow as pa
-import pyarrow.compute
 
 from kcap.errors import OutputError, UsageError
 from kcap.limits import PARTS_OPEN, PARTS_ROWS
 from kcap.output.sink import output_errors
 from kcap.output.writers import Parquet
 
-pc: Any = pyarrow.compute
 PARTS: Final = {
     "day": "time", "hour": "time", "minute": "time", "broker": "broker_id", "client": "client_id", "api": "api",
     "capture": "capture", "error": "error", "outcome": "outcome",
@@ -81,8 +79,10 @@ class PartitionedWriter:
 
     @staticmethod
     def _key(batch: pa.RecordBatch, name: str) -> Any:
+        from pyarrow import compute
+
         column: Any = batch.column(PARTS[name])
-        text = pc.strftime(column, PATTERNS[name]) if name in PATTERNS else column.cast(pa.string())
+        text = cast("Any", compute).strftime(column, PATTERNS[name]) if name in PATTERNS else column.cast(pa.string())
         return text.fill_null(NONE)
 
     def _writer(self, key: tuple[str, ...]) -> Parquet:

@@ -6,6 +6,7 @@ format has taken is out when `write` returns, Parquet gathers row groups.
 
 import json
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any, Final, Protocol
 
 import pyarrow as pa
@@ -206,20 +207,22 @@ class Parquet:
         self._file.close()
 
 
+ELSEWHERE: Final = {"json": ("tshark_fields", "JsonArray"), "markdown": ("pages", "Markdown"), "html": ("pages", "Html")}
+"""Format -> module and class of a writer that imports what the others do not need."""
+
+
 def writer_of(form: str, sink: OutputSink, schema: pa.Schema) -> Writer:
     """The writer of a format of `kcap.output.formats.FORMATS` beside `table`."""
-    from kcap.output.pages import Html, Markdown
-    from kcap.output.tshark_fields import JsonArray
-
+    if form in ELSEWHERE:
+        module, name = ELSEWHERE[form]
+        other: Writer = getattr(import_module(f"kcap.output.{module}"), name)(sink, schema)
+        return other
     makers: dict[str, Callable[[OutputSink, pa.Schema], Writer]] = {
-        "json": JsonArray,
         "jsonl": JsonLines,
         "csv": Csv,
         "tsv": Tsv,
         "parquet": Parquet,
         "arrow": Arrow,
         "feather": Feather,
-        "markdown": Markdown,
-        "html": Html,
     }
     return makers[form](sink, schema)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final
 import numpy as np
 import pyarrow as pa
 
-from kcap.arrays.arrow import Array, coded, lists, nulls, raw, take
+from kcap.arrays.arrow import Array, absent, coalesced, coded, flattened, lists, nulls, numbers, take
 from kcap.columns import Column
 from kcap.facts.brokers import Server
 from kcap.facts.tracker import MetadataTracker
@@ -109,7 +109,7 @@ class _Rows:
 
 def _distinct(codes: "Int64s") -> "tuple[Int64s, list[int]]":
     """Entries as numbers of the distinct ones, and those."""
-    number, known = coded(pa.array(codes))
+    number, known = coded(numbers(pa.int64(), codes, None))
     return number.astype(np.int64), known
 
 
@@ -127,22 +127,18 @@ def named(names: Any, ids: Any, known: MetadataTracker) -> Array:
     if not names.null_count:
         same: Array = names
         return same
-    import pyarrow.compute as pc
-
-    compute: Any = pc
-    encoded = ids.dictionary_encode()
-    found = pa.array([known.topics.names.get(uuid) for uuid in encoded.dictionary.to_pylist()], pa.string())
-    filled: Array = compute.coalesce(names, found.take(encoded.indices))
-    return filled
+    some, uuids = coded(ids, nulls_too=True)
+    found = pa.array([known.topics.names.get(uuid) for uuid in uuids], pa.string())
+    return coalesced(names, take(found, some))
 
 
 def _topics(rows: _Rows) -> Array:
     topics = rows.column("topics")
-    names = topics.flatten()
+    names = flattened(topics)
     if not names.null_count:
         same: Array = topics
         return same
-    return _relist(topics, named(names, rows.column("topic_ids").flatten(), rows.tracker))
+    return _relist(topics, named(names, flattened(rows.column("topic_ids")), rows.tracker))
 
 
 def _children(name: str) -> Callable[[_Rows], Array]:
@@ -164,8 +160,8 @@ def _children(name: str) -> Callable[[_Rows], Array]:
 def _relist(column: Any, values: Any) -> Array:
     """A list column with other entries."""
     offsets: Any = column.offsets.to_numpy()
-    made: Array = lists((offsets - offsets[0]).astype(np.int32), values, np.asarray(column.is_null()))
-    return made.cast(column.type)
+    made = lists((offsets - offsets[0]).astype(np.int32), values, absent(column))
+    return made if made.type == column.type else made.cast(column.type)
 
 
 def _verdicts(rows: _Rows) -> Array:
@@ -174,9 +170,9 @@ def _verdicts(rows: _Rows) -> Array:
     code: Int64s = number
     parts: list[list[Any]] = [[*servers]]
     for name in ("version_verdict", "api_key", "api_version", "software_name", "software_version"):
-        encoded = rows.column(name).dictionary_encode("encode")  # null is one of the values
-        parts.append(encoded.dictionary.to_pylist())
-        code = code * max(len(parts[-1]), 1) + raw(encoded.indices, np.int32)
+        some, known = coded(rows.column(name), nulls_too=True)
+        parts.append(known)
+        code = code * max(len(known), 1) + some
     kind, kinds = _distinct(code)
     found: list[str | None] = []
     for one in kinds:

@@ -110,7 +110,7 @@ class Exchanges:
     def stream(self) -> Array:
         """Number of each row's connection, from 0."""
         numbers = np.array(self.columns.identities.column("number") or [1], np.int64) - 1
-        return pa.array(numbers[self.number("identity").values], pa.int64())
+        return Vector(numbers[self.number("identity").values], None).to_arrow(pa.int64())
 
     def constant(self, name: str, kind: pa.DataType) -> Array:
         """An attribute of each row's connection."""
@@ -146,7 +146,7 @@ class Exchanges:
         for name in ("response_first_ns", "request_last_ns", "response_last_ns"):
             if found.valid is not None:
                 found = found.otherwise(self.number(name))
-        return pa.array(found.filled() // 1000, pa.int64()).view(TYPES["timestamp"])
+        return Vector(found.filled() // 1000, None).to_arrow(pa.int64()).view(TYPES["timestamp"])
 
     def transfer(self, side: str) -> Vector:
         """Last minus first byte of a frame."""
@@ -271,9 +271,7 @@ class Exchanges:
 
 
 def _number(name: str, kind: pa.DataType) -> Callable[[Exchanges], Array]:
-    if kind == pa.int64():
-        return lambda rows: rows.array(name)
-    return lambda rows: rows.array(name).cast(kind)
+    return lambda rows: rows.number(name).to_arrow(kind)
 
 
 MAKERS: Final[dict[str, Callable[[Exchanges], Array]]] = {

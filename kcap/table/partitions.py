@@ -69,7 +69,7 @@ class Partitions:
         """First byte of the request, of the response where there is no request."""
         first = self.number("request_first_ns").otherwise(self.number("response_first_ns"))
         made: Any = Vector(first.values // 1000, first.valid).to_arrow(pa.int64())
-        found: Array = made.cast(KINDS["time"])
+        found: Array = made.view(KINDS["time"])
         return found
 
     # -- the partition ------------------------------------------------------------------------------------------------

@@ -6,7 +6,6 @@ Source: IANA "TLS Cipher Suites" registry; RFC 5246 section 6.3 and RFC 8446 sec
 
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 from typing import Final
 
 
@@ -56,6 +55,8 @@ HASHES: Final = {"MD5": "md5", "SHA": "sha1", "SHA256": "sha256", "SHA384": "sha
 @cache
 def names() -> dict[int, str]:
     """Every registered suite by number, with its IANA name."""
+    from importlib.resources import files  # takes longer to import than this table to read
+
     text = files("kcap.tls").joinpath("suites.txt").read_text(encoding="ascii")
     return {int(number, 16): f"TLS_{name}" for number, name in (line.split() for line in text.splitlines())}
 
