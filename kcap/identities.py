@@ -100,6 +100,7 @@ class Identities(Sequence[Identity]):
     def renumber(self, index: int, number: int) -> None:
         """Gives a connection another number."""
         self._objects[index] = replace(self[index], number=number)
+        self._columns.clear()
 
     def column(self, name: str) -> list[Any]:
         """An attribute of each of them; made once, when no more are added."""
@@ -140,7 +141,7 @@ def endpoints(flow: bytes) -> tuple[str, int, str, int]:
     return address(source), source_port, address(destination), destination_port
 
 
-@lru_cache(4096)
+@lru_cache(1 << 14)
 def address(packed: bytes) -> str:
     """An IP address as people write it; `ipaddress` costs as much as opening a connection."""
     return ".".join(map(str, packed)) if len(packed) == 4 else str(ip_address(packed))

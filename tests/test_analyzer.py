@@ -4,10 +4,9 @@ import pytest
 
 from kcap import limits
 from kcap.analyzer import Analyzer, Options, community_id
-from kcap.identities import endpoints
 from kcap.net.connections import reverse_flow
 from kcap.net.segment_columns import columns_of
-from tests.support.wire import Tap, analyze, batch, flow, metadata, metadata_answer
+from tests.support.wire import Tap, analyze, batch, metadata, metadata_answer
 
 
 def conversation(port: int = 40_000) -> Tap:
@@ -56,12 +55,6 @@ def test_a_large_capture_has_the_lane_from_its_first_columns_on() -> None:
     assert announced.fast_path is not None
     assert other.fast_path is None
     assert [row[1:12] for row in announced.take().rows] == [row[1:12] for row in other.take().rows]
-
-
-def test_endpoints_of_a_flow() -> None:
-    assert endpoints(flow()) == ("10.0.0.1", 40_000, "10.0.0.2", 9092)
-    six = bytes(15) + b"\1" + bytes(15) + b"\2" + b"\0\1\0\2"
-    assert endpoints(six) == ("::1", 1, "::2", 2)
 
 
 def test_community_id_is_that_of_its_specification() -> None:

@@ -17,21 +17,29 @@ import pyarrow as pa
 
 from kcap import limits
 from kcap.arrays.arrow import Array, nulls, take
-from kcap.arrays.vectors import grouped
-from kcap.batch.bodies import Pool, encoded
 from kcap.batch.failures import Report, of_row, of_waiting
 from kcap.facts.api_versions import Offer, Software, offer_of, software_of
 from kcap.facts.brokers import Brokers, Server
 from kcap.facts.message_json import behind_tags, read, read_as_far
 from kcap.facts.mutes import QuotaMutes
 from kcap.facts.principals import principal_of_token
-from kcap.facts.topic_names import LOG_MARKS, METADATA_ID, METADATA_TOPIC, TopicNames, listed, listing_sides
+from kcap.facts.topic_names import LOG_MARKS, METADATA_ID, METADATA_TOPIC, TopicNames, listed
+from kcap.facts.tracked_rows import (
+    API_VERSIONS,
+    AUTHENTICATE,
+    ELSEWHERE,
+    HANDSHAKE,
+    LISTING,
+    TrackedRows,
+    distinct,
+    tracked_rows,
+)
 from kcap.facts.version_verdicts import UsedVersions, Verdicts, VersionClassifier
 from kcap.identities import Identity
 from kcap.kafka.frames import NO_BODY
 from kcap.model import CaptureFile
 from kcap.schema import quirks
-from kcap.schema.registry import REQUEST, RESPONSE, api_key
+from kcap.schema.registry import REQUEST, RESPONSE
 from kcap.weird import WeirdKind
 
 if TYPE_CHECKING:
@@ -42,14 +50,10 @@ if TYPE_CHECKING:
     from kcap.kafka.conversation import PassedOver
 
 FETCH: Final = 1
-API_VERSIONS, HANDSHAKE, AUTHENTICATE = (api_key(name) for name in ("ApiVersions", "SaslHandshake", "SaslAuthenticate"))
-LISTING: Final = listing_sides()
-TRACKED_APIS: Final = frozenset(LISTING) | {API_VERSIONS, HANDSHAKE, AUTHENTICATE}
 HEADS: Final = (1 << 10, 1 << 13, 1 << 16, 1 << 20)
 """A Metadata response begins with its brokers: these many bytes of it are read until its topics begin."""
 BEHIND_BROKERS: Final = "topics"
 NEVER: Final = 1 << 62
-ELSEWHERE: Final = NO_BODY - 1
 
 Reread = Callable[["RowBatch", int, str], "Message | None"]
 """Reads a row's `request` or `response` again from the file; None where that cannot be done."""
@@ -556,69 +560,3 @@ class DistinctFacts:
             by_number = dict(zip(found, facts))
             self.distinct += [by_number[number] for number in range(len(self.distinct), len(known))]
         return np.array(found, np.int64)
-
-
-@dataclass(frozen=True, slots=True)
-class TrackedRows:
-    """The rows of a batch whose messages are read, as columns."""
-
-    at: "Int64s"
-    """Row of the batch."""
-    place: "Int64s"
-    """Connection of the batch."""
-    exchange: "Int64s"
-    key: "Int64s"
-    version: "Int64s"
-    answered: "Bools"
-    spans: "tuple[Int64s, Int64s, Int64s, Int64s]"
-    """Start and end of the request's body, then of the response's, as `BatchColumns.spans`."""
-
-    def lists(self, which: "Bools | Int64s") -> Iterable[tuple[int, ...]]:
-        """Some of the rows, with their spans behind the other columns."""
-        columns = self.at, self.place, self.exchange, self.key, self.version, self.answered, *self.spans
-        return zip(*(column[which].tolist() for column in columns))
-
-    def contents(self, columns: "BatchColumns", side: int) -> "Int64s":
-        """Numbers of the bodies of one side, equal ones of equal bodies; NO_BODY without a body, ELSEWHERE for those of an
-        earlier batch.
-        """
-        starts, ends = self.spans[2 * side : 2 * side + 2]
-        numbers, _ = encoded(Pool(np.frombuffer(columns.batch.bodies.arena, np.uint8)), np.maximum(starts, NO_BODY), ends)
-        numbers[starts < NO_BODY] = ELSEWHERE
-        return numbers
-
-
-def tracked_rows(columns: "BatchColumns") -> TrackedRows:
-    """The rows of TRACKED_APIS, and those of raw SASL tokens."""
-    keys = columns.number("api_key")
-    wanted = IS_TRACKED[np.where((keys.values >= 0) & (keys.values < len(IS_TRACKED)), keys.values, 0)]
-    if keys.valid is not None:
-        wanted = np.where(keys.valid, wanted, columns.number("request_slot").values != NO_BODY)  # raw tokens
-    at = np.flatnonzero(wanted)
-    names = ("identity", "exchange", "api_key", "api_version")
-    place, exchange, key, version = (columns.number(name).take(at).filled(-1) for name in names)
-    slots = [columns.number(f"{side}_slot").take(at).filled(NO_BODY) for side in ("request", "response")]
-    first, last = (columns.number(name).take(at) for name in ("request_first_ns", "response_first_ns"))
-    answered = first.mask() & last.mask()
-    spans = *columns.spans(slots[REQUEST]), *columns.spans(np.where(answered, slots[RESPONSE], NO_BODY))
-    return TrackedRows(at, place, exchange, key, version, answered, spans)
-
-
-def distinct(*columns: "Int64s | Bools") -> "tuple[Int64s, Int64s]":
-    """The first place of each different combination of values, and for each place the number of its combination."""
-    first = alike = np.zeros(0, np.int64)
-    for column in columns:
-        values = column.astype(np.int64) - column.min(initial=0)
-        joined = values if not len(alike) else alike * (int(values.max(initial=0)) + 1) + values
-        _, first, alike = grouped(joined)
-    return first, alike
-
-
-def _is_tracked() -> "Bools":
-    found = np.zeros(1 << 7, np.bool_)
-    found[[key for key in TRACKED_APIS if key is not None]] = True
-    return found
-
-
-IS_TRACKED: Final = _is_tracked()
-"""API key -> whether its messages are read here."""

@@ -5,8 +5,22 @@ import sys
 
 import numpy as np
 import pyarrow as pa
+import pytest
 
-from kcap.arrays.arrow import binary, coded, lists, nulls, numbers, picked, raw, take, validity
+from kcap.arrays.arrow import (
+    absent,
+    binary,
+    coalesced,
+    coded,
+    flattened,
+    lists,
+    nulls,
+    numbers,
+    picked,
+    raw,
+    take,
+    validity,
+)
 
 
 def test_values_and_validity_are_those_of_the_array() -> None:
@@ -28,6 +42,37 @@ def test_entries_are_picked_coded_and_laid_in_lists() -> None:
     assert laid.to_pylist() == [["b", "a"], None, ["b"]]
     assert nulls(2, pa.string()).to_pylist() == [None, None]
     assert binary(pa.binary(2), 2, np.frombuffer(b"abcd", np.uint8)).to_pylist() == [b"ab", b"cd"]
+
+
+def test_functions_called_by_name_are_those_of_arrow() -> None:
+    """Of whole arrays and of parts of them, with nulls and without."""
+    words, others = pa.array(["b", None, "a", "b"]), pa.array(["x", "y", "z", None])
+    lists_of = pa.array([["b"], None, [], ["a", None]])
+    for cut in (slice(None), slice(1, None), slice(2, 3), slice(0, 0)):
+        some = words[cut]
+        assert absent(some).tolist() == [word is None for word in some.to_pylist()]
+        assert coalesced(some, others[cut]).equals(
+            some.fill_null("?")
+            if not some.null_count
+            else pa.array([a if a is not None else b for a, b in zip(some.to_pylist(), others[cut].to_pylist())], pa.string())
+        )
+        assert flattened(lists_of[cut]).equals(lists_of[cut].flatten())
+        assert take(some, np.arange(len(some))[::-1]).equals(some.take(pa.array(range(len(some) - 1, -1, -1), pa.int64())))
+    number, known = coded(words, nulls_too=True)
+    assert [known[at] for at in number] == ["b", None, "a", "b"]
+    with pytest.raises(pa.ArrowIndexError):
+        take(words, np.array([4]))
+
+
+def test_commands_that_make_no_use_of_it_do_not_import_all_functions() -> None:
+    program = (
+        "import sys; from kcap.runtime import load_arrow; load_arrow(); import pyarrow as pa, numpy as np\n"
+        "from kcap.arrays import arrow as a, vectors as v\n"
+        "a.coded(pa.array(['a'])); a.take(pa.array([1]), np.array([0])); v.grouped(np.array([1, 1]))\n"
+        "a.lists(np.array([0, 1], np.int32), pa.array([1]), np.array([False])); a.flattened(pa.array([[1]]))\n"
+        "assert 'pyarrow.compute' not in sys.modules and 'numpy.ma' not in sys.modules\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
 
 
 def test_nulls_share_their_memory_and_are_as_many_as_asked_for() -> None:

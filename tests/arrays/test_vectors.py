@@ -5,7 +5,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kcap.arrays.vectors import Vector, nothing, vector
+from kcap.arrays.vectors import Vector, grouped, nothing, vector
 
 NUMBERS = st.integers(-(1 << 62), 1 << 62)
 LISTS = st.lists(st.one_of(st.none(), NUMBERS), max_size=20)
@@ -49,3 +49,10 @@ def test_smaller_types_and_nothing() -> None:
     assert nothing(3).to_arrow(pa.int32()).equals(pa.nulls(3, pa.int32()))
     assert made([1, 2]).mask().tolist() == [True, True]
     assert len(nothing(0)) == 0
+
+
+@given(st.lists(st.integers(-5, 5), max_size=30))
+def test_groups_are_those_of_numpy(items: list[int]) -> None:
+    values = np.array(items, np.int64)
+    for ours, theirs in zip(grouped(values), np.unique(values, return_index=True, return_inverse=True)):
+        assert ours.tolist() == theirs.tolist()

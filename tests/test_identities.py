@@ -1,0 +1,75 @@
+"""The constants of connections, as objects and as columns."""
+
+import pickle
+from hashlib import blake2b
+from ipaddress import ip_address
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kcap.identities import Identities, Identity, IdentityBlock, address, endpoints, uid_of
+
+NAMES = ("uid", "client_ip", "client_port", "server_ip", "server_port", "number", "tls")
+flows = st.sampled_from((12, 36)).flatmap(lambda size: st.binary(min_size=size, max_size=size))
+
+
+def listed(entries: list[tuple[bytes, bool]]) -> tuple[Identities, list[Identity]]:
+    """Connections in blocks of three, some of them as objects; and what they must be."""
+    made, expected = Identities(), []
+    for start in range(0, len(entries), 3):
+        some = entries[start : start + 3]
+        first = len(made)
+        uids = [f"C{first + at}" for at in range(len(some))]
+        here = [Identity(uid, *endpoints(flow), first + at, tls) for at, (uid, (flow, tls)) in enumerate(zip(uids, some))]
+        objects = {first + at: one for at, one in enumerate(here) if one.tls}
+        numbers = [first + at for at in range(len(some))]
+        made.extend(IdentityBlock(first, numbers, uids, [flow for flow, _ in some], numbers), objects)
+        assert made.append(here[0]) == first + len(some)
+        expected += [*here, here[0]]
+    return made, expected
+
+
+@given(st.lists(st.tuples(flows, st.booleans()), max_size=8))
+def test_columns_objects_and_slices_say_the_same(entries: list[tuple[bytes, bool]]) -> None:
+    made, expected = listed(entries)
+    assert len(made) == len(expected)
+    for name in NAMES:
+        assert made.column(name) == [getattr(one, name) for one in expected]
+    assert made.servers() == [(one.server_ip, one.server_port) for one in expected]
+    assert list(made) == made[:] == [made[at] for at in range(len(made))] == expected
+    assert list(pickle.loads(pickle.dumps(made))) == expected
+
+
+def test_an_index_out_of_range_is_an_error() -> None:
+    made, _ = listed([(bytes(12), False)])
+    for index in (-1, 2):
+        with pytest.raises(IndexError):
+            made[index]
+
+
+def test_a_new_number_is_in_columns_that_were_made_before() -> None:
+    made, _ = listed([(bytes(12), False), (bytes(36), True)])
+    before = made.column("number")
+    made.renumber(1, 77)
+    assert before == [0, 1, 0]
+    assert made.column("number") == [0, 77, 0]
+    assert made[1].number == 77
+
+
+@given(st.one_of(st.binary(min_size=4, max_size=4), st.binary(min_size=16, max_size=16)))
+def test_addresses_are_written_as_ipaddress_does(packed: bytes) -> None:
+    assert address(packed) == str(ip_address(packed))
+
+
+def test_a_uid_is_a_hash_of_endpoints_time_and_first_number() -> None:
+    flow = bytes(range(12))
+    assert uid_of(flow, 5, 7) == "C" + blake2b(flow + b"|5|7", digest_size=8).hexdigest()
+    assert uid_of(flow, 5, None) == "C" + blake2b(flow + b"|5|-1", digest_size=8).hexdigest()
+    assert len({uid_of(flow, 5, 7), uid_of(flow, 6, 7), uid_of(flow, 5, 8), uid_of(bytes(12), 5, 7)}) == 4
+
+
+def test_endpoints_of_a_flow() -> None:
+    assert endpoints(bytes([10, 0, 0, 1, 10, 0, 0, 2, 0x9C, 0x40, 0x23, 0x84])) == ("10.0.0.1", 40_000, "10.0.0.2", 9092)
+    six = bytes(15) + b"\1" + bytes(15) + b"\2" + b"\0\1\0\2"
+    assert endpoints(six) == ("::1", 1, "::2", 2)
