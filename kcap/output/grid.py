@@ -2,7 +2,8 @@
 
 In: record batches. Out: lines. Law: a column's width is settled by the header and the first rows, so that rows can leave as
 they come; what does not fit is cut with an ellipsis where there is a width to keep to, and stands out where there is none.
-Ports, versions and errors are cut last; columns that a terminal has no room for are named at the end.
+Ports, versions and errors are cut last; columns that a terminal has no room for are named at the end; no line is wider than
+the terminal.
 """
 
 from collections.abc import Callable, Sequence
@@ -62,11 +63,29 @@ class Cell:
     tail: int = 0
     """Characters at the end of a text that stay when it is cut, which happens after all that can be left out is."""
 
+    def cut_to(self, width: int) -> int:
+        """The width below which columns with a rank go before this one of a natural `width` is cut."""
+        kept = self.right or self.tail or self.name in WHOLE
+        return width if kept else min(width, max(CUT_LEAST, self.least, len(self.name)))
+
+    @property
+    def floor(self) -> int:
+        """The width of a text with a tail below which other columns go."""
+        return self.least if self.tail == RESULT_TAIL else CUT_LEAST
+
 
 RANKS: Final = {
-    "flags": 3, "request_bytes": 5, "response_bytes": 5, "packets": 5, "detail": 3, "began": 4, "retransmitted": 2,
-    "client_captured": 5, "server_captured": 5,
+    "flags": 3, "request_bytes": 5, "response_bytes": 5, "packets": 5, "detail": 3, "began": 4, "retransmitted": 5,
+    "client_captured": 5, "server_captured": 5, "rtt_min_ns": 5, "client_missing": 4, "server_missing": 4,
 }  # fmt: skip
+WHOLE: Final = ("connection", "time", "client_ip", "server_ip", "api", "error", "versions")
+"""Texts that say nothing once they are cut."""
+STAYS: Final = (
+    "connection", "exchange", "error", "kind", "why", "reason", "outcome", "result", "api", "api_version", "version", "versions",
+    "chosen", "verdict", "port", "server_port", "client_port", "server", "client", "topic", "partition",
+)  # fmt: skip
+"""Columns that go last where a terminal has no room for all, the first of these at the very end; of all others the rightmost goes
+first."""
 
 
 def duration(nanoseconds: int | None) -> str:
@@ -155,7 +174,8 @@ class Grid:
         self._widths: list[int] | None = None
         """0 for a column that is left out."""
         self._day: str | None = None
-        self._left_out: list[str] = []
+        self._left_out: dict[str, None] = {}
+        """Columns of which the terminal does not show a value."""
 
     def write(self, batch: pa.RecordBatch) -> None:
         """Takes rows."""
@@ -170,6 +190,7 @@ class Grid:
             self._widths = self._settle(heads, texts)
             if days is None:
                 out.append(self._head(heads))
+        self._left_out |= dict.fromkeys(heads[at].name for at, width in enumerate(self._widths) if not width and any(texts[at]))
         shade = self._shade(batch)
         for at, row in enumerate(zip(*texts)):
             if days is not None and days[at] != self._day:
@@ -187,9 +208,11 @@ class Grid:
             heads, texts = cells(pa.RecordBatch.from_pylist([], self._schema), self._look.composed)
             self._widths = self._settle(heads, texts)
             self._sink.write((self._head(heads) + "\n").encode())
-        note = not_shown(self._left_out)
-        if note:
-            self._sink.write(f"{DIM}{note}{PLAIN}\n".encode() if self._look.color else f"{note}\n".encode())
+        if self._left_out and self._look.width is not None:
+            from textwrap import wrap
+
+            for line in wrap(not_shown(list(self._left_out)), self._look.width):
+                self._sink.write(f"{DIM}{line}{PLAIN}\n".encode() if self._look.color else f"{line}\n".encode())
 
     def _child(self, name: str, child: dict[str, Any]) -> str:
         """What belongs to a row, on a line below it: all that there is to say."""
@@ -212,22 +235,23 @@ class Grid:
         if self._look.width is None:
             return widths
         room = self._look.width
-        least = [
-            width if cell.right or cell.tail else min(width, max(CUT_LEAST, cell.least, len(cell.name)))
-            for cell, width in zip(heads, widths)
-        ]
-        for at in sorted((at for at, cell in enumerate(heads) if cell.rank), key=lambda at: -heads[at].rank):
-            if taken(least) <= room:
-                break
-            if any(texts[at]):
-                self._left_out.append(heads[at].name)
-            widths[at] = least[at] = 0
+        least = [cell.cut_to(width) for cell, width in zip(heads, widths)]
+        ranked = sorted((at for at, cell in enumerate(heads) if cell.rank), key=lambda at: -heads[at].rank)
+        blank = [] if self._look.composed else [at for at, column in enumerate(texts) if not any(column)]
+        gone = leave_out([*blank, *ranked], least, room)
+        floor = [min(size, cell.floor) if cell.tail else size for cell, size in zip(heads, least)]
+        stay = {name: len(STAYS) - place for place, name in enumerate(STAYS)}
+        others = sorted(range(1, len(heads)), key=lambda at: (stay.get(heads[at].name, 0), -at))
+        out = leave_out([at for at in others if floor[at]], floor, room)
+        least = [0 if at in out else size for at, size in enumerate(least)]
+        for at in reversed([*gone, *out]):  # the last one that went may have left room for smaller ones that went before
+            if taken([*least, widths[at]]) <= room:
+                floor[at] = least[at] = widths[at]
+        widths = [width if floor[at] else 0 for at, width in enumerate(widths)]
         while taken(widths) > room:
-            able = [at for at, width in enumerate(widths) if width > least[at]]
-            able = able or [at for at, cell in enumerate(heads) if 0 < cell.tail < RESULT_TAIL and widths[at] > CUT_LEAST]
-            able = able or [at for at, cell in enumerate(heads) if cell.tail == RESULT_TAIL and widths[at] > cell.least]
-            if not able:
-                break
+            able = [at for at, width in enumerate(widths) if width > (floor if heads[at].tail == 0 else least)[at]]
+            able = able or [at for at, cell in enumerate(heads) if cell.tail < RESULT_TAIL and widths[at] > floor[at]]
+            able = able or [at for at, width in enumerate(widths) if width > floor[at]] or [0]
             widths[max(able, key=lambda at: widths[at])] -= 1
         return widths
 
@@ -245,8 +269,7 @@ class Grid:
             if self._look.width is not None and len(text) > width:
                 text = text[: width - 1 - cell.tail] + ELLIPSIS + (text[-cell.tail :] if cell.tail else "")
             parts.append(text.rjust(width) if cell.right else text.ljust(width))
-        line = GAP.join(parts).rstrip()
-        return line if self._look.width is None else line[: self._look.width]
+        return GAP.join(parts).rstrip()
 
     def _shade(self, batch: pa.RecordBatch) -> list[str] | None:
         """Color of each row: red where the broker refused, dim where there is no answer to speak of."""
@@ -259,6 +282,17 @@ class Grid:
             RED if error not in (None, "NONE") else DIM if outcome in ("unanswered", "orphan") else ""
             for outcome, error in zip(outcomes, errors)
         ]
+
+
+def leave_out(order: Sequence[int], widths: list[int], room: int) -> list[int]:
+    """Sets widths to 0, in this order, until a line fits; which these are."""
+    gone = []
+    for at in order:
+        if taken(widths) <= room:
+            break
+        widths[at] = 0
+        gone.append(at)
+    return gone
 
 
 def not_shown(heads: Sequence[str]) -> str:
