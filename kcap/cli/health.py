@@ -65,12 +65,12 @@ def page(result: dict[str, Any]) -> "Document":
     points = [
         TextColumn("verdict", lambda row: MARKS[row["verdict"]], right=False),
         TextColumn("point", lambda row: row["point"], right=False, whole=True),
-        TextColumn("finding", lambda row: row["sentence"], right=False, whole=True),
+        TextColumn("finding", lambda row: row["sentence"], right=False, wraps=True),
     ]
     oddities = [
         TextColumn("count", lambda row: number(row["count"])),
         TextColumn("kind", lambda row: str(row["kind"]), right=False, whole=True),
-        TextColumn("first", lambda row: row["first"], right=False, whole=True),
+        TextColumn("first", lambda row: row["first"], right=False, wraps=True),
     ]
     return Document(f"health: {', '.join(result['captures'])}", [
         Sentences([result["sentence"]], tone="bold" if result["verdict"] == "good" else "red"),

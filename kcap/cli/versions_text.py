@@ -53,7 +53,7 @@ AGAINST: Final = [
     TextColumn("API", lambda r: f"{r['api']} v{r['version']}", False),
     TextColumn("requests", lambda r: number(r["count"]), True),
     TextColumn("example", lambda r: r["example"], True),
-    TextColumn("why", lambda r: clean(r["why"]), False, 1),
+    TextColumn("why", lambda r: clean(r["why"]), False, wraps=True),
 ]
 BROKERS: Final = [
     TextColumn("broker", lambda r: f"{r['server_ip']}:{r['server_port']}", False),
@@ -63,7 +63,7 @@ BROKERS: Final = [
     TextColumn("mode", lambda r: words(r["mode"]), False, 2),
     TextColumn("APIs", lambda r: number(len(r["apis"])), True, 2),
     TextColumn("features", features, False, 3),
-    TextColumn("evidence", lambda r: clean(r["why"]), False, 1),
+    TextColumn("evidence", lambda r: clean(r["why"]), False, wraps=True),
 ]
 
 

@@ -19,6 +19,8 @@ UNLIMITED: Final = 1 << 20
 """Width of text that goes to no terminal: nothing is cut, wrapped or left out."""
 NAME_LEAST: Final = 18
 """Names are cut to this before a column goes, and further only when none is left to go."""
+SENTENCE_LEAST: Final = 24
+"""Sentences are wrapped to no less than this before a column goes."""
 SIZES: Final = ("B", "kB", "MB", "GB", "TB")
 
 
@@ -35,6 +37,8 @@ class TextColumn:
     """Not cut, as numbers are not."""
     least: int = 0
     """Characters of it that come before columns with a rank."""
+    wraps: bool = False
+    """A sentence, in the last column: it goes on below itself where it is too long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,8 +127,8 @@ def lines(
     widths = fitted(columns, texts, style.width)
     out = [style.bold(line([column.head for column in columns], columns, widths))]
     for row, cells in zip(rows, texts):
-        text = line(cells, columns, widths)
-        out.append(style.red(text) if red is not None and red(row) else text)
+        tone = style.red if red is not None and red(row) else str
+        out += [tone(line(part, columns, widths)) for part in on_lines(cells, columns, widths)]
     gone = [column.head for at, column in enumerate(columns) if not widths[at] and any(row[at] for row in texts)]
     return out + [style.dim(text) for text in wrapped(not_shown(gone), style.width)]
 
@@ -134,9 +138,10 @@ def fitted(columns: Sequence[TextColumn], texts: Sequence[Sequence[str]], room: 
     widths = [max([len(column.head), *(len(row[at]) for row in texts)]) for at, column in enumerate(columns)]
     fixed = [column.right or column.whole for column in columns]
     least = [
-        width if stays else min(width, max(NAME_LEAST, len(column.head), column.least))
+        min(width, SENTENCE_LEAST) if column.wraps else width if stays
+        else min(width, max(NAME_LEAST, len(column.head), column.least))
         for column, width, stays in zip(columns, widths, fixed)
-    ]
+    ]  # fmt: skip
     for at in range(len(columns)):
         if not any(row[at] for row in texts) and columns[at].rank:
             widths[at] = least[at] = 0  # a column that says nothing
@@ -147,10 +152,24 @@ def fitted(columns: Sequence[TextColumn], texts: Sequence[Sequence[str]], room: 
     while taken(widths) > room:
         able = [at for at, width in enumerate(widths) if width > least[at]]
         able = able or [at for at, width in enumerate(widths) if not fixed[at] and width > CUT_LEAST]
-        if not able:
+        if able:
+            widths[max(able, key=lambda at: widths[at])] -= 1
+            continue
+        shown = [at for at, width in enumerate(widths) if width]
+        goes = [at for at in shown[1:] if columns[at].right] or shown[1:]
+        if not goes:
+            widths[shown[0]] = room
             break
-        widths[max(able, key=lambda at: widths[at])] -= 1
+        widths[goes[-1]] = 0
     return widths
+
+
+def on_lines(cells: Sequence[str], columns: Sequence[TextColumn], widths: Sequence[int]) -> list[Sequence[str]]:
+    """A row as rows of cells: what wraps goes on in rows that are empty beside it."""
+    if not columns[-1].wraps or not 0 < widths[-1] < len(cells[-1]):
+        return [cells]
+    parts = wrapped(cells[-1], widths[-1])
+    return [[*cells[:-1], parts[0]], *([*[""] * (len(cells) - 1), part] for part in parts[1:])]
 
 
 def line(cells: Sequence[str], columns: Sequence[TextColumn], widths: Sequence[int]) -> str:
