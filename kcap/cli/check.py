@@ -101,17 +101,19 @@ def known(words: str) -> list[str]:
 
 def rules_listed() -> str:
     """Every rule: id, severity, what it looks at."""
+    from kcap.cli.report_formats import screen_width
     from kcap.reports.findings.report import rules
+    from kcap.reports.text import in_columns
 
-    wide = max(map(len, rules()))
-    return "\n".join(
-        f"{rule.id:<{wide}}  {rule.severity:<8}  {rule.looks_at}" for rule in sorted(rules().values(), key=lambda r: r.id)
-    )
+    found = sorted(rules().values(), key=lambda rule: rule.id)
+    return "\n".join(in_columns([(rule.id, rule.severity, rule.looks_at) for rule in found], screen_width()))
 
 
 def explained(name: str, changed: Mapping[str, Mapping[str, float]] | None = None) -> str:
     """A rule in full; `changed` has thresholds that the configuration sets."""
+    from kcap.cli.report_formats import screen_width
     from kcap.reports.findings.report import rules
+    from kcap.reports.text import wrapped
 
     rule = rules()[known(name)[0]]
     own = (changed or {}).get(rule.id, {})
@@ -122,12 +124,14 @@ def explained(name: str, changed: Mapping[str, Mapping[str, float]] | None = Non
     example = next(iter(rule.thresholds.items()), None)
     setting = [f"to change   config.toml: [check.{rule.id}] {example[0]} = {example[1]:g}"] if example else []
     needs = [f"needs       {', '.join(rule.needs)} in the capture"] if rule.needs else []
-    return "\n".join((
+    text = "\n".join((
         f"{rule.id}: {(rule.find.__doc__ or '').strip()}", f"severity    {rule.severity}, confidence {rule.confidence:.0%}",
         f"looks at    {rule.looks_at}", f"thresholds  {', '.join(limits) or 'none'}", *setting, *needs,
         f"next step   {rule.advice}", f"or else     {rule.instead}",
         *([f"sources     {rule.sources}"] if rule.sources else []),
     ))  # fmt: skip
+    width = screen_width()
+    return "\n".join(part for line in text.split("\n") for part in wrapped(line, width, " " * 12) or [""])
 
 
 def formatted(result: Row, form: str, output: str | None) -> str:

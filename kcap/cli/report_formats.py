@@ -12,17 +12,23 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 from kcap.cli.output import colored, is_terminal
 from kcap.output.escaping import csv_safe, html_text, markdown_text, visible
+from kcap.output.grid import call, duration, endpoint, result
 from kcap.output.pages import STYLE
 from kcap.reports.definition import Row
-from kcap.reports.text import UNLIMITED, Style, TextColumn, lines, wrapped
+from kcap.reports.text import UNLIMITED, Style, TextColumn, clock, lines, number, words, wrapped
 
 HEIGHT: Final = 40
 LONG: Final = 40
 """Characters from which words in a cell of an HTML table are wrapped; bars are not."""
+LEADS: Final = 200
+"""Rows of a page whose numbers lead to their exchanges; the first ones."""
+TITLE: Final = 100
+"""Characters of a row's names above its exchanges."""
 ROWS: Final = "rows"
 """Section of the report's own rows in CSV."""
 
@@ -56,6 +62,8 @@ class Section:
     """Width of a terminal below which text shows `narrow_columns` and, on lines of their own, `narrow_text`."""
     narrow_columns: Sequence[TextColumn] = ()
     narrow_text: Callable[[Row], str] = str
+    listed: Callable[[Row], Sequence[Row]] = lambda _row: ()
+    """Exchanges of a row, which a page shows where the row's numbers lead (`kcap.reports.listing`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +74,37 @@ class Commands:
     title: str = ""
 
 
+def figure(name: str, text_of: Callable[[int | None], str], row: Row) -> str:
+    """A figure of an exchange, nothing for 0."""
+    return text_of(row[name] or None)
+
+
+def began(row: Row) -> str:
+    """The time of day at which an exchange began."""
+    return clock(row["request_first_ns"] if row["request_first_ns"] is not None else row["response_first_ns"])
+
+
 Block = Sentences | Section | Commands
+LISTING: Final = (
+    TextColumn("exchange", lambda row: row["name"], right=False), TextColumn("time", began, right=False),
+    TextColumn("api", lambda row: call(row["api"], row["api_version"]), right=False),
+    TextColumn("client", lambda row: words(row["client_id"]), right=False),
+    TextColumn("broker", lambda row: endpoint(row["server_ip"], row["server_port"]), right=False),
+    TextColumn("result", lambda row: result(row["outcome"], row["reason"], row["error"]), right=False),
+    *(
+        TextColumn(head, partial(figure, name, duration), rank=1)
+        for head, name in (
+            ("latency", "latency_ns"), ("waited", "age_ns"), ("long poll", "long_poll_ns"), ("queue", "queue_ns"),
+            ("network", "rtt_ns"), ("service", "service_ns"), ("throttle", "throttle_ns"), ("mute", "muted_ns"),
+            ("transfer", "transfer_ns"),
+        )
+    ),
+    *(
+        TextColumn(head, partial(figure, name, number), rank=1)
+        for head, name in (("request bytes", "request_bytes"), ("response bytes", "response_bytes"))
+    ),
+)  # fmt: skip
+"""Columns of the exchanges that numbers lead to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +113,10 @@ class Document:
 
     title: str
     blocks: Sequence[Block]
+    files: Sequence[str] = ()
+    """The captures, for commands that show more of them."""
+    only: str = ""
+    """The display filter that the report is made with."""
 
 
 def style_of(output: str | None) -> Style:
@@ -85,6 +127,13 @@ def style_of(output: str | None) -> Style:
     width = shutil.get_terminal_size((UNLIMITED, HEIGHT)).columns if limited else UNLIMITED
     encoding = "utf-8" if output is not None else (sys.stdout.encoding or "ascii")
     return Style(width, colored(output), encoding.lower().replace("-", "") in ("utf8", "utf16", "utf32"))
+
+
+def screen_width() -> int:
+    """Columns of the terminal, `UNLIMITED` where standard output is none."""
+    import shutil
+
+    return shutil.get_terminal_size((UNLIMITED, HEIGHT)).columns if is_terminal(None) else UNLIMITED
 
 
 def blocks_of(document: Document) -> Iterator[Block]:
@@ -179,7 +228,7 @@ def html(document: Document, pictures: Sequence[str] = ()) -> str:
     out = ["<!DOCTYPE html>", '<html lang="en"><head><meta charset="utf-8">',
            '<meta name="viewport" content="width=device-width">', f"<title>kcap {title}</title>",
            f"<style>{STYLE}</style></head><body><h1>kcap {title}</h1>"]  # fmt: skip
-    waiting = list(pictures)
+    waiting, leads = list(pictures), Leads(document)
     for block in blocks_of(document):
         if not isinstance(block, Sentences):
             out, waiting = out + waiting, []
@@ -194,21 +243,82 @@ def html(document: Document, pictures: Sequence[str] = ()) -> str:
         if isinstance(block, Commands):
             out.append("<pre>" + html_text("\n".join(block.texts)) + "</pre>")
         elif block.rows:
-            columns = filled(block)
-            rights = [
-                " class=n" if column.right else " class=w" if any(len(cell) > LONG and " " in cell for cell in texts) else ""
-                for column, texts in columns
-            ]
-            heads = "".join(f"<th{right}>{html_text(column.head)}</th>" for right, (column, _) in zip(rights, columns))
-            out += [f"<div class=t><table><thead><tr>{heads}</tr></thead>", "<tbody>"]
-            for cells in zip(*(texts for _, texts in columns)):
-                out.append(
-                    "<tr>" + "".join(f"<td{right}>{html_text(cell)}</td>" for right, cell in zip(rights, cells)) + "</tr>"
-                )
-            out.append("</tbody></table></div>")
+            out += html_table(block, leads)
         else:
             out.append(f"<p>{html_text(block.empty)}</p>")
-    return "\n".join([*out, *waiting, "</body></html>", ""])
+    return "\n".join([*out, *waiting, *leads.html(), "</body></html>", ""])
+
+
+def html_table(section: Section, leads: "Leads | None" = None) -> list[str]:
+    """The table; `leads`: where its numbers lead."""
+    columns = filled(section)
+    classes = [
+        " class=n" if column.right else " class=w" if any(len(cell) > LONG and " " in cell for cell in texts) else ""
+        for column, texts in columns
+    ]
+    heads = "".join(f"<th{kind}>{html_text(column.head)}</th>" for kind, (column, _) in zip(classes, columns))
+    out = [f"<div class=t><table><thead><tr>{heads}</tr></thead>", "<tbody>"]
+    for row, *texts in zip(section.rows, *(texts for _, texts in columns)):
+        cells = [html_text(text) for text in texts]
+        if leads is not None:
+            cells = leads.linked(section, row, [column for column, _ in columns], texts, cells)
+        out.append("<tr>" + "".join(f"<td{kind}>{cell}</td>" for kind, cell in zip(classes, cells)) + "</tr>")
+    return [*out, "</tbody></table></div>"]
+
+
+class Leads:
+    """Collects where the numbers of a page lead: for each row the commands that show what they count, and some of it."""
+
+    def __init__(self, document: Document) -> None:
+        self._document = document
+        self._parts: list[str] = []
+        self._places = 0
+
+    def linked(
+        self, section: Section, row: Row, columns: Sequence[TextColumn], texts: Sequence[str], cells: list[str]
+    ) -> list[str]:
+        """The cells of a row with links from those that lead somewhere to one place, which `html` writes."""
+        targets: dict[str | tuple[str, int], list[str]] = {}
+        out = list(cells)
+        for at, (column, text_) in enumerate(zip(columns, texts)):
+            nothing = text_.rstrip("Bkmnsu %") in ("", "0")
+            target = None if column.down is None or nothing or self._places == LEADS else column.down(row)
+            if target:
+                targets.setdefault(target, []).append(column.head)
+                out[at] = f'<a href="#x{self._places}">{cells[at]}</a>'
+        if targets:
+            names = ", ".join(text_ for column, text_ in zip(columns, texts) if text_ and not column.right)
+            commands = "\n".join(self._command(target, heads) for target, heads in targets.items())
+            self._parts.append(f'<h3 id="x{self._places}">{html_text(names[:TITLE])}</h3><pre>{html_text(commands)}</pre>')
+            rows = section.listed(row)
+            self._parts += html_table(Section(rows, LISTING)) if rows else []
+            self._places += 1
+        return out
+
+    def _command(self, target: str | tuple[str, int], heads: Sequence[str]) -> str:
+        """The command that shows what some numbers count; the display filter where the report is of saved rows."""
+        files, told = shell(self._document.files), ", ".join(heads)
+        if isinstance(target, tuple):
+            return f"kcap show {files} {target[0]}.{target[1]}  # {told}" if files else f"{target[0]}.{target[1]}  # {told}"
+        filter_ = f"({self._document.only}) && ({target})" if self._document.only else target
+        return f"kcap rows -Y {shell([filter_])} {files}  # {told}" if files else f"-Y {shell([filter_])}  # {told}"
+
+    def html(self) -> list[str]:
+        """The places, under a heading of their own."""
+        return ["<h2>the exchanges behind the numbers</h2>", *self._parts] if self._parts else []
+
+
+def shell(words: Sequence[str]) -> str:
+    """Paths and other words as a shell takes them."""
+    from shlex import quote
+
+    return " ".join(quote(word) if word.isprintable() else escaped(word) for word in words)
+
+
+def escaped(word: str) -> str:
+    """A word with bytes that a terminal would obey or not show, in the shell's quotes for those."""
+    text = word.encode(errors="surrogateescape").decode("latin-1")
+    return "$'" + "".join(c if " " <= c <= "~" and c not in "'\\" else f"\\x{ord(c):02x}" for c in text) + "'"
 
 
 # -- CSV --------------------------------------------------------------------------------------------------------------

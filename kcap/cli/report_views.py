@@ -4,12 +4,15 @@ In: the result of a report, the style of the terminal, the grouping, the capture
 renders. Law: every figure is in the result or follows from it by a unit, a share or a sum.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import Final
 
-from kcap.cli.report_formats import Block, Commands, Document, Section, Sentences
+from kcap.cli.report_formats import Block, Commands, Document, Section, Sentences, shell
+from kcap.filter.fields import WITHOUT_POLLS
 from kcap.output.grid import duration
-from kcap.reports.definition import Row
+from kcap.reports import drill_down
+from kcap.reports.definition import PARTITIONED, Key, Row, key_of
 from kcap.reports.text import (
     Style,
     TextColumn,
@@ -34,6 +37,8 @@ NARROW: Final = 130
 """Width below which the reason of a slow exchange has a line of its own."""
 FACTS: Final = ("files", "packets", "connections")
 """Points of a capture's health that a terminal shows even if they are good."""
+WRITES: Final = "api == Produce"
+READS: Final = "(api == Fetch || api == ShareFetch)"
 DIGEST: Final = 3
 """Classes of the digest for which a command shows the slowest exchange."""
 
@@ -90,6 +95,52 @@ def shape(result: Row, style: Style, rank: int) -> TextColumn:
     return TextColumn(f"{first} to {last}", lambda row: spark(row["histogram"][low:high], style), False, rank, whole=True)
 
 
+# -- where numbers lead -----------------------------------------------------------------------------------------------
+Down = Callable[[Row], str | tuple[str, int] | None]
+
+
+def leading(down: Down, *columns: TextColumn) -> Iterable[TextColumn]:
+    """The columns, with where a page leads from their values."""
+    return (replace(column, down=down) for column in columns)
+
+
+def below(keys: Sequence[Key], *conditions: str) -> Down:
+    """To the exchanges of a row's group that meet conditions."""
+    return lambda row: drill_down.every(*conditions, drill_down.group(keys, row))
+
+
+def at_least(keys: Sequence[Key], name: str, time: str) -> Down:
+    """To the exchanges of a row's group that took as long as its figure or longer."""
+    return lambda row: drill_down.every(drill_down.group(keys, row), drill_down.ANSWERED, f"{time} >= {row[name]}")
+
+
+def example(name: str) -> Down:
+    """To the exchange that a column names."""
+    return lambda row: drill_down.exchange(row[name])
+
+
+def of_exchanges(keys: Sequence[Key]) -> list[Key]:
+    """The grouping as far as a filter of exchanges knows it: a partition is no part of it."""
+    return [key for key in keys if key.name != "partition"]
+
+
+def below_columns(*names: str) -> Down:
+    """To the exchanges that have the row's values in these columns."""
+    return below([key_of(name) for name in names])
+
+
+def listing(result: Row, by: Sequence[Key]) -> Callable[[Row], Sequence[Row]]:
+    """The exchanges that the report lists of a row's group."""
+
+    def group(row: Row) -> tuple[str, ...]:
+        return tuple(repr(row.get(key.name)) for key in by)
+
+    found: dict[tuple[str, ...], list[Row]] = {}
+    for row in result.get("exchanges", ()):
+        found.setdefault(group(row), []).append(row)
+    return lambda row: found.get(group(row), ())
+
+
 # -- blocks -----------------------------------------------------------------------------------------------------------
 def counts_of(rows: Sequence[Row]) -> list[int]:
     """The histogram of all rows together."""
@@ -144,48 +195,45 @@ def foot(result: Row) -> Sentences:
     return Sentences([left_out(result["left_out"])], tone="dim")
 
 
-def document(result: Row, *blocks: Block) -> Document:
+def document(result: Row, files: Sequence[str], *blocks: Block) -> Document:
     """A report's document, which ends with what it does not count."""
-    return Document(f"{result['report']}: {', '.join(result['captures'])}", [*blocks, foot(result)])
-
-
-def shell(files: Sequence[str]) -> str:
-    """Paths as a shell takes them."""
-    from shlex import quote
-
-    return " ".join(quote(file) if file.isprintable() else escaped(file) for file in files)
-
-
-def escaped(path: str) -> str:
-    """A path with bytes that a terminal would obey or not show, in the shell's quotes for those."""
-    text = path.encode(errors="surrogateescape").decode("latin-1")
-    return "$'" + "".join(c if " " <= c <= "~" and c not in "'\\" else f"\\x{ord(c):02x}" for c in text) + "'"
+    return Document(f"{result['report']}: {', '.join(result['captures'])}", [*blocks, foot(result)], files)
 
 
 # -- reports ----------------------------------------------------------------------------------------------------------
-def latency(result: Row, style: Style, by: Sequence[str], _files: Sequence[str]) -> Document:
+def latency(result: Row, style: Style, by: Sequence[Key], files: Sequence[str]) -> Document:
     """The verdict, percentiles by group, the histogram of all, figures over time."""
+    keys, whole = of_exchanges(by), "latency_ns"
+    time = whole if result.get("with_long_polls") else WITHOUT_POLLS
+
+    def figure(name: str, head: str, rank: int = 0, time: str = time) -> TextColumn:
+        return replace(lasting(name, head, rank), down=at_least(keys, name, time))
+
+    silent = below(keys, drill_down.UNANSWERED)
     columns = [
-        *(named(name) for name in by), counted("count"), some("unanswered", "unanswered", 5), lasting("min_ns", "min", 12),
-        lasting("p50_ns", "p50", 1), lasting("p90_ns", "p90", 6), lasting("p95_ns", "p95", 8), lasting("p99_ns", "p99"),
-        lasting("p999_ns", "p99.9", 7), lasting("max_ns", "max"), lasting("with_polls_p99_ns", "p99 w/ polls"),
-        lasting("with_polls_max_ns", "max w/ polls"), lasting("sum_ns", "total", 2), part("queue", 9, "queue_ns_sum"),
+        *(named(key.name) for key in by), *leading(below(keys, drill_down.ANSWERED), counted("count")),
+        *leading(silent, some("unanswered", "unanswered", 5)), lasting("min_ns", "min", 12), figure("p50_ns", "p50", 1),
+        figure("p90_ns", "p90", 6), figure("p95_ns", "p95", 8), figure("p99_ns", "p99"), figure("p999_ns", "p99.9", 7),
+        figure("max_ns", "max"), figure("with_polls_p99_ns", "p99 w/ polls", 0, whole),
+        figure("with_polls_max_ns", "max w/ polls", 0, whole), lasting("sum_ns", "total", 2), part("queue", 9, "queue_ns_sum"),
         part("broker", 10, "service_ns_sum", "long_poll_ns_sum"), part("network", 11, "rtt_ns_sum"), shape(result, style, 4),
-        some("long_polls", "long polls", 13), lasting("long_poll_ns_sum", "polled for", 14),
-        lasting("unanswered_age_ns_max", "oldest unanswered", 15),
+        *leading(below(keys, drill_down.ANSWERED, "long_poll_ns > 0"), some("long_polls", "long polls", 13)),
+        lasting("long_poll_ns_sum", "polled for", 14),
+        *leading(silent, lasting("unanswered_age_ns_max", "oldest unanswered", 15)),
     ]  # fmt: skip
     flagged = ", ".join(f"{count:,} {flag}" for flag, count in (result.get("flagged") or {}).items())
     return document(
         result,
+        files,
         Sentences([result["verdict"]["sentence"]], tone="bold"),
-        Section(result["rows"], columns, empty="No request was answered."),
+        Section(result["rows"], columns, empty="No request was answered.", listed=listing(result, by)),
         histogram(result["rows"], result["histogram_edges_ns"], style),
         over_time(result.get("over_time"), style),
         Sentences([f"Counted, with a flag that makes their times less than exact: {flagged}." if flagged else ""]),
     )
 
 
-def stats(result: Row, style: Style, by: Sequence[str], files: Sequence[str]) -> Document:
+def stats(result: Row, style: Style, by: Sequence[Key], files: Sequence[str]) -> Document:
     """The capture and its health, its totals, the classes by their share of the time."""
     health, totals = result.get("health"), result["totals"]
     points: list[str] = []
@@ -198,18 +246,20 @@ def stats(result: Row, style: Style, by: Sequence[str], files: Sequence[str]) ->
     seconds = ((totals["last_ns"] or 0) - (totals["first_ns"] or 0)) / 1e9
     rate = f", {totals['count'] / seconds:,.1f} a second" if seconds > 0 else ""
     latencies = ", ".join(f"{name} {duration(totals[f'{name}_ns']) or '-'}" for name in ("p50", "p95", "max"))
-    rows = [row | {"rank": rank} for rank, row in enumerate(result["rows"], 1)]
+    rows, keys = [row | {"rank": rank} for rank, row in enumerate(result["rows"], 1)], of_exchanges(by)
     columns = [
         counted("rank", "#"), TextColumn("share", lambda row: f"{100 * row['share']:.1f}%"), lasting("sum_ns", "time"),
-        *(named(name, {"api_version": "v"}.get(name), right=name == "api_version") for name in by),
-        counted("count"), some("errors", "errors", 2), some("unanswered", "unanswered", 6), some("throttled", "throttled", 7),
+        *(named(key.name, {"api_version": "v"}.get(key.name), right=key.name == "api_version") for key in by),
+        *leading(below(keys), counted("count")), *leading(below(keys, drill_down.FAILED), some("errors", "errors", 2)),
+        *leading(below(keys, drill_down.UNANSWERED), some("unanswered", "unanswered", 6)),
+        *leading(below(keys, drill_down.THROTTLED), some("throttled", "throttled", 7)),
         sized("request_bytes", "request bytes", 8), sized("response_bytes", "response bytes", 9), lasting("p50_ns", "p50", 5),
-        lasting("p95_ns", "p95"), lasting("max_ns", "max", 3), shape(result, style, 4),
-        TextColumn("slowest", lambda row: row["worst"] or "", right=False, rank=10),
+        lasting("p95_ns", "p95"), *leading(example("worst"), lasting("max_ns", "max", 3)), shape(result, style, 4),
+        *leading(example("worst"), TextColumn("slowest", lambda row: row["worst"] or "", right=False, rank=10)),
     ]  # fmt: skip
     slowest = [row for row in rows if row["worst"]][:DIGEST] if files else []
     return document(
-        result,
+        result, files,
         Sentences(points, health["sentence"] if health else "", "bold" if health and health["verdict"] == "good" else "red"),
         Sentences([
             f"{totals['count']:,} exchanges on {totals['connections']:,} connections in {seconds:,.1f} s{rate}; "
@@ -218,7 +268,9 @@ def stats(result: Row, style: Style, by: Sequence[str], files: Sequence[str]) ->
             f"latency {latencies}, total {duration(totals['sum_ns']) or '0s'}."
         ]),
         histogram([totals], result["histogram_edges_ns"], style),
-        Section(rows, columns, empty="No exchange.", red=lambda row: row["errors"] * 2 > row["count"]),
+        Section(
+            rows, columns, empty="No exchange.", red=lambda row: row["errors"] * 2 > row["count"], listed=listing(result, by)
+        ),
         Commands(
             [f"{duration(row['max_ns']):>7}  kcap show {shell(files)} {row['worst']}" for row in slowest],
             "the slowest of the first classes",
@@ -226,26 +278,32 @@ def stats(result: Row, style: Style, by: Sequence[str], files: Sequence[str]) ->
     )  # fmt: skip
 
 
-def slow(result: Row, _style: Style, _by: Sequence[str], files: Sequence[str]) -> Document:
+def slow(result: Row, _style: Style, _by: Sequence[Key], files: Sequence[str]) -> Document:
     """The verdict, the slowest exchanges with their reasons, then the oldest requests without a response."""
     api = TextColumn("api", lambda row: f"{row['api'] or '?'} v{words(row['api_version'])}", right=False)
-    times = [lasting("latency_ns", "latency"),
+    times = [*leading(example("exchange"), lasting("latency_ns", "latency")),
              TextColumn("long poll", lambda row: duration(row["long_poll_ns"] or None), rank=3)]  # fmt: skip
     columns = [
-        *times, named("exchange"), TextColumn("time", lambda row: (row["time"] or "")[11:23], right=False, rank=2), api,
+        *times, *leading(example("exchange"), named("exchange")),
+        TextColumn("time", lambda row: (row["time"] or "")[11:23], right=False, rank=2), api,
         named("client_id", "client", 4), named("server_ip", "broker", 6), named("topics", "topics", 5),
         lasting("transfer_ns", "transfer", 7), named("why"),
     ]  # fmt: skip
-    waiting = [lasting("age_ns", "waited"), named("exchange"), named("api"), named("client_id", "client", 1),
-               named("server_ip", "broker", 3), named("reason", "until", 2)]  # fmt: skip
+    waiting = [*leading(example("exchange"), lasting("age_ns", "waited"), named("exchange")), named("api"),
+               named("client_id", "client", 1), named("server_ip", "broker", 3), named("reason", "until", 2)]  # fmt: skip
     first = (
         f"every byte of the first: kcap show {shell(files)} {result['rows'][0]['exchange']}" if files and result["rows"] else ""
     )
+
+    def itself(row: Row) -> Sequence[Row]:
+        return [{"outcome": "answered", "reason": None, "age_ns": None, "request_first_ns": row["time_ns"]} | row | {
+            "name": row["exchange"]}]  # fmt: skip
+
     return document(
-        result,
+        result, files,
         Sentences([result["verdict"]["sentence"]], tone="bold"),
         Section(
-            result["rows"], columns, empty="No request was answered.", narrow=NARROW,
+            result["rows"], columns, empty="No request was answered.", narrow=NARROW, listed=itself,
             narrow_columns=[*times, api, named("exchange")],
             narrow_text=lambda row: f"{row['why']}; {words(row['client_id'])} to {row['server_ip']}",
         ),
@@ -254,38 +312,67 @@ def slow(result: Row, _style: Style, _by: Sequence[str], files: Sequence[str]) -
     )  # fmt: skip
 
 
-def throttle(result: Row, _style: Style, by: Sequence[str], _files: Sequence[str]) -> Document:
+def throttle(result: Row, _style: Style, by: Sequence[Key], files: Sequence[str]) -> Document:
     """Which clients were throttled, and whether they complied."""
+    keys = of_exchanges(by)
     columns = [
-        *(named(name) for name in by), counted("throttled"), counted("responses", "of responses", 6),
-        TextColumn("throttle time", lambda row: milliseconds(row["throttle_ms_sum"])),
-        TextColumn("longest", lambda row: milliseconds(row["throttle_ms_max"]), rank=4), named("phase", rank=7),
+        *(named(key.name) for key in by), *leading(below(keys, drill_down.THROTTLED), counted("throttled")),
+        *leading(below(keys, drill_down.HAS_THROTTLE_TIME), counted("responses", "of responses", 6)),
+        *leading(
+            below(keys, drill_down.THROTTLED), TextColumn("throttle time", lambda row: milliseconds(row["throttle_ms_sum"])),
+            TextColumn("longest", lambda row: milliseconds(row["throttle_ms_max"]), rank=4),
+        ),
+        named("phase", rank=7),
         TextColumn("complied", complied), named("obeys"), some("violations", "sent while muted", 2),
         TextColumn("early by", lambda row: milliseconds(row["earliest_ms"]), rank=3),
-        some("elsewhere", "other connections", 5), lasting("muted_ns_sum", "waited in mute", 8),
-        lasting("throttle_ns_sum", "delayed", 9), named("quota", rank=10), named("known", "library", rank=11),
+        some("elsewhere", "other connections", 5),
+        *leading(below(keys, "muted_ns > 0"), lasting("muted_ns_sum", "waited in mute", 8)),
+        *leading(below(keys, "throttle_ns > 0"), lasting("throttle_ns_sum", "delayed", 9)), named("quota", rank=10),
+        named("known", "library", rank=11),
     ]  # fmt: skip
     return document(
         result,
-        Section(result["rows"], columns, empty="No response was throttled.", red=lambda row: row["obeys"] == "no"),
-        Sentences([f"{', '.join(words(row[name]) for name in by)}: {row['sentence']}" for row in result["rows"]]),
+        files,
+        Section(
+            result["rows"],
+            columns,
+            empty="No response was throttled.",
+            red=lambda row: row["obeys"] == "no",
+            listed=listing(result, by),
+        ),
+        Sentences([f"{', '.join(words(row[key.name]) for key in by)}: {row['sentence']}" for row in result["rows"]]),
     )
 
 
-def errors(result: Row, _style: Style, by: Sequence[str], files: Sequence[str]) -> Document:
+def errors(result: Row, _style: Style, by: Sequence[Key], files: Sequence[str]) -> Document:
     """Errors; requests without a response; retries; how leadership errors ended."""
+    # the error of a partition may be another than the first of its exchange, by which exchanges are filtered
+    own = PARTITIONED.isdisjoint(key.name for key in by)
+    keys = [key for key in of_exchanges(by) if own or key.name != "error"]
+    down = below(keys, drill_down.FAILED if own else drill_down.ANY_ERROR)
+    first_of = example("example")
     columns = [
-        counted("count"), *(named(name) for name in by), timed("first_ns", "first", 3), timed("last_ns", "last", 4),
+        *leading(down, counted("count")), *(named(key.name) for key in by), timed("first_ns", "first", 3),
+        timed("last_ns", "last", 4),
         TextColumn("most a second", lambda row: number(row["peak_per_s"]) + (" storm" if row["storm"] else ""), rank=5),
-        named("example", rank=1),
+        *leading(first_of, named("example", rank=1)),
     ]  # fmt: skip
-    unanswered = [counted("count"), named("reason"), named("api"), named("client_id", "client"),
-                  lasting("age_ns_max", "longest wait", 2), named("example", rank=1)]  # fmt: skip
-    retried = [counted("retries"), named("api"), named("client_id", "client"), named("topic"), named("partition", right=True)]
+    silent = below([key_of(name) for name in ("api", "client_id", "reason")], drill_down.UNANSWERED)
+    unanswered = [*leading(silent, counted("count")), named("reason"), named("api"), named("client_id", "client"),
+                  lasting("age_ns_max", "longest wait", 2), *leading(first_of, named("example", rank=1))]  # fmt: skip
+    of_topic = below_columns("api", "client_id", "topic")
+    retried = [
+        *leading(of_topic, counted("retries")),
+        named("api"),
+        named("client_id", "client"),
+        named("topic"),
+        named("partition", right=True),
+    ]
     first = f"the first: kcap show {shell(files)} {result['rows'][0]['example']}" if result["rows"] and files else ""
     return document(
         result,
-        Section(result["rows"], columns, empty="No error."),
+        files,
+        Section(result["rows"], columns, empty="No error.", listed=listing(result, by)),
         Commands([first]),
         Section(result["unanswered"], unanswered, "requests without a response", most=SHOWN),
         Section(result["retries"], retried, "retries", most=SHOWN),
@@ -293,49 +380,70 @@ def errors(result: Row, _style: Style, by: Sequence[str], files: Sequence[str]) 
     )
 
 
-def topics(result: Row, _style: Style, by: Sequence[str], _files: Sequence[str]) -> Document:
+def topics(result: Row, _style: Style, by: Sequence[Key], files: Sequence[str]) -> Document:
     """The verdict; who writes and reads which topic; the busiest partitions; lag of groups; requests to brokers that do not
     lead."""
+    keys = of_exchanges(by)
+    writes, reads, bad = below(keys, WRITES), below(keys, READS), below(keys, drill_down.ANY_ERROR)
     columns = [
-        *(named(name) for name in by), counted("records_in", "records in"), sized("bytes_in", "bytes in", 1),
+        *(named(key.name) for key in by),
+        *leading(writes, counted("records_in", "records in"), sized("bytes_in", "bytes in", 1)),
         TextColumn("records/batch", lambda row: number(row["records_per_batch_in"]), rank=7),
-        sized("bytes_per_batch_in", "bytes/batch", 8), counted("records_out", "records out"),
-        sized("bytes_out", "bytes out", 2), named("produce_clients", "producers", 5),
+        sized("bytes_per_batch_in", "bytes/batch", 8),
+        *leading(reads, counted("records_out", "records out"), sized("bytes_out", "bytes out", 2)),
+        named("produce_clients", "producers", 5),
         named("fetch_clients", "consumers", 6), named("groups", "groups", 7), named("codecs", "codecs", 9),
         TextColumn("ratio", lambda row: number(row["compression_ratio_in"]), rank=9), named("magics", "magic", 10),
-        named("timestamp_types", "timestamps", 11), counted("lag_last", "last lag", 3), counted("lag_max", "max lag", 4),
-        some("errors", "errors", 3),
+        named("timestamp_types", "timestamps", 11),
+        *leading(reads, counted("lag_last", "last lag", 3), counted("lag_max", "max lag", 4)),
+        *leading(bad, some("errors", "errors", 3)),
     ]  # fmt: skip
+    there = [key_of("topic")]
     busiest = [
-        named("topic"), named("partition", right=True), counted("records_in", "records in"), sized("bytes_in", "bytes in"),
-        counted("records_out", "records out"), sized("bytes_out", "bytes out"), counted("high_watermark", "high watermark", 2),
-        counted("lag_last", "last lag", 1), counted("lag_max", "max lag", 1),
+        named("topic"), named("partition", right=True),
+        *leading(below(there, WRITES), counted("records_in", "records in"), sized("bytes_in", "bytes in")),
+        *leading(below(there, READS), counted("records_out", "records out"), sized("bytes_out", "bytes out")),
+        *leading(below(there, READS), counted("high_watermark", "high watermark", 2), counted("lag_last", "last lag", 1),
+                 counted("lag_max", "max lag", 1)),
     ]  # fmt: skip
-    lags = [counted("lag"), named("group_id", "group"), named("topic"), named("partition", right=True),
-            counted("committed_offset", "committed", 1), counted("high_watermark", "high watermark", 2)]  # fmt: skip
-    routing = [named("client_id", "client", 2), named("api"), named("topic"), named("partition", right=True),
-               named("broker_id", "to broker", right=True), named("leaders", "leaders"), counted("requests"),
-               counted("refused")]  # fmt: skip
+    lags = [*leading(below_columns("group_id", "topic"), counted("lag")), named("group_id", "group"),
+            named("topic"), named("partition", right=True), counted("committed_offset", "committed", 1),
+            counted("high_watermark", "high watermark", 2)]  # fmt: skip
+    routing = [
+        named("client_id", "client", 2),
+        named("api"),
+        named("topic"),
+        named("partition", right=True),
+        named("broker_id", "to broker", right=True),
+        named("leaders", "leaders"),
+        *leading(below_columns("client_id", "api", "topic", "broker_id"), counted("requests"), counted("refused")),
+    ]
     return document(
         result,
+        files,
         Sentences([result["verdict"]["sentence"]], tone="bold"),
-        Section(result["rows"], columns, empty="No topic was written or read."),
+        Section(result["rows"], columns, empty="No topic was written or read.", listed=listing(result, by)),
         Section(result["partitions"] if len(result["partitions"]) > 1 else [], busiest, "busiest partitions", most=SHOWN),
         Section([row for row in result["lags"] if row["lag"]], lags, "lag of groups, by committed offsets", most=SHOWN),
         Section(result["routing"], routing, "requests to brokers that no Metadata names leader", most=SHOWN),
     )
 
 
-def clients(result: Row, _style: Style, by: Sequence[str], _files: Sequence[str]) -> Document:
+def clients(result: Row, _style: Style, by: Sequence[Key], files: Sequence[str]) -> Document:
     """Who the clients are."""
+    keys = of_exchanges(by)
     columns = [
-        *(named(name) for name in by), TextColumn("software", software, right=False, rank=4),
-        counted("connections", "connections", 7), counted("requests"), some("errors", "errors", 1),
-        some("throttled", "throttled", 5), some("unanswered", "unanswered", 6), some("records_in", "records in", 3),
-        some("records_out", "records out", 3), named("topics_in", "writes", 9), named("topics_out", "reads", 9),
-        named("groups", "groups", 8), named("principals", "principals", 10), named("apis", "apis", 11),
+        *(named(key.name) for key in by), TextColumn("software", software, right=False, rank=4),
+        counted("connections", "connections", 7), *leading(below(keys, "outcome != orphan"), counted("requests")),
+        *leading(below(keys, drill_down.FAILED), some("errors", "errors", 1)),
+        *leading(below(keys, drill_down.THROTTLED), some("throttled", "throttled", 5)),
+        *leading(below(keys, drill_down.UNANSWERED), some("unanswered", "unanswered", 6)),
+        *leading(below(keys, WRITES), some("records_in", "records in", 3)),
+        *leading(below(keys, READS), some("records_out", "records out", 3)),
+        named("topics_in", "writes", 9), named("topics_out", "reads", 9), named("groups", "groups", 8),
+        named("principals", "principals", 10), named("apis", "apis", 11),
     ]  # fmt: skip
-    return document(result, Section(result["rows"], columns, empty="No client."))
+    return document(result, files, Section(result["rows"], columns, empty="No client.", listed=listing(result, by)))
 
 
 def software(row: Row) -> str:
@@ -343,8 +451,8 @@ def software(row: Row) -> str:
     return " ".join(words(row[name]) for name in ("software_name", "software_version") if row[name])
 
 
-VIEWS: Final[dict[str, Callable[[Row, Style, Sequence[str], Sequence[str]], Document]]] = {
+VIEWS: Final[dict[str, Callable[[Row, Style, Sequence[Key], Sequence[str]], Document]]] = {
     "latency": latency, "stats": stats, "slow": slow, "throttle": throttle, "errors": errors, "topics": topics,
     "clients": clients,
 }  # fmt: skip
-"""Report -> its document; the arguments are the result, the style, the names of the grouping, the captures' paths."""
+"""Report -> its document; the arguments are the result, the style, the grouping, the captures' paths."""

@@ -18,7 +18,7 @@ from kcap.cli.places import Writes
 
 if TYPE_CHECKING:
     from kcap.filter.ast import Filter
-    from kcap.reports.definition import Report, Row
+    from kcap.reports.definition import Key, Report, Row
     from kcap.reports.source import ReportInput
     from kcap.session import CapturePass
 
@@ -61,6 +61,8 @@ HELP: Final = {
     """,
 }
 """Report -> the text of its help."""
+LISTED: Final = 5
+"""Exchanges of each group on a page that failed, and as many others."""
 TIMES: Final = frozenset({"latency", "stats", "slow"})
 """Reports of times, which subtract long polls."""
 OPTIONS: Final = (
@@ -120,8 +122,9 @@ def execute(name: str, options: dict[str, Any]) -> int:
         drawer(plot)  # fails before a long run
     by = tuple(word.strip() for word in (options.get("by") or "").split(",") if word.strip())
     report = report_of(name)
-    request = ReportRequest(by, options["top"], bool(options.get("with_long_polls")))
-    keys = [key.name for key in keys_of(report, request)] if report.groups else []
+    page = form == "html" or str(plot or "").endswith(".html")
+    request = ReportRequest(by, options["top"], bool(options.get("with_long_polls")), LISTED if page else 0)
+    keys = keys_of(report, request) if report.groups else []
     paths = paths_of(options["files"], options["more_files"])
     given = ReportInput(paths, analyzer_options(options["decode_as"], options["not_kafka"]), filter_of(options["only"]))
     with ExitStack() as stack:
@@ -132,11 +135,11 @@ def execute(name: str, options: dict[str, Any]) -> int:
         result = with_health(result, health(given.reading))
     with place(output) as sink:
         shown = paths if given.reading is not None else []  # a saved table has no bytes to show
-        sink.write(formatted(result, form, output, keys, shown).encode(errors="replace"))
+        sink.write(formatted(result, form, output, keys, shown, options["only"]).encode(errors="replace"))
     if plot is not None:
         from kcap.cli.report_charts import draw
 
-        draw(plot, result, formatted(result, "html", None, keys, shown))
+        draw(plot, result, formatted(result, "html", None, keys, shown, options["only"]))
     if given.reading is None:
         return 0
     if not given.reading.analyzer.kafka_connections:
@@ -188,8 +191,12 @@ def with_health(result: "Row", assessed: tuple[str, str, list[Any]]) -> "Row":
     return head | {"health": {"verdict": verdict, "sentence": sentence, "points": found}} | result
 
 
-def formatted(result: "Row", form: str, output: str | None, keys: Sequence[str], paths: Sequence[str]) -> str:
-    """The report in one of its formats."""
+def formatted(
+    result: "Row", form: str, output: str | None, keys: "Sequence[Key]", paths: Sequence[str], only: str | None = None
+) -> str:
+    """The report in one of its formats; `only` is the display filter that it is made with."""
+    from dataclasses import replace
+
     from kcap.cli import report_formats as formats
     from kcap.cli.report_views import VIEWS
     from kcap.reports.text import UNLIMITED, Style
@@ -202,7 +209,7 @@ def formatted(result: "Row", form: str, output: str | None, keys: Sequence[str],
     if form == "table":
         style = formats.style_of(output)
         return "\n".join(formats.text(view(result, style, keys, paths), style)) + "\n"
-    document = view(result, Style(UNLIMITED, color=False, unicode=True), keys, paths)
+    document = replace(view(result, Style(UNLIMITED, color=False, unicode=True), keys, paths), only=only or "")
     if form == "markdown":
         return formats.markdown(document)
     from kcap.cli.report_charts import svg

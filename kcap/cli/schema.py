@@ -44,6 +44,8 @@ def run(api: str | None, version: int | None, listing: str | None, table: str | 
     API is a name in any case, or an API key.
     """
     from kcap.cli.decode import api_key_of
+    from kcap.cli.report_formats import screen_width
+    from kcap.reports.text import in_columns
     from kcap.schema import registry
 
     if table is not None or listing is not None:
@@ -52,7 +54,7 @@ def run(api: str | None, version: int | None, listing: str | None, table: str | 
         from kcap.cli import dictionary
 
         lists = {"tables": dictionary.tables, "flags": dictionary.flags, "weirds": dictionary.weirds}
-        lines = aligned(dictionary.columns(table) if table is not None else lists[str(listing)]())
+        lines = in_columns(dictionary.columns(table) if table is not None else lists[str(listing)](), screen_width())
     elif api is None:
         lines = index()
     else:
@@ -67,7 +69,9 @@ def run(api: str | None, version: int | None, listing: str | None, table: str | 
 
 
 def index() -> Iterator[str]:
-    """All APIs, one a line."""
+    """All APIs, one a row."""
+    from kcap.cli.report_formats import screen_width
+    from kcap.reports.text import in_columns
     from kcap.schema.facts import apis
     from kcap.schema.releases import first_release, releases
 
@@ -80,7 +84,7 @@ def index() -> Iterator[str]:
         flexible = next((str(first) for first, header in api.request_headers if header >= 2), "-")
         headers = [steps(api.request_headers), steps(api.response_headers)]
         rows.append([str(api.key), api.name, since, *ranges, flexible, *headers, note(api)])
-    yield from aligned([heads, *rows])
+    yield from in_columns([heads, *rows], screen_width())
 
 
 def versions_of(api: "Api") -> range:
@@ -122,13 +126,6 @@ def note(api: "Api") -> str:
     if newest is not None and newest.unstable:
         said.append("* not final")
     return "; ".join(said)
-
-
-def aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    """Rows as columns of text."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        yield "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip()
 
 
 def present(variant: "Variant", fields: Sequence["Field"], version: int) -> Iterator[tuple["Field", Sequence["Field"]]]:

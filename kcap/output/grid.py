@@ -81,11 +81,10 @@ RANKS: Final = {
 WHOLE: Final = ("connection", "time", "client_ip", "server_ip", "api", "error", "versions")
 """Texts that say nothing once they are cut."""
 STAYS: Final = (
-    "connection", "exchange", "error", "kind", "why", "reason", "outcome", "result", "api", "api_version", "version", "versions",
-    "chosen", "verdict", "port", "server_port", "client_port", "server", "client", "topic", "partition",
+    "connection", "exchange", "error", "kind", "why", "reason", "outcome", "result", "api", "api_version", "version",
+    "versions", "chosen", "verdict", "port", "server_port", "client_port", "server", "client", "topic", "partition",
 )  # fmt: skip
-"""Columns that go last where a terminal has no room for all, the first of these at the very end; of all others the rightmost goes
-first."""
+"""Columns that go last where a terminal has no room for all, the first of these last of all; of others the rightmost goes."""
 
 
 def duration(nanoseconds: int | None) -> str:

@@ -24,6 +24,7 @@ th { position: sticky; top: 0; background: #f4f4f4; vertical-align: bottom }
 .n { text-align: right; font-variant-numeric: tabular-nums }
 svg { max-width: 100%; height: auto } svg .b { fill: none } svg text { fill: currentColor }
 pre { overflow-x: auto; padding: .6em; background: #f4f4f4 }
+a { color: inherit; text-decoration: underline dotted } h3:target { background: #fd6; color: #222 }
 @media (prefers-color-scheme: dark) { body { color: #ddd; background: #181818 } th, pre { background: #2a2a2a }
 th, td { border-color: #444 } svg line.g { stroke: #444 } }
 """

@@ -23,6 +23,8 @@ ALIASES: Final = {
 """Short names of columns."""
 LISTS: Final = {"topic": "topics", "codec": "codecs", "magic": "magics", "flag": "flags"}
 """Names of one entry of a list."""
+PARTITIONED: Final = frozenset({"topic", "partition"})
+"""Names to group by that come from partitions, where a report reads them."""
 UNITS: Final = {"us": 1_000, "ms": 1_000_000, "s": 1_000_000_000, "m": 60_000_000_000, "h": 3_600_000_000_000}
 TIMES: Final = ("request_first_ns", "response_first_ns")
 """A row's time is the first of these that was captured."""
@@ -56,6 +58,8 @@ class ReportRequest:
     """Rows to show, all where there is none."""
     long_polls: bool = False
     """Exchanges that waited for data count as others do."""
+    listed: int = 0
+    """Exchanges to list of each group (`kcap.reports.listing`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +96,8 @@ class Report:
     """Whether --by is allowed."""
     own: frozenset[str] = field(default_factory=frozenset)
     """Names to group by that are no columns of exchanges; they need partitions."""
+    counted: Callable[[Tables, ReportRequest], Any] | None = None
+    """The rows that its groups count, where these are not all selected exchanges: with the columns of `grouped`."""
 
 
 @dataclass(frozen=True, slots=True)

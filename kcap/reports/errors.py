@@ -9,8 +9,10 @@ from typing import Any, Final
 
 from kcap.reports.definition import (
     KEY,
+    PARTITIONED,
     TIMES,
     Expressions,
+    Key,
     Report,
     ReportRequest,
     Results,
@@ -37,7 +39,6 @@ from kcap.reports.text import story
 SECOND: Final = 1_000_000_000
 STORM: Final = 10
 """Equal errors within one second from which on a client does not wait between its tries (retry.backoff.ms is 100 ms)."""
-OWN: Final = frozenset({"topic", "partition"})
 
 
 def is_error(rows: Any) -> Any:
@@ -54,15 +55,20 @@ def of_partitions(tables: Tables) -> Any:
     return own.join(tables.selected.select(*names), list(KEY)).drop("error_code")
 
 
-def build(tables: Tables, request: ReportRequest) -> Expressions:
-    """The groups; what is beside them."""
+def failed(tables: Tables, request: ReportRequest) -> tuple[Any, Any, list[Key]]:
+    """What has an error, by group and as it is: exchanges, or partitions where these are in the grouping; and the grouping."""
     keys = keys_of(REPORT, request)
-    deep = any(key.name in OWN for key in keys) and tables.partitions is not None
+    deep = any(key.name in PARTITIONED for key in keys) and tables.partitions is not None
     source = of_partitions(tables) if deep else tables.selected
     bad = source.filter(is_error(source))
     if not deep:
-        keys = [key_of(key.name) if key.name in OWN else key for key in keys]
-    rows = grouped(bad, keys)
+        keys = [key_of(key.name) if key.name in PARTITIONED else key for key in keys]
+    return grouped(bad, keys), bad, keys
+
+
+def build(tables: Tables, request: ReportRequest) -> Expressions:
+    """The groups; what is beside them."""
+    rows, bad, keys = failed(tables, request)
     rows = rows.mutate(at_ns=time_of(rows))
     by = names_by(keys)
     per_second = rows.group_by(*by, second=rows.at_ns // SECOND).aggregate(here=rows.count())
@@ -141,6 +147,11 @@ def row_of(row: Row) -> Row:
     return row | {"sentence": story(row)}
 
 
+def counted(tables: Tables, request: ReportRequest) -> Any:
+    """What has an error, by group."""
+    return failed(tables, request)[0]
+
+
 REPORT: Final = Report(
     "errors",
     ("error", "api", "client_id"),
@@ -151,5 +162,6 @@ REPORT: Final = Report(
         "error", "error_code", "topic", "topic_id", "partition", "api_key", "producer_id", "producer_epoch", "base_sequence",
         "fetch_offset",
     ),
-    own=OWN,
+    own=PARTITIONED,
+    counted=counted,
 )  # fmt: skip

@@ -183,6 +183,7 @@ def finish(results: Results, request: ReportRequest) -> Row:
         "rows": cut(out, request.top),
         "left_out": without_zeros(left),
         "verdict": verdict(results, whole, left["unanswered"], age, long_polls=request.long_polls),
+        "with_long_polls": request.long_polls,
         "flagged": without_zeros(flagged),
         "histogram_edges_ns": list(EDGES_NS),
         "over_time": series(results["over_time"]),

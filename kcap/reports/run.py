@@ -4,10 +4,9 @@ In: captures or saved rows, a report, its parameters. Out: the report as plain v
 result depends on the rows alone, not on how they came.
 """
 
-from typing import Any
-
 from kcap.errors import UsageError
-from kcap.reports.definition import Report, ReportRequest, Row, Rows, Tables, keys_of
+from kcap.reports import listing
+from kcap.reports.definition import Expressions, Report, ReportRequest, Row, Rows, Tables, keys_of
 from kcap.reports.plans import planned
 from kcap.reports.source import Engine, ReportInput, engine_over, tables_of
 
@@ -21,14 +20,26 @@ def columns_of(report: Report, request: ReportRequest) -> list[str]:
         raise UsageError(f"{report.name} has no groups: --by goes with other reports")
     keys = keys_of(report, request) if report.groups else []
     grouping = [name for key in keys if key.name not in report.own for name in key.columns]
-    return list(dict.fromkeys([*report.columns, *grouping]))
+    listed = listing.COLUMNS if request.listed and report.groups else ()
+    return list(dict.fromkeys([*report.columns, *grouping, *listed]))
+
+
+def expressions_of(tables: Tables, report: Report, request: ReportRequest) -> Expressions:
+    """Those of the report, and that of the exchanges to list."""
+    made = report.build(tables, request)
+    return made | {listing.NAME: listing.listing(report, tables, request)} if request.listed and report.groups else made
+
+
+def finished(results: dict[str, Rows], report: Report, request: ReportRequest) -> Row:
+    """The report's own keys, and `exchanges` where they were listed."""
+    made = report.finish(results, request)
+    return made | {"exchanges": listing.listed(report, results[listing.NAME], request)} if listing.NAME in results else made
 
 
 def result(engine: Engine, tables: Tables, report: Report, request: ReportRequest) -> Row:
     """Runs the expressions, and puts their rows together."""
-    expressions = report.build(tables, request)
-    results: dict[str, Rows] = {name: engine.rows(expression) for name, expression in expressions.items()}
-    return report.finish(results, request)
+    results = {name: engine.rows(expression) for name, expression in expressions_of(tables, report, request).items()}
+    return finished(results, report, request)
 
 
 def run(report: Report, given: ReportInput, request: ReportRequest) -> Row:
@@ -40,10 +51,9 @@ def run(report: Report, given: ReportInput, request: ReportRequest) -> Row:
     with engine_over(given, columns, report.partitions) as (engine, names):
 
         def compiled() -> dict[str, str]:
-            expressions = report.build(tables_of(engine, names, given), request)
+            expressions = expressions_of(tables_of(engine, names, given), report, request)
             return {name: engine.sql(expression) for name, expression in expressions.items()}
 
         parts = (report.name, request, given.only, [(name, engine.columns(name)) for name in names])
         results: dict[str, Rows] = {name: engine.rows(sql) for name, sql in planned(parts, compiled).items()}
-    made: dict[str, Any] = report.finish(results, request)
-    return {"report": report.name, "captures": given.captures} | made
+    return {"report": report.name, "captures": given.captures} | finished(results, report, request)

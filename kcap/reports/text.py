@@ -5,9 +5,9 @@ terminal the least telling columns go first, then the longest names give way; wh
 (`UNLIMITED`) nothing is left out.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 from typing import Any, Final
 
 from kcap.output.grid import BOLD, CUT_LEAST, DIM, ELLIPSIS, GAP, PLAIN, RED, clean, duration, not_shown, taken
@@ -21,6 +21,8 @@ NAME_LEAST: Final = 18
 """Names are cut to this before a column goes, and further only when none is left to go."""
 SENTENCE_LEAST: Final = 24
 """Sentences are wrapped to no less than this before a column goes."""
+COLUMN_LEAST: Final = 4
+"""Columns of a table of which nothing may be left out are no narrower."""
 SIZES: Final = ("B", "kB", "MB", "GB", "TB")
 
 
@@ -39,6 +41,8 @@ class TextColumn:
     """Characters of it that come before columns with a rank."""
     wraps: bool = False
     """A sentence, in the last column: it goes on below itself where it is too long."""
+    down: Callable[[Row], str | tuple[str, int] | None] | None = None
+    """Where a page leads from the value: the display filter of the exchanges that it counts, or the exchange that it is of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,9 +170,11 @@ def fitted(columns: Sequence[TextColumn], texts: Sequence[Sequence[str]], room: 
 
 def on_lines(cells: Sequence[str], columns: Sequence[TextColumn], widths: Sequence[int]) -> list[Sequence[str]]:
     """A row as rows of cells: what wraps goes on in rows that are empty beside it."""
+    import textwrap
+
     if not columns[-1].wraps or not 0 < widths[-1] < len(cells[-1]):
         return [cells]
-    parts = wrapped(cells[-1], widths[-1])
+    parts = textwrap.wrap(cells[-1], widths[-1])
     return [[*cells[:-1], parts[0]], *([*[""] * (len(cells) - 1), part] for part in parts[1:])]
 
 
@@ -210,6 +216,22 @@ def wrapped(text: str, width: int, indent: str = "") -> list[str]:
 
     text = clean(text.replace("\n", " "))
     return textwrap.wrap(text, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False) if text else []
+
+
+def in_columns(rows: Sequence[Sequence[str]], room: int) -> Iterator[str]:
+    """Rows as columns of text without a heading; on a narrow terminal the longest texts go on below themselves."""
+    import textwrap
+
+    widths = [max(1, *map(len, column)) for column in zip(*rows, strict=True)]
+    while taken(widths) > room and max(widths) > COLUMN_LEAST:
+        widths[widths.index(max(widths))] -= 1
+    for row in rows:
+        if room >= UNLIMITED:
+            parts = [[text] for text in row]
+        else:
+            parts = [textwrap.wrap(text, width) for text, width in zip(row, widths, strict=True)]
+        for cells in zip_longest(*parts, fillvalue=""):
+            yield GAP.join(text.ljust(width) for text, width in zip(cells, widths, strict=True)).rstrip()
 
 
 def folded(values: Sequence[Any], width: int, join: Callable[[Any], Any]) -> list[Any]:

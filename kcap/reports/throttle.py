@@ -93,6 +93,12 @@ def build(tables: Tables, request: ReportRequest) -> Expressions:
     }
 
 
+def throttled(tables: Tables, request: ReportRequest) -> Any:
+    """The throttled exchanges by group."""
+    rows = tables.selected
+    return grouped(rows.filter((rows.throttle_time_ms > 0).fill_null(False)), keys_of(REPORT, request))
+
+
 def finish(results: Results, request: ReportRequest) -> Row:
     """Most throttled first."""
     keys = keys_of(REPORT, request)
@@ -147,4 +153,5 @@ REPORT: Final = Report(
     tuple(dict.fromkeys((*COMPLIANCE, "outcome", "muted_ns", "software_name", "software_version", *TIMES))),
     build,
     finish,
+    counted=throttled,
 )

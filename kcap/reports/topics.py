@@ -9,6 +9,7 @@ from typing import Any, Final
 from kcap.errors import UsageError
 from kcap.reports.definition import (
     KEY,
+    PARTITIONED,
     TIMES,
     Expressions,
     Report,
@@ -31,7 +32,6 @@ from kcap.reports.latency import percent
 from kcap.schema.registry import api_key
 
 PRODUCE, FETCH, SHARE_FETCH, METADATA = (api_key(name) for name in ("Produce", "Fetch", "ShareFetch", "Metadata"))
-OWN: Final = frozenset({"topic", "partition"})
 COLUMNS: Final = (
     *KEY, "api_key", "topic", "topic_id", "partition", "error", "group_id", "fetch_offset", "high_watermark",
     "committed_offset", "batches", "records", "bytes", "codec", "magic", "timestamp_type", "first_timestamp_ms",
@@ -281,6 +281,11 @@ def format_bytes(row: Row) -> int | None:
     return OVERHEAD[magic] * units if magic in OVERHEAD else None
 
 
+def counted(tables: Tables, request: ReportRequest) -> Any:
+    """The partitions by group."""
+    return grouped(joined(tables), keys_of(REPORT, request))
+
+
 REPORT: Final = Report(
     "topics",
     ("topic",),
@@ -288,5 +293,6 @@ REPORT: Final = Report(
     build,
     finish,
     partitions=COLUMNS,
-    own=OWN,
+    own=PARTITIONED,
+    counted=counted,
 )

@@ -16,6 +16,7 @@ from textual.screen import Screen
 from textual.worker import Worker, WorkerState
 
 from kcap.output.grid import clean
+from kcap.reports import drill_down
 from kcap.tui.actions import ExchangeActions
 from kcap.tui.completion import joined
 from kcap.tui.config import SIZES
@@ -35,7 +36,7 @@ from kcap.tui.panes.live import LiveLine
 from kcap.tui.panes.timeline import TimeStrip
 from kcap.tui.splitters import Edges
 from kcap.tui.status import position, progress, trouble
-from kcap.tui.views import VIEWS, drill_down
+from kcap.tui.views import VIEWS
 from kcap.tui.views.styled_lines import TextLine
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from kcap.errors import UsageError
 from kcap.filter.ast import Filter
 from kcap.filter.fields import deep_fields, fields, named_values
 from kcap.filter.parse import FilterError, parse
-from kcap.tui.views.drill_down import quoted
+from kcap.reports.drill_down import quoted
 
 WORD: Final = re.compile(r'"[^"]*$|[A-Za-z0-9_.:/+-]*$')
 BEFORE: Final = re.compile(

@@ -14,8 +14,8 @@ from rich.cells import cell_len, set_cell_size
 from kcap.columns import EXCHANGES, ON_REQUEST
 from kcap.filter.row_test import EPOCH, MICROSECOND
 from kcap.output.grid import ELLIPSIS, call, clean, duration, endpoint, result, topics
+from kcap.reports import drill_down
 from kcap.reports.slow import RETRANSMITTED, largest, reason
-from kcap.tui.views import drill_down
 
 Row = Mapping[str, Any]
 GAP: Final = 1

@@ -11,10 +11,11 @@ from kcap.errors import UsageError
 from kcap.filter.fields import fields
 from kcap.filter.parse import parse
 from kcap.output.grid import clean
+from kcap.reports import drill_down
 from kcap.tui.finder import Entry, Finder, Typed
 from kcap.tui.list_columns import COMPOSED, HEADS, TIME_FORMS
 from kcap.tui.quick_filters import QUICK, text_of
-from kcap.tui.views import VIEWS, drill_down
+from kcap.tui.views import VIEWS
 
 if TYPE_CHECKING:
     from kcap.tui.browser import Browser

@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from kcap.reports import drill_down
 from kcap.tui.color_rules import ERROR, LONG_POLL, SLOW, THROTTLED, UNANSWERED
 from kcap.tui.list_columns import equals
-from kcap.tui.views import drill_down
 
 Row = Mapping[str, Any]
 

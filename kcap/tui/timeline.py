@@ -11,9 +11,9 @@ import numpy as np
 
 from kcap.filter.parse import parse
 from kcap.output.grid import duration
+from kcap.reports import drill_down
 from kcap.tui.color_rules import ERROR, UNANSWERED
 from kcap.tui.list_columns import moment
-from kcap.tui.views import drill_down
 from kcap.tui.views.bars import EIGHTHS, shares
 from kcap.tui.views.sheet import Line
 

@@ -1,12 +1,20 @@
-"""Reports as text: what they say without color and without Unicode."""
+"""Reports as text: what they say without color and without Unicode; as pages: where their numbers lead."""
+
+import html
+import json
+import re
+import shlex
+from pathlib import Path
 
 import pytest
 
+from kcap.cli.main import main
 from kcap.cli.report_formats import text
 from kcap.cli.report_views import VIEWS, histogram
-from kcap.reports.definition import EDGES_NS
+from kcap.reports.definition import EDGES_NS, key_of
 from kcap.reports.text import Style
 from tests.cli.reporting import COLUMNS, json_of
+from tests.cli.running import PCAPS
 
 ASCII = Style(100, color=False, unicode=False)
 
@@ -18,7 +26,7 @@ def test_every_report_has_a_view() -> None:
 @pytest.mark.parametrize("report", VIEWS)
 def test_a_terminal_that_knows_ascii_gets_ascii(report: str, capsys: pytest.CaptureFixture[str]) -> None:
     told = json_of(capsys, report, "quota-3.9.pcap")
-    document = VIEWS[report](told, ASCII, ["api"] if report in ("latency", "stats") else [], ["x.pcap"])
+    document = VIEWS[report](told, ASCII, [key_of("api")] if report in ("latency", "stats") else [], ["x.pcap"])
     lines = "\n".join(text(document, ASCII))
     assert lines.replace("…", "").isascii()
     assert "\x1b" not in lines
@@ -33,3 +41,49 @@ def test_the_histogram_shows_each_class_with_its_count() -> None:
     ]  # fmt: skip
     assert [row["bar"][-1:] for row in rows] == ["#", "", "", "#"]
     assert histogram([{"histogram": [0] * 17}], EDGES_NS, ASCII).rows == []
+
+
+COUNTED = frozenset({"count", "errors", "unanswered", "throttled", "long polls", "of responses", "requests"})
+"""Columns of a page that count exchanges."""
+
+
+@pytest.mark.parametrize(
+    ("capture", "words"),
+    [
+        ("java-transactions.pcap", ["stats"]), ("java-transactions.pcap", ["errors"]), ("java-transactions.pcap", ["topics"]),
+        ("java-transactions.pcap", ["slow", "--top", "3"]), ("quota-3.9.pcap", ["throttle"]), ("raw-frames.pcap", ["clients"]),
+        ("long-polls.pcap", ["latency", "--by", "time:10s,topic", "-Y", "latency > 1ms"]),
+        ("java-transactions.pcap", ["errors", "--by", "topic,partition"]),
+    ],
+)  # fmt: skip
+def test_numbers_of_a_page_lead_to_the_exchanges_that_they_count(capture: str, words: list[str], tmp_path: Path) -> None:
+    """Law: a link has its place; its command is one that runs, and shows as many exchanges as the number counts."""
+    page, rows = tmp_path / "page.html", tmp_path / "rows.jsonl"
+    assert main([*words, str(PCAPS / capture), "-o", str(page)]) == 0
+    text_ = page.read_text(encoding="utf-8")
+    assert set(re.findall(r'href="#(\w+)"', text_)) == set(re.findall(r'id="(\w+)"', text_)) != set()
+    numbers: dict[tuple[str, str], str] = {}
+    for table in re.findall(r"<table>.*?</table>", text_, re.DOTALL):
+        heads = re.findall(r"<th(?: [^>]*)?>(.*?)</th>", table)
+        for row in re.findall(r"<tr>(<td.*?)</tr>", table):
+            for head, cell in zip(heads, re.findall(r"<td[^>]*>(.*?)</td>", row), strict=True):
+                if linked := re.fullmatch(r'<a href="#(\w+)">(.*)</a>', cell):
+                    numbers[linked[1], head] = linked[2].replace(",", "")
+    for place, commands in re.findall(r'<h3 id="(\w+)">.*?</h3><pre>(.*?)</pre>', text_, re.DOTALL):
+        for line in html.unescape(commands).split("\n")[:3]:
+            command, _, heads = line.rpartition("  # ")
+            kcap, *arguments = shlex.split(command)
+            assert (kcap, arguments[0]) in (("kcap", "rows"), ("kcap", "show"))
+            if arguments[0] == "rows":
+                assert main([*arguments, "--columns", "exchange", "--format", "jsonl", "-o", str(rows)]) == 0
+                found = [json.loads(row) for row in rows.read_text(encoding="utf-8").splitlines()]
+                assert found
+                partitions = words[0] == "topics" or "topic,partition" in words  # which are counted, not exchanges
+                counted = [head for head in heads.split(", ") if head in COUNTED and not partitions]
+                assert [int(numbers[place, head]) for head in counted] == [len(found)] * len(counted)
+
+
+def test_zeros_lead_nowhere_and_names_are_text(tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    assert main(["topics", str(PCAPS / "quota-3.9.pcap"), "-o", str(page)]) == 0
+    assert not re.search(r'<a href="#\w+">0\b(?!\.)', page.read_text(encoding="utf-8"))

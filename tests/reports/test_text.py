@@ -5,10 +5,12 @@ from hypothesis import strategies as st
 
 from kcap.reports.definition import EDGES_NS, Row
 from kcap.reports.text import (
+    UNLIMITED,
     Style,
     TextColumn,
     duration_short,
     folded,
+    in_columns,
     left_out,
     lines,
     milliseconds,
@@ -86,3 +88,27 @@ def test_a_series_folds_without_losing_its_peak() -> None:
 def test_stories_are_sentences() -> None:
     assert story(LOST).endswith("requested Metadata after 5.00ms, got a successful response after 9.00ms (1 more try)")
     assert story(LOST | {"good_after_ns": None, "metadata_after_ns": None}).endswith("no successful response in this capture")
+
+
+@given(
+    st.lists(st.tuples(st.text("ab ", max_size=90), st.text("cd", max_size=40)), min_size=1, max_size=5), st.integers(24, 200)
+)
+def test_columns_of_text_lose_no_letter_and_keep_to_the_room(rows: list[tuple[str, str]], room: int) -> None:
+    lines_ = list(in_columns(rows, room))
+    assert max(map(len, lines_), default=0) <= room
+    letters = sorted(letter for row in rows for text in row for letter in text if letter != " ")
+    assert sorted(letter for line_ in lines_ for letter in line_ if letter != " ") == letters
+    first = max(1, *(len(one) for one, _ in rows))
+    assert list(in_columns(rows, UNLIMITED)) == [f"{a:<{first}}  {b}".rstrip() for a, b in rows]
+
+
+def test_a_sentence_goes_on_below_itself_and_no_line_is_wider() -> None:
+    columns = [
+        TextColumn("count", lambda row: "12"), TextColumn("bytes", lambda row: "1234567890"),
+        TextColumn("why", lambda row: "because the broker closes the connection after it", right=False, wraps=True),
+    ]  # fmt: skip
+    for room in (30, 44, 60, 200):
+        found = lines([{}], columns, Style(room, color=False, unicode=True))
+        assert max(map(len, found)) <= max(room, 24)
+        assert "…" not in "".join(found)
+        assert all(word in " ".join(found) for word in "because the broker closes the connection after it".split())

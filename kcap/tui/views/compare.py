@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual.binding import Binding, BindingType
 
+from kcap.reports.drill_down import equals, every
 from kcap.tui.views import compare_model as model
-from kcap.tui.views.drill_down import equals, every
 from kcap.tui.views.grouping import waiting
 from kcap.tui.views.screen import View
 from kcap.tui.views.sheet import Page

@@ -13,9 +13,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kcap.output.grid import endpoint
+from kcap.reports import drill_down
 from kcap.reports.definition import Row
 from kcap.reports.text import clock, number, words
-from kcap.tui.views import drill_down
 from kcap.tui.views.grouping import bold
 from kcap.tui.views.sheet import Bars, Line, Sheet, SheetField, counted, lasted, lasting, named, sized
 

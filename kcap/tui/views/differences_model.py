@@ -8,9 +8,9 @@ from typing import Any, Final
 
 from kcap.filter.fields import fields
 from kcap.output.grid import clean, duration
+from kcap.reports import drill_down
 from kcap.reports.definition import Row
 from kcap.reports.text import number, words, wrapped
-from kcap.tui.views import drill_down
 from kcap.tui.views.sheet import Down, Line, Sheet, SheetField
 
 SIDES: Final = ("before", "after")

@@ -5,30 +5,29 @@ each count drills down to as many exchanges; counts of partitions drill down to 
 """
 
 from collections.abc import Sequence
-from typing import Final
 
-from kcap.reports.definition import Key, Row
-from kcap.reports.errors import OWN
+from kcap.reports import drill_down
+from kcap.reports.definition import PARTITIONED, Key, Row
 from kcap.reports.text import clock, left_out, number, story, words, wrapped
 from kcap.schema.errors import CODES
-from kcap.tui.views import drill_down
 from kcap.tui.views.grouping import bold, keyed, over_time
 from kcap.tui.views.sheet import Line, Sheet, SheetField, counted, lasting, named
-
-ANY_ERROR: Final = "error_count > 0"
 
 
 def errors(result: Row, keys: Sequence[Key]) -> Sheet:
     """Errors by group."""
-    deep = any(key.name in OWN for key in keys)
+    deep = any(key.name in PARTITIONED for key in keys)
 
     def group(row: Row) -> str:
         if not deep:
             return drill_down.every(drill_down.FAILED, drill_down.group(keys, row))
         own = [key for key in keys if key.name not in ("error", "partition")]
-        return drill_down.every(ANY_ERROR, drill_down.group(own, row))  # the error may be another's than the exchange's first
+        # the error may be another's than the exchange's first
+        return drill_down.every(drill_down.ANY_ERROR, drill_down.group(own, row))
 
-    course = over_time(result["rows"], keys, "count", "errors over time", number, ANY_ERROR if deep else drill_down.FAILED)
+    course = over_time(
+        result["rows"], keys, "count", "errors over time", number, drill_down.ANY_ERROR if deep else drill_down.FAILED
+    )
     count = counted("count") if deep else counted("count", counts=lambda row: row["count"])
     fields = [
         count, *keyed(keys),

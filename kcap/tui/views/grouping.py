@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any, Final
 
+from kcap.reports import drill_down
 from kcap.reports.definition import Key, Report, Row, instant
-from kcap.tui.views import drill_down
 from kcap.tui.views.sheet import Bars, Sheet, SheetField, named
 
 NUMBERS: Final = frozenset({"api_version", "partition"})

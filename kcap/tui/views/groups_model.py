@@ -5,9 +5,9 @@ In: the result of the report `groups`. Out: sheets. Law: each row leads to the e
 
 from typing import Final
 
+from kcap.reports import drill_down
 from kcap.reports.definition import Row
 from kcap.reports.text import clock, number, words, wrapped
-from kcap.tui.views import drill_down
 from kcap.tui.views.grouping import bold
 from kcap.tui.views.sheet import Line, Sheet, SheetField, counted, lasting, named
 from kcap.tui.views.spans import Span, timeline

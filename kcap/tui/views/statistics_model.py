@@ -9,9 +9,9 @@ from typing import Final
 
 from kcap.filter.fields import WITHOUT_POLLS
 from kcap.output.grid import duration
+from kcap.reports import drill_down
 from kcap.reports.definition import EDGES_NS, Key, Row, instant
 from kcap.reports.text import BARS, duration_short, left_out, number, words
-from kcap.tui.views import drill_down
 from kcap.tui.views.grouping import keyed
 from kcap.tui.views.sheet import Bars, Line, Sheet, SheetField, counted, lasting, named, sized
 

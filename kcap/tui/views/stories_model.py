@@ -11,6 +11,7 @@ from typing import Final
 from kcap.facts.api_versions import Offer
 from kcap.facts.version_verdicts import VERDICTS
 from kcap.output.grid import ELLIPSIS, clean, duration, endpoint
+from kcap.reports import drill_down
 from kcap.reports.definition import Row
 from kcap.reports.text import words, wrapped
 from kcap.reports.versions.identity import Clients
@@ -22,7 +23,6 @@ from kcap.reports.versions.story import of as story_of
 from kcap.schema.quirks import API_VERSIONS, UNSUPPORTED_VERSION
 from kcap.schema.registry import api_name
 from kcap.schema.releases import removed_in
-from kcap.tui.views import drill_down
 from kcap.tui.views.grouping import bold
 from kcap.tui.views.sheet import Line, Sheet, SheetField, counted, lasting, named
 

@@ -6,10 +6,10 @@ decided by the reports.
 
 from collections.abc import Sequence
 
+from kcap.reports import drill_down
 from kcap.reports.definition import Key, Row
 from kcap.reports.text import left_out, milliseconds, words, wrapped
 from kcap.reports.throttle import compliance_text
-from kcap.tui.views import drill_down
 from kcap.tui.views.grouping import bold, keyed, over_time
 from kcap.tui.views.sheet import Bars, Line, Sheet, SheetField, counted, lasting, named
 

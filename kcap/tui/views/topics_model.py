@@ -7,9 +7,9 @@ records and bytes drill down to the exchanges that carried them.
 from collections.abc import Sequence
 from typing import Final
 
+from kcap.reports import drill_down
 from kcap.reports.definition import Key, Row
 from kcap.reports.text import left_out, number, size, words, wrapped
-from kcap.tui.views import drill_down
 from kcap.tui.views.grouping import bold, keyed, over_time
 from kcap.tui.views.sheet import Bars, Line, Sheet, SheetField, counted, named, sized
 

@@ -6,9 +6,9 @@ its time.
 
 from typing import Final
 
+from kcap.reports import drill_down
 from kcap.reports.definition import Row
 from kcap.reports.text import clock, number, words, wrapped
-from kcap.tui.views import drill_down
 from kcap.tui.views.grouping import bold
 from kcap.tui.views.sheet import Line, Sheet, SheetField, counted, lasting, named, sized
 from kcap.tui.views.spans import Span, timeline

@@ -9,6 +9,7 @@ from collections.abc import Container, Sequence
 from typing import Any, Final
 
 from kcap.output.grid import clean, endpoint
+from kcap.reports import drill_down
 from kcap.reports.definition import Row
 from kcap.reports.text import clock, number, words
 from kcap.reports.versions.digest import address_text
@@ -27,7 +28,6 @@ from kcap.reports.versions.pages import (
 )
 from kcap.reports.versions.profiles import ConnectionProfiles
 from kcap.reports.versions.readiness import NO, YES
-from kcap.tui.views import drill_down
 from kcap.tui.views.grouping import bold
 from kcap.tui.views.sheet import Down, Line, Sheet, SheetField, counted, named
 from kcap.tui.views.stories_model import LEVEL_TONES, Known, apis, connections, para

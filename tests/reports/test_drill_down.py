@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from kcap.filter.parse import parse
 from kcap.filter.row_test import condition
+from kcap.reports import drill_down
 from kcap.reports.definition import instant, key_of
-from kcap.tui.views import drill_down
 
 NAMES = st.text(max_size=12)
 TIMES = st.integers(10**18, 2 * 10**18)

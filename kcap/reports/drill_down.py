@@ -14,7 +14,9 @@ from kcap.reports.definition import Key, Row
 ANSWERED: Final = "outcome == answered && latency_ns"
 FAILED: Final = "error_code != 0"
 UNANSWERED: Final = "outcome == unanswered"
+ANY_ERROR: Final = "error_count > 0"
 THROTTLED: Final = "throttle_time_ms > 0"
+HAS_THROTTLE_TIME: Final = "throttle_time_ms >= 0"
 UUID: Final = re.compile(r"[A-Za-z0-9_-]{22}")
 """What a topic's id looks like, as Kafka prints it."""
 

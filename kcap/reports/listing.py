@@ -1,0 +1,55 @@
+"""The exchanges that the groups of a report count: the slowest ones, and the slowest failed ones.
+
+In: the tables and the request of a report. Out: rows of exchanges with the columns of the grouping. Law: an exchange stands in
+each group that counts it, once.
+"""
+
+from typing import Any, Final
+
+from kcap.reports.definition import (
+    KEY,
+    PARTS,
+    TIMES,
+    Report,
+    ReportRequest,
+    Row,
+    Rows,
+    Tables,
+    grouped,
+    keys_of,
+    named,
+    names_by,
+    uid,
+)
+
+COLUMNS: Final = (
+    *KEY, *TIMES, "api", "api_version", "client_id", "client_ip", "server_ip", "server_port", "outcome", "reason", "error",
+    "latency_ns", "age_ns", *PARTS, "request_bytes", "response_bytes",
+)  # fmt: skip
+"""Columns of exchanges that a listing needs."""
+NAME: Final = "listing"
+"""Of the expression, among those of the report."""
+
+
+def listing(report: Report, tables: Tables, request: ReportRequest) -> Any:
+    """Up to `request.listed` exchanges of each group of a report that failed, and as many others, the slowest of both."""
+    import ibis
+
+    keys = keys_of(report, request)
+    by = names_by(keys)
+    groups = report.counted(tables, request) if report.counted else grouped(tables.selected, keys)
+    names = {f"of_{name}": groups[name] for name in by}  # a column may have both names
+    once = groups.select(*KEY, **names).distinct()
+    rows = once.join(tables.selected.select(*COLUMNS), list(KEY))
+    failed = ((rows.error != "NONE").fill_null(False) | (rows.outcome == "unanswered")).fill_null(False)
+    rows = rows.mutate(failed=failed)
+    order = [rows.latency_ns.desc(nulls_first=False), rows.age_ns.desc(nulls_first=False), *KEY]
+    ranked = rows.mutate(place_=ibis.row_number().over(ibis.window(group_by=[*names, "failed"], order_by=order)))
+    return ranked.filter(ranked.place_ < request.listed).drop("place_").rename(**{name: f"of_{name}" for name in by})
+
+
+def listed(report: Report, rows: Rows, request: ReportRequest) -> list[Row]:
+    """The rows of the expression with their `UID.N` as `name`, those that failed first, then by latency."""
+    keys = keys_of(report, request)
+    rows = sorted(rows, key=lambda row: (not row["failed"], -(row["latency_ns"] or row["age_ns"] or 0), *map(row.get, KEY)))
+    return [named(row, keys) | {"name": uid(row["connection"], row["exchange"])} for row in rows]
