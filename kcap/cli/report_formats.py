@@ -17,10 +17,10 @@ from typing import Any, Final
 
 from kcap.cli.output import colored, is_terminal
 from kcap.output.escaping import csv_safe, html_text, markdown_text, visible
-from kcap.output.grid import call, duration, endpoint, result
+from kcap.output.grid import ELLIPSIS, call, duration, endpoint, result
 from kcap.output.pages import STYLE
 from kcap.reports.definition import Row
-from kcap.reports.text import UNLIMITED, Style, TextColumn, clock, lines, number, words, wrapped
+from kcap.reports.text import UNLIMITED, Style, TextColumn, clock, lines, size, words, wrapped
 
 HEIGHT: Final = 40
 LONG: Final = 40
@@ -96,12 +96,11 @@ LISTING: Final = (
         for head, name in (
             ("latency", "latency_ns"), ("waited", "age_ns"), ("long poll", "long_poll_ns"), ("queue", "queue_ns"),
             ("network", "rtt_ns"), ("service", "service_ns"), ("throttle", "throttle_ns"), ("mute", "muted_ns"),
-            ("transfer", "transfer_ns"),
         )
     ),
     *(
-        TextColumn(head, partial(figure, name, number), rank=1)
-        for head, name in (("request bytes", "request_bytes"), ("response bytes", "response_bytes"))
+        TextColumn(head, partial(figure, name, size), rank=1)
+        for head, name in (("request", "request_bytes"), ("response", "response_bytes"))
     ),
 )  # fmt: skip
 """Columns of the exchanges that numbers lead to."""
@@ -287,9 +286,10 @@ class Leads:
                 targets.setdefault(target, []).append(column.head)
                 out[at] = f'<a href="#x{self._places}">{cells[at]}</a>'
         if targets:
-            names = ", ".join(text_ for column, text_ in zip(columns, texts) if text_ and not column.right)
+            names = ", ".join(text_ for column, text_ in zip(columns, texts) if text_ and not column.right and not column.rank)
+            names = names if len(names) <= TITLE else names[: TITLE - 1] + ELLIPSIS
             commands = "\n".join(self._command(target, heads) for target, heads in targets.items())
-            self._parts.append(f'<h3 id="x{self._places}">{html_text(names[:TITLE])}</h3><pre>{html_text(commands)}</pre>')
+            self._parts.append(f'<h3 id="x{self._places}">{html_text(names)}</h3><pre>{html_text(commands)}</pre>')
             rows = section.listed(row)
             self._parts += html_table(Section(rows, LISTING)) if rows else []
             self._places += 1

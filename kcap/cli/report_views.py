@@ -64,6 +64,11 @@ def lasting(name: str, head: str, rank: int = 0) -> TextColumn:
     return TextColumn(head, lambda row: duration(row.get(name)), rank=rank)
 
 
+def some_time(name: str, head: str, rank: int = 0) -> TextColumn:
+    """A column of durations that shows nothing for 0."""
+    return TextColumn(head, lambda row: duration(row.get(name) or None), rank=rank)
+
+
 def sized(name: str, head: str, rank: int = 0) -> TextColumn:
     """A column of bytes."""
     return TextColumn(head, lambda row: size(row.get(name)), rank=rank)
@@ -218,7 +223,7 @@ def latency(result: Row, style: Style, by: Sequence[Key], files: Sequence[str]) 
         figure("with_polls_max_ns", "max w/ polls", 0, whole), lasting("sum_ns", "total", 2), part("queue", 9, "queue_ns_sum"),
         part("broker", 10, "service_ns_sum", "long_poll_ns_sum"), part("network", 11, "rtt_ns_sum"), shape(result, style, 4),
         *leading(below(keys, drill_down.ANSWERED, "long_poll_ns > 0"), some("long_polls", "long polls", 13)),
-        lasting("long_poll_ns_sum", "polled for", 14),
+        some_time("long_poll_ns_sum", "polled for", 14),
         *leading(silent, lasting("unanswered_age_ns_max", "oldest unanswered", 15)),
     ]  # fmt: skip
     flagged = ", ".join(f"{count:,} {flag}" for flag, count in (result.get("flagged") or {}).items())
@@ -282,12 +287,12 @@ def slow(result: Row, _style: Style, _by: Sequence[Key], files: Sequence[str]) -
     """The verdict, the slowest exchanges with their reasons, then the oldest requests without a response."""
     api = TextColumn("api", lambda row: f"{row['api'] or '?'} v{words(row['api_version'])}", right=False)
     times = [*leading(example("exchange"), lasting("latency_ns", "latency")),
-             TextColumn("long poll", lambda row: duration(row["long_poll_ns"] or None), rank=3)]  # fmt: skip
+             some_time("long_poll_ns", "long poll", 3)]  # fmt: skip
     columns = [
         *times, *leading(example("exchange"), named("exchange")),
         TextColumn("time", lambda row: (row["time"] or "")[11:23], right=False, rank=2), api,
         named("client_id", "client", 4), named("server_ip", "broker", 6), named("topics", "topics", 5),
-        lasting("transfer_ns", "transfer", 7), named("why"),
+        some_time("transfer_ns", "transfer", 7), named("why"),
     ]  # fmt: skip
     waiting = [*leading(example("exchange"), lasting("age_ns", "waited"), named("exchange")), named("api"),
                named("client_id", "client", 1), named("server_ip", "broker", 3), named("reason", "until", 2)]  # fmt: skip

@@ -17,13 +17,14 @@ STYLE: Final = """
 body { font: 14px/1.4 system-ui, sans-serif; margin: 1.5em; color: #222; background: #fff; overflow-wrap: anywhere }
 h1 { font-size: 1.5em } p, li { max-width: 70em }
 table { border-collapse: collapse; margin: .6em 0; font-size: 13px }
-th, td { padding: .2em .45em; text-align: left; border-bottom: 1px solid #ddd; white-space: nowrap }
+th, td { padding: .2em .4em; text-align: left; border-bottom: 1px solid #ddd; white-space: nowrap }
 th { position: sticky; top: 0; background: #f4f4f4; vertical-align: bottom }
 .t { overflow-x: auto; overflow-wrap: normal } .t th { white-space: normal } .t td { white-space: pre }
-.t td.w { white-space: normal; overflow-wrap: anywhere; min-width: 22em }
+.f { overflow-wrap: normal } .f th, .f td:not(.n) { white-space: normal }
+.t td.w { white-space: normal; overflow-wrap: anywhere; min-width: 15em }
 .n { text-align: right; font-variant-numeric: tabular-nums }
 svg { max-width: 100%; height: auto } svg .b { fill: none } svg text { fill: currentColor }
-pre { overflow-x: auto; padding: .6em; background: #f4f4f4 }
+pre { white-space: pre-wrap; padding: .6em; background: #f4f4f4 }
 a { color: inherit; text-decoration: underline dotted } h3:target { background: #fd6; color: #222 }
 @media (prefers-color-scheme: dark) { body { color: #ddd; background: #181818 } th, pre { background: #2a2a2a }
 th, td { border-color: #444 } svg line.g { stroke: #444 } }
@@ -80,7 +81,7 @@ class Html:
         names = "".join(f"<th>{html_text(head.name)}</th>" for head in heads)
         self._head = (
             f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">\n<title>kcap {html_text(title)}</title>'
-            f"<style>{STYLE}</style>\n</head><body><table><thead><tr>{names}</tr></thead><tbody>\n"
+            f"<style>{STYLE}</style>\n</head><body><table class=f><thead><tr>{names}</tr></thead><tbody>\n"
         )
 
     def write(self, batch: pa.RecordBatch) -> None:
