@@ -12,6 +12,7 @@ from typing import NamedTuple
 from kcap import limits
 from kcap.decode.projection import COMPLETE, program_index, project
 from kcap.schema.registry import api_keys, request_header_version, version_range
+from kcap.wire.text import decode_text
 
 REQUEST_HEAD = Struct(">ihhih")
 """Length prefix, api key, api version, correlation id, length of the client id."""
@@ -61,10 +62,11 @@ class RequestHeader(NamedTuple):
     """Whether a Kafka release has key and version, or nearly."""
 
 
-def read_header(data: bytes | bytearray | memoryview, size: int) -> RequestHeader | None:
+def read_header(data: bytes | bytearray | memoryview, size: int, *, expected: bool = False) -> RequestHeader | None:
     """Reads the header of a request frame of `size` bytes (without its prefix) of which `data` was captured.
 
-    Returns None where these bytes cannot be a request header.
+    Returns None where these bytes cannot be a request header. A client id that is not UTF-8 is none, unless a request is
+    `expected` here and its key and version are known: brokers take any bytes (`kcap.wire.text`).
     """
     if len(data) < 8 or size < 8:
         return None
@@ -90,7 +92,9 @@ def read_header(data: bytes | bytearray | memoryview, size: int) -> RequestHeade
     try:
         client_id = raw.decode()
     except UnicodeDecodeError:
-        return None
+        if not (expected and known):
+            return None
+        client_id = decode_text(raw)
     return RequestHeader(key, version, correlation, client_id, 10 + length, known)
 
 
@@ -102,7 +106,12 @@ def header_bytes(data: bytes | bytearray, at: int, end: int) -> bytes | bytearra
 
 def names_client(header: RequestHeader) -> bool:
     """Whether the client id is a printable name: the strongest sign of a Kafka request."""
-    return bool(header.client_id) and (header.client_id or "").isprintable()
+    return bool(header.client_id) and (header.client_id or "").isprintable() and not mangled(header)
+
+
+def mangled(header: RequestHeader) -> bool:
+    """Whether the client id has bytes that are not UTF-8, or the character that stands for them."""
+    return "\N{REPLACEMENT CHARACTER}" in (header.client_id or "")
 
 
 def body_fits(data: bytes | bytearray, header: RequestHeader) -> bool:

@@ -14,6 +14,7 @@ from kcap.kafka.headers import (
     RequestHeader,
     body_fits,
     header_bytes,
+    mangled,
     names_client,
     other_protocol,
     plausible,
@@ -56,7 +57,7 @@ def from_first_request(data: bytearray, complete: bool) -> bool | None:
         return False
     if len(data) < 12:
         return undecided
-    header = read_header(data[4 : 4 + HEADER_BYTES_MAX], size)
+    header = read_header(data[4 : 4 + HEADER_BYTES_MAX], size, expected=True)
     if header is None:
         return False
     if header.body is None:
@@ -67,7 +68,8 @@ def from_first_request(data: bytearray, complete: bool) -> bool | None:
         return True
     if len(data) < 4 + size and not complete:
         return None
-    return body_fits(data[4 : 4 + size], header) or (header.api_key == API_VERSIONS and header.correlation_id >= 0)
+    fits = body_fits(data[4 : 4 + size], header)
+    return fits or (header.api_key == API_VERSIONS and header.correlation_id >= 0 and not mangled(header))
 
 
 def headers_in_a_row(data: bytearray, at: int = 0, most: int = limits.RECOGNISED_HEADERS_MAX) -> list[RequestHeader]:

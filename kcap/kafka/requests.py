@@ -113,7 +113,7 @@ class RequestFramer(Framer):
         data = frame.head[4 : 4 + HEADER_BYTES_MAX]
         if len(data) < 8 and not final and self.handshake is None:
             return None
-        header = read_header(data, size)
+        header = read_header(data, size, expected=True)
         if self.handshake is not None:
             if not final and len(frame.head) < frame.size and len(data) < HEADER_BYTES_MAX:
                 return None
@@ -170,7 +170,7 @@ class RequestFramer(Framer):
         self.raw_id, self.client_id = raw, client_id
 
     def resumed(self, frame: OpenFrame) -> Resumable | None:
-        exchange, header = frame.subject, read_header(frame.head[4 : 4 + HEADER_BYTES_MAX], frame.size - 4)
+        exchange, header = frame.subject, read_header(frame.head[4 : 4 + HEADER_BYTES_MAX], frame.size - 4, expected=True)
         if not isinstance(exchange, PendingExchange) or header is None or header.body is None:
             return None
         index = program_index(header.api_key, header.api_version, REQUEST)
@@ -183,7 +183,7 @@ class RequestFramer(Framer):
         exchange.request = frame.frame()
         key, version = exchange.api_key, exchange.api_version
         if key is not None and version is not None:
-            header = read_header(frame.head[4:], frame.size - 4)
+            header = read_header(frame.head[4:], frame.size - 4, expected=True)
             if header is not None and header.body is not None:
                 low = 4 + header.body
                 index = program_index(key, version, REQUEST)

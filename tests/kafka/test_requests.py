@@ -1,6 +1,9 @@
 """A client's stream as requests."""
 
+import pytest
+
 from kcap.kafka.frames import FLAG
+from kcap.wire.text import decode_text
 from tests.support.wire import Tap, analyze, metadata, metadata_answer, produce, produce_answer, request, response
 
 HANDSHAKE = request(17, 0, 1, b"\0\5PLAIN")
@@ -63,3 +66,22 @@ def test_a_request_split_byte_by_byte() -> None:
         row["request_first_ns"] + 91 * 1_000_000,
         row["request_first_ns"],
     )  # type: ignore[operator]
+
+
+@pytest.mark.parametrize("first", [b"app", b"\xff\xfe\x80"])
+@pytest.mark.parametrize("second", [b"app", b"\xff\xfe\x80", b"a\xedb"])
+def test_a_client_id_of_any_bytes_is_a_request_where_one_is_expected(first: bytes, second: bytes) -> None:
+    """Brokers take any bytes for a name and replace what is not UTF-8 (Java's `new String`)."""
+
+    def named(correlation: int, raw: bytes) -> bytes:
+        plain = metadata(correlation, client_id="x" * len(raw))
+        return plain.replace(b"x" * len(raw), raw)
+
+    tap = Tap().open()
+    for correlation, raw in enumerate((first, second, first, b"app")):
+        tap.client(named(correlation, raw)).server(metadata_answer(correlation))
+    seen = analyze(tap.close().segments)
+    assert seen.brief("correlation_id", "client_id", "outcome") == [
+        (at, decode_text(raw), "answered") for at, raw in enumerate((first, second, first, b"app"))
+    ]
+    assert not seen.weirds
