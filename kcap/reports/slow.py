@@ -101,7 +101,7 @@ def finish(results: Results, request: ReportRequest) -> Row:
 
 
 WENT: Final = {
-    "queue": "in the queue behind earlier requests of its connection", "network": "on the network between tap and broker",
+    "queue": "in the queue behind earlier requests of the same connection", "network": "on the network between tap and broker",
     "service": "in the broker", "throttle": "in throttle before the response", "muted": "in the broker's mute after a throttle",
     "long_poll": "in long polls", "unknown": "where the capture does not tell",
 }  # fmt: skip
@@ -159,7 +159,7 @@ def why(row: Row, blocker: Row | None, muting: Row | None, *, long_polls: bool =
     spent = duration(length)
     if cause == "queue":
         if blocker is None:
-            return cause, f"{spent} behind earlier requests of its connection"
+            return cause, f"{spent} behind earlier requests of the same connection"
         name = uid(row["connection"], blocker["exchange"])
         took = "" if blocker["service_ns"] is None else f", which took {duration(blocker['service_ns'])}"
         return cause, f"{spent} in the queue behind {name} ({blocker['api'] or 'unknown'}{took})"
