@@ -239,7 +239,7 @@ def brokers(case: DiagnosisContext) -> None:
             case.add((row["nearest"], tuple(differs)), row["example"].rpartition(".")[0], row["example"], Diagnosis(
                 "foreign_ranges", WARNING,
                 f"{{servers}} offer{{vs}} versions that no Kafka release offers: nearest is {row['nearest']}, from which "
-                f"{len(differs)} APIs differ: {some}",
+                f"{len(differs)} API{' differs' if len(differs) == 1 else 's differ'}: {some}",
                 "A proxy that rewrites the ranges, a vendor's broker, or a release newer than kcap's facts: what clients "
                 "negotiate with it is not what they negotiate with Kafka's own release.", who,
             ))  # fmt: skip

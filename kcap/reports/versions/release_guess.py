@@ -51,6 +51,8 @@ SERVED: Final = frozenset(
     if (key := api_key(name)) is not None
 )
 """APIs that brokers and controllers each serve themselves (`forwardable` of ApiKeys)."""
+BEFORE_KRAFT: Final = "2.7"
+"""The last release whose brokers are all of one mode."""
 BROKER, CONTROLLER = "broker", "controller"
 """Roles of a listener."""
 
@@ -110,6 +112,19 @@ def missing(ranges: dict[int, Versions], release: str, role: str, mode: str | No
     return count
 
 
+def always(key: int) -> bool:
+    """Whether every broker whose release has this API serves it itself: it is older than KRaft, and brokers still have it."""
+    api = apis().get(key)
+    return api is not None and BROKER in api.listeners and not forwarded(key) and taken(key, BEFORE_KRAFT) is not None
+
+
+def absent(ranges: dict[int, Versions], release: str, role: str) -> list[int]:
+    """APIs that every broker of the release names, and this one does not; none where it is more than a few, which `guess` says
+    in its words. A controller's listener is not judged."""
+    found = [key for key in apis() if key not in ranges and always(key) and advertised(key, release) is not None]
+    return found if role == BROKER and len(found) <= LACKING else []
+
+
 def loose(ranges: dict[int, Versions], release: str) -> int:
     """How many forwarded APIs have less than the release's own range."""
     whole = [(found, advertised(key, release)) for key, found in ranges.items() if forwarded(key)]
@@ -122,8 +137,9 @@ def told(ranges: dict[int, Versions], keys: list[int], release: str) -> tuple[st
     for key in sorted(keys):
         known = advertised(key, release)
         name = api_name(key) or f"API {key}"
-        first, last = ranges[key]
-        out.append(f"{name} {first}-{last}" + (f" ({known[0]}-{known[1]})" if known else " (none)"))
+        found = ranges.get(key)
+        text = f"{name} {found[0]}-{found[1]}" if found else f"no {name}"
+        out.append(text + (f" ({known[0]}-{known[1]})" if known else " (none)"))
     return tuple(out)
 
 
@@ -185,7 +201,7 @@ def guess(ranges: dict[int, Versions]) -> Guess:
     mode = "zookeeper" if LEADER_AND_ISR in ranges else None
     if mode is None and (role == CONTROLLER or any(key in ranges for key in KRAFT_ONLY)):
         mode = "kraft"
-    wrong = {release: differences(ranges, release) for release in releases()}
+    wrong = {release: differences(ranges, release) + absent(ranges, release, role) for release in releases()}
     fit = [release for release, keys in wrong.items() if not keys]
     count = f"{len(ranges)} APIs"
     if not fit:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kcap.reports.versions.release_guess import differences, forwarded, guess, took
+from kcap.reports.versions.release_guess import METADATA, PRODUCE, always, differences, forwarded, guess, took
 from kcap.schema.facts import apis
 from kcap.schema.releases import advertised, line, releases
 from tests.reports.talking import SHARED, gathered
@@ -104,6 +104,17 @@ def test_a_broker_that_offers_few_apis_is_said_to_lack_the_others() -> None:
     few = {key: whole[key] for key in (0, 1, 3, 18)}
     assert "it lacks" in guess(few).why
     assert "it lacks" not in guess(whole).why
+
+
+@given(release=st.sampled_from(["0.11.0", "1.1", "2.8", "3.9", "4.4"]), data=st.data())
+def test_an_api_that_every_broker_has_and_a_proxy_drops_is_named(release: str, data: st.DataObject) -> None:
+    whole = offer(release, "zkBroker" if release < "3.3" else "broker")
+    dropped = data.draw(st.sampled_from([key for key in whole if always(key) and key not in (PRODUCE, METADATA)]))
+    found = guess({key: one for key, one in whole.items() if key != dropped})
+    assert found.vendor
+    assert found.nearest is not None
+    low, high = whole[dropped]
+    assert f"no {apis()[dropped].name} ({low}-{high})" in found.differs
 
 
 def test_a_fetch_that_is_cut_is_no_mixed_cluster() -> None:
