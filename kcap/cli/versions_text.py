@@ -63,7 +63,7 @@ BROKERS: Final = [
     TextColumn("mode", lambda r: words(r["mode"]), False, 2),
     TextColumn("APIs", lambda r: number(len(r["apis"])), True, 2),
     TextColumn("features", features, False, 3),
-    TextColumn("evidence", lambda r: clean(r["why"]), False, wraps=True),
+    TextColumn("evidence", lambda r: clean(r["why"]), False, 1),
 ]
 
 
