@@ -14,7 +14,7 @@ import click
 
 from kcap.inputs import refuse_input
 from kcap.output.formats import format_of
-from kcap.reports.definition import ReportRequest, Row
+from kcap.reports.definition import ReportRequest, Row, keys_of
 from spark_jobs.capture import SparkCapture
 from spark_jobs.files import sink_at
 from spark_jobs.job import JobInput, job, main, tell
@@ -33,7 +33,7 @@ def run(_spark: "SparkSession", source: SparkCapture | Saved, given: JobInput, t
     for name, made in run_reports(source, REPORTS, ReportRequest((), top), given.only):
         found[name] = made
         tell(name)
-        print(f"== {name}\n{shown(made, report_of(name).by)}\n")
+        print(f"== {name}\n{shown(made, keys_of(report_of(name), ReportRequest()))}\n")
     from kcap.cli.report_formats import style_of
     from kcap.cli.versions_text import report as told
     from spark_jobs.versions import versions

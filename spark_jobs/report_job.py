@@ -15,7 +15,7 @@ from kcap.cli.report_formats import csv_text, style_of, text
 from kcap.cli.report_views import VIEWS
 from kcap.errors import MissingExtraError
 from kcap.inputs import refuse_input
-from kcap.reports.definition import ReportRequest, Row, keys_of
+from kcap.reports.definition import Key, ReportRequest, Row, keys_of
 from spark_jobs.capture import SparkCapture
 from spark_jobs.files import form_of, sink_at
 from spark_jobs.job import JobInput, job
@@ -36,7 +36,7 @@ TIMES: Final = frozenset({"latency"})
 """Reports of times, which subtract long polls."""
 
 
-def shown(result: Row, keys: Sequence[str]) -> str:
+def shown(result: Row, keys: Sequence[Key]) -> str:
     """The report as text for standard output."""
     style = style_of(None)
     return "\n".join(text(VIEWS[str(result["report"])](result, style, keys, []), style))
@@ -107,7 +107,7 @@ def report_job(name: str) -> click.Command:
     ) -> int:
         request, report = ReportRequest(given.by, top, with_long_polls), report_of(name)
         result = run_report(source, name, request, given.only)
-        print(shown(result, [key.name for key in keys_of(report, request)]))
+        print(shown(result, keys_of(report, request)))
         if given.output is not None:
             write(spark, result, given.output, given.form)
         return 0

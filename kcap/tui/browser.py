@@ -1,8 +1,7 @@
 """The main screen: the list of exchanges, the tree and bytes of the selected one, the filter bar, and the layout of the panes.
 
 In: a list model, keys, the mouse. Out: actions, settings. Law: reading, sorting and decoding run beside the keys, never before
-them; the panes show the selected exchange or say that it is being read; the layout is saved and holds at any size that has
-room.
+them; the panes show the selected exchange or say that it is being read; the layout is saved and holds at any size.
 """
 
 import time
