@@ -13,7 +13,7 @@ from kcap.cli.main import main
 from kcap.cli.report_formats import Commands, Document, Section, Sentences, csv_text, html, markdown, style_of, text
 from kcap.cli.report_views import VIEWS
 from kcap.cli.reports import report_of
-from kcap.reports.definition import Row
+from kcap.reports.definition import Row, key_of
 from kcap.reports.text import UNLIMITED, Style, TextColumn
 from tests.cli.reporting import COLUMNS, json_of
 from tests.cli.running import PCAPS
@@ -107,7 +107,7 @@ def words_of(lines: str) -> set[str]:
 def test_every_format_says_all(report: str, capture: str, capsys: pytest.CaptureFixture[str]) -> None:
     """Law: each word and figure of the text is in Markdown and in HTML; CSV has every number and name of the JSON form."""
     result = json_of(capsys, report, capture)
-    document = VIEWS[report](result, WIDE, report_of(report).by, ["x.pcap"])
+    document = VIEWS[report](result, WIDE, [key_of(name) for name in report_of(report).by], ["x.pcap"])
     shown = words_of("\n".join(text(document, WIDE)))
     assert shown <= words_of(markdown(document))
     parser = Page()
@@ -132,7 +132,7 @@ PARTS = {
 def test_what_stands_in_json_stands_in_every_format(report: str, capture: str, capsys: pytest.CaptureFixture[str]) -> None:
     """Law: each row of each part has its line, its table row or its list entry, and each sentence stands everywhere."""
     result = json_of(capsys, report, capture)
-    document = VIEWS[report](result, WIDE, report_of(report).by, [])
+    document = VIEWS[report](result, WIDE, [key_of(name) for name in report_of(report).by], [])
     blocks = {block.title: block for block in document.blocks if isinstance(block, Section) or block.title}
     for key, title in PARTS[report]:
         block = blocks[title]
@@ -145,7 +145,7 @@ def test_what_stands_in_json_stands_in_every_format(report: str, capture: str, c
 def test_health_and_totals_stand_in_every_format_of_stats(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["stats", str(PCAPS / "quota-3.9.pcap"), "--format", "json"]) == 0
     result = json.loads(capsys.readouterr().out)
-    document = VIEWS["stats"](result, WIDE, report_of("stats").by, [])
+    document = VIEWS["stats"](result, WIDE, [key_of(name) for name in report_of("stats").by], [])
     forms = [" ".join(text(document, WIDE)), unescape(html(document)), markdown(document).replace("\\", "")]
     facts = [result["health"]["sentence"], *(point["sentence"] for point in result["health"]["points"])]
     facts.append(f"{result['totals']['count']:,} exchanges on {result['totals']['connections']:,} connections")
