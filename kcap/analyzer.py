@@ -126,6 +126,11 @@ class SilentConnection:
         return ref_of(self._packed)
 
     @property
+    def compact(self) -> tuple[bytes, bytes]:
+        """Its flow key and its compact form, of which another process makes it again."""
+        return self._flow, self._packed
+
+    @property
     def values(self) -> dict[str, object]:
         """As `KeptConnection`."""
         connection = unpack(self._packed, (self._flow, reverse_flow(self._flow)), self._owner)
@@ -175,6 +180,8 @@ class Options:
     """Secrets that decrypt TLS connections."""
     fast_path: bool = True
     """Whether compiled code reads connections in good order where segments come as columns; changes speed alone."""
+    jobs: int = 1
+    """Processes that read the capture, 0 as many as pay (`kcap.jobs.cores`); changes speed alone."""
 
 
 class Analyzer:
@@ -270,14 +277,14 @@ class Analyzer:
             batch = RowBatch(self.rows, self.identities, bodies, decided, self.orders, passed)
         self.rows, self.identities, self.orders = [], Identities(), []
         self.batch += 1
-        self._report_undecoded(batch)
+        self.report_undecoded(batch)
         return batch
 
     def _bare(self, decided: "FastPathRows | None") -> RowBatch:
         """The open batch without its bodies."""
         return RowBatch(self.rows, self.identities, BodyCollector().close(), decided, self.orders)
 
-    def _report_undecoded(self, batch: RowBatch) -> None:
+    def report_undecoded(self, batch: RowBatch) -> None:
         """Reports bodies that were captured completely and do not read as their API and version say."""
         slots = batch.bodies.unread()
         if not slots:
@@ -402,19 +409,31 @@ class Analyzer:
         if self.watch is not None:
             self.watch(ref, connection)
 
-    def _count(self, kind: WeirdKind, detail: str, ref: int, position: int, uid: str | None) -> None:
+    def _count(self, kind: WeirdKind, detail: str, ref: int, position: int, uid: str | None, count: int = 1) -> None:
         if len(self._weirds) >= limits.WEIRDS_MAX and (kind, uid) not in self._weirds:
             uid = None
         seen = self._weirds.get((kind, uid))
         if seen is None:
             number = ref & ((1 << REF_FILE_SHIFT) - 1)
-            self._weirds[kind, uid] = Weird(kind, detail, ref >> REF_FILE_SHIFT, number, position, uid), 1
+            self._weirds[kind, uid] = Weird(kind, detail, ref >> REF_FILE_SHIFT, number, position, uid), count
         else:
-            self._weirds[kind, uid] = seen[0], seen[1] + 1
+            self._weirds[kind, uid] = seen[0], seen[1] + count
 
     def sightings(self) -> list[tuple[Weird, int]]:
         """Every oddity so far: the first sighting of its kind on its connection, and how many there were."""
         return list(self._weirds.values())
+
+    def take_sightings(self) -> list[tuple[Weird, int]]:
+        """The oddities since the last call."""
+        found = self.sightings()
+        self._weirds.clear()
+        return found
+
+    def add_sightings(self, found: list[tuple[Weird, int]]) -> None:
+        """Counts oddities that another analyzer took, in the order in which it first saw each."""
+        for weird, count in found:
+            ref = weird.file << REF_FILE_SHIFT | weird.packet
+            self._count(weird.kind, weird.detail, ref, weird.position, weird.connection, count)
 
     def identity(self, conversation: Conversation) -> int:
         """Adds the connection's constants to the open batch; their index."""

@@ -429,3 +429,13 @@ INDEXED_LEAST_BYTES = 32 << 20
 
 INDEXES_BYTES = 4 << 30
 """Bytes of all kept indexes of captures; the ones that were not opened for the longest time go first."""
+
+# --- processes -------------------------------------------------------------------------------------------------------
+JOBS_MAX = 2
+"""Processes that read a capture: one analyzes packets, one makes tables. That takes half of the time each."""
+
+JOBS_LEAST_BYTES = 64 << 20
+"""Bytes of captures from which on a second process is started without being asked for."""
+
+JOBS_SLOTS_HELD = 8
+"""Batches in shared memory, some 20 MiB each, that rows may refer to; arrays of further ones are copied."""

@@ -68,7 +68,8 @@ class CapturePass:
         """Messages too large to be gathered that were asked for and cannot be read again."""
         self.watch: Callable[[], None] | None = None
         """Called now and then, for whoever shows how far it is."""
-        self._positions = [0] * len(self.files.files)
+        self.positions = [0] * len(self.files.files)
+        """How far each file was read, in bytes."""
         self._piped = any(file.path == STANDARD_INPUT for file in self.files.files)
         self._emitted = -EAGER_SECONDS
         self.noted: list[PacketIndex] = []
@@ -133,7 +134,7 @@ class CapturePass:
     @property
     def bytes(self) -> int:
         """How far the files were read."""
-        return sum(self._positions)
+        return sum(self.positions)
 
     @property
     def total_bytes(self) -> int | None:
@@ -153,7 +154,7 @@ class CapturePass:
                 noted.take(segments)
             self._take_secrets(packets.file)
             analyzer.feed(segments)
-            self._positions[packets.file] = int(packets.position[-1])
+            self.positions[packets.file] = int(packets.position[-1])
             if analyzer.closed_connections:
                 self._drain()
             if self.watch is not None:
@@ -339,7 +340,15 @@ class Capture:
         if STANDARD_INPUT in self.paths and self._passes:
             raise UsageError("a pipe can be read once")
         self._passes += 1
-        return CapturePass(self.paths, self.options, keep_connections=keep_connections)
+        kind = CapturePass
+        if self.options is not None and self.options.jobs != 1:
+            from kcap.jobs.cores import processes
+
+            if processes(expand(self.paths), self.options.jobs) > 1:
+                from kcap.jobs.parallel_pass import ParallelPass
+
+                kind = ParallelPass
+        return kind(self.paths, self.options, keep_connections=keep_connections)
 
     def __iter__(self) -> Iterator[Exchange]:
         """The exchanges as they are decided, with what is known by then."""
@@ -453,9 +462,11 @@ def open_capture(
     *paths: Openable | Iterable[Openable],
     keylog: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | None = None,
     options: Options | None = None,
+    jobs: int | None = None,
 ) -> Capture:
     """Several files, globs, folders or `-` as one capture, one by one or in a list; `keylog` names NSS key logs that TLS is
     decrypted with. An open file is copied to a temporary one, from where it stands, for a capture is read more than once.
+    With `jobs=2` a second process analyzes packets while this one makes rows; the rows are the same.
 
     Raises CaptureError when a path does not exist.
     """
@@ -470,6 +481,8 @@ def open_capture(
         if path != STANDARD_INPUT and not os.path.exists(path):
             raise CaptureError(f"{path}: no such file or directory")
     logs = [] if keylog is None else [keylog] if isinstance(keylog, str | os.PathLike) else keylog
+    if jobs is not None:
+        options = replace(options or Options(), jobs=jobs)
     capture = Capture(given, options, [os.fspath(log) for log in logs])
     capture.copies = copies
     return capture

@@ -12,6 +12,7 @@ from kcap.cli.completion_words import columns_of, filter_words, listed
 from kcap.cli.places import Reads, Writes
 from kcap.columns import TABLES
 from kcap.errors import UsageError
+from kcap.jobs.cores import AUTO
 from kcap.output.formats import FORMATS
 
 if TYPE_CHECKING:
@@ -40,9 +41,33 @@ def ports(command: F) -> F:
     return command
 
 
-def inputs(command: F, *, tables: bool = False) -> F:
-    """FILE..., -r, -d, --not-kafka, --tls-keylog. `tables`: saved tables are read too."""
+JOBS: Final = "kcap.settings.jobs"
+"""Key of `--jobs` among a command's settings."""
+
+
+def processes(command: F) -> F:
+    """--jobs, a setting of the context."""
+
+    def chosen(context: click.Context, _option: click.Parameter, value: int | None) -> None:
+        context.meta[JOBS] = AUTO if value is None else value
+
+    return click.option(
+        "--jobs", metavar="N", type=click.IntRange(1), expose_value=False, callback=chosen,
+        help="Processes that read a capture: 1, or 2 of which one analyzes packets and one makes rows; more are not used. Rows "
+        "are the same. Default: 2 for large captures where two processors are free. A pipe is read by one.",
+    )(command)  # fmt: skip
+
+
+def jobs_given() -> int:
+    """What `--jobs` says; 1 for commands without it."""
+    context = click.get_current_context(silent=True)
+    return 1 if context is None else int(context.meta.get(JOBS, 1))
+
+
+def inputs(command: F, *, tables: bool = False, jobs: bool = True) -> F:
+    """FILE..., -r, -d, --not-kafka, --tls-keylog, --jobs. `tables`: saved tables are read too; `jobs`: two processes pay."""
     for decorator in (
+        *([processes] if jobs else []),
         click.option(
             "--tls-key", metavar="FILE", multiple=True, type=click.Path(exists=True, dir_okay=False), expose_value=False,
             callback=_remember, help="RSA private key of a broker, for TLS 1.2 with RSA key exchange. May repeat.",
@@ -117,13 +142,17 @@ def outputs(command: F) -> F:
 
 
 def paths_of(files: Sequence[str], more_files: Sequence[str]) -> list[str]:
-    """The captures to read.
+    """The captures to read; where two processes will read them, the second one is started here.
 
     Raises UsageError when there are none.
     """
     paths = [*files, *more_files]
     if not paths:
         raise UsageError("no capture given; name a file, or - for standard input")
+    if jobs_given() != 1:
+        from kcap.jobs.worker_process import expect
+
+        expect(paths, jobs_given())
     return paths
 
 
@@ -145,7 +174,7 @@ def analyzer_options(decode_as: Sequence[str], not_kafka: Sequence[int]) -> Opti
     both = ports & set(not_kafka)
     if both:
         raise UsageError(f"port {min(both)} is given as Kafka and as not Kafka")
-    return Options(frozenset(ports), frozenset(not_kafka), secrets_given())
+    return Options(frozenset(ports), frozenset(not_kafka), secrets_given(), jobs=jobs_given())
 
 
 def _remember(context: click.Context, parameter: click.Parameter, value: tuple[str, ...]) -> None:

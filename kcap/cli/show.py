@@ -10,6 +10,7 @@ import shutil
 import sys
 from collections.abc import Iterator, Sequence
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -33,7 +34,7 @@ TOLD: Final = (
 
 
 @click.command("show", short_help="One exchange, every byte of it.")
-@inputs
+@partial(inputs, jobs=False)
 @click.option("--hex", "with_hex", is_flag=True, help="The bytes too.")
 @click.option("--json", "as_json", is_flag=True, help="JSON instead of text.")
 @click.option("--payloads", is_flag=True, help="Keys and values of records too.")

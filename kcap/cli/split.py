@@ -2,6 +2,7 @@
 
 import os
 import re
+from functools import partial
 from typing import Final
 
 import click
@@ -29,7 +30,7 @@ class Prefix(Writes):
 
 
 @click.command("split", short_help="One capture as several files.")
-@inputs
+@partial(inputs, jobs=False)
 @click.option("--by-connection", "size", metavar="N", type=click.IntRange(1), help="N connections a file.")
 @click.option("--by-time", "every", metavar="60s", help="A file for each such interval: 500ms, 60s, 5m, 1h.")
 @click.option(

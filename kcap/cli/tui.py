@@ -5,6 +5,7 @@ terminal also where the capture comes from standard input.
 """
 
 import os
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import click
@@ -27,7 +28,7 @@ OTHER: Final = "kcap rows FILE prints the exchanges"
 
 
 @click.command("browse", short_help="Browse captures on the screen.")
-@inputs
+@partial(inputs, jobs=False)
 @filters
 @click.option("--follow", is_flag=True, help="Go on reading a file that another program writes, until q or Ctrl-S.")
 @click.option("--show-secrets", is_flag=True, help="Passwords and tokens as they are.")

@@ -6,6 +6,7 @@ address that it prints works once.
 
 import os
 import sys
+from functools import partial
 
 import click
 
@@ -14,7 +15,7 @@ from kcap.errors import CaptureError, MissingExtraError, OutputError, UsageError
 
 
 @click.command("web", short_help="The terminal UI in a browser.")
-@inputs
+@partial(inputs, jobs=False)
 @click.option("--host", metavar="ADDRESS", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="TCP port to listen on; by itself any free one.")
 def run(

@@ -12,16 +12,19 @@ from kcap.decode import projection_kernels  # noqa: F401 - where this module can
 from kcap.decode.projection import program_index, project
 from kcap.fastpath.layout import KEYS, VERSIONS
 from kcap.kafka.bodies import REQUEST, RESPONSE, BodyBatch, BodyCollector
+from kcap.kafka.deferred_bodies import DeferredBodies
 
 
-def both_projected(bodies: BodyCollector, table: Any, fast_arena: Any, count: int, top: int) -> BodyBatch:
+def both_projected(bodies: BodyCollector, table: Any, fast_arena: Any, count: int, top: int) -> BodyBatch | DeferredBodies:
     """The reference path's bodies and the first `count` of the fast path's, which are the first `top` bytes of its arena."""
     size = len(bodies.arena)
-    arena = bytearray(bodies.arena)
-    arena += memoryview(fast_arena[:top])
     starts = np.concatenate([np.array(bodies.starts, np.int64), table[0, :count] + size])
     ends = np.concatenate([np.array(bodies.ends, np.int64), table[1, :count] + size])
     every = np.concatenate([np.array(bodies.programs, np.int64), programs(table[2, :count])])
+    if bodies.deferred:
+        return DeferredBodies(bodies.arena, fast_arena[:top], starts, ends, every, bodies.carried, compiled=True)
+    arena = bytearray(bodies.arena)
+    arena += memoryview(fast_arena[:top])
     read = every >= 0
     dense = np.where(read, np.cumsum(read) - 1, -1)
     spans: tuple[Any, Any, Any] = (starts[read], ends[read], every[read])

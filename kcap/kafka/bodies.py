@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from operator import or_
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kcap.decode import slots
 from kcap.decode.projection import MALFORMED, SHORT, Projection, Resumable, program_index, project
@@ -19,6 +19,9 @@ from kcap.kafka.frames import NO_BODY, PendingExchange, PendingResponse
 from kcap.limits import OVERTAKEN_BODY_BYTES
 from kcap.records.record_sets import count_wrapped
 from kcap.schema.quirks import response_version
+
+if TYPE_CHECKING:
+    from kcap.kafka.deferred_bodies import DeferredBodies
 
 REQUEST, RESPONSE = 0, 1
 API_VERSIONS = 18
@@ -180,6 +183,8 @@ class BodyCollector:
         self.carried: dict[int, BodyValues] = {}
         self.keep = False
         """Bodies of outstanding requests retain their bytes from batch to batch."""
+        self.deferred = False
+        """Batches are projected elsewhere (`kcap.kafka.deferred_bodies`)."""
         self._settled: set[int] = set()
         self._next_carried = NO_BODY - 1
 
@@ -236,8 +241,12 @@ class BodyCollector:
         for slot in slots:
             self.programs[slot] = UNKNOWN
 
-    def projected(self) -> BodyBatch:
-        """The open batch, not projected."""
+    def projected(self) -> "BodyBatch | DeferredBodies":
+        """The open batch, projected."""
+        if self.deferred:
+            from kcap.kafka.deferred_bodies import DeferredBodies
+
+            return DeferredBodies(self.arena, b"", self.starts, self.ends, self.programs, self.carried)
         dense: list[int] = []
         starts: list[int] = []
         ends: list[int] = []
@@ -262,7 +271,7 @@ class BodyCollector:
         self._next_carried -= 1
         return slot
 
-    def close(self, batch: BodyBatch | None = None) -> BodyBatch:
+    def close(self, batch: "BodyBatch | DeferredBodies | None" = None) -> Any:
         """Projects the batch, unless the fast path projected it with its own bodies, and starts the next one."""
         batch = batch or self.projected()
         if self.keep:

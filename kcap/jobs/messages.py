@@ -1,0 +1,138 @@
+"""What the two processes of a reading tell each other.
+
+In: what is to be read; a pass that is under way. Out: an order, and steps by which a pass in another process follows it.
+Law: a pass that took all steps so far has the state of the pass that made them.
+"""
+
+import pickle
+from collections import Counter
+from dataclasses import dataclass, field, fields, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from kcap.analyzer import ClosedConnection, KeptConnection, Options, RowBatch, SilentConnection
+from kcap.capture.reader import Section
+from kcap.errors import CaptureError
+from kcap.model import CaptureFile
+from kcap.weird import Weird
+
+if TYPE_CHECKING:
+    from kcap.facts.tracker import Fact
+    from kcap.filter.ast import Filter
+    from kcap.session import CapturePass
+
+FIELDS: Final = tuple(one.name for one in fields(CaptureFile))
+
+
+@dataclass(frozen=True, slots=True)
+class ReadOrder:
+    """What is to be read, and how."""
+
+    paths: list[str]
+    options: Options
+    keep_connections: bool = False
+    keep_bodies: bool = False
+    """`BodyCollector.keep`."""
+    infer_turns: bool = False
+    pushed: "tuple[Filter, Fact] | None" = None
+    """The part of a filter that decides which bodies are not decoded (`kcap.table.push_down.PushDown`)."""
+
+
+@dataclass(slots=True)
+class Step:
+    """What happened since the step before."""
+
+    batch: RowBatch | None = None
+    rows: int = 0
+    """Rows so far."""
+    positions: list[int] = field(default_factory=list)
+    """How far each file was read, in bytes."""
+    files: dict[int, tuple[CaptureFile, list[Section]]] = field(default_factory=dict)
+    """Files that are not as they were, by index, with their layouts."""
+    failed: list[tuple[str, CaptureError]] = field(default_factory=list)
+    phases: Counter[str] = field(default_factory=Counter)
+    details: Counter[str] = field(default_factory=Counter)
+    kafka_connections: int = 0
+    connections: list[KeptConnection | tuple[bytes, bytes]] = field(default_factory=list)
+    """Connections that ended; of one that carried no byte its flow key and its compact form."""
+    weirds: list[tuple[Weird, int]] = field(default_factory=list)
+    """Oddities: the first sighting of each kind and connection, and how many."""
+    error: Exception | None = None
+    """Why nothing more comes."""
+    over: bool = False
+
+
+class Steps:
+    """Makes the steps of a pass."""
+
+    def __init__(self, reading: "CapturePass") -> None:
+        self.reading = reading
+        self._sent: dict[int, bytes] = {}
+        """What was sent last of a file."""
+        self._read: set[int] = set(range(len(reading.capture_files)))
+        """Files that may have changed since."""
+        self._last = 0
+
+    def packets(self, file: int) -> None:
+        """Packets of a file were read."""
+        self._read.add(file)
+        self._last = file
+
+    def step(self, batch: RowBatch | None = None, *, over: bool = False) -> Step:
+        """The step up to here."""
+        reading = self.reading
+        closed, reading.connections = reading.connections, []
+        return Step(
+            None if batch is None else portable(batch),
+            reading.rows,
+            reading.positions,
+            self._changed(every=over),
+            reading.files.failed,
+            reading.phases,
+            reading.details,
+            reading.analyzer.kafka_connections,
+            [one if isinstance(one, KeptConnection) else one.compact for one in closed],
+            reading.analyzer.take_sightings(),
+            over=over,
+        )
+
+    def _changed(self, *, every: bool) -> dict[int, tuple[CaptureFile, list[Section]]]:
+        reading, found = self.reading, {}
+        for index in range(len(reading.capture_files)) if every else self._read:
+            facts = reading.capture_files[index], reading.files.layouts.get(index, [])
+            data = pickle.dumps(facts)
+            if self._sent.get(index) != data:
+                self._sent[index], found[index] = data, facts
+        self._read = {self._last}  # its end is noticed when its next packets are wanted
+        return found
+
+
+def portable(batch: RowBatch) -> RowBatch:
+    """A batch without what another process has no use for; its bodies are not projected."""
+    passed = [(row, place, one._replace(conversation=None)) for row, place, one in batch.passed_over]
+    bodies: Any = batch.bodies
+    return replace(batch, bodies=bodies.portable(), passed_over=passed, _rows=None)
+
+
+def follow(reading: "CapturePass", step: Step) -> None:
+    """Brings a pass to where the other one is."""
+    reading.rows, reading.positions = step.rows, step.positions
+    reading.phases, reading.details = step.phases, step.details
+    for index, (facts, sections) in step.files.items():
+        for name in FIELDS:
+            setattr(reading.capture_files[index], name, getattr(facts, name))
+        reading.files.layouts.setdefault(index, [])[:] = sections
+    reading.files.failed[:] = step.failed
+    analyzer = reading.analyzer
+    analyzer.kafka_connections = step.kafka_connections
+    closed: list[ClosedConnection] = [
+        SilentConnection(*one, analyzer) if isinstance(one, tuple) else one for one in step.connections
+    ]
+    reading.connections += closed
+    analyzer.add_sightings(step.weirds)
+    if step.batch is not None:
+        sent: Any = step.batch.bodies
+        step.batch.bodies = sent.projected()
+        analyzer.report_undecoded(step.batch)
+
+
+__all__ = ["ReadOrder", "Step", "Steps", "follow", "portable"]

@@ -1,0 +1,85 @@
+"""A pass over a capture whose packets another process analyzes, while this one makes tables of what was decided.
+
+In: what `CapturePass` takes. Out: what it gives: the other process runs a `CapturePass`, and this one follows it batch by batch.
+Law: at each batch every attribute has the value that it has in a pass that does all of it; so rows, connections, oddities and
+their order do not depend on the number of processes. What the other process cannot do is done here: packets that somebody looks
+for or plaintext that somebody wants, and bodies of compressed files that are read again.
+"""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from kcap.analyzer import Options, RowBatch
+from kcap.capture.pcap import byte_order
+from kcap.capture.pcapng import MAGIC
+from kcap.jobs import worker_process
+from kcap.jobs.messages import ReadOrder, Step, follow
+from kcap.session import CapturePass
+
+if TYPE_CHECKING:
+    from kcap.facts.tracker import Fact
+    from kcap.filter.ast import Filter
+
+
+class ParallelPass(CapturePass):
+    """As `CapturePass`, in two processes."""
+
+    def another(self) -> CapturePass | None:
+        again = super().another()
+        return None if again is None else ParallelPass(*self._again)
+
+    def batches(self) -> Iterator[RowBatch]:
+        process = worker_process.take() if self._divisible() else None
+        if process is None:
+            yield from super().batches()
+            return
+        try:
+            self.files.close()
+            process.order(self._order())
+            while True:
+                step = process.receive()
+                follow(self, step)
+                if self.watch is not None:
+                    self.watch()
+                if step.over:
+                    return
+                if step.batch is not None:
+                    yield taken(step)  # nothing here refers to a batch while its rows are made
+        finally:
+            process.close()
+
+    def _order(self) -> ReadOrder:
+        paths, options = self._again
+        analyzer = self.analyzer
+        keep, infer = analyzer.bodies.keep, analyzer.infer_turns
+        return ReadOrder(list(paths), options or Options(), self.keep_connections, keep, infer, self._pushed())
+
+    def _pushed(self) -> "tuple[Filter, Fact] | None":
+        """What `unwanted` is made of; None where there is none."""
+        return getattr(getattr(self.unwanted, "__self__", None), "given", None)
+
+    def _divisible(self) -> bool:
+        """Whether another process can do what is wanted of this pass."""
+        analyzer = self.analyzer
+        observed = self.noted or analyzer.plaintext is not None or analyzer.watch is not None
+        if observed or (self.unwanted is not None and self._pushed() is None):
+            return False
+        return not self.files.keeps or all(is_plain(file.path) for file in self.capture_files)
+
+
+def taken(step: Step) -> RowBatch:
+    """The batch of a step, which forgets it."""
+    batch, step.batch = step.batch, None
+    assert batch is not None
+    return batch
+
+
+def is_plain(path: str) -> bool:
+    """Whether a file is a pcap or pcapng file as it stands: what is inside of a compression was stored by the process that read
+    it, if at all."""
+    try:
+        with open(path, "rb") as file:
+            head = file.read(4)
+    except OSError:
+        return True  # it is not read at all
+    return bool(byte_order(head)) or head.startswith(MAGIC)

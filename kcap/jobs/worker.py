@@ -1,0 +1,118 @@
+"""The process that analyzes a capture for another one: packets in, decided exchanges out.
+
+In: one end of a socket, over which a `ReadOrder` comes. Out: `Step`s over the same socket. Law: the steps are those of a pass in
+the process that wants them; it ends when the other end of the socket does, at the next packets at the latest.
+"""
+
+import os
+import socket
+import sys
+import traceback
+from collections.abc import Iterator, Sequence
+from time import monotonic
+from typing import TYPE_CHECKING, Final
+
+from kcap.jobs.messages import ReadOrder, Step, Steps
+from kcap.jobs.transport import Sender
+from kcap.limits import CLOSED_TOGETHER
+from kcap.model import PacketBatch
+from kcap.runtime import collect_rarely, start_quickly
+
+if TYPE_CHECKING:
+    from kcap.session import CapturePass
+
+EVERY_SECONDS: Final = 0.1
+"""Between two steps without rows, which say how far it is."""
+
+
+class Worker:
+    """One reading."""
+
+    def __init__(self, sender: Sender) -> None:
+        self._sender = sender
+        self._told = monotonic()
+
+    def run(self, order: ReadOrder) -> None:
+        """Reads to the end; what stops it is sent. Raises EOFError or OSError where nobody wants it any more."""
+        try:
+            reading = opened(order)
+        except Exception as error:  # noqa: BLE001 - it is raised in the other process
+            self._sender.send(Step(error=error))
+            return
+        reading.analyzer.take_sightings()  # the other process saw the same when it opened the files
+        self._steps, self._reading = Steps(reading), reading
+        packets = reading.files.batches
+        reading.files.batches = lambda: self._noted(packets())  # type: ignore[method-assign]
+        reading.watch = self._look
+        batches = reading.batches()
+        while True:
+            try:
+                batch = next(batches, None)
+            except (EOFError, BrokenPipeError, ConnectionResetError):
+                raise
+            except Exception as error:  # noqa: BLE001 - it is raised in the other process
+                error.add_note("".join(traceback.format_tb(error.__traceback__)))
+                self._sender.send(Step(error=error))
+                return
+            self._send(self._steps.step(batch, over=batch is None))
+            if batch is None:
+                return
+            del batch  # its bodies need not stay while the next one is gathered
+
+    def _noted(self, batches: Iterator[PacketBatch]) -> Iterator[PacketBatch]:
+        for packets in batches:
+            self._steps.packets(packets.file)
+            yield packets
+
+    def _look(self) -> None:
+        """Called after each piece of the capture: whether anybody is there, and how far it is."""
+        self._sender.listen()
+        reading = self._reading
+        many = len(reading.connections) + len(reading.analyzer.sightings()) >= CLOSED_TOGETHER
+        if many or monotonic() - self._told >= EVERY_SECONDS:
+            self._send(self._steps.step())
+
+    def _send(self, step: Step) -> None:
+        self._told = monotonic()
+        self._sender.send(step)
+
+
+def opened(order: ReadOrder) -> "CapturePass":
+    """The pass of an order. Raises CaptureError where nothing can be read."""
+    from kcap.session import CapturePass
+
+    reading = CapturePass(order.paths, order.options, keep_connections=order.keep_connections)
+    reading.analyzer.bodies.keep, reading.analyzer.bodies.deferred = order.keep_bodies, True
+    reading.analyzer.infer_turns = order.infer_turns
+    if order.pushed is not None:
+        from kcap.table.push_down import PushDown
+
+        reading.unwanted = PushDown(*order.pushed, reading).unwanted
+    return reading
+
+
+def main(words: Sequence[str]) -> None:
+    """The process from its command line: the number of its end of the socket."""
+    start_quickly()
+    sender = Sender(socket.socket(fileno=int(words[0])))
+    prepare()
+    try:
+        Worker(sender).run(sender.order())
+        while True:  # a socket that is closed with unread bytes in it loses what was sent last
+            sender.listen(wait=True)
+    except (EOFError, BrokenPipeError, ConnectionResetError):
+        pass  # nobody wants it any more
+    sys.stderr.flush()
+    os._exit(0)  # nothing is left to be done, and to take down modules takes longer than to end
+
+
+def prepare() -> None:
+    """Imports what a reading needs, while the other process does the same."""
+    import kcap.session
+    from kcap import kernels
+
+    if kernels.usable():
+        import kcap.capture.record_kernels
+        import kcap.fastpath.engine
+        import kcap.net.segment_kernels  # noqa: F401
+    collect_rarely()

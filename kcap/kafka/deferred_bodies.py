@@ -1,0 +1,115 @@
+"""Bodies of a batch that another process projects: this one goes on with the packets meanwhile.
+
+In: a closed batch that is not projected. Out: the same batch in a form that can be sent, of which the other process makes a
+`BodyBatch`. Law: it is the `BodyBatch` that this process would have made. Only bodies of requests that still wait for their
+response are projected here, one by one, since their values are carried over.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pickle import PickleBuffer
+from typing import Any
+
+from kcap.decode.programs import place_of, program_index
+from kcap.decode.projection import project
+from kcap.kafka.bodies import BodyBatch, BodyValues
+from kcap.kafka.frames import NO_BODY
+
+UNKNOWN = -1
+
+
+@dataclass(frozen=True, slots=True)
+class DeferredBodies:
+    """A closed batch whose bodies are not projected. A slot is the number of a body, those of the reference path first."""
+
+    arena: Any
+    """Bytes of the reference path's bodies."""
+    more: Any
+    """Bytes of the fast path's bodies, behind these."""
+    starts: Sequence[int]
+    ends: Sequence[int]
+    programs: Sequence[int]
+    carried: dict[int, BodyValues]
+    compiled: bool = False
+    """The compiled interpreter is there."""
+    keep: bool = False
+
+    def unread(self) -> dict[int, str]:
+        """None: the other process reports them."""
+        return {}
+
+    def values(self, slot: int) -> BodyValues | None:
+        """As `BodyBatch.values`."""
+        if slot < NO_BODY:
+            return self.carried.get(slot)
+        return self._alone(slot).values(0) if slot >= 0 and self.programs[slot] >= 0 else None
+
+    def token(self, slot: int) -> BodyValues | None:
+        """As `BodyBatch.token`."""
+        return self._alone(slot).token(0)
+
+    def _alone(self, slot: int) -> BodyBatch:
+        """A batch of one body."""
+        start, end, index = int(self.starts[slot]), int(self.ends[slot]), int(self.programs[slot])
+        size = len(self.arena)
+        data = bytearray(
+            self.arena[start:end] if start < size or end <= size else memoryview(self.more)[start - size : end - size]
+        )
+        return whole(data, [0], [len(data)], [index], {}, compiled=False, keep=self.keep)
+
+    def portable(self) -> "PortableBodies":
+        """The form that can be sent, which refers to the bytes of this one."""
+        import numpy as np
+
+        numbers, places = np.unique(np.asarray(self.programs, np.int64), return_inverse=True)
+        calls = [None if number < 0 else place_of(number)[0][:3] for number in numbers.tolist()]
+        spans = np.asarray(self.starts, np.int64), np.asarray(self.ends, np.int64)
+        pieces = PickleBuffer(self.arena), PickleBuffer(self.more)
+        return PortableBodies(pieces, *spans, places.astype(np.int32), calls, self.carried, self.compiled, self.keep)
+
+
+@dataclass(frozen=True, slots=True)
+class PortableBodies:
+    """Such a batch on its way: numbers of programs differ from process to process, APIs and versions do not."""
+
+    pieces: tuple[Any, Any]
+    starts: Any
+    ends: Any
+    places: Any
+    """Body -> its entry of `calls`."""
+    calls: list[tuple[int, int, int] | None]
+    """API key, version and side of each program; None for no program."""
+    carried: dict[int, BodyValues]
+    compiled: bool
+    keep: bool
+
+    def projected(self) -> BodyBatch:
+        """The batch with its bodies projected; it refers to nothing of this one's bytes."""
+        import numpy as np
+
+        programs = np.array([UNKNOWN if call is None else program_index(*call) for call in self.calls], np.int64)[self.places]
+        arena = bytearray(self.pieces[0])
+        arena += self.pieces[1]
+        if self.compiled:
+            return whole(arena, self.starts.copy(), self.ends.copy(), programs, self.carried, compiled=True, keep=self.keep)
+        spans = self.starts.tolist(), self.ends.tolist()
+        return whole(arena, *spans, programs.tolist(), self.carried, compiled=False, keep=self.keep)
+
+
+def whole(
+    arena: bytearray, starts: Any, ends: Any, programs: Any, carried: dict[int, BodyValues], *, compiled: bool, keep: bool
+) -> BodyBatch:
+    """Bodies in one buffer, projected. With `compiled` the numbers are arrays, else lists."""
+    if not compiled:
+        read = [at for at, index in enumerate(programs) if index >= 0]
+        spans: tuple[Any, ...] = tuple([part[at] for at in read] for part in (starts, ends, programs))
+        dense: Any = [-1] * len(programs)
+        for number, at in enumerate(read):
+            dense[at] = number
+        return BodyBatch(arena, starts, ends, dense, project(arena, *spans), carried, keep)
+    import numpy as np
+
+    here = programs >= 0
+    dense = np.where(here, np.cumsum(here) - 1, -1)
+    projection = project(arena, starts[here], ends[here], programs[here], engine="jit")
+    return BodyBatch(arena, starts, ends, dense, projection, carried, keep)
