@@ -108,7 +108,8 @@ class Steps:
 
 def portable(batch: RowBatch) -> RowBatch:
     """A batch without what another process has no use for; its bodies are not projected."""
-    passed = [(row, place, one._replace(conversation=None)) for row, place, one in batch.passed_over]
+    nobody: Any = None
+    passed = [(row, place, one._replace(conversation=nobody)) for row, place, one in batch.passed_over]
     bodies: Any = batch.bodies
     return replace(batch, bodies=bodies.portable(), passed_over=passed, _rows=None)
 

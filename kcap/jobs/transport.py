@@ -129,6 +129,12 @@ class Sender:
         self._line.sendall(sizes + data)
         self._ahead += 1
 
+    def close(self) -> None:
+        """Closes the socket and the descriptors of shared memory."""
+        self._line.close()
+        while self._slots:
+            os.close(self._slots.pop().descriptor)
+
     def _slot(self, size: int) -> tuple[Slot, bool]:
         """A free slot with room, and whether the receiver has to map it."""
         size = -(-size // SLOT_STEP) * SLOT_STEP

@@ -1,17 +1,18 @@
 """The process that analyzes a capture for another one: packets in, decided exchanges out.
 
-In: one end of a socket, over which a `ReadOrder` comes. Out: `Step`s over the same socket. Law: the steps are those of a pass in
+In: one end of a socket, over which a `ReadOrder` comes. Out: `Step`s over it. Law: the steps are those of a pass in
 the process that wants them; it ends when the other end of the socket does, at the next packets at the latest.
 """
 
 import os
 import socket
-import sys
 import traceback
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from time import monotonic
 from typing import TYPE_CHECKING, Final
 
+from kcap.analyzer import RowBatch
 from kcap.jobs.messages import ReadOrder, Step, Steps
 from kcap.jobs.transport import Sender
 from kcap.limits import CLOSED_TOGETHER
@@ -44,7 +45,10 @@ class Worker:
         packets = reading.files.batches
         reading.files.batches = lambda: self._noted(packets())  # type: ignore[method-assign]
         reading.watch = self._look
-        batches = reading.batches()
+        with closing(reading.files):
+            self._follow(reading.batches())
+
+    def _follow(self, batches: Iterator[RowBatch]) -> None:
         while True:
             try:
                 batch = next(batches, None)
@@ -102,7 +106,6 @@ def main(words: Sequence[str]) -> None:
             sender.listen(wait=True)
     except (EOFError, BrokenPipeError, ConnectionResetError):
         pass  # nobody wants it any more
-    sys.stderr.flush()
     os._exit(0)  # nothing is left to be done, and to take down modules takes longer than to end
 
 

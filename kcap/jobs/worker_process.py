@@ -1,7 +1,7 @@
 """The other process of a reading, seen from the one that wants its rows: started, received from, ended.
 
-In: a `ReadOrder`. Out: `Step`s. Law: the process is gone when it is closed, and when this process ends in whatever way; Ctrl-C on
-the terminal does not reach it, so that this process alone decides.
+In: a `ReadOrder`. Out: `Step`s. Law: the process is gone when it is closed, and when this process ends in whatever way; Ctrl-C
+on the terminal does not reach it, so that this process alone decides.
 """
 
 import atexit

@@ -5,7 +5,6 @@ In: a closed batch that is not projected. Out: the same batch in a form that can
 response are projected here, one by one, since their values are carried over.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pickle import PickleBuffer
 from typing import Any
@@ -26,9 +25,10 @@ class DeferredBodies:
     """Bytes of the reference path's bodies."""
     more: Any
     """Bytes of the fast path's bodies, behind these."""
-    starts: Sequence[int]
-    ends: Sequence[int]
-    programs: Sequence[int]
+    starts: Any
+    ends: Any
+    programs: Any
+    """Start, end and program of each body: lists, or numpy int64 arrays."""
     carried: dict[int, BodyValues]
     compiled: bool = False
     """The compiled interpreter is there."""

@@ -1,8 +1,11 @@
 """Laws of shared options: what is understood, and what is refused with a reason."""
 
+import click
 import pytest
 
-from kcap.cli.options import analyzer_options, column_names, paths_of
+from kcap.cli.commands import COMMANDS
+from kcap.cli.main import kcap
+from kcap.cli.options import JOBS, analyzer_options, column_names, paths_of
 from kcap.errors import UsageError
 
 
@@ -42,3 +45,26 @@ def test_heads_of_the_printed_table_name_columns() -> None:
     ]  # fmt: skip
     assert column_names("topics,nothing", "partitions") == ["topics", "nothing"]
     assert column_names("client,rtt_min", "connections") == ["client_ip", "client_port", "rtt_min_ns"]
+
+
+@pytest.mark.parametrize(("words", "jobs"), [(["--jobs", "1"], 1), (["--jobs", "3"], 3), ([], 0)])
+def test_the_number_of_processes_is_a_setting_of_the_analyzer(words: list[str], jobs: int) -> None:
+    """Zero stands for as many as pay."""
+    command = kcap.get_command(click.Context(kcap), "rows")
+    assert command is not None
+    with command.make_context("rows", ["nothing.pcap", *words]):
+        assert analyzer_options([], []).jobs == jobs
+
+
+def test_commands_that_make_rows_of_captures_take_a_number_of_processes() -> None:
+    """A command has the option where a second process has something to do, and then it counts."""
+    with_jobs = {
+        name for name, entry in COMMANDS.items() if any("--jobs" in one.opts for one in entry.load().params)
+    }  # fmt: skip
+    assert with_jobs == {
+        "rows", "connections", "stats", "latency", "slow", "throttle", "errors", "topics", "clients", "versions", "health",
+        "check", "groups", "transactions", "diff", "sql", "cut",
+    }  # fmt: skip
+    with click.Context(kcap) as context:
+        assert JOBS not in context.meta
+        assert analyzer_options([], []).jobs == 1

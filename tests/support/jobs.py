@@ -40,7 +40,7 @@ class ThreadedWorker:
             while True:
                 sender.listen(wait=True)
         except (EOFError, OSError):
-            line.close()
+            sender.close()
 
     def order(self, order: ReadOrder) -> None:
         """As `WorkerProcess`."""

@@ -1,0 +1,81 @@
+"""`kcap rows --jobs 2` against `--jobs 1`: wall time, CPU time of each process, memory, and whether the rows are equal.
+
+usage: python benchmarks/jobs.py BIG.pcap... [--rounds 5] [--args "--table partitions"]
+
+Both take turns; the line of a capture has the smallest figures of all rounds. `busier` is the CPU time of the busier one of the
+two processes: two free processors need at least as long. Where other programs run too, the wall time says little and this says
+more. Input comes from the page cache; output goes to a file that is thrown away.
+"""
+
+import argparse
+import json
+import os
+import shlex
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+from pyarrow import parquet
+
+RUN = """
+import json, resource, sys
+from kcap.cli.main import main
+code = main(sys.argv[1:])
+both = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+print(json.dumps([code, *([one.ru_utime + one.ru_stime, one.ru_maxrss / 1024] for one in both)]))
+"""
+"""A run that tells CPU seconds and peak megabytes of its own process and of the second one."""
+
+
+class Figures(NamedTuple):
+    """Of one run, or the smallest of several."""
+
+    wall: float
+    first: float
+    """CPU seconds of the process that makes rows, or of the only one."""
+    second: float
+    first_mb: float
+    second_mb: float
+
+
+def measured(capture: str, jobs: int, out: str, more: list[str]) -> Figures:
+    """One run. Raises SystemExit where kcap does not end with 0."""
+    command = [sys.executable, "-c", RUN, "rows", capture, "-o", out, "--jobs", str(jobs), *more]
+    start = time.perf_counter()
+    run = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+    wall = time.perf_counter() - start
+    code, (first, first_mb), (second, second_mb) = json.loads(run.stdout.splitlines()[-1])
+    if code:
+        raise SystemExit(f"kcap rows ended with {code}")
+    return Figures(wall, first, second, first_mb, second_mb)
+
+
+def main() -> None:
+    """Takes the figures."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("captures", nargs="+", metavar="capture")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--args", default="", help="more arguments of kcap rows")
+    options = parser.parse_args()
+    for capture in options.captures:
+        with tempfile.TemporaryDirectory() as folder:
+            outs = {jobs: os.path.join(folder, f"{jobs}.parquet") for jobs in (1, 2)}
+            runs: dict[int, list[Figures]] = {1: [], 2: []}
+            for _ in range(options.rounds + 1):
+                for jobs, out in outs.items():
+                    runs[jobs].append(measured(capture, jobs, out, shlex.split(options.args)))
+            one, two = (Figures(*map(min, zip(*runs[jobs][1:]))) for jobs in (1, 2))
+            same = parquet.read_table(outs[1]).equals(parquet.read_table(outs[2]))
+        busier = max(two.first, two.second)
+        print(
+            f"{Path(capture).name}: wall {one.wall:.2f} -> {two.wall:.2f} s ({one.wall / two.wall:.2f}x); CPU {one.first:.2f} -> "
+            f"{two.first:.2f} + {two.second:.2f} s, busier {busier:.2f} s ({one.first / busier:.2f}x); memory "
+            f"{one.first_mb:.0f} -> {two.first_mb:.0f} + {two.second_mb:.0f} MB; rows {'equal' if same else 'DIFFER'}"
+        )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,62 @@
+"""The process that analyzes: steps over a socket, errors sent on, an end when nobody wants more."""
+
+import socket
+import threading
+from pathlib import Path
+
+import pytest
+
+from kcap.analyzer import Options
+from kcap.errors import CaptureError
+from kcap.jobs import worker
+from kcap.jobs.messages import ReadOrder
+from kcap.jobs.transport import Receiver, Sender
+from kcap.jobs.worker import Worker
+
+
+def started(order: ReadOrder) -> tuple[Receiver, threading.Thread, list[BaseException], socket.socket]:
+    """A worker in a thread, what ended it, and the other end of its socket."""
+    mine, theirs = socket.socketpair()
+    ended: list[BaseException] = []
+
+    def run() -> None:
+        sender = Sender(theirs)
+        try:
+            Worker(sender).run(order)
+        except BaseException as error:  # noqa: BLE001 - the test looks at it
+            ended.append(error)
+        finally:
+            sender.close()
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    return Receiver(mine), thread, ended, mine
+
+
+def test_what_cannot_be_read_is_an_error_at_the_other_end(tmp_path: Path) -> None:
+    receiver, thread, ended, line = started(ReadOrder([str(tmp_path / "nothing.pcap")], Options()))
+    with line:
+        step = receiver.receive()
+        assert isinstance(step.error, CaptureError)
+        assert "nothing.pcap" in str(step.error)
+        thread.join(5)
+    assert ended == []
+
+
+def test_a_fault_of_its_own_has_the_place_where_it_happened(pcaps: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker.Worker, "_look", lambda _self: 1 / 0)
+    receiver, thread, _, line = started(ReadOrder([str(pcaps / "node-platformatic.pcap")], Options()))
+    with line:
+        while (step := receiver.receive()).error is None:
+            pass
+    assert isinstance(step.error, ZeroDivisionError)
+    assert "test_worker.py" in "".join(step.error.__notes__)
+    thread.join(5)
+
+
+def test_it_ends_at_the_next_packets_when_nobody_wants_more(pcaps: Path) -> None:
+    _, thread, ended, line = started(ReadOrder([str(pcaps / "node-platformatic.pcap")], Options()))
+    line.close()
+    thread.join(5)
+    assert not thread.is_alive()
+    assert [type(error) for error in ended] in ([EOFError], [BrokenPipeError], [ConnectionResetError])
