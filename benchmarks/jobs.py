@@ -2,7 +2,7 @@
 
 usage: python benchmarks/jobs.py BIG.pcap... [--rounds 5] [--args "--table partitions"]
 
-Both take turns; the line of a capture has the smallest figures of all rounds. `busier` is the CPU time of the busier one of the
+Both take turns; the line of a capture has the smallest figures of all rounds. `busier` is the CPU time of the busier of the
 two processes: two free processors need at least as long. Where other programs run too, the wall time says little and this says
 more. Input comes from the page cache; output goes to a file that is thrown away.
 """
@@ -71,8 +71,8 @@ def main() -> None:
             same = parquet.read_table(outs[1]).equals(parquet.read_table(outs[2]))
         busier = max(two.first, two.second)
         print(
-            f"{Path(capture).name}: wall {one.wall:.2f} -> {two.wall:.2f} s ({one.wall / two.wall:.2f}x); CPU {one.first:.2f} -> "
-            f"{two.first:.2f} + {two.second:.2f} s, busier {busier:.2f} s ({one.first / busier:.2f}x); memory "
+            f"{Path(capture).name}: wall {one.wall:.2f} -> {two.wall:.2f} s ({one.wall / two.wall:.2f}x); CPU "
+            f"{one.first:.2f} -> {two.first:.2f} + {two.second:.2f} s, busier {busier:.2f} s ({one.first / busier:.2f}x); memory "
             f"{one.first_mb:.0f} -> {two.first_mb:.0f} + {two.second_mb:.0f} MB; rows {'equal' if same else 'DIFFER'}"
         )
 

@@ -7,11 +7,17 @@ Law: a pass that took all steps so far has the state of the pass that made them.
 import pickle
 from collections import Counter
 from dataclasses import dataclass, field, fields, replace
+from itertools import starmap
+from operator import attrgetter
+from pickle import PickleBuffer
 from typing import TYPE_CHECKING, Any, Final
 
-from kcap.analyzer import ClosedConnection, KeptConnection, Options, RowBatch, SilentConnection
+from kcap.analyzer import ROW, SLOTS_AT, ClosedConnection, Identity, KeptConnection, Options, RowBatch, SilentConnection
 from kcap.capture.reader import Section
 from kcap.errors import CaptureError
+from kcap.kafka.bodies import BodyBatch, BodyValues
+from kcap.kafka.deferred_bodies import PortableBodies
+from kcap.kafka.frames import NO_BODY
 from kcap.model import CaptureFile
 from kcap.weird import Weird
 
@@ -21,6 +27,8 @@ if TYPE_CHECKING:
     from kcap.session import CapturePass
 
 FIELDS: Final = tuple(one.name for one in fields(CaptureFile))
+CONSTANTS: Final = attrgetter(*(one.name for one in fields(Identity)))
+VALUES: Final = attrgetter(*(one.name for one in fields(BodyValues)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,11 +115,25 @@ class Steps:
 
 
 def portable(batch: RowBatch) -> RowBatch:
-    """A batch without what another process has no use for; its bodies are not projected."""
+    """A batch without what another process has no use for, its bodies in buffers of their own."""
     nobody: Any = None
     passed = [(row, place, one._replace(conversation=nobody)) for row, place, one in batch.passed_over]
-    bodies: Any = batch.bodies
-    return replace(batch, bodies=bodies.portable(), passed_over=passed, _rows=None)
+    settled = slots_of(batch)
+    carried: Any = {slot: VALUES(one) for slot, one in batch.bodies.carried.items() if slot in settled}
+    bodies: Any = replace(batch.bodies, carried=carried)
+    sent = replace(bodies, arena=PickleBuffer(bodies.arena)) if isinstance(bodies, BodyBatch) else bodies.portable()
+    identities: Any = list(map(CONSTANTS, batch.identities))  # objects of a class take five times as long on their way
+    return replace(batch, identities=identities, bodies=sent, passed_over=passed, _rows=None)
+
+
+def slots_of(batch: RowBatch) -> set[int]:
+    """Slots of the bodies that rows of a batch have; carried values of other requests wait for a later batch."""
+    found = {slot for row in batch.tuples for slot in row[SLOTS_AT : SLOTS_AT + 2]}
+    if batch.fast_rows is not None:
+        for name in ROW[SLOTS_AT : SLOTS_AT + 2]:
+            slots = batch.fast_rows.numbers(name)[0]
+            found.update(slots[slots < NO_BODY].tolist())
+    return found
 
 
 def follow(reading: "CapturePass", step: Step) -> None:
@@ -131,9 +153,15 @@ def follow(reading: "CapturePass", step: Step) -> None:
     reading.connections += closed
     analyzer.add_sightings(step.weirds)
     if step.batch is not None:
-        sent: Any = step.batch.bodies
-        step.batch.bodies = sent.projected()
-        analyzer.report_undecoded(step.batch)
+        identities: Any = step.batch.identities
+        step.batch.identities = list(starmap(Identity, identities))
+        bodies: Any = step.batch.bodies
+        sent = replace(bodies, carried={slot: BodyValues(*one) for slot, one in bodies.carried.items()})
+        if isinstance(sent, PortableBodies):
+            step.batch.bodies = sent.projected()
+            analyzer.report_undecoded(step.batch)
+        else:
+            step.batch.bodies = replace(sent, arena=bytearray(sent.arena))
 
 
 __all__ = ["ReadOrder", "Step", "Steps", "follow", "portable"]

@@ -84,6 +84,11 @@ class Sender:
         self._free: list[Slot] = []
         self._ahead = 0
 
+    @property
+    def far_ahead(self) -> bool:
+        """Whether the next large message would wait."""
+        return self._ahead >= AHEAD
+
     def order(self) -> Any:
         """The receiver's first message. Raises EOFError where the receiver is gone."""
         return pickle.loads(exactly(self._line, SIZE.unpack(exactly(self._line, SIZE.size))[0]))  # noqa: S301 - our own process
@@ -116,7 +121,7 @@ class Sender:
             self._line.sendall(HEAD.pack(len(data), len(buffers), NO_SLOT, 0) + sizes + data + b"".join(buffers))
             return
         self.listen()
-        while self._ahead >= AHEAD:
+        while self.far_ahead:
             self.listen(wait=True)
         slot, new = self._slot(total)
         at = 0

@@ -69,9 +69,13 @@ class Worker:
             yield packets
 
     def _look(self) -> None:
-        """Called after each piece of the capture: whether anybody is there, and how far it is."""
+        """Called after each piece of the capture: whether anybody is there, and how far it is.
+
+        Bodies are projected by whichever process has the time.
+        """
         self._sender.listen()
         reading = self._reading
+        reading.analyzer.bodies.deferred = not self._sender.far_ahead
         many = len(reading.connections) + len(reading.analyzer.sightings()) >= CLOSED_TOGETHER
         if many or monotonic() - self._told >= EVERY_SECONDS:
             self._send(self._steps.step())
@@ -86,7 +90,7 @@ def opened(order: ReadOrder) -> "CapturePass":
     from kcap.session import CapturePass
 
     reading = CapturePass(order.paths, order.options, keep_connections=order.keep_connections)
-    reading.analyzer.bodies.keep, reading.analyzer.bodies.deferred = order.keep_bodies, True
+    reading.analyzer.bodies.keep = order.keep_bodies
     reading.analyzer.infer_turns = order.infer_turns
     if order.pushed is not None:
         from kcap.table.push_down import PushDown

@@ -61,11 +61,17 @@ class DeferredBodies:
         """The form that can be sent, which refers to the bytes of this one."""
         import numpy as np
 
-        numbers, places = np.unique(np.asarray(self.programs, np.int64), return_inverse=True)
-        calls = [None if number < 0 else place_of(number)[0][:3] for number in numbers.tolist()]
+        programs = np.asarray(self.programs, np.int64)
+        calls: list[tuple[int, int, int] | None] = [None]
+        entry = np.zeros(programs.max(initial=UNKNOWN) + 2, np.int32)
+        entry[programs] = 1  # UNKNOWN is the last entry
+        entry[UNKNOWN] = 0
+        for number in np.flatnonzero(entry).tolist():
+            entry[number] = len(calls)
+            calls.append(place_of(number)[0][:3])
         spans = np.asarray(self.starts, np.int64), np.asarray(self.ends, np.int64)
         pieces = PickleBuffer(self.arena), PickleBuffer(self.more)
-        return PortableBodies(pieces, *spans, places.astype(np.int32), calls, self.carried, self.compiled, self.keep)
+        return PortableBodies(pieces, *spans, entry[programs], calls, self.carried, self.compiled, self.keep)
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from kcap.analyzer import Options
 from kcap.capture.fileset import FileSet
 from kcap.filter.parse import parse
 from kcap.jobs.parallel_pass import ParallelPass, is_plain
+from kcap.jobs.worker import Worker
 from kcap.session import Capture, CapturePass
 from tests.support.jobs import ThreadedWorker, everything, threaded
 
@@ -34,8 +35,15 @@ def same(paths: list[str], options: Options | None = None, **more: Any) -> None:
 @pytest.mark.usefixtures("threaded")
 @pytest.mark.parametrize("name", CAPTURES)
 def test_two_processes_tell_what_one_tells(pcaps: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every other capture takes the fast path from its first packet on, and small batches."""
+    """Every other capture takes the fast path from its first packet on, small batches, and bodies projected by either."""
     if CAPTURES.index(name) % 2:
+        chance, look = random.Random(name), Worker._look
+
+        def looked(worker: Worker) -> None:
+            look(worker)
+            worker._reading.analyzer.bodies.deferred = chance.random() < 0.5
+
+        monkeypatch.setattr(Worker, "_look", looked)
         monkeypatch.setattr(limits, "FAST_PATH_AFTER_PACKETS", 0)
         monkeypatch.setattr(limits, "ROWS_PER_BATCH", 7)
         monkeypatch.setattr(FileSet.__init__, "__defaults__", (0,))

@@ -14,9 +14,11 @@ from kcap.jobs.transport import Receiver, Sender
 from kcap.jobs.worker import Worker
 
 
-def started(order: ReadOrder) -> tuple[Receiver, threading.Thread, list[BaseException], socket.socket]:
+def started(order: ReadOrder, *, gone: bool = False) -> tuple[Receiver, threading.Thread, list[BaseException], socket.socket]:
     """A worker in a thread, what ended it, and the other end of its socket."""
     mine, theirs = socket.socketpair()
+    if gone:
+        mine.close()
     ended: list[BaseException] = []
 
     def run() -> None:
@@ -55,8 +57,7 @@ def test_a_fault_of_its_own_has_the_place_where_it_happened(pcaps: Path, monkeyp
 
 
 def test_it_ends_at_the_next_packets_when_nobody_wants_more(pcaps: Path) -> None:
-    _, thread, ended, line = started(ReadOrder([str(pcaps / "node-platformatic.pcap")], Options()))
-    line.close()
+    _, thread, ended, _ = started(ReadOrder([str(pcaps / "node-platformatic.pcap")], Options()), gone=True)
     thread.join(5)
     assert not thread.is_alive()
     assert [type(error) for error in ended] in ([EOFError], [BrokenPipeError], [ConnectionResetError])
