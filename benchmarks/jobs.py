@@ -71,9 +71,9 @@ def main() -> None:
             same = parquet.read_table(outs[1]).equals(parquet.read_table(outs[2]))
         busier = max(two.first, two.second)
         print(
-            f"{Path(capture).name}: wall {one.wall:.2f} -> {two.wall:.2f} s ({one.wall / two.wall:.2f}x); CPU "
-            f"{one.first:.2f} -> {two.first:.2f} + {two.second:.2f} s, busier {busier:.2f} s ({one.first / busier:.2f}x); memory "
-            f"{one.first_mb:.0f} -> {two.first_mb:.0f} + {two.second_mb:.0f} MB; rows {'equal' if same else 'DIFFER'}"
+            f"{Path(capture).name}: wall {one.wall:.2f} -> {two.wall:.2f} s ({one.wall / two.wall:.2f}x); "
+            f"CPU {one.first:.2f} -> {two.first:.2f} + {two.second:.2f} s, busier {busier:.2f} s ({one.first / busier:.2f}x); "
+            f"memory {one.first_mb:.0f} -> {two.first_mb:.0f} + {two.second_mb:.0f} MB; rows {'equal' if same else 'DIFFER'}"
         )
 
 

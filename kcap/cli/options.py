@@ -13,6 +13,7 @@ from kcap.cli.places import Reads, Writes
 from kcap.columns import TABLES
 from kcap.errors import UsageError
 from kcap.jobs.cores import AUTO
+from kcap.jobs.cores import processes as processes_for
 from kcap.output.formats import FORMATS
 
 if TYPE_CHECKING:
@@ -150,9 +151,13 @@ def paths_of(files: Sequence[str], more_files: Sequence[str]) -> list[str]:
     if not paths:
         raise UsageError("no capture given; name a file, or - for standard input")
     if jobs_given() != 1:
-        from kcap.jobs.worker_process import expect
+        from kcap.capture.paths import expand
 
-        expect(paths, jobs_given())
+        found = expand(paths)
+        if processes_for(found, jobs_given()) > 1:
+            from kcap.jobs.worker_process import expect
+
+            expect(found)
     return paths
 
 

@@ -4,12 +4,12 @@ In: the user's `--jobs`, paths. Out: 1 or 2. Law: the number of processes change
 """
 
 import os
-import socket
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
+from kcap.capture.source import STANDARD_INPUT
 from kcap.limits import JOBS_LEAST_BYTES, JOBS_MAX
 
 AUTO: Final = 0
@@ -44,13 +44,15 @@ def processes(paths: Sequence[str], jobs: int) -> int:
     """How many processes read these files. With AUTO a capture below JOBS_LEAST_BYTES is read by one: to start a second one
     takes longer than it saves. A pipe is read by one, since its bytes come once and to one process.
     """
-    if jobs == 1 or not can_start() or not all(map(os.path.isfile, paths)):
+    if jobs == 1 or STANDARD_INPUT in paths or not all(map(os.path.isfile, paths)):
         return 1
     if jobs == AUTO:
         jobs = free_cores() if sum(map(os.path.getsize, paths)) >= JOBS_LEAST_BYTES else 1
-    return min(jobs, JOBS_MAX)
+    return min(jobs, JOBS_MAX) if jobs > 1 and can_start() else 1
 
 
 def can_start() -> bool:
     """Whether this Python can start another one and share memory with it."""
+    import socket
+
     return bool(sys.executable) and not getattr(sys, "frozen", False) and hasattr(socket, "send_fds")

@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any, Final
 from kcap.analyzer import ROW, SLOTS_AT, ClosedConnection, Identity, KeptConnection, Options, RowBatch, SilentConnection
 from kcap.capture.reader import Section
 from kcap.errors import CaptureError
-from kcap.kafka.bodies import BodyBatch, BodyValues
-from kcap.kafka.deferred_bodies import PortableBodies
+from kcap.kafka.bodies import BodyValues
+from kcap.kafka.deferred_bodies import DeferredBodies, PortableBodies
 from kcap.kafka.frames import NO_BODY
 from kcap.model import CaptureFile
+from kcap.tls.keylog import GrowingKeyLog
 from kcap.weird import Weird
 
 if TYPE_CHECKING:
@@ -41,6 +42,8 @@ class ReadOrder:
     keep_bodies: bool = False
     """`BodyCollector.keep`."""
     infer_turns: bool = False
+    growing: list[GrowingKeyLog] = field(default_factory=list)
+    """Key logs of the options that programs may still write to, which secrets do not take along."""
     pushed: "tuple[Filter, Fact] | None" = None
     """The part of a filter that decides which bodies are not decoded (`kcap.table.push_down.PushDown`)."""
 
@@ -121,7 +124,8 @@ def portable(batch: RowBatch) -> RowBatch:
     settled = slots_of(batch)
     carried: Any = {slot: VALUES(one) for slot, one in batch.bodies.carried.items() if slot in settled}
     bodies: Any = replace(batch.bodies, carried=carried)
-    sent = replace(bodies, arena=PickleBuffer(bodies.arena)) if isinstance(bodies, BodyBatch) else bodies.portable()
+    arena: Any = None if isinstance(bodies, DeferredBodies) else PickleBuffer(bodies.arena)
+    sent = bodies.portable() if arena is None else replace(bodies, arena=arena)
     identities: Any = list(map(CONSTANTS, batch.identities))  # objects of a class take five times as long on their way
     return replace(batch, identities=identities, bodies=sent, passed_over=passed, _rows=None)
 

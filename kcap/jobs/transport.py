@@ -46,20 +46,25 @@ class Slot:
         self.memory = mmap.mmap(descriptor, size)
 
     def grow(self, size: int) -> None:
-        """Makes it larger; the other process has to map it again."""
-        self.memory.close()
+        """Makes it larger; the other process has to map it again. Raises OSError where that cannot be done."""
         os.ftruncate(self.descriptor, size)
-        self.size, self.memory = size, mmap.mmap(self.descriptor, size)
+        larger = mmap.mmap(self.descriptor, size)
+        self.memory.close()
+        self.size, self.memory = size, larger
 
 
 def anonymous(size: int) -> int:
-    """File descriptor of memory that has no name."""
+    """File descriptor of memory that has no name. Raises OSError where a limit does not allow as much."""
     if hasattr(os, "memfd_create"):
         descriptor = os.memfd_create("kcap", os.MFD_CLOEXEC)
     else:
         with tempfile.TemporaryFile(prefix="kcap-") as file:
             descriptor = os.dup(file.fileno())
-    os.ftruncate(descriptor, size)
+    try:
+        os.ftruncate(descriptor, size)
+    except OSError:
+        os.close(descriptor)
+        raise
     return descriptor
 
 
@@ -117,13 +122,10 @@ class Sender:
         buffers = [buffer.raw() for buffer in found]
         sizes = b"".join(SIZE.pack(buffer.nbytes) for buffer in buffers)
         total = sum(-(-buffer.nbytes // ALIGNMENT) * ALIGNMENT for buffer in buffers)
-        if total <= INLINE_BYTES:
+        slot, new = self._slot(total) if total > INLINE_BYTES else (None, False)
+        if slot is None:
             self._line.sendall(HEAD.pack(len(data), len(buffers), NO_SLOT, 0) + sizes + data + b"".join(buffers))
             return
-        self.listen()
-        while self.far_ahead:
-            self.listen(wait=True)
-        slot, new = self._slot(total)
         at = 0
         with memoryview(slot.memory) as room:
             for buffer in buffers:
@@ -140,18 +142,24 @@ class Sender:
         while self._slots:
             os.close(self._slots.pop().descriptor)
 
-    def _slot(self, size: int) -> tuple[Slot, bool]:
-        """A free slot with room, and whether the receiver has to map it."""
+    def _slot(self, size: int) -> tuple[Slot | None, bool]:
+        """Waits for a free slot with room; whether the receiver has to map it. None where a limit of this process allows no more
+        shared memory (RLIMIT_FSIZE, RLIMIT_AS, RLIMIT_NOFILE).
+        """
+        self.listen()
+        while self.far_ahead:
+            self.listen(wait=True)
         size = -(-size // SLOT_STEP) * SLOT_STEP
-        if not self._free:
-            slot = Slot(len(self._slots), anonymous(size), size)
-            self._slots.append(slot)
-            return slot, True
-        slot = self._free.pop()
-        if slot.size >= size:
-            return slot, False
-        slot.grow(size)
-        return slot, True
+        try:
+            if not self._free:
+                self._slots.append(Slot(len(self._slots), anonymous(size), size))
+                return self._slots[-1], True
+            if self._free[-1].size >= size:
+                return self._free.pop(), False
+            self._free[-1].grow(size)
+        except OSError:
+            return None, False
+        return self._free.pop(), True
 
 
 class Receiver:
@@ -193,7 +201,10 @@ class Receiver:
         self._taken = True
         if new:
             with open(descriptors[0], "r+b", buffering=0) as file:
-                self._slots[number] = mmap.mmap(file.fileno(), new)
+                try:
+                    self._slots[number] = mmap.mmap(file.fileno(), new)
+                except OSError:
+                    raise MemoryError from None
         return pickle.loads(data, buffers=self._views(number, sizes))  # noqa: S301 - our own process
 
     def _views(self, number: int, sizes: list[int]) -> list[Any]:

@@ -89,6 +89,8 @@ def opened(order: ReadOrder) -> "CapturePass":
     """The pass of an order. Raises CaptureError where nothing can be read."""
     from kcap.session import CapturePass
 
+    if order.options.secrets is not None:
+        order.options.secrets.growing = order.growing
     reading = CapturePass(order.paths, order.options, keep_connections=order.keep_connections)
     reading.analyzer.bodies.keep = order.keep_bodies
     reading.analyzer.infer_turns = order.infer_turns

@@ -15,9 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from kcap.capture.paths import expand
 from kcap.errors import CaptureError
-from kcap.jobs.cores import processes
 from kcap.jobs.messages import ReadOrder, Step
 from kcap.jobs.transport import Receiver
 
@@ -92,13 +90,13 @@ class _Waiting:
 _waiting = _Waiting()
 
 
-def expect(paths: Sequence[str], jobs: int) -> None:
-    """Starts a process for the next reading, if it will be one of these captures by two processes. Where none can be started,
-    the reading does without.
+def expect(paths: Sequence[str]) -> None:
+    """Starts a process for the next reading, which will be one of these files; none for saved tables, which nobody analyzes.
+    Where none can be started, the reading does without.
     """
     if _waiting.process is not None and _waiting.owner == os.getpid():
         return
-    if processes(expand(paths), jobs) > 1 and not any(is_saved_table(path) for path in paths):
+    if not any(map(is_saved_table, paths)):
         with suppress(OSError):
             _waiting.process, _waiting.owner = WorkerProcess(), os.getpid()
             atexit.register(dismiss)

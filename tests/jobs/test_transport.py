@@ -1,6 +1,7 @@
 """Messages between processes: equal at the other end, kept for as long as they are held, memory used again."""
 
 import gc
+import os
 import socket
 import threading
 from collections.abc import Iterator
@@ -96,3 +97,26 @@ def test_either_end_notices_that_the_other_is_gone() -> None:
     with pytest.raises(OSError, match="Broken pipe"):
         sender.send(b"x")
     sender.close()
+
+
+@pytest.mark.parametrize("when", [0, 2])
+def test_where_no_more_memory_can_be_shared_all_goes_over_the_socket(
+    ends: tuple[Sender, Receiver], monkeypatch: pytest.MonkeyPatch, when: int
+) -> None:
+    """A limit of the sender, such as RLIMIT_FSIZE, changes speed alone."""
+    sender, receiver = ends
+    sizes = [LARGE, LARGE, 1 << 20, LARGE, 2 << 20]
+    left = iter([True] * when)
+
+    def limited(descriptor: int, size: int) -> None:
+        if not next(left, False):
+            raise OSError(27, "File too large")
+        truncate(descriptor, size)
+
+    truncate = os.ftruncate
+    monkeypatch.setattr(os, "ftruncate", limited)
+    thread = in_thread(sender, [np.full(size, size) for size in sizes])
+    held = [receiver.receive() for _ in sizes]
+    thread.join()
+    assert [(len(part), int(part[-1])) for part in held] == [(size, size) for size in sizes]
+    assert len(sender._slots) == when

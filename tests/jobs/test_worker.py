@@ -1,5 +1,6 @@
 """The process that analyzes: steps over a socket, errors sent on, an end when nobody wants more."""
 
+import pickle
 import socket
 import threading
 from pathlib import Path
@@ -10,8 +11,10 @@ from kcap.analyzer import Options
 from kcap.errors import CaptureError
 from kcap.jobs import worker
 from kcap.jobs.messages import ReadOrder
+from kcap.jobs.parallel_pass import ParallelPass
 from kcap.jobs.transport import Receiver, Sender
-from kcap.jobs.worker import Worker
+from kcap.jobs.worker import Worker, opened
+from kcap.tls.files import read_secrets
 
 
 def started(order: ReadOrder, *, gone: bool = False) -> tuple[Receiver, threading.Thread, list[BaseException], socket.socket]:
@@ -61,3 +64,17 @@ def test_it_ends_at_the_next_packets_when_nobody_wants_more(pcaps: Path) -> None
     thread.join(5)
     assert not thread.is_alive()
     assert [type(error) for error in ended] in ([EOFError], [BrokenPipeError], [ConnectionResetError])
+
+
+def test_a_key_log_that_grows_is_followed_there(pcaps: Path, tmp_path: Path) -> None:
+    log = tmp_path / "keys.log"
+    log.write_text(f"CLIENT_RANDOM {'1' * 64} {'2' * 96}\n")
+    reading = ParallelPass([str(pcaps / "node-platformatic.pcap")], Options(secrets=read_secrets([str(log)])))
+    order = pickle.loads(pickle.dumps(reading._order()))
+    with log.open("a") as file:
+        file.write(f"CLIENT_RANDOM {'3' * 64} {'4' * 96}\n")
+    theirs = opened(order)
+    theirs.analyzer.secrets.follow()
+    assert set(theirs.analyzer.secrets.keylog.by_random) == {bytes.fromhex("11" * 32), bytes.fromhex("33" * 32)}
+    for one in (reading, theirs):
+        one.files.close()
