@@ -143,8 +143,9 @@ class Sender:
             os.close(self._slots.pop().descriptor)
 
     def _slot(self, size: int) -> tuple[Slot | None, bool]:
-        """Waits for a free slot with room; whether the receiver has to map it. None where a limit of this process allows no more
-        shared memory (RLIMIT_FSIZE, RLIMIT_AS, RLIMIT_NOFILE).
+        """Waits for a free slot with room; whether the receiver has to map it.
+
+        None where a limit of this process (RLIMIT_FSIZE, RLIMIT_AS, RLIMIT_NOFILE) allows no more shared memory.
         """
         self.listen()
         while self.far_ahead:
