@@ -62,7 +62,7 @@ def main() -> None:
     asked = options.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         out = str(Path(folder, "out.parquet"))
-        base = ["rows", asked.capture, "-q", "-o", out]
+        base = ["rows", asked.capture, "--jobs", "1", "-q", "-o", out]
         cpu(base)
         for text, columns in CASES:
             some = [] if columns is None else ["--columns", columns]

@@ -71,7 +71,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         out = str(Path(folder, "rows.parquet"))
         for capture in options.captures:
-            command = [*options.kcap.split(), "rows", capture, "--format", "parquet", "-o", out]
+            command = [*options.kcap.split(), "rows", capture, "--jobs", "1", "--format", "parquet", "-o", out]
             watched(command)
             peak, moments = min((watched(command) for _ in range(options.rounds)), key=lambda found: found[0])
             say(f"{os.path.getsize(capture) / 1e6:,.0f} MB: peak {peak:,.0f} MB")

@@ -59,7 +59,7 @@ def main() -> None:
         for name in SHAPES:
             path, out = Path(folder, f"{name}.pcap"), str(Path(folder, "rows.parquet"))
             packets, exchanges = made(name, path, size_of(options.size))
-            rows = [options.kcap, "rows", str(path), "-o", out]
+            rows = [options.kcap, "rows", str(path), "--jobs", "1", "-o", out]
             peer = ["tshark", "-n", "-r", str(path), "-Y", "kafka", "-T", "fields", "-d", "tcp.port==9092,kafka"]
             peer += [word for one in FIELDS for word in ("-e", one)]
             timed(rows)
@@ -78,7 +78,10 @@ def main() -> None:
                 for label, more in OTHERS.items():
                     words = label.split(",")[0].split(" --")[0].split()
                     output = ["-o", out] if words[0] in ("rows", "connections") else []
-                    runs = [timed([options.kcap, *words, str(path), *more.split(), *output]) for _ in range(options.rounds)]
+                    runs = [
+                        timed([options.kcap, *words, str(path), "--jobs", "1", *more.split(), *output])
+                        for _ in range(options.rounds)
+                    ]
                     own = statistics.median(one[1] for one in runs)
                     highest = statistics.median(one[2] for one in runs)
                     reports.append(f"| `{label}` | {own:.2f} s | {own / cpu:.1f} | {highest:.0f} MB |")

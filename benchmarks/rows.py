@@ -62,9 +62,10 @@ def main() -> None:
         tshark = ["tshark", "-n", "-r", options.capture, "-Y", "kafka", "-T", "fields"]
         tshark += [x for port in options.ports.split(",") for x in ("-d", f"tcp.port=={port},kafka")]
         tshark += [x for field in FIELDS for x in ("-e", field)]
-        timed([*kcap, "rows", options.capture, "--format", "parquet", "-o", out])  # warms caches, compiles kernels once
+        # warms caches, compiles kernels once
+        timed([*kcap, "rows", options.capture, "--jobs", "1", "--format", "parquet", "-o", out])
         for _ in range(options.rounds):
-            ours.append(timed([*kcap, "rows", options.capture, "--format", "parquet", "-o", out]))
+            ours.append(timed([*kcap, "rows", options.capture, "--jobs", "1", "--format", "parquet", "-o", out]))
             if shutil.which("tshark"):
                 theirs.append(timed(tshark))
         import pyarrow.parquet as pq

@@ -143,7 +143,7 @@ def cli_run(capture: str, columns: str | None, report: str | None) -> tuple[floa
     """Wall and CPU seconds of `kcap rows` to Parquet, or of a report."""
     with tempfile.TemporaryDirectory() as folder:
         start = time.perf_counter()
-        command = [".venv/bin/kcap", "rows", capture, "-o", str(Path(folder, "rows.parquet"))]
+        command = [".venv/bin/kcap", "rows", capture, "--jobs", "1", "-o", str(Path(folder, "rows.parquet"))]
         command += ["--columns", columns] if columns else []
         if report:
             command = [".venv/bin/kcap", report, capture, "--format", "json", "-o", str(Path(folder, "report.json"))]

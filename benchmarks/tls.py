@@ -98,7 +98,7 @@ def main() -> int:
                     writers[1].conversation(number, encrypted(conversation(number), client, server), depth=1)
                     number += 1
             (folder / "keys").chmod(0o600)
-            rows = [*options.kcap.split(), "rows", "--format", "parquet", "-o", str(folder / "rows.parquet")]
+            rows = [*options.kcap.split(), "rows", "--jobs", "1", "--format", "parquet", "-o", str(folder / "rows.parquet")]
             commands = [*rows, str(plain)], [*rows, str(secret), "--tls-keylog", str(folder / "keys")]
             spent: list[list[float]] = [[], []]
             found: set[int] = set()

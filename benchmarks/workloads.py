@@ -183,7 +183,7 @@ def main() -> None:
         for name in options.shapes or SHAPES:
             path, out = (options.keep or Path(folder)) / f"{name}.pcap", str(Path(folder, "rows.parquet"))
             packets, exchanges = made(name, path, size_of(options.size))
-            rows = [*options.kcap.split(), "rows", str(path), "--format", "parquet", "-o", out]
+            rows = [*options.kcap.split(), "rows", str(path), "--jobs", "1", "--format", "parquet", "-o", out]
             peer = ["tshark", "-n", "-r", str(path), "-Y", "kafka", "-T", "fields", "-d", "tcp.port==9092,kafka"]
             peer += [word for one in FIELDS for word in ("-e", one)]
             timed(rows)  # compiles kernels, fills the page cache
