@@ -436,7 +436,7 @@ JOBS_MAX = 2
 
 JOBS_LEAST_BYTES = 128 << 20
 """Bytes of captures from which on a second process is started without being asked for. To start it takes 0.25 s of the other
-processor; of small packets the gain is as large at 60 MB, of large ones at 300 MB.
+processor. The busier one of the two then saves 0.27 s on 100 MB of small packets, 0.05 s of large records.
 """
 
 JOBS_SLOTS_HELD = 8
