@@ -7,12 +7,11 @@ Law: a pass that took all steps so far has the state of the pass that made them.
 import pickle
 from collections import Counter
 from dataclasses import dataclass, field, fields, replace
-from itertools import starmap
 from operator import attrgetter
 from pickle import PickleBuffer
 from typing import TYPE_CHECKING, Any, Final
 
-from kcap.analyzer import ROW, SLOTS_AT, ClosedConnection, Identity, KeptConnection, Options, RowBatch, SilentConnection
+from kcap.analyzer import ROW, SLOTS_AT, ClosedConnection, KeptConnection, Options, RowBatch, SilentConnection
 from kcap.capture.reader import Section
 from kcap.errors import CaptureError
 from kcap.kafka.bodies import BodyValues
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
     from kcap.session import CapturePass
 
 FIELDS: Final = tuple(one.name for one in fields(CaptureFile))
-CONSTANTS: Final = attrgetter(*(one.name for one in fields(Identity)))
 VALUES: Final = attrgetter(*(one.name for one in fields(BodyValues)))
 
 
@@ -126,8 +124,7 @@ def portable(batch: RowBatch) -> RowBatch:
     bodies: Any = replace(batch.bodies, carried=carried)
     arena: Any = None if isinstance(bodies, DeferredBodies) else PickleBuffer(bodies.arena)
     sent = bodies.portable() if arena is None else replace(bodies, arena=arena)
-    identities: Any = list(map(CONSTANTS, batch.identities))  # objects of a class take five times as long on their way
-    return replace(batch, identities=identities, bodies=sent, passed_over=passed, _rows=None)
+    return replace(batch, bodies=sent, passed_over=passed, _rows=None)
 
 
 def slots_of(batch: RowBatch) -> set[int]:
@@ -157,8 +154,6 @@ def follow(reading: "CapturePass", step: Step) -> None:
     reading.connections += closed
     analyzer.add_sightings(step.weirds)
     if step.batch is not None:
-        identities: Any = step.batch.identities
-        step.batch.identities = list(starmap(Identity, identities))
         bodies: Any = step.batch.bodies
         sent = replace(bodies, carried={slot: BodyValues(*one) for slot, one in bodies.carried.items()})
         if isinstance(sent, PortableBodies):
