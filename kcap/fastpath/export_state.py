@@ -62,13 +62,10 @@ def made(
 
 def filled(conversation: Conversation, values: Numbers, streams: Sequence[Numbers]) -> None:
     """Sets the attributes that the fast path changes."""
-    requests, responses, connection, pairing = (
-        conversation.requests,
-        conversation.responses,
-        conversation.tcp,
-        conversation.pairing,
-    )
-    connection.last_ns, pairing.exchanges, conversation.rows = values[at.LAST], values[at.NUMBER], values[at.ROWS]
+    requests, responses, connection = conversation.requests, conversation.responses, conversation.tcp
+    connection.last_ns, conversation.rows = values[at.LAST], values[at.ROWS]
+    if values[at.NUMBER]:  # else nothing waits, and the pairing need not exist
+        conversation.pairing.exchanges = values[at.NUMBER]
     if requests is not None and responses is not None:
         requests.last_correlation = none(values[at.CORRELATION])
         responses.last_ns = none(values[at.ANSWERED])

@@ -6,6 +6,7 @@ before the walk, but for what was taken in full; its packets are for the referen
 """
 
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any, Final
 
 import numpy as np
@@ -22,6 +23,9 @@ from kcap.tls.session import TlsSession
 
 BOUNDS_ROOM: Final = 1 << 10
 """Records beyond two a piece that there is room for at first."""
+OF_LOG: Final = (at.P_PLACE, at.P_AT, at.P_LENGTH, at.P_RTT, at.P_LOW)
+LOGGED: Final = (at.G_PLACE, at.G_AT, at.G_LENGTH, at.G_RTT, at.G_OFFSET)
+"""Columns of a piece, and those of the log that they are."""
 
 
 @dataclass(slots=True)
@@ -77,15 +81,17 @@ class Window:
     def __init__(self, state: FastPathState, columns: SegmentColumns, log: Any) -> None:
         """`log`: rows of packets with payload."""
         self.state = state
-        log = log[np.argsort(log[:, at.G_PLACE], kind="stable")]
-        self.places, firsts = np.unique(log[:, at.G_PLACE], return_index=True)
+        log = log[log[:, at.G_PLACE].argsort(kind="stable")]
+        places = log[:, at.G_PLACE]
+        firsts = np.concatenate([[0], (places[1:] != places[:-1]).nonzero()[0] + 1])
+        self.places = places[firsts]
         self.offsets: list[int] = log[firsts, at.G_OFFSET].tolist()
         """Stream offset of the first byte that this walk brought, by stream."""
         self.sources = [source_of(self._conversation(place >> 1), place & 1) for place in self.places.tolist()]
         self.pieces = self._pieces(columns, log)
-        self.ends = self.pieces[np.searchsorted(self.pieces[:, at.P_PLACE], self.places, side="right") - 1, at.P_END]
+        self.ends = self.pieces[self.pieces[:, at.P_PLACE].searchsorted(self.places, side="right") - 1, at.P_END]
         """Where each stream ends in the ciphertext."""
-        self.starts = np.concatenate([np.zeros(1, np.int64), self.ends[:-1]])
+        self.starts = np.concatenate([[0], self.ends[:-1]])
         self.cipher = np.empty(int(self.ends[-1]), np.uint8)
         gathered(columns.data, self.pieces, self.cipher)
         for source, start, offset in zip(self.sources, self.starts.tolist(), self.offsets):
@@ -104,12 +110,10 @@ class Window:
         """All pieces, those of earlier windows first in each stream."""
         meta, index = self.state.meta, log[:, at.G_INDEX]
         pieces = np.empty((len(log), at.PIECE_WIDTH), np.int64)
-        pieces[:, at.P_PLACE], pieces[:, at.P_AT] = log[:, at.G_PLACE], log[:, at.G_AT]
-        pieces[:, at.P_LENGTH], pieces[:, at.P_RTT] = log[:, at.G_LENGTH], log[:, at.G_RTT]
+        pieces[:, OF_LOG] = log[:, LOGGED]
         pieces[:, at.P_NS], pieces[:, at.P_POSITION] = columns.time_ns[index], columns.position[index]
-        pieces[:, at.P_REF], pieces[:, at.P_ORDER] = meta[at.M_REF] + index, meta[at.M_ORDER] + index
-        pieces[:, at.P_LOW] = log[:, at.G_OFFSET]
-        pieces[:, at.P_HIGH] = log[:, at.G_OFFSET] + log[:, at.G_LENGTH]
+        pieces[:, at.P_REF], pieces[:, at.P_ORDER] = index + meta[at.M_REF], index + meta[at.M_ORDER]
+        pieces[:, at.P_HIGH] = pieces[:, at.P_LOW] + pieces[:, at.P_LENGTH]
         held = [
             (place, -1, piece.end - max(piece.start, source.offset), 0, piece.time_ns, piece.ref, piece.position, -1, at.NONE,
              piece.start, piece.end)
@@ -118,8 +122,8 @@ class Window:
         ]  # fmt: skip
         if held:
             pieces = np.concatenate([np.array(held, np.int64), pieces])
-            pieces = pieces[np.argsort(pieces[:, at.P_PLACE], kind="stable")]
-        pieces[:, at.P_END] = np.cumsum(pieces[:, at.P_LENGTH])
+            pieces = pieces[pieces[:, at.P_PLACE].argsort(kind="stable")]
+        pieces[:, at.P_LENGTH].cumsum(out=pieces[:, at.P_END])
         return pieces
 
     def _bounds(self) -> Any:
@@ -134,7 +138,7 @@ class Window:
     def read(self, fresh: Any) -> None:
         """Opens the records and takes their plaintext."""
         bounds, sources, data = self.bounds, self.sources, self.cipher.tobytes()
-        cuts = np.searchsorted(bounds[:, 0], np.arange(len(sources) + 1)).tolist()
+        cuts = bounds[:, 0].searchsorted(np.arange(len(sources) + 1)).tolist()
         opened: list[bytes] = []
         counts, bad, skips = [], [], []
         for source, first, last in zip(sources, cuts, cuts[1:]):
@@ -148,8 +152,8 @@ class Window:
             if counts[-1] < last - first:
                 bad.append(first + counts[-1])
         sizes = np.fromiter(map(len, opened), np.int64, len(opened))
-        highs = np.cumsum(sizes)
-        opened_at = np.repeat(np.array(cuts[:-1]) - np.cumsum([0, *counts[:-1]]), counts) + np.arange(len(opened))
+        highs = sizes.cumsum()
+        opened_at = np.fromiter((at for first, count in zip(cuts, counts) for at in range(first, first + count)), np.int64)
         """Of the bounds, those that were opened."""
         records = self._records(opened_at, sizes, highs, bad, np.array(skips))
         self._deliver(np.frombuffer(b"".join(opened) or b"\0", np.uint8), records, counts, highs, fresh)
@@ -160,26 +164,30 @@ class Window:
         bounds, ends = self.bounds, self.pieces[:, at.P_END]
         records = np.empty((len(opened_at) + len(bad), at.RECORD_WIDTH), np.int64)
         good, rest = records[: len(opened_at)], records[len(opened_at) :]
-        good[:, at.D_STREAM], rest[:, at.D_STREAM] = bounds[opened_at, 0], bounds[bad, 0]
+        good[:, at.D_STREAM] = bounds[opened_at, 0]
+        if bad:
+            rest[:, at.D_STREAM] = bounds[bad, 0]
         records[:, at.D_PLACE] = self.places[records[:, at.D_STREAM]]
         good[:, at.D_LOW], good[:, at.D_HIGH] = highs - sizes, highs
         good[:, at.D_CIPHER] = bounds[opened_at, 1] + HEADER + skips[good[:, at.D_STREAM]]
-        good[:, at.D_FIRST] = np.searchsorted(ends, good[:, at.D_CIPHER], side="right")
-        good[:, at.D_LAST] = np.searchsorted(ends, bounds[opened_at, 2], side="left")
-        rest[:, at.D_LOW : at.D_LAST] = -1
-        rest[:, at.D_LAST] = np.searchsorted(ends, bounds[bad, 1] + HEADER, side="left")
-        return records[np.argsort(self.pieces[records[:, at.D_LAST], at.P_ORDER], kind="stable")]
+        good[:, at.D_FIRST] = ends.searchsorted(good[:, at.D_CIPHER], side="right")
+        good[:, at.D_LAST] = ends.searchsorted(bounds[opened_at, 2])
+        if bad:
+            rest[:, at.D_LOW : at.D_LAST] = -1
+            rest[:, at.D_LAST] = ends.searchsorted(bounds[bad, 1] + HEADER)
+        return records[self.pieces[records[:, at.D_LAST], at.P_ORDER].argsort(kind="stable")]
 
     def _deliver(self, plain: Any, records: Any, counts: list[int], highs: Any, fresh: Any) -> None:
         """Takes the plaintext of all records."""
         state, meta = self.state, self.state.meta
-        passed = np.cumsum([0, *counts])
-        self.lows = np.concatenate([np.zeros(1, np.int64), highs])[passed[:-1]]
+        passed, nexts, ahead = [0, *accumulate(counts)], [], []
+        for source in self.sources:
+            nexts.append(source.stream.next)
+            ahead.append(max(source.stream.skip - source.stream.next, 0))
+        lows = np.concatenate([[0], highs])[passed[:-1]]
         """Where each stream begins in the plaintext."""
-        nexts = np.array([source.stream.next for source in self.sources])
-        skips = np.array([source.stream.skip for source in self.sources])
-        self.done, held = self.lows + np.maximum(skips - nexts, 0), np.zeros(len(counts), np.int64)
-        self.bases = nexts - self.lows
+        self.done, held = lows + ahead, np.zeros(len(counts), np.int64)
+        self.bases = nexts - lows
         self.spans, self.count = np.empty((len(records) + len(self.pieces), 5), np.int64), np.zeros(1, np.int64)
         first = 0
         while first < len(records):
@@ -197,8 +205,8 @@ class Window:
     def _settle(self, data: bytes, opened_at: Any, counts: list[int], highs: Any) -> None:
         """Leaves sessions and streams as the reference path has them behind what was taken."""
         spans = self.spans[: self.count[0]]
-        spans = spans[np.argsort(spans[:, 0], kind="stable")]
-        of_stream = np.searchsorted(spans[:, 0], np.arange(len(counts) + 1)).tolist()
+        spans = spans[spans[:, 0].argsort(kind="stable")]
+        of_stream = spans[:, 0].searchsorted(np.arange(len(counts) + 1)).tolist()
         cut = self.state.connections[self.places >> 1, at.TOUCHED] < 0
         first = 0
         each = zip(
@@ -207,7 +215,7 @@ class Window:
         )  # fmt: skip
         for source, count, start, end, offset, done, base, is_cut, low_span, high_span in each:
             mine = highs[first : first + count]
-            whole = int(np.searchsorted(mine, done, side="right"))
+            whole = int(mine.searchsorted(done, side="right"))
             after = int(self.bounds[opened_at[first + whole - 1], 2]) if whole else start
             first += count
             source.session.passed(source.side, whole, after - start)
@@ -229,6 +237,6 @@ class Window:
             reader.restart(at_offset, b"", [])
             return
         ends = self.pieces[:, at.P_END]
-        some = self.pieces[np.searchsorted(ends, after, side="right") : np.searchsorted(ends, end, side="left") + 1]
+        some = self.pieces[ends.searchsorted(after, side="right") : ends.searchsorted(end) + 1]
         columns = some[:, (at.P_LOW, at.P_HIGH, at.P_NS, at.P_REF, at.P_POSITION)].tolist()
         reader.restart(at_offset, data[after:end], [Piece(*piece) for piece in columns])

@@ -5,7 +5,7 @@ In: what `kcap.tls.session` reads. Out: values by column name. Law: no key mater
 
 from dataclasses import dataclass, field
 
-from kcap.tls.handshake import Hello, alert_text, ja3, ja4
+from kcap.tls.handshake import Hello, alert_text, ja3, ja4, subject_of
 
 
 @dataclass(slots=True)
@@ -19,8 +19,8 @@ class TlsFacts:
     alpn: str | None = None
     """The protocol that the server chose."""
     resumed: bool | None = None
-    server_subject: str | None = None
-    client_subject: str | None = None
+    certificates: list[bytes | str | None] = field(default_factory=lambda: [None, None])
+    """Of client and server: the certificate (DER), or its subject."""
     alerts: list[str] = field(default_factory=list)
     """`client: unknown_ca` and so on, in order."""
     hello_bytes: int = 0
@@ -38,6 +38,11 @@ class TlsFacts:
     why: str | None = None
     """Why records could not be opened."""
 
+    def subject(self, side: int) -> str | None:
+        """The subject of a side's certificate: 0 client, 1 server."""
+        found = self.certificates[side]
+        return subject_of(found) if isinstance(found, bytes) else found
+
 
 def tls_values(facts: TlsFacts) -> dict[str, object]:
     """The columns of `connections` about TLS, and what reports test beside them."""
@@ -46,7 +51,7 @@ def tls_values(facts: TlsFacts) -> dict[str, object]:
         "tls_version": facts.version, "tls_cipher": facts.cipher, "tls_sni": hello and hello.server_name,
         "tls_alpn": facts.alpn, "tls_alpn_offered": hello and hello.protocols, "tls_ja3": hello and ja3(hello),
         "tls_ja4": hello and ja4(hello),
-        "tls_client_subject": facts.client_subject, "tls_server_subject": facts.server_subject, "tls_resumed": facts.resumed,
+        "tls_client_subject": facts.subject(0), "tls_server_subject": facts.subject(1), "tls_resumed": facts.resumed,
         "tls_handshake_ns": facts.handshake_ns, "tls_alerts": [alert_text(alert) for alert in facts.alerts],
         "alerts": "; ".join(facts.alerts) or None, "hello_bytes": facts.hello_bytes,
     }  # fmt: skip

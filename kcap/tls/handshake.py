@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 from hashlib import md5, sha256
+from struct import unpack_from
 from typing import Final
 
 CLIENT_HELLO, SERVER_HELLO, NEW_SESSION_TICKET, CERTIFICATE, CLIENT_KEY_EXCHANGE, FINISHED, KEY_UPDATE = 1, 2, 4, 11, 16, 20, 24
@@ -28,6 +29,9 @@ ALERTS: Final = {
     115: "unknown_psk_identity", 116: "certificate_required", 120: "no_application_protocol", 121: "ech_required",
 }  # fmt: skip
 """Alert descriptions of the IANA registry."""
+SHARED_MAX: Final = 64
+"""Certificates that are held in memory for all connections; brokers send the same one in each handshake."""
+_SHARED: Final[dict[bytes, bytes]] = {}
 ENCRYPTED_ALERT: Final = "encrypted_alert"
 """An alert that is known by its length alone."""
 ALERT_MEANINGS: Final = {
@@ -93,9 +97,9 @@ class _Fields:
         return self.at < len(self.data) and not self.short
 
 
-def numbers(data: bytes) -> list[int]:
+def numbers(data: bytes) -> tuple[int, ...]:
     """16-bit numbers that stand one behind the other."""
-    return [int.from_bytes(data[at : at + 2], "big") for at in range(0, len(data) - 1, 2)]
+    return unpack_from(f">{len(data) // 2}H", data)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,53 +138,62 @@ class Hello:
         return found
 
     @property
-    def offered_versions(self) -> list[int]:
+    def offered_versions(self) -> tuple[int, ...]:
         """Versions of the extension supported_versions of a ClientHello."""
         return numbers(_Fields(self.extensions.get(SUPPORTED_VERSIONS, b"")).vector(1))
 
 
-def _extensions(reader: _Fields) -> dict[int, bytes]:
-    inner = _Fields(reader.vector(2))
+def _extensions(data: bytes, at: int = 0) -> dict[int, bytes]:
+    """The extensions whose length stands at `at`, as far as they are whole."""
     out: dict[int, bytes] = {}
-    while inner.left:
-        number = inner.number(2)
-        data = inner.vector(2)
-        if not inner.short:
-            out.setdefault(number, data)
+    end = min(at + 2 + int.from_bytes(data[at : at + 2], "big"), len(data))
+    at += 2
+    while at + 4 <= end:
+        number, size = unpack_from(">HH", data, at)
+        at += 4 + size
+        if at <= end:
+            out.setdefault(number, data[at - size : at])
     return out
 
 
 def read_client_hello(body: bytes) -> Hello | None:
     """A ClientHello."""
-    reader = _Fields(body)
-    version, random, session = reader.number(2), reader.take(32), reader.vector(1)
-    suites = tuple(numbers(reader.vector(2)))
-    reader.vector(1)
-    if reader.short or version >> 8 != 3:
+    size = len(body)
+    if size < 35 or body[0] != 3:
         return None
-    return Hello(version, random, session, suites, _extensions(reader) if reader.left else {})
+    at = 35 + body[34]
+    if at + 2 > size:
+        return None
+    session, count = body[35:at], body[at] << 8 | body[at + 1]
+    end = at + 2 + count
+    if end + 1 > size or end + 1 + body[end] > size:
+        return None
+    suites = numbers(body[at + 2 : end])
+    return Hello(768 | body[1], body[2:34], session, suites, _extensions(body, end + 1 + body[end]))
 
 
 def read_server_hello(body: bytes) -> Hello | None:
     """A ServerHello, or a HelloRetryRequest."""
-    reader = _Fields(body)
-    version, random, session, suite = reader.number(2), reader.take(32), reader.vector(1), reader.number(2)
-    reader.take(1)
-    if reader.short or version >> 8 != 3:
+    size = len(body)
+    if size < 35 or body[0] != 3:
         return None
-    extensions = _extensions(reader) if reader.left else {}
+    at = 35 + body[34]
+    if at + 3 > size:
+        return None
+    extensions = _extensions(body, at + 3)
     chosen = extensions.get(SUPPORTED_VERSIONS, b"")
-    return Hello(int.from_bytes(chosen, "big") if len(chosen) == 2 else version, random, session, (suite,), extensions)
+    version = int.from_bytes(chosen, "big") if len(chosen) == 2 else 768 | body[1]
+    return Hello(version, body[2:34], body[35:at], (body[at] << 8 | body[at + 1],), extensions)
 
 
 def read_alpn(body: bytes) -> str | None:
     """The protocol that EncryptedExtensions of TLS 1.3 choose."""
-    return next(iter(Hello(0, b"", b"", (), _extensions(_Fields(body))).protocols), None)
+    return next(iter(Hello(0, b"", b"", (), _extensions(body)).protocols), None)
 
 
 def takes_early_data(body: bytes) -> bool:
     """Whether EncryptedExtensions of TLS 1.3 say that the server takes the client's early data (RFC 8446 section 4.2.10)."""
-    return EARLY_DATA in _extensions(_Fields(body))
+    return EARLY_DATA in _extensions(body)
 
 
 def read_certificates(body: bytes, *, tls13: bool = False) -> list[bytes]:
@@ -207,6 +220,16 @@ def subject_of(certificate: bytes) -> str | None:
         return x509.load_der_x509_certificate(certificate).subject.rfc4514_string() or None
     except (ValueError, TypeError):
         return None
+
+
+def shared(certificate: bytes) -> bytes | str | None:
+    """A certificate as connections hold it: one object for all with an equal one, whose subject is read when a table wants it;
+    behind SHARED_MAX different ones the subject.
+    """
+    found = _SHARED.get(certificate)
+    if found is None and len(_SHARED) < SHARED_MAX:
+        found = _SHARED[certificate] = certificate
+    return found or subject_of(certificate)
 
 
 def messages(buffer: bytearray) -> Iterator[tuple[int, bytes, bytes]]:

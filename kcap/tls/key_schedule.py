@@ -5,8 +5,9 @@ the extended master secret, RFC 8446 section 7.
 """
 
 import hmac
-from dataclasses import dataclass, field
+from functools import cache
 from hashlib import new as new_hash
+from typing import NamedTuple
 
 from kcap.tls.suites import RecordCipher, Suite
 
@@ -48,13 +49,15 @@ def master_secret(version: int, hash_name: str, premaster: bytes, randoms: bytes
     return prf(version, hash_name, premaster, b"extended master secret", session_hash, 48)
 
 
-@dataclass(frozen=True, slots=True)
-class WriteKeys:
+class WriteKeys(NamedTuple):
     """What one side protects its records with."""
 
-    key: bytes = field(repr=False)
-    iv: bytes = field(repr=False)
-    mac_key: bytes = field(default=b"", repr=False)
+    key: bytes
+    iv: bytes
+    mac_key: bytes = b""
+
+    def __repr__(self) -> str:
+        return "WriteKeys()"
 
 
 def key_block(
@@ -84,14 +87,15 @@ def fixed_iv_bytes(version: int, cipher: RecordCipher) -> int:
 
 
 def expand_label(secret: bytes, label: bytes, size: int, hash_name: str) -> bytes:
-    """HKDF-Expand-Label with an empty context (RFC 8446 section 7.1): `size` bytes."""
+    """HKDF-Expand-Label with an empty context (RFC 8446 section 7.1): `size` bytes, no more than the hash has."""
+    return hmac.digest(secret, info_of(label, size), hash_name)[:size]
+
+
+@cache
+def info_of(label: bytes, size: int) -> bytes:
+    """The HkdfLabel of RFC 8446 section 7.1 with the counter of the first block of HKDF-Expand, which is all that is used."""
     full = b"tls13 " + label
-    info = size.to_bytes(2, "big") + bytes([len(full)]) + full + b"\0"
-    out, block, counter = b"", b"", 1
-    while len(out) < size:
-        block = hmac.digest(secret, block + info + bytes([counter]), hash_name)
-        out, counter = out + block, counter + 1
-    return out[:size]
+    return size.to_bytes(2, "big") + bytes([len(full)]) + full + b"\0\1"
 
 
 def traffic_keys(secret: bytes, suite: Suite) -> WriteKeys:

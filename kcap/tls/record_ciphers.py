@@ -6,6 +6,8 @@ section 5.2.
 """
 
 import hmac
+from collections.abc import Callable
+from functools import cache, partial
 from hashlib import new as new_hash
 from typing import Any, NamedTuple
 
@@ -35,6 +37,8 @@ class Whole(NamedTuple):
 class RecordOpener:
     """Opens the records that one side protected with one set of keys."""
 
+    __slots__ = ("_aead", "_block", "_chained", "_iv", "_refused", "cipher", "etm", "keys", "mac_bytes", "version")
+
     def __init__(self, version: int, cipher: RecordCipher, keys: WriteKeys, *, etm: bool = False) -> None:
         """`version`: 0x0301 to 0x0304; `etm`: encrypt-then-MAC. Raises UnsupportedAlgorithm where the library lacks the
         cipher.
@@ -45,9 +49,11 @@ class RecordOpener:
         self._iv = int.from_bytes(keys.iv, "big")
         self._refused: Any = ()
         """What the AEAD raises for a record that does not authenticate."""
-        if cipher.kind in ("gcm", "ccm", "ccm8", "chacha"):
-            self._aead, self._refused = aead_of(cipher, keys.key)
-        self._block: Any = block_of(cipher, keys.key) if cipher.kind == "cbc" else None
+        self._block: Any = None
+        if cipher.kind == "cbc":
+            self._block = block_of(cipher, keys.key)
+        elif cipher.kind != "null":
+            self._aead, self._refused = aead_of(cipher)(keys.key), library().InvalidTag
         self._chained = keys.iv
         """The IV of the next record of TLS 1.0: the last block of the one before."""
 
@@ -198,30 +204,38 @@ class RecordOpener:
         return hmac.compare_digest(hmac.digest(self.keys.mac_key, data, self.cipher.mac), mac)
 
 
+@cache
+def library() -> Any:
+    """The exceptions of the library of ciphers, which is loaded when a connection needs it."""
+    from cryptography import exceptions
+
+    return exceptions
+
+
 def opener_of(version: int, cipher: RecordCipher | None, keys: WriteKeys, *, etm: bool = False) -> RecordOpener | None:
     """What opens records; None where the library has no such cipher."""
-    from cryptography.exceptions import UnsupportedAlgorithm
-
     try:
         return None if cipher is None else RecordOpener(version, cipher, keys, etm=etm)
-    except UnsupportedAlgorithm:
+    except library().UnsupportedAlgorithm:
         return None
 
 
-def aead_of(cipher: RecordCipher, key: bytes) -> tuple[Any, type[Exception]]:
-    """The AEAD of a suite with the tag length that it uses, and what it raises for data that does not authenticate."""
-    from cryptography.exceptions import InvalidTag
+@cache
+def aead_of(cipher: RecordCipher) -> Callable[[bytes], Any]:
+    """What makes the AEAD of a suite, with the tag length that it uses, of a key; it raises InvalidTag for data that does not
+    authenticate.
+    """
     from cryptography.hazmat.primitives.ciphers import aead
 
     if cipher.algorithm == "ARIA":
         from kcap.tls.libcrypto import AriaGcm
 
-        return AriaGcm(key), InvalidTag
+        return AriaGcm
     if cipher.kind == "gcm":
-        return aead.AESGCM(key), InvalidTag
+        return aead.AESGCM
     if cipher.kind == "chacha":
-        return aead.ChaCha20Poly1305(key), InvalidTag
-    return aead.AESCCM(key, tag_length=8 if cipher.kind == "ccm8" else 16), InvalidTag
+        return aead.ChaCha20Poly1305
+    return partial(aead.AESCCM, tag_length=8 if cipher.kind == "ccm8" else 16)
 
 
 def block_of(cipher: RecordCipher, key: bytes) -> Any:

@@ -47,6 +47,8 @@ class Record:
 class RecordReader:
     """Cuts one direction into records. Places are stream offsets."""
 
+    __slots__ = ("_at", "_base", "_data", "_holes", "_looked", "_pieces", "searching", "skipped", "wanted")
+
     def __init__(self) -> None:
         self.searching = False
         """The record boundary is not known."""
@@ -136,28 +138,27 @@ class RecordReader:
         while self._at < self.end:
             if self.searching:
                 return self._proposed(final)
-            start = self._at - self._base
-            hole = self._hole_in(self._at, self._at + HEADER)
+            data, start, holes = self._data, self._at - self._base, self._holes
+            hole = self._hole_in(self._at, self._at + HEADER) if holes else None
             if hole is not None:
                 if hole[1] < self._at + HEADER and self.end < self._at + HEADER and not final:
                     return None
                 self._pass(max(hole[1] - self._at, 1))
                 self.searching = True
                 continue
-            if self.end - self._at < HEADER:
+            room = len(data) - start
+            if room < HEADER:
                 return None
-            data = self._data
-            length = int.from_bytes(data[start + 3 : start + 5], "big")
-            if data[start] not in TYPES or data[start + 1] != 3 or length > LENGTH_MAX:
+            size = HEADER + (data[start + 3] << 8 | data[start + 4])
+            if data[start] not in TYPES or data[start + 1] != 3 or size > HEADER + LENGTH_MAX:
                 self.searching, self._looked = True, 0
                 continue
-            size = HEADER + length
-            if self.end - self._at < size:
+            if room < size:
                 if not final:
                     self.wanted = self._at + size
                     return None
-                return self._taken(self.end - self._at, whole=False)
-            return self._taken(size, whole=self._hole_in(self._at, self._at + size) is None)
+                return self._taken(room, whole=False)
+            return self._taken(size, whole=not holes or self._hole_in(self._at, self._at + size) is None)
         return None
 
     def _hole_in(self, start: int, end: int) -> tuple[int, int] | None:
@@ -172,8 +173,13 @@ class RecordReader:
         self._at += size
         self._looked = max(self._looked - size, 0)
         pieces, holes = self._pieces, self._holes
-        if pieces:
-            del pieces[: next((i for i, piece in enumerate(pieces) if piece.end > self._at), len(pieces))]
+        passed = 0
+        for piece in pieces:
+            if piece.end > self._at:
+                break
+            passed += 1
+        if passed:
+            del pieces[:passed]
         if holes:
             del holes[: next((i for i, hole in enumerate(holes) if hole[1] > self._at), len(holes))]
 
@@ -185,7 +191,7 @@ class RecordReader:
             if piece.start >= end:
                 break
             pieces.append(piece)
-        version = int.from_bytes(data[start + 1 : start + 3], "big")
+        version = data[start + 1] << 8 | data[start + 2]
         with memoryview(data) as view:
             body = bytes(view[start + HEADER : start + size])
         return Record(self._at, data[start], version, body, pieces, whole, proposed, self.skipped)

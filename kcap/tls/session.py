@@ -9,7 +9,6 @@ application data and its updates; before TLS 1.3 one after each ChangeCipherSpec
 epoch and number is tried under the next epochs from 0, and behind a loss under the numbers that the lost bytes allow.
 """
 
-from collections.abc import Iterator
 from typing import Final
 
 from kcap import limits
@@ -67,12 +66,13 @@ class TlsSession:
         self.early = EarlyData()
         self.transcript = bytearray()
         """Handshake messages before TLS 1.3, for the extended master secret."""
+        self.events: list[Event] = []
+        """What came of the stream bytes at hand."""
 
     # -- in ---------------------------------------------------------------------------------------------------------
-    def data(self, side: int, offset: int, data: bytes, length: int, time_ns: int, ref: int, position: int) -> Iterator[Event]:
+    def data(self, side: int, offset: int, data: bytes, length: int, time_ns: int, ref: int, position: int) -> list[Event]:
         """Takes stream bytes of one direction in order."""
-        if self.feed(side, offset, data, length, time_ns, ref, position):
-            yield from self.read(side)
+        return self.read(side) if self.feed(side, offset, data, length, time_ns, ref, position) else []
 
     def feed(
         self, side: int, offset: int, data: bytes, length: int, time_ns: int, ref: int, position: int, first: int | None = None
@@ -85,9 +85,14 @@ class TlsSession:
         direction.reader.feed(offset, data, length, time_ns, ref, position, first)
         return offset + length >= direction.reader.wanted
 
-    def read(self, side: int) -> Iterator[Event]:
+    def read(self, side: int) -> list[Event]:
         """What the stream bytes of a direction give that `feed` took."""
-        yield from self._read(side, final=False)
+        self._read(side, final=False)
+        return self._passed_on()
+
+    def _passed_on(self) -> list[Event]:
+        events, self.events = self.events, []
+        return events
 
     def whole_records(self, side: int, buffer: bytes, at: int, end: int, time_ns: int) -> tuple[int, list[Whole]]:
         """Opens the records of application data that lie whole in `buffer[at:end]`, the next stream bytes, all in one packet.
@@ -117,22 +122,22 @@ class TlsSession:
         self.sides[side].passed(records, size)
         self.facts.decrypted += records
 
-    def gap(self, side: int, offset: int, length: int) -> Iterator[Event]:
+    def gap(self, side: int, offset: int, length: int) -> list[Event]:
         """Takes a hole of one direction."""
         self.sides[side].reader.gap(offset, length)
         if self.turns is not None:
             self.turns.gap()
-        yield from self._read(side, final=False)
+        return self.read(side)
 
-    def finish(self) -> Iterator[Event]:
+    def finish(self) -> list[Event]:
         """No more bytes will come."""
         for side in (CLIENT, SERVER):
-            yield from self._read(side, final=True)
-        yield from self.early.decided(True)
+            self._read(side, final=True)
+        self.events += self.early.decided(True)
         late = [self._late_keys(side) for side in (CLIENT, SERVER)]
         if any(late) or any(side.waiting and side.epochs for side in self.sides):
             self.patient = False
-            yield from self._released_events()
+            self._release()
         for side in (CLIENT, SERVER):
             for record in self._released(side):
                 self._unopened(side, record)
@@ -143,46 +148,44 @@ class TlsSession:
             self._note_alert(CLIENT, messages.ENCRYPTED_ALERT)
         if facts.why is None and (facts.undecrypted or any(side.sealed for side in self.sides)) and not facts.decrypted:
             facts.why = self._why()
+        return self._passed_on()
 
-    def _read(self, side: int, *, final: bool) -> Iterator[Event]:
-        reader = self.sides[side].reader
+    def _read(self, side: int, *, final: bool) -> None:
+        reader, turns = self.sides[side].reader, self.turns
         while (record := reader.next(final=final)) is not None:
             if record.proposed:
-                found = self._proposed(side, record)
-                if found is None:
+                if not self._proposed(side, record):
                     reader.refuse()
                     continue
                 reader.accept(record)
+            if record.behind:
                 self._behind(side, record)
-                self._look(side, record)
-                yield from found
-            else:
-                self._behind(side, record)
-                self._look(side, record)
-                yield from self._record(side, record)
+            if turns is not None:
+                self._look(side, record, turns)
+            if not record.proposed:
+                self._record(side, record)
         if reader.searching and self.turns is not None:
             self.turns.lose(side)
 
-    def _look(self, side: int, record: Record) -> None:
+    def _look(self, side: int, record: Record, turns: Turns) -> None:
         """Gives a record of application data to `turns`; early data of TLS 1.3 comes before the ServerHello and is left out."""
-        if self.turns is None or record.content_type != APPLICATION or not record.pieces:
+        if record.content_type != APPLICATION or not record.pieces:
             return
         if self.client is not None and self.server is None and not self.sides[SERVER].sealed:
             return
         pieces = record.pieces
-        self.turns.record(Seen(side, pieces[0].time_ns, pieces[-1].time_ns, len(record.body), record.whole))
+        turns.record(Seen(side, pieces[0].time_ns, pieces[-1].time_ns, len(record.body), record.whole))
 
     def _behind(self, side: int, record: Record) -> None:
         """Bytes before a record that were no records."""
-        if record.behind:
-            direction = self.sides[side]
-            direction.lost_bytes += record.behind
-            direction.lost = True
-            direction.handshake.clear()
+        direction = self.sides[side]
+        direction.lost_bytes += record.behind
+        direction.lost = True
+        direction.handshake.clear()
 
     # -- records ----------------------------------------------------------------------------------------------------
-    def _proposed(self, side: int, record: Record) -> list[Event] | None:
-        """What a record gives whose boundary was found by its shape; None where nothing proves it."""
+    def _proposed(self, side: int, record: Record) -> bool:
+        """Takes a record whose boundary was found by its shape; False where nothing proves it."""
         direction = self.sides[side]
         lost, direction.lost = direction.lost, True
         direction.lost_bytes += record.behind
@@ -191,20 +194,21 @@ class TlsSession:
             direction.lost_bytes -= record.behind
             if opened is None:
                 direction.lost = lost
-                return None
+                return False
             direction.lost_bytes += record.behind
-            events = list(self._content(side, record, opened))
+            self._content(side, record, opened)
             direction.lost_bytes = 0
             record.behind = 0
-            return events
+            return True
         direction.lost_bytes -= record.behind
         plain = record.content_type == HANDSHAKE and len(record.body) > 4 and record.body[0] in (1, 2, 11, 16)
         if plain or (record.content_type == CHANGE_CIPHER_SPEC and record.body == b"\1"):
-            return list(self._record(side, record))
+            self._record(side, record)
+            return True
         direction.lost = lost
-        return None
+        return False
 
-    def _record(self, side: int, record: Record) -> Iterator[Event]:
+    def _record(self, side: int, record: Record) -> None:
         direction = self.sides[side]
         if not record.whole:
             direction.handshake.clear()
@@ -229,28 +233,28 @@ class TlsSession:
                 self._change_keys(side)
                 direction.lost = True
         if not direction.sealed:
-            opened = Opened(record.content_type, record.body, 0)
-            yield from self._content(side, record, opened)
+            self._content(side, record, Opened(record.content_type, record.body, 0))
             return
-        yield from self._sealed(side, record)
+        self._sealed(side, record)
 
-    def _sealed(self, side: int, record: Record) -> Iterator[Event]:
+    def _sealed(self, side: int, record: Record) -> None:
         direction = self.sides[side]
         if self.facts.handshake_ns is None:
             self._time_handshake(direction, record)
-        if self.sides[1 - side].waiting and self._late_keys(1 - side):
-            yield from self._released_events()
+        other_waits = bool(self.sides[1 - side].waiting)
+        if other_waits and self._late_keys(1 - side):
+            self._release()
         if direction.waiting and (self._late_keys(side) or not self._lacks_keys(direction)) and not self._waits_for_other(side):
-            yield from self._released_events()
-        if self._waits_for_other(side):
+            self._release()
+        if other_waits and self._waits_for_other(side):
             direction.waiting.append(record)
             return
         had_keys = bool(direction.epochs)
         opened = self._opened(side, record)
         if opened is not None:
             if not had_keys:
-                yield from self._released_events()
-            yield from self._content(side, record, opened)
+                self._release()
+            self._content(side, record, opened)
             return
         if self._lacks_keys(direction) and len(direction.waiting) < limits.TLS_WAITING_RECORDS:
             direction.waiting.append(record)
@@ -290,13 +294,13 @@ class TlsSession:
         waiting, direction.waiting = direction.waiting, []
         return waiting
 
-    def _released_events(self) -> Iterator[Event]:
-        """Records that waited for keys, which are there by now, of both sides in the order of their packets."""
+    def _release(self) -> None:
+        """Takes records that waited for keys, which are there by now, of both sides in the order of their packets."""
         both = [(record.pieces[-1].ref if record.pieces else 0, record.offset, side, record)
                 for side in (CLIENT, SERVER) if self.sides[side].epochs or self._late_keys(side)
                 for record in self._released(side)]  # fmt: skip
         for _, _, side, record in sorted(both, key=lambda one: one[0]):
-            yield from self._sealed(side, record)
+            self._sealed(side, record)
 
     def _waits_for_other(self, side: int) -> bool:
         """Whether the other side has earlier records whose keys may still come: requests stay ahead of their responses."""
@@ -450,25 +454,25 @@ class TlsSession:
         return True
 
     # -- content ----------------------------------------------------------------------------------------------------
-    def _content(self, side: int, record: Record, opened: Opened) -> Iterator[Event]:
+    def _content(self, side: int, record: Record, opened: Opened) -> None:
         direction = self.sides[side]
         if direction.sealed:
             self.facts.decrypted += 1
         kind, data = opened.content_type, opened.plaintext
         time_ns = record.pieces[-1].time_ns if record.pieces else 0
         if kind == APPLICATION:
-            yield from direction.lost_before(side, self.version, time_ns)
+            self.events += direction.lost_before(side, self.version, time_ns)
             if not direction.ready:
                 direction.ready = True
                 self.facts.ready_ns = self.facts.ready_ns or time_ns
             if data:
-                yield from self.early.data(Plaintext(side, data, spans(record, opened)), early=direction.is_early)
+                self.events += self.early.data(Plaintext(side, data, spans(record, opened)), early=direction.is_early)
         elif kind == HANDSHAKE:
             direction.handshake += data
             if len(direction.handshake) > limits.TLS_HANDSHAKE_BYTES:
                 direction.handshake.clear()
             for number, body, whole in messages.messages(direction.handshake):
-                yield from self._message(side, number, body, whole, time_ns)
+                self._message(side, number, body, whole, time_ns)
         elif kind == ALERT and len(data) == 2:
             self._alert(side, data)
         elif kind == CHANGE_CIPHER_SPEC and self.version != TLS13:
@@ -483,7 +487,7 @@ class TlsSession:
         if len(self.facts.alerts) < limits.TLS_ALERTS_KEPT:
             self.facts.alerts.append(f"{('client', 'server')[side]}: {name}")
 
-    def _message(self, side: int, number: int, body: bytes, whole: bytes, time_ns: int) -> Iterator[Event]:
+    def _message(self, side: int, number: int, body: bytes, whole: bytes, time_ns: int) -> None:
         """Takes one handshake message."""
         if number == messages.CLIENT_HELLO and side == CLIENT:
             hello = messages.read_client_hello(body)
@@ -496,18 +500,18 @@ class TlsSession:
             hello = messages.read_server_hello(body)
             if hello is not None and hello.is_retry:
                 self.version = hello.version  # a ChangeCipherSpec behind it changes nothing (RFC 8446 section 5)
-                yield from self.early.decided(False)
+                self.events += self.early.decided(False)
             elif hello is not None:
-                yield from self._server_hello(hello)
+                self._server_hello(hello)
         elif number == messages.CERTIFICATE:
             self._certificate(side, body)
         elif number == messages.FINISHED:
             self.facts.ready_ns = time_ns
             self._finished(side)
             if side == CLIENT:
-                yield from self.early.decided(False)  # an EndOfEarlyData would stand before it
+                self.events += self.early.decided(False)  # an EndOfEarlyData would stand before it
         elif self.version == TLS13:
-            yield from self._message13(side, number, body)
+            self._message13(side, number, body)
         elif number == messages.CLIENT_KEY_EXCHANGE and side == CLIENT:
             self._key_exchange(body)
         elif number == messages.NEW_SESSION_TICKET and side == SERVER and self.client is not None:
@@ -515,26 +519,22 @@ class TlsSession:
             if master is not None:
                 self.secrets.remember(body[6:], master)
 
-    def _message13(self, side: int, number: int, body: bytes) -> Iterator[Event]:
+    def _message13(self, side: int, number: int, body: bytes) -> None:
         """Takes one handshake message that TLS 1.3 alone has."""
         if number == messages.ENCRYPTED_EXTENSIONS and side == SERVER:
             self.facts.alpn = messages.read_alpn(body)
-            yield from self.early.decided(messages.takes_early_data(body))
+            self.events += self.early.decided(messages.takes_early_data(body))
         elif number == messages.KEY_UPDATE:
             direction = self.sides[side]
             if self._has_epoch(direction, direction.at + 1):
                 direction.at, direction.number = direction.at + 1, 0
         elif number == messages.END_OF_EARLY_DATA:
-            yield from self.early.decided(True)
+            self.events += self.early.decided(True)
             self._next_epoch(side, "HANDSHAKE_TRAFFIC_SECRET")
 
     def _certificate(self, side: int, body: bytes) -> None:
         certificates = messages.read_certificates(body, tls13=self.version == TLS13)
-        subject = messages.subject_of(certificates[0]) if certificates else None
-        if side == SERVER:
-            self.facts.server_subject = subject
-        else:
-            self.facts.client_subject = subject
+        self.facts.certificates[side] = messages.shared(certificates[0]) if certificates else None
 
     def _finished(self, side: int) -> None:
         if self.version == TLS13:
@@ -547,6 +547,9 @@ class TlsSession:
         for at in range(direction.at + 1, len(direction.epochs)):
             if direction.epochs[at].label.endswith(label):
                 direction.at, direction.number = at, 0
+                if is_last(direction.epochs[at]):  # no record goes back to the keys before
+                    del direction.epochs[:at]
+                    direction.at = 0
                 return
 
     def _client_hello(self, hello: Hello, time_ns: int) -> None:
@@ -556,7 +559,7 @@ class TlsSession:
         self.client, self.master = hello, None
         self.transcript.clear()
 
-    def _server_hello(self, hello: Hello) -> Iterator[Event]:
+    def _server_hello(self, hello: Hello) -> None:
         facts = self.facts
         self.server, self.version, self.suite = hello, hello.version, suite_of(hello.suites[0])
         facts.version, facts.cipher = version_name(hello.version), self.suite.name
@@ -572,7 +575,7 @@ class TlsSession:
                 self.traffic = self.secrets.traffic(self.client.random)
             self.sides[CLIENT].sealed = True
             if self.traffic and not self.sides[CLIENT].epochs:
-                yield from self._released_events()
+                self._release()
         elif self.client is not None:
             facts.resumed = bool(hello.session_id) and hello.session_id == self.client.session_id
 

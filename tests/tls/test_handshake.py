@@ -47,7 +47,7 @@ MADE = (
 def test_a_client_hello_is_read() -> None:
     found = read_client_hello(MADE)
     assert found is not None
-    assert (found.server_name, found.protocols, found.offered_versions) == ("broker.test", ["h2"], [0x0A0A, 0x0304, 0x0303])
+    assert (found.server_name, found.protocols, found.offered_versions) == ("broker.test", ["h2"], (0x0A0A, 0x0304, 0x0303))
 
 
 def test_fingerprints_leave_grease_out() -> None:
