@@ -40,6 +40,8 @@ COLUMNS: Final = (
 PLACES: Final = 20
 """Busiest partitions in the report."""
 MS: Final = 1_000_000
+FARTHEST: Final = 1 << 62
+"""Milliseconds; timestamps of records are any 64 bits, and engines raise where a difference overflows."""
 CREATED: Final = "CreateTime"
 DRIFT_BATCHES: Final = 20
 DRIFT_NS: Final = 60_000_000_000
@@ -80,7 +82,7 @@ def build(tables: Tables, request: ReportRequest) -> Expressions:
     written = (rows.api_key == PRODUCE).fill_null(False)
     read = rows.api_key.isin([FETCH, SHARE_FETCH]).fill_null(False)
     group = rows.own_group.fill_null(rows.group_id) if "group_id" in rows.columns else rows.own_group
-    skew = time_of(rows) // MS - rows.max_timestamp_ms
+    skew = time_of(rows) // MS - rows.max_timestamp_ms.clip(-FARTHEST, FARTHEST)
     clock = (time_of(rows) // MS).cast("float64")
     timed = written & rows.max_timestamp_ms.notnull() & (rows.timestamp_type == CREATED).fill_null(False)
     data = rows.records.cast("int64") - rows.control_records.fill_null(0)
@@ -135,7 +137,7 @@ def build(tables: Tables, request: ReportRequest) -> Expressions:
         "partitions": place,
         "lags": groups.select(
             "topic", "partition", group_id=groups.group_, committed_offset=groups.committed_offset, high_watermark=groups.end,
-            lag=groups.end - groups.committed_offset,
+            lag=groups.end.clip(lower=-1) - groups.committed_offset,
         ),
         "left_out": selected.anti_join(joined(tables).select(*KEY), list(KEY)).aggregate(
             no_partitions=lambda some: some.count()

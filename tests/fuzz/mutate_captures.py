@@ -3,7 +3,7 @@
 usage: python tests/fuzz/mutate_captures.py [--seed N] [--count N] [--seconds N] [--front A,B] [--kinds A,B]
     [--keep FOLDER] PATH...
 
-In: captures (pcap). Out: one line per distinct find, with the mutant's number, which makes it again (`--seed N --count 1`).
+In: captures (pcap), and key logs beside them (`*.keys`), which decrypt what they can. Out: one line per distinct find, with the mutant's number, which makes it again (`--seed N --count 1`).
 A find is an exception that is no KcapError, rows that differ between the compiled and the plain way, a ledger that does not add
 up, or a table that takes more than SLOW_SECONDS. A mutant depends on its number and the list of captures alone.
 """
@@ -25,6 +25,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
+from zlib import crc32
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
@@ -509,12 +510,73 @@ def shown(path: str, folder: str) -> None:
         cli("show", path, name, "--json", "--payloads")
 
 
-REPORTS = ("latency", "stats", "slow", "throttle", "errors", "topics", "clients", "versions", "health")
+REPORTS = (
+    "latency", "stats", "slow", "throttle", "errors", "topics", "clients", "versions", "health", "check", "groups",
+    "transactions", "diff", "connections",
+)  # fmt: skip
+"""Commands that write a table, JSON and a page; `diff` gets the first half of the file as BEFORE."""
+COMMANDS: tuple[str, ...] = (
+    *(f"{name} PATHS{form}" for name in REPORTS for form in ("", " -o OUT.json", " -o OUT.html")),
+    *(f"{name} PATHS -o OUT.{form}" for name in ("diff", "groups", "transactions") for form in ("csv", "md")),
+    "check PATHS --format sarif",
+    "latency PATHS --by time:10s --plot OUT.svg",
+    "latency PATHS --by api,client_id,broker_id",
+    *(f"rows PATHS --table {name}" for name in TABLES),
+    *(f"rows PATHS -o OUT.{form}" for form in ("parquet", "csv", "jsonl", "arrow", "md", "html")),
+    "rows PATHS --table records --payloads json --format jsonl",
+    "rows PATHS -T ek", "rows PATHS -T text --partitions", "rows PATHS --sort -latency_ns --limit 5",
+    "rows PATHS -Y error||latency>1ms --time-format relative",
+    "sql select*from(exchanges) PATHS", "sql select*from(records) PATHS", "sql select*from(tls_turns) PATHS",
+    "cut PATHS -Y latency>=0 -o OUT.pcapng --allow-empty", "cut PATHS --redact --anonymize key -o OUT.pcap --allow-empty",
+    "cut PATHS -Y api_key==1 --connection -o OUT.pcap --allow-empty",
+    "split PATHS --by-time 60s -o OUT.pcap", "split PATHS --by-connection 2 -o OUT.pcap",
+    "merge PATHS -o OUT.pcapng", "merge PATHS -o OUT.pcap",
+)  # fmt: skip
+"""Everything that one command line can do with a capture."""
+DOCUMENTED = frozenset({0, 1, 3})
+"""Exit codes of commands whose words are right: done, something was found, the capture cannot be read."""
+
+
+def commands(path: str, folder: str) -> None:
+    """One command line of all, chosen by the bytes of the mutant, so that each gets its share."""
+    data = Path(path).read_bytes()
+    Path(before := f"{folder}/before.pcap").write_bytes(data[: len(data) // 2])
+    words = COMMANDS[crc32(data) % len(COMMANDS)]
+    paths = (before, path) if words.startswith(("diff ", "merge ")) else (path,)
+    full = [part for word in words.split() for part in (paths if word == "PATHS" else (word.replace("OUT", f"{folder}/out"),))]
+    for last in (False, True):
+        for made in Path(folder).glob("out*"):
+            made.unlink()
+        started = time.process_time()
+        code = run_command(full)
+        if code not in DOCUMENTED:
+            raise AssertionError(f"{words}: exit code {code}")
+        if time.process_time() - started <= SLOW_SECONDS:
+            break
+        if last:  # the first time may have loaded modules
+            raise AssertionError(f"{words} takes more than {SLOW_SECONDS} s")
+
+
+def failed(_analyzer: object, _connection: object, error: Exception, *_place: object) -> None:
+    """In place of the second line, which would cost the connection alone: what gets that far is a find too."""
+    raise error
+
+
+def run_command(words: Sequence[str]) -> int:
+    """The exit code of a command in this process; what it says goes nowhere."""
+    from kcap.analyzer import Analyzer
+    from kcap.cli.main import main
+
+    with contextlib.redirect_stderr(io.StringIO()) as said, patch.object(Analyzer, "failed", failed):
+        code = main(words)
+    if code == 2:
+        raise AssertionError(f"{' '.join(words[:1])}: usage: {said.getvalue()}")
+    return code
 
 
 def reports(path: str, folder: str) -> None:
     """Some of the reports, as tables, JSON and pages: which of them changes with the mutant."""
-    for name in random.Random(os.path.getsize(path)).sample(REPORTS, 3):
+    for name in random.Random(os.path.getsize(path)).sample(REPORTS[:9], 3):
         if name == "health":
             cli(name, path, "--format", "json")
             cli(name, path)
@@ -585,6 +647,7 @@ def opened(item: Any) -> None:
 
 FRONTS: dict[str, Callable[[str, str], None]] = {
     "tables": tables, "messages": messages, "shown": shown, "screen": screen, "cuts": cuts, "reports": reports,
+    "commands": commands,
 }  # fmt: skip
 
 
@@ -626,6 +689,10 @@ def run(
     known, outcome = sources(paths), Outcome()
     with tempfile.TemporaryDirectory(prefix="kcap-mutants-") as folder:
         path = Path(folder) / "mutant.pcap"
+        keys = Path(folder) / "keys"
+        keys.write_bytes(b"# all\n" + b"".join(log.read_bytes() for one in paths for log in sorted(one.rglob("*.keys"))))
+        keys.chmod(0o600)
+        os.environ["SSLKEYLOGFILE"] = str(keys)
         intact = next(file for one in paths for file in ([one] if one.is_file() else sorted(one.rglob("*.pcap"))))
         FRONTS["tables"](str(intact), folder)  # kernels are compiled here, which is no mutant's time
         begun = time.monotonic()

@@ -56,6 +56,21 @@ def test_sums_and_lag() -> None:
     assert [(place["partition"], place["bytes_in"]) for place in told["partitions"]] == [(0, 200), (1, 100)]
 
 
+def test_numbers_of_a_message_may_have_any_64_bits() -> None:
+    """Law: no timestamp and no offset makes the report fail."""
+    rows = [exchange(exchange=n, took_ms=1, api="Produce", api_key=0, client_id="p") for n in range(1, 9)]
+    some = [-(1 << 63), -1, 0, (1 << 63) - 1]
+    parts = [
+        partition(
+            exchange=1 + 2 * at + key, topic="t", api_key=key, max_timestamp_ms=number, timestamp_type="CreateTime",
+            high_watermark=number, committed_offset=other, group_id="g", lag=number, records=1, bytes=1, batches=1,
+        )
+        for at, number in enumerate(some) for key in (0, 1) for other in some
+    ]  # fmt: skip
+    (row,) = report(REPORT, rows, None, parts)["rows"]
+    assert row["behind_ms_max"] > 1 << 61
+
+
 def test_the_last_lag_is_that_of_each_partitions_last_response() -> None:
     """Partition 0 was 9 behind and caught up to 2; partition 1 ended 4 behind, which is the topic's last lag."""
     rows = [exchange(exchange=n, at_ms=n, took_ms=1, api="Fetch", api_key=1) for n in (1, 2, 3)]

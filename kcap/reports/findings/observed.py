@@ -282,12 +282,13 @@ class Observed:
         closed = (chosen.outcome == "unanswered") & chosen.reason.isin(["fin", "rst"])
         stamped = (chosen.api == "Produce") & (chosen.max_timestamp_ms > 0)
         off = chosen.max_timestamp_ms - chosen.request_first_ns / 1_000_000
+        behind = chosen.high_watermark.clip(lower=-1) - chosen.last_stable_offset.clip(lower=0)  # of any 64 bits: no overflow
         return self.run(
             chosen.group_by("api", "client_id", "topic", "codec").aggregate(
                 n=chosen.count(), bytes=chosen.bytes.sum(), batches=chosen.batches.sum(), records=chosen.records.sum(),
                 first_ns=chosen.request_first_ns.min(), last_ns=chosen.request_last_ns.max(), newest=chosen.magic.max(),
                 oldest=chosen.magic.min(), doubtful=chosen.count(where=closed | chosen.error.isin(list(DOUBTFUL))),
-                behind=(chosen.high_watermark - chosen.last_stable_offset).max(where=chosen.last_stable_offset >= 0),
+                behind=behind.max(where=chosen.last_stable_offset >= 0),
                 lag=chosen.lag.max(), early_ms=off.min(where=stamped), late_ms=off.max(where=stamped),
             )
         )  # fmt: skip

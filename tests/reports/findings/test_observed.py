@@ -52,6 +52,21 @@ def test_requests_that_never_ended_have_times_all_the_same() -> None:
     assert check(seen)["rows"] is not None
 
 
+def test_offsets_and_timestamps_may_have_any_64_bits() -> None:
+    """Law: no number of a message makes a rule fail."""
+    some = [-(1 << 63), -1, 0, (1 << 63) - 1]
+    rows = many(4, 1.0, "Fetch") + [exchange("C2", at + 1, "Produce", at) for at in range(4)]
+    parts = [
+        {"connection": row["connection"], "exchange": row["exchange"], "api": row["api"], "topic": "t", "partition": 0,
+         "error": "NONE", "high_watermark": some[row["exchange"] - 1], "last_stable_offset": other, "base_offset": other,
+         "max_timestamp_ms": other, "lag": other, "fetch_offset": other, "committed_offset": other}
+        for row in rows for other in some
+    ]  # fmt: skip
+    seen = observed(rows, parts)
+    assert max(flow["behind"] for flow in seen.flows_of("Fetch")) == (1 << 63) - 1
+    assert check(seen)["rows"] is not None
+
+
 def test_messages_are_made_ready_by_the_thousand_and_none_is_left_out() -> None:
     asked: list[int] = []
 
