@@ -441,3 +441,13 @@ processor. The busier one of the two then saves 0.27 s on 100 MB of small packet
 
 JOBS_SLOTS_HELD = 8
 """Batches in shared memory, some 20 MiB each, that rows may refer to; arrays of further ones are copied."""
+
+ADDRESS_SPACE_TABLES = 352 << 20
+"""Bytes that a process must be able to address (`ulimit -v`) to load Arrow and numpy with room for a capture: with 300 MiB they
+load, with 260 they fail.
+"""
+
+ADDRESS_SPACE_DUCKDB = 3 << 30
+"""The same with DuckDB, which reserves far more than it uses, and ends the process where it gets less: with 2,000 MiB some runs
+of reports end so, with 2,600 none.
+"""

@@ -13,6 +13,8 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Final
 
+from kcap.errors import CaptureError
+
 MAPPING: Final = re.compile(r"([0-9a-f]+)-([0-9a-f]+) .-.p \S+ \S+ \d+ .*\.so\b")
 """A private mapping of a library that cannot be written to (proc_pid_smaps(5))."""
 MADV_DONTNEED: Final = 4
@@ -77,6 +79,21 @@ def start_quickly() -> None:
     """
     gc.set_threshold(*RARELY)
     os.environ.setdefault(BLAS_THREADS, "1")
+
+
+def enough_room(least: int) -> None:
+    """Raises CaptureError where this process may address less than `least` bytes (`ulimit -v`). Libraries in C++ that get no
+    memory do not say so: they end the process, or fail to load with a traceback.
+    """
+    try:
+        from resource import RLIM_INFINITY, RLIMIT_AS, getrlimit
+    except ImportError:  # not on Windows
+        return
+    room = getrlimit(RLIMIT_AS)[0]
+    if room != RLIM_INFINITY and room < least:
+        raise CaptureError(
+            f"out of memory: the address space is limited to {room >> 20} MB (ulimit -v), and this needs {least >> 20} MB"
+        )
 
 
 def for_tables() -> None:

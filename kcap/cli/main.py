@@ -14,18 +14,21 @@ from typing import NoReturn
 
 import click
 
+from kcap import limits
 from kcap.cli.commands import COMMANDS
 from kcap.cli.configuration import defaults, settings
 from kcap.cli.examples import epilog
 from kcap.cli.places import Invocation
 from kcap.cli.standard_streams import give_up, open_closed, say, say_lines
 from kcap.errors import CaptureError, KcapError, OutputError, UsageError
-from kcap.runtime import start_quickly
+from kcap.runtime import enough_room, start_quickly
 
 USAGE, INTERRUPTED, TERMINATED = 2, 130, 143
 BROWSE = "browse"
 OWN = frozenset({"-h", "--help", "--version"})
 """Options of kcap itself."""
+SMALL = frozenset({"decode", "schema", "split", "merge", "completion"})
+"""Commands that make no tables."""
 COMPLETE = "_KCAP_COMPLETE"
 """The variable through which a shell asks for words (click's protocol)."""
 
@@ -42,6 +45,8 @@ class Kcap(click.Group):
         entry = COMMANDS.get(cmd_name)
         if entry is None:
             return None
+        if cmd_name not in SMALL:
+            enough_room(limits.ADDRESS_SPACE_TABLES)
         command = entry.load()
         command.epilog = epilog(cmd_name)
         command.context_class = Invocation

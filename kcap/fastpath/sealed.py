@@ -224,7 +224,7 @@ class Window:
                 stream.next = base + int(mine[whole - 1])
             stream.skip = base + done
             newest = spans[max(low_span, high_span - limits.REPEATS_KEPT) : high_span]
-            stream.records.extend(map(tuple, newest[newest[:, 2] <= stream.next, 1:].tolist()))
+            stream.passed(newest[newest[:, 2] <= stream.next, 1:])
             self._restart(source, data, start, after, end, offset, is_cut=is_cut)
 
     def _restart(self, source: Source, data: bytes, start: int, after: int, end: int, offset: int, *, is_cut: bool) -> None:

@@ -347,8 +347,9 @@ class Conversation:
                     self.phase = "kafka"
                     return
             if self.collector.secrets:
+                why = f": {self.tls.session.facts.why}" if self.tls.session.facts.why else ""
                 self._not_kafka(
-                    self.phase if self.inner is None else f"tls, {self.inner.detail or 'no data'}",
+                    f"{self.phase}{why}" if self.inner is None else f"tls, {self.inner.detail or 'no data'}",
                     self.tcp.first_ref,
                     self.tcp.first_position,
                 )

@@ -51,8 +51,23 @@ class DecryptedStream:
         """The plaintext is known from its first byte on."""
         self.skip = 0
         """Plaintext before this offset was delivered by the fast path."""
-        self.records: deque[tuple[int, int, int, int]] = deque(maxlen=limits.REPEATS_KEPT)
+        self._records: deque[tuple[int, int, int, int]] = deque(maxlen=limits.REPEATS_KEPT)
+        self._later: Any = None
+        """Pieces behind those of `_records`, an array of their rows: few connections ever need them as tuples."""
+
+    @property
+    def records(self) -> deque[tuple[int, int, int, int]]:
         """The newest pieces: plaintext start and end, stream start and end."""
+        if self._later is not None:
+            self._records.extend(map(tuple, self._later.tolist()))
+            self._later = None
+        return self._records
+
+    def passed(self, pieces: Any) -> None:
+        """The fast path delivered these pieces, rows of an array as `records` has them."""
+        if len(pieces) < limits.REPEATS_KEPT:
+            self.records.extend(())  # what waits may stay among the newest
+        self._later = pieces[-limits.REPEATS_KEPT :].copy()
 
     @property
     def anchored(self) -> bool:

@@ -16,13 +16,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from kcap import limits
 from kcap.analyzer import Options, RowBatch
 from kcap.capture.source import STANDARD_INPUT
 from kcap.columns import EXCHANGES, ON_REQUEST, TABLES
 from kcap.errors import CaptureError, UsageError
 from kcap.filter.ast import Filter, columns_of, is_deep
 from kcap.reports.definition import KEY, Tables
-from kcap.runtime import give_back
+from kcap.runtime import enough_room, give_back
 from kcap.session import Capture, CapturePass
 from kcap.table.backfill import Backfill, companions
 from kcap.table.builder import TableSet
@@ -107,6 +108,7 @@ class Engine:
     """
 
     def __init__(self, folder: str) -> None:
+        enough_room(limits.ADDRESS_SPACE_DUCKDB)
         import duckdb
 
         self._stopped = False

@@ -13,9 +13,11 @@ from typing import Any, Final
 
 import pyarrow as pa
 
+from kcap import limits
 from kcap.columns import TABLES
 from kcap.errors import UsageError
 from kcap.reports.source import hive, saved_files, table_of, written
+from kcap.runtime import enough_room
 from kcap.session import Capture
 from kcap.table.backfill import BACKFILLED
 from kcap.table.schema import arrow_schema, choose
@@ -62,6 +64,7 @@ class Queries:
     """Queries over one capture, or over saved tables: a table is made when the first query names it, and stays."""
 
     def __init__(self, capture: Capture, folder: str, watch: Watch | None = None) -> None:
+        enough_room(limits.ADDRESS_SPACE_DUCKDB)
         import duckdb
 
         self._capture, self._folder, self._watch = capture, folder, watch

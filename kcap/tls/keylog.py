@@ -90,12 +90,12 @@ class KeyLog:
 
     def _taken(self, line: bytes) -> bool:
         words = line.split(b" ")
-        label = BY_BYTES.get(words[0])
-        if label is not None and len(words) == 3 and len(words[1]) == 64 and label != "CLIENT_RANDOM":  # as nearly always
+        name = BY_BYTES.get(words[0])
+        if name is not None and len(words) == 3 and len(words[1]) == 64 and name != "CLIENT_RANDOM":  # as nearly always
             with suppress(ValueError):
-                random, secret = unhexlify(words[1]), unhexlify(words[2])
-                if secret:
-                    self.by_random.setdefault(random, {})[label] = secret
+                key, value = unhexlify(words[1]), unhexlify(words[2])
+                if value:
+                    self.by_random.setdefault(key, {})[name] = value
                     return True
         found = LINE.fullmatch(line)
         if found is not None:

@@ -2,10 +2,14 @@
 
 usage: python tests/fuzz/hostile.py write CLASS UNITS FILE
        python tests/fuzz/hostile.py curve [--only A,B] [--doublings 3] [--scale 1.0] [--limit 60] [--command "rows"]
+       python tests/fuzz/hostile.py matrix [--only A,B] [--scale 1.0] [--limit 60] [--commands "health|stats|..."]
 
 `curve` doubles each class's size, runs `kcap COMMAND` over it in a process of its own, and prints processor seconds, peak
 memory and the slope of log CPU over log size; what an empty capture costs is taken off first. The promise (SECURITY.md): a
 slope of at most 1.1 and less than 500 MB. Nothing here is random but by a fixed seed.
+
+`matrix` does so with every command that reads a capture, in forks of one process, so that nothing is imported again: two sizes,
+four where they take more than half a second, and prints what breaks the promise.
 """
 
 import argparse
@@ -903,6 +907,86 @@ def curve(name: str, folder: Path, doublings: int, scale: float, seconds: float,
     return f"{name:<24} {size / 1e6:7.2f} MB  {last:7.2f} s  {peak:6.0f} MB  slope {slope:5.2f}  [{seen}] exit {sorted(codes)}"
 
 
+COMMANDS = (
+    "rows -q -o OUT.parquet", "rows -q --table records --format jsonl", "rows -q --partitions -T text", "connections", "health",
+    "stats", "latency", "latency -o OUT.html", "slow", "throttle", "errors", "topics", "clients", "versions",
+    "versions -o OUT.html", "check", "check --format html -o OUT.html", "groups", "transactions", "groups -o OUT.html", "sql select*from(exchanges)",
+    "cut -Y latency>=0 --allow-empty -o OUT.pcap", "cut --redact --anonymize k --allow-empty -o OUT.pcapng",
+    "split --by-connection 1000 -o OUT.pcap", "merge -o OUT.pcapng", "diff AGAIN",
+)  # fmt: skip
+"""Every command that reads a capture; the capture follows, OUT is a name in a folder of the run, AGAIN the capture too."""
+
+
+def forked(words: list[str], seconds: float) -> tuple[float, float, int]:
+    """As `cost`, of a command of kcap in a fork of this process."""
+    child = os.fork()
+    if not child:
+        resource.setrlimit(resource.RLIMIT_CPU, (int(seconds) + 1, int(seconds) + 2))
+        quiet = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(quiet, 1)
+        os.dup2(quiet, 2)
+        code = TRACEBACK
+        try:
+            from kcap.cli.main import main as kcap
+
+            code = kcap(words)
+            sys.stdout.flush()
+        finally:
+            os._exit(code)
+    _, status, usage = os.wait4(child, 0)
+    return usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024, os.waitstatus_to_exitcode(status)
+
+
+TRACEBACK = 99
+"""Exit code of a fork whose command raised."""
+
+
+def matrix(names: list[str], scale: float, seconds: float, commands: list[str]) -> None:
+    """Prints commands and classes with a slope above 1.1 where they take a second, 500 MB, a traceback or no end."""
+    sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+    import duckdb  # noqa: F401 - what commands import, once for all
+    import ibis.backends.duckdb  # noqa: F401
+
+    from kcap.cli.commands import COMMANDS as ENTRIES
+    from kcap.runtime import for_tables
+
+    for_tables()
+    for entry in ENTRIES.values():
+        entry.load()
+    runs = 0
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "hostile.pcap"
+        path.write_bytes(spoken().file())
+
+        def run(command: str) -> tuple[float, float, int]:
+            words = [word.replace("OUT", f"{folder}/out") for word in command.replace("AGAIN", str(path)).split()]
+            return forked([*words, str(path)], seconds)
+
+        base = {command: run(command)[0] for command in commands}
+        for name in names:
+            make, units, _ = CLASSES[name]
+            points: dict[str, list[tuple[int, float, float, int]]] = {command: [] for command in commands}
+            for step in range(4):
+                going = [command for command in commands if step < 2 or points[command][-1][1] > 0.5 * (step - 1)]
+                if not going:
+                    break
+                path.write_bytes(make(int(units * scale) << step))
+                for command in going:
+                    runs += 1
+                    spent, peak, code = run(command)
+                    points[command].append((path.stat().st_size, max(spent - base[command], 0.02), peak, code))
+                    for made in Path(folder).glob("out*"):
+                        made.unlink()
+            for command, found in points.items():
+                (low, first, *_), (high, last, peak, code) = found[-2:]
+                slope = math.log(last / first) / math.log(high / low)
+                if (slope > 1.1 and last > 1) or peak > 500 or code not in (0, 1, 3):
+                    seen = " ".join(f"{spent:.2f}" for _, spent, _, _ in found)
+                    size = f"{high / 1e6:6.2f} MB {peak:5.0f} MB"
+                    print(f"{name:<22} {command:<48} {size} slope {slope:5.2f} [{seen}] exit {code}", flush=True)
+            print(f"{name}: done, {runs} runs", time.strftime("%H:%M:%S"), file=sys.stderr, flush=True)
+
+
 def main() -> None:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -917,7 +1001,15 @@ def main() -> None:
     many.add_argument("--scale", type=float, default=1.0)
     many.add_argument("--limit", type=float, default=60)
     many.add_argument("--command", default="rows -q --format jsonl")
+    every = verbs.add_parser("matrix")
+    every.add_argument("--only", type=lambda text: text.split(","), default=list(CLASSES))
+    every.add_argument("--scale", type=float, default=1.0)
+    every.add_argument("--limit", type=float, default=60)
+    every.add_argument("--commands", type=lambda text: text.split("|"), default=list(COMMANDS))
     args = parser.parse_args()
+    if args.verb == "matrix":
+        matrix(args.only, args.scale, args.limit, args.commands)
+        return
     if args.verb == "write":
         args.file.write_bytes(CLASSES[args.name][0](args.units))
         return

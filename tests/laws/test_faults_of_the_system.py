@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import kcap
+from kcap.limits import ADDRESS_SPACE_DUCKDB, ADDRESS_SPACE_TABLES
 from tests.cli.running import COMMAND, ENVIRONMENT, PCAPS, start
 
 CAPTURE = PCAPS / "aiokafka.pcap"
@@ -128,6 +129,21 @@ def test_a_capture_may_shrink_while_it_is_read(left: int, tmp_path: Path) -> Non
     else:
         with pytest.raises(kcap.CaptureError):
             list(cut)
+
+
+@pytest.mark.parametrize(("words", "least"), [(["rows"], ADDRESS_SPACE_TABLES), (["check"], ADDRESS_SPACE_DUCKDB)])
+def test_too_little_address_space_is_a_line(
+    words: list[str], least: int, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """`ulimit -v`: before libraries are loaded that would end the process."""
+    from kcap.cli.main import main
+
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (least - 1, -1))
+    assert main([*words, str(CAPTURE)]) == 3
+    message = capfd.readouterr().err
+    assert one_line(message.encode())
+    assert f"needs {least >> 20} MB" in message
+    assert main(["schema", "Fetch"]) == 0
 
 
 def test_out_of_memory_is_a_line(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:

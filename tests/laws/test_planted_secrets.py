@@ -8,10 +8,12 @@ import re
 import struct
 from base64 import b64encode
 from pathlib import Path
+from typing import Any, cast
 
 import pyarrow.parquet as pq
 import pytest
 
+from kcap.tui.reader_main import Child, ReadRequest
 from tests.cli.running import run_here
 from tests.support.messages import (
     authenticate,
@@ -114,12 +116,11 @@ def outputs(path: str, *more: str) -> str:
     for name in exchanges(path):
         out += [run_here("show", path, name, *options, *more)[1] for options in ((), ("--hex",), ("--json",))]
     for words in (
-        ("health", path),
-        ("check", path),
-        ("errors", path),
-        ("clients", path),
-        ("versions", path, "--format", "json"),
-    ):
+        ("health", path), ("check", path), ("errors", path), ("clients", path), ("versions", path, "--format", "json"),
+        ("connections", path), ("groups", path), ("transactions", path), ("stats", path), ("slow", path), ("topics", path),
+        ("check", path, "--format", "sarif"), ("diff", path, path, "--format", "json"), ("rows", path, "-T", "ek"),
+        ("sql", "select * from exchanges", path), ("sql", "select * from weirds", path),
+    ):  # fmt: skip
         out.append(run_here(*words)[1])
     return "\n".join(out)
 
@@ -132,6 +133,12 @@ DOCUMENTS = (
     ("clients", "clients.html"),
     ("versions", "versions.html"),
     ("check", "check.html"),
+    ("check", "check.sarif"),
+    ("groups", "groups.html"),
+    ("transactions", "transactions.html"),
+    ("diff", "diff.html"),
+    ("topics", "topics.html"),
+    ("connections", "connections.html"),
 )
 """Commands and the files that they write."""
 
@@ -141,7 +148,8 @@ def test_no_document_holds_a_planted_secret(captures: list[str], which: int, tmp
     """Files for programs and browsers, searched as bytes; compression is left out of Parquet by reading it again."""
     for command, name in DOCUMENTS:
         path = tmp_path / name
-        assert run_here(command, captures[which], "-o", str(path))[0] in (0, 1)
+        paths = [captures[which]] * (1 + (command == "diff"))
+        assert run_here(command, *paths, "-o", str(path))[0] in (0, 1)
         data = path.read_bytes()
         written = data.decode("latin-1")
         if name.endswith(".parquet"):
@@ -164,6 +172,24 @@ def test_no_output_holds_a_planted_secret(captures: list[str], which: int) -> No
     dump = dumped(written)
     assert b"Plantd" not in dump
     assert dump
+
+
+def test_no_index_of_the_terminal_ui_holds_a_planted_secret(captures: list[str], tmp_path: Path) -> None:
+    """What the screen keeps for its next opening is what its reading process wrote."""
+
+    class Line:
+        def send(self, _: object) -> None:
+            pass
+
+    for at, path in enumerate(captures[::2]):
+        folder = tmp_path / str(at)
+        folder.mkdir()
+        Child(ReadRequest([path], str(folder)), cast("Any", Line()))._read()
+        data = b"".join(file.read_bytes() for file in folder.rglob("*") if file.is_file())
+        assert len(data) > 1000
+        written = data.decode("latin-1")
+        assert [secret for secret in SECRETS if any(form in written for form in forms(secret))] == []
+        assert [secret for secret in SECRETS if secret.decode().encode("utf-16-le") in data] == []
 
 
 def test_show_secrets_lifts_the_mask(captures: list[str]) -> None:
