@@ -910,7 +910,8 @@ def curve(name: str, folder: Path, doublings: int, scale: float, seconds: float,
 COMMANDS = (
     "rows -q -o OUT.parquet", "rows -q --table records --format jsonl", "rows -q --partitions -T text", "connections", "health",
     "stats", "latency", "latency -o OUT.html", "slow", "throttle", "errors", "topics", "clients", "versions",
-    "versions -o OUT.html", "check", "check --format html -o OUT.html", "groups", "transactions", "groups -o OUT.html", "sql select*from(exchanges)",
+    "versions -o OUT.html", "check", "check --format html -o OUT.html", "groups", "transactions", "groups -o OUT.html",
+    "sql select*from(exchanges)",
     "cut -Y latency>=0 --allow-empty -o OUT.pcap", "cut --redact --anonymize k --allow-empty -o OUT.pcapng",
     "split --by-connection 1000 -o OUT.pcap", "merge -o OUT.pcapng", "diff AGAIN",
 )  # fmt: skip
@@ -982,8 +983,8 @@ def matrix(names: list[str], scale: float, seconds: float, commands: list[str]) 
                 slope = math.log(last / first) / math.log(high / low)
                 if (slope > 1.1 and last > 1) or peak > 500 or code not in (0, 1, 3):
                     seen = " ".join(f"{spent:.2f}" for _, spent, _, _ in found)
-                    size = f"{high / 1e6:6.2f} MB {peak:5.0f} MB"
-                    print(f"{name:<22} {command:<48} {size} slope {slope:5.2f} [{seen}] exit {code}", flush=True)
+                    figures = f"{high / 1e6:6.2f} MB {peak:5.0f} MB slope {slope:5.2f}"
+                    print(f"{name:<22} {command:<48} {figures} [{seen}] exit {code}", flush=True)
             print(f"{name}: done, {runs} runs", time.strftime("%H:%M:%S"), file=sys.stderr, flush=True)
 
 

@@ -3,10 +3,10 @@
 usage: python tests/fuzz/mutate_captures.py [--seed N] [--count N] [--seconds N] [--front A,B] [--kinds A,B]
     [--keep FOLDER] PATH...
 
-In: captures (pcap), and key logs beside them (`*.keys`), which decrypt what they can. Out: one line per distinct find, with the
-mutant's number, which makes it again (`--seed N --count 1`). A find is an exception that is no KcapError, rows that differ
-between the compiled and the plain way, a ledger that does not add up, an exit code that is not documented, or a table or command
-that takes more than SLOW_SECONDS. A mutant depends on its number and the list of captures alone.
+In: captures (pcap), and key logs beside them (`*.keys`), which decrypt what they can. Out: one line per distinct find, with
+the mutant's number, which makes it again (`--seed N --count 1`). A find is an exception that is no KcapError, rows that differ
+between the compiled and the plain way, a ledger that does not add up, an exit code that is not documented, or a table or a
+command that takes more than SLOW_SECONDS. A mutant depends on its number and the list of captures alone.
 """
 
 import argparse
