@@ -88,9 +88,6 @@ class TlsSession:
     def read(self, side: int) -> list[Event]:
         """What the stream bytes of a direction give that `feed` took."""
         self._read(side, final=False)
-        return self._passed_on()
-
-    def _passed_on(self) -> list[Event]:
         events, self.events = self.events, []
         return events
 
@@ -148,7 +145,8 @@ class TlsSession:
             self._note_alert(CLIENT, messages.ENCRYPTED_ALERT)
         if facts.why is None and (facts.undecrypted or any(side.sealed for side in self.sides)) and not facts.decrypted:
             facts.why = self._why()
-        return self._passed_on()
+        events, self.events = self.events, []
+        return events
 
     def _read(self, side: int, *, final: bool) -> None:
         reader, turns = self.sides[side].reader, self.turns
@@ -504,7 +502,8 @@ class TlsSession:
             elif hello is not None:
                 self._server_hello(hello)
         elif number == messages.CERTIFICATE:
-            self._certificate(side, body)
+            certificates = messages.read_certificates(body, tls13=self.version == TLS13)
+            self.facts.certificates[side] = messages.shared(certificates[0]) if certificates else None
         elif number == messages.FINISHED:
             self.facts.ready_ns = time_ns
             self._finished(side)
@@ -531,10 +530,6 @@ class TlsSession:
         elif number == messages.END_OF_EARLY_DATA:
             self.events += self.early.decided(True)
             self._next_epoch(side, "HANDSHAKE_TRAFFIC_SECRET")
-
-    def _certificate(self, side: int, body: bytes) -> None:
-        certificates = messages.read_certificates(body, tls13=self.version == TLS13)
-        self.facts.certificates[side] = messages.shared(certificates[0]) if certificates else None
 
     def _finished(self, side: int) -> None:
         if self.version == TLS13:
