@@ -21,7 +21,7 @@ CLIENT_APIS = {0: "Produce", 3: "Metadata"}
 )  # fmt: skip
 def authentication_failed_loop(seen: Observed, limit: Mapping[str, float]) -> Found:
     """A client whose login fails again and again."""
-    for row in seen.errors(["SASL_AUTHENTICATION_FAILED"], ("client_id", "sasl_mechanism")):
+    for row in seen.prepared(seen.errors(["SASL_AUTHENTICATION_FAILED"], ("client_id", "sasl_mechanism"))):
         text = seen.message(row, "response").get("errorMessage")
         loop = row["n"] >= limit["failures"]
         yield Finding(
@@ -44,7 +44,7 @@ def authentication_failed_loop(seen: Observed, limit: Mapping[str, float]) -> Fo
 )  # fmt: skip
 def sasl_mechanism_mismatch(seen: Observed, limit: Mapping[str, float]) -> Found:
     """A mechanism that the broker does not enable, or no SASL where it is required."""
-    for row in seen.errors(["UNSUPPORTED_SASL_MECHANISM"], ("client_id",)):
+    for row in seen.prepared(seen.errors(["UNSUPPORTED_SASL_MECHANISM"], ("client_id",))):
         wanted = seen.message(row, "request").get("mechanism")
         offered = seen.message(row, "response").get("mechanisms")
         detail = f" {wanted}; the broker enables {named(offered)}" if wanted and offered else ""
@@ -230,8 +230,9 @@ def listener_is_controller(seen: Observed, _limit: Mapping[str, float]) -> Found
             last_ns=alone.last_ns.max(),
         )
     )  # fmt: skip
+    offered = seen.offered(rows)
     for row in rows:
-        keys = {one.get("apiKey") for one in seen.message(row, "response").get("apiKeys", ())}
+        keys = offered.get((row["server_ip"], row["server_port"]), {}).keys()
         if keys and not keys & CLIENT_APIS.keys():
             server = f"{row['server_ip']}:{row['server_port']}"
             yield Finding(

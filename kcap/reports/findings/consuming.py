@@ -127,7 +127,7 @@ def fetch_session_churn(seen: Observed, limit: Mapping[str, float]) -> Found:
 )  # fmt: skip
 def unknown_topic_loop(seen: Observed, limit: Mapping[str, float]) -> Found:
     """A client that goes on asking for a topic that is not there."""
-    for row in seen.errors(["UNKNOWN_TOPIC_OR_PARTITION", "UNKNOWN_TOPIC_ID"], ("client_id",)):
+    for row in seen.prepared(seen.errors(["UNKNOWN_TOPIC_OR_PARTITION", "UNKNOWN_TOPIC_ID"], ("client_id",))):
         if row["n"] >= limit["errors"] and row["last_ns"] - row["first_ns"] >= limit["seconds"] * 1e9:
             names = [one.get("name") for one in seen.message(row, "response").get("topics", ()) if one.get("errorCode") == 3]
             names = [name for name in names if name]

@@ -78,7 +78,7 @@ def rebalance_loop(seen: Observed, limit: Mapping[str, float]) -> Found:
 )  # fmt: skip
 def static_member_fenced(seen: Observed, _limit: Mapping[str, float]) -> Found:
     """Two members with one group.instance.id."""
-    for row in seen.errors(["FENCED_INSTANCE_ID"], ("group_id",)):
+    for row in seen.prepared(seen.errors(["FENCED_INSTANCE_ID"], ("group_id",))):
         instance = seen.message(row, "request").get("groupInstanceId")
         clients = seen.clients_of(group_id=row["group_id"], error="FENCED_INSTANCE_ID")
         of = f"instance {instance} of " if instance else ""
@@ -182,7 +182,7 @@ def poll_stall(seen: Observed, limit: Mapping[str, float]) -> Found:
             exchange=away.exchange.argmin(away.request_first_ns),
         )
     )  # fmt: skip
-    for row in rows:
+    for row in seen.prepared(rows):
         members = seen.message(row, "request").get("members") or [{}]
         reason = members[0].get("reason")
         who = {"client_id": row["client_id"], "group_id": row["group_id"]}

@@ -18,6 +18,8 @@ CLASS = (
     "server_ip", "server_port", "error", "outcome", "reason",
 )  # fmt: skip
 """What exchanges of one class have in common."""
+RESPONSES_READ: Final = 8
+"""Responses of a server that are read, where the first ones cannot be decoded."""
 MESSAGES_AT_ONCE: Final = 2048
 """Messages that are looked up together; fewer than stay decoded (`source.MESSAGES_KEPT`)."""
 DOUBTFUL: Final = ("REQUEST_TIMED_OUT", "NOT_ENOUGH_REPLICAS_AFTER_APPEND")
@@ -114,6 +116,28 @@ class Observed:
             some = rows[start : start + MESSAGES_AT_ONCE]
             self.prepare([row for row in some if needs(row)])
             yield from some
+
+    def offered(self, rows: Sequence[Row]) -> dict[tuple[str, int], dict[int, int]]:
+        """By address of a server, the APIs and highest versions that it offers, of the ApiVersions responses of these rows.
+
+        A listener offers all clients the same, so that of each only the first RESPONSES_READ rows are looked at, up to one that
+        can be read.
+        """
+        some: dict[tuple[str, int], list[Row]] = {}
+        for row in rows:
+            known = some.setdefault((row["server_ip"], row["server_port"]), [])
+            if len(known) < RESPONSES_READ:
+                known.append(row)
+        found: dict[tuple[str, int], dict[int, int]] = {}
+        for row in self.prepared([row for known in some.values() for row in known]):
+            place = row["server_ip"], row["server_port"]
+            if place not in found:
+                offered = {
+                    one.get("apiKey"): one.get("maxVersion") for one in self.message(row, "response").get("apiKeys") or ()
+                }
+                if offered:
+                    found[place] = offered
+        return found
 
     def prepare(self, rows: Sequence[Row]) -> None:
         """Makes the messages of rows with `connection` and `exchange` ready: many at once cost little more than one."""

@@ -67,6 +67,20 @@ def test_offsets_and_timestamps_may_have_any_64_bits() -> None:
     assert check(seen)["rows"] is not None
 
 
+def test_what_a_server_offers_is_read_of_a_few_responses_however_many_clients_there_are() -> None:
+    rows = [exchange(f"C{at}", 1, "ApiVersions", at / 100) for at in range(100)]
+    read = []
+
+    def responses(_connection: str, _number: int, _side: str) -> dict[str, object] | None:
+        read.append(1)
+        return {"apiKeys": [{"apiKey": 1, "maxVersion": 9}]} if len(read) > 3 else None
+
+    seen = observed(rows)
+    seen._message = responses
+    assert seen.offered(rows) == {("10.0.0.1", 9092): {1: 9}}
+    assert len(read) == 4
+
+
 def test_messages_are_made_ready_by_the_thousand_and_none_is_left_out() -> None:
     asked: list[int] = []
 
