@@ -44,18 +44,30 @@ class DeferredBodies:
             return self.carried.get(slot)
         return self._alone(slot).values(0) if slot >= 0 and self.programs[slot] >= 0 else None
 
+    def several(self, wanted: Any) -> list[BodyValues | None]:
+        """As `BodyBatch.several`."""
+        import numpy as np
+
+        pieces = [self._bytes(slot) for slot in wanted.tolist()]
+        ends = np.cumsum([len(piece) for piece in pieces])
+        starts = np.concatenate([[0], ends[:-1]])
+        programs = np.asarray(self.programs, np.int64)[wanted]
+        batch = whole(bytearray(b"".join(pieces)), starts, ends, programs, {}, compiled=True, keep=self.keep)
+        return batch.several(np.arange(len(pieces)))
+
     def token(self, slot: int) -> BodyValues | None:
         """As `BodyBatch.token`."""
         return self._alone(slot).token(0)
 
     def _alone(self, slot: int) -> BodyBatch:
         """A batch of one body."""
-        start, end, index = int(self.starts[slot]), int(self.ends[slot]), int(self.programs[slot])
-        size = len(self.arena)
-        data = bytearray(
-            self.arena[start:end] if start < size or end <= size else memoryview(self.more)[start - size : end - size]
-        )
-        return whole(data, [0], [len(data)], [index], {}, compiled=False, keep=self.keep)
+        data = bytearray(self._bytes(slot))
+        return whole(data, [0], [len(data)], [int(self.programs[slot])], {}, compiled=False, keep=self.keep)
+
+    def _bytes(self, slot: int) -> Any:
+        """The bytes of a body."""
+        start, end, size = int(self.starts[slot]), int(self.ends[slot]), len(self.arena)
+        return self.arena[start:end] if start < size or end <= size else memoryview(self.more)[start - size : end - size]
 
     def portable(self) -> "PortableBodies":
         """The form that can be sent, which refers to the bytes of this one."""
