@@ -10,7 +10,7 @@ import csv
 import io
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
@@ -271,29 +271,43 @@ class Leads:
     def __init__(self, document: Document) -> None:
         self._document = document
         self._parts: list[str] = []
-        self._places = 0
+        self._places: dict[str, int] = {}
+        """Heading and commands of each place, and its number."""
 
     def linked(
         self, section: Section, row: Row, columns: Sequence[TextColumn], texts: Sequence[str], cells: list[str]
     ) -> list[str]:
         """The cells of a row with links from those that lead somewhere to one place, which `html` writes."""
         targets: dict[str | tuple[str, int], list[str]] = {}
-        out = list(cells)
+        leading: set[int] = set()
         for at, (column, text_) in enumerate(zip(columns, texts)):
             nothing = text_.rstrip("Bkmnsu %") in ("", "0")
-            target = None if column.down is None or nothing or self._places == LEADS else column.down(row)
+            target = None if column.down is None or nothing else column.down(row)
             if target:
                 targets.setdefault(target, []).append(column.head)
-                out[at] = f'<a href="#x{self._places}">{cells[at]}</a>'
-        if targets:
-            names = ", ".join(text_ for column, text_ in zip(columns, texts) if text_ and not column.right and not column.rank)
-            names = names if len(names) <= TITLE else names[: TITLE - 1] + ELLIPSIS
-            commands = "\n".join(self._command(target, heads) for target, heads in targets.items())
-            self._parts.append(f'<h3 id="x{self._places}">{html_text(names)}</h3><pre>{html_text(commands)}</pre>')
+                leading.add(at)
+        names = ", ".join(text_ for column, text_ in zip(columns, texts) if text_ and not column.right and not column.rank)
+        place = self._place(section, row, names, targets) if targets else None
+        return (
+            cells
+            if place is None
+            else [f'<a href="#x{place}">{cell}</a>' if at in leading else cell for at, cell in enumerate(cells)]
+        )
+
+    def _place(
+        self, section: Section, row: Row, names: str, targets: Mapping[str | tuple[str, int], Sequence[str]]
+    ) -> int | None:
+        """The number of the place for a row, which rows with the same heading and commands share; None if there are enough."""
+        names = names if len(names) <= TITLE else names[: TITLE - 1] + ELLIPSIS
+        commands = "\n".join(self._command(target, heads) for target, heads in targets.items())
+        said = f"{html_text(names)}</h3><pre>{html_text(commands)}</pre>"
+        if said not in self._places:
+            if len(self._places) == LEADS:
+                return None
+            self._places[said] = len(self._places)
             rows = section.listed(row)
-            self._parts += html_table(Section(rows, LISTING)) if rows else []
-            self._places += 1
-        return out
+            self._parts += [f'<h3 id="x{self._places[said]}">{said}', *(html_table(Section(rows, LISTING)) if rows else [])]
+        return self._places[said]
 
     def _command(self, target: str | tuple[str, int], heads: Sequence[str]) -> str:
         """The command that shows what some numbers count; the display filter where the report is of saved rows."""
