@@ -2,11 +2,18 @@
 
 import pickle
 from pathlib import Path
+from typing import Any
 
 from kcap.analyzer import Options
 from kcap.jobs.messages import ReadOrder, Steps, follow
 from kcap.jobs.worker import opened
+from kcap.kafka.bodies import BodyBatch
 from kcap.session import CapturePass
+
+
+def said(bodies: BodyBatch) -> tuple[Any, ...]:
+    """What bodies say; which interpreter projected them, and so whether numbers are in lists or in arrays, is no part of it."""
+    return bytes(bodies.arena), [bodies.values(slot) for slot in range(len(bodies.starts))], bodies.carried, bodies.unread()
 
 
 def test_a_pass_that_takes_every_step_is_where_the_other_one_is(pcaps: Path) -> None:
@@ -19,7 +26,7 @@ def test_a_pass_that_takes_every_step_is_where_the_other_one_is(pcaps: Path) -> 
         step = pickle.loads(pickle.dumps(steps.step(batch), pickle.HIGHEST_PROTOCOL))
         follow(mine, step)
         assert step.batch.rows == expected.rows
-        assert step.batch.bodies == expected.bodies
+        assert said(step.batch.bodies) == said(expected.bodies)
         assert [one.values for one in mine.connections] == [one.values for one in alone.connections]
         assert (mine.rows, mine.bytes, mine.phases, mine.weirds) == (alone.rows, alone.bytes, alone.phases, alone.weirds)
         assert mine.capture_files == alone.capture_files
