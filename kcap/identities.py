@@ -1,7 +1,7 @@
 """The constants of connections: a uid, both endpoints, a number. One object of one connection; columns of many.
 
 In: flow keys, times and initial sequence numbers. Out: what each row says of its connection. Law: the two forms say the same;
-no object is made of a connection of the fast path before one is asked for.
+no object is made of a connection of the fast path before one is needed.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -56,7 +56,7 @@ class Identities(Sequence[Identity]):
 
     def __init__(self, objects: Sequence[Identity] = ()) -> None:
         self._objects: dict[int, Identity] = dict(enumerate(objects))
-        """Those that there are as objects, by index: of the reference path, and those that were asked for."""
+        """Those that there are as objects, by index: of the reference path, and those that were made before."""
         self._blocks: list[IdentityBlock] = []
         self._size = len(objects)
         self._columns: dict[str, list[Any]] = {}

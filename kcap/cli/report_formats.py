@@ -120,19 +120,17 @@ class Document:
 
 def style_of(output: str | None) -> Style:
     """The style of text for standard output (None) or a file: colors only on a terminal that wants them."""
-    import shutil
-
-    limited = is_terminal(output) or (output is None and os.environ.get("COLUMNS"))
-    width = shutil.get_terminal_size((UNLIMITED, HEIGHT)).columns if limited else UNLIMITED
+    width = screen_width(is_terminal(output) or (output is None and bool(os.environ.get("COLUMNS"))))
     encoding = "utf-8" if output is not None else (sys.stdout.encoding or "ascii")
     return Style(width, colored(output), encoding.lower().replace("-", "") in ("utf8", "utf16", "utf32"))
 
 
-def screen_width() -> int:
-    """Columns of the terminal, `UNLIMITED` where standard output is none."""
+def screen_width(limited: bool | None = None) -> int:
+    """Columns of the terminal, `UNLIMITED` where text is not `limited` to it: by itself where standard output is none."""
     import shutil
 
-    return shutil.get_terminal_size((UNLIMITED, HEIGHT)).columns if is_terminal(None) else UNLIMITED
+    limited = is_terminal(None) if limited is None else limited
+    return shutil.get_terminal_size((UNLIMITED, HEIGHT)).columns if limited else UNLIMITED
 
 
 def blocks_of(document: Document) -> Iterator[Block]:
@@ -300,22 +298,25 @@ class Leads:
         """The number of the place for a row, which rows with the same heading and commands share; None if there are enough."""
         names = names if len(names) <= TITLE else names[: TITLE - 1] + ELLIPSIS
         commands = "\n".join(self._command(target, heads) for target, heads in targets.items())
-        said = f"{html_text(names)}</h3><pre>{html_text(commands)}</pre>"
-        if said not in self._places:
+        content = f"{html_text(names)}</h3><pre>{html_text(commands)}</pre>"
+        if content not in self._places:
             if len(self._places) == LEADS:
                 return None
-            self._places[said] = len(self._places)
+            self._places[content] = len(self._places)
             rows = section.listed(row)
-            self._parts += [f'<h3 id="x{self._places[said]}">{said}', *(html_table(Section(rows, LISTING)) if rows else [])]
-        return self._places[said]
+            self._parts += [
+                f'<h3 id="x{self._places[content]}">{content}',
+                *(html_table(Section(rows, LISTING)) if rows else []),
+            ]
+        return self._places[content]
 
     def _command(self, target: str | tuple[str, int], heads: Sequence[str]) -> str:
         """The command that shows what some numbers count; the display filter where the report is of saved rows."""
-        files, told = shell(self._document.files), ", ".join(heads)
+        files, what = shell(self._document.files), ", ".join(heads)
         if isinstance(target, tuple):
-            return f"kcap show {files} {target[0]}.{target[1]}  # {told}" if files else f"{target[0]}.{target[1]}  # {told}"
+            return f"kcap show {files} {target[0]}.{target[1]}  # {what}" if files else f"{target[0]}.{target[1]}  # {what}"
         filter_ = f"({self._document.only}) && ({target})" if self._document.only else target
-        return f"kcap rows -Y {shell([filter_])} {files}  # {told}" if files else f"-Y {shell([filter_])}  # {told}"
+        return f"kcap rows -Y {shell([filter_])} {files}  # {what}" if files else f"-Y {shell([filter_])}  # {what}"
 
     def html(self) -> list[str]:
         """The places, under a heading of their own."""

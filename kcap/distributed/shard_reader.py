@@ -231,8 +231,10 @@ class ShardReader:
         return latest, self._ranks[file], number
 
     def _settled(self) -> list[ClosedConnection]:
-        taken = self.analyzer.take_closed()
-        closed = [connection for together in taken for connection in together.connections()] if self.keep_connections else []
+        if not self.keep_connections:
+            self.analyzer.take_closed()
+            return []
+        closed = self.analyzer.take_connections()
         for connection in closed:
             connection.settle()
         return closed

@@ -229,7 +229,7 @@ class MetadataTracker:
         servers: dict[Server, int] = {}
         of_server = [servers.setdefault(server, len(servers)) for server in columns.identities.servers()]
         server = np.array([*of_server, 0], np.int64)[identity]
-        changes = self._read_tracked(columns)
+        changes = self._read_tracked(columns, server, [known is NO_FACTS for known in facts])
         if not changes.rows and not changes.several:
             return RowContext(states.distinct, old[identity], list(servers), server)
         since, after = np.full(len(old), NEVER, np.int64), old.copy()
@@ -258,13 +258,18 @@ class MetadataTracker:
         self.mutes.forget(self._begun_ns)
         self._begun_ns = time_ns
 
-    def _read_tracked(self, columns: "BatchColumns") -> "Changes":
-        """Reads the messages of TRACKED_APIS; from which row on connections have which new facts."""
+    def _read_tracked(self, columns: "BatchColumns", of_server: "Int64s", unknown: Sequence[bool]) -> "Changes":
+        """Reads the messages of TRACKED_APIS; from which row on connections have which new facts.
+
+        `of_server`: number of each row's server; `unknown`: connections of which nothing is known.
+        """
         changes = Changes()
         early = [(columns.rows.place_of(row), place, one) for row, place, one in columns.batch.passed_over]
         early.sort(key=itemgetter(0))
         rows = tracked_rows(columns)
-        left, offers = self._read_alike(columns, rows, {place for _, place, _ in early}, changes)
+        alone = np.array(unknown, np.bool_)
+        alone[[place for _, place, _ in early]] = False
+        left, offers = self._read_alike(columns, rows, of_server[rows.at], alone, changes)
         for at, place, exchange, key, version, done, low, high, other_low, other_high in rows.lists(left):
             if early and early[0][0] <= at:
                 before = [entry for entry in early if entry[0] <= at]
@@ -294,10 +299,11 @@ class MetadataTracker:
         return changes
 
     def _read_alike(
-        self, columns: "BatchColumns", rows: "TrackedRows", early: set[int], changes: "Changes"
+        self, columns: "BatchColumns", rows: "TrackedRows", server: "Int64s", unknown: "Bools", changes: "Changes"
     ) -> "tuple[Bools, dict[Server, tuple[int, Offer]]]":
         """Reads, equal ones once, the ApiVersions exchanges of connections of which nothing is known and that report nothing
-        else in this batch; leaves out repeated listings of a server. `early`: connections with requests that still wait.
+        else in this batch; leaves out repeated listings of a server. `server`: of each of the rows, by number; `unknown`: the
+        connections of which nothing is known and no request still waits.
 
         Out: the rows that are left to be read one by one; each server's last offer, with the row that has it.
         """
@@ -308,13 +314,9 @@ class MetadataTracker:
         uids, servers = columns.identities.column("uid"), columns.identities.servers()
         contents = [rows.contents(columns, side) for side in (REQUEST, RESPONSE)]
         here = (contents[REQUEST] != ELSEWHERE) & (contents[RESPONSE] != ELSEWHERE)
-        numbers: dict[Server, int] = {}
-        server = np.array([numbers.setdefault(one, len(numbers)) for one in servers], np.int64)[rows.place]
         reports = (rows.key == API_VERSIONS) | (rows.key == HANDSHAKE) | (rows.key == AUTHENTICATE) | (rows.key < 0)
         first, alike = distinct(rows.key, rows.version, *contents, rows.answered, server)
         left &= reports | ~here | (first[alike] == np.arange(size))
-        unknown = np.array([uid not in self.connections and uid not in self._older for uid in uids], np.bool_)
-        unknown[list(early)] = False
         once = np.bincount(rows.place[reports], minlength=len(uids)) == 1
         alone = np.flatnonzero((rows.key == API_VERSIONS) & here & (unknown & once)[rows.place])
         first, alike = distinct(*(column[alone] for column in (rows.version, *contents)))
@@ -329,8 +331,8 @@ class MetadataTracker:
         left[alone] = False
         changes.places, changes.rows, changes.facts = rows.place[alone].tolist(), rows.at[alone].tolist(), found
         self.connections.update(zip((uids[place] for place in changes.places), found))
-        told = zip(changes.rows, changes.places, found)
-        return left, {servers[place]: (at, facts.offer) for at, place, facts in told if facts.offer is not None}
+        each = zip(changes.rows, changes.places, found)
+        return left, {servers[place]: (at, facts.offer) for at, place, facts in each if facts.offer is not None}
 
     def _read_waiting(
         self, identities: Sequence[Identity], early: "Sequence[tuple[int, int, PassedOver]]", changes: "Changes"

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from kcap.decode import projection_kernels  # noqa: F401 - where this module cannot be imported, neither can the fast path
-from kcap.decode.projection import program_index, project
+from kcap.decode.projection import program_index
 from kcap.fastpath.layout import KEYS, VERSIONS
-from kcap.kafka.bodies import REQUEST, RESPONSE, BodyBatch, BodyCollector
+from kcap.kafka.bodies import REQUEST, RESPONSE, BodyBatch, BodyCollector, projected
 from kcap.kafka.deferred_bodies import DeferredBodies
 
 
@@ -25,12 +25,7 @@ def both_projected(bodies: BodyCollector, table: Any, fast_arena: Any, count: in
         return DeferredBodies(bodies.arena, fast_arena[:top], starts, ends, every, bodies.carried, compiled=True)
     arena = bytearray(bodies.arena)
     arena += memoryview(fast_arena[:top])
-    read = every >= 0
-    dense = np.where(read, np.cumsum(read) - 1, -1)
-    spans: tuple[Any, Any, Any] = (starts[read], ends[read], every[read])
-    projection = project(arena, *spans, engine="jit")
-    slots: tuple[Any, Any, Any] = (starts, ends, dense)
-    return BodyBatch(arena, *slots, projection=projection, carried=bodies.carried)
+    return projected(arena, starts, ends, every, bodies.carried, compiled=True)
 
 
 def programs(codes: Any) -> Any:

@@ -117,8 +117,8 @@ class Steps:
 
 def portable(batch: RowBatch) -> RowBatch:
     """A batch without what another process has no use for, its bodies in buffers of their own."""
-    nobody: Any = None
-    passed = [(row, place, one._replace(conversation=nobody)) for row, place, one in batch.passed_over]
+    nothing: Any = None
+    passed = [(row, place, one._replace(conversation=nothing)) for row, place, one in batch.passed_over]
     settled = slots_of(batch)
     carried: Any = {slot: VALUES(one) for slot, one in batch.bodies.carried.items() if slot in settled}
     bodies: Any = replace(batch.bodies, carried=carried)

@@ -2,8 +2,8 @@
 
 In: what `CapturePass` takes. Out: what it gives: the other process runs a `CapturePass`, this one follows it batch by batch.
 Law: at each batch every attribute has the value that it has in a pass that does all of it; so rows, connections, oddities and
-their order do not depend on the number of processes. What the other process cannot do is done here: packets that somebody looks
-for or plaintext that somebody wants, and bodies of compressed files that are read again.
+their order do not depend on the number of processes. What the other process cannot do is done here: packets that are looked
+for, plaintext that is wanted, and bodies of compressed files that are read again.
 """
 
 from collections.abc import Iterator

@@ -34,7 +34,7 @@ class Worker:
         self._told = monotonic()
 
     def run(self, order: ReadOrder) -> None:
-        """Reads to the end; what stops it is sent. Raises EOFError or OSError where nobody wants it any more."""
+        """Reads to the end; what stops it is sent. Raises EOFError or OSError where the other process is gone."""
         try:
             reading = opened(order)
         except Exception as error:  # noqa: BLE001 - it is raised in the other process
@@ -111,7 +111,7 @@ def main(words: Sequence[str]) -> None:
         while True:  # a socket that is closed with unread bytes in it loses what was sent last
             sender.listen(wait=True)
     except (EOFError, BrokenPipeError, ConnectionResetError):
-        pass  # nobody wants it any more
+        pass  # the other process is gone
     os._exit(0)  # nothing is left to be done, and to take down modules takes longer than to end
 
 

@@ -91,7 +91,7 @@ _waiting = _Waiting()
 
 
 def expect(paths: Sequence[str]) -> None:
-    """Starts a process for the next reading, which will be one of these files; none for saved tables, which nobody analyzes.
+    """Starts a process for the next reading, which will be one of these files; none for saved tables, which have no packets.
     Where none can be started, the reading does without.
     """
     if _waiting.process is not None and _waiting.owner == os.getpid():

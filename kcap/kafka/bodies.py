@@ -170,6 +170,34 @@ def values_of(reader: Resumable) -> BodyValues:
     return BodyValues(status, mask, tuple(row), texts, topics, fault=fault)
 
 
+def projected(
+    arena: bytearray,
+    starts: Any,
+    ends: Any,
+    programs: Any,
+    carried: dict[int, BodyValues],
+    *,
+    compiled: bool,
+    keep: bool = False,
+) -> BodyBatch:
+    """Bodies in one buffer, projected; UNKNOWN for bodies that no program reads. With `compiled` the numbers are arrays, else
+    lists.
+    """
+    if not compiled:
+        read = [at for at, index in enumerate(programs) if index >= 0]
+        spans: tuple[Any, ...] = tuple([part[at] for at in read] for part in (starts, ends, programs))
+        dense: Any = [-1] * len(programs)
+        for number, at in enumerate(read):
+            dense[at] = number
+        return BodyBatch(arena, starts, ends, dense, project(arena, *spans), carried, keep)
+    import numpy as np
+
+    here = programs >= 0
+    dense = np.where(here, np.cumsum(here) - 1, -1)
+    projection = project(arena, starts[here], ends[here], programs[here], engine="jit")
+    return BodyBatch(arena, starts, ends, dense, projection, carried, keep)
+
+
 class BodyCollector:
     """The open batch."""
 
@@ -247,18 +275,7 @@ class BodyCollector:
             from kcap.kafka.deferred_bodies import DeferredBodies
 
             return DeferredBodies(self.arena, b"", self.starts, self.ends, self.programs, self.carried)
-        dense: list[int] = []
-        starts: list[int] = []
-        ends: list[int] = []
-        programs: list[int] = []
-        for start, end, index in zip(self.starts, self.ends, self.programs, strict=True):
-            dense.append(len(starts) if index >= 0 else -1)
-            if index >= 0:
-                starts.append(start)
-                ends.append(end)
-                programs.append(index)
-        projection = project(self.arena, starts, ends, programs)
-        return BodyBatch(self.arena, self.starts, self.ends, dense, projection, self.carried)
+        return projected(self.arena, self.starts, self.ends, self.programs, self.carried, compiled=False)
 
     def settle_carried(self, slot: int) -> None:
         """Frees a carried body whose values a row of the fast path took."""

@@ -58,15 +58,19 @@ class DecryptedStream:
     @property
     def records(self) -> deque[tuple[int, int, int, int]]:
         """The newest pieces: plaintext start and end, stream start and end."""
+        self._settle()
+        return self._records
+
+    def _settle(self) -> None:
+        """Makes tuples of the pieces that the fast path delivered last."""
         if self._later is not None:
             self._records.extend(map(tuple, self._later.tolist()))
             self._later = None
-        return self._records
 
     def passed(self, pieces: Any) -> None:
         """The fast path delivered these pieces, rows of an array as `records` has them."""
         if len(pieces) < limits.REPEATS_KEPT:
-            self.records.extend(())  # what waits may stay among the newest
+            self._settle()  # what waits may stay among the newest
         self._later = pieces[-limits.REPEATS_KEPT :].copy()
 
     @property

@@ -10,11 +10,8 @@ from pickle import PickleBuffer
 from typing import Any
 
 from kcap.decode.programs import place_of, program_index
-from kcap.decode.projection import project
-from kcap.kafka.bodies import BodyBatch, BodyValues
+from kcap.kafka.bodies import UNKNOWN, BodyBatch, BodyValues, projected
 from kcap.kafka.frames import NO_BODY
-
-UNKNOWN = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +49,7 @@ class DeferredBodies:
         ends = np.cumsum([len(piece) for piece in pieces])
         starts = np.concatenate([[0], ends[:-1]])
         programs = np.asarray(self.programs, np.int64)[wanted]
-        batch = whole(bytearray(b"".join(pieces)), starts, ends, programs, {}, compiled=True, keep=self.keep)
+        batch = projected(bytearray(b"".join(pieces)), starts, ends, programs, {}, compiled=True, keep=self.keep)
         return batch.several(np.arange(len(pieces)))
 
     def token(self, slot: int) -> BodyValues | None:
@@ -62,7 +59,7 @@ class DeferredBodies:
     def _alone(self, slot: int) -> BodyBatch:
         """A batch of one body."""
         data = bytearray(self._bytes(slot))
-        return whole(data, [0], [len(data)], [int(self.programs[slot])], {}, compiled=False, keep=self.keep)
+        return projected(data, [0], [len(data)], [int(self.programs[slot])], {}, compiled=False, keep=self.keep)
 
     def _bytes(self, slot: int) -> Any:
         """The bytes of a body."""
@@ -109,25 +106,6 @@ class PortableBodies:
         arena = bytearray(self.pieces[0])
         arena += self.pieces[1]
         if self.compiled:
-            return whole(arena, self.starts.copy(), self.ends.copy(), programs, self.carried, compiled=True, keep=self.keep)
+            return projected(arena, self.starts.copy(), self.ends.copy(), programs, self.carried, compiled=True, keep=self.keep)
         spans = self.starts.tolist(), self.ends.tolist()
-        return whole(arena, *spans, programs.tolist(), self.carried, compiled=False, keep=self.keep)
-
-
-def whole(
-    arena: bytearray, starts: Any, ends: Any, programs: Any, carried: dict[int, BodyValues], *, compiled: bool, keep: bool
-) -> BodyBatch:
-    """Bodies in one buffer, projected. With `compiled` the numbers are arrays, else lists."""
-    if not compiled:
-        read = [at for at, index in enumerate(programs) if index >= 0]
-        spans: tuple[Any, ...] = tuple([part[at] for at in read] for part in (starts, ends, programs))
-        dense: Any = [-1] * len(programs)
-        for number, at in enumerate(read):
-            dense[at] = number
-        return BodyBatch(arena, starts, ends, dense, project(arena, *spans), carried, keep)
-    import numpy as np
-
-    here = programs >= 0
-    dense = np.where(here, np.cumsum(here) - 1, -1)
-    projection = project(arena, starts[here], ends[here], programs[here], engine="jit")
-    return BodyBatch(arena, starts, ends, dense, projection, carried, keep)
+        return projected(arena, *spans, programs.tolist(), self.carried, compiled=False, keep=self.keep)

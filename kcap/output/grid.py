@@ -65,8 +65,8 @@ class Cell:
 
     def cut_to(self, width: int) -> int:
         """The width below which columns with a rank go before this one of a natural `width` is cut."""
-        kept = self.right or self.tail or self.name in WHOLE
-        return width if kept else min(width, max(CUT_LEAST, self.least, len(self.name)))
+        whole = self.right or self.tail or self.name in WHOLE
+        return width if whole else min(width, max(CUT_LEAST, self.least, len(self.name)))
 
     @property
     def floor(self) -> int:

@@ -156,12 +156,14 @@ def _extensions(data: bytes, at: int = 0) -> dict[int, bytes]:
     return out
 
 
+def _behind_session(body: bytes) -> int:
+    """Where the session id of a hello of SSL 3.0 to TLS 1.3 ends; behind the body for no such hello."""
+    return 35 + body[34] if len(body) >= 35 and body[0] == 3 else len(body) + 1
+
+
 def read_client_hello(body: bytes) -> Hello | None:
     """A ClientHello."""
-    size = len(body)
-    if size < 35 or body[0] != 3:
-        return None
-    at = 35 + body[34]
+    at, size = _behind_session(body), len(body)
     if at + 2 > size:
         return None
     session, count = body[35:at], body[at] << 8 | body[at + 1]
@@ -174,11 +176,8 @@ def read_client_hello(body: bytes) -> Hello | None:
 
 def read_server_hello(body: bytes) -> Hello | None:
     """A ServerHello, or a HelloRetryRequest."""
-    size = len(body)
-    if size < 35 or body[0] != 3:
-        return None
-    at = 35 + body[34]
-    if at + 3 > size:
+    at = _behind_session(body)
+    if at + 3 > len(body):
         return None
     extensions = _extensions(body, at + 3)
     chosen = extensions.get(SUPPORTED_VERSIONS, b"")

@@ -7,9 +7,7 @@ lines does not matter; nothing is printed. Source: draft-ietf-tls-keylogfile; th
 
 import os
 import re
-from binascii import unhexlify
 from collections.abc import Iterable
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -20,7 +18,6 @@ LABELS: Final = frozenset({
     "CLIENT_TRAFFIC_SECRET_0", "SERVER_TRAFFIC_SECRET_0", "PMS_CLIENT_RANDOM",
 })  # fmt: skip
 """What decrypts records; exporter and ECH secrets do not."""
-BY_BYTES: Final = {label.encode(): label for label in LABELS}
 MASTER_DIGITS: Final = 96
 SESSION: Final = re.compile(rb"RSA\s+Session-ID:([0-9a-fA-F]*)\s+Master-Key:([0-9a-fA-F]{96})\s*")
 PREMASTER: Final = re.compile(rb"RSA\s+([0-9a-fA-F]{16})\s+([0-9a-fA-F]{96})\s*")
@@ -89,14 +86,6 @@ class KeyLog:
                 self.unread += 1
 
     def _taken(self, line: bytes) -> bool:
-        words = line.split(b" ")
-        name = BY_BYTES.get(words[0])
-        if name is not None and len(words) == 3 and len(words[1]) == 64 and name != "CLIENT_RANDOM":  # as nearly always
-            with suppress(ValueError):
-                key, value = unhexlify(words[1]), unhexlify(words[2])
-                if value:
-                    self.by_random.setdefault(key, {})[name] = value
-                    return True
         found = LINE.fullmatch(line)
         if found is not None:
             label, random, secret = found.groups()

@@ -252,8 +252,8 @@ def servers_by_formats(seen: Observed) -> tuple[set[tuple[str, int]], set[tuple[
     those since 0.11, which offer it or take versions of that time."""
     old: set[tuple[str, int]] = set()
     new = {(call["server_ip"], call["server_port"]) for call in seen.calls if stores_format_2(call)}
-    asked = [call for call in seen.calls if call["api"] == "ApiVersions" and call["error"] == "NONE"]
-    for place, offered in seen.offered(asked).items():
+    negotiated = [call for call in seen.calls if call["api"] == "ApiVersions" and call["error"] == "NONE"]
+    for place, offered in seen.offered(negotiated).items():
         if offered.get(0):
             (old if offered[0] <= OLD_PRODUCE else new).add(place)
     table = seen.every
