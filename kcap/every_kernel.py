@@ -26,7 +26,9 @@ from kcap.fastpath.packet_kernels import walk
 from kcap.fastpath.sealed_kernels import delivered, framed, gathered
 from kcap.fastpath.state import FastPathState, header_tables
 from kcap.net.segment_kernels import parse_packets
+from kcap.records.header_kernels import read_headers
 from kcap.records.verified_kernels import TABLES, search, sums
+from kcap.table.pair_kernels import pair
 
 MAKING: Final = "making"
 """A file that is there while a process makes an edition's machine code."""
@@ -47,6 +49,7 @@ def examples() -> Iterator[tuple[Any, tuple[Any, ...]]]:
     yield copy_pieces, (data, one, one, states)
     yield parse_packets, (data, one, one, one, np.zeros((7, 1), np.int64), one, one, states)
     yield sums, (data, one, one, TABLES, one)
+    yield read_headers, (data, one, one, np.zeros((1, 1), np.int64), pairs)
     yield search, (data, np.zeros((1, 3), np.int64), TABLES, pairs)
     loops = np.zeros(COUNTERS, np.int64)
     values = np.zeros((2, 1), np.int64)
@@ -68,6 +71,7 @@ def examples() -> Iterator[tuple[Any, tuple[Any, ...]]]:
         state.ids, state.rows, bodies, arena, meta, pairs, one, one, *header_tables(), np.zeros(1, np.int32), 0,
         np.zeros(1, np.int32), state.free, pairs, pairs, *names, large, state.log, state.undo,
     )  # fmt: skip
+    yield pair, (one, 0, pairs, one, pairs, pairs, one, 0)
     yield gathered, (data, pairs, data)
     yield framed, (data, one, pairs)
     yield delivered, (

@@ -18,7 +18,7 @@ from kcap.filter.ast import is_deep
 from kcap.filter.parse import parse
 from kcap.reports.definition import KEY, Report, ReportRequest, Row, Tables
 from kcap.reports.run import columns_of, result
-from kcap.reports.source import Engine, passed
+from kcap.reports.source import Engine
 from kcap.table.schema import arrow_schema, choose
 from spark_jobs.capture import SparkCapture
 from spark_jobs.scan import persisted
@@ -146,12 +146,11 @@ def opened(
             from kcap.filter.ibis_filter import predicate
 
             passing = every.filter(predicate(tree, every))
-        partitions = None
-        if of_partitions:
-            partitions = engine.view(frames["partitions"])
-            if tree is not None:
-                partitions = passed(partitions, passing)
-        yield engine, Tables(every, passing, partitions)
+        leading = engine.view(frames["partitions"]) if of_partitions else None
+        if leading is None or tree is None:
+            yield engine, Tables(every, passing, leading)
+        else:
+            yield engine, Tables(every, passing, leading.semi_join(passing.select(*KEY), list(KEY)), leading)
     finally:
         engine.close()
         for frame in frames.values():

@@ -72,6 +72,8 @@ class Tables:
     """Exchanges that the filter lets pass."""
     partitions: Any = None
     """Partitions of the selected exchanges, None where they were not read."""
+    leading: Any = None
+    """Partitions of every exchange, which say who leads them; None where no filter applies."""
 
 
 Expressions = dict[str, Any]

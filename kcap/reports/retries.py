@@ -5,6 +5,7 @@ batch of the same producer (id, epoch, first sequence, partition) once more, or 
 what the wire does not show is null, not guessed.
 """
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 from kcap.reports.definition import KEY, Tables, time_of
@@ -17,32 +18,48 @@ LEADERSHIP: Final = (
 )  # fmt: skip
 """Errors after which a client requests Metadata and tries again (InvalidMetadataException of the Java client)."""
 PRODUCE, FETCH, METADATA = (api_key(name) for name in ("Produce", "Fetch", "Metadata"))
+PLACE: Final = ("place", "partition")
 SLOT: Final = ("client_ip", "client_id", "api", "topic", "partition")
 
 
-def both(tables: Tables) -> Any:
-    """Partitions of Produce and Fetch with their client and time."""
+def candidates(tables: Tables) -> Any:
+    """Partitions of Produce and Fetch; `place`: their topic, which is never null."""
     there = tables.partitions
     topic = there.topic.fill_null(there.topic_id)
     own = there.select(
         *KEY, "error", "partition", "producer_id", "producer_epoch", "base_sequence", "fetch_offset", "api_key", topic=topic
     )
-    rows = own.filter(own.api_key.isin([PRODUCE, FETCH]))
+    return own.filter(own.api_key.isin([PRODUCE, FETCH])).mutate(place=own.topic.fill_null(""))
+
+
+def with_clients(rows: Any, tables: Tables) -> Any:
+    """Rows with the client and the time of their exchange."""
     selected = tables.selected.select(*KEY, "api", "client_ip", "client_id", "outcome", at_ns=time_of(tables.selected))
     return rows.join(selected, list(KEY))
+
+
+def where(rows: Any, marked: Any, names: Sequence[str]) -> Any:
+    """Rows that are like a marked one in these columns: few, and all that count, so that the rest is neither joined nor put in
+    order.
+    """
+    return rows.semi_join(marked.select(*names).distinct(), list(names))
 
 
 def retries(tables: Tables) -> Any:
     """client_ip, client_id, api, topic, partition: batches or fetches that were tried again, tries beyond the first."""
     import ibis
 
-    rows = both(tables)
-    batch = ["client_ip", "client_id", "topic", "partition", "producer_id", "producer_epoch", "base_sequence"]
+    rows = candidates(tables)
+    own = ["partition", "producer_id", "base_sequence"]
+    batch = ["client_ip", "client_id", "topic", "producer_epoch", *own]
     sent = rows.filter((rows.api_key == PRODUCE) & (rows.producer_id >= 0) & (rows.base_sequence >= 0))
+    numbers = sent.group_by(own).aggregate(times=sent.count())
+    sent = with_clients(where(sent, numbers.filter(numbers.times > 1), own), tables)
     tries = sent.group_by("api", *batch).aggregate(tries=sent.count())
     again = tries.filter(tries.tries > 1).select(*SLOT, more=lambda some: some.tries - 1)
-    order = ibis.window(group_by=list(SLOT), order_by=["at_ns", *KEY])
     fetched = rows.filter(rows.api_key == FETCH)
+    fetched = with_clients(where(fetched, fetched.filter(fetched.error != "NONE"), PLACE), tables)
+    order = ibis.window(group_by=list(SLOT), order_by=["at_ns", *KEY])
     fetched = fetched.mutate(error_before=fetched.error.lag().over(order), offset_before=fetched.fetch_offset.lag().over(order))
     repeated = (fetched.error_before != "NONE") & (fetched.offset_before == fetched.fetch_offset)
     refetched = fetched.filter(repeated.fill_null(False)).select(*SLOT, more=ibis.literal(1, "int64"))
@@ -56,7 +73,8 @@ def stories(tables: Tables) -> Any:
     """
     import ibis
 
-    rows = both(tables)
+    rows = candidates(tables)
+    rows = with_clients(where(rows, rows.filter(rows.error.isin(LEADERSHIP)), PLACE), tables)
     order = {"group_by": list(SLOT), "order_by": ["at_ns", *KEY]}
     slot, later = ibis.window(**order), ibis.window(**order, rows=(1, None))
     numbered = rows.mutate(

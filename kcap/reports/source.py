@@ -250,22 +250,12 @@ def tables_of(engine: Engine, names: Sequence[str], given: ReportInput) -> Table
         from kcap.filter.ibis_filter import predicate
 
         kept = every.filter(predicate(given.only, every))
-    if partitions is not None and given.only is not None:
-        partitions = passed(partitions, kept)
-    return Tables(every, kept, partitions)
-
-
-def passed(partitions: Any, kept: Any) -> Any:
-    """The partitions of exchanges that a filter lets pass, and who leads which, whatever it lets pass."""
-    found = partitions.semi_join(kept.select(*KEY), list(KEY))
-    if LEADER not in partitions.columns:
-        return found
-    others = partitions.anti_join(kept.select(*KEY), list(KEY))
-    return found.union(others.filter(others[LEADER].notnull()))
+    if partitions is None or given.only is None:
+        return Tables(every, kept, partitions)
+    return Tables(every, kept, partitions.semi_join(kept.select(*KEY), list(KEY)), partitions)
 
 
 VIEWS: Final = ("exchanges", "partitions", "passed")
-LEADER: Final = "leader_id"
 ON_REQUEST_NAMES: Final = frozenset(column.name for columns in ON_REQUEST.values() for column in columns)
 
 
@@ -331,7 +321,7 @@ def written(requests: Mapping[str, TableRequest], reading: Any, folder: str) -> 
     """The tables of a reading as Parquet files, with all facts of the capture."""
     from kcap.output.sink import output_errors
     from kcap.output.writers import Parquet
-    from kcap.table.backfill import read_again
+    from kcap.table.backfill import leading, read_again
 
     tables = TableSet.of({label: with_companions(request) for label, request in requests.items()})
     tracker = tables.begin(reading)
@@ -340,7 +330,7 @@ def written(requests: Mapping[str, TableRequest], reading: Any, folder: str) -> 
         stack.enter_context(output_errors(f"temporary files in {folder}"))
         sinks: dict[str, OutputSink] = {label: stack.enter_context(open(path, "wb")) for label, path in places.items()}
         writers = {label: Parquet(sinks[label], builder.made_schema, "none") for label, builder in tables.builders.items()}
-        for label, batch in tables.rows():
+        for label, batch in leading(tables.rows(), tracker):
             writers[label].write(batch)
             del batch  # it would stay for as long as the next one is made
         for writer in writers.values():

@@ -51,8 +51,8 @@ OVERHEAD: Final = {0: 26, 1: 34, 2: 61}
 """Bytes of a message (formats 0 and 1) or of a batch (format 2) that are neither key nor value."""
 
 
-def joined(tables: Tables) -> Any:
-    """Partitions with the columns of their exchanges, topics by name or by id."""
+def own_columns(tables: Tables) -> Any:
+    """Partitions of requests about them, topics by name or by id; `own_group` is their group."""
     import ibis
 
     there = tables.partitions
@@ -66,26 +66,30 @@ def joined(tables: Tables) -> Any:
             there = there.mutate(**{name: ibis.null("int64")})
     there = there.filter((there.api_key != METADATA).fill_null(True))
     own = there.mutate(topic_=there.topic.fill_null(there.topic_id), own_group=there.group_id)
-    own = own.select(*KEY, "partition", "error", "fetch_offset", "high_watermark", "committed_offset", "batches", "records",
+    own = own.select(*KEY, "api_key", "partition", "error", "fetch_offset", "high_watermark", "committed_offset", "batches", "records",
                      "bytes", "codec", "magic", "timestamp_type", "first_timestamp_ms", "max_timestamp_ms", "lag", "crc_ok",
                      "producer_id", "plain_bytes", "control_records", "own_group", topic=own.topic_)  # fmt: skip
+    return own.filter(own.topic.notnull())
+
+
+def joined(tables: Tables) -> Any:
+    """The same with the columns of their exchanges."""
+    own = own_columns(tables)
     names = [name for name in tables.selected.columns if name not in own.columns or name in KEY]
-    rows = own.join(tables.selected.select(*names), list(KEY))
-    return rows.filter(rows.topic.notnull())
+    return own.join(tables.selected.select(*names), list(KEY))
 
 
 def build(tables: Tables, request: ReportRequest) -> Expressions:
     """The topics; the busiest partitions; the groups' committed offsets."""
     keys = keys_of(REPORT, request)
-    rows = grouped(joined(tables), keys)
+    own, rows = own_columns(tables), grouped(joined(tables), keys)
     by = names_by(keys)
-    written = (rows.api_key == PRODUCE).fill_null(False)
-    read = rows.api_key.isin([FETCH, SHARE_FETCH]).fill_null(False)
+    written, read = is_write(rows), is_read(rows)
     group = rows.own_group.fill_null(rows.group_id) if "group_id" in rows.columns else rows.own_group
     skew = time_of(rows) // MS - rows.max_timestamp_ms.clip(-FARTHEST, FARTHEST)
     clock = (time_of(rows) // MS).cast("float64")
     timed = written & rows.max_timestamp_ms.notnull() & (rows.timestamp_type == CREATED).fill_null(False)
-    data = rows.records.cast("int64") - rows.control_records.fill_null(0)
+    data = data_records(rows)
     name = rows.connection.concat(".").concat(rows.exchange.cast("string"))
     figures = {
         "produce_clients": rows.client_id.collect(where=written & rows.client_id.notnull(), distinct=True),
@@ -118,17 +122,17 @@ def build(tables: Tables, request: ReportRequest) -> Expressions:
         "first_ns": time_of(rows).min(),
         "last_ns": time_of(rows).max(),
     }
-    place = rows.group_by("topic", "partition").aggregate(
-        bytes_in=added(rows.bytes, written), bytes_out=added(rows.bytes, read),
-        records_in=added(rows.records.cast("int64"), written), records_out=added(data, read),
-        high_watermark=rows.high_watermark.max(), lag_max=rows.lag.max(),
+    place = own.group_by("topic", "partition").aggregate(
+        bytes_in=added(own.bytes, is_write(own)), bytes_out=added(own.bytes, is_read(own)),
+        records_in=added(own.records.cast("int64"), is_write(own)), records_out=added(data_records(own), is_read(own)),
+        high_watermark=own.high_watermark.max(), lag_max=own.lag.max(),
     )  # fmt: skip
     place = place.left_join(last_lags(rows, ["topic", "partition"]), ["topic", "partition"])
     place = place.drop(*(column for column in place.columns if column.endswith("_right")))
     committed = rows.mutate(group_=group)
     committed = committed.filter(committed.group_.notnull() & (committed.committed_offset >= 0))
     places = committed.group_by("group_", "topic", "partition").aggregate(committed_offset=committed.committed_offset.max())
-    ends = rows.filter(rows.high_watermark.notnull()).group_by("topic", "partition").aggregate(end=rows.high_watermark.max())
+    ends = own.filter(own.high_watermark.notnull()).group_by("topic", "partition").aggregate(end=own.high_watermark.max())
     groups = places.left_join(ends, ["topic", "partition"])
     selected = tables.selected
     return strays(tables) | {
@@ -139,10 +143,25 @@ def build(tables: Tables, request: ReportRequest) -> Expressions:
             "topic", "partition", group_id=groups.group_, committed_offset=groups.committed_offset, high_watermark=groups.end,
             lag=groups.end.clip(lower=-1) - groups.committed_offset,
         ),
-        "left_out": selected.anti_join(joined(tables).select(*KEY), list(KEY)).aggregate(
+        "left_out": selected.anti_join(own.select(*KEY), list(KEY)).aggregate(
             no_partitions=lambda some: some.count()
         ),
     }  # fmt: skip
+
+
+def is_write(rows: Any) -> Any:
+    """Whether a row is of a Produce request."""
+    return (rows.api_key == PRODUCE).fill_null(False)
+
+
+def is_read(rows: Any) -> Any:
+    """Whether a row is of a request that fetches."""
+    return rows.api_key.isin([FETCH, SHARE_FETCH]).fill_null(False)
+
+
+def data_records(rows: Any) -> Any:
+    """Records of a row that are no control records."""
+    return rows.records.cast("int64") - rows.control_records.fill_null(0)
 
 
 def last_lags(rows: Any, by: list[str]) -> Any:
@@ -162,34 +181,31 @@ def strays(tables: Tables) -> Expressions:
     there = tables.partitions
     if there is None or "leader_id" not in there.columns:
         return {}
-    named_ = there.mutate(topic=there.topic.fill_null(there.topic_id))
-    leaders = named_.filter(named_.leader_id >= 0).select("topic", "partition", broker_id="leader_id").distinct()
+    every = there if tables.leading is None else tables.leading
+    every, named_ = (rows.mutate(topic=rows.topic.fill_null(rows.topic_id)) for rows in (every, there))
+    leaders = every.filter(every.leader_id >= 0).select("topic", "partition", broker_id="leader_id").distinct()
     sent = named_.filter(named_.api_key.isin([PRODUCE, FETCH])).select(*KEY, "topic", "partition", "api_key", refusal="error")
     sent = sent.join(tables.selected.select(*KEY, "client_id", "broker_id"), list(KEY))
     known = sent.filter(sent.broker_id.notnull()).semi_join(leaders, ["topic", "partition"])
     astray = known.anti_join(leaders, ["topic", "partition", "broker_id"])
-    return {
-        "routing": astray.group_by("client_id", "api_key", "topic", "partition", "broker_id").aggregate(
-            requests=astray.count(), refused=total(astray.refusal != "NONE"), unconfirmed=total(astray.refusal.isnull())
-        ),
-        "leaders": leaders.semi_join(astray, ["topic", "partition"]),
-    }
+    routing = astray.group_by("client_id", "api_key", "topic", "partition", "broker_id").aggregate(
+        requests=astray.count(), refused=total(astray.refusal != "NONE"), unconfirmed=total(astray.refusal.isnull())
+    )
+    of_partition = leaders.group_by("topic", "partition").aggregate(leaders=leaders.broker_id.collect())
+    return {"routing": routing.join(of_partition, ["topic", "partition"])}
 
 
 def routes(results: Results) -> list[Row]:
     """Requests to brokers that do not lead the partition, by client and partition, most first. Where all were accepted the
     broker was leader then, or a reader was directed to the nearest replica (KIP-392); writes without a response (acks=0) prove
     neither, and count."""
-    leaders: dict[tuple[str, int], list[int]] = {}
-    for row in results.get("leaders", ()):
-        leaders.setdefault((row["topic"], row["partition"]), []).append(row["broker_id"])
     found = []
     for row in results.get("routing", ()):
         if not row["refused"] and (row["api_key"] == FETCH or not row["unconfirmed"]):
             continue
         api = "Fetch" if row["api_key"] == FETCH else "Produce"
         place = {name: row[name] for name in ("topic", "partition", "broker_id")}
-        head = {"client_id": row["client_id"], "api": api, **place, "leaders": sorted(leaders[row["topic"], row["partition"]])}
+        head = {"client_id": row["client_id"], "api": api, **place, "leaders": sorted(row["leaders"])}
         found.append(head | {"requests": row["requests"], "refused": row["refused"]})
     found.sort(key=lambda row: (-row["requests"], row["topic"], row["partition"], row["client_id"] or "", row["broker_id"]))
     return found

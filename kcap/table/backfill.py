@@ -67,6 +67,8 @@ def needs_backfill(table: str, columns: Sequence[Column], children: Sequence[str
     return table in BACKFILLED and (bool(children) or any(column.name in COMPANIONS for column in columns))
 
 
+Labelled = tuple[str, pa.RecordBatch]
+"""Label of a table in a set of them, and some of its rows."""
 VerdictCache = dict[tuple[Any, ...], str | None]
 """Verdict so far, server, API, version, library and its version -> verdict with all facts."""
 
@@ -233,19 +235,19 @@ def waited(
                 yield finish(batch)
 
 
-def leading(batches: Iterable[pa.RecordBatch], tracker: MetadataTracker, held: int = HELD_ROWS) -> Iterator[pa.RecordBatch]:
-    """The batches; the first `held` rows wait for each other and are backfilled."""
-    waiting: list[pa.RecordBatch] = []
-    source = iter(batches)
-    for batch in source:
-        waiting.append(batch)
-        held -= batch.num_rows
+def leading(rows: Iterable[Labelled], tracker: MetadataTracker, held: int = HELD_ROWS) -> Iterator[Labelled]:
+    """The rows of some tables; the first `held` ones wait for each other and are backfilled."""
+    waiting: list[Labelled] = []
+    source = iter(rows)
+    for one in source:
+        waiting.append(one)
+        held -= one[1].num_rows
         if held <= 0:
             break
     better, fill = tracker.knows_better(), Backfiller(tracker)
     while waiting:
-        batch = waiting.pop(0)
-        yield fill(batch) if better else batch
+        label, batch = waiting.pop(0)
+        yield label, fill(batch) if better else batch
         del batch
     if better:
         tracker.settle()

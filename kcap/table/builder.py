@@ -14,7 +14,7 @@ from kcap.analyzer import ClosedConnection, RowBatch
 from kcap.batch.columns import BatchColumns
 from kcap.batch.rows import STRUCT_FROM
 from kcap.facts.tracker import NO_FACT, Fact, MetadataTracker
-from kcap.table.backfill import Backfill, leading, waited
+from kcap.table.backfill import Backfill, Labelled, leading, waited
 from kcap.table.exchanges import Exchanges, NameColumn
 from kcap.table.table_builders import BUILDERS, ExchangesBuilder, Reading, TableBuilder, TableRequest
 
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from kcap.filter.ast import Filter
 
 CONNECTIONS_AT_ONCE: Final = 1024
-Labelled = tuple[str, pa.RecordBatch]
-"""Label of a table in its set, and some of its rows."""
 
 
 class Observer(Protocol):
@@ -178,13 +176,14 @@ class Table:
         tables = TableSet.of({self.name: self.request})
         builder = tables.builders[self.name]
         self.tracker = tables.begin(self._start())
-        rows: Iterator[pa.RecordBatch] = (batch for _, batch in tables.rows())
+        labelled = tables.rows()
+        if self.request.backfill is Backfill.REWRITE and not builder.waits:
+            labelled = leading(labelled, self.tracker)
+        rows: Iterator[pa.RecordBatch] = (batch for _, batch in labelled)
         if builder.waits:
             some = rows if builder.filtered_late else first_rows(rows, self._limit)
             yield from first_rows(waited(some, lambda: tables.finisher(self.name)), self._limit)
             return
-        if self.request.backfill is Backfill.REWRITE:
-            rows = leading(rows, self.tracker)
         yield from first_rows((batch.select(self.schema.names) for batch in rows), self._limit)
 
     def to_arrow(self) -> pa.Table:

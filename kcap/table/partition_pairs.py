@@ -5,10 +5,14 @@ request and response. Law: a partition that both name, in one topic and one grou
 n-th here; no partition that was read is left out.
 """
 
+import os
+from collections import defaultdict, deque
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from kcap import kernels
 from kcap.analyzer import RowBatch
 from kcap.arrays.vectors import Vector, nothing
 from kcap.batch.bodies import Pool, encoded, encoded_ids
@@ -71,6 +75,20 @@ class PartitionBodies:
         self.elements: list[Int64s] = [np.asarray(column, np.int64) for column in self.projection.elements]
         self.topics: list[Int64s] = [np.asarray(column, np.int64) for column in self.projection.topics]
 
+    def texts(self, name: str) -> tuple["Int64s", "Int64s", list[bytes]]:
+        """Messages that have a text of a name, the number of each one's among the different texts, and those."""
+        at = len(slots.SLOTS) + 2 * slots.TEXT[name]
+        present = np.asarray(self.projection.mask, np.int64) >> len(slots.SLOTS) + slots.TEXT[name] & 1 != 0
+        starts, ends = (np.asarray(self.projection.values[place], np.int64) for place in (at, at + 1))
+        some = np.flatnonzero(present & (starts >= 0)) if present.any() else np.zeros(0, np.int64)
+        return some, *encoded(self.pool, starts[some], ends[some])
+
+    def slot(self, name: str) -> Vector:
+        """An integer of every message."""
+        bit = slots.SLOT[name]
+        present = np.asarray(self.projection.mask, np.int64) >> bit & 1 != 0
+        return Vector(np.asarray(self.projection.values[bit], np.int64), present)
+
     def _elsewhere(
         self, batch: RowBatch, row: int, slot: int, large: bool, side: int, reread: "Reread"
     ) -> tuple[int, int] | None:
@@ -111,7 +129,10 @@ class Pairs:
         groups, self.groups = encoded(bodies.pool, elements[slots.GROUP_START], elements[slots.GROUP_END])
         if NO_ID in self.ids:
             ids = np.where(ids == self.ids.index(NO_ID), -1, ids)
-        self._pair(names[topic], ids[topic], groups)
+        message = elements[slots.MESSAGE]
+        middle = int(np.searchsorted(bodies.sides[message], RESPONSE))
+        keys = np.array([names[topic], ids[topic], groups, elements[slots.PARTITION]])
+        self.row, self.at = (compiled_pairs if kernels.usable() else pairs_of)(bodies.rows[message], middle, keys)
         self.name = self._either(names[topic])
         """Number of the topic's name in `names`, -1 for none."""
         self.uuid = self._either(ids[topic])
@@ -119,25 +140,6 @@ class Pairs:
 
     def __len__(self) -> int:
         return len(self.row)
-
-    def _pair(self, names: "Int64s", ids: "Int64s", groups: "Int64s") -> None:
-        bodies, elements = self.bodies, self.bodies.elements
-        picked = np.flatnonzero(elements[slots.PARTITION] != slots.NOTHING)  # a message may end before the number
-        message = elements[slots.MESSAGE][picked]
-        row, side = bodies.rows[message], bodies.sides[message]
-        code = row
-        for column in (names[picked], ids[picked], groups[picked], elements[slots.PARTITION][picked]):
-            code = joined(code, column)
-        code = joined(code, nth(code * 2 + side))
-        _, first, pair = np.unique(code, return_index=True, return_inverse=True)
-        order = np.lexsort((first, row[first]))
-        rank = np.empty(len(order), np.int64)
-        rank[order] = np.arange(len(order))
-        self.row: Int64s = row[first][order]
-        """Exchange of the batch."""
-        self.at = np.full((2, len(order)), -1, np.int64)
-        """Place in the side buffer, of the request and of the response; -1 for none."""
-        self.at[side, rank[pair]] = picked
 
     def value(self, name: str, side: int) -> Vector:
         """A column of the side buffer as one side has it."""
@@ -166,25 +168,37 @@ class Pairs:
         return found
 
 
-CODES: Final = 1 << 61
-"""Numbers below leave room for one more bit."""
+def pairs_of(rows: "Int64s", middle: int, keys: "Int64s") -> "tuple[Int64s, Int64s]":
+    """Exchange of each pair, and its entries of the request and of the response, -1 for none, as two rows.
+
+    `rows` are the exchanges of the entries, in order for the requests, which end before entry `middle`, and for the responses;
+    `keys` the numbers of their names, ids, groups and partitions, a row each.
+    """
+    waiting: defaultdict[tuple[int, ...], deque[int]] = defaultdict(deque)
+    pairs: list[list[int]] = []
+    for entry, key in enumerate(zip(rows.tolist(), *keys.tolist())):
+        if key[-1] == slots.NOTHING:  # a message may end before the number
+            continue
+        if entry < middle:
+            waiting[key].append(len(pairs))
+            pairs.append([key[0], entry, -1])
+        elif waiting[key]:
+            pairs[waiting[key].popleft()][2] = entry
+        else:
+            pairs.append([key[0], -1, entry])
+    table = np.array(sorted(pairs, key=itemgetter(0)), np.int64).reshape(-1, 3)
+    return table[:, 0], table[:, 1:].T
 
 
-def joined(codes: "Int64s", column: "Int64s") -> "Int64s":
-    """Numbers of 0 and more that are equal where both are; `codes` are such numbers."""
-    least = int(column.min(initial=0))
-    width = int(column.max(initial=0)) - least + 1
-    if (int(codes.max(initial=0)) + 1) * width < CODES:
-        return codes * width + (column - least)
-    _, dense = np.unique(column, return_inverse=True)
-    _, found = np.unique(codes * (int(dense.max(initial=0)) + 1) + dense, return_inverse=True)
-    return np.asarray(found, np.int64)
+def compiled_pairs(rows: "Int64s", middle: int, keys: "Int64s") -> "tuple[Int64s, Int64s]":
+    """The same by a kernel."""
+    from kcap.table.pair_kernels import pair
+
+    size, room = len(rows), 2 << middle.bit_length()
+    row, at = np.empty(size, np.int64), np.empty((2, size), np.int64)
+    count = pair(rows, middle, keys, row, at, np.empty((2, room), np.int64), np.empty(size, np.int64), SEED)
+    return row[:count], at[:, :count]
 
 
-def nth(codes: "Int64s") -> "Int64s":
-    """For each entry how many equal ones stand before it."""
-    order = np.argsort(codes, kind="stable")
-    ranked = codes[order]
-    found = np.empty(len(codes), np.int64)
-    found[order] = np.arange(len(codes)) - np.searchsorted(ranked, ranked)
-    return found
+SEED: Final = int.from_bytes(os.urandom(7))
+"""Of the hash that puts entries in a table: a capture that knew it could make them collide."""

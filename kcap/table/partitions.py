@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from kcap.analyzer import RowBatch
 from kcap.arrays.arrow import Array, take
-from kcap.arrays.vectors import Vector
+from kcap.arrays.vectors import Vector, both, nothing
 from kcap.batch.columns import BatchColumns
 from kcap.batch.failures import Report, tell
 from kcap.decode import slots
@@ -106,41 +106,38 @@ class Partitions:
 
     def group(self) -> Array:
         """The group beside the partition, or that of the message."""
-        bodies, texts = self.pairs.bodies, [name.decode(errors="replace") for name in self.pairs.groups]
+        bodies = self.pairs.bodies
+        messages, numbers, names = bodies.texts("group_id")
+        texts = [name.decode(errors="replace") for name in (*self.pairs.groups, *names)]
         of_row = np.full(len(self._columns.batch), -1, np.int64)
-        for row, span in zip(bodies.rows.tolist(), bodies.projection.spans("group_id"), strict=True):
-            if span is not None and of_row[row] < 0 and span[0] >= 0:
-                of_row[row] = len(texts)
-                texts.append(bytes(bodies.buffer[span[0] : span[1]]).decode(errors="replace"))
+        of_row[bodies.rows[messages][::-1]] = numbers[::-1] + len(self.pairs.groups)  # that of the request counts, which is first
         places = np.where(self.pairs.group >= 0, self.pairs.group, of_row[self.pairs.row])
         return take(pa.array([*texts, None], pa.string()), np.where(places >= 0, places, len(texts)))
 
     def _positioned(self, positions: Positions) -> Vector:
         """`fetch_offset`, from the fetch session where the request does not name the partition."""
         pairs, requested = self.pairs, self.pairs.value("fetch_offset", REQUEST)
-        places = np.flatnonzero(self.number("api_key").values == FETCH)
+        session, epoch, answered = self._sessions()
+        places = np.flatnonzero(session.mask()[pairs.row] & (self.number("api_key").values == FETCH))
         if not len(places):
             return requested
         values, valid = requested.values.copy(), requested.mask().copy()
-        keys, named_here = self._keys(places), requested.mask()[places].tolist()
-        offsets, rows = requested.values[places].tolist(), pairs.row[places]
-        cuts = np.flatnonzero(np.diff(rows, prepend=-1)).tolist()
-        sessions, uids = self._sessions(), self._columns.identities.column("uid")
-        links = self._columns.number("identity").values[rows[cuts]].tolist()
-        for low, high, row, link in zip(cuts, [*cuts[1:], len(places)], rows[cuts].tolist(), links, strict=True):
-            session_id, epoch = sessions.get((row, REQUEST), (None, None))
-            if session_id is None or epoch is None:
-                continue
-            answered, _ = sessions.get((row, RESPONSE), (None, None))
-            if not keeps(epoch, answered):  # the offsets are those of the request
-                positions.fetched(uids[link], session_id, epoch, {}, answered)
+        rows = pairs.row[places]
+        cuts = np.flatnonzero(np.diff(rows, prepend=-1))
+        exchanges = rows[cuts]
+        uids = self._columns.identities.column("uid")
+        links = self._columns.number("identity").values[exchanges].tolist()
+        columns = (*(column.values[exchanges].tolist() for column in (session, epoch)), answered.take(exchanges).to_list())
+        keys, offsets, named_here = self._keys(places), values[places].tolist(), valid[places].tolist()
+        for low, high, link, session_id, number, given in zip(cuts.tolist(), [*cuts[1:].tolist(), len(places)], links, *columns):
+            if not keeps(number, given):  # the offsets are those of the request
+                positions.fetched(uids[link], session_id, number, {}, given)
                 continue
             named = {keys[at]: offsets[at] for at in range(low, high) if named_here[at]}
-            held = positions.fetched(uids[link], session_id, epoch, named, answered)
+            held = positions.fetched(uids[link], session_id, number, named, given)
             for at in range(low, high):
                 if not named_here[at] and keys[at] in held:
-                    place = places[at]
-                    values[place], valid[place] = held[keys[at]], True
+                    values[places[at]], valid[places[at]] = held[keys[at]], True
         return Vector(values, valid)
 
     def _keys(self, places: "Int64s") -> list[tuple[bytes, int]]:
@@ -151,18 +148,25 @@ class Partitions:
         topics = np.where(pairs.name[places] >= 0, pairs.name[places], by_id).tolist()
         return [(names[topic], number) for topic, number in zip(topics, numbers, strict=True)]
 
-    def _sessions(self) -> dict[tuple[int, int], tuple[int, int | None]]:
-        """Fetch session and epoch of each message that has one, by exchange and side."""
-        bodies = self.pairs.bodies
-        present = np.asarray(bodies.projection.mask, np.int64)
-        (known, session), (epochs, epoch) = (
-            (np.asarray(bodies.projection.values[slots.SLOT[name]], np.int64), present >> slots.SLOT[name] & 1 != 0)
-            for name in ("session_id", "session_epoch")
+    def _sessions(self) -> tuple[Vector, Vector, Vector]:
+        """By exchange the fetch session of the request, where it has an epoch, that epoch, and the session of the response."""
+        bodies, size = self.pairs.bodies, len(self._columns.batch)
+        known, epochs = bodies.slot("session_id"), bodies.slot("session_epoch")
+        found = []
+        for side, valid in ((REQUEST, both(known.valid, epochs.valid)), (RESPONSE, known.valid)):
+            at = np.flatnonzero((bodies.sides == side) & valid)
+            place = np.full(size, -1, np.int64)
+            place[bodies.rows[at]] = at
+            found.append(place)
+        asked, given = found
+        requested, answered = np.maximum(asked, 0), np.maximum(given, 0)
+        if not len(known):
+            return nothing(size), nothing(size), nothing(size)
+        return (
+            Vector(known.values[requested], asked >= 0),
+            Vector(epochs.values[requested], asked >= 0),
+            Vector(known.values[answered], given >= 0),
         )
-        at = np.flatnonzero(session)
-        found = zip(known[at].tolist(), epochs[at].tolist(), epoch[at].tolist(), strict=True)
-        places = zip(bodies.rows[at].tolist(), bodies.sides[at].tolist(), strict=True)
-        return {place: (one, number if has else None) for place, (one, number, has) in zip(places, found, strict=True)}
 
     def fetch_offset(self) -> Vector:
         """The offset that the fetch reads from."""

@@ -404,12 +404,11 @@ class CaptureModel:
             tables = Tables(engine.given("every_", every), engine.given("kept_", kept))
             if partitions is not None:
                 parts = engine.given("parts_", partitions.select(list(dict.fromkeys([*KEY, *report.partitions]))))
-                parts = (
-                    parts
-                    if self.only is None and not self.ignored
-                    else parts.semi_join(tables.selected.select(*KEY), list(KEY))
-                )
-                tables = Tables(tables.every, tables.selected, parts)
+                if self.only is None and not self.ignored:
+                    tables = replace(tables, partitions=parts)
+                else:
+                    own = parts.semi_join(tables.selected.select(*KEY), list(KEY))
+                    tables = replace(tables, partitions=own, leading=parts)
             made: dict[str, Any] = result(engine, tables, report, asked)
         finally:
             with self._lock:

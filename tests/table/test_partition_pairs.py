@@ -1,33 +1,39 @@
 """Partitions of requests and responses put side by side."""
 
-from collections import Counter
-
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kcap.table.partition_pairs import body_start, joined, nth
+from kcap.decode.slots import NOTHING
+from kcap.table.partition_pairs import body_start, compiled_pairs, pairs_of
 
-numbers = st.lists(st.integers(-5, 5), max_size=30)
-
-
-@given(numbers)
-def test_nth_counts_equal_entries_before(values: list[int]) -> None:
-    seen: Counter[int] = Counter()
-    wanted = []
-    for value in values:
-        wanted.append(seen[value])
-        seen[value] += 1
-    assert nth(np.array(values, np.int64)).tolist() == wanted
+entries = st.lists(
+    st.tuples(st.integers(0, 3), st.integers(-1, 1), st.just(-1), st.integers(0, 1), st.sampled_from([0, 1, 2, NOTHING])), max_size=30
+)
+"""Exchange, numbers of name, id and group, partition."""
 
 
-@given(st.lists(st.tuples(st.integers(0, 4), st.integers(-(1 << 62), 1 << 62)), max_size=30))
-def test_joined_numbers_are_equal_where_both_are(pairs: list[tuple[int, int]]) -> None:
-    codes, column = (np.array([pair[at] for pair in pairs], np.int64) for at in (0, 1))
-    found = joined(codes, column).tolist()
-    for a, one in zip(pairs, found, strict=True):
-        for b, other in zip(pairs, found, strict=True):
-            assert (a == b) == (one == other)
+@given(entries, entries)
+def test_pairs_are_the_nth_mentions_of_a_partition(requests: list[tuple[int, ...]], responses: list[tuple[int, ...]]) -> None:
+    """Law: the kernel and the plain path give the same pairs; every entry with a number is in one; both sides of a pair name the
+    same partition as often before; requests come first within an exchange, in their order.
+    """
+    asked, given_ = sorted(requests, key=lambda entry: entry[0]), sorted(responses, key=lambda entry: entry[0])
+    every = [*asked, *given_]
+    table = np.array(every, np.int64).reshape(-1, 5)
+    rows, keys = np.ascontiguousarray(table[:, 0]), np.ascontiguousarray(table[:, 1:].T)
+    row, at = pairs_of(rows, len(asked), keys)
+    other = compiled_pairs(rows, len(asked), keys)
+    assert (row.tolist(), at.tolist()) == (other[0].tolist(), other[1].tolist())
+    used = sorted(place for place in at.ravel().tolist() if place >= 0)
+    assert used == [place for place, entry in enumerate(every) if entry[-1] != NOTHING]
+    for exchange, (request, response) in zip(row.tolist(), at.T.tolist(), strict=True):
+        found = [every[place] for place in (request, response) if place >= 0]
+        assert len(set(found)) == 1 and found[0][0] == exchange
+        if len(found) == 2:
+            assert every[:request].count(found[0]) == every[len(asked) : response].count(found[0])
+    places = [(one, first < 0, second if first < 0 else first) for one, (first, second) in zip(row.tolist(), at.T.tolist(), strict=True)]
+    assert places == sorted(places)
 
 
 def test_programs_read_behind_the_fixed_header() -> None:

@@ -1,0 +1,98 @@
+"""The compiled pairing of the partitions of requests with those of responses.
+
+In: the side buffer of partitions of a batch, requests before responses, each in the order of the exchanges. Out: the pairs that
+`kcap.table.partition_pairs` describes. Law: linear in the entries, whatever they name.
+"""
+
+from typing import Any
+
+from kcap.decode.slots import NOTHING
+from kcap.kernels import compiled, routine
+
+ODD = 0x1E3779B97F4A7C15
+"""An odd number without a pattern in its bits: what is multiplied with it spreads over the high bits (Knuth)."""
+HALF = 32
+
+
+@compiled
+def home(seed: int, name: int, uuid: int, group: int, partition: int, room: int) -> Any:
+    """Where in a table of `room` entries, a power of two, the search for a partition begins."""
+    code = (seed ^ name) * ODD
+    code = (code ^ (code >> HALF) ^ uuid) * ODD
+    code = (code ^ (code >> HALF) ^ group) * ODD
+    code = (code ^ (code >> HALF) ^ partition) * ODD
+    return (code ^ (code >> HALF)) & (room - 1)
+
+
+@compiled
+def same(one: int, other: int, keys: Any) -> Any:
+    """Whether two entries name the same partition of one topic and group."""
+    return (
+        keys[3, one] == keys[3, other]
+        and keys[0, one] == keys[0, other]
+        and keys[1, one] == keys[1, other]
+        and keys[2, one] == keys[2, other]
+    )
+
+
+@compiled
+def found_in(table: Any, room: int, entry: int, keys: Any, seed: int) -> Any:
+    """Where the table has an entry's partition, or the empty place where it would stand."""
+    place = home(seed, keys[0, entry], keys[1, entry], keys[2, entry], keys[3, entry], room)
+    while table[0, place] >= 0 and not same(table[0, place], entry, keys):
+        place = (place + 1) & (room - 1)
+    return place
+
+
+@routine
+def pair(rows: Any, middle: int, keys: Any, row: Any, at: Any, table: Any, after: Any, seed: int) -> int:
+    """Writes the exchange and both entries of each pair, -1 for none; returns how many pairs there are.
+
+    `rows` are the exchanges of the entries, `middle` is the first entry of a response, `keys` the numbers of their names, ids,
+    groups and partitions. `table` has two rows of a power of two of columns, at least twice as many as a request has entries;
+    `after` one for each entry.
+    """
+    count, low, other, size = 0, 0, middle, rows.size
+    while low < middle or other < size:
+        if other == size or (low < middle and rows[low] <= rows[other]):
+            exchange = rows[low]
+        else:
+            exchange = rows[other]
+        expected = count
+        while low < middle and rows[low] == exchange:
+            if keys[3, low] != NOTHING:
+                row[count], at[0, count], at[1, count] = exchange, low, -1
+                count += 1
+            low += 1
+        last, room = count, 0
+        while other < size and rows[other] == exchange:
+            found = -1
+            if keys[3, other] == NOTHING:
+                other += 1
+                continue
+            if room == 0 and expected < last:
+                if same(at[0, expected], other, keys):
+                    found = expected
+                    expected += 1
+                else:  # the response has another order: what is left of the request goes to the table
+                    room = 2
+                    while room < 2 * (last - expected):
+                        room *= 2
+                    for place in range(room):
+                        table[0, place] = -1
+                    for each in range(last - 1, expected - 1, -1):
+                        place = found_in(table, room, at[0, each], keys, seed)
+                        after[each] = table[1, place] if table[0, place] >= 0 else -1
+                        table[0, place], table[1, place] = at[0, each], each
+            if room > 0:
+                place = found_in(table, room, other, keys, seed)
+                if table[0, place] >= 0 and table[1, place] >= 0:
+                    found = table[1, place]
+                    table[1, place] = after[found]
+            if found >= 0:
+                at[1, found] = other
+            else:
+                row[count], at[0, count], at[1, count] = exchange, -1, other
+                count += 1
+            other += 1
+    return count
