@@ -392,3 +392,11 @@ TABLE_MEANINGS = {
     "brokers": "an endpoint of a broker that a response tells",
 }
 """Table -> what one of its rows is."""
+
+
+def beside(name: str) -> str:
+    """What a column of exchanges is called in a table of partitions that has it too."""
+    return f"exchange_{name}" if name in PARTITION_NAMES else name
+
+
+PARTITION_NAMES = frozenset(column.name for column in TABLES["partitions"])

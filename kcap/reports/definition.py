@@ -94,6 +94,8 @@ class Report:
     """The keys that go beside `report` and `captures`: rows, left_out and the report's own."""
     partitions: tuple[str, ...] = ()
     """Columns of partitions that it looks at where it can."""
+    joined: bool = False
+    """Whether it looks at partitions beside the columns of their exchanges."""
     groups: bool = True
     """Whether --by is allowed."""
     own: frozenset[str] = field(default_factory=frozenset)

@@ -4,6 +4,8 @@ In: captures or saved rows, a report, its parameters. Out: the report as plain v
 result depends on the rows alone, not on how they came.
 """
 
+from dataclasses import replace
+
 from kcap.errors import UsageError
 from kcap.reports import listing
 from kcap.reports.definition import Expressions, Report, ReportRequest, Row, Rows, Tables, keys_of
@@ -48,7 +50,8 @@ def run(report: Report, given: ReportInput, request: ReportRequest) -> Row:
     Raises UsageError for a grouping or a filter that cannot be, CaptureError where nothing can be read.
     """
     columns = columns_of(report, request)
-    with engine_over(given, columns, report.partitions) as (engine, names):
+    beside = columns_of(report, replace(request, listed=False)) if report.joined else ()
+    with engine_over(given, columns, report.partitions, beside) as (engine, names):
 
         def compiled() -> dict[str, str]:
             expressions = expressions_of(tables_of(engine, names, given), report, request)

@@ -209,16 +209,20 @@ def values_of(table: Any) -> list[dict[str, Any]]:
 
 
 @contextmanager
-def engine_over(given: ReportInput, columns: Sequence[str], partitions: Sequence[str]) -> Iterator[tuple[Engine, list[str]]]:
+def engine_over(
+    given: ReportInput, columns: Sequence[str], partitions: Sequence[str], beside: Sequence[str] = ()
+) -> Iterator[tuple[Engine, list[str]]]:
     """An engine with views of the tables of a report, and their names: `exchanges`, `partitions` where they are there, `passed`
     where a filter was applied while a capture was read.
+
+    `beside`: columns of exchanges that partitions of captures have too, which is quicker than to join them and takes no memory.
 
     Raises UsageError for what the input does not have, CaptureError where nothing can be read.
     """
     with tempfile.TemporaryDirectory(prefix="kcap-") as folder:
         saved = saved_files(given.paths)
         if saved is None:
-            places = read(given, folder, columns, partitions)
+            places = read(given, folder, columns, partitions, beside)
             give_back()  # the pages of compiled code that reading needed and the engine does not
         else:
             places = found(given, saved, columns, partitions)
@@ -294,18 +298,21 @@ def hive(files: Sequence[str]) -> dict[str, bool]:
     return {"hive_partitioning": False}
 
 
-def read(given: ReportInput, folder: str, columns: Sequence[str], partitions: Sequence[str]) -> dict[str, list[str]]:
+def read(
+    given: ReportInput, folder: str, columns: Sequence[str], partitions: Sequence[str], beside: Sequence[str] = ()
+) -> dict[str, list[str]]:
     """Reads captures, once, into a Parquet file a table."""
     deep = given.only is not None and is_deep(given.only)
-    beside = () if given.only is None or deep else columns_of(given.only)
-    names = list(dict.fromkeys([*KEY, *columns, *beside]))
+    tested = () if given.only is None or deep else columns_of(given.only)
+    names = list(dict.fromkeys([*KEY, *columns, *tested]))
     order = [column.name for column in EXCHANGES if column.name in names]
     requests = {"exchanges": TableRequest.of("exchanges", order, backfill=Backfill.REWRITE)}
     if deep:
         requests["passed"] = TableRequest.of("exchanges", KEY, only=given.only)
     if partitions:
         wanted = list(dict.fromkeys([*KEY, *partitions]))
-        requests["partitions"] = TableRequest.of("partitions", wanted, backfill=Backfill.REWRITE)
+        more = [column for column in EXCHANGES if column.name in beside and column.name not in KEY]
+        requests["partitions"] = TableRequest.of("partitions", wanted, backfill=Backfill.REWRITE, of_exchanges=more)
     paths = list(given.paths)
     if STANDARD_INPUT in paths and (partitions or deep):
         paths[paths.index(STANDARD_INPUT)] = kept_input(folder)
@@ -350,7 +357,8 @@ def written(requests: Mapping[str, TableRequest], reading: Any, folder: str) -> 
 
 def with_companions(request: TableRequest) -> TableRequest:
     """The request with the columns that a backfill of its rows needs."""
-    return replace(request, columns=companions(request.table, request.columns))
+    more = companions("exchanges", request.of_exchanges)
+    return replace(request, columns=companions(request.table, request.columns), of_exchanges=more)
 
 
 def kept_input(folder: str) -> str:

@@ -4,8 +4,10 @@ In: partitions beside their exchanges. Out: a row a topic; the busiest partition
 are those of the topic's own partitions; sums of Produce count what was sent, also where it was refused.
 """
 
+from collections.abc import Mapping
 from typing import Any, Final
 
+from kcap.columns import beside
 from kcap.errors import UsageError
 from kcap.reports.definition import (
     KEY,
@@ -37,6 +39,12 @@ COLUMNS: Final = (
     "committed_offset", "batches", "records", "bytes", "codec", "magic", "timestamp_type", "first_timestamp_ms",
     "max_timestamp_ms", "lag", "crc_ok", "producer_id", "plain_bytes", "control_records", "leader_id",
 )  # fmt: skip
+OWN: Final = (
+    "api_key", "partition", "error", "fetch_offset", "high_watermark", "committed_offset", "batches", "records", "bytes",
+    "codec", "magic", "timestamp_type", "first_timestamp_ms", "max_timestamp_ms", "lag", "crc_ok", "producer_id", "plain_bytes",
+    "control_records",
+)  # fmt: skip
+"""Those that count by partition."""
 PLACES: Final = 20
 """Busiest partitions in the report."""
 MS: Final = 1_000_000
@@ -51,8 +59,10 @@ OVERHEAD: Final = {0: 26, 1: 34, 2: 61}
 """Bytes of a message (formats 0 and 1) or of a batch (format 2) that are neither key nor value."""
 
 
-def own_columns(tables: Tables) -> Any:
-    """Partitions of requests about them, topics by name or by id; `own_group` is their group."""
+def own_rows(tables: Tables, more: Mapping[str, str] | None = None) -> Any:
+    """Partitions of requests about them, topics by name or by id; `own_group` is their group. `more`: columns beside these, and
+    what the table calls them.
+    """
     import ibis
 
     there = tables.partitions
@@ -65,24 +75,25 @@ def own_columns(tables: Tables) -> Any:
         if name not in there.columns:
             there = there.mutate(**{name: ibis.null("int64")})
     there = there.filter((there.api_key != METADATA).fill_null(True))
-    own = there.mutate(topic_=there.topic.fill_null(there.topic_id), own_group=there.group_id)
-    own = own.select(*KEY, "api_key", "partition", "error", "fetch_offset", "high_watermark", "committed_offset", "batches", "records",
-                     "bytes", "codec", "magic", "timestamp_type", "first_timestamp_ms", "max_timestamp_ms", "lag", "crc_ok",
-                     "producer_id", "plain_bytes", "control_records", "own_group", topic=own.topic_)  # fmt: skip
+    named = {name: there[column] for name, column in (more or {}).items()}
+    own = there.select(*KEY, *OWN, topic=there.topic.fill_null(there.topic_id), own_group=there.group_id, **named)
     return own.filter(own.topic.notnull())
 
 
 def joined(tables: Tables) -> Any:
     """The same with the columns of their exchanges."""
-    own = own_columns(tables)
-    names = [name for name in tables.selected.columns if name not in own.columns or name in KEY]
-    return own.join(tables.selected.select(*names), list(KEY))
+    own = own_rows(tables)
+    names = [name for name in tables.selected.columns if name not in own.columns]
+    named = {name: beside(name) for name in names}
+    if {*named.values()} <= {*tables.partitions.columns}:
+        return own_rows(tables, named)
+    return own.join(tables.selected.select(*KEY, *names), list(KEY))
 
 
 def build(tables: Tables, request: ReportRequest) -> Expressions:
     """The topics; the busiest partitions; the groups' committed offsets."""
     keys = keys_of(REPORT, request)
-    own, rows = own_columns(tables), grouped(joined(tables), keys)
+    own, rows = own_rows(tables), grouped(joined(tables), keys)
     by = names_by(keys)
     written, read = is_write(rows), is_read(rows)
     group = rows.own_group.fill_null(rows.group_id) if "group_id" in rows.columns else rows.own_group
@@ -311,6 +322,7 @@ REPORT: Final = Report(
     build,
     finish,
     partitions=COLUMNS,
+    joined=True,
     own=PARTITIONED,
     counted=counted,
 )

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from kcap.analyzer import Analyzer, ClosedConnection, RowBatch
 from kcap.arrays.arrow import take
-from kcap.columns import Column
+from kcap.columns import Column, beside
 from kcap.errors import UsageError
 from kcap.facts.brokers import Server
 from kcap.facts.fetch_positions import Positions
@@ -88,6 +88,8 @@ class TableRequest:
     """`partitions`, `records`: list columns behind those of exchanges."""
     body_fields: Sequence[str] = ()
     """Fields of decoded bodies, `request.topics.name`: list columns behind these."""
+    of_exchanges: Sequence[Column] = ()
+    """Columns of exchanges behind those of their partitions, under the names of `beside`."""
 
     @classmethod
     def of(cls, table: str, names: Sequence[str] | None = None, **more: Any) -> "TableRequest":
@@ -108,6 +110,8 @@ class TableRequest:
 
             for field in child_fields(self.children):
                 made = made.append(field)
+        for field in beside_fields(self.of_exchanges):
+            made = made.append(field)
         if self.body_fields:
             from kcap.table.body_fields import body_columns
 
@@ -299,6 +303,11 @@ class ExchangesBuilder(OfExchanges):
         yield pa.RecordBatch.from_arrays(made, schema=self._schema)
 
 
+def beside_fields(columns: Sequence[Column]) -> list[Any]:
+    """Arrow's fields of such columns."""
+    return [field.with_name(beside(field.name)) for field in arrow_schema("exchanges", columns)]
+
+
 class PartsBuilder(OfExchanges):
     """Base of `partitions` and `records`."""
 
@@ -312,16 +321,23 @@ class PartsBuilder(OfExchanges):
 class PartitionsBuilder(PartsBuilder):
     """`partitions`."""
 
+    def __init__(self, request: TableRequest) -> None:
+        super().__init__(request)
+        self.needs |= needs_of(request.of_exchanges)
+
     def begin(self, reading: Reading, tracker: MetadataTracker) -> None:
         super().begin(reading, tracker)
-        self._schema, self._positions = arrow_schema("partitions", self.made), Positions()
+        self._schema, self._positions = self.made_schema, Positions()
+        self._of_exchanges = ExchangeColumns(self.request.of_exchanges).makers.values()
         self._listed = any(column.name == LEADER for column in self.made)
 
     def take(self, rows: Exchanges) -> Batches:
         found = Partitions(rows.columns, self.tracker, self._positions, self.reading.message, listed=self._listed)
         if not len(found.pairs):
             return
-        made = pa.RecordBatch.from_arrays([found.column(column.name) for column in self.made], schema=self._schema)
+        columns = [found.column(column.name) for column in self.made]
+        columns += [take(make(rows), found.pairs.row) for make in self._of_exchanges]
+        made = pa.RecordBatch.from_arrays(columns, schema=self._schema)
         if self.filter is not None:
             made = made.filter(pa.array(np.isin(found.pairs.row, self.filter.places(rows))))
         yield made
