@@ -63,7 +63,7 @@ def examples() -> Iterator[tuple[Any, tuple[Any, ...]]]:
     yield all_settled, (one, np.zeros(1, np.bool_), connections, streams)
     yield release, (0, table, keys, connections, streams, state.free, meta)
     yield release_all, (one, table, keys, connections, streams, state.free, meta)
-    yield settled_run, (one, 0, False, connections, streams, queues, state.rows, one, meta)
+    yield settled_run, (one, 0, 0, False, connections, streams, queues, state.rows, one, meta)
     bodies, arena = state.bodies, state.arena
     yield carry_over, (connections, streams, queues, bodies, arena, bodies, arena, meta, one)
     yield walk, (

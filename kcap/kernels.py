@@ -35,8 +35,8 @@ KERNELS = (
 """Modules with compiled functions, and the compiler, as patterns below the package."""
 CONSTANTS = (
     "columns.py", "limits.py", "decode/opcodes.py", "decode/slots.py", "fastpath/layout.py", "kafka/frames.py",
-    "kafka/headers.py", "net/segment_columns.py", "net/tcp.py", "records/header_facts.py", "records/verified.py", "schema/quirks.py", "wire/cursor.py",
-    "wire/formats.py",
+    "kafka/headers.py", "net/segment_columns.py", "net/tcp.py", "records/header_facts.py",
+    "records/verified.py", "schema/quirks.py", "wire/cursor.py", "wire/formats.py",
 )  # fmt: skip
 """Other modules whose constants are compiled in."""
 FOLDER_VARIABLE: Final = "KCAP_KERNELS"

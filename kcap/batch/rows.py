@@ -100,14 +100,13 @@ class RowColumns:
         known: list[str | None] = []
         parts: list[Int64s] = []
         if self._fast is not None:
-            from kcap.fastpath.layout import OUTCOMES, R_NAME, R_OUTCOME
+            from kcap.fastpath.layout import R_NAME, R_OUTCOME
+            from kcap.fastpath.rows import CODED
 
             if name == "client_id":
                 known, numbers = list(self._fast.names), self._fast.columns[R_NAME]
-            elif name == "outcome":
-                known, numbers = list(OUTCOMES), self._fast.columns[R_OUTCOME]
             else:
-                known, numbers = [None], np.zeros(len(self._fast), np.int64)
+                known, numbers = list(CODED[name]), self._fast.columns[R_OUTCOME]
             parts.append(numbers)
         if self._tuples or not parts:
             array = self._of_tuples(name)

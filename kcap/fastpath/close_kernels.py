@@ -1,7 +1,7 @@
-"""How a connection ends, compiled: FIN and RST of connections without requests that wait for a response.
+"""How a connection ends, compiled: FIN and RST of connections between two frames.
 
 In: a packet that is no plain segment. Out: the connection's rows as `Connection.segment` would leave them. Law: a connection
-with requests that wait for a response or an open frame is exported before its end, as is one whose end is out of order.
+with an open frame is exported before its end, as is one whose end is out of order.
 """
 
 from typing import Any
@@ -14,7 +14,6 @@ from kcap.fastpath.layout import (
     CALLED,
     CLOSING,
     CLOSING_NS,
-    COUNT,
     DONE,
     ENDED,
     ENDS,
@@ -30,7 +29,6 @@ from kcap.fastpath.layout import (
     NEXT,
     NEXT_RAW,
     NONE,
-    ONE_WAYS,
     OPEN,
     OPEN_START,
     OWN,
@@ -62,11 +60,7 @@ def ending(
     live = connections[slot, LIVE]
     if not connections[slot, OWN] or length or (live != TALKING and live != HALF and live != CLOSING):
         return LEAVE
-    if (
-        connections[slot, COUNT] > connections[slot, ONE_WAYS]
-        or streams[place, OPEN_START] >= 0
-        or streams[other, OPEN_START] >= 0
-    ):
+    if streams[place, OPEN_START] >= 0 or streams[other, OPEN_START] >= 0:
         return LEAVE
     if live == CLOSING and time_ns - connections[slot, CLOSING_NS] >= LINGER:
         return LEAVE
@@ -107,11 +101,11 @@ def ending(
 
 @compiled
 def settled(slot: int, connections: Any, streams: Any) -> bool:
-    """Whether an own connection can end here: no request waits for a response, no frame is open, and
-    all that was acknowledged was captured (as `Stream.finish` sees it).
+    """Whether an own connection can end here: no frame is open, and all that was acknowledged was captured (as `Stream.finish`
+    sees it), so that a request that waits has no response.
     """
     first, second, live = 2 * slot, 2 * slot + 1, connections[slot, LIVE]
-    if not connections[slot, OWN] or connections[slot, COUNT] > connections[slot, ONE_WAYS] or live in (CALLED, OPEN):
+    if not connections[slot, OWN] or live in (CALLED, OPEN):
         return False
     fin = streams[first, FIN_NS] != NONE or streams[second, FIN_NS] != NONE
     for place in range(first, second + 1):

@@ -28,18 +28,23 @@ from kcap.fastpath.state import FastPathState, header_tables
 from kcap.identities import Identities, Identity, IdentityBlock, uid_of
 from kcap.kafka.bodies import UNKNOWN, BodyBatch
 from kcap.kafka.conversation import Conversation
+from kcap.kafka.frames import FLAG
 from kcap.model import REF_FILE_SHIFT
 from kcap.net import guard
 from kcap.net.connections import Ended, Ending
 from kcap.net.segment_columns import ABSENT, SegmentColumns
 from kcap.net.tcp import Connection
+from kcap.weird import WeirdKind
 
 STEP = limits.FAST_PATH_PACKETS
+LATE = FLAG["late"]
 SEEN = 4096
 """Counters of packets left to the reference path, by endpoints; two connections with the same counter only make the kernel stop
 early or leave a new one to the reference path.
 """
-COUNTED = at.M_LEFT, at.M_GONE, at.M_FRESH, at.M_FULL, at.M_OPENED, at.M_ENDED, at.M_BLIND, at.M_LOGGED, at.M_TOUCHED
+COUNTED = (
+    at.M_LEFT, at.M_GONE, at.M_FRESH, at.M_FULL, at.M_OPENED, at.M_ENDED, at.M_BLIND, at.M_LOGGED, at.M_TOUCHED, at.M_LATE,
+)  # fmt: skip
 """What a walk counts from 0."""
 OUTSIDE = 1 << 16
 """Counters of connections outside, by endpoints; a new connection with the same counter is left to the reference path."""
@@ -56,6 +61,12 @@ class Host(ConnectionOwner, Protocol):
 
     def over(self, kept: ClosedStates) -> None:
         """Own connections of the fast path are closed."""
+
+    def report(
+        self, kind: WeirdKind, detail: str, ref: int = 0, position: int = 0, connection: Connection | None = None, *,
+        uid: str | None = None,
+    ) -> None:  # fmt: skip
+        """Counts an oddity of a connection, which is given as such or by uid."""
 
     def takes_all(self) -> bool:
         """Whether every connection that looks like Kafka counts as Kafka: the user set no ports."""
@@ -161,7 +172,7 @@ class FastPath:
         meta[at.M_ORDER] = self.passed
         meta[at.M_REF] = (columns.file << REF_FILE_SHIFT) + columns.first_packet
         meta[list(COUNTED)] = 0
-        meta[at.M_IDENTITIES] = len(self.analyzer.identities)
+        meta[at.M_IDENTITIES], decided = len(self.analyzer.identities), int(meta[at.M_ROWS])
         meta[at.M_LARGE_FROM] = limits.FRAME_GATHERED_MAX if self.analyzer.bodies.keep else limits.FAST_PATH_LARGE_FROM
         left, opened, ended = np.empty((3, span, 2), np.int64)
         gone = np.empty(span, np.int64)
@@ -186,6 +197,8 @@ class FastPath:
             count = self.analyzer.table.count
             state.connections[opened[:, 0], at.PLACE] = np.arange(count + 1, count + 1 + len(opened))
         named = self._identify(fresh[: meta[at.M_FRESH]]) if meta[at.M_FRESH] else None
+        if meta[at.M_LATE]:
+            self._report_late(state.rows[decided : meta[at.M_ROWS]])
         self._settle(columns, self.passed + first, left, gone, opened, ended, named)
         return place
 
@@ -413,19 +426,36 @@ class FastPath:
         self.state.release_all(slots)
 
     def _decided(self, slots: list[int]) -> int:
-        """Decides the outstanding requests of own connections that end, none of which expects a response; for how many of
-        them, as `settled_run`.
-        """
-        state, meta = self.state, self.state.meta
+        """Decides the outstanding requests of own connections that end; for how many of them, as `settled_run`."""
+        state, meta, table = self.state, self.state.meta, self.analyzer.table
+        first = int(meta[at.M_ROWS])
         fresh = np.empty(len(slots), np.int64)
         meta[at.M_FRESH], meta[at.M_IDENTITIES] = 0, len(self.analyzer.identities)
         count: int = settled_run(
-            np.array(slots), self.analyzer.table.order, self._behind(), state.connections, state.streams, state.queues,
+            np.array(slots), table.order, table.time_ns, self._behind(), state.connections, state.streams, state.queues,
             state.rows, fresh, meta,
         )  # fmt: skip
         if meta[at.M_FRESH]:
             self._identify(fresh[: meta[at.M_FRESH]])
+        if meta[at.M_ROWS] > first:
+            self._report_unanswered(slots[:count], state.rows[first : meta[at.M_ROWS]])
         return count
+
+    def _report_late(self, rows: Any) -> None:
+        """As `Pairing.complete`."""
+        columns = at.R_IDENTITY, at.R_CORRELATION, at.R_RESPONSE + at.F_FIRST_REF, at.R_RESPONSE + at.F_LOW
+        for identity, correlation, ref, position in rows[rows[:, at.R_FLAGS] & LATE != 0][:, columns].tolist():
+            uid = self.analyzer.identities[identity].uid
+            self.analyzer.report(WeirdKind.LATE_RESPONSE, f"correlation id {correlation}", ref, position, uid=uid)
+
+    def _report_unanswered(self, slots: list[int], rows: Any) -> None:
+        """As `Pairing._unanswered`, for the rows of these connections that are over."""
+        some = rows[rows[:, at.R_OUTCOME] >= at.OUTCOMES.index("unanswered")]
+        slot_of = dict(zip(self.state.connections[slots, at.IDENTITY].tolist(), slots))
+        columns = at.R_IDENTITY, at.R_CORRELATION, at.R_OUTCOME, at.R_REQUEST + at.F_FIRST_REF, at.R_REQUEST + at.F_LOW
+        for identity, correlation, outcome, ref, position in some[:, columns].tolist():
+            detail, uid = f"correlation id {correlation}: {at.REASONS[outcome]}", self.uids[slot_of[identity]]
+            self.analyzer.report(WeirdKind.UNANSWERED, detail, ref, position, uid=uid)
 
     def leave(self) -> None:
         """Exports all connections."""
@@ -447,7 +477,9 @@ class FastPath:
         for start in range(0, len(others), STEP):
             for conversation in self._back(others[start : start + STEP]):
                 table.freeze(conversation.tcp)
-        yield from table.ends(own)
+        for _ in table.ends(own):
+            table.order += 1  # the next connection's rows come after those of this one, whichever path decides them
+            yield
 
     def _take_large(self, rows: Any) -> None:
         """Values of large frames in place of their slots, for these rows."""

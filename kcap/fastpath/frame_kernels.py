@@ -12,10 +12,14 @@ from kcap.fastpath.close_kernels import settled
 from kcap.fastpath.large_kernels import open_large, take_large
 from kcap.fastpath.layout import (
     ANSWERED,
+    CLOSING_NS,
     CORRELATION,
     COUNT,
+    ENDED,
+    F_FIRST_NS,
     F_LAST_NS,
     F_SIZE,
+    FIN_NS,
     FLAGS,
     FRAME,
     HEAD,
@@ -30,6 +34,7 @@ from kcap.fastpath.layout import (
     M_LARGE_FREE,
     M_LARGE_FROM,
     M_LARGE_WANTED,
+    M_LATE,
     M_ROWS,
     M_SPARE,
     M_TOP,
@@ -52,6 +57,7 @@ from kcap.fastpath.layout import (
     Q_ONE_WAY,
     Q_SLOT,
     Q_VERSION,
+    R_AGE,
     R_CORRELATION,
     R_FLAGS,
     R_IDENTITY,
@@ -85,7 +91,7 @@ from kcap.fastpath.layout import (
     VERSIONS,
     WAITING,
 )  # fmt: skip
-from kcap.kafka.frames import NO_BODY
+from kcap.kafka.frames import FLAG, NO_BODY
 from kcap.kafka.headers import API_VERSIONS, PRODUCE
 from kcap.kernels import compiled, int16, int32
 from kcap.schema.quirks import DOWNGRADES
@@ -98,7 +104,8 @@ REFUSED = DOWNGRADES[API_VERSIONS][0]
 REFUSED_VERSION = DOWNGRADES[API_VERSIONS][1]
 UNKNOWN = -1
 UNREAD = -100
-ANSWERED_ROW, ONE_WAY = OUTCOMES.index("answered"), OUTCOMES.index("one_way")
+LATE = FLAG["late"]
+ANSWERED_ROW, ONE_WAY, UNANSWERED = map(OUTCOMES.index, ("answered", "one_way", "unanswered"))
 ONE_WAY_MAX = limits.ONE_WAY_KEPT
 """Rows that a response may decide beside its own."""
 
@@ -352,7 +359,7 @@ def add_row(outcome: int, order: int, place: int, connections: Any, queues: Any,
     rows[row, R_CORRELATION] = queues[entry, Q_CORRELATION]
     rows[row, R_FLAGS] = connections[slot, FLAGS] | queues[entry, Q_FLAGS]
     rows[row, R_REQUEST_SLOT] = queues[entry, Q_SLOT]
-    rows[row, R_OUTCOME] = outcome
+    rows[row, R_OUTCOME], rows[row, R_AGE] = outcome, NONE
     for part in range(FRAME):
         rows[row, R_REQUEST + part] = queues[entry, Q_FRAME + part]
     connections[slot, ROWS] += 1
@@ -362,9 +369,17 @@ def add_row(outcome: int, order: int, place: int, connections: Any, queues: Any,
 @compiled
 def emit_one_way(order: int, place: int, connections: Any, queues: Any, rows: Any, fresh: Any, meta: Any) -> None:
     """The oldest request, which expects no response, is decided: as `Pairing._emit_one_way`."""
-    row = meta[M_ROWS]
-    add_row(ONE_WAY, order, place, connections, queues, rows, fresh, meta)
+    without_response(ONE_WAY, order, place, connections, queues, rows, fresh, meta)
     connections[place >> 1, ONE_WAYS] -= 1
+
+
+@compiled
+def without_response(
+    outcome: int, order: int, place: int, connections: Any, queues: Any, rows: Any, fresh: Any, meta: Any
+) -> None:
+    """The oldest request is decided and has no response."""
+    row = meta[M_ROWS]
+    add_row(outcome, order, place, connections, queues, rows, fresh, meta)
     rows[row, R_RTT] = rows[row, R_PREVIOUS] = NONE
     rows[row, R_RESPONSE_SLOT] = NO_BODY
     for part in range(FRAME):
@@ -388,6 +403,10 @@ def response(
         if key == API_VERSIONS and int16(arena, bodies[0, kept]) == REFUSED:
             version = REFUSED_VERSION
         bodies[2, kept] = -2 - ((key << 16 | version) << 1 | 1)
+    closed = streams[place ^ 1, FIN_NS]
+    if closed != NONE and rows[row, R_RESPONSE + F_FIRST_NS] > closed:
+        flags |= LATE
+        meta[M_LATE] += 1
     rows[row, R_FLAGS] |= flags
     rows[row, R_RTT] = streams[place ^ 1, RTT_MIN]
     rows[row, R_PREVIOUS] = connections[slot, ANSWERED]
@@ -397,16 +416,26 @@ def response(
 
 
 @compiled
-def emit_one_ways(order: int, slot: int, connections: Any, queues: Any, rows: Any, fresh: Any, meta: Any) -> None:
-    """A connection ends: its outstanding requests, which all expect no response, are decided."""
+def emit_outstanding(
+    order: int, time_ns: int, slot: int, connections: Any, queues: Any, rows: Any, fresh: Any, meta: Any
+) -> None:
+    """A connection ends, now or when it was closed: its outstanding requests are decided, as in `Pairing.finish`."""
+    ended = connections[slot, ENDED]
+    decided = connections[slot, CLOSING_NS] if ended and connections[slot, CLOSING_NS] != NONE else time_ns
     while connections[slot, COUNT]:
-        emit_one_way(order, 2 * slot, connections, queues, rows, fresh, meta)
+        if queues[connections[slot, HEAD], Q_ONE_WAY]:
+            emit_one_way(order, 2 * slot, connections, queues, rows, fresh, meta)
+            continue
+        row = meta[M_ROWS]
+        without_response(UNANSWERED + ended, order, 2 * slot, connections, queues, rows, fresh, meta)
+        rows[row, R_AGE] = decided - rows[row, R_REQUEST + F_LAST_NS]
 
 
 @compiled
 def settled_run(
-    slots: Any, order: int, behind: bool, connections: Any, streams: Any, queues: Any, rows: Any, fresh: Any, meta: Any
-) -> int:
+    slots: Any, order: int, time_ns: int, behind: bool, connections: Any, streams: Any, queues: Any, rows: Any, fresh: Any,
+    meta: Any,
+) -> int:  # fmt: skip
     """How many of these own connections, from the first on, are settled and end here. Their outstanding requests are decided;
     one that has any is none of them where a row of the reference path comes first (`behind`) or there is no room.
     """
@@ -417,5 +446,5 @@ def settled_run(
         count = connections[slot, COUNT]
         if count and (behind or meta[M_ROWS] + count > rows.shape[0]):
             return at
-        emit_one_ways(order, slot, connections, queues, rows, fresh, meta)
+        emit_outstanding(order, time_ns, slot, connections, queues, rows, fresh, meta)
     return int(slots.size)

@@ -56,25 +56,27 @@ REQUEST_WIDTH: Final = Q_FRAME + FRAME
 
 # A decided exchange.
 (
-    R_ORDER, R_IDENTITY, R_NAME, R_NUMBER, R_KEY, R_VERSION, R_CORRELATION, R_RTT, R_PREVIOUS, R_FLAGS, R_REQUEST_SLOT,
+    R_ORDER, R_IDENTITY, R_NAME, R_NUMBER, R_KEY, R_VERSION, R_CORRELATION, R_RTT, R_PREVIOUS, R_AGE, R_FLAGS, R_REQUEST_SLOT,
     R_RESPONSE_SLOT, R_OUTCOME,
     R_REQUEST,
-) = range(14)  # fmt: skip
+) = range(15)  # fmt: skip
 R_RESPONSE: Final = R_REQUEST + FRAME
 ROW_WIDTH: Final = R_RESPONSE + FRAME
-OUTCOMES: Final = ("answered", "one_way")
-"""Values of R_OUTCOME."""
+OUTCOMES: Final = ("answered", "one_way", "unanswered", "unanswered", "unanswered")
+REASONS: Final = (None, None, "capture_end", "fin", "rst")
+"""Values of R_OUTCOME: outcome and reason; those of requests without a response are in the order of `ENDS`."""
 
 # Counters that kernel and engine share.
 (
     M_ROWS, M_BODIES, M_TOP, M_ORDER, M_REF, M_LEFT, M_GONE, M_FRESH, M_IDENTITIES, M_FREE, M_SPARE, M_SLOTS, M_GROWS, M_OPENS,
     M_OPENED, M_ENDED, M_BLIND, M_NAMES, M_FULL, M_LARGE_FROM, M_LARGE_FREE, M_LARGE_WANTED, M_LOGGED, M_TOUCHED,
-) = range(24)  # fmt: skip
-META_WIDTH: Final = 24
+    M_LATE,
+) = range(25)  # fmt: skip
+META_WIDTH: Final = 25
 """M_FREE: the first entry that is in no chain, of M_SPARE in all; M_SLOTS: free slots, M_GROWS: more can be made; M_OPENS: new
 connections are taken; M_BLIND: a packet was left whose flow the kernel cannot read; M_FULL: why it stopped; M_LARGE_FROM:
 bytes from which on a frame is large, M_LARGE_FREE: rows of `large` that are free, M_LARGE_WANTED: frames that needed one more;
-M_LOGGED, M_TOUCHED: rows of `log` and `undo`.
+M_LOGGED, M_TOUCHED: rows of `log` and `undo`; M_LATE: responses after the client's FIN.
 """
 FULL_ROOM, FULL_SLOTS = 1, 2
 """No room for rows, bodies or bytes; no free slot."""

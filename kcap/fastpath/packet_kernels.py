@@ -21,8 +21,10 @@ from kcap.fastpath.layout import (
     DONE,
     F_SIZE,
     F_START,
+    FIN_NS,
     FULL_ROOM,
     FULL_SLOTS,
+    HALF,
     HEAD,
     HOLED,
     LAST,
@@ -147,7 +149,7 @@ def is_next(
     slot, live, at, length = place >> 1, connections[place >> 1, LIVE], numbers[4, index], numbers[6, index]
     if numbers[5, index] != length:
         return False
-    if live in (TALKING, SEALED):
+    if live in (TALKING, SEALED) or (live == HALF and streams[place, FIN_NS] == NONE):
         return bool(streams[place, OPEN_START] < 0 or streams[place, OPEN_REF] >> FILE_SHIFT == ref >> FILE_SHIFT)
     if live != OPEN or place & 1 != connections[slot, CLIENT]:
         return False

@@ -48,7 +48,7 @@ def header_facts(batches: Sequence[Batch]) -> list[int]:
 
 
 def first_timestamp(batch: Batch) -> int:
-    """Of the first record, in ms; NONE where only the records themselves say: in a wrapper, behind a delete horizon (KIP-534)."""
+    """Of the first record, in ms; NONE where only the records say it: in a wrapper, behind a delete horizon (KIP-534)."""
     if batch.magic == 1:
         return NONE if batch.codec_id else batch.max_timestamp
     return NONE if batch.base_timestamp is None or batch.delete_horizon_ms is not None else batch.base_timestamp

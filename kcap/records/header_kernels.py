@@ -27,7 +27,16 @@ from kcap.records.header_facts import (
     TIMESTAMP_TYPE,
 )
 from kcap.records.verified import CRC_AT
-from kcap.wire.formats import BATCH_ATTRIBUTES_AT, BATCH_COUNT_AT, BATCH_MIN, CODEC_MASK, MAGIC_AT, MESSAGE0_MIN, OVERHEAD, SIZE_AT
+from kcap.wire.formats import (
+    BATCH_ATTRIBUTES_AT,
+    BATCH_COUNT_AT,
+    BATCH_MIN,
+    CODEC_MASK,
+    MAGIC_AT,
+    MESSAGE0_MIN,
+    OVERHEAD,
+    SIZE_AT,
+)
 
 NEW = 2
 """The magic of the batches that are read here."""

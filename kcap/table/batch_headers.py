@@ -6,7 +6,6 @@ decompressed; a wrapper of magic 0 or 1 is, within its bounds, since only its re
 """
 
 from collections.abc import Callable, Sequence
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -105,7 +104,8 @@ class BatchFacts:
         fine[field[checksums(self._data, start + BATCH_ATTRIBUTES_AT, end) != stored]] = False
         for one, batches in self._read.items():
             fine[one] = all(batch.crc_ok for batch in batches)
-        return pa.array(fine, mask=~self._filled)
+        made: Array = pa.array(fine, mask=~self._filled)
+        return made
 
     def mixed_codec(self) -> Array:
         """Whether the batches are not all of one codec."""

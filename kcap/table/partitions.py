@@ -110,7 +110,9 @@ class Partitions:
         messages, numbers, names = bodies.texts("group_id")
         texts = [name.decode(errors="replace") for name in (*self.pairs.groups, *names)]
         of_row = np.full(len(self._columns.batch), -1, np.int64)
-        of_row[bodies.rows[messages][::-1]] = numbers[::-1] + len(self.pairs.groups)  # that of the request counts, which is first
+        of_row[bodies.rows[messages][::-1]] = numbers[::-1] + len(
+            self.pairs.groups
+        )  # that of the request counts, which is first
         places = np.where(self.pairs.group >= 0, self.pairs.group, of_row[self.pairs.row])
         return take(pa.array([*texts, None], pa.string()), np.where(places >= 0, places, len(texts)))
 
@@ -129,7 +131,9 @@ class Partitions:
         links = self._columns.number("identity").values[exchanges].tolist()
         columns = (*(column.values[exchanges].tolist() for column in (session, epoch)), answered.take(exchanges).to_list())
         keys, offsets, named_here = self._keys(places), values[places].tolist(), valid[places].tolist()
-        for low, high, link, session_id, number, given in zip(cuts.tolist(), [*cuts[1:].tolist(), len(places)], links, *columns):
+        for low, high, link, session_id, number, given in zip(
+            cuts.tolist(), [*cuts[1:].tolist(), len(places)], links, *columns
+        ):
             if not keeps(number, given):  # the offsets are those of the request
                 positions.fetched(uids[link], session_id, number, {}, given)
                 continue

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from kcap.analyzer import RowBatch
     from kcap.reports.findings.live import Watch
     from kcap.session import CapturePass
-    from kcap.table.builder import Labelled
+    from kcap.table.backfill import Labelled
 
 COLUMNS: Final = (*EXCHANGES, *ON_REQUEST["exchanges"])
 """Of the spill: also columns on request, which filters know."""
