@@ -1,7 +1,7 @@
 """The compiled reader of batch headers.
 
 In: spans of records fields. Out: the facts that `kcap.records.header_facts` takes from the batches of a field one by one, and
-where each batch stands. Law: fields that hold a message of magic 0 or 1 are marked and left to that.
+where each batch stands. Law: fields that may hold a message of magic 0 or 1 are marked and left to that.
 """
 
 from typing import Any

@@ -109,7 +109,8 @@ class BatchFacts:
 
     def mixed_codec(self) -> Array:
         """Whether the batches are not all of one codec."""
-        return pa.array(self._facts[facts.MIXED] > 0, mask=~self._filled)
+        made: Array = pa.array(self._facts[facts.MIXED] > 0, mask=~self._filled)
+        return made
 
     def plain_bytes(self, fields: "Bools") -> Vector:
         """Bytes of the batches of some fields if they were not compressed; null where one does not inflate."""
