@@ -43,7 +43,7 @@ class Diagnosis:
     connections: list[str] = field(default_factory=list)
     example: str = ""
     clients: dict[tuple[str | None, str | None], str] = field(default_factory=dict)
-    """Address and client id -> library."""
+    """Address and client id -> library, nothing where it is not known."""
     servers: dict[str, None] = field(default_factory=dict)
     """Brokers' addresses, in the order in which they were met."""
 
@@ -55,7 +55,8 @@ class Diagnosis:
     def who(self) -> str:
         """The clients, in words."""
         ids, addresses = self.ids, sorted({ip for ip, _ in self.clients if ip is not None})
-        library = ", ".join(sorted(set(filter(None, self.clients.values()))))
+        libraries = set(self.clients.values())
+        library = ", ".join(sorted(libraries - {""})) + ("; others unknown" if "" in libraries and len(libraries) > 1 else "")
         shown = [f"'{one}'" if one is not None else "one without an id" for one in ids[:IDS_NAMED]]
         if ids == [None]:
             text = "a client without id"

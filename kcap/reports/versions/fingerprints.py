@@ -1,7 +1,8 @@
 """Which library a client is: what it says, or else what the versions and the order of its requests fit.
 
 In: the connections of one client. Out: name, version, family, and the reason where it is a guess. Law: a guess is made only
-where one library fits and none else does; what fits several is unknown, and the reason names them.
+where one library fits and none else does, and only from a confidence of `SURE` on; else the library is unknown, and the reason
+says what it may be.
 """
 
 import re
@@ -26,6 +27,11 @@ CLEARLY: Final = 2
 """By so much the defaults of one library have to fit better than those of any other."""
 LEAST_APIS: Final = 2
 """A guess needs so many APIs beside ApiVersions: one version fits too many libraries."""
+SURE: Final = 0.75
+"""The least confidence with which a library is named. The tables do not have every library, and one that they lack can speak as
+one of theirs does: with each library of the recordings left out of the tables in turn, its clients fit another one with
+confidences up to 0.74, and never above."""
+ITS_ID: Final = "its client id begins as that library's default does"
 BROKER: Final = "kafka-broker"
 SCALA: Final = "0.8.2"
 """Release of the Scala clients, which number their requests otherwise than Java's."""
@@ -86,7 +92,16 @@ def who(kept: Sequence[ConnectionProfile | StoredProfile], client_id: str | None
             f"it sends {api_name(inner[0])}, which brokers use among themselves" if inner else "its client id is a broker's own"
         )
         return Software(BROKER, None, BROKER, True, reason, True, 0.95 if inner else 0.8, (reason,))
-    return guessed(profiles, client_id, whole)
+    return stated(guessed(profiles, client_id, whole))
+
+
+def stated(known: Software) -> Software:
+    """What is said of a guess: one below `SURE` names nothing, and its reason says which library is nearest."""
+    if not known.guessed or known.confidence >= SURE:
+        return known
+    near = " ".join(filter(None, (known.name, known.version)))
+    why = f"most like {near}, {known.confidence:.2f}: not sure enough to name it ({known.why.removeprefix('guessed ')})"
+    return Software(None, None, None, False, why)
 
 
 def used(
@@ -267,7 +282,7 @@ def weighed(
     evidence, confidence = [first], 0.7 if fitting == 1 else 0.5
     _, hint = hint_of(client_id)
     if hint == family:
-        evidence.append(f"its client id begins as that library's default does ({client_id})")
+        evidence.append(ITS_ID)
         confidence += 0.2
     elif hint is not None:
         confidence -= 0.3
@@ -290,6 +305,10 @@ def weighed(
 
 def by_id(family: str, client_id: str | None) -> Software:
     """A guess by the client id alone, which anyone may choose: the version, where the id has it."""
+    return Software(family, release_in(client_id), family, True, f"guessed by {ITS_ID}", False, 0.4, (ITS_ID,))
+
+
+def release_in(client_id: str | None) -> str | None:
+    """The library's release that a default client id has, as `kafka-python-2.0.2` does."""
     release = re.fullmatch(r"(?:kafka-python|aiokafka)-(\d+(?:\.\d+)+)(?:-\S*)?", client_id or "")
-    evidence = f"its client id begins as that library's default does ({client_id})"
-    return Software(family, release[1] if release else None, family, True, f"guessed by {evidence}", False, 0.4, (evidence,))
+    return release[1] if release else None

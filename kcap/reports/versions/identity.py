@@ -3,7 +3,7 @@
 In: stored profiles. Out: `Clients`: connections by client, and the library of each. Law: two programs that name themselves
 differently are never one client; connections that name nothing join a named client only where it is the one client of that id
 at their address and their beginning was not captured, or all that they sent is what it sent too. Clients that name nothing are
-told apart by how their connections begin, by versions that exclude each other, and by the libraries that their requests fit.
+told apart by how their connections begin, by versions that exclude each other, and by their libraries where these are sure.
 """
 
 from collections.abc import Iterable
@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from kcap.facts.api_versions import Offer
 from kcap.facts.api_versions import Software as Named
-from kcap.reports.versions.fingerprints import Software, hint_of, who
+from kcap.reports.versions.fingerprints import Software, hint_of, release_in, who
 from kcap.reports.versions.profile_store import ProfileTemplate, StoredProfile
 from kcap.reports.versions.profiles import HANDSHAKE, ConnectionProfiles
 from kcap.reports.versions.readiness import BEGINNING, keys_of, range_in
@@ -33,7 +33,8 @@ class ClientKey:
     """Name and version as it says them (KIP-511)."""
     principal: str | None = None
     library: str | None = None
-    """Tells apart programs that do not name themselves and share a client id; None where there is one of them."""
+    """Tells apart programs that do not name themselves and share a client id; None where there is one of them. No statement: its
+    library is in `Clients.software`."""
     address: str | None = None
     """None where clients are counted over all addresses."""
 
@@ -107,14 +108,21 @@ def flow_of(stored: StoredProfile) -> Flow:
 
 
 def programs(whole: ConnectionProfiles, some: list[StoredProfile], client_id: str | None) -> list[list[StoredProfile]]:
-    """Connections that name nothing, by the programs that they are of: those that begin alike are one, and so are those that do
-    not but send no API in versions that exclude each other to brokers that offer the same.
-    """
+    """Connections at one address that name nothing, by the programs that they are of: those that begin alike are one."""
     flows: dict[Flow, list[StoredProfile]] = {}
     for stored in some:
         flows.setdefault(flow_of(stored), []).append(stored)
+    ordered = sorted(flows.items(), key=lambda one: (-len(one[1]), str(one[0])))
+    return united(whole, (mine for _, mine in ordered), client_id)
+
+
+def united(
+    whole: ConnectionProfiles, parts: Iterable[list[StoredProfile]], client_id: str | None
+) -> list[list[StoredProfile]]:
+    """Connections of programs; those that send no API in versions that exclude each other to brokers that offer the same are
+    one."""
     found: list[tuple[list[StoredProfile], Sent]] = []
-    for _, mine in sorted(flows.items(), key=lambda one: (-len(one[1]), str(one[0]))):
+    for mine in parts:
         sent = sent_by(whole, mine, client_id)
         for theirs, other in found:
             if not exclude(sent, other):
@@ -159,27 +167,32 @@ def identify(whole: ConnectionProfiles, *, by_address: bool = False) -> Clients:
     for spot, spoke, stored, _ in joined(spots):
         groups.setdefault((spot, spoke), []).append(stored)
     guess = Guesses(whole)
-    parts: list[tuple[Spot, Spoke, str | None, list[StoredProfile]]] = []
-    labels: dict[tuple[str | None, str | None], set[str]] = {}
+    out = Clients()
+
+    def client(some: list[StoredProfile], client_id: str | None, spoke: Spoke, library: str | None = None) -> None:
+        for stored in some:
+            key = ClientKey(client_id, spoke[1], spoke[0], library, stored.identity.client_ip if by_address else None)
+            out.connections.setdefault(key, []).append(stored)
+            out.keys[stored.identity.uid, client_id] = key
+
+    nameless: dict[tuple[str | None, Spoke], dict[str, list[list[StoredProfile]]]] = {}
+    """Client id and principal -> library, nothing where it is not sure -> connections of programs."""
     for (spot, spoke), some in groups.items():
         if spoke[1] is not None:
-            parts.append((spot, spoke, None, some))
+            client(some, spot[1], spoke)
             continue
         for mine in programs(whole, some, spot[1]):
             known = guess.of(mine, spot[1])
-            label: str | None = " ".join(filter(None, (known.name, known.version)))
-            probe, handshake = flow_of(mine[0])
-            if not label and len(some) > len(mine):
-                label = f"{UNKNOWN}, begins with ApiVersions {probe} and SaslHandshake {handshake}"
-            parts.append((spot, spoke, label or None, mine))
-            labels.setdefault((spot[1], spoke[0]), set()).update([label] if label else [])
-    out = Clients()
-    for spot, spoke, label, some in parts:
-        rivals = labels.get((spot[1], spoke[0]), set()) if spoke[1] is None else set()
-        library = label or UNKNOWN if len(rivals) > 1 else None
-        key = ClientKey(spot[1], spoke[1], spoke[0], library, spot[0] if by_address else None)
-        out.connections.setdefault(key, []).extend(some)
-        out.keys.update(((stored.identity.uid, spot[1]), key) for stored in some)
+            text = " ".join(filter(None, (known.name, known.version)))
+            nameless.setdefault((spot[1], spoke), {}).setdefault(text, []).append(mine)
+    for (client_id, spoke), libraries in nameless.items():
+        unsure = libraries.pop("", [])
+        sure = [[one for part in parts for one in part] for parts in libraries.values()]
+        # with one library there the others may be of it; of several nothing says which
+        found = united(whole, sure + unsure, client_id) if len(sure) < 2 else sure + united(whole, unsure, client_id)
+        names = [*libraries, *(f"{UNKNOWN} {number}" for number in range(len(found)))]
+        for some, name in zip(found, names):
+            client(some, client_id, spoke, name if len(found) > 1 else None)
     out.connections = dict(sorted(out.connections.items(), key=lambda item: item[0].order))
     for key, some in out.connections.items():
         some.sort(key=lambda one: one.identity.uid)
@@ -203,7 +216,7 @@ class Guesses:
                 those.append(one)
         if len({template.software for template, _, _ in alike} - {None}) > 1:  # the one that is said most often counts
             return who(some, client_id, self.whole)
-        key = hint_of(client_id), tuple((kind, len(those)) for kind, those in alike.items())
+        key = hint_of(client_id), release_in(client_id), tuple((kind, len(those)) for kind, those in alike.items())
         found = self._known.get(key)
         if found is None:
             found = self._known[key] = who([one for those in alike.values() for one in those], client_id, self.whole)

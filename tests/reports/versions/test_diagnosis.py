@@ -42,6 +42,15 @@ def test_facts_are_counted_once() -> None:
     assert "clients 'kafkajs-0', 'kafkajs-1', 'kafkajs-2', 'kafkajs-3', 'kafkajs-4' of 10.0.0.1" in rows[0]["sentence"]
 
 
+def test_a_library_is_said_of_those_that_have_it() -> None:
+    """A row of several clients does not give the unknown ones the library of the others."""
+    clients = {("10.0.0.1", "a"): "probably sarama 1", ("10.0.0.1", "b"): "probably sarama 1"}
+    made = Diagnosis("kind", ERROR, "{who}", "advice", {}, clients=dict(clients))
+    assert made.text() == "clients 'a', 'b' of 10.0.0.1 (probably sarama 1)"
+    made.clients["10.0.0.1", "c"] = ""
+    assert made.text() == "clients 'a', 'b', 'c' of 10.0.0.1 (probably sarama 1; others unknown)"
+
+
 @given(captures())
 def test_those_that_are_passed_over_would_tell_nothing(made: ConnectionProfiles) -> None:
     """A rule sees one connection of those that are alike and looks at the others only where it gave a trouble."""

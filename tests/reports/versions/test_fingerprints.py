@@ -1,15 +1,19 @@
 """Laws of fingerprints: a guess is the library or none, and the recorded clients are who they are."""
 
 import json
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kcap.reports.versions import fingerprints, identity
-from kcap.reports.versions.fingerprints import BROKER, family_of, hint_of, who
+from kcap.reports.versions import fingerprints
+from kcap.reports.versions.fingerprints import BROKER, Software, family_of, hint_of, stated, who
 from kcap.reports.versions.identity import identify
-from kcap.reports.versions.libraries import PROFILES
+from kcap.reports.versions.libraries import JAVA, PROFILES, Profile
+from kcap.reports.versions.profiles import ConnectionProfiles
+from kcap.reports.versions.readiness import partners
+from kcap.reports.versions.simulator import library_of
 from kcap.schema.registry import api_key, version_range
 from tests.reports.talking import SHARED, gathered, of, profile, whole
 
@@ -28,6 +32,30 @@ def test_a_guess_is_the_library_or_none(library: object, data: st.DataObject) ->
     assert found.family in (library.family, None)
     assert found.why
     assert found.guessed == (found.family is not None)
+
+
+@given(st.sampled_from(PROFILES), st.none() | st.just("1.2"), st.integers(0, 100))
+def test_an_unsure_guess_is_no_statement(library: Profile, version: str | None, percent: int) -> None:
+    """Nothing can rest on it: what is left is the unknown library, with a reason that says which one is nearest."""
+    guess = Software(library.family, version, library.family, True, "guessed by its versions", False, percent / 100, ("them",))
+    found = stated(guess)
+    if percent >= 75:
+        assert found is guess
+        return
+    near = f"{library.family} {version}" if version else library.family
+    assert found == Software(
+        None, None, None, False, f"most like {near}, {percent / 100:.2f}: not sure enough to name it (by its versions)"
+    )
+    assert library_of(found) is None
+    assert partners(found)[:2] == (None, None)
+
+
+def test_a_client_id_alone_names_no_library() -> None:
+    """Anyone may choose it."""
+    made = profile([(3, 5)], probe=0, offer=WIDE, client="kafka-python-2.0.2")
+    found = who([made], "kafka-python-2.0.2", whole(made))
+    assert (found.name, found.guessed) == (None, False)
+    assert "most like kafka-python 2.0.2, 0.40: not sure enough" in found.why
 
 
 def test_one_request_is_too_little() -> None:
@@ -79,27 +107,48 @@ FAMILY_OF = {
 """As the recordings' manifests write it."""
 
 
+def recorded(folder: str) -> Iterator[tuple[str, ConnectionProfiles, set[str | None]]]:
+    """The small captures of a folder, with the libraries that took part in them."""
+    for entry in json.loads((SHARED / folder / "manifest.json").read_text())["captures"]:
+        path = SHARED / folder / entry["file"]
+        if not path.exists() or path.stat().st_size > 1 << 20 or any("(sockets)" in text for text in entry["clients"]):
+            continue
+        there = {FAMILY_OF.get(text.split()[0], text.split()[0]) for text in entry["clients"]}
+        yield entry["file"], gathered(path), there | {"apache-kafka-java", BROKER, None}
+
+
 @pytest.mark.skipif(not SHARED.is_dir(), reason="the captures are not here")
 @pytest.mark.parametrize("ids", ["with client ids", "without client ids"])
 @pytest.mark.parametrize("folder", ["legacy", "modern"])
 def test_no_recorded_client_is_taken_for_another(folder: str, ids: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every library that is named or guessed took part in the recording, whatever client id a user may have chosen."""
     if ids == "without client ids":
-        for module in (fingerprints, identity):
-            monkeypatch.setattr(module, "hint_of", lambda client_id: (hint_of(client_id)[0], None))
+        monkeypatch.setattr(fingerprints, "hint_of", lambda client_id: (hint_of(client_id)[0], None))
     guesses = 0
-    for entry in json.loads((SHARED / folder / "manifest.json").read_text())["captures"]:
-        path = SHARED / folder / entry["file"]
-        if not path.exists() or path.stat().st_size > 1 << 20 or any("(sockets)" in text for text in entry["clients"]):
-            continue
-        there = {FAMILY_OF.get(text.split()[0], text.split()[0]) for text in entry["clients"]} | {
-            "apache-kafka-java",
-            BROKER,
-            None,
-        }
-        there |= {"franz-go"} if "franz-go" in there else set()
-        whole_ = gathered(path)
-        for key, found in identify(whole_).software.items():
-            assert found.family in there, (entry["file"], key, found)
+    for name, made, there in recorded(folder):
+        for key, found in identify(made).software.items():
+            assert found.family in there, (name, key, found)
             guesses += found.guessed and not found.is_broker
     assert guesses > 3
+
+
+@pytest.mark.skipif(not SHARED.is_dir(), reason="the captures are not here")
+@pytest.mark.parametrize("folder", ["legacy", "modern"])
+def test_a_library_that_the_tables_lack_gets_no_other_name(folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each library in turn is left out of the tables: its recorded clients are unknown then."""
+    monkeypatch.setattr(fingerprints, "hint_of", lambda client_id: (hint_of(client_id)[0], None))
+    tried = 0
+    for name, made, _ in recorded(folder):
+        clients = identify(made)
+        for key, known in clients.software.items():
+            if not known.guessed or known.is_broker:
+                continue
+            with monkeypatch.context() as without:
+                without.setattr(fingerprints, "PROFILES", [one for one in PROFILES if one.family != known.family])
+                if known.family == JAVA:
+                    without.setattr(fingerprints, "java_releases", lambda *_: [])
+                    without.setattr(fingerprints, "java_login", lambda *_: None)
+                found = who(clients.connections[key], key.client_id, made)
+            assert found.name is None, (name, key, found)
+            tried += 1
+    assert tried > 3

@@ -51,7 +51,7 @@ def test_recorded_clients_are_as_predicted(name: str) -> None:
     path: Path = SHARED / f"{name}.pcap"
     good, bad = held(gathered(path))
     assert bad == []
-    assert good > 5
+    assert good > 1
 
 
 @pytest.mark.parametrize(("client", "target", "api", "version"), [

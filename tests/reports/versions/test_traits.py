@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kcap.reports.versions.fingerprints import who
+from kcap.reports.versions.fingerprints import guessed
 from kcap.reports.versions.libraries import PROFILES
 from kcap.reports.versions.profile import ConnectionProfile
 from kcap.reports.versions.traits import DEFAULTS, FIXED, JAVA, NUMBERING, excluded, numbered, of_join, weight
@@ -99,16 +99,16 @@ def test_old_pinned_clients_are_told_apart_by_their_join() -> None:
         for one in made:
             one.ids_from = first
             one.traits = shown | ({("subscription version", version)} if version else set())
-        return who(made, "app", whole(*made)).family
+        return guessed(made, "app", whole(*made)).family
 
     assert found(1, "3") == "librdkafka"
     assert found(1, None) is None, "both libraries have it"
     assert any(one.family == "librdkafka" and one.seldom for one in PROFILES)
 
 
-def test_an_assignor_of_one_library_names_it() -> None:
+def test_an_assignor_of_one_library_shows_it() -> None:
     made = profile([(3, 9), (11, 6)], probe=2, offer=WIDE)
     made.traits = {("assignors", "RoundRobinAssigner")}
-    found = who([made], "app", whole(made))
+    found = guessed([made], "app", whole(made))
     assert (found.family, found.version, found.guessed, found.confidence) == ("kafkajs", None, True, 0.6)
     assert found.evidence == ("assignors RoundRobinAssigner",)
