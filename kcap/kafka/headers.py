@@ -137,10 +137,14 @@ def noise(header: RequestHeader) -> bool:
     return header.api_key >= limits.API_UNKNOWN_MAX or header.api_version >= limits.API_UNKNOWN_MAX
 
 
+GSSAPI = "gssapi token"
+"""A connection that begins with a token of Kerberos (RFC 4121) behind its length, as with brokers of 0.9, which know no
+SaslHandshake."""
 OTHER_PROTOCOLS = (
     ("tls", re.compile(rb"\x16\x03[\x00-\x04]|\x15\x03[\x00-\x04]\x00\x02")),
     ("http", re.compile(rb"(?:GET|HEAD|POST|PUT|DELETE|OPTIONS|PATCH|CONNECT|TRACE|PRI) |HTTP/[12]")),
     ("ssh", re.compile(rb"SSH-[12]")),
+    (GSSAPI, re.compile(rb"(?s)\x00\x00..\x60.{1,4}\x06\x09\x2a\x86\x48\x86\xf7\x12\x01\x02\x02")),
     ("zookeeper", re.compile(rb"(?s)\x00\x00\x00[\x2c-\x2e]\x00\x00\x00\x00.{8}")),
     ("zookeeper command", re.compile(rb"(?:ruok|stat|srvr|mntr|conf|cons|dump|envi|isro)")),
     ("redis", re.compile(rb"\*[0-9]+\r\n\$")),

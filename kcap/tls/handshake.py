@@ -174,6 +174,14 @@ def read_client_hello(body: bytes) -> Hello | None:
     return Hello(768 | body[1], body[2:34], session, suites, _extensions(body, end + 1 + body[end]))
 
 
+def read_cut_client_hello(message: bytes) -> Hello | None:
+    """A ClientHello of which only the beginning is there, header included: its version, random and session id."""
+    at = 4 + _behind_session(message[4:])
+    if message[:1] != b"\x01" or at > len(message):
+        return None
+    return Hello(768 | message[5], message[6:38], message[39:at], ())
+
+
 def read_server_hello(body: bytes) -> Hello | None:
     """A ServerHello, or a HelloRetryRequest."""
     at = _behind_session(body)

@@ -42,6 +42,8 @@ class Record:
     """Its boundary was found by shape alone."""
     behind: int = 0
     """Stream bytes between the last record and this one that could not be read as records."""
+    beginning: bytes = b""
+    """Of a record with a hole, the bytes of its body before that."""
 
 
 class RecordReader:
@@ -158,7 +160,12 @@ class RecordReader:
                     self.wanted = self._at + size
                     return None
                 return self._taken(room, whole=False)
-            return self._taken(size, whole=not holes or self._hole_in(self._at, self._at + size) is None)
+            hole = self._hole_in(self._at, self._at + size) if holes else None
+            if hole is None:
+                return self._taken(size, whole=True)
+            record = self._taken(size, whole=False)
+            record.beginning = record.body[: max(hole[0] - record.offset - HEADER, 0)]
+            return record
         return None
 
     def _hole_in(self, start: int, end: int) -> tuple[int, int] | None:

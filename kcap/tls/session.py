@@ -209,6 +209,8 @@ class TlsSession:
     def _record(self, side: int, record: Record) -> None:
         direction = self.sides[side]
         if not record.whole:
+            if record.content_type == HANDSHAKE and not direction.sealed:
+                self._cut_handshake(side, record)
             direction.handshake.clear()
             direction.lost_bytes += HEADER + len(record.body)
             direction.lost_records += 1
@@ -234,6 +236,15 @@ class TlsSession:
             self._content(side, record, Opened(record.content_type, record.body, 0))
             return
         self._sealed(side, record)
+
+    def _cut_handshake(self, side: int, record: Record) -> None:
+        """Takes the handshake messages that stand before a hole; of a ClientHello what keys are looked up by."""
+        direction = self.sides[side]
+        direction.handshake += record.beginning
+        for number, body, whole in messages.messages(direction.handshake):
+            self._message(side, number, body, whole, record.pieces[0].time_ns)
+        if side == CLIENT and self.client is None:
+            self.client = messages.read_cut_client_hello(bytes(direction.handshake))
 
     def _sealed(self, side: int, record: Record) -> None:
         direction = self.sides[side]
@@ -393,15 +404,20 @@ class TlsSession:
             return self._try_sessions(side, record)
         return False
 
-    def _try_suites(self, side: int, record: Record, traffic: dict[str, bytes], offered: tuple[int, ...]) -> bool:
-        """Keys of TLS 1.3 without a ServerHello: the length of the secrets says the hash, the record which suite fits."""
+    def _try_suites(
+        self, side: int, record: Record, traffic: dict[str, bytes], offered: tuple[int, ...], numbers: int | None = None
+    ) -> bool:
+        """Keys of TLS 1.3 without a ServerHello: the length of the secrets says the hash, the record which suite fits.
+        `numbers`: how many record numbers are tried; None for what the beginning of the direction asks for.
+        """
         for number in SUITES13:
             suite = suite_of(number)
             if not traffic or (offered and number not in offered) or self.sides[side].budget < 0:
                 continue
             epochs = epochs13(side, suite, traffic)
             for epoch in epochs:
-                span = 1 if not self.sides[side].lost and self.client is not None else limits.TLS_MIDSTREAM_TRIES
+                certain = not self.sides[side].lost and self.client is not None
+                span = numbers or (1 if certain else limits.TLS_MIDSTREAM_TRIES)
                 for candidate in range(span):
                     if self.sides[side].budget < 0:
                         return False
@@ -415,13 +431,16 @@ class TlsSession:
         return False
 
     def _try_sessions(self, side: int, record: Record) -> bool:
-        """Keys of a connection whose ClientHello is not in the capture: every session of the key log is tried."""
+        """Keys of a connection whose ClientHello is not in the capture: every session of the key log is tried, at first for a
+        record that is the first one of its keys, since thousands of record numbers of few sessions use the budget up.
+        """
         offered = self.server.suites if self.server is not None else ()
-        for found in self.secrets.sessions():
-            if self.sides[side].budget < 0:
-                return False
-            if "CLIENT_RANDOM" not in found and self._try_suites(side, record, found, offered):
-                return True
+        for numbers in (1, limits.TLS_MIDSTREAM_TRIES):
+            for found in self.secrets.sessions():
+                if self.sides[side].budget < 0:
+                    return False
+                if "CLIENT_RANDOM" not in found and self._try_suites(side, record, found, offered, numbers):
+                    return True
         return False
 
     def _change_keys(self, side: int) -> None:

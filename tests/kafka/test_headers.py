@@ -71,6 +71,7 @@ def test_unknown_apis_are_believed_from_a_client_that_says_its_name() -> None:
         (b"HTTP/1.1 400", "http"),
         (b"SSH-2.0-x", "ssh"),
         (b"ruok", "zookeeper command"),
+        (b"\0\0\2\x58\x60\x82\2\x54\x06\x09\x2a\x86\x48\x86\xf7\x12\1\2\2\1\0", "gssapi token"),
         (b"\0\0\0\x2d" + bytes(20), "zookeeper"),
         (b"\0\0\0\x14\0\3", None),
     ],

@@ -208,6 +208,28 @@ def test_holes_cost_records_and_never_invent_any(seed: int, which: tuple[str, st
         assert plain(events, side).endswith(b"".join(last)), "reading goes on behind a hole"
 
 
+@pytest.mark.parametrize(("version", "kept"), [("TLSv1_3", 60), ("TLSv1_2", 60), ("TLSv1_3", 0)])
+def test_a_client_hello_that_is_cut_or_lost_costs_nothing_but_itself(version: str, kept: int) -> None:
+    """Snaplen cuts it behind its random, which finds the keys; without any of it those of TLS 1.3 are tried, of many sessions."""
+    made = talk(version, None)
+    secrets = Secrets()
+    secrets.keylog.add("".join(
+        f"{who}_{what} {number:064x} {number:096x}\n" for number in range(300) for who in ("CLIENT", "SERVER")
+        for what in ("HANDSHAKE_TRAFFIC_SECRET", "TRAFFIC_SECRET_0")
+    ).encode())  # fmt: skip
+    secrets.keylog.add(made.keylog)
+    session, events, offsets = TlsSession(secrets), [], [0, 0]
+    for ref, (side, data) in enumerate(made.wire):
+        if ref:
+            events += session.data(side, offsets[side], data, len(data), ref, ref, 0)
+        else:
+            events += session.data(side, 0, data[:kept], len(data), 0, 0, 0) if kept else session.gap(side, 0, len(data))
+        offsets[side] += len(data)
+    events += session.finish()
+    assert [plain(events, side) for side in (CLIENT, SERVER)] == [bytes(text) for text in made.plain]
+    assert session.facts.hello is None, "what is cut has no fingerprint"
+
+
 @settings(max_examples=200, deadline=None)
 @given(st.binary(max_size=400), st.booleans())
 def test_any_bytes_are_taken(data: bytes, framed: bool) -> None:

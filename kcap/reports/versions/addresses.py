@@ -121,14 +121,13 @@ def unused(case: DiagnosisContext) -> None:
 
 def controllers(case: DiagnosisContext) -> None:
     """Clients at a controller's listener."""
-    inner = {(row["server_ip"], row["server_port"]) for row in case.brokers if row["role"] == "controller"}
-    for profile, client in case.worth(lambda stored: stored.server in inner):
+    for profile, client in case.worth(lambda stored: stored.server in case.controllers):
         worked = any(key != API_VERSIONS and use.served for (_, key, _), use in profile.uses.items())
-        if worked or not profile.probes or profile.server not in inner:
+        if worked or profile.server not in case.controllers or not profile.opening or not whole_line(profile):
             continue
-        case.add(case.group(profile.uid, client), profile.uid, uid(profile.uid, profile.probes[0].step.exchange), Diagnosis(
+        case.add(case.group(profile.uid, client), profile.uid, uid(profile.uid, profile.opening[0].exchange), Diagnosis(
             "controller_listener", ERROR,
-            "{who} connect{s} to {servers}, a controller's listener: it offers neither Produce nor Metadata, on {n}",
+            "{who} connect{s} to {servers}, a controller's listener, which takes neither Produce nor Metadata, on {n}",
             "Set bootstrap.servers to a listener of the brokers; controller.listener.names is for brokers and controllers, and "
             "for tools with bootstrap.controllers (KIP-919).", subject(profile, client),
         ))  # fmt: skip

@@ -21,7 +21,8 @@ from kcap.reports.definition import uid
 from kcap.reports.versions.diagnosis import ERROR, Diagnosis, DiagnosisContext, call, once, place, subject, whole_line
 from kcap.reports.versions.profile import ConnectionProfile, Use
 from kcap.reports.versions.profile_store import ALERT_BYTES
-from kcap.schema.facts import Versions
+from kcap.reports.versions.release_guess import CONTROLLER
+from kcap.schema.facts import Versions, apis
 from kcap.schema.quirks import API_VERSIONS
 from kcap.schema.registry import api_key, api_name, version_range
 from kcap.schema.releases import absent_from, removed_in
@@ -112,6 +113,8 @@ def deaths(case: DiagnosisContext) -> None:
         death = death_of(profile) if closed_by_broker(profile) else None
         if death is None or death.key == API_VERSIONS or (profile.uid in case.whole.malformed and decodes(case, death)):
             continue
+        if profile.server in case.controllers and not is_controllers(death.key):
+            continue  # a client at a controller's listener: a diagnosis of its own
         ranges, source, known = ranges_for(case, death)
         group: tuple[object, ...] = (*case.group(profile.uid, death.client), death.key, death.version)
         if known and (ranges is None or not ranges[0] <= death.version <= ranges[1]):
@@ -130,6 +133,12 @@ def deaths(case: DiagnosisContext) -> None:
         if tells(some):
             for death in some:
                 unexplained(case, death, group)
+
+
+def is_controllers(key: int) -> bool:
+    """Whether controllers serve an API."""
+    api = apis().get(key)
+    return api is not None and CONTROLLER in api.listeners
 
 
 def tells(some: list[Death]) -> bool:

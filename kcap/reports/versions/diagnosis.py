@@ -14,6 +14,7 @@ from kcap.reports.versions.identity import Clients
 from kcap.reports.versions.profile import ConnectionProfile
 from kcap.reports.versions.profile_store import ALERT_BYTES, ProfileTemplate, StoredProfile
 from kcap.reports.versions.profiles import ConnectionProfiles
+from kcap.reports.versions.release_guess import CONTROLLER
 from kcap.schema.registry import api_name
 
 T = TypeVar("T")
@@ -115,6 +116,8 @@ class DiagnosisContext:
             server_of(line) for line in whole.others if line["phase"] == "tls" and (line["server_captured"] or 0) > ALERT_BYTES
         }
         """Servers that took part in a TLS handshake."""
+        self.controllers = {(row["server_ip"], row["server_port"]) for row in brokers if row["role"] == CONTROLLER}
+        """Listeners of controllers."""
 
     def add(self, key: tuple[Any, ...], connection: str, example: str, made: Diagnosis) -> None:
         """Counts a connection to a trouble."""

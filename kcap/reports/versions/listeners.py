@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Final
 
 from kcap.facts.brokers import Server
+from kcap.kafka.headers import GSSAPI
 from kcap.reports.definition import uid
 from kcap.reports.versions.diagnosis import (
     ENDS,
@@ -83,7 +84,7 @@ def protocols(case: DiagnosisContext) -> None:
                 "The listener requires a client certificate (ssl.client.auth): set ssl.keystore.location (or "
                 "ssl.certificate.location) of the client to one whose issuer is in the broker's truststore.", who,
             ))  # fmt: skip
-        elif phase == "tls" and both and clean and there >= FLIGHT_LEAST and (told := refused_certificate(line)) is not None:
+        elif phase == "tls" and both and clean and has_certificate(line) and (told := refused_certificate(line)) is not None:
             case.add((server, told), one, one, Diagnosis(
                 "certificate_refused", ERROR,
                 f"a client{{at}} refuses the certificate {certificate_of(line)}of {where}: {told}, on {{n}}",
@@ -96,6 +97,14 @@ def protocols(case: DiagnosisContext) -> None:
                 f"a client{{at}} sends HTTP to {where}, on {{n}}",
                 "A health check, a browser or a scraper at the wrong port: Kafka closes such connections.", who,
             ))  # fmt: skip
+        elif phase == "opaque" and detail == GSSAPI:
+            if both and clean and there == 0 and line.get("closed_by") == "server":
+                case.add((server, GSSAPI), one, one, Diagnosis(
+                    "sasl_failed", ERROR, f"{where} closes the connection after a GSSAPI token of a client{{at}} without a "
+                    "response, which refuses the login (SASL of 0.9, without SaslHandshake), on {n}",
+                    "Compare keytab, principal and sasl.kerberos.service.name with the broker's; a broker of 0.10 or later wants "
+                    "SaslHandshake first, so that the client has to be as new.", who,
+                ))  # fmt: skip
         elif phase == "opaque" and server in case.kafka and line["began"] == "syn" and line["client_captured"] and (
             "too few" not in detail or line.get("closed_by") == "server"
         ):  # fmt: skip
@@ -112,6 +121,11 @@ def refused_client(line: Row) -> str | None:
     first = (line.get("alerts") or "").partition("; ")[0]
     alert = first.removeprefix("server: ")
     return alert if alert != first and alert in (*CERTIFICATE_ALERTS, "certificate_required") else None
+
+
+def has_certificate(line: Row) -> bool:
+    """Whether a server sent its certificate: it was read, or the flight is as long as one with a certificate."""
+    return line.get("tls_server_subject") is not None or (line["server_captured"] or 0) >= FLIGHT_LEAST
 
 
 def certificate_of(line: Row) -> str:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from kcap.reports.versions.addresses import is_loopback, why_unroutable
-from tests.reports.talking import of_stories, told
+from tests.reports.talking import closed_by_server, of_stories, told
 from tests.support import messages as m
 
 RANGES = {0: (0, 13), 1: (4, 18), 3: (0, 13), 18: (0, 4)}
@@ -38,8 +38,17 @@ def test_a_client_that_asks_again_and_again_and_tries_none(tmp_path: Path) -> No
 
 
 def test_a_controllers_listener(tmp_path: Path) -> None:
-    story = m.began().ask(m.api_versions(1), m.api_versions_answer(1, CONTROLLER)).close()
-    assert list(told(of_stories(tmp_path, story))) == ["controller_listener"]
+    asked = m.began().ask(m.api_versions(1), m.api_versions_answer(1, CONTROLLER))
+    assert list(told(of_stories(tmp_path, asked.close()))) == ["controller_listener"]
+
+
+@pytest.mark.parametrize("negotiates", [True, False])
+def test_what_a_controller_closes_at_is_no_other_trouble(tmp_path: Path, negotiates: bool) -> None:
+    """It does not serve Metadata in any version: no client's release is the reason."""
+    first = m.began(40_001, 2_000_000_000).ask(m.api_versions(1), m.api_versions_answer(1, CONTROLLER))
+    stories = [closed_by_server(first.client(m.metadata(2)))] if negotiates else [first.close()]
+    stories += [closed_by_server(m.began(41_000 + n, (3 + n) * 10**9).client(m.metadata(1))) for n in range(3)]
+    assert list(told(of_stories(tmp_path, *stories))) == ["controller_listener"]
 
 
 def test_hosts() -> None:
