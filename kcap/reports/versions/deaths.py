@@ -108,6 +108,11 @@ def deaths(case: DiagnosisContext) -> None:
     answered = {
         (stored.server, use.key, use.version) for stored in case.every for use in stored.template.uses if use.served
     }  # fmt: skip
+    open_ = {
+        stored.server for stored in case.every
+        if stored.template.mechanism is None and any(use.served and use.key != API_VERSIONS for use in stored.template.uses)
+    }  # fmt: skip
+    """Servers that served requests without a login."""
     unknown: dict[tuple[object, ...], list[Death]] = {}
     for profile, _ in case.worth(dead):
         death = death_of(profile) if closed_by_broker(profile) else None
@@ -132,7 +137,7 @@ def deaths(case: DiagnosisContext) -> None:
     for group, some in unknown.items():
         if tells(some):
             for death in some:
-                unexplained(case, death, group)
+                unexplained(case, death, group, wants_login=death.profile.server not in open_)
 
 
 def is_controllers(key: int) -> bool:
@@ -228,17 +233,18 @@ def once_absent(key: int, version: int) -> str:
     return f"Kafka {absent[0]} alone does not take it, its next patch release does (KAFKA-19444): upgrade the broker, or "
 
 
-def unexplained(case: DiagnosisContext, death: Death, group: tuple[object, ...]) -> None:
-    """A request that the broker closes at, where its ranges are not known or have the version."""
+def unexplained(case: DiagnosisContext, death: Death, group: tuple[object, ...], *, wants_login: bool) -> None:
+    """A request that the broker closes at, where its ranges are not known or have the version. `wants_login`: a login that is
+    missing may be the reason."""
     key, version, profile = death.key, death.version, death.profile
     _, _, known = ranges_for(case, death)
     first = next((step for step in profile.opening if step.key != API_VERSIONS), None)
-    if known and first is not None and first.exchange == death.exchange and profile.mechanism is None:
+    if wants_login and known and first is not None and first.exchange == death.exchange and profile.mechanism is None:
+        place_ = "the first request behind ApiVersions" if profile.probes else "the first request"
         add(case, death, group, Diagnosis(
             "sasl_missing", ERROR,
-            f"{{servers}} close{{vs}} the connection after {call(key, version)} of {{who}}, the first request behind "
-            "ApiVersions and a "
-            "version that it offers: a listener that wants a login (SASL) does so, on {n}",
+            f"{{servers}} close{{vs}} the connection after {call(key, version)} of {{who}}, {place_} and a version that it "
+            "offers: a listener that wants a login (SASL) does so, on {n}",
             "Set security.protocol to SASL_PLAINTEXT or SASL_SSL, and sasl.mechanism, or use a listener without SASL; the "
             "broker's log names the reason.", subject(profile, death.client),
         ))  # fmt: skip
