@@ -147,6 +147,8 @@ def unreachable(case: DiagnosisContext) -> None:
             tried.setdefault(server, []).append(line)
         else:
             reached.add(server)
+    if not case.kafka and not any(line["server_packets"] for line in case.whole.others):
+        return  # a capture without the servers' packets does not show which of them respond
     known = set(case.whole.tracker.brokers.nodes)
     for server, lines in tried.items():
         listed = any(endpoint in known for endpoint in case.whole.tracker.brokers.endpoints(server))

@@ -21,8 +21,8 @@ from kcap.reports.definition import uid
 from kcap.reports.versions.diagnosis import ERROR, Diagnosis, DiagnosisContext, call, once, place, subject, whole_line
 from kcap.reports.versions.profile import ConnectionProfile, Use
 from kcap.reports.versions.profile_store import ALERT_BYTES
-from kcap.reports.versions.release_guess import CONTROLLER
-from kcap.schema.facts import Versions, apis
+from kcap.reports.versions.release_guess import on_controllers
+from kcap.schema.facts import Versions
 from kcap.schema.quirks import API_VERSIONS
 from kcap.schema.registry import api_key, api_name, version_range
 from kcap.schema.releases import absent_from, removed_in
@@ -118,7 +118,7 @@ def deaths(case: DiagnosisContext) -> None:
         death = death_of(profile) if closed_by_broker(profile) else None
         if death is None or death.key == API_VERSIONS or (profile.uid in case.whole.malformed and decodes(case, death)):
             continue
-        if profile.server in case.controllers and not is_controllers(death.key):
+        if profile.server in case.controllers and not on_controllers(death.key):
             continue  # a client at a controller's listener: a diagnosis of its own
         ranges, source, known = ranges_for(case, death)
         group: tuple[object, ...] = (*case.group(profile.uid, death.client), death.key, death.version)
@@ -138,12 +138,6 @@ def deaths(case: DiagnosisContext) -> None:
         if tells(some):
             for death in some:
                 unexplained(case, death, group, wants_login=death.profile.server not in open_)
-
-
-def is_controllers(key: int) -> bool:
-    """Whether controllers serve an API."""
-    api = apis().get(key)
-    return api is not None and CONTROLLER in api.listeners
 
 
 def tells(some: list[Death]) -> bool:

@@ -60,8 +60,10 @@ def negotiations(case: DiagnosisContext) -> None:
         key, who = case.group(profile.uid, client), subject(profile, client)
         refused = [probe for probe in profile.probes if probe.answer is not None and probe.answer.error == UNSUPPORTED_VERSION]
         worked = any(probe.answer is not None and probe.answer.offer is not None for probe in profile.probes)
-        if refused and not worked and (profile.line.get("ended") in ENDS or len(refused) > 1):
-            probe = refused[0]
+        probe = min(refused, key=lambda one: one.step.version, default=None)
+        # the response to an older version may be missing, as where packets are cut
+        older = probe is not None and any(one.step.version < probe.step.version for one in profile.probes)
+        if probe is not None and not worked and not older and (profile.line.get("ended") in ENDS or len(refused) > 1):
             case.add((*key, probe.step.version), profile.uid, uid(profile.uid, probe.step.exchange), Diagnosis(
                 "error_35_loop", ERROR,
                 f"{{who}} request{{s}} ApiVersions v{probe.step.version}, {{servers}} respond{{vs}} UNSUPPORTED_VERSION "

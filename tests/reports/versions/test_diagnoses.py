@@ -35,6 +35,9 @@ def test_a_refused_question() -> None:
     assert kinds(healthy) == {}, "KIP-511 wants it so"
     assert kinds(healthy, "facts") == {"newer_than_broker": "note"}
     assert kinds(whole(refused(retried=False))) == {"error_35_loop": "error"}
+    cut = refused(retried=True)
+    cut.probes[1] = ApiVersionsRequest(cut.probes[1].step, None)
+    assert kinds(whole(cut)) == {}, "an older version was tried; packets are cut, and the response does not read"
 
 
 def test_a_broker_that_does_not_know_the_question() -> None:

@@ -71,9 +71,13 @@ def test_a_login_that_is_not_there() -> None:
 def test_addresses_that_do_not_answer() -> None:
     tried = line("empty", client_captured=0, server_packets=0, packets=3)
     refused = line("empty", client_captured=0, server_packets=1, packets=2)
-    assert kinds(others(tried)) == [], "nobody said that Kafka is there"
+    elsewhere = line("opaque", server_captured=5, server_ip="10.0.0.9")
+    assert kinds(others(tried, elsewhere)) == [], "nobody said that Kafka is there"
+    one_way = others(tried)
+    one_way.tracker.brokers.take(("10.0.0.9", 9092), "c", [Broker(1, *SERVER)])
+    assert kinds(one_way) == [], "no server's packet was captured"
     for one, kind in ((tried, "wrong_listener"), (refused, "unreachable")):
-        made = others(one)
+        made = others(one, elsewhere)
         made.tracker.brokers.take(("10.0.0.9", 9092), "c", [Broker(1, *SERVER)])
         assert kinds(made) == [kind]
         reached = others(one, line("opaque", server_captured=5))

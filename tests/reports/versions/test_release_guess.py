@@ -123,3 +123,13 @@ def test_a_fetch_that_is_cut_is_no_mixed_cluster() -> None:
     found = guess(ranges)
     assert found.vendor
     assert found.differs == ("Fetch 0-11 (0-17)",)
+
+
+def test_a_broker_that_is_the_controller_is_a_broker() -> None:
+    """With ZooKeeper it takes AllocateProducerIds, which today's controllers alone take, beside clients' requests."""
+    found = took([(67, 0), (7, 3), (3, 12)])
+    assert found is not None
+    assert found.role == "broker"
+    alone = took([(67, 0), (62, 1)])
+    assert alone is not None
+    assert alone.role == "controller"
