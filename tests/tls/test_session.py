@@ -210,7 +210,7 @@ def test_holes_cost_records_and_never_invent_any(seed: int, which: tuple[str, st
 
 @pytest.mark.parametrize(("version", "kept"), [("TLSv1_3", 60), ("TLSv1_2", 60), ("TLSv1_3", 0)])
 def test_a_client_hello_that_is_cut_or_lost_costs_nothing_but_itself(version: str, kept: int) -> None:
-    """Snaplen cuts it behind its random, which finds the keys; without any of it those of TLS 1.3 are tried, of many sessions."""
+    """Snaplen cuts it behind its random, which finds the keys; without any of it those of TLS 1.3 are tried."""
     made = talk(version, None)
     secrets = Secrets()
     secrets.keylog.add("".join(

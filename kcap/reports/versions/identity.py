@@ -33,7 +33,7 @@ class ClientKey:
     """Name and version as it says them (KIP-511)."""
     principal: str | None = None
     library: str | None = None
-    """Tells apart programs that do not name themselves and share a client id; None where there is one of them. No statement: its
+    """Tells apart programs that do not name themselves and share a client id; None where there is one of them. No statement: the
     library is in `Clients.software`."""
     address: str | None = None
     """None where clients are counted over all addresses."""
@@ -116,9 +116,7 @@ def programs(whole: ConnectionProfiles, some: list[StoredProfile], client_id: st
     return united(whole, (mine for _, mine in ordered), client_id)
 
 
-def united(
-    whole: ConnectionProfiles, parts: Iterable[list[StoredProfile]], client_id: str | None
-) -> list[list[StoredProfile]]:
+def united(whole: ConnectionProfiles, parts: Iterable[list[StoredProfile]], client_id: str | None) -> list[list[StoredProfile]]:
     """Connections of programs; those that send no API in versions that exclude each other to brokers that offer the same are
     one."""
     found: list[tuple[list[StoredProfile], Sent]] = []
@@ -169,7 +167,7 @@ def identify(whole: ConnectionProfiles, *, by_address: bool = False) -> Clients:
     guess = Guesses(whole)
     out = Clients()
 
-    def client(some: list[StoredProfile], client_id: str | None, spoke: Spoke, library: str | None = None) -> None:
+    def count(some: list[StoredProfile], client_id: str | None, spoke: Spoke, library: str | None = None) -> None:
         for stored in some:
             key = ClientKey(client_id, spoke[1], spoke[0], library, stored.identity.client_ip if by_address else None)
             out.connections.setdefault(key, []).append(stored)
@@ -179,7 +177,7 @@ def identify(whole: ConnectionProfiles, *, by_address: bool = False) -> Clients:
     """Client id and principal -> library, nothing where it is not sure -> connections of programs."""
     for (spot, spoke), some in groups.items():
         if spoke[1] is not None:
-            client(some, spot[1], spoke)
+            count(some, spot[1], spoke)
             continue
         for mine in programs(whole, some, spot[1]):
             known = guess.of(mine, spot[1])
@@ -192,7 +190,7 @@ def identify(whole: ConnectionProfiles, *, by_address: bool = False) -> Clients:
         found = united(whole, sure + unsure, client_id) if len(sure) < 2 else sure + united(whole, unsure, client_id)
         names = [*libraries, *(f"{UNKNOWN} {number}" for number in range(len(found)))]
         for some, name in zip(found, names):
-            client(some, client_id, spoke, name if len(found) > 1 else None)
+            count(some, client_id, spoke, name if len(found) > 1 else None)
     out.connections = dict(sorted(out.connections.items(), key=lambda item: item[0].order))
     for key, some in out.connections.items():
         some.sort(key=lambda one: one.identity.uid)

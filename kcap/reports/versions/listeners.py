@@ -102,8 +102,8 @@ def protocols(case: DiagnosisContext) -> None:
                 case.add((server, GSSAPI), one, one, Diagnosis(
                     "sasl_failed", ERROR, f"{where} closes the connection after a GSSAPI token of a client{{at}} without a "
                     "response, which refuses the login (SASL of 0.9, without SaslHandshake), on {n}",
-                    "Compare keytab, principal and sasl.kerberos.service.name with the broker's; a broker of 0.10 or later wants "
-                    "SaslHandshake first, so that the client has to be as new.", who,
+                    "Compare keytab, principal and sasl.kerberos.service.name with the broker's; a broker of 0.10 or later "
+                    "wants SaslHandshake first, so that the client has to be as new.", who,
                 ))  # fmt: skip
         elif phase == "opaque" and server in case.kafka and line["began"] == "syn" and line["client_captured"] and (
             "too few" not in detail or line.get("closed_by") == "server"

@@ -173,7 +173,7 @@ def took(calls: Iterable[tuple[int, int]]) -> Guess | None:
     if fit[0] != known[0]:
         below = [call for call in some if not takes(*call, known[known.index(fit[0]) - 1])]
         parts.append(f"took {named(below)}: at least {fit[0]}")
-    # a broker that is the controller of a cluster with ZooKeeper takes what today's controllers alone take, and clients' requests
+    # the broker that is the controller of a cluster with ZooKeeper takes what today's controllers alone take, and more
     inner = any(on_controllers_alone(key) for key, _ in some) and all(on_controllers(key) for key, _ in some)
     role = CONTROLLER if inner else BROKER
     return Guess(fit[0], fit[-1], f"no ApiVersions response; {'; '.join(parts)}", role, None)

@@ -112,8 +112,16 @@ def test_connections_that_the_server_closes_before_a_byte(tmp_path: Path) -> Non
         ({"alerts": "client: unknown_ca", "hello_bytes": 200, "client_captured": 207}, ["certificate_refused"]),
         ({"hello_bytes": 440, "client_captured": 486, "tls_version": "TLS 1.3"}, ["certificate_refused"]),
         ({"hello_bytes": 440, "client_captured": 440, "closed_by": "client"}, ["certificate_refused"]),
-        ({"hello_bytes": 440, "client_captured": 440, "closed_by": "client", "server_captured": 400,
-          "tls_server_subject": "CN=b"}, ["certificate_refused"]),
+        (
+            {
+                "hello_bytes": 440,
+                "client_captured": 440,
+                "closed_by": "client",
+                "server_captured": 400,
+                "tls_server_subject": "CN=b",
+            },
+            ["certificate_refused"],
+        ),
         ({"hello_bytes": 440, "client_captured": 440, "closed_by": "client", "server_captured": 400}, []),
         ({"hello_bytes": 440, "client_captured": 440}, []),
         ({"hello_bytes": 440, "client_captured": 520}, []),
