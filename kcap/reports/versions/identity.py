@@ -33,8 +33,8 @@ class ClientKey:
     """Name and version as it says them (KIP-511)."""
     principal: str | None = None
     library: str | None = None
-    """Tells apart programs that do not name themselves and share a client id; None where there is one of them. No statement: the
-    library is in `Clients.software`."""
+    """Tells apart programs that do not name themselves and share a client id; None where there is one of them. No statement:
+    the library is in `Clients.software`."""
     address: str | None = None
     """None where clients are counted over all addresses."""
 

@@ -105,7 +105,7 @@ def protocols(case: DiagnosisContext) -> None:
                     "Compare keytab, principal and sasl.kerberos.service.name with the broker's; a broker of 0.10 or later "
                     "wants SaslHandshake first, so that the client has to be as new.", who,
                 ))  # fmt: skip
-        elif phase == "opaque" and server in case.kafka and line["began"] == "syn" and line["client_captured"] and (
+        elif phase == "opaque" and clean and server in case.kafka and line["began"] == "syn" and line["client_captured"] and (
             "too few" not in detail or line.get("closed_by") == "server"
         ):  # fmt: skip
             case.add((server, detail), one, one, Diagnosis(

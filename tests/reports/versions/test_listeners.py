@@ -46,6 +46,8 @@ def test_other_protocols() -> None:
     kafka = profile([(3, 13)], probe=3, offer={3: (0, 13)}, uid="C2")
     assert "bad_framing" in kinds(others(line("opaque", detail="a frame length of -1"), profiles=(kafka,)))
     assert kinds(others(line("opaque", detail="a frame length of -1"))) == [], "nobody speaks Kafka there"
+    holed = line("opaque", detail="no request in sight", client_missing=200)
+    assert "bad_framing" not in kinds(others(holed, profiles=(kafka,))), "the request is what the capture lacks"
 
 
 @pytest.mark.parametrize(
