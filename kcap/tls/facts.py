@@ -55,3 +55,14 @@ def tls_values(facts: TlsFacts) -> dict[str, object]:
         "tls_handshake_ns": facts.handshake_ns, "tls_alerts": [alert_text(alert) for alert in facts.alerts],
         "alerts": "; ".join(facts.alerts) or None, "hello_bytes": facts.hello_bytes,
     }  # fmt: skip
+
+
+def why_unopened(keys: bool, client: Hello | None, server: Hello | None) -> str:
+    """Why nothing of a session could be opened. `keys`: some were given."""
+    if not keys:
+        return "no keys were given"
+    if client is None:
+        return "its ClientHello is not in the capture"
+    if server is None:
+        return "its ServerHello is not in the capture"
+    return "the key log has no secret of this session"

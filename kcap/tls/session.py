@@ -13,19 +13,9 @@ from typing import Final
 
 from kcap import limits
 from kcap.tls import handshake as messages
-from kcap.tls.direction import (
-    TLS13,
-    Direction,
-    Epoch,
-    Event,
-    Plaintext,
-    epoch13,
-    epochs13,
-    is_last,
-    spans,
-)
+from kcap.tls.direction import TLS13, Direction, Epoch, Event, Plaintext, epoch13, epochs13, is_last, spans
 from kcap.tls.early_data import EarlyData
-from kcap.tls.facts import TlsFacts
+from kcap.tls.facts import TlsFacts, why_unopened
 from kcap.tls.handshake import Hello
 from kcap.tls.key_schedule import key_block, master_secret, next_secret
 from kcap.tls.record_ciphers import Opened, Whole, opener_of
@@ -144,7 +134,7 @@ class TlsSession:
         if self.refused and not any(alert.startswith("client: ") for alert in facts.alerts):
             self._note_alert(CLIENT, messages.ENCRYPTED_ALERT)
         if facts.why is None and (facts.undecrypted or any(side.sealed for side in self.sides)) and not facts.decrypted:
-            facts.why = self._why()
+            facts.why = why_unopened(bool(self.secrets), self.client, self.server)
         events, self.events = self.events, []
         return events
 
@@ -604,13 +594,3 @@ class TlsSession:
         if premaster is not None:
             transcript = bytes(self.transcript) if messages.EMS in server.extensions else None
             self.master = master_secret(self.version, suite.hash, premaster, client.random + server.random, transcript)
-
-    def _why(self) -> str:
-        """Why nothing could be opened."""
-        if not self.secrets:
-            return "no keys were given"
-        if self.client is None:
-            return "its ClientHello is not in the capture"
-        if self.server is None:
-            return "its ServerHello is not in the capture"
-        return "the key log has no secret of this session"
