@@ -101,6 +101,16 @@ class Interrupted(Exception):  # noqa: N818 - no error: it is what was asked for
     """Nobody waits for the answer."""
 
 
+def _connect() -> Any:
+    """DuckDB's `connect`: that of its compiled part where this stands by itself, for its Python part, which only Ibis and Arrow
+    tables need, takes a tenth of the time of a small report to load."""
+    try:
+        from _duckdb import connect
+    except ImportError:
+        from duckdb import connect
+    return connect
+
+
 class Engine:
     """A DuckDB of its own, with a folder for what does not fit in memory.
 
@@ -109,10 +119,8 @@ class Engine:
 
     def __init__(self, folder: str) -> None:
         enough_room(limits.ADDRESS_SPACE_DUCKDB)
-        import duckdb
-
         self._stopped = False
-        self._duckdb = duckdb.connect(config={"temp_directory": os.path.join(folder, "spill")})
+        self._duckdb = _connect()(config={"temp_directory": os.path.join(folder, "spill")})
         for setting in ("preserve_insertion_order = false", "enable_progress_bar = false", "TimeZone = 'UTC'"):
             self._duckdb.execute(f"SET {setting}")
         self._unnamed = 0
@@ -150,6 +158,8 @@ class Engine:
 
     def given(self, name: str, table: Any) -> Any:
         """An Arrow table as a table, where it is."""
+        import duckdb  # noqa: F401 - it enters what reads Arrow tables
+
         self._duckdb.register(name, table)
         return self.viewed(name)
 
@@ -163,7 +173,7 @@ class Engine:
         if self._stopped:
             raise Interrupted
         if isinstance(expression, str):
-            return values_of(self._duckdb.sql(expression).to_arrow_table())
+            return self._fetched(expression)
         found: list[dict[str, Any]] = self._connection.to_pyarrow(expression).to_pylist()
         return found
 
@@ -180,7 +190,14 @@ class Engine:
             "JOIN (SELECT unnest($links) AS connection, unnest($numbers) AS exchange) USING (connection, exchange)"
             + ("" if between is None else f" WHERE request_first_ns BETWEEN {between[0]:d} AND {between[1]:d}")
         )
-        return values_of(self._duckdb.sql(query, params={"links": links, "numbers": numbers}).to_arrow_table())
+        return self._fetched(query, {"links": links, "numbers": numbers})
+
+    def _fetched(self, sql: str, params: dict[str, Any] | None = None) -> list[dict[str, Any]]:
+        """The rows of a statement. `execute` plans it once; `sql` plans it for its columns and again when it runs, which takes
+        most of the time of a small capture."""
+        cursor = self._duckdb.execute(sql, params)
+        names = [column[0] for column in cursor.description]
+        return [dict(zip(names, values)) for values in cursor.fetchall()]
 
     def interrupt(self) -> None:
         """Ends what another thread asks for, now and from here on: there it raises."""
@@ -190,22 +207,6 @@ class Engine:
     def close(self) -> None:
         """Ends it."""
         self._duckdb.close()
-
-
-def values_of(table: Any) -> list[dict[str, Any]]:
-    """The rows of a result; sums of integers, which DuckDB computes in 128 bits, as integers."""
-    import pyarrow as pa
-
-    columns = []
-    for column in table.columns:
-        if pa.types.is_integer(column.type) and not column.null_count:
-            columns.append(column.to_numpy().tolist())
-        elif pa.types.is_decimal(column.type):
-            columns.append([None if value is None else int(value) for value in column.to_pylist()])
-        else:
-            columns.append(column.to_pylist())
-    names = table.schema.names
-    return [dict(zip(names, values)) for values in zip(*columns)]
 
 
 @contextmanager
@@ -328,7 +329,7 @@ def written(requests: Mapping[str, TableRequest], reading: Any, folder: str) -> 
     """The tables of a reading as Parquet files, with all facts of the capture."""
     from kcap.output.sink import output_errors
     from kcap.output.writers import Parquet
-    from kcap.table.backfill import leading, read_again
+    from kcap.table.backfill import leading, needs_backfill, read_again
 
     tables = TableSet.of({label: with_companions(request) for label, request in requests.items()})
     tracker = tables.begin(reading)
@@ -343,7 +344,10 @@ def written(requests: Mapping[str, TableRequest], reading: Any, folder: str) -> 
         for writer in writers.values():
             writer.close()
     for label, builder in tables.builders.items():
-        if builder.waits or (tracker.knows_better() and builder.request.backfill is Backfill.REWRITE):
+        request = builder.request
+        columns = [*request.columns, *request.of_exchanges]
+        later = request.backfill is Backfill.REWRITE and needs_backfill(request.table, columns) and tracker.knows_better()
+        if builder.waits or later:
             first, places[label] = places[label], os.path.join(folder, f"{label}-backfilled.parquet")
             finish = tables.finisher(label)
             with open(first, "rb") as source, open(places[label], "wb") as file:

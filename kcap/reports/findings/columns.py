@@ -5,8 +5,8 @@ from typing import Final
 EXCHANGE_COLUMNS: Final = (
     "connection", "exchange", "client_id", "software_name", "software_version", "principal", "sasl_mechanism", "group_id",
     "member_id", "generation", "transactional_id", "producer_id", "producer_epoch", "api", "api_version", "server_ip",
-    "server_port", "client_ip", "broker_id", "error", "error_code", "outcome", "reason", "age_ns", "request_first_ns",
-    "request_last_ns", "response_first_ns", "response_last_ns", "latency_ns", "rtt_ns", "queue_ns", "service_ns",
+    "server_port", "client_ip", "broker_id", "error", "outcome", "reason", "age_ns", "request_first_ns",
+    "request_last_ns", "response_first_ns", "response_last_ns", "latency_ns", "rtt_ns", "queue_ns",
     "long_poll_ns",
     "throttle_ns", "muted_ns", "throttle_time_ms", "record_count", "batch_count", "records_bytes", "request_bytes",
     "session_epoch", "acks", "version_verdict", "flags", "tls", "capture", "response_capture", "client_port", "api_key",

@@ -95,7 +95,7 @@ def slow_consumer(seen: Observed, limit: Mapping[str, float]) -> Found:
 )  # fmt: skip
 def fetch_session_churn(seen: Observed, limit: Mapping[str, float]) -> Found:
     """Fetch sessions that do not last."""
-    if "Fetch" not in seen.apis:
+    if seen.most_calls(("client_id", "server_ip", "server_port"), ("Fetch",)) < limit["sessions"]:
         return
     table = seen.exchanges
     chosen = table.filter(table.api == "Fetch", table.session_epoch.notnull())

@@ -40,6 +40,8 @@ def failed(seen: Observed) -> list[Row]:
     """Connections whose handshake ended with an alert, by their ends, first alert and certificates: `by` is the alert's sender,
     `alert` its name.
     """
+    if all(link["phase"] != "tls" for link in seen.links):
+        return []
     table = seen.connections
     alerts = table.filter((table.phase == "tls") & (table.exchanges == 0) & (table.tls_alerts.length() > 0))
     keys = ("client_ip", "server_ip", "server_port", "tls_version", "tls_sni", "tls_server_subject", "tls_client_subject")

@@ -22,7 +22,7 @@ JOINS = ("JoinGroup", "SyncGroup")
 )  # fmt: skip
 def rebalance_loop(seen: Observed, limit: Mapping[str, float]) -> Found:
     """A group that rebalances again and again."""
-    if not seen.apis & {"JoinGroup", "ConsumerGroupHeartbeat"}:
+    if seen.most_calls("group_id", ("JoinGroup", "ConsumerGroupHeartbeat")) < limit["rebalances"]:
         return
     table = seen.exchanges
     chosen = table.filter(
@@ -160,7 +160,12 @@ def commit_failed(seen: Observed, limit: Mapping[str, float]) -> Found:
 )  # fmt: skip
 def poll_stall(seen: Observed, limit: Mapping[str, float]) -> Found:
     """Members that leave because they do not poll, and come back."""
-    if not seen.apis & {"LeaveGroup", "ConsumerGroupHeartbeat"}:
+    joins = seen.calls_by("group_id", ("JoinGroup",))
+    again = any(
+        totals(joins.get(group, ()))["last_ns"] > totals(leaves)["first_ns"]
+        for group, leaves in seen.calls_by("group_id", ("LeaveGroup",)).items()
+    )
+    if not again and "ConsumerGroupHeartbeat" not in seen.apis:
         return
     table = seen.exchanges
     chosen = table.filter(

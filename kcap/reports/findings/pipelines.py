@@ -22,7 +22,7 @@ IN_ORDER: Final = {"group_by": "connection", "order_by": "exchange"}
 )  # fmt: skip
 def in_flight_saturated(seen: Observed, limit: Mapping[str, float]) -> Found:
     """Producers whose connections are full of requests without a response."""
-    if "Produce" not in seen.apis:
+    if seen.most_calls(("client_id", "server_ip", "server_port"), ("Produce",)) < limit["requests"]:
         return
     table = seen.exchanges
     chosen = table.filter(table.api == "Produce", table.outcome == "answered")
@@ -96,7 +96,7 @@ def large_message_stall(seen: Observed, limit: Mapping[str, float]) -> Found:
 )  # fmt: skip
 def long_poll_misconfigured(seen: Observed, limit: Mapping[str, float]) -> Found:
     """Consumers that ask all the time, or let records wait."""
-    if "Fetch" not in seen.apis:
+    if seen.most_calls("client_id", ("Fetch",)) < min(limit["fetches"], limit["held"]):
         return
     table = seen.exchanges
     chosen = table.filter(table.api == "Fetch", table.outcome == "answered", table.error == "NONE")

@@ -276,7 +276,7 @@ def servers_by_formats(seen: Observed) -> tuple[set[tuple[str, int]], set[tuple[
 )  # fmt: skip
 def producer_per_record(seen: Observed, limit: Mapping[str, float]) -> Found:
     """A client that makes a producer for each record."""
-    if "Produce" not in seen.apis:
+    if seen.most_calls("client_id", ("Produce",)) < limit["connections"]:
         return
     table = seen.exchanges
     chosen = table.filter(table.api == "Produce")

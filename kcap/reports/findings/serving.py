@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from statistics import median
 
 from kcap.reports.findings.model import Finding, Found, named, rule, seconds, where
-from kcap.reports.findings.observed import Observed, Row
+from kcap.reports.findings.observed import Observed, Row, totals
 
 SERVED = (
     "Produce", "Fetch", "ListOffsets", "Metadata", "OffsetCommit", "OffsetFetch", "Heartbeat", "FindCoordinator", "EndTxn",
@@ -61,8 +61,10 @@ def not_leader(seen: Observed, limit: Mapping[str, float]) -> Found:
 )  # fmt: skip
 def slow_broker(seen: Observed, limit: Mapping[str, float]) -> Found:
     """One broker whose service is slow where that of its peers is not."""
-    if len({(call["server_ip"], call["server_port"]) for call in seen.calls}) < 2:
-        return
+    calls = seen.calls_by(("api", "server_ip", "server_port"), set(SERVED) - set(WAITING))
+    often = [api for (api, _, _), some in calls.items() if totals(some)["n"] >= limit["requests"]]
+    if len(often) == len(set(often)):
+        return  # no API has two brokers to compare
     table = seen.exchanges
     chosen = table.filter(
         table.outcome == "answered", table.latency_ns.notnull(), table.api.isin(SERVED), ~table.api.isin(WAITING)
@@ -285,6 +287,13 @@ def request_timeout(seen: Observed, limit: Mapping[str, float]) -> Found:
 )  # fmt: skip
 def idle_disconnect(seen: Observed, limit: Mapping[str, float]) -> Found:
     """Connections that are cut when they are idle."""
+    cut: dict[tuple[str, str, int], int] = {}
+    for link in seen.links:
+        if link["ended"] in ("fin", "rst") and link["client_id"] is not None and link["exchanges"]:
+            place = link["client_id"], link["server_ip"], link["server_port"]
+            cut[place] = cut.get(place, 0) + link["n"]
+    if max(cut.values(), default=0) < limit["connections"]:
+        return
     table, links = seen.exchanges, seen.connections
     used = table.group_by("connection").aggregate(used_ns=table.request_first_ns.max(), done_ns=table.response_last_ns.max())
     joined = links.filter(links.ended.isin(["fin", "rst"])).inner_join(used, "connection")
