@@ -13,7 +13,7 @@ import click
 from kcap.cli.options import analyzer_options, inputs, paths_of
 from kcap.cli.places import Writes
 from kcap.errors import UsageError
-from kcap.reports.findings.model import SEVERITIES
+from kcap.reports.findings.model import SEVERITIES, headline
 
 if TYPE_CHECKING:
     from kcap.cli.report_formats import Document
@@ -47,20 +47,19 @@ def run(
     FILEs are captures, or a folder of saved tables (exchanges, partitions, connections,
         brokers). Nothing is said of healthy traffic.
     """
-    from kcap.cli.configuration import config_file, settings
     from kcap.cli.output import no_kafka, place, report_failed
+    from kcap.cli.report_output import captures_of
     from kcap.cli.reports import watcher
     from kcap.cli.standard_streams import say
     from kcap.output.formats import format_of
     from kcap.runtime import for_tables
 
     for_tables()
-    from kcap.reports.findings.report import check, rules
+    from kcap.reports.findings.report import check
     from kcap.reports.findings.source import observed
-    from kcap.reports.findings.thresholds import thresholds_of
     from kcap.reports.source import ReportInput
 
-    limits = thresholds_of(settings().get("check", {}), rules(), f"{config_file()}: [check]")
+    limits = limits_of()
     if explain is not None or listed:
         click.echo(explained(explain, limits) if explain is not None else rules_listed())
         return 0
@@ -73,7 +72,8 @@ def run(
         with observed(given) as seen:
             result = {"report": "check", "captures": given.captures} | check(seen, some, others, limits)
     with place(target) as sink:
-        sink.write(formatted(result, "text" if chosen == "table" else chosen, target).encode(errors="replace"))
+        text = formatted(result, "text" if chosen == "table" else chosen, target, captures_of([given]))
+        sink.write(text.encode(errors="replace"))
     code = 0
     if given.reading is not None:
         if not given.reading.analyzer.kafka_connections and not result["rows"]:
@@ -81,6 +81,15 @@ def run(
         code = report_failed(given.reading)
     worst = [row for row in result["rows"] if fail_on and SEVERITIES.index(row["severity"]) <= SEVERITIES.index(fail_on)]
     return code or (1 if worst else 0)
+
+
+def limits_of() -> dict[str, dict[str, float]]:
+    """Thresholds that the configuration sets, by rule. Raises UsageError for what is no rule, threshold or number."""
+    from kcap.cli.configuration import config_file, settings
+    from kcap.reports.findings.report import rules
+    from kcap.reports.findings.thresholds import thresholds_of
+
+    return thresholds_of(settings().get("check", {}), rules(), f"{config_file()}: [check]")
 
 
 def known(words: str) -> list[str]:
@@ -134,8 +143,8 @@ def explained(name: str, changed: Mapping[str, Mapping[str, float]] | None = Non
     return "\n".join(part for line in text.split("\n") for part in wrapped(line, width, " " * 12) or [""])
 
 
-def formatted(result: Row, form: str, output: str | None) -> str:
-    """The report in a format."""
+def formatted(result: Row, form: str, output: str | None, files: Sequence[str] = ()) -> str:
+    """The report in a format, with commands for the captures `files`."""
     from kcap.cli import report_formats, report_output
 
     if form == "json":
@@ -143,19 +152,27 @@ def formatted(result: Row, form: str, output: str | None) -> str:
     if form == "sarif":
         return json.dumps(sarif(result), ensure_ascii=False, indent=1) + "\n"
     unicode = form != "text" or report_formats.style_of(output).unicode
-    return report_output.formatted(result, form, output, partial(document, unicode=unicode))
+    return report_output.formatted(result, form, output, partial(document, unicode=unicode), files=files)
 
 
 def document(result: Row, *, unicode: bool = True) -> "Document":
     """The findings for people: the worst first, a paragraph each; `unicode`: bars are block characters."""
-    from kcap.cli.report_formats import Document, Sentences
+    from kcap.cli.report_formats import Document, Section, Sentences
+    from kcap.reports.definition import instant
+    from kcap.reports.text import TextColumn, number
 
     rows = result["rows"]
-    serious = [row for row in rows if row["severity"] != "info"]
-    counts = {severity: sum(row["severity"] == severity for row in rows) for severity in SEVERITIES}
-    summary = ", ".join(f"{count} {severity}" for severity, count in counts.items() if count)
-    head = f"{len(serious)} findings: {summary}" if serious else "no problem was found" + (f" ({summary})" if rows else "")
-    blocks: list[Any] = [Sentences([head], tone="bold")]
+    blocks: list[Any] = [Sentences([headline(rows)], tone="bold")]
+    columns = (
+        TextColumn("severity", lambda row: row["severity"], right=False, whole=True),
+        TextColumn("rule", lambda row: row["id"], right=False),
+        TextColumn("who", lambda row: ", ".join(map(worded, row["who"].values())), right=False, rank=1),
+        TextColumn(
+            "since", lambda row: instant(row["first_ns"], 1_000_000)[11:] if row["first_ns"] else "", right=False, rank=2
+        ),
+        TextColumn("exchanges", lambda row: number(sum(row["course"]) or None), down=lambda row: row["filter"] or None),
+    )
+    blocks.append(Section(rows, columns))
     blocks += [Sentences(lines_of(row, unicode=unicode), title=f"{row['severity']}  {row['sentence']}") for row in rows]
     reasons: dict[str, list[str]] = {}
     for rule, why in result["not_judged"].items():

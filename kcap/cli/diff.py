@@ -1,6 +1,7 @@
 """`kcap diff`: what changed between two captures, and what chance explains."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Final
 
 import click
@@ -11,7 +12,9 @@ from kcap.cli.report_formats import Document, Section, Sentences
 from kcap.cli.report_output import FORMS, carried_out
 from kcap.errors import UsageError
 from kcap.output.grid import duration
-from kcap.reports.text import TextColumn, number, words
+from kcap.reports import drill_down
+from kcap.reports.definition import key_of
+from kcap.reports.text import Aim, TextColumn, number, words
 
 Row = dict[str, Any]
 ANY: Final = "any"
@@ -45,7 +48,7 @@ def command(
         raise UsageError(f"diff compares two captures, BEFORE and AFTER; {len(paths)} given")
     kinds = kinds_of(fail_on)
     sides = [ReportInput([path], analyzer_options(decode_as, not_kafka), parse(only)) for path in paths]
-    result, code = carried_out(sides, lambda: diff(*sides), form, output, document)
+    result, code = carried_out(sides, lambda: diff(*sides), form, output, partial(document, only=only))
     failed = any(row["significant"] and (row["what"] in kinds or ANY in kinds) for row in result["rows"])
     return code or (1 if failed else 0)
 
@@ -65,8 +68,8 @@ def kinds_of(words: str) -> list[str]:
     return kinds
 
 
-def document(result: Row) -> Document:
-    """The differences in words, then the figures of both captures by class."""
+def document(result: Row, only: str = "") -> Document:
+    """The differences in words, then the figures of both captures by class; `only` is the display filter of both."""
     from kcap.reports.diff.summaries import SCOPES
 
     found = [row for row in result["rows"] if row["significant"]]
@@ -77,7 +80,7 @@ def document(result: Row) -> Document:
         rows.sort(key=lambda row: -sum((row[side] or {"count": 0})["count"] for side in SIDES))
         blocks.append(Section(rows, COLUMNS, title=f"by {scope}", most=SHOWN))
     names = [", ".join(result[side]["captures"]) for side in SIDES]
-    return Document(f"diff: {names[0]} before, {names[1]} after", blocks)
+    return Document(f"diff: {names[0]} before, {names[1]} after", blocks, only=only)
 
 
 def evidence(row: Row) -> str:
@@ -88,9 +91,14 @@ def evidence(row: Row) -> str:
     return f" ({effect}, p {row['p_adjusted']:.1g})"
 
 
-def of(side: str, name: str, shown: Callable[[Any], str], head: str, rank: int) -> TextColumn:
-    """A figure of one side."""
-    return TextColumn(head, lambda row: shown(row[side][name]) if row[side] else "", rank=rank)
+def of(side: str, name: str, shown: Callable[[Any], str], head: str, rank: int, *conditions: str) -> TextColumn:
+    """A figure of one side; it leads to the exchanges of that side's capture that meet the conditions."""
+
+    def down(row: Row) -> Aim:
+        keys = [key_of(name) for name in row["who"]]
+        return Aim(drill_down.every(*conditions, drill_down.group(keys, row["who"])), SIDES.index(side))
+
+    return TextColumn(head, lambda row: shown(row[side][name]) if row[side] else "", rank=rank, down=down)
 
 
 def name_of(who: Row) -> str:
@@ -104,10 +112,11 @@ COLUMNS: Final = (
     TextColumn("of", lambda row: name_of(row["who"]), right=False),
     TextColumn("", lambda row: "" if row["in"] == "both" else row["in"], right=False),
     *(
-        of(side, name, shown, f"{head} {side}", rank)
-        for name, shown, head, rank in (
-            ("count", number, "count", 0), ("failed", number, "failed", 3), ("p50_ns", duration, "p50", 0),
-            ("p99_ns", duration, "p99", 1), ("service_p50_ns", duration, "service p50", 2),
+        of(side, name, shown, f"{head} {side}", rank, *conditions)
+        for name, shown, head, rank, *conditions in (
+            ("count", number, "count", 0), ("failed", number, "failed", 3, drill_down.FAILED),
+            ("p50_ns", duration, "p50", 0, drill_down.ANSWERED), ("p99_ns", duration, "p99", 1, drill_down.ANSWERED),
+            ("service_p50_ns", duration, "service p50", 2, drill_down.ANSWERED),
         )
         for side in SIDES
     ),

@@ -1,5 +1,7 @@
 """`kcap groups`: consumer groups over time."""
 
+from dataclasses import replace
+from functools import partial
 from typing import Any, Final
 
 import click
@@ -12,7 +14,9 @@ from kcap.cli.report_output import FORMS, carried_out
 from kcap.cli.report_views import foot
 from kcap.cli.timelines import of_groups
 from kcap.output.grid import duration
+from kcap.reports import drill_down
 from kcap.reports.definition import instant
+from kcap.reports.groups.events import HEARTBEATS
 from kcap.reports.text import TextColumn, number, words
 
 Row = dict[str, Any]
@@ -49,9 +53,10 @@ run = inputs(command, tables=True)
 def document(result: Row) -> Document:
     """A part for each group: a sentence, its timeline, its members."""
     blocks: list[Any] = [] if result["rows"] else [Sentences(["no consumer group was found"], tone="bold")]
+    blocks.append(Section(result["rows"], GROUPS, most=SHOWN))
     for row in result["rows"]:
         blocks.append(Sentences([sentence(row)], title=f"group {row['group_id']}", tone="bold"))
-        blocks.append(Section(row["rebalances"], REBALANCES, title="rebalances", most=SHOWN))
+        blocks.append(Section(row["rebalances"], rebalances_of(row["group_id"]), title="rebalances", most=SHOWN))
         blocks.append(Section(row["fences"], FENCES, title="fenced static members", most=SHOWN))
         blocks.append(Section(row["members"], MEMBERS, title="members", most=SHOWN))
     blocks.append(foot(result))
@@ -95,6 +100,40 @@ def assignments(row: Row) -> str:
     return " | ".join([*(f"{clock(one['time_ns'])} {partitions(one['topics'])}" for one in shown), *rest])
 
 
+def rebalance(group: str, row: Row) -> str | None:
+    """The requests of a rebalance: those that join, leave or get an assignment, from its first byte to its last."""
+    first, last = row["first_ns"], row["last_ns"]
+    if first is None or last is None:
+        return None
+    mine = drill_down.every(drill_down.equals("group_id", group), f"api in {{{', '.join((*CLASSIC, *HEARTBEATS))}}}")
+    return drill_down.every(mine, drill_down.between(first, last + 1000))
+
+
+def rebalances_of(group: str) -> tuple[TextColumn, ...]:
+    """The columns of a group's rebalances, whose durations lead to their requests."""
+    down = partial(rebalance, group)
+    return tuple(replace(column, down=down) if column.head == "took" else column for column in REBALANCES)
+
+
+def commits(row: Row, *conditions: str) -> str:
+    """The commits of a group."""
+    return drill_down.every(drill_down.equals("group_id", row["group_id"]), f"api in {{{', '.join(COMMITS)}}}", *conditions)
+
+
+CLASSIC: Final = ("JoinGroup", "SyncGroup", "LeaveGroup")
+"""APIs by which members of the classic protocol rebalance."""
+COMMITS: Final = ("OffsetCommit", "TxnOffsetCommit")
+GROUPS: Final = (
+    TextColumn("group", lambda row: words(row["group_id"]), right=False, whole=True),
+    TextColumn("protocol", lambda row: words(row["protocol"]), right=False, rank=2),
+    TextColumn("coordinator", lambda row: words(row["coordinator"]), right=False, rank=3),
+    TextColumn("members", lambda row: number(len(row["members"]))),
+    TextColumn("rebalances", lambda row: number(len(row["rebalances"]))),
+    TextColumn("lost", lambda row: duration(row["lost_ns"]) if row["lost_ns"] else "", rank=1),
+    TextColumn("commits", lambda row: number(row["commits"]), down=commits),
+    TextColumn("failed", lambda row: number(row["commit_errors"] or None), down=lambda row: commits(row, drill_down.FAILED)),
+    TextColumn("behind", lambda row: number(row["lag_last"]), rank=4),
+)
 REBALANCES: Final = (
     TextColumn("time", lambda row: clock(row["first_ns"]), right=False, whole=True),
     TextColumn("generation", lambda row: number(row["generation"]), rank=1),

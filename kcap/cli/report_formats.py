@@ -20,7 +20,7 @@ from kcap.output.escaping import csv_safe, html_text, markdown_text, visible
 from kcap.output.grid import ELLIPSIS, call, duration, endpoint, result
 from kcap.output.pages import STYLE
 from kcap.reports.definition import Row
-from kcap.reports.text import UNLIMITED, Style, TextColumn, clock, lines, size, words, wrapped
+from kcap.reports.text import UNLIMITED, Aim, Style, Target, TextColumn, clock, lines, size, words, wrapped
 
 HEIGHT: Final = 40
 LONG: Final = 40
@@ -113,7 +113,7 @@ class Document:
     title: str
     blocks: Sequence[Block]
     files: Sequence[str] = ()
-    """The captures, for commands that show more of them."""
+    """The captures, for commands that show more of them; of a comparison one a side, empty for saved tables."""
     only: str = ""
     """The display filter that the report is made with."""
 
@@ -276,7 +276,7 @@ class Leads:
         self, section: Section, row: Row, columns: Sequence[TextColumn], texts: Sequence[str], cells: list[str]
     ) -> list[str]:
         """The cells of a row with links from those that lead somewhere to one place, which `html` writes."""
-        targets: dict[str | tuple[str, int], list[str]] = {}
+        targets: dict[Target, list[str]] = {}
         leading: set[int] = set()
         for at, (column, text_) in enumerate(zip(columns, texts)):
             nothing = text_.rstrip("Bkmnsu %") in ("", "0")
@@ -292,9 +292,7 @@ class Leads:
             else [f'<a href="#x{place}">{cell}</a>' if at in leading else cell for at, cell in enumerate(cells)]
         )
 
-    def _place(
-        self, section: Section, row: Row, names: str, targets: Mapping[str | tuple[str, int], Sequence[str]]
-    ) -> int | None:
+    def _place(self, section: Section, row: Row, names: str, targets: Mapping[Target, Sequence[str]]) -> int | None:
         """The number of the place for a row, which rows with the same heading and commands share; None if there are enough."""
         names = names if len(names) <= TITLE else names[: TITLE - 1] + ELLIPSIS
         commands = "\n".join(self._command(target, heads) for target, heads in targets.items())
@@ -310,9 +308,12 @@ class Leads:
             ]
         return self._places[content]
 
-    def _command(self, target: str | tuple[str, int], heads: Sequence[str]) -> str:
+    def _command(self, target: Target, heads: Sequence[str]) -> str:
         """The command that shows what some numbers count; the display filter where the report is of saved rows."""
-        files, what = shell(self._document.files), ", ".join(heads)
+        some = self._document.files
+        if isinstance(target, Aim):
+            some, target = [file for file in some[target.at : target.at + 1] if file], target.filter
+        files, what = shell(some), ", ".join(heads)
         if isinstance(target, tuple):
             return f"kcap show {files} {target[0]}.{target[1]}  # {what}" if files else f"{target[0]}.{target[1]}  # {what}"
         filter_ = f"({self._document.only}) && ({target})" if self._document.only else target

@@ -7,6 +7,7 @@ and an exit code. Law: the JSON form is the report; text, Markdown and HTML are 
 import json
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from kcap.cli import report_formats
@@ -29,19 +30,27 @@ def no_pictures(_result: Row) -> Sequence[str]:
 
 def formatted(
     result: Row, form: str, output: str | None, document: Callable[[Row], Document],
-    pictures: Callable[[Row], Sequence[str]] = no_pictures,
+    pictures: Callable[[Row], Sequence[str]] = no_pictures, files: Sequence[str] = (),
 ) -> str:  # fmt: skip
-    """The report in a format; `output` is the file that text goes to, None for standard output. HTML has the pictures."""
+    """The report in a format; `output` is the file that text goes to, None for standard output. HTML has the pictures, and
+    commands for the captures `files`."""
     if form == "json":
         return json.dumps(result, ensure_ascii=False) + "\n"
     if form == "csv":
         return report_formats.csv_text(result)
-    page = document(result)
+    page = replace(document(result), files=files)
     if form == "markdown":
         return report_formats.markdown(page)
     if form == "html":
         return report_formats.html(page, pictures(result))
     return "\n".join(report_formats.text(page, report_formats.style_of(output))) + "\n"
+
+
+def captures_of(inputs: "Sequence[ReportInput]") -> list[str]:
+    """The captures of inputs that were read; of several inputs one each, empty for saved tables, which have no bytes."""
+    if len(inputs) == 1:
+        return list(inputs[0].paths) if inputs[0].reading is not None else []
+    return [given.paths[0] if given.reading is not None else "" for given in inputs]
 
 
 def carried_out(
@@ -64,7 +73,7 @@ def carried_out(
             given.watch = watcher(stack)
         result = make()
     with place(target) as sink:
-        sink.write(formatted(result, chosen, target, document, pictures).encode(errors="replace"))
+        sink.write(formatted(result, chosen, target, document, pictures, captures_of(inputs)).encode(errors="replace"))
     code = 0
     for given in inputs:
         if given.reading is not None:

@@ -13,8 +13,10 @@ from kcap.filter.fields import WITHOUT_POLLS
 from kcap.output.grid import duration
 from kcap.reports import drill_down
 from kcap.reports.definition import PARTITIONED, Key, Row, key_of
+from kcap.reports.findings.model import headline
 from kcap.reports.text import (
     Style,
+    Target,
     TextColumn,
     clock,
     duration_short,
@@ -101,7 +103,7 @@ def shape(result: Row, style: Style, rank: int) -> TextColumn:
 
 
 # -- where numbers lead -----------------------------------------------------------------------------------------------
-Down = Callable[[Row], str | tuple[str, int] | None]
+Down = Callable[[Row], Target | None]
 
 
 def leading(down: Down, *columns: TextColumn) -> Iterable[TextColumn]:
@@ -263,8 +265,12 @@ def stats(result: Row, style: Style, by: Sequence[Key], files: Sequence[str]) ->
         *leading(example("worst"), TextColumn("slowest", lambda row: row["worst"] or "", right=False, rank=10)),
     ]  # fmt: skip
     slowest = [row for row in rows if row["worst"]][:DIGEST] if files else []
+    found = result.get("findings", [])
+    serious = [f"{row['severity']}  {row['sentence']}" for row in found if row["severity"] != "info"]
     return document(
         result, files,
+        Sentences(serious, headline(found), "red" if serious else "bold", most=SHOWN) if serious
+        else Sentences([headline(found)] if "findings" in result else (), tone="bold"),
         Sentences(points, health["sentence"] if health else "", "bold" if health and health["verdict"] == "good" else "red"),
         Sentences([
             f"{totals['count']:,} exchanges on {totals['connections']:,} connections in {seconds:,.1f} s{rate}; "

@@ -111,7 +111,7 @@ def execute(name: str, options: dict[str, Any]) -> int:
     for_tables()
     from kcap.reports.definition import ReportRequest, keys_of
     from kcap.reports.run import run
-    from kcap.reports.source import ReportInput
+    from kcap.reports.source import ReportInput, saved_files
 
     output = None if options["output"] == "-" else options["output"]
     form = format_of(options["form"], output, SUFFIXES, text=())
@@ -130,7 +130,13 @@ def execute(name: str, options: dict[str, Any]) -> int:
     with ExitStack() as stack:
         given.watch = watcher(stack)
         health = witness(given) if name == "stats" else None
-        result = run(report, given, request)
+        if name == "stats" and given.only is None and saved_files(paths) is None:
+            from kcap.cli.check import limits_of
+            from kcap.reports.findings.report import beside
+
+            result = beside(report, given, request, limits_of())
+        else:
+            result = run(report, given, request)
     if health is not None and given.reading is not None:
         result = with_health(result, health(given.reading))
     with place(output) as sink:
@@ -170,15 +176,15 @@ def watcher(stack: ExitStack) -> "Callable[[CapturePass], Callable[[], None]]":
 
 def witness(given: "ReportInput") -> "Callable[[CapturePass], tuple[str, str, list[Any]]]":
     """Collects the capture's quality while its rows are read. Returns what judges it at the end."""
-    from kcap.reports.capture_quality import CaptureQuality, settle, take
+    from kcap.reports.capture_quality import QualityObserver, settle
     from kcap.reports.health import judge
 
-    evidence = CaptureQuality([], [])
-    given.witness = lambda reading, batch: take(evidence, reading, batch)
+    observer = QualityObserver()
+    given.observers = [observer]
 
     def end(reading: "CapturePass") -> tuple[str, str, list[Any]]:
-        settle(evidence, reading)
-        return judge(evidence)
+        settle(observer.evidence, reading)
+        return judge(observer.evidence)
 
     return end
 
@@ -188,6 +194,7 @@ def with_health(result: "Row", assessed: tuple[str, str, list[Any]]) -> "Row":
     verdict, sentence, points = assessed
     found = [{"name": point.name, "verdict": point.verdict, "sentence": point.sentence, **point.numbers} for point in points]
     head = {"report": result["report"], "captures": result["captures"]}
+    head |= {"findings": result["findings"]} if "findings" in result else {}
     return head | {"health": {"verdict": verdict, "sentence": sentence, "points": found}} | result
 
 

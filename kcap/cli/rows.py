@@ -85,7 +85,10 @@ def shapes(command: F) -> F:
             help="With --table records: the columns key and value too, and how. Default: text in a table, base64 in JSON and "
             "CSV, bytes in Parquet and Arrow.",
         ),
-        click.option("--table", type=click.Choice(TABLE_NAMES), default="exchanges", show_default=True, help="Which table."),
+        click.option(
+            "--table", metavar="NAME", type=click.Choice(TABLE_NAMES), default="exchanges", show_default=True,
+            help=f"Which table: {', '.join(TABLE_NAMES)}.",
+        ),
     ):  # fmt: skip
         command = decorator(command)
     return command

@@ -5,7 +5,7 @@ both messages, or the dictionary. Law: all of it comes from the registry and the
 """
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from itertools import groupby
 from typing import TYPE_CHECKING, Final
@@ -61,11 +61,22 @@ def run(api: str | None, version: int | None, listing: str | None, table: str | 
         found = registry.api(api_key_of(api))
         if found is None:
             raise UsageError(f"no API has the key {api}; kcap schema lists them")
-        lines = history(found) if version is None else fields_of(found, version)
+        lines = within_screen(history(found) if version is None else fields_of(found, version))
     for line in lines:
         print(line)
     sys.stdout.flush()
     return 0
+
+
+def within_screen(lines: Iterable[str]) -> Iterator[str]:
+    """Lines no wider than the terminal, the rest of long ones below themselves."""
+    from kcap.cli.report_formats import screen_width
+    from kcap.reports.text import wrapped
+
+    width = screen_width()
+    for line in lines:
+        indent = len(line) - len(line.lstrip())
+        yield from wrapped(line, width, " " * (indent + 4)) or [""]
 
 
 def index() -> Iterator[str]:

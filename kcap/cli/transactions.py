@@ -12,6 +12,7 @@ from kcap.cli.report_views import foot
 from kcap.cli.timelines import of_transactions
 from kcap.errors import UsageError
 from kcap.output.grid import duration
+from kcap.reports import drill_down
 from kcap.reports.definition import instant
 from kcap.reports.text import TextColumn, number, size, words
 
@@ -82,6 +83,21 @@ def clock(time_ns: int | None) -> str:
     return "" if time_ns is None else instant(time_ns, 1_000_000)[11:]
 
 
+def written(row: Row) -> str | None:
+    """The Produce requests of a transaction that were accepted, from its first request to its end."""
+    first, last = row["begin_ns"], row["end_ns"] if row["end_ns"] is not None else row["last_ns"]
+    if first is None:
+        return None
+    mine = drill_down.every("api == Produce", "error_code == 0", drill_down.equals("transactional_id", row["transactional_id"]))
+    return drill_down.every(mine, drill_down.between(first, last + 1000))
+
+
+def refused(row: Row) -> str:
+    """The requests of a transactional id that were refused with an error."""
+    named = (drill_down.equals(name, row[name]) for name in ("transactional_id", "client_id", "api", "error"))
+    return drill_down.every(*named)
+
+
 TRANSACTIONS: Final = (
     TextColumn("begin", lambda row: clock(row["begin_ns"]), right=False, whole=True),
     TextColumn("transactional id", lambda row: words(row["transactional_id"]), right=False),
@@ -90,15 +106,15 @@ TRANSACTIONS: Final = (
     TextColumn("outcome", lambda row: (row["outcome"] or "ended").replace("_", " "), right=False, whole=True),
     TextColumn("took", lambda row: duration(row["duration_ns"])),
     TextColumn("partitions", lambda row: number(len(row["partitions"])), rank=1),
-    TextColumn("records", lambda row: number(row["records"])),
-    TextColumn("bytes", lambda row: size(row["bytes"]), rank=4),
+    TextColumn("records", lambda row: number(row["records"]), down=written),
+    TextColumn("bytes", lambda row: size(row["bytes"]), rank=4, down=written),
 )
 FENCES: Final = (
     TextColumn("time", lambda row: clock(row["time_ns"]), right=False, whole=True),
     TextColumn("transactional id", lambda row: words(row["transactional_id"]), right=False),
     TextColumn("client", lambda row: words(row["client_id"]), right=False),
     TextColumn("api", lambda row: row["api"], right=False),
-    TextColumn("error", lambda row: row["error"], right=False),
+    TextColumn("error", lambda row: row["error"], right=False, down=refused),
 )
 PRODUCERS: Final = (
     TextColumn("time", lambda row: clock(row["time_ns"]), right=False, whole=True),

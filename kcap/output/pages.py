@@ -20,6 +20,7 @@ table { border-collapse: collapse; margin: .6em 0; font-size: 13px }
 th, td { padding: .2em .4em; text-align: left; border-bottom: 1px solid #ddd; white-space: nowrap }
 th { position: sticky; top: 0; background: #f4f4f4; vertical-align: bottom }
 .t { overflow-x: auto; overflow-wrap: normal } .t th { white-space: normal } .t td { white-space: pre }
+.s { overflow: auto; max-height: 94vh } .s .n { white-space: nowrap }
 .f { overflow-wrap: normal } .f th, .f td:not(.n) { white-space: normal }
 .t td.w { white-space: normal; overflow-wrap: anywhere; min-width: 15em }
 .n { text-align: right; font-variant-numeric: tabular-nums }
@@ -78,10 +79,10 @@ class Html:
         heads = heads_of(schema)
         self._opens = ["<td class=n>" if head.right else "<td>" for head in heads]
         title = (schema.metadata or {}).get(b"kcap.table", b"rows").decode()
-        names = "".join(f"<th>{html_text(head.name)}</th>" for head in heads)
+        names = "".join(f"<th>{html_text(head.name).replace('_', '_<wbr>')}</th>" for head in heads)  # breaks at underscores
         self._head = (
             f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">\n<title>kcap {html_text(title)}</title>'
-            f"<style>{STYLE}</style>\n</head><body><table class=f><thead><tr>{names}</tr></thead><tbody>\n"
+            f"<style>{STYLE}</style>\n</head><body><div class=s><table class=f><thead><tr>{names}</tr></thead><tbody>\n"
         )
 
     def write(self, batch: pa.RecordBatch) -> None:
@@ -102,5 +103,5 @@ class Html:
     def close(self) -> None:
         """Ends the page."""
         self._begin()
-        self._sink.write(b"</tbody></table></body></html>\n")
+        self._sink.write(b"</tbody></table></div></body></html>\n")
         self._sink.flush()

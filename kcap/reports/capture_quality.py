@@ -10,9 +10,11 @@ from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import Final
 
-from kcap.analyzer import ROW, RowBatch
+from kcap.analyzer import ROW, ClosedConnection, RowBatch
+from kcap.facts.tracker import NO_FACT, Fact
 from kcap.model import CaptureFile
 from kcap.session import CapturePass
+from kcap.table.exchanges import Exchanges
 
 LEDGER: Final = ("captured", "framed", "skipped", "opaque", "pending", "missing")
 SIDES: Final = ("client", "server")
@@ -76,15 +78,37 @@ def gather(reading: CapturePass) -> CaptureQuality:
     return evidence
 
 
+class QualityObserver:
+    """Counts beside the tables of a reading."""
+
+    needs: Fact = NO_FACT
+
+    def __init__(self) -> None:
+        self.evidence = CaptureQuality([], [])
+
+    def take(self, rows: Exchanges) -> None:
+        """Counts the exchanges of a batch."""
+        count_batch(self.evidence, rows.columns.batch)
+
+    def close(self, closed: ClosedConnection) -> None:
+        """Counts a connection that is over."""
+        self.evidence.count(closed.values)
+
+
 def take(evidence: CaptureQuality, reading: CapturePass, batch: RowBatch) -> None:
     """Counts a batch, and the connections that are over by then."""
+    count_batch(evidence, batch)
+    closed, reading.connections = reading.connections, []
+    for connection in closed:
+        evidence.count(connection.values)
+
+
+def count_batch(evidence: CaptureQuality, batch: RowBatch) -> None:
+    """Counts the exchanges of a batch."""
     evidence.outcomes.update(map(_OUTCOME, batch.tuples))
     evidence.reasons.update(str(reason) for reason in map(_REASON, batch.tuples) if reason is not None)
     if batch.fast_rows is not None:
         evidence.outcomes.update(map(str, batch.fast_rows.part("outcome")))  # the lane decides no row that would need a reason
-    closed, reading.connections = reading.connections, []
-    for connection in closed:
-        evidence.count(connection.values)
 
 
 def settle(evidence: CaptureQuality, reading: CapturePass) -> None:

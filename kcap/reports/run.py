@@ -4,6 +4,7 @@ In: captures or saved rows, a report, its parameters. Out: the report as plain v
 result depends on the rows alone, not on how they came.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from kcap.errors import UsageError
@@ -49,14 +50,18 @@ def run(report: Report, given: ReportInput, request: ReportRequest) -> Row:
 
     Raises UsageError for a grouping or a filter that cannot be, CaptureError where nothing can be read.
     """
-    columns = columns_of(report, request)
     beside = columns_of(report, replace(request, listed=False)) if report.joined else ()
-    with engine_over(given, columns, report.partitions, beside) as (engine, names):
+    with engine_over(given, columns_of(report, request), report.partitions, beside) as (engine, names):
+        return computed(engine, names, report, given, request)
 
-        def compiled() -> dict[str, str]:
-            expressions = expressions_of(tables_of(engine, names, given), report, request)
-            return {name: engine.sql(expression) for name, expression in expressions.items()}
 
-        parts = (report.name, request, given.only, [(name, engine.columns(name)) for name in names])
-        results: dict[str, Rows] = {name: engine.rows(sql) for name, sql in planned(parts, compiled).items()}
+def computed(engine: Engine, names: Sequence[str], report: Report, given: ReportInput, request: ReportRequest) -> Row:
+    """The report of an engine's views, by SQL that is kept between runs."""
+
+    def compiled() -> dict[str, str]:
+        expressions = expressions_of(tables_of(engine, names, given), report, request)
+        return {name: engine.sql(expression) for name, expression in expressions.items()}
+
+    parts = (report.name, request, given.only, [(name, engine.columns(name)) for name in names])
+    results: dict[str, Rows] = {name: engine.rows(sql) for name, sql in planned(parts, compiled).items()}
     return {"report": report.name, "captures": given.captures} | finished(results, report, request)

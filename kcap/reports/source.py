@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from kcap import limits
-from kcap.analyzer import Options, RowBatch
+from kcap.analyzer import Options
 from kcap.capture.source import STANDARD_INPUT
 from kcap.columns import EXCHANGES, ON_REQUEST, TABLES
 from kcap.errors import CaptureError, UsageError
@@ -26,7 +26,7 @@ from kcap.reports.definition import KEY, Tables
 from kcap.runtime import enough_room, give_back
 from kcap.session import Capture, CapturePass
 from kcap.table.backfill import Backfill, companions
-from kcap.table.builder import TableSet
+from kcap.table.builder import Observer, TableSet
 from kcap.table.table_builders import TableRequest
 
 if TYPE_CHECKING:
@@ -45,8 +45,8 @@ class ReportInput:
     only: Filter | None = None
     watch: Callable[[CapturePass], Callable[[], None]] | None = None
     """Makes the callback that shows how far a capture was read."""
-    witness: Callable[[CapturePass, RowBatch], None] | None = None
-    """Observes each batch of exchanges."""
+    observers: Sequence[Observer] = ()
+    """Take exchanges and connections beside the tables, where a capture is read."""
     reading: CapturePass | None = None
     """The pass over the captures, once it began."""
     captures: list[str] = field(default_factory=list)
@@ -317,21 +317,23 @@ def read(
     paths = list(given.paths)
     if STANDARD_INPUT in paths and (partitions or deep):
         paths[paths.index(STANDARD_INPUT)] = kept_input(folder)
-    reading = given.reading = Capture(paths, given.options).read(keep_connections=given.witness is not None)
+    reading = given.reading = Capture(paths, given.options).read(keep_connections=bool(given.observers))
     if given.watch is not None:
         reading.watch = given.watch(reading)
-    files = written(requests, observed(reading, given.witness), folder)
+    files = written(requests, reading, folder, given.observers)
     given.captures = [file.name for file in reading.capture_files]
     return {label: [path] for label, path in files.items()}
 
 
-def written(requests: Mapping[str, TableRequest], reading: Any, folder: str) -> dict[str, str]:
+def written(
+    requests: Mapping[str, TableRequest], reading: Any, folder: str, observers: Sequence[Observer] = ()
+) -> dict[str, str]:
     """The tables of a reading as Parquet files, with all facts of the capture."""
     from kcap.output.sink import output_errors
     from kcap.output.writers import Parquet
     from kcap.table.backfill import leading, needs_backfill, read_again
 
-    tables = TableSet.of({label: with_companions(request) for label, request in requests.items()})
+    tables = TableSet.of({label: with_companions(request) for label, request in requests.items()}, observers)
     tracker = tables.begin(reading)
     places = {label: os.path.join(folder, f"{label}.parquet") for label in requests}
     with ExitStack() as stack:
@@ -371,17 +373,3 @@ def kept_input(folder: str) -> str:
     with open(path, "wb") as file:
         shutil.copyfileobj(sys.stdin.buffer, file)
     return path
-
-
-def observed(reading: CapturePass, witness: Callable[[CapturePass, RowBatch], None] | None) -> CapturePass:
-    """A pass of which each batch is shown to a witness first."""
-    if witness is not None:
-        batches = reading.batches
-
-        def shown() -> Iterator[RowBatch]:
-            for batch in batches():
-                witness(reading, batch)
-                yield batch
-
-        reading.batches = shown  # type: ignore[method-assign]
-    return reading

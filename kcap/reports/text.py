@@ -27,6 +27,19 @@ SIZES: Final = ("B", "kB", "MB", "GB", "TB")
 
 
 @dataclass(frozen=True, slots=True)
+class Aim:
+    """Exchanges of one side of a comparison."""
+
+    filter: str
+    at: int
+    """Place of its capture among those of the report."""
+
+
+Target = str | tuple[str, int] | Aim
+"""Where a number leads: the display filter of the exchanges that it counts, or the exchange that it is of."""
+
+
+@dataclass(frozen=True, slots=True)
 class TextColumn:
     """A column of a table for people."""
 
@@ -41,8 +54,8 @@ class TextColumn:
     """Characters of it that come before columns with a rank."""
     wraps: bool = False
     """A sentence, in the last column: it goes on below itself where it is too long."""
-    down: Callable[[Row], str | tuple[str, int] | None] | None = None
-    """Where a page leads from the value: the display filter of the exchanges that it counts, or the exchange that it is of."""
+    down: Callable[[Row], Target | None] | None = None
+    """Where a page leads from the value."""
 
 
 @dataclass(frozen=True, slots=True)

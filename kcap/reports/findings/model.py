@@ -1,6 +1,6 @@
 """What a rule is and what it finds."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
@@ -115,3 +115,14 @@ def seconds(ns: float) -> str:
     if value < 1:
         return f"{value * 1000:.0f} ms"
     return f"{value:.1f} s" if value < 100 else f"{value:.0f} s"
+
+
+def headline(rows: Sequence[Mapping[str, Any]]) -> str:
+    """How many findings a report has, by severity."""
+    serious = [row for row in rows if row["severity"] != "info"]
+    counts = {severity: sum(row["severity"] == severity for row in rows) for severity in SEVERITIES}
+    summary = ", ".join(f"{count} {severity}" for severity, count in counts.items() if count)
+    plural = "" if len(serious) == 1 else "s"
+    return (
+        f"{len(serious)} finding{plural}: {summary}" if serious else "no problem was found" + (f" ({summary})" if rows else "")
+    )

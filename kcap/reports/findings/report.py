@@ -7,6 +7,7 @@ and `not_judged` with the reason for each rule that the capture cannot serve.
 from collections.abc import Collection, Mapping
 from typing import Any, Final
 
+from kcap.reports.definition import Report, ReportRequest
 from kcap.reports.findings import (
     access,
     consuming,
@@ -19,10 +20,13 @@ from kcap.reports.findings import (
     serving,
     transactions,
 )
+from kcap.reports.findings.columns import COLUMNS
 from kcap.reports.findings.courses import SHOWN
 from kcap.reports.findings.judged import not_judged
 from kcap.reports.findings.model import RULES, SEVERITIES, Finding, Rule
 from kcap.reports.findings.observed import Observed
+from kcap.reports.run import columns_of, computed
+from kcap.reports.source import ReportInput
 
 MODULES: Final = (access, consuming, encryption, groups, leaders, pipelines, producing, quotas, serving, transactions)
 """Modules whose functions are rules."""
@@ -56,6 +60,24 @@ def check(
     for at, row in enumerate(rows):
         row["course"] = made[at] if at < len(made) else []
     return {"rows": rows, "span_ns": list(mine.span), "not_judged": not_judged(mine, silent)}
+
+
+def beside(
+    report: Report, given: ReportInput, request: ReportRequest, thresholds: Mapping[str, Mapping[str, float]] | None = None
+) -> dict[str, Any]:
+    """Another report with what this one finds as `findings`, of one reading of captures.
+
+    Raises as `observed` does.
+    """
+    from kcap.reports.findings.source import observed_by
+
+    more = (name for name in columns_of(report, request) if name not in COLUMNS["exchanges"])
+    tables = {**COLUMNS, "exchanges": (*COLUMNS["exchanges"], *more)}
+    with observed_by(given, tables) as (engine, seen):
+        seen.courses = None  # the report has the course of everything
+        found = check(seen, thresholds=thresholds)["rows"]
+        made = computed(engine, ["exchanges"], report, given, request)
+    return {"report": made["report"], "captures": made["captures"], "findings": found} | made
 
 
 def row_of(rule: Rule, finding: Finding) -> dict[str, Any]:

@@ -73,6 +73,16 @@ class Messages:
 def observed(given: ReportInput, tables: Mapping[str, Sequence[str]] = COLUMNS) -> Iterator[Observed]:
     """The rules' view of captures or of saved tables; `tables`: those that are looked at -> their columns.
 
+    Raises as `observed_by` does.
+    """
+    with observed_by(given, tables) as (_, seen):
+        yield seen
+
+
+@contextmanager
+def observed_by(given: ReportInput, tables: Mapping[str, Sequence[str]] = COLUMNS) -> Iterator[tuple[Engine, Observed]]:
+    """The same with the engine, whose views are the tables.
+
     Raises UsageError for saved tables of which one is missing, CaptureError where nothing can be read.
     """
     with tempfile.TemporaryDirectory(prefix="kcap-") as folder:
@@ -83,7 +93,7 @@ def observed(given: ReportInput, tables: Mapping[str, Sequence[str]] = COLUMNS) 
             if given.watch is not None:
                 reading.watch = given.watch(reading)
             requests = {name: TableRequest.of(name, columns, backfill=Backfill.REWRITE) for name, columns in tables.items()}
-            places = {name: [path] for name, path in written(requests, reading, folder).items()}
+            places = {name: [path] for name, path in written(requests, reading, folder, given.observers).items()}
             given.captures = [file.name for file in reading.capture_files]
         else:
             places = {}
@@ -112,7 +122,7 @@ def observed(given: ReportInput, tables: Mapping[str, Sequence[str]] = COLUMNS) 
             exchanges, partitions, connections, brokers = map(table, COLUMNS)
             seen = Observed(run, exchanges, partitions, connections, brokers, message)
             seen.courses = partial(of_files, places["exchanges"])
-            yield seen
+            yield engine, seen
             plan.keep()
         finally:
             engine.close()
