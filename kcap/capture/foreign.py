@@ -29,4 +29,22 @@ FOREIGN: Final[dict[bytes, str]] = {
     b"<?xml": "an XML document (PDML?)",
 }  # fmt: skip
 """First bytes -> name of a format that is not read. Longer magics than the bytes that are looked at cannot match."""
+ERF_TYPES: Final = range(1, 49)
+"""Types of ERF records, without the bit for extension headers (Endace, ERF Types Reference Guide)."""
+ERF_RECORD: Final = 16
+"""Bytes of a record's header."""
+ERF_SINCE: Final = 915_148_800
+"""The format is of 1999: no record is older, in seconds since the epoch."""
+
+
+def foreign(head: bytes) -> str | None:
+    """The name of a format that is not read, by the first bytes of a file; ERF has no magic, but a header that few files have."""
+    found = next((name for magic, name in FOREIGN.items() if head.startswith(magic)), None)
+    if found is None and len(head) >= ERF_RECORD and 0 in head:  # no text has a zero; a record's counter of losses is zero
+        seconds, size = int.from_bytes(head[4:8], "little"), int.from_bytes(head[10:12], "big")
+        if seconds >= ERF_SINCE and head[8] & 0x7F in ERF_TYPES and size >= ERF_RECORD:
+            return "what may be an Endace capture (ERF)"
+    return found
+
+
 ADVICE: Final = "kcap reads pcap, pcapng and snoop; editcap (of Wireshark) converts other captures"

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from io import FileIO
 
 from kcap.capture.compressed import Decompressed, compression
-from kcap.capture.foreign import ADVICE, FOREIGN
+from kcap.capture.foreign import ADVICE, foreign
 from kcap.capture.pcap import PcapReader, byte_order
 from kcap.capture.pcapng import MAGIC, PcapngReader
 from kcap.capture.reader import CaptureFileReader
@@ -114,7 +114,7 @@ def no_capture(head: bytes, wrappings: list[str]) -> str:
     """Why these first bytes are no capture."""
     if not head:
         return f"empty{' inside ' + '+'.join(wrappings) if wrappings else ''}"
-    found = next((name for magic, name in FOREIGN.items() if head.startswith(magic)), None)
+    found = foreign(head)
     if found is not None:
         return f"{found} is not read; {ADVICE}"
     return (

@@ -111,7 +111,8 @@ def parse_packets(
             end = min(end, at + total)
             port = uint16(data, at + 22)
             if port not in (4789, 8472):
-                at = -1 if port in (4790, 6081, 2152, 4754, 5247, 6635) else -2  # those of `tunnels.read_udp`
+                known = port in (4790, 6081, 2152, 4754, 5247, 6635) or uint16(data, at + 20) == 5247
+                at = -1 if known else -2  # those of `tunnels.read_udp`
             elif at + 36 > end:
                 at = -1
             elif data[at + 28] & 0x08 == 0:

@@ -70,7 +70,7 @@ def read_gre(cursor: PacketCursor) -> int:
 
 def read_udp(cursor: PacketCursor) -> int:
     """VXLAN (RFC 7348), VXLAN-GPE, GENEVE (RFC 8926), GRE in UDP (RFC 8086), MPLS in UDP (RFC 7510), GTP-U and CAPWAP, known by
-    their destination port; anything else is not looked at."""
+    their destination port, CAPWAP by either; anything else is not looked at."""
     if cursor.end - cursor.at < 16:
         return 0
     port, start = cursor.short(2), cursor.at + 8
@@ -88,6 +88,8 @@ def read_udp(cursor: PacketCursor) -> int:
             return 0
         cursor.at += size
         return kind
+    if cursor.short(0) == CAPWAP_PORT:  # from the controller to an access point, whose port is any (RFC 5415 section 3.1)
+        port = CAPWAP_PORT
     if port in INSIDE_UDP:
         cursor.at += 8
         return INSIDE_UDP[port](cursor)

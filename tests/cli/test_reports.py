@@ -89,7 +89,7 @@ def test_a_missing_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
 def test_one_bad_file_among_good_ones(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["stats", str(CAPTURE), str(PCAPS / "README.md")]) == 3
     out, err = capsys.readouterr()
-    assert out.startswith("Bad: ")
+    assert out.startswith("no problem was found\n\nBad: ")
     assert "README.md" in err
 
 
@@ -131,7 +131,7 @@ def test_every_format_has_p99_and_max_with_and_without_long_polls(
 def test_health_comes_first_and_the_slowest_can_be_shown(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["stats", str(CAPTURE)]) == 0
     out = capsys.readouterr().out
-    assert out.startswith("With care: ")
+    assert out.startswith("no problem was found\n\nWith care: ")
     shown = next(line.split("kcap show ")[1].split() for line in out.splitlines() if "kcap show" in line)
     assert main(["show", *shown]) == 0
 

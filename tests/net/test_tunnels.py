@@ -24,8 +24,8 @@ INNER = ethernet(V4)
 UDP_HEADER = pack(">HHHH", 50000, 4789, 0, 0)
 
 
-def udp(port: int, data: bytes) -> bytes:
-    return ipv4(pack(">HHHH", 50000, port, 8 + len(data), 0) + data, protocol=17)
+def udp(port: int, data: bytes, source: int = 50000) -> bytes:
+    return ipv4(pack(">HHHH", source, port, 8 + len(data), 0) + data, protocol=17)
 
 
 def gre(kind: int, data: bytes, flags=0, extra=b"") -> bytes:
@@ -63,6 +63,7 @@ TUNNELS = {
     "gtp-u, sequence number": (1, ethernet(udp(2152, b"\x32\xff" + bytes(10) + V6))),
     "gtp-u, extension headers": (1, ethernet(udp(2152, b"\x34\xff" + bytes(9) + b"\x85\1\0\0\x40\2" + bytes(7) + V4))),
     "capwap": (1, ethernet(udp(5247, b"\0\x10" + bytes(6) + INNER))),
+    "capwap, to an access point": (1, ethernet(udp(9999, b"\0\x10" + bytes(6) + INNER, 5247))),
     "vxlan in vlan in cooked": (113, bytes(14) + b"\x81\0\0\5\x08\0" + udp(4789, b"\x08" + bytes(7) + INNER)),
 }
 

@@ -43,5 +43,5 @@ def test_markdown_escapes_what_would_be_markup() -> None:
 
 def test_no_rows_have_a_header_all_the_same() -> None:
     assert written(Markdown).count("\n") == 2
-    assert written(Html).endswith("</tbody></table></body></html>\n")
+    assert written(Html).endswith("</tbody></table></div></body></html>\n")
     assert "<th>count</th>" in written(Html)

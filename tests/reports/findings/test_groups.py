@@ -49,6 +49,8 @@ def test_commits_after_each_record_are_a_storm_and_those_by_time_are_not() -> No
     assert row["evidence"]["commits"] == 300
     (row,) = found("commit-storm", observed(many(100, 0.01, "OffsetCommit", group_id="g")), loud=False)
     assert row["severity"] == "info", "a burst does the coordinator no harm"
+    (row,) = found("commit-storm", observed(many(150, 0.04, "OffsetCommit", group_id="g")))
+    assert row["severity"] == "medium", "it outlasts the interval of automatic commits"
     assert found("commit-storm", observed(many(100, 5.0, "OffsetCommit", group_id="g"))) == []
 
 
