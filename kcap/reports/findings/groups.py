@@ -95,14 +95,15 @@ def static_member_fenced(seen: Observed, _limit: Mapping[str, float]) -> Found:
     needs="requests",
     looks_at="OffsetCommit requests a second of a client and group, against the records that the client fetched",
     advice="Commit once a poll or by time (enable.auto.commit, auto.commit.interval.ms), not after every record.",
-    instead="a short burst of work that really needs a commit after each record; kafka-go commits so unless CommitInterval is set",
+    instead="a short burst of work that really needs a commit after each record; kafka-go, which commits so unless "
+    "CommitInterval is set",
     sources="auto.commit.interval.ms of Kafka's consumer configurations (5 s)",
     commits=50, a_second=20, a_record=0.5, interval_s=5, many=250,
 )  # fmt: skip
 def commit_storm(seen: Observed, limit: Mapping[str, float]) -> Found:
     """A client that commits after every record.
 
-    Automatic commits come every 5 s (`interval_s`). A storm that outlasts such an interval commits at least a hundred times where
+    Automatic commits come every 5 s (`interval_s`). A storm that outlasts such an interval commits a hundred times where
     one would do. A shorter burst of fewer commits than `many`, which automatic commits make in 20 minutes, is worth knowing and
     no more.
     """

@@ -214,7 +214,7 @@ class Observed:
         )
 
     def most_calls(self, key: str | tuple[str, ...], apis: Collection[str]) -> int:
-        """Calls of these APIs by the one that has most of them; 0 without any. Where these are too few a rule needs no query."""
+        """Calls of these APIs by the one that has most of them; 0 without any. Where they are too few rules need no query."""
         return max((sum(call["n"] for call in calls) for calls in self.calls_by(key, apis).values()), default=0)
 
     def calls_by(self, key: str | tuple[str, ...], apis: Collection[str]) -> dict[Any, list[Row]]:
