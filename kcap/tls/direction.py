@@ -108,6 +108,12 @@ class Direction:
         """What opens the next records, where there are keys."""
         return self.epochs[self.at].opener
 
+    def release(self) -> None:
+        """Drops ciphers of epochs that are not in use: those before, and those ahead that opened nothing."""
+        for at, epoch in enumerate(self.epochs):
+            if at != self.at or not self.number:
+                epoch.opener.release()
+
     @property
     def is_early(self) -> bool:
         """Whether the records at hand are 0-RTT data."""

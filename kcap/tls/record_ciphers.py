@@ -16,6 +16,8 @@ from kcap.tls.suites import RecordCipher
 
 TLS13 = 0x0304
 HANDSHAKE, APPLICATION = 22, 23
+NO_AEAD = frozenset({"cbc", "null"})
+"""Kinds of ciphers that authenticate by a MAC beside the encryption."""
 
 
 class Opened(NamedTuple):
@@ -37,7 +39,7 @@ class Whole(NamedTuple):
 class RecordOpener:
     """Opens the records that one side protected with one set of keys."""
 
-    __slots__ = ("_aead", "_block", "_chained", "_iv", "_refused", "cipher", "etm", "keys", "mac_bytes", "version")
+    __slots__ = ("_block", "_chained", "_iv", "_made", "_refused", "cipher", "etm", "keys", "mac_bytes", "version")
 
     def __init__(self, version: int, cipher: RecordCipher, keys: WriteKeys, *, etm: bool = False) -> None:
         """`version`: 0x0301 to 0x0304; `etm`: encrypt-then-MAC. Raises UnsupportedAlgorithm where the library lacks the
@@ -45,7 +47,8 @@ class RecordOpener:
         """
         self.version, self.cipher, self.keys, self.etm = version, cipher, keys, etm
         self.mac_bytes = new_hash(cipher.mac, usedforsecurity=False).digest_size if cipher.mac else 0
-        self._aead: Any = None
+        self._made: Any = None
+        """The AEAD, while it is there."""
         self._iv = int.from_bytes(keys.iv, "big")
         self._refused: Any = ()
         """What the AEAD raises for a record that does not authenticate."""
@@ -53,9 +56,20 @@ class RecordOpener:
         if cipher.kind == "cbc":
             self._block = block_of(cipher, keys.key)
         elif cipher.kind != "null":
-            self._aead, self._refused = aead_of(cipher)(keys.key), library().InvalidTag
+            self._made, self._refused = aead_of(cipher)(keys.key), library().InvalidTag
         self._chained = keys.iv
         """The IV of the next record of TLS 1.0: the last block of the one before."""
+
+    @property
+    def _aead(self) -> Any:
+        """The AEAD, None for suites without one."""
+        if self._made is None and self.opens_many:
+            self._made = aead_of(self.cipher)(self.keys.key)
+        return self._made
+
+    def release(self) -> None:
+        """Drops what is quickly made again of the keys: 5 KB of an AES-GCM, and connections come by the ten thousand."""
+        self._made = None
 
     def __getstate__(self) -> tuple[Any, ...]:
         return self.version, self.cipher, self.keys, self.etm, self._chained
@@ -68,7 +82,7 @@ class RecordOpener:
         """The record's content; None where it does not authenticate as record `number` under this key."""
         if self.version == TLS13:
             return self._open13(number, content_type, body)
-        if self._aead is not None:
+        if self.opens_many:
             return self._open_aead(number, content_type, version, body)
         return self._open_mac(number, content_type, version, body)
 
@@ -78,22 +92,23 @@ class RecordOpener:
         For suites with an AEAD alone; the plaintext is not copied again to take the content type of TLS 1.3 off.
         """
         kind = self.cipher.kind
-        if self._aead is None or record[0] != APPLICATION:
+        aead = self._aead
+        if aead is None or record[0] != APPLICATION:
             return None
         try:
             if self.version == TLS13:
                 if record[1:3] != b"\x03\x03":
                     return None
-                inner = self._aead.decrypt((self._iv ^ number).to_bytes(12, "big"), record[5:], record[:5])
+                inner = aead.decrypt((self._iv ^ number).to_bytes(12, "big"), record[5:], record[:5])
                 return Whole(inner, len(inner) - 1) if inner and inner[-1] == APPLICATION else None
             size = len(record) - (21 if kind == "chacha" else 21 if kind == "ccm8" else 29)
             if size < 0:
                 return None
             header = number.to_bytes(8, "big") + record[:3] + size.to_bytes(2, "big")
             if kind == "chacha":
-                inner = self._aead.decrypt((self._iv ^ number).to_bytes(12, "big"), record[5:], header)
+                inner = aead.decrypt((self._iv ^ number).to_bytes(12, "big"), record[5:], header)
             else:
-                inner = self._aead.decrypt(self.keys.iv + record[5:13], record[13:], header)
+                inner = aead.decrypt(self.keys.iv + record[5:13], record[13:], header)
             return Whole(inner, size)
         except (self._refused, ValueError):
             return None
@@ -101,7 +116,7 @@ class RecordOpener:
     @property
     def opens_many(self) -> bool:
         """Whether `open_many` can open records of this suite."""
-        return self._aead is not None
+        return self.cipher.kind not in NO_AEAD
 
     @property
     def nonce_bytes(self) -> int:
@@ -213,9 +228,13 @@ def library() -> Any:
 
 
 def opener_of(version: int, cipher: RecordCipher | None, keys: WriteKeys, *, etm: bool = False) -> RecordOpener | None:
-    """What opens records; None where the library has no such cipher."""
+    """What opens records; None where the library has no such cipher, or TLS 1.3 does not: it has those with an AEAD alone
+    (RFC 8446 section 4.1.2), whatever a damaged ServerHello names.
+    """
+    if cipher is None or (version == TLS13 and cipher.kind in NO_AEAD):
+        return None
     try:
-        return None if cipher is None else RecordOpener(version, cipher, keys, etm=etm)
+        return RecordOpener(version, cipher, keys, etm=etm)
     except library().UnsupportedAlgorithm:
         return None
 

@@ -333,6 +333,14 @@ class TlsSession:
     def _opened(self, side: int, record: Record) -> Opened | None:
         """The content of an encrypted record under whatever key opens it."""
         direction = self.sides[side]
+        before = direction.at
+        opened = self._tried(side, record)
+        if opened is None or direction.at != before:
+            direction.release()
+        return opened
+
+    def _tried(self, side: int, record: Record) -> Opened | None:
+        direction = self.sides[side]
         if not direction.epochs and not self._find_keys(side, record):
             return None
         number, at = direction.number, direction.at

@@ -2,6 +2,7 @@
 
 import pickle
 
+import pytest
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from hypothesis import given
 from hypothesis import strategies as st
@@ -57,3 +58,21 @@ def test_an_opener_is_a_value() -> None:
 
 def test_a_cipher_that_is_not_there_gives_no_opener() -> None:
     assert opener_of(0x0303, suite_of(0x0005).cipher, KEYS) is None  # RC4
+
+
+@pytest.mark.parametrize("number", [0x0002, 0x002F, 0xC028])
+def test_tls_13_has_ciphers_with_an_aead_alone(number: int) -> None:
+    """A damaged ServerHello may name any suite beside the version."""
+    cipher = suite_of(number).cipher
+    assert cipher is not None
+    assert opener_of(0x0304, cipher, WriteKeys(b"k" * cipher.key_bytes, b"i" * 12, b"m" * 20)) is None
+
+
+def test_what_was_released_is_made_again() -> None:
+    made = opener()
+    made.release()
+    assert made.opens_many
+    assert made.open(3, 23, 0x0303, sealed(3, b"x")) is not None
+    made.release()
+    record = b"\x17\x03\x03" + (len(body := sealed(4, b"y"))).to_bytes(2, "big") + body
+    assert made.open_many(4, record, [(0, len(record))]) == [b"y"]
