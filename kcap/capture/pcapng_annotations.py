@@ -64,12 +64,12 @@ def each_option(body: bytes, order: str, at: int, stop: int) -> Iterator[tuple[i
 
 def kept_options(body: bytes, order: str, at: int, stop: int, kept: dict[int, int]) -> bytes:
     """The options of a table, little-endian."""
-    out = b""
+    out = bytearray()  # bytes would be copied with each option
     for code, value in each_option(body, order, at, stop):
         width = kept.get(code)
         if width is not None and (not width or len(value) == width):
             out += option(code, value[::-1] if width and order == ">" else value)
-    return out
+    return bytes(out)
 
 
 def packet_notes(buffer: bytes, start: int, captured: int, order: str) -> tuple[int, bytes]:
@@ -119,7 +119,7 @@ class NotingReader(PcapngReader):
 
 def name_records(body: bytes, order: str) -> bytes:
     """The records of a name resolution block, little-endian, without their end."""
-    out, at = b"", 0
+    out, at = bytearray(), 0
     while at + 4 <= len(body):
         kind, size = unpack_from(order + "HH", body, at)
         value = body[at + 4 : at + 4 + size]
@@ -127,7 +127,7 @@ def name_records(body: bytes, order: str) -> bytes:
             break
         out += option(kind, value)
         at += 4 + size + (-size & 3)
-    return out
+    return bytes(out)
 
 
 def read_annotations(path: str) -> Annotations:

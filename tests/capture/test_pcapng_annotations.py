@@ -1,10 +1,18 @@
 """What pcapng says beside its packets is read in either byte order and can be written again."""
 
 from struct import pack
+from time import process_time
 
 import pytest
 
-from kcap.capture.pcapng_annotations import PACKET_KEPT, each_option, kept_options, packet_notes, read_annotations
+from kcap.capture.pcapng_annotations import (
+    PACKET_KEPT,
+    each_option,
+    kept_options,
+    name_records,
+    packet_notes,
+    read_annotations,
+)
 from kcap.capture.writer import option as written
 from tests.capture import handmade
 from tests.capture.handmade import block, enhanced, interface, option, save, section
@@ -51,3 +59,12 @@ def test_packets_tell_their_interface_and_comment(order):
     assert packet_notes(before + packet, len(before) + 28, 5, order) == (3, written(1, b"odd"))
     assert packet_notes(before + handmade.simple(b"abcde", order=order), len(before) + 12, 5, order) == (0, b"")
     assert packet_notes(b"abcde", 0, 5, order) == (0, b"")
+
+
+def test_a_block_of_many_names_takes_time_by_its_size():
+    """Each record was once copied with all before it: a minute for these."""
+    body = b"".join(option(1, pack(">I", number) + b"name\0", "<") for number in range(100_000))
+    begun = process_time()
+    assert name_records(body, "<") == body
+    assert kept_options(body, "<", 0, len(body), PACKET_KEPT) == body
+    assert process_time() - begun < 3
