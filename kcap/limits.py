@@ -364,6 +364,14 @@ at the end. Most brokers and topics of a capture are known after its first conne
 GROUP_EVENTS_MAX = 100_000
 """Changes of groups that a report follows, from the first: some 100 bytes each, and two messages to decode."""
 
+OTHERS_KEPT = 1 << 16
+"""Connections without an exchange whose lines `versions` tests one by one, 1.7 KB each: scans and floods make them."""
+
+LINKS_KEPT = 1 << 16
+"""Groups of connections, by client and server, that rules of `check` look at, 1.7 KB each: those with the most exchanges. Without
+the connections of scans, which count where a broker advertises the address alone, an estate has some thousands.
+"""
+
 PARTS_OPEN = 64
 """Open files of a partitioned table."""
 

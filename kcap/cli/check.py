@@ -159,7 +159,7 @@ def document(result: Row, *, unicode: bool = True) -> "Document":
     """The findings for people: the worst first, a paragraph each; `unicode`: bars are block characters."""
     from kcap.cli.report_formats import Document, Section, Sentences
     from kcap.reports.definition import instant
-    from kcap.reports.text import TextColumn, number
+    from kcap.reports.text import TextColumn, left_out, number
 
     rows = result["rows"]
     blocks: list[Any] = [Sentences([headline(rows)], tone="bold")]
@@ -178,6 +178,8 @@ def document(result: Row, *, unicode: bool = True) -> "Document":
     for rule, why in result["not_judged"].items():
         reasons.setdefault(why, []).append(rule)
     skipped = [f"{why}: {', '.join(some)}" for why, some in reasons.items()]
+    if "left_out" in result:
+        skipped.append(left_out(result["left_out"]))
     if skipped:
         blocks.append(Sentences(skipped, title="not judged", tone="dim"))
     return Document(f"check: {', '.join(result['captures'])}", blocks)

@@ -180,13 +180,14 @@ def wrong_advertised_listener(seen: Observed, limit: Mapping[str, float]) -> Fou
             link["phase"] == "empty"
             and link["began"] == "syn"
             and (refused or not link["server_packets"])
+            and place in advertised
             and place not in alive
         ):
             known = dead.setdefault(place, {**link, "n": 0})
             known["n"] += link["n"]
             known["last_ns"] = max(known["last_ns"], link["last_ns"])
     for place, row in dead.items():
-        if place in advertised and row["n"] >= limit["refused"]:
+        if row["n"] >= limit["refused"]:
             server = f"{place[0]}:{place[1]}"
             clients = sorted(
                 {link["client_id"] for link in seen.links if link["client_ip"] == row["client_ip"] and link["client_id"]}

@@ -40,7 +40,7 @@ def _messages(seen: Observed) -> str | None:
 
 
 def _beginnings(seen: Observed) -> str | None:
-    begun = any(link["began"] == "syn" for link in seen.links)
+    begun = any(began == "syn" for _, began in seen.begun)
     return None if begun else "the capture began after all of its connections"
 
 
@@ -64,7 +64,7 @@ NEEDS: Final[Mapping[str, Callable[[Observed], str | None]]] = {
 def not_judged(seen: Observed, rules: Collection[Rule]) -> dict[str, str]:
     """Of rules that found nothing: those that the capture cannot serve, with the reason."""
     if not seen.quality["n"]:
-        phases = {link["phase"] for link in seen.links}
+        phases = {phase for phase, _ in seen.begun}
         why = "the capture holds no Kafka exchange" + (" that is not encrypted" if "tls" in phases else "")
         return {rule.id: why for rule in rules}
     missing = {name: reason for name, need in NEEDS.items() if (reason := need(seen)) is not None}

@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cached_property
 from typing import Any, Final, TypeVar
 
+from kcap.limits import LINKS_KEPT
 from kcap.reports.findings.columns import PARTITION_COLUMNS
 
 Row = dict[str, Any]
@@ -92,7 +93,7 @@ class Observed:
         mine.every, mine.every_link = table, links
         return mine
 
-    def first(self, expression: Any, order: Sequence[str], most: int, what: str) -> list[Row]:
+    def first(self, expression: Any, order: Sequence[Any], most: int, what: str) -> list[Row]:
         """The first rows of an expression in an order; the rest is counted in `left_out` under `what`."""
         rows = self.run(expression.order_by(*order).limit(most))
         if len(rows) == most:
@@ -226,30 +227,41 @@ class Observed:
         return found
 
     @cached_property
+    def begun(self) -> set[tuple[str, str]]:
+        """What was spoken on connections and how they began, each pair once."""
+        return {(row["phase"], row["began"]) for row in self.run(self.connections.select("phase", "began").distinct())}
+
+    @cached_property
     def links(self) -> list[Row]:
-        """Connections by client, server and how they went."""
-        table = self.connections
-        return self.run(
-            table.group_by("client_id", "client_ip", "server_ip", "server_port", "phase", "began", "ended", "tls").aggregate(
-                n=table.count(),
-                first_ns=table.first_ns.min(),
-                last_ns=table.last_ns.max(),
-                packets=table.packets.sum(),
-                retransmitted=table.retransmitted.sum(),
-                out_of_order=table.out_of_order.sum(),
-                missing=(table.client_missing + table.server_missing).sum(),
-                filled=table.out_of_order.sum(where=table.client_missing + table.server_missing == 0),
-                stalls=table.zero_window_stalls.sum(),
-                exchanges=table.exchanges.sum(),
-                request_bytes=table.client_captured.sum(),
-                response_bytes=table.server_captured.sum(),
-                most_response_bytes=table.server_captured.max(),
-                server_packets=table.server_packets.sum(),
-                life_ns=(table.last_ns - table.first_ns).median(),
-                rtt_ns=table.rtt_min_ns.min(),
-                client_rtt_ns=table.client_rtt_min_ns.min(),
-            )
+        """Connections by client, server and how they went, those with the most exchanges first.
+
+        Scans make silent connections by the hundred thousand: they count where a broker advertises the address.
+        """
+        every = self.connections
+        table = every.filter((every.phase != "empty") | every.server_ip.isin(self.brokers.host))
+        links = table.group_by(
+            "client_id", "client_ip", "server_ip", "server_port", "phase", "began", "ended", "tls"
+        ).aggregate(
+            n=table.count(),
+            first_ns=table.first_ns.min(),
+            last_ns=table.last_ns.max(),
+            packets=table.packets.sum(),
+            retransmitted=table.retransmitted.sum(),
+            out_of_order=table.out_of_order.sum(),
+            missing=(table.client_missing + table.server_missing).sum(),
+            filled=table.out_of_order.sum(where=table.client_missing + table.server_missing == 0),
+            stalls=table.zero_window_stalls.sum(),
+            exchanges=table.exchanges.sum(),
+            request_bytes=table.client_captured.sum(),
+            response_bytes=table.server_captured.sum(),
+            most_response_bytes=table.server_captured.max(),
+            server_packets=table.server_packets.sum(),
+            life_ns=(table.last_ns - table.first_ns).median(),
+            rtt_ns=table.rtt_min_ns.min(),
+            client_rtt_ns=table.client_rtt_min_ns.min(),
         )
+        order = links.exchanges.desc(), links.n.desc(), links.first_ns
+        return self.first(links, order, LINKS_KEPT, "connection_groups")
 
     @cached_property
     def links_of(self) -> dict[str | None, list[Row]]:

@@ -59,7 +59,9 @@ def check(
     made = seen.courses(filters, mine.span) if seen.courses is not None and filters else []
     for at, row in enumerate(rows):
         row["course"] = made[at] if at < len(made) else []
-    return {"rows": rows, "span_ns": list(mine.span), "not_judged": not_judged(mine, silent)}
+    return {"rows": rows, "span_ns": list(mine.span), "not_judged": not_judged(mine, silent)} | (
+        {"left_out": mine.left_out} if mine.left_out else {}
+    )
 
 
 def beside(

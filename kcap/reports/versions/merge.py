@@ -31,7 +31,7 @@ def together(parts: Iterable[ConnectionProfiles], tracker: MetadataTracker) -> C
         found += part.profiles.stored()
         out.others += part.others
         out.malformed |= part.malformed
-        out.orphans += part.orphans
+        out.left_out += part.left_out
         for server, offers in part.offers.items():
             for offer, example in offers.values():
                 offered.append((responded_ns(part, example), example, server, offer))

@@ -65,7 +65,8 @@ class ConnectionProfiles:
         self.features: dict[Server, dict[str, Any]] = {}
         self.malformed: dict[str, str] = {}
         """Connection -> what was wrong with a request whose body does not read."""
-        self.orphans = 0
+        self.left_out: Counter[str] = Counter()
+        """What is not told, by why: responses without a request, and connections without an exchange above OTHERS_KEPT."""
         self._answers: dict[tuple[int, bytes], ApiVersionsResponse] = {}
         self._offers: dict[frozenset[tuple[int, tuple[int, int]]], Offer] = {}
 
@@ -79,7 +80,8 @@ class ConnectionProfiles:
             wanted[self._only.places(rows)] = True
         keys, versions = rows.number("api_key"), rows.number("api_version")
         named = keys.mask() & versions.mask()
-        self.orphans += int((wanted & rows.columns.is_outcome("orphan")).sum())
+        if orphans := int((wanted & rows.columns.is_outcome("orphan")).sum()):
+            self.left_out["orphan"] += orphans
         died = self._died(rows)
         codes = rows.columns.error_code
         if (named & wanted).any():
@@ -227,10 +229,15 @@ class ConnectionProfiles:
     # -- connections --------------------------------------------------------------------------------------------------
     def close(self, closed: "ClosedConnection") -> None:
         """Takes a connection that is over."""
-        line = {name: closed.values.get(name) for name in LINE}
+        values = closed.values  # made each time it is read
+        line = {name: values.get(name) for name in LINE}
         line["phase"], line["detail"] = closed.phase, closed.detail
-        if not self._closed(line):
+        if self._closed(line):
+            return
+        if len(self.others) < limits.OTHERS_KEPT or line["exchanges"]:  # whose rows may come yet
             self.others.append(line)
+        else:
+            self.left_out["no_exchange"] += 1
 
     def _closed(self, line: dict[str, Any]) -> bool:
         """Gives a connection its line; whether there is one with an exchange."""

@@ -164,11 +164,10 @@ def report(
     clients.sort(key=lambda row: (row["is_broker"], order[row["works_with_target"]]))
     weight = {REMOVED: 0, ABSENT: 1, TRIAL: 2, DEPRECATED: 3}
     against.sort(key=lambda row: (weight[row["what"]], row["would_change"] is True, row["client_id"] or "", row["client_ip"]))
-    left_out = {"orphan": whole.orphans} if whole.orphans else {}
     diagnoses, facts = diagnose(whole, brokers, known)
     made = {
         "report": "versions", "captures": list(captures), "target": target, "rows": clients, "clients": clients,
-        "brokers": brokers, "readiness": against, "diagnoses": diagnoses, "facts": facts, "left_out": left_out,
+        "brokers": brokers, "readiness": against, "diagnoses": diagnoses, "facts": facts, "left_out": dict(whole.left_out),
     }  # fmt: skip
     return made | {"answer": answer(made)}
 

@@ -31,7 +31,7 @@ from kcap.reports.versions.profiles import ConnectionProfiles
 MARKS: Final = "_sets"
 """Folder of the files that mark finished sets, `NAME.json`."""
 FOLDER: Final = "_versions"
-FORMAT: Final = 2
+FORMAT: Final = 3
 """Goes up where the form changes."""
 SHARED: Final = (Offer, ApiVersionsResponse)
 """Values that many connections have in common: written once each."""
@@ -52,7 +52,7 @@ class SavedSet:
     """Server, what it offered, and the exchange that first had it."""
     features: dict[Server, dict[str, Any]]
     malformed: dict[str, str]
-    orphans: int
+    left_out: Counter[str]
     facts: Facts
 
 
@@ -132,7 +132,7 @@ def set_of(profiles: ConnectionProfiles, facts: Facts, captures: Sequence[str]) 
     offers = [(server, offer, example) for server, some in profiles.offers.items() for offer, example in some.values()]
     every = [one.open() for one in profiles.profiles.stored()]
     return SavedSet(
-        list(captures), every, profiles.others, offers, profiles.features, profiles.malformed, profiles.orphans,
+        list(captures), every, profiles.others, offers, profiles.features, profiles.malformed, profiles.left_out,
         replace(facts, names={}, topic_sources={}),
     )  # fmt: skip
 
@@ -164,7 +164,7 @@ def part_of(one: SavedSet) -> ConnectionProfiles:
         made.profiles[profile.uid] = profile
     for server, offer, example in one.offers:
         made.offers.setdefault(server, {})[id(offer)] = offer, example
-    made.others, made.features, made.malformed, made.orphans = one.others, one.features, one.malformed, one.orphans
+    made.others, made.features, made.malformed, made.left_out = one.others, one.features, one.malformed, one.left_out
     return made
 
 

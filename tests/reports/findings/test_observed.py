@@ -1,5 +1,7 @@
 """Summaries that rules share."""
 
+import pytest
+
 from kcap.reports.findings.report import check
 from tests.reports.findings.tables import CONNECTION, SECOND, START, exchange, many, observed
 
@@ -97,3 +99,26 @@ def test_messages_are_made_ready_by_the_thousand_and_none_is_left_out() -> None:
     assert list(seen.prepared(rows, lambda row: row["exchange"] % 2 == 0)) == rows
     assert sum(asked) == 2500
     assert max(asked) <= 2048
+
+
+def silent(number: int, host: str) -> dict[str, object]:
+    """A connection without a byte to a host."""
+    own = {"connection": f"C{number}", "client_id": None, "server_ip": host, "phase": "empty", "exchanges": 0}
+    return CONNECTION | own
+
+
+def test_silent_connections_count_where_a_broker_advertises_the_address() -> None:
+    links = [silent(1, "10.0.9.1"), silent(2, "10.0.9.2"), CONNECTION | {"connection": "C3"}]
+    seen = observed([], connections=links, brokers=[{"host": "10.0.9.2", "port": 9092, "broker_id": 1}])
+    assert {(link["phase"], link["server_ip"]) for link in seen.links} == {
+        ("empty", "10.0.9.2"), ("kafka", CONNECTION["server_ip"]),
+    }  # fmt: skip
+    assert {phase for phase, _ in seen.begun} == {"empty", "kafka"}, "all are there for what the capture can show"
+
+
+def test_groups_of_connections_are_bounded_and_what_is_left_out_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kcap.reports.findings.observed.LINKS_KEPT", 3)
+    links = [CONNECTION | {"connection": f"C{at}", "client_ip": f"10.0.5.{at}", "exchanges": at} for at in range(9)]
+    seen = observed([], connections=links)
+    assert [link["exchanges"] for link in seen.links] == [8, 7, 6]
+    assert check(seen)["left_out"] == {"connection_groups": 6}

@@ -1,12 +1,15 @@
 """Laws of gathering: its counts are the rows', however the rows come."""
 
 from collections import Counter
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
+from kcap.facts.tracker import MetadataTracker
 from kcap.filter.parse import parse
-from kcap.reports.versions.profiles import gather
+from kcap.reports.versions.merge import together
+from kcap.reports.versions.profiles import ConnectionProfiles, gather
 from kcap.session import Capture
 from tests.reports.talking import PCAPS, of
 
@@ -66,3 +69,29 @@ def test_openings_are_in_order_and_bounded() -> None:
             numbers = [step.exchange for step in profile.opening]
             assert numbers == sorted(numbers)
             assert len(numbers) <= 12
+
+
+@dataclass
+class Silent:
+    """A connection without an exchange, whose row is made each time that it is read."""
+
+    number: int
+    phase: str = "empty"
+    detail: str | None = None
+    made: int = 0
+
+    @property
+    def values(self) -> dict[str, object]:
+        self.made += 1
+        return {"connection": f"C{self.number}", "exchanges": 0, "first_ns": self.number}
+
+
+def test_silent_connections_are_read_once_and_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kcap.limits.OTHERS_KEPT", 5)
+    found, some = ConnectionProfiles(MetadataTracker()), [Silent(number) for number in range(12)]
+    for one in some:
+        found.close(one)  # type: ignore[arg-type]
+    assert {one.made for one in some} == {1}
+    assert [line["connection"] for line in found.others] == ["C0", "C1", "C2", "C3", "C4"]
+    assert found.left_out == {"no_exchange": 7}
+    assert together([found, found], MetadataTracker()).left_out == {"no_exchange": 14}
