@@ -868,6 +868,346 @@ def negotiated_clients(n: int) -> bytes:
     return greetings(n, lambda i: request(1, i % 60, 0, bytes(20), client=b"c%d" % i), answer=response(1), close=True)
 
 
+# --- many of what reports keep ------------------------------------------------------------------------------------------
+@hostile(10_000)
+def software_names(n: int) -> bytes:
+    """ApiVersions v3, each connection with another client library."""
+
+    def first(i: int) -> bytes:
+        body = b"\0" + b"".join(bytes([len(text) + 1]) + text for text in (b"lib%d" % i, b"1.%d" % i)) + b"\0"
+        head = struct.pack(">hhih", 18, 3, 1, 1) + b"c\0" + body[1:]
+        return struct.pack(">i", len(head)) + head
+
+    return greetings(n, first, answer=response(1, bytes(2) + b"\1" + bytes(5)), close=True)
+
+
+@hostile(50)
+def offered_ranges(n: int) -> bytes:
+    """ApiVersions responses v0 of 4,000 ranges each, no two alike."""
+
+    def offer(i: int) -> bytes:
+        return b"\0\0" + array([struct.pack(">hhh", key, i & 0xFF, i & 0x7FFF) for key in range(4000)])
+
+    return pairs(n, 18, 0, lambda i: b"", offer)
+
+
+@hostile(4_000)
+def brokers(n: int) -> bytes:
+    """One client, an exchange each with n brokers at addresses of their own."""
+
+    def packets() -> Iterator[Packet]:
+        when = 10**12
+        for i in range(n):
+            host = struct.pack(">I", 0x0A010000 + i)
+            sent, got = request(1), response(1)
+            for source, flags, seq, ack, data in (
+                (0, SYN, 1000, 0, b""), (1, SYN | ACK, 9000, 1001, b""), (0, ACK | PSH, 1001, 9001, sent),
+                (1, ACK | PSH, 9001, 1001 + len(sent), got),
+            ):  # fmt: skip
+                when += 1
+                ports, ends = ((40_000, 9092), (CLIENT, host)) if source == 0 else ((9092, 40_000), (host, CLIENT))
+                yield when, tcp(*ports, seq, ack, flags, data, *ends)
+
+    return pcap(packets())
+
+
+@hostile(4_000)
+def leaders(n: int) -> bytes:
+    """Metadata responses v1, each with another broker that leads another topic."""
+
+    def answer(i: int) -> bytes:
+        broker = struct.pack(">i", i) + string(b"h%d" % i) + struct.pack(">i", 9092) + string(b"")
+        part = struct.pack(">hii", 0, 0, i) + array([struct.pack(">i", i)]) * 2
+        return (
+            array([broker]) + struct.pack(">i", 1) + array([struct.pack(">h", 0) + string(b"t%d" % i) + b"\0" + array([part])])
+        )
+
+    return pairs(n, 3, 1, lambda i: array([string(b"t%d" % i)]), answer)
+
+
+@hostile(4_000)
+def error_codes(n: int) -> bytes:
+    """FindCoordinator v0, each refused with another code, of another group."""
+    return pairs(
+        n, 10, 0, lambda i: string(b"g%d" % i), lambda i: struct.pack(">hi", i % 30_000 - 1, -1) + string(b"") + bytes(4)
+    )
+
+
+@hostile(4_000)
+def commits(n: int) -> bytes:
+    """OffsetCommit v2, each of another group, topic and partition."""
+    return pairs(
+        n, 8, 2,
+        lambda i: string(b"g%d" % i) + struct.pack(">i", i) + string(b"m%d" % i) + bytes(8)
+        + array([string(b"t%d" % i) + array([struct.pack(">iq", i, i) + string(b"")])]),
+        lambda i: array([string(b"t%d" % i) + array([struct.pack(">ih", i, 27)])]),
+    )  # fmt: skip
+
+
+@hostile(4_000)
+def commits_of_one(n: int) -> bytes:
+    """OffsetCommit v2 of one group, each of another partition, by turns ahead and back."""
+    return pairs(
+        n, 8, 2,
+        lambda i: string(b"g") + struct.pack(">i", 1) + string(b"m") + bytes(8)
+        + array([string(b"t") + array([struct.pack(">iq", i, i * 7919 % 1000) + string(b"")])]),
+        lambda i: array([string(b"t") + array([struct.pack(">ih", i, 0)])]),
+    )  # fmt: skip
+
+
+@hostile(4_000)
+def rebalances(n: int) -> bytes:
+    """JoinGroup v0 by turns of as many groups as there are members."""
+
+    def member(i: int) -> bytes:
+        return string(b"m%d" % i)
+
+    width = max(1, int(n**0.5))
+    return pairs(
+        n, 11, 0,
+        lambda i: string(b"g%d" % (i % width)) + struct.pack(">i", 1000) + string(b"") + string(b"consumer") + array([string(b"r") + array([])]),
+        lambda i: struct.pack(">hi", 0, i) + string(b"r") + member(i) + member(i)
+        + array([member(j) + array([]) for j in range(8)]),
+    )  # fmt: skip
+
+
+@hostile(4_000)
+def fetched_partitions(n: int) -> bytes:
+    """Fetch v4, each of another partition of another topic, each out of range."""
+    return pairs(
+        n, 1, 4,
+        lambda i: struct.pack(">iiiib", -1, 500, 1, 1 << 20, 0) + array([string(b"t%d" % i) + array([struct.pack(">iqi", i, i, 1 << 20)])]),
+        lambda i: bytes(4) + array([string(b"t%d" % i) + array([struct.pack(">ihqqii", i, 1, -1, -1, -1, 0)])]),
+    )  # fmt: skip
+
+
+def batch_v2(producer: int, epoch: int, sequence: int, *, attributes: int = 0) -> bytes:
+    """A record batch of one record without key or value."""
+    record = varint(6) + b"\0\0\0\1\1\0"
+    rest = struct.pack(">hiqqqhii", attributes, 0, 10**12, 10**12, producer, epoch, sequence, 1) + record
+    return struct.pack(">qiibI", 0, 9 + len(rest), 0, 2, 0) + rest
+
+
+@hostile(4_000)
+def producers(n: int) -> bytes:
+    """Produce v3, each by another transactional producer to another partition, that none commits."""
+
+    def body(i: int) -> bytes:
+        batch = batch_v2(i, i & 0x7FFF, i, attributes=0x10)
+        parts = array([struct.pack(">ii", i, len(batch)) + batch])
+        return string(b"x%d" % i) + struct.pack(">hi", -1, 1000) + array([string(b"t") + parts])
+
+    return pairs(n, 0, 3, body, lambda i: array([string(b"t") + array([struct.pack(">ihqq", i, 0, 0, -1)])]) + bytes(4))
+
+
+@hostile(4_000)
+def sequences(n: int) -> bytes:
+    """Produce v3 of one idempotent producer to one partition, with sequence numbers out of order."""
+
+    def body(i: int) -> bytes:
+        batch = batch_v2(1, 0, i * 7919 & 0xFFFF)
+        return struct.pack(">hhi", -1, -1, 1000) + array([string(b"t") + array([struct.pack(">ii", 0, len(batch)) + batch])])
+
+    return pairs(n, 0, 3, body, lambda i: array([string(b"t") + array([struct.pack(">ihqq", 0, 45, -1, -1)])]) + bytes(4))
+
+
+@hostile(4_000)
+def transaction_partitions(n: int) -> bytes:
+    """AddPartitionsToTxn v0 of one transaction that adds partition after partition and never ends."""
+    return pairs(
+        n, 24, 0,
+        lambda i: string(b"x") + struct.pack(">qh", 1, 0) + array([string(b"t%d" % i) + array([struct.pack(">i", i)])]),
+        lambda i: bytes(4) + array([string(b"t%d" % i) + array([struct.pack(">ih", i, 0)])]),
+    )  # fmt: skip
+
+
+@hostile(4_000)
+def transaction_ends(n: int) -> bytes:
+    """One transactional id whose producer gets another number each time, and ends what it did not begin."""
+    talk = spoken()
+    for i in range(n):
+        talk.send(0, request(3 + 2 * i, 22, 0, string(b"x") + bytes(4)))
+        talk.send(1, response(3 + 2 * i, bytes(6) + struct.pack(">qh", i, i & 0x7FFF)))
+        talk.send(0, request(4 + 2 * i, 26, 0, string(b"x") + struct.pack(">qhb", i, i & 0x7FFF, i & 1)))
+        talk.send(1, response(4 + 2 * i, struct.pack(">ih", 0, 47 if i % 3 else 0)))
+    return talk.file()
+
+
+@hostile(4_000)
+def throttles(n: int) -> bytes:
+    """Heartbeats v1 each throttled for another time, much longer than the capture."""
+    return pairs(
+        n, 12, 1, lambda i: string(b"g") + struct.pack(">i", 1) + string(b"m"), lambda i: struct.pack(">ih", 10**6 + i, 0)
+    )
+
+
+@hostile(2_000)
+def logins(n: int) -> bytes:
+    """Connections that log in as somebody else each, and are refused."""
+
+    def first(i: int) -> bytes:
+        token = b"\0user%d\0secret" % i
+        return request(1, 17, 1, string(b"PLAIN")) + request(2, 36, 0, struct.pack(">i", len(token)) + token)
+
+    refused = struct.pack(">hh", 58, -1) + struct.pack(">i", 0)
+    both = response(1, struct.pack(">h", 0) + array([string(b"PLAIN")])) + response(2, refused)
+    return greetings(n, first, answer=both, close=True)
+
+
+# --- packets within packets ---------------------------------------------------------------------------------------------
+def ip6(payload: bytes, following: int) -> bytes:
+    """An IPv6 packet."""
+    return struct.pack(">IHBB", 6 << 28, len(payload), following, 64) + bytes(15) + b"\1" + bytes(15) + b"\2" + payload
+
+
+@hostile(2_000)
+def extension_chains(n: int) -> bytes:
+    """IPv6 packets of 1,400 bytes of extension headers."""
+    chain = (b"\x3c" + bytes(7)) * 174 + b"\6" + bytes(7)
+    segment = struct.pack(">HHIIBBHHH", 40_000, 9092, 1, 0, 0x50, ACK, 1000, 0, 0)
+    return pcap((10**12 + i, ip6(chain + segment, 60)) for i in range(n))
+
+
+@hostile(2_000)
+def nested_ip(n: int) -> bytes:
+    """IP in IP, 70 deep."""
+    packet = tcp(40_000, 9092, 1, 0, ACK)
+    for _ in range(70):
+        packet = wrapped(packet)
+    return pcap((10**12 + i, packet) for i in range(n))
+
+
+def wrapped(packet: bytes) -> bytes:
+    """An IPv4 packet in another one."""
+    return struct.pack(">BBHHHBBH", 0x45, 0, 20 + len(packet), 0, 0, 64, 4, 0) + CLIENT + SERVER + packet
+
+
+@hostile(10_000)
+def open_fragments6(n: int) -> bytes:
+    """IPv6 datagrams of which only one fragment comes, over an hour."""
+    return pcap((10**12 + i * 10**4, ip6(struct.pack(">BBHI", 6, 0, 0x9, i) + bytes(64), 44)) for i in range(n))
+
+
+@hostile(10_000)
+def option_floods(n: int) -> bytes:
+    """Segments with 40 bytes of options: selective acknowledgements, scales and no-ops, changing all the time."""
+
+    def packets() -> Iterator[Packet]:
+        for i in range(n):
+            options = b"\3\3" + bytes([i & 255]) + b"\1" * 4 + b"\5\x1a" + struct.pack(">IIIIII", *range(i, i + 6)) + b"\1" * 7
+            head = struct.pack(">HHIIBBHHH", 40_000, 9092, i, 1, 0xF0, ACK | (SYN if i % 9 == 0 else 0), 1000, 0, 0)
+            yield 10**12 + i, ip(head + options + b"x")
+
+    return pcap(packets())
+
+
+# --- blocks -------------------------------------------------------------------------------------------------------------
+ONE_PACKET = packet_block(0, 10**15, tcp(1, 2, 0, 0, ACK))
+
+
+@hostile(100_000)
+def unknown_blocks(n: int) -> bytes:
+    """pcapng: blocks of unknown types without a body."""
+    return SECTION + INTERFACE + b"".join(block(0x1000 + (i & 0xFFFF), b"") for i in range(n)) + ONE_PACKET
+
+
+@hostile(20_000)
+def comments(n: int) -> bytes:
+    """pcapng: packets with a comment each."""
+
+    def one(i: int) -> bytes:
+        data, text = tcp(40_000, 9092, i, 1, ACK, b"x"), b"comment %07d" % i
+        body = (
+            struct.pack("<IIIII", 0, 10**15 >> 32, (10**15 + i) & 0xFFFFFFFF, len(data), len(data))
+            + data
+            + bytes(-len(data) % 4)
+        )
+        return block(6, body + struct.pack("<HH", 1, len(text)) + text + bytes(-len(text) % 4) + bytes(4))
+
+    return SECTION + INTERFACE + b"".join(map(one, range(n)))
+
+
+@hostile(100)
+def many_comments(n: int) -> bytes:
+    """pcapng: packets with 1,000 comments each."""
+    data = tcp(40_000, 9092, 1, 1, ACK, b"x")
+    head = struct.pack("<IIIII", 0, 10**15 >> 32, 10**15 & 0xFFFFFFFF, len(data), len(data)) + data + bytes(-len(data) % 4)
+    options = b"".join(struct.pack("<HH", 1, 8) + b"%08d" % i for i in range(1000)) + bytes(4)
+    return SECTION + INTERFACE + block(6, head + options) * n
+
+
+@hostile(20_000)
+def name_records(n: int) -> bytes:
+    """pcapng: one block of n names, of as many addresses."""
+    records = b"".join(struct.pack("<HHI", 1, 12, i) + b"n%06d\0" % i for i in range(n))
+    return SECTION + INTERFACE + block(4, records + bytes(4)) + ONE_PACKET
+
+
+@hostile(20_000)
+def interface_names(n: int) -> bytes:
+    """pcapng: interfaces with a name and a filter each; packets change from one to another."""
+    parts = [SECTION]
+    for i in range(n):
+        text = b"interface %06d" % i
+        parts.append(
+            block(
+                1,
+                struct.pack("<HHI", RAW_IP, 0, 0)
+                + struct.pack("<HH", 2, 16)
+                + text
+                + struct.pack("<HH", 11, 16)
+                + text
+                + bytes(4),
+            )
+        )
+    for i in range(n):
+        parts.append(packet_block(i * 7919 % n, 10**15 + i, tcp(40_000, 9092, i, 1, ACK, b"x")))
+    return b"".join(parts)
+
+
+@hostile(20_000)
+def drop_counts(n: int) -> bytes:
+    """pcapng: packets that say each how many were dropped before them, and interface statistics after each."""
+
+    def one(i: int) -> bytes:
+        data = tcp(40_000, 9092, i, 1, ACK, b"x")
+        body = (
+            struct.pack("<IIIII", 0, 10**15 >> 32, (10**15 + i) & 0xFFFFFFFF, len(data), len(data))
+            + data
+            + bytes(-len(data) % 4)
+        )
+        return block(6, body + struct.pack("<HHQ", 4, 8, i) + bytes(4)) + block(
+            5, struct.pack("<III", 0, 0, i) + struct.pack("<HHQ", 5, 8, i) + bytes(4)
+        )
+
+    return SECTION + INTERFACE + b"".join(map(one, range(n)))
+
+
+# --- TLS with keys ------------------------------------------------------------------------------------------------------
+@hostile(5_000)
+def tls_with_keys(n: int) -> bytes:
+    """pcapng: connections of TLS 1.3 with a key log of all their secrets in front; no record is of these keys."""
+
+    def answer(i: int) -> bytes:
+        hello = b"\x03\x03" + noise(32, i + 1) + b"\0\x13\x01\0" + b"\0\x06\0\x2b\0\x02\x03\x04"
+        return tls_record(22, b"\2" + len(hello).to_bytes(3, "big") + hello) + tls_record(23, bytes(100)) * 3
+
+    flights = [answer(i) for i in range(4)]
+    plain = greetings(n, lambda i: client_hello(i) + tls_record(23, bytes(60)) * 2, answer=flights[0], close=True)
+    labels = (b"CLIENT_HANDSHAKE", b"SERVER_HANDSHAKE", b"CLIENT", b"SERVER")
+    log = b"".join(
+        b"%s_TRAFFIC_SECRET%s %s %s\n" % (label, b"" if b"HAND" in label else b"_0", noise(32, i).hex().encode(), b"0f" * 32)
+        for i in range(n)
+        for label in labels
+    )
+    parts, at = [SECTION, block(10, struct.pack("<II", 0x544C534B, len(log)) + log), INTERFACE], 24
+    while at < len(plain):
+        seconds, fraction, size, _ = struct.unpack_from("<IIII", plain, at)
+        parts.append(packet_block(0, seconds * 10**6 + fraction, plain[at + 16 : at + 16 + size]))
+        at += 16 + size
+    return b"".join(parts)
+
+
 # --- the curve ---------------------------------------------------------------------------------------------------------
 def cost(command: list[str], seconds: float) -> tuple[float, float, int]:
     """Processor seconds, peak MB and exit code of a command; an exit code of -1 where it took too long."""

@@ -747,6 +747,7 @@ def main() -> int:
         f"{dict(outcome.runs)} in {time.monotonic() - begun:.0f} s, {len(outcome.finds)} finds; "
         f"slowest {took:.2f} s: {front} of {number}",
         file=said,
+        flush=True,  # an exception that was found may hold the frame, and the file with it, until the end
     )
     return 1 if outcome.finds else 0
 
