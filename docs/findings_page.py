@@ -35,7 +35,8 @@ a_second = 20
 ```
 
 Rules need what the capture holds: with a short snapshot length, topics and records are not there to be judged. A rule
-that found nothing because the capture cannot say is named under *not judged* (`not_judged` in JSON), with the reason.
+that found nothing because the capture cannot say is named under *not judged* (`not_judged` in JSON), with the reason;
+`left_out` counts groups of connections, by client and server, beyond the 65,536 that rules look at.
 Requests between brokers (replication, the controller) are the cluster's own and are not judged.
 
 `kcap live -i IF --check` says findings while packets pass: when each begins and when it ends.

@@ -162,7 +162,9 @@ def is_last(epoch: Epoch) -> bool:
 
 
 def epoch13(label: str, secret: bytes, suite: Suite) -> Epoch | None:
-    """Keys of a traffic secret; None where the library has no such cipher."""
+    """Keys of a traffic secret; None where no record of the suite can be opened, which a damaged ServerHello may name."""
+    if suite.cipher is None:
+        return None
     opener = opener_of(TLS13, suite.cipher, traffic_keys(secret, suite))
     return None if opener is None else Epoch(label, opener, secret)
 

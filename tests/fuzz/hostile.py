@@ -965,7 +965,8 @@ def rebalances(n: int) -> bytes:
     width = max(1, int(n**0.5))
     return pairs(
         n, 11, 0,
-        lambda i: string(b"g%d" % (i % width)) + struct.pack(">i", 1000) + string(b"") + string(b"consumer") + array([string(b"r") + array([])]),
+        lambda i: string(b"g%d" % (i % width)) + struct.pack(">i", 1000) + string(b"") + string(b"consumer")
+        + array([string(b"r") + array([])]),
         lambda i: struct.pack(">hi", 0, i) + string(b"r") + member(i) + member(i)
         + array([member(j) + array([]) for j in range(8)]),
     )  # fmt: skip
@@ -976,7 +977,8 @@ def fetched_partitions(n: int) -> bytes:
     """Fetch v4, each of another partition of another topic, each out of range."""
     return pairs(
         n, 1, 4,
-        lambda i: struct.pack(">iiiib", -1, 500, 1, 1 << 20, 0) + array([string(b"t%d" % i) + array([struct.pack(">iqi", i, i, 1 << 20)])]),
+        lambda i: struct.pack(">iiiib", -1, 500, 1, 1 << 20, 0)
+        + array([string(b"t%d" % i) + array([struct.pack(">iqi", i, i, 1 << 20)])]),
         lambda i: bytes(4) + array([string(b"t%d" % i) + array([struct.pack(">ihqqii", i, 1, -1, -1, -1, 0)])]),
     )  # fmt: skip
 
@@ -1160,8 +1162,7 @@ def interface_names(n: int) -> bytes:
                 + bytes(4),
             )
         )
-    for i in range(n):
-        parts.append(packet_block(i * 7919 % n, 10**15 + i, tcp(40_000, 9092, i, 1, ACK, b"x")))
+    parts += [packet_block(i * 7919 % n, 10**15 + i, tcp(40_000, 9092, i, 1, ACK, b"x")) for i in range(n)]
     return b"".join(parts)
 
 

@@ -7,14 +7,25 @@ are secret by flag, name or look; it is read whole, cut by a snapshot length, an
 import re
 import struct
 from base64 import b64encode
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, cast
 
 import pyarrow.parquet as pq
 import pytest
 
+from kcap.capture.frame_bytes import read
+from kcap.table.schema import arrow_schema
+from kcap.tui.annotations import Annotations
+from kcap.tui.exchange_tree import anatomy
+from kcap.tui.notes import as_json
 from kcap.tui.reader_main import Child, ReadRequest
+from kcap.tui.reader_tables import COLUMNS
+from kcap.tui.row_index import RowIndex
+from kcap.tui.spill import main_path, read_file
+from kcap.tui.tree_lines import Item
 from tests.cli.running import run_here
+from tests.cli.test_live import live, tool
 from tests.support.messages import (
     authenticate,
     authenticate_answer,
@@ -174,22 +185,67 @@ def test_no_output_holds_a_planted_secret(captures: list[str], which: int) -> No
     assert dump
 
 
+class Heard:
+    """The other end of the reading process."""
+
+    last: Any = None
+
+    def send(self, value: object) -> None:
+        self.last = value
+
+
 def test_no_index_of_the_terminal_ui_holds_a_planted_secret(captures: list[str], tmp_path: Path) -> None:
     """What the screen keeps for its next opening is what its reading process wrote."""
-
-    class Line:
-        def send(self, _: object) -> None:
-            pass
 
     for at, path in enumerate(captures[::2]):
         folder = tmp_path / str(at)
         folder.mkdir()
-        Child(ReadRequest([path], str(folder)), cast("Any", Line()))._read()
+        Child(ReadRequest([path], str(folder)), cast("Any", Heard()))._read()
         data = b"".join(file.read_bytes() for file in folder.rglob("*") if file.is_file())
         assert len(data) > 1000
         written = data.decode("latin-1")
         assert [secret for secret in SECRETS if any(form in written for form in forms(secret))] == []
         assert [secret for secret in SECRETS if secret.decode().encode("utf-16-le") in data] == []
+
+
+def all_of(items: Sequence[Item]) -> Iterator[Item]:
+    """Items and all in them."""
+    for item in items:
+        yield item
+        yield from all_of(item.make()) if item.make is not None else ()
+
+
+def test_neither_trees_of_the_terminal_ui_nor_notes_hold_a_planted_secret(captures: list[str], tmp_path: Path) -> None:
+    """What is shown of an exchange, copied, filtered by, or saved as text; notes on every exchange, as they are exported."""
+    for at, path in enumerate(captures):
+        folder, heard = tmp_path / str(at), Heard()
+        folder.mkdir()
+        Child(ReadRequest([path], str(folder)), cast("Any", heard))._read()
+        rows = RowIndex(read_file(main_path(str(folder), "exchanges")).to_batches(), arrow_schema("exchanges", COLUMNS))
+        notes, written, shown = Annotations(), list[str](), list[str]()
+        assert len(rows) > 0
+        for number in range(len(rows)):
+            notes.mark(rows, number)
+            notes.comment(rows, number, "odd")
+            found = read(rows.row(number), heard.last.files, heard.last.layouts, {})
+            shown += [item.value for item in all_of(anatomy(found, show_secrets=True))]
+            for item in all_of(anatomy(found)):
+                written.append(f"{''.join(span[0] for span in item.line)} {item.value} {item.filter}")
+        assert any(NAMED in value for value in shown) or at, "the search finds what is not masked"
+        saved_notes = as_json(notes.notes).decode()
+        assert saved_notes.count("odd") == len(rows)
+        text_ = "\n".join([*written, saved_notes])
+        assert [secret for secret in SECRETS if any(form in text_ for form in forms(secret))] == []
+
+
+def test_rows_of_live_captures_hold_no_planted_secret(captures: list[str], tmp_path: Path) -> None:
+    """As records and as text, of the capture that a program in the place of tcpdump writes."""
+    tool(tmp_path, "tcpdump", capture=Path(captures[0]))
+    for words in (("--format", "jsonl"), ("-T", "text", "--table", "partitions")):
+        done = live(tmp_path, "-i", "eth0", *words)
+        assert done.returncode == 0, done.stderr
+        written = done.stdout + done.stderr
+        assert [secret for secret in SECRETS if any(form in written for form in forms(secret))] == []
 
 
 def test_show_secrets_lifts_the_mask(captures: list[str]) -> None:

@@ -1,6 +1,6 @@
 """Values of one side of a TLS connection."""
 
-from kcap.tls.direction import Direction, epochs13, is_last, spans
+from kcap.tls.direction import LABELS, Direction, epochs13, is_last, spans
 from kcap.tls.record_ciphers import Opened
 from kcap.tls.records import Piece, Record
 from kcap.tls.suites import suite_of
@@ -18,6 +18,15 @@ def test_epochs_are_those_whose_secrets_have_the_length_of_the_hash() -> None:
     assert [is_last(epoch) for epoch in made] == [False, True]
     assert epochs13(1, suite_of(0x1301), SECRETS) == []
     assert "h" * 9 not in repr(made)
+
+
+def test_any_suite_that_a_damaged_hello_names_gives_keys_that_open_or_none() -> None:
+    traffic = dict.fromkeys(LABELS[0], bytes(32))
+    found = [number for number in range(1 << 16) if epochs13(0, suite_of(number), traffic)]
+    assert {0x1301, 0x1303} <= set(found)
+    for number in found:
+        for epoch in epochs13(0, suite_of(number), traffic):
+            assert epoch.opener.open(0, 23, 0x0303, bytes(40)) is None
 
 
 def test_spans_tile_the_plaintext_by_the_packets_of_its_ciphertext() -> None:
