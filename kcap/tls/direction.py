@@ -108,6 +108,11 @@ class Direction:
         """What opens the next records, where there are keys."""
         return self.epochs[self.at].opener
 
+    def move(self, at: int, number: int) -> None:
+        """The next record has this number in this epoch."""
+        self.at, self.number = at, number
+        self.release()
+
     def release(self) -> None:
         """Drops ciphers of epochs that are not in use: those before, and those ahead that opened nothing."""
         for at, epoch in enumerate(self.epochs):

@@ -333,14 +333,6 @@ class TlsSession:
     def _opened(self, side: int, record: Record) -> Opened | None:
         """The content of an encrypted record under whatever key opens it."""
         direction = self.sides[side]
-        before = direction.at
-        opened = self._tried(side, record)
-        if opened is None or direction.at != before:
-            direction.release()
-        return opened
-
-    def _tried(self, side: int, record: Record) -> Opened | None:
-        direction = self.sides[side]
         if not direction.epochs and not self._find_keys(side, record):
             return None
         number, at = direction.number, direction.at
@@ -352,8 +344,9 @@ class TlsSession:
         for later in ahead:
             opened = self._open(direction, later, 0, record) if self._has_epoch(direction, later) else None
             if opened is not None:
-                direction.at, direction.number = later, 1
+                direction.move(later, 1)
                 return opened
+        direction.release()
         if not direction.lost:
             return None
         span = min(direction.lost_bytes // SMALLEST_RECORD + 2, limits.TLS_NUMBER_TRIES)
@@ -366,8 +359,9 @@ class TlsSession:
                     continue
                 opened = self._open(direction, later, candidate, record)
                 if opened is not None:
-                    direction.at, direction.number = later, candidate + 1
+                    direction.move(later, candidate + 1)
                     return opened
+        direction.release()
         return None
 
     def _open(self, direction: Direction, at: int, number: int, record: Record) -> Opened | None:
