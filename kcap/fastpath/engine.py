@@ -197,9 +197,10 @@ class FastPath:
             count = self.analyzer.table.count
             state.connections[opened[:, 0], at.PLACE] = np.arange(count + 1, count + 1 + len(opened))
         named = self._identify(fresh[: meta[at.M_FRESH]]) if meta[at.M_FRESH] else None
-        if meta[at.M_LATE]:
-            self._report_late(state.rows[decided : meta[at.M_ROWS]])
+        rows = state.rows[decided : meta[at.M_ROWS]]
+        late = rows[rows[:, at.R_FLAGS] & LATE != 0] if meta[at.M_LATE] else rows[:0]
         self._settle(columns, self.passed + first, left, gone, opened, ended, named)
+        self._report_late(late)
         return place
 
     def _sealed(self, columns: SegmentColumns, left: Any, gone: Any, fresh: Any) -> tuple[Any, Any]:
@@ -442,9 +443,9 @@ class FastPath:
         return count
 
     def _report_late(self, rows: Any) -> None:
-        """As `Pairing.complete`."""
+        """As `Pairing.complete`, for rows whose responses are late."""
         columns = at.R_IDENTITY, at.R_CORRELATION, at.R_RESPONSE + at.F_FIRST_REF, at.R_RESPONSE + at.F_LOW
-        for identity, correlation, ref, position in rows[rows[:, at.R_FLAGS] & LATE != 0][:, columns].tolist():
+        for identity, correlation, ref, position in rows[:, columns].tolist():
             uid = self.analyzer.identities[identity].uid
             self.analyzer.report(WeirdKind.LATE_RESPONSE, f"correlation id {correlation}", ref, position, uid=uid)
 

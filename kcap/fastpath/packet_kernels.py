@@ -36,6 +36,7 @@ from kcap.fastpath.layout import (
     M_FULL,
     M_GONE,
     M_GROWS,
+    M_LATE,
     M_LEFT,
     M_OPENED,
     M_OPENS,
@@ -75,6 +76,8 @@ IDLE = limits.CONNECTION_IDLE_NS
 FAR = limits.SEQUENCE_FAR
 REPEATS_MAX = limits.REPEATS_KEPT // 2
 """Repeats after which the reference path takes over, which forgets the oldest of REPEATS_KEPT."""
+STOP = 1
+"""What `opens` returns where the walk has to stop before the packet."""
 SEARCHED_MAX = 256
 """Outstanding requests that are searched for repeated bytes."""
 
@@ -228,14 +231,21 @@ def opens(
     data: Any, at: int, size: int, numbers: Any, index: int, time_ns: int, position: int, free: Any, table: Any,
     keys: Any, connections: Any, streams: Any, opened: Any, meta: Any,
 ) -> int:  # fmt: skip
-    """Takes a packet of unknown endpoints: DONE where it opens nothing or an own connection; FULL_SLOTS."""
+    """Takes a packet of unknown endpoints: DONE where it opens nothing or an own connection; STOP where no slot is free, or
+    a flow before it could not be looked up.
+    """
     flags = numbers[2, index]
+    if meta[M_BLIND]:
+        return STOP if flags & SYN else LEAVE
     if not flags & SYN and (not numbers[6, index] or flags & RST):
         return DONE
     if flags & KNOWN_FLAGS != SYN or numbers[6, index] or not numbers[3, index] or not meta[M_OPENS]:
         return LEAVE
     if not meta[M_SLOTS]:
-        return FULL_SLOTS if meta[M_GROWS] else LEAVE
+        if not meta[M_GROWS]:
+            return LEAVE
+        meta[M_FULL] = FULL_SLOTS
+        return STOP
     made = call(
         data, at, size, numbers[0, index], time_ns, meta[M_REF] + index, position, meta[M_ORDER] + index, free, table, keys,
         connections, streams, opened, meta,
@@ -250,9 +260,9 @@ def walk(
     left: Any, gone: Any, fresh: Any, plain: Any, steps: Any, seen: Any, patience: int, outside: Any, free: Any, opened: Any,
     ended: Any, names: Any, blobs: Any, sizes: Any, big: Any, log: Any, undo: Any,
 ) -> int:  # fmt: skip
-    """Walks packets `first` to `last`; returns where it stopped: arrays are full, a connection outside has many packets, or the
-    reference path must take packets before the flow of the next can be looked up. Payload of connections with TLS is noted in
-    `log` alone.
+    """Walks packets `first` to `last`; returns where it stopped: arrays are full, a connection outside has many packets, the
+    reference path must take packets before the flow of the next can be looked up, or a response is late, which is reported
+    behind what the packets before it gave reason to report. Payload of connections with TLS is noted in `log` alone.
     """
     for index in range(first, last):
         if state[index] == ABSENT:
@@ -273,6 +283,8 @@ def walk(
                 )  # fmt: skip
                 if taken == DONE:
                     logged(sealed, numbers, index, found, connections, streams, log, meta)
+                    if meta[M_LATE]:
+                        return index + 1
                     continue
                 drop(found, table, keys, streams)
                 drop(found ^ 1, table, keys, streams)
@@ -282,20 +294,14 @@ def walk(
             place = pair & (seen.size - 1)
             if found < 0:
                 if not seen[place] and not outside[pair & (outside.size - 1)]:
-                    syn = numbers[2, index] & SYN
-                    if meta[M_BLIND]:
-                        if syn:
-                            return index
-                    else:
-                        did = opens(
-                            data, at, size, numbers, index, times[index], positions[index], free, table, keys,
-                            connections, streams, opened, meta,
-                        )  # fmt: skip
-                        if did == DONE:
-                            continue
-                        if did == FULL_SLOTS:
-                            meta[M_FULL] = FULL_SLOTS
-                            return index
+                    did = opens(
+                        data, at, size, numbers, index, times[index], positions[index], free, table, keys, connections,
+                        streams, opened, meta,
+                    )  # fmt: skip
+                    if did == DONE:
+                        continue
+                    if did == STOP:
+                        return index
                 if seen[place] >= patience:
                     return index
             seen[place] += 1

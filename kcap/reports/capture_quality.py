@@ -108,7 +108,8 @@ def count_batch(evidence: CaptureQuality, batch: RowBatch) -> None:
     evidence.outcomes.update(map(_OUTCOME, batch.tuples))
     evidence.reasons.update(str(reason) for reason in map(_REASON, batch.tuples) if reason is not None)
     if batch.fast_rows is not None:
-        evidence.outcomes.update(map(str, batch.fast_rows.part("outcome")))  # the lane decides no row that would need a reason
+        evidence.outcomes.update(map(str, batch.fast_rows.part("outcome")))
+        evidence.reasons.update(str(reason) for reason in batch.fast_rows.part("reason") if reason is not None)
 
 
 def settle(evidence: CaptureQuality, reading: CapturePass) -> None:

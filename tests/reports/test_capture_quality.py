@@ -6,8 +6,12 @@ from pathlib import Path
 import pytest
 
 import kcap
-from kcap.reports.capture_quality import LEDGER, SIDES, gather
+from kcap.analyzer import Analyzer
+from kcap.net.segment_columns import columns_of
+from kcap.reports.capture_quality import LEDGER, SIDES, CaptureQuality, count_batch, gather
 from kcap.session import CapturePass
+from tests.fastpath.test_engine import steady
+from tests.support.wire import batch, metadata
 
 
 @pytest.mark.parametrize("name", ["raw-frames.pcap", "tls13.pcapng", "pipelined.pcap"])
@@ -30,3 +34,18 @@ def test_counts_are_those_of_the_tables(pcaps: Path, name: str) -> None:
     weirds = capture.weirds().to_arrow().to_pylist()
     assert sum(evidence.weirds.values()) == sum(row["count"] for row in weirds)
     assert evidence.packets == capture.captures().to_arrow().column("packets")[0].as_py()
+
+
+@pytest.mark.parametrize("fast", [True, False])
+def test_requests_without_a_response_have_a_reason_on_both_paths(fast: bool) -> None:
+    tap, evidence, analyzer = steady(6), CaptureQuality([], []), Analyzer()
+    tap.client(metadata(90)).close()
+    analyzer.expect_many()
+    segments = batch(tap.segments)
+    analyzer.feed(columns_of(segments) if fast else segments)
+    analyzer.finish()
+    rows = analyzer.take()
+    assert (rows.fast_rows is not None) == fast
+    count_batch(evidence, rows)
+    assert evidence.outcomes == Counter(answered=6, unanswered=1)
+    assert evidence.reasons == Counter(fin=1)
