@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from kcap import limits
 from kcap.capture.fileset import FileSet, ignore
+from kcap.fastpath import engine
 from kcap.net.segments import SegmentParser
 from kcap.net.tcp import MASK
 from tests.fastpath.both import agree, cut, result_of
@@ -24,6 +25,7 @@ ODD = (
     "sasl-raw-tokens.pcap",
     "broker-paused.pcap",
     "java-transactions.pcap",
+    "fallback-0.9.pcap",
     "tls13.pcapng",
 )
 
@@ -184,10 +186,11 @@ def test_a_restored_analyzer_goes_on_as_if_nothing_was(
     copied.same(plain)
 
 
+@pytest.mark.parametrize("step", [32, engine.STEP])
 @pytest.mark.parametrize("name", [*CALM, *ODD])
-def test_real_captures(pcaps: Path, name: str) -> None:
+def test_real_captures(pcaps: Path, name: str, step: int) -> None:
     parser = SegmentParser(ignore)
     batches = [parser.parse(each) for each in FileSet([str(pcaps / name)], ignore).batches()]
-    fast = result_of(batches, fast_path=True, step=32)
+    fast = result_of(batches, fast_path=True, step=step)
     fast.same(result_of(batches, fast_path=False))
     assert fast.fast_rows or name not in CALM
