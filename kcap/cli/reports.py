@@ -132,9 +132,9 @@ def execute(name: str, options: dict[str, Any]) -> int:
         health = witness(given) if name == "stats" else None
         if name == "stats" and given.only is None and saved_files(paths) is None:
             from kcap.cli.check import limits_of
-            from kcap.reports.findings.report import beside
+            from kcap.reports.findings.report import with_findings
 
-            result = beside(report, given, request, limits_of())
+            result = with_findings(report, given, request, limits_of())
         else:
             result = run(report, given, request)
     if health is not None and given.reading is not None:

@@ -31,7 +31,7 @@ def warm_up() -> None:
 def warm_rules(path: str) -> None:
     """Compiles what rules, groups and transactions ask of any capture; not what only some captures make them ask."""
     from kcap.reports import stats
-    from kcap.reports.findings.report import beside, check
+    from kcap.reports.findings.report import check, with_findings
     from kcap.reports.findings.source import observed
     from kcap.reports.groups.report import report as groups
     from kcap.reports.transactions.report import report as transactions
@@ -40,7 +40,7 @@ def warm_rules(path: str) -> None:
         check(seen)
         groups(seen, [])
         transactions(seen, [])
-    beside(stats.REPORT, ReportInput([path]), ReportRequest())
+    with_findings(stats.REPORT, ReportInput([path]), ReportRequest())
 
 
 if __name__ == "__main__":

@@ -64,7 +64,7 @@ def check(
     )
 
 
-def beside(
+def with_findings(
     report: Report, given: ReportInput, request: ReportRequest, thresholds: Mapping[str, Mapping[str, float]] | None = None
 ) -> dict[str, Any]:
     """Another report with what this one finds as `findings`, of one reading of captures.
