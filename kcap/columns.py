@@ -394,7 +394,7 @@ TABLE_MEANINGS = {
 """Table -> what one of its rows is."""
 
 
-def beside(name: str) -> str:
+def exchange_column(name: str) -> str:
     """What a column of exchanges is called in a table of partitions that has it too."""
     return f"exchange_{name}" if name in PARTITION_NAMES else name
 

@@ -7,7 +7,7 @@ are those of the topic's own partitions; sums of Produce count what was sent, al
 from collections.abc import Mapping
 from typing import Any, Final
 
-from kcap.columns import beside
+from kcap.columns import exchange_column
 from kcap.errors import UsageError
 from kcap.reports.definition import (
     KEY,
@@ -84,7 +84,7 @@ def joined(tables: Tables) -> Any:
     """The same with the columns of their exchanges."""
     own = own_rows(tables)
     names = [name for name in tables.selected.columns if name not in own.columns]
-    named = {name: beside(name) for name in names}
+    named = {name: exchange_column(name) for name in names}
     if {*named.values()} <= {*tables.partitions.columns}:
         return own_rows(tables, named)
     return own.join(tables.selected.select(*KEY, *names), list(KEY))

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from kcap.analyzer import Analyzer, ClosedConnection, RowBatch
 from kcap.arrays.arrow import take
-from kcap.columns import Column, beside
+from kcap.columns import Column, exchange_column
 from kcap.errors import UsageError
 from kcap.facts.brokers import Server
 from kcap.facts.fetch_positions import Positions
@@ -89,7 +89,7 @@ class TableRequest:
     body_fields: Sequence[str] = ()
     """Fields of decoded bodies, `request.topics.name`: list columns behind these."""
     of_exchanges: Sequence[Column] = ()
-    """Columns of exchanges behind those of their partitions, under the names of `beside`."""
+    """Columns of exchanges behind those of their partitions, under the names of `exchange_column`."""
 
     @classmethod
     def of(cls, table: str, names: Sequence[str] | None = None, **more: Any) -> "TableRequest":
@@ -110,7 +110,7 @@ class TableRequest:
 
             for field in child_fields(self.children):
                 made = made.append(field)
-        for field in beside_fields(self.of_exchanges):
+        for field in exchange_fields(self.of_exchanges):
             made = made.append(field)
         if self.body_fields:
             from kcap.table.body_fields import body_columns
@@ -303,9 +303,9 @@ class ExchangesBuilder(OfExchanges):
         yield pa.RecordBatch.from_arrays(made, schema=self._schema)
 
 
-def beside_fields(columns: Sequence[Column]) -> list[Any]:
+def exchange_fields(columns: Sequence[Column]) -> list[Any]:
     """Arrow's fields of such columns."""
-    return [field.with_name(beside(field.name)) for field in arrow_schema("exchanges", columns)]
+    return [field.with_name(exchange_column(field.name)) for field in arrow_schema("exchanges", columns)]
 
 
 class PartsBuilder(OfExchanges):
