@@ -352,6 +352,12 @@ def int32(data: Any, at: int) -> Any:
 
 
 @compiled
+def int64(data: Any, at: int) -> Any:
+    """A signed 64 bit integer."""
+    return int32(data, at) << 32 | uint32(data, at + 4)
+
+
+@compiled
 def uint16(data: Any, at: int) -> int:
     """An unsigned 16 bit integer."""
     return int(data[at]) << 8 | int(data[at + 1])

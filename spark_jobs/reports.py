@@ -146,11 +146,8 @@ def opened(
             from kcap.filter.ibis_filter import predicate
 
             passing = every.filter(predicate(tree, every))
-        leading = engine.view(frames["partitions"]) if of_partitions else None
-        if leading is None or tree is None:
-            yield engine, Tables(every, passing, leading)
-        else:
-            yield engine, Tables(every, passing, leading.semi_join(passing.select(*KEY), list(KEY)), leading)
+        partitions = engine.view(frames["partitions"]) if of_partitions else None
+        yield engine, Tables.under(every, passing, partitions)
     finally:
         engine.close()
         for frame in frames.values():

@@ -269,7 +269,7 @@ def stats(result: Row, style: Style, by: Sequence[Key], files: Sequence[str]) ->
     serious = [f"{row['severity']}  {row['sentence']}" for row in found if row["severity"] != "info"]
     return document(
         result, files,
-        Sentences(serious, headline(found), "red" if serious else "bold", most=SHOWN) if serious
+        Sentences(serious, headline(found), "red", most=SHOWN) if serious
         else Sentences([headline(found)] if "findings" in result else (), tone="bold"),
         Sentences(points, health["sentence"] if health else "", "bold" if health and health["verdict"] == "good" else "red"),
         Sentences([

@@ -92,21 +92,11 @@ class Projection:
         found: list[int] = ((status == SHORT) | (status == MALFORMED)).nonzero()[0].tolist()
         return found
 
-    def present(self, name: str) -> list[bool]:
-        """For each message whether it has the slot or text."""
-        bit = slots.SLOT[name] if name in slots.SLOT else _TEXTS + slots.TEXT[name]
-        return [bool(mask >> bit & 1) for mask in listed(self.mask)]
-
     def column(self, name: str) -> list[int | None]:
         """A slot of every message, None where the message does not have it."""
-        values = self.values[slots.SLOT[name]]
-        return [value if here else None for value, here in zip(listed(values), self.present(name), strict=True)]
-
-    def spans(self, name: str) -> list[tuple[int, int] | None]:
-        """A text of every message as (start, end), (-1, -1) for null, None where the message does not have it."""
-        at = _TEXTS + 2 * slots.TEXT[name]
-        pairs = zip(listed(self.values[at]), listed(self.values[at + 1]), self.present(name), strict=True)
-        return [(start, end) if here else None for start, end, here in pairs]
+        bit = slots.SLOT[name]
+        pairs = zip(listed(self.values[bit]), listed(self.mask), strict=True)
+        return [value if mask >> bit & 1 else None for value, mask in pairs]
 
 
 def listed(values: Any) -> list[int]:

@@ -6,7 +6,7 @@ all other packets, in order. Law: rows, connections, weirds and ledgers are thos
 A connection is *own* (it began in the fast path, there are no objects), a guest (imported from the reference path), or outside.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any, Protocol
 
@@ -19,7 +19,7 @@ from kcap.fastpath.close_kernels import all_settled, settled
 from kcap.fastpath.closed_connections import ClosedStates, OwnEnding, keep
 from kcap.fastpath.export_state import ConnectionOwner, export_connection
 from kcap.fastpath.flow_table import find, pair_number
-from kcap.fastpath.frame_kernels import settled_run
+from kcap.fastpath.frame_kernels import LATE, UNANSWERED, settled_run
 from kcap.fastpath.import_state import fits, import_connection
 from kcap.fastpath.packet_kernels import walk
 from kcap.fastpath.projected import both_projected
@@ -28,7 +28,6 @@ from kcap.fastpath.state import FastPathState, header_tables
 from kcap.identities import Identities, Identity, IdentityBlock, uid_of
 from kcap.kafka.bodies import UNKNOWN, BodyBatch
 from kcap.kafka.conversation import Conversation
-from kcap.kafka.frames import FLAG
 from kcap.model import REF_FILE_SHIFT
 from kcap.net import guard
 from kcap.net.connections import Ended, Ending
@@ -37,7 +36,6 @@ from kcap.net.tcp import Connection
 from kcap.weird import WeirdKind
 
 STEP = limits.FAST_PATH_PACKETS
-LATE = FLAG["late"]
 SEEN = 4096
 """Counters of packets left to the reference path, by endpoints; two connections with the same counter only make the kernel stop
 early or leave a new one to the reference path.
@@ -197,10 +195,12 @@ class FastPath:
             count = self.analyzer.table.count
             state.connections[opened[:, 0], at.PLACE] = np.arange(count + 1, count + 1 + len(opened))
         named = self._identify(fresh[: meta[at.M_FRESH]]) if meta[at.M_FRESH] else None
-        rows = state.rows[decided : meta[at.M_ROWS]]
-        late = rows[rows[:, at.R_FLAGS] & LATE != 0] if meta[at.M_LATE] else rows[:0]
+        rows = state.rows[decided : meta[at.M_ROWS]] if meta[at.M_LATE] else None
         self._settle(columns, self.passed + first, left, gone, opened, ended, named)
-        self._report_late(late)
+        if rows is not None:
+            late = rows[rows[:, at.R_FLAGS] & LATE != 0]
+            uids = {one: self.analyzer.identities[one].uid for one in late[:, at.R_IDENTITY].tolist()}
+            self._report(WeirdKind.LATE_RESPONSE, late, at.R_RESPONSE, uids)
         return place
 
     def _sealed(self, columns: SegmentColumns, left: Any, gone: Any, fresh: Any) -> tuple[Any, Any]:
@@ -439,24 +439,18 @@ class FastPath:
         if meta[at.M_FRESH]:
             self._identify(fresh[: meta[at.M_FRESH]])
         if meta[at.M_ROWS] > first:
-            self._report_unanswered(slots[:count], state.rows[first : meta[at.M_ROWS]])
+            rows, mine = state.rows[first : meta[at.M_ROWS]], slots[:count]
+            uids = dict(zip(state.connections[mine, at.IDENTITY].tolist(), map(self.uids.get, mine)))
+            self._report(WeirdKind.UNANSWERED, rows[rows[:, at.R_OUTCOME] >= UNANSWERED], at.R_REQUEST, uids)
         return count
 
-    def _report_late(self, rows: Any) -> None:
-        """As `Pairing.complete`, for rows whose responses are late."""
-        columns = at.R_IDENTITY, at.R_CORRELATION, at.R_RESPONSE + at.F_FIRST_REF, at.R_RESPONSE + at.F_LOW
-        for identity, correlation, ref, position in rows[:, columns].tolist():
-            uid = self.analyzer.identities[identity].uid
-            self.analyzer.report(WeirdKind.LATE_RESPONSE, f"correlation id {correlation}", ref, position, uid=uid)
-
-    def _report_unanswered(self, slots: list[int], rows: Any) -> None:
-        """As `Pairing._unanswered`, for the rows of these connections that are over."""
-        some = rows[rows[:, at.R_OUTCOME] >= at.OUTCOMES.index("unanswered")]
-        slot_of = dict(zip(self.state.connections[slots, at.IDENTITY].tolist(), slots))
-        columns = at.R_IDENTITY, at.R_CORRELATION, at.R_OUTCOME, at.R_REQUEST + at.F_FIRST_REF, at.R_REQUEST + at.F_LOW
-        for identity, correlation, outcome, ref, position in some[:, columns].tolist():
-            detail, uid = f"correlation id {correlation}: {at.REASONS[outcome]}", self.uids[slot_of[identity]]
-            self.analyzer.report(WeirdKind.UNANSWERED, detail, ref, position, uid=uid)
+    def _report(self, kind: WeirdKind, rows: Any, frame: int, uids: Mapping[int, str | None]) -> None:
+        """Reports rows as `Pairing` does, at the frame whose columns begin at `frame`; `uids` are those of their identities."""
+        columns = at.R_IDENTITY, at.R_CORRELATION, at.R_OUTCOME, frame + at.F_FIRST_REF, frame + at.F_LOW
+        for identity, correlation, outcome, ref, position in rows[:, columns].tolist():
+            why = at.REASONS[outcome]
+            detail = f"correlation id {correlation}" + ("" if why is None else f": {why}")
+            self.analyzer.report(kind, detail, ref, position, uid=uids[identity])
 
     def leave(self) -> None:
         """Exports all connections."""

@@ -4,6 +4,7 @@ In: the kernel's table of rows. Out: the parts of `analyzer.ROW`, as columns or 
 `Conversation.emit` would make of the same exchanges.
 """
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -62,6 +63,15 @@ class FastPathRows:
         if valid is None:
             return list(values.tolist())
         return [value if here else None for value, here in zip(values.tolist(), valid.tolist())]
+
+    def counts(self, name: str) -> Counter[str]:
+        """How many rows have each value of a part that R_OUTCOME stands for."""
+        found: Counter[str] = Counter()
+        numbers = np.bincount(self.columns[at.R_OUTCOME], minlength=len(at.OUTCOMES)).tolist()
+        for value, number in zip(CODED[name], numbers, strict=True):
+            if value is not None and number:
+                found[value] += number
+        return found
 
     def tuples(self, names: tuple[str, ...]) -> list[tuple[object, ...]]:
         """The rows as tuples of these parts."""

@@ -6,7 +6,7 @@ where each batch stands. Law: fields that may hold a message of magic 0 or 1 are
 
 from typing import Any
 
-from kcap.kernels import compiled, int16, int32, routine, uint32
+from kcap.kernels import int16, int32, int64, routine, uint32
 from kcap.records.header_facts import (
     BATCHES,
     CODEC,
@@ -44,12 +44,6 @@ DELTA_AT, FIRST_AT, MAX_AT, PRODUCER_AT, EPOCH_AT, SEQUENCE_AT = 23, 27, 35, 43,
 """Where fields of the header stand (DefaultRecordBatch.java)."""
 LOG_APPEND_BIT, CONTROL_BIT, DELETE_HORIZON_BIT = 0x08, 0x20, 0x40
 """Of its attributes."""
-
-
-@compiled
-def int64(data: Any, at: int) -> Any:
-    """A signed 64 bit integer."""
-    return int32(data, at) << 32 | uint32(data, at + 4)
 
 
 @routine

@@ -73,7 +73,10 @@ def gather(reading: CapturePass) -> CaptureQuality:
     """Reads to the end."""
     evidence = CaptureQuality(reading.capture_files, [])
     for batch in reading.batches():
-        take(evidence, reading, batch)
+        count_batch(evidence, batch)
+        closed, reading.connections = reading.connections, []
+        for connection in closed:
+            evidence.count(connection.values)
     settle(evidence, reading)
     return evidence
 
@@ -95,21 +98,13 @@ class QualityObserver:
         self.evidence.count(closed.values)
 
 
-def take(evidence: CaptureQuality, reading: CapturePass, batch: RowBatch) -> None:
-    """Counts a batch, and the connections that are over by then."""
-    count_batch(evidence, batch)
-    closed, reading.connections = reading.connections, []
-    for connection in closed:
-        evidence.count(connection.values)
-
-
 def count_batch(evidence: CaptureQuality, batch: RowBatch) -> None:
     """Counts the exchanges of a batch."""
     evidence.outcomes.update(map(_OUTCOME, batch.tuples))
     evidence.reasons.update(str(reason) for reason in map(_REASON, batch.tuples) if reason is not None)
     if batch.fast_rows is not None:
-        evidence.outcomes.update(map(str, batch.fast_rows.part("outcome")))
-        evidence.reasons.update(str(reason) for reason in batch.fast_rows.part("reason") if reason is not None)
+        evidence.outcomes.update(batch.fast_rows.counts("outcome"))
+        evidence.reasons.update(batch.fast_rows.counts("reason"))
 
 
 def settle(evidence: CaptureQuality, reading: CapturePass) -> None:

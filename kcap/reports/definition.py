@@ -75,6 +75,13 @@ class Tables:
     leading: Any = None
     """Partitions of every exchange, which say who leads them; None where no filter applies."""
 
+    @classmethod
+    def under(cls, every: Any, selected: Any, partitions: Any) -> "Tables":
+        """The tables of all exchanges where a filter lets `selected` pass, which is `every` where there is none."""
+        if partitions is None or selected is every:
+            return cls(every, selected, partitions)
+        return cls(every, selected, partitions.semi_join(selected.select(*KEY), list(KEY)), partitions)
+
 
 Expressions = dict[str, Any]
 Results = Mapping[str, Rows]
@@ -162,6 +169,11 @@ def keys_of(report: Report, request: ReportRequest) -> list[Key]:
 def time_of(rows: Any) -> Any:
     """Time of each row in nanoseconds."""
     return rows[TIMES[0]].fill_null(rows[TIMES[1]])
+
+
+def topic_of(rows: Any) -> Any:
+    """The topic of each row of partitions: its name, or its id where that is not known."""
+    return rows.topic.fill_null(rows.topic_id)
 
 
 def grouped(rows: Any, keys: Sequence[Key]) -> Any:

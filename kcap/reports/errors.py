@@ -28,6 +28,7 @@ from kcap.reports.definition import (
     names_by,
     sort_value,
     time_of,
+    topic_of,
     total,
     uid,
     without_zeros,
@@ -50,8 +51,7 @@ def of_partitions(tables: Tables) -> Any:
     """Partitions with the columns of their exchanges; error, topic and partition are their own."""
     there = tables.partitions
     names = [name for name in tables.selected.columns if name not in there.columns or name in KEY]
-    topic = there.topic.fill_null(there.topic_id)
-    own = there.select(*KEY, "error", "error_code", "partition", topic=topic)
+    own = there.select(*KEY, "error", "error_code", "partition", topic=topic_of(there))
     return own.join(tables.selected.select(*names), list(KEY)).drop("error_code")
 
 

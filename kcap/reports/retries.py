@@ -8,7 +8,7 @@ what the wire does not show is null, not guessed.
 from collections.abc import Sequence
 from typing import Any, Final
 
-from kcap.reports.definition import KEY, Tables, time_of
+from kcap.reports.definition import KEY, Tables, time_of, topic_of
 from kcap.schema.registry import api_key
 
 COLUMNS: Final = ("api", "api_key", "client_ip", "client_id", "request_first_ns", "response_first_ns")
@@ -25,10 +25,8 @@ SLOT: Final = ("client_ip", "client_id", "api", "topic", "partition")
 def candidates(tables: Tables) -> Any:
     """Partitions of Produce and Fetch; `place`: their topic, which is never null."""
     there = tables.partitions
-    topic = there.topic.fill_null(there.topic_id)
-    own = there.select(
-        *KEY, "error", "partition", "producer_id", "producer_epoch", "base_sequence", "fetch_offset", "api_key", topic=topic
-    )
+    names = "error", "partition", "producer_id", "producer_epoch", "base_sequence", "fetch_offset", "api_key"
+    own = there.select(*KEY, *names, topic=topic_of(there))
     return own.filter(own.api_key.isin([PRODUCE, FETCH])).mutate(place=own.topic.fill_null(""))
 
 

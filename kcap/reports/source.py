@@ -255,9 +255,7 @@ def tables_of(engine: Engine, names: Sequence[str], given: ReportInput) -> Table
         from kcap.filter.ibis_filter import predicate
 
         kept = every.filter(predicate(given.only, every))
-    if partitions is None or given.only is None:
-        return Tables(every, kept, partitions)
-    return Tables(every, kept, partitions.semi_join(kept.select(*KEY), list(KEY)), partitions)
+    return Tables.under(every, kept, partitions)
 
 
 VIEWS: Final = ("exchanges", "partitions", "passed")

@@ -27,6 +27,7 @@ from kcap.reports.definition import (
     names_by,
     sort_value,
     time_of,
+    topic_of,
     total,
     without_zeros,
 )
@@ -76,7 +77,7 @@ def own_rows(tables: Tables, more: Mapping[str, str] | None = None) -> Any:
             there = there.mutate(**{name: ibis.null("int64")})
     there = there.filter((there.api_key != METADATA).fill_null(True))
     named = {name: there[column] for name, column in (more or {}).items()}
-    own = there.select(*KEY, *OWN, topic=there.topic.fill_null(there.topic_id), own_group=there.group_id, **named)
+    own = there.select(*KEY, *OWN, topic=topic_of(there), own_group=there.group_id, **named)
     return own.filter(own.topic.notnull())
 
 
@@ -193,7 +194,7 @@ def strays(tables: Tables) -> Expressions:
     if there is None or "leader_id" not in there.columns:
         return {}
     every = there if tables.leading is None else tables.leading
-    every, named_ = (rows.mutate(topic=rows.topic.fill_null(rows.topic_id)) for rows in (every, there))
+    every, named_ = (rows.mutate(topic=topic_of(rows)) for rows in (every, there))
     leaders = every.filter(every.leader_id >= 0).select("topic", "partition", broker_id="leader_id").distinct()
     sent = named_.filter(named_.api_key.isin([PRODUCE, FETCH])).select(*KEY, "topic", "partition", "api_key", refusal="error")
     sent = sent.join(tables.selected.select(*KEY, "client_id", "broker_id"), list(KEY))

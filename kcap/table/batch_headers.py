@@ -54,17 +54,15 @@ class BatchFacts:
         self._data = np.frombuffer(buffer, np.uint8)
         self._starts, self._ends = starts, ends
         self._failed = failed or (lambda _at, _error: None)
-        self._facts = np.full((facts.FACTS, len(starts)), facts.NONE)
-        self._facts[: facts.COUNTS] = 0
-        self._batches: Int64s = np.empty((0, BATCH), np.int64)
-        """The batches of fields that a kernel read."""
+        self._facts, self._batches = self._blank(0)
+        """The facts; the batches of fields that a kernel read."""
         self._read: dict[int, Sequence[Batch]] = {}
         """The batches of the other fields."""
         self.present: Bools = starts >= 0
         """Fields that are there."""
         others = self.present
         if int(self.present.sum()) > FEW and kernels.usable():
-            self._batches = self._compiled()
+            self._compiled()
             others = self._facts[facts.OLD] > 0
         view = memoryview(buffer)
         for field in np.flatnonzero(others).tolist():
@@ -75,17 +73,22 @@ class BatchFacts:
             self._facts[:, field] = facts.header_facts(found.batches)
         self._filled = self._facts[facts.BATCHES] > 0
 
-    def _compiled(self) -> "Int64s":
-        """Fills the facts, of fields without messages of magic 0 or 1, and returns their batches."""
+    def _blank(self, room: int) -> "tuple[Int64s, Int64s]":
+        """Facts of fields without batches, and room for batches."""
+        made = np.full((facts.FACTS, len(self._starts)), facts.NONE)
+        made[: facts.COUNTS] = 0
+        return made, np.empty((room, BATCH), np.int64)
+
+    def _compiled(self) -> None:
+        """Fills facts and batches, of fields without messages of magic 0 or 1."""
         from kcap.records.header_kernels import read_headers
 
-        room = np.empty((2 * len(self._starts), BATCH), np.int64)
-        clean = self._facts.copy()
-        count = read_headers(self._data, self._starts, self._ends, self._facts, room)
-        if count > len(room):
-            self._facts, room = clean, np.empty((count, BATCH), np.int64)
-            read_headers(self._data, self._starts, self._ends, self._facts, room)
-        return room[:count]
+        room, count = 0, 2 * len(self._starts)
+        while count > room:
+            room = count
+            self._facts, table = self._blank(room)
+            count = read_headers(self._data, self._starts, self._ends, self._facts, table)
+        self._batches = table[:count]
 
     @property
     def next_offset(self) -> Vector:

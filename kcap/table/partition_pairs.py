@@ -26,7 +26,7 @@ from kcap.schema import registry
 from kcap.schema.registry import REQUEST, RESPONSE
 
 if TYPE_CHECKING:
-    from kcap.arrays.vectors import Int64s
+    from kcap.arrays.vectors import Bools, Int64s
     from kcap.facts.tracker import Reread
 
 KEYS: Final = frozenset(key for name in slots.WITH_PARTITIONS if (key := registry.api_key(name)) is not None)
@@ -77,17 +77,20 @@ class PartitionBodies:
 
     def texts(self, name: str) -> tuple["Int64s", "Int64s", list[bytes]]:
         """Messages that have a text of a name, the number of each one's among the different texts, and those."""
-        at = len(slots.SLOTS) + 2 * slots.TEXT[name]
-        present = np.asarray(self.projection.mask, np.int64) >> len(slots.SLOTS) + slots.TEXT[name] & 1 != 0
+        bit, at = len(slots.SLOTS) + slots.TEXT[name], len(slots.SLOTS) + 2 * slots.TEXT[name]
         starts, ends = (np.asarray(self.projection.values[place], np.int64) for place in (at, at + 1))
-        some = np.flatnonzero(present & (starts >= 0)) if present.any() else np.zeros(0, np.int64)
+        some = np.flatnonzero(self._has(bit) & (starts >= 0))
         return some, *encoded(self.pool, starts[some], ends[some])
 
     def slot(self, name: str) -> Vector:
         """An integer of every message."""
         bit = slots.SLOT[name]
-        present = np.asarray(self.projection.mask, np.int64) >> bit & 1 != 0
-        return Vector(np.asarray(self.projection.values[bit], np.int64), present)
+        return Vector(np.asarray(self.projection.values[bit], np.int64), self._has(bit))
+
+    def _has(self, bit: int) -> "Bools":
+        """Messages with a presence bit."""
+        found: Bools = np.asarray(self.projection.mask, np.int64) >> bit & 1 != 0
+        return found
 
     def _elsewhere(
         self, batch: RowBatch, row: int, slot: int, large: bool, side: int, reread: "Reread"

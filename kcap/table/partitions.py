@@ -29,7 +29,7 @@ from kcap.table.partition_pairs import Pairs
 from kcap.table.schema import TYPES, columns_of
 
 if TYPE_CHECKING:
-    from kcap.arrays.vectors import Int64s
+    from kcap.arrays.vectors import Bools, Int64s
 
 PRODUCE, FETCH = api_key("Produce"), api_key("Fetch")
 LEADER: Final = "leader_id"
@@ -110,9 +110,8 @@ class Partitions:
         messages, numbers, names = bodies.texts("group_id")
         texts = [name.decode(errors="replace") for name in (*self.pairs.groups, *names)]
         of_row = np.full(len(self._columns.batch), -1, np.int64)
-        of_row[bodies.rows[messages][::-1]] = numbers[::-1] + len(
-            self.pairs.groups
-        )  # that of the request counts, which is first
+        backwards = slice(None, None, -1)  # that of the request counts, which comes before that of the response
+        of_row[bodies.rows[messages][backwards]] = numbers[backwards] + len(self.pairs.groups)
         places = np.where(self.pairs.group >= 0, self.pairs.group, of_row[self.pairs.row])
         return take(pa.array([*texts, None], pa.string()), np.where(places >= 0, places, len(texts)))
 
@@ -154,23 +153,19 @@ class Partitions:
 
     def _sessions(self) -> tuple[Vector, Vector, Vector]:
         """By exchange the fetch session of the request, where it has an epoch, that epoch, and the session of the response."""
-        bodies, size = self.pairs.bodies, len(self._columns.batch)
+        bodies = self.pairs.bodies
         known, epochs = bodies.slot("session_id"), bodies.slot("session_epoch")
-        found = []
-        for side, valid in ((REQUEST, both(known.valid, epochs.valid)), (RESPONSE, known.valid)):
-            at = np.flatnonzero((bodies.sides == side) & valid)
-            place = np.full(size, -1, np.int64)
-            place[bodies.rows[at]] = at
-            found.append(place)
-        asked, given = found
-        requested, answered = np.maximum(asked, 0), np.maximum(given, 0)
-        if not len(known):
-            return nothing(size), nothing(size), nothing(size)
-        return (
-            Vector(known.values[requested], asked >= 0),
-            Vector(epochs.values[requested], asked >= 0),
-            Vector(known.values[answered], given >= 0),
-        )
+        request = self._message(REQUEST, both(known.valid, epochs.valid))
+        response = self._message(RESPONSE, known.valid)
+        return picked(known, request), picked(epochs, request), picked(known, response)
+
+    def _message(self, side: int, wanted: "Bools | None") -> "Int64s":
+        """By exchange its message of one side, -1 where that is none of these."""
+        bodies = self.pairs.bodies
+        messages = np.flatnonzero((bodies.sides == side) & wanted)
+        found = np.full(len(self._columns.batch), -1, np.int64)
+        found[bodies.rows[messages]] = messages
+        return found
 
     def fetch_offset(self) -> Vector:
         """The offset that the fetch reads from."""
@@ -209,6 +204,11 @@ class Partitions:
         """High watermark less the offset behind the fetched records, or less the fetch offset without any."""
         high = self.responded("high_watermark").where(self.number("api_key").values == FETCH)
         return high.minus(self._facts.next_offset.otherwise(self._fetch_offset))
+
+
+def picked(column: Vector, places: "Int64s") -> Vector:
+    """Entries by their places, null for -1."""
+    return Vector(column.values[places], places >= 0) if len(column) else nothing(len(places))
 
 
 def report_fault(report: Report | None, batch: RowBatch, rows: "Int64s", place: int, error: Exception | Fault) -> None:

@@ -401,14 +401,12 @@ class CaptureModel:
         with self._lock:
             self._engines[who] = engine
         try:
-            tables = Tables(engine.given("every_", every), engine.given("kept_", kept))
+            all_ = engine.given("every_", every)
+            selected = all_ if kept is every else engine.given("kept_", kept)
+            parts = None
             if partitions is not None:
                 parts = engine.given("parts_", partitions.select(list(dict.fromkeys([*KEY, *report.partitions]))))
-                if self.only is None and not self.ignored:
-                    tables = replace(tables, partitions=parts)
-                else:
-                    own = parts.semi_join(tables.selected.select(*KEY), list(KEY))
-                    tables = replace(tables, partitions=own, leading=parts)
+            tables = Tables.under(all_, selected, parts)
             made: dict[str, Any] = result(engine, tables, report, asked)
         finally:
             with self._lock:

@@ -210,7 +210,10 @@ def test_columns_by_name() -> None:
     result = project(buffer, starts, ends, programs)
     assert len(result) == len(found)
     assert result.column("acks") == [v["body"].get("acks") for v in found]
-    groups = [None if span is None else buffer[slice(*span)].decode() for span in result.spans("group_id")]
+    number, first = slots.TEXT["group_id"], len(slots.SLOTS)
+    at, bit = first + 2 * number, first + number
+    spans = zip(result.values[at], result.values[at + 1], result.mask, strict=True)
+    groups = [buffer[start:end].decode() if mask >> bit & 1 else None for start, end, mask in spans]
     assert groups == [v["body"].get("groupId") for v in found]
     assert len(project(b"", [], [], [])) == 0
 

@@ -66,7 +66,7 @@ class ConnectionProfiles:
         self.malformed: dict[str, str] = {}
         """Connection -> what was wrong with a request whose body does not read."""
         self.left_out: Counter[str] = Counter()
-        """What is not told, by why: responses without a request, and connections without an exchange above OTHERS_KEPT."""
+        """What is left out, by reason: responses without a request, and connections without an exchange above OTHERS_KEPT."""
         self._answers: dict[tuple[int, bytes], ApiVersionsResponse] = {}
         self._offers: dict[frozenset[tuple[int, tuple[int, int]]], Offer] = {}
 
