@@ -22,7 +22,7 @@ pytest.importorskip("numba")
 from kcap import kernels as module
 from kcap.kernels import CONSTANTS, KERNELS, ROOT, Kernel, edition, int16, int32, keep, kept, private, uint16, uint32
 
-IMPORTS_OF_KERNELS = ("from kcap.kernels import compiled", "from kcap.kernels import routine", "@compiled")
+IMPORTS_OF_KERNELS = ("from kcap.kernels import compiled", "from kcap.kernels import routine", "@compiled", "@routine")
 
 
 def sources() -> set[Path]:
