@@ -8,6 +8,7 @@ or an API as a whole. A time is `latency_ns - long_poll_ns`, as in the report `l
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any, Final
 
 from kcap.reports.definition import ReportRequest, Row, Rows, grouped, key_of, names_by, time_of, total
@@ -48,6 +49,8 @@ MEASURED: Final = (
 
 SETTING: Final = "setting "
 """Before the name of a setting's expression."""
+BY_VALUE: Final = itemgetter("slice_", "step")
+"""Order of the rows of a class: engines return groups in any order, which differs from run to run."""
 Name = tuple[Any, ...]
 
 
@@ -150,7 +153,7 @@ def summarized(run: Callable[[Any], Rows], exchanges: Any, captures: list[str]) 
 
 
 def summaries(results: dict[str, Rows], captures: list[str], length: int) -> Side:
-    """The summaries, of the rows of `expressions`."""
+    """The summaries, of the rows of `expressions` in any order."""
     classes: dict[tuple[str, Name], Row] = {}
     times: dict[tuple[str, Name], Rows] = {}
     for scope in SCOPES:
@@ -163,10 +166,10 @@ def summaries(results: dict[str, Rows], captures: list[str], length: int) -> Sid
             classes[scope, tuple(row.pop(name) for name in by)] = row | {"slices": [0] * SLICES}
         for row in results[f"{scope} slices"]:
             classes[scope, tuple(row[name] for name in by)]["slices"][row["slice_"]] = row["n"]
-        for row in results[f"{scope} times"]:
+        for row in sorted(results[f"{scope} times"], key=BY_VALUE):
             times.setdefault((scope, tuple(row.pop(name) for name in by)), []).append(row)
     sizes: dict[Name, Rows] = {}
-    for row in results["sizes"]:
+    for row in sorted(results["sizes"], key=BY_VALUE):
         sizes.setdefault((row.pop("client_id"),), []).append(row)
     settings: dict[tuple[str, Any, Any], dict[str, int]] = {}
     for name, rows in results.items():

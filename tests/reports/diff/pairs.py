@@ -29,12 +29,16 @@ def capture(seed: int, count: int = 120, slower_ms: float = 0, **more: Any) -> l
 MADE: dict[str, Side] = {}
 
 
+def narrow(rows: list[Row]) -> Any:
+    """A table of the columns that a comparison takes."""
+    return table(rows, [column for column in EXCHANGES if column.name in COLUMNS])
+
+
 def side(rows: list[Row], name: str = "a.pcap") -> Side:
     """Their summaries, made once: most pairs have a side in common."""
     key = repr((rows, name))
     if key not in MADE:
-        narrow = table(rows, [column for column in EXCHANGES if column.name in COLUMNS])
-        MADE[key] = summarized(engine().rows, narrow, [name])
+        MADE[key] = summarized(engine().rows, narrow(rows), [name])
     return MADE[key]
 
 

@@ -1,9 +1,12 @@
 """A side of a comparison says of each class what its exchanges are."""
 
+from typing import Any
+
 import pytest
 
-from kcap.reports.diff.summaries import SCOPES, SLICES
-from tests.reports.diff.pairs import capture, produce, side
+from kcap.reports.diff.summaries import SCOPES, SLICES, summarized
+from tests.reports.diff.pairs import capture, narrow, produce, side
+from tests.reports.made import Row, engine
 
 
 def test_every_scope_counts_every_exchange() -> None:
@@ -38,3 +41,15 @@ def test_nothing_is_a_side_too() -> None:
     made = side([])
     assert made.classes == {}
     assert made.span_ns == pytest.approx(1)
+
+
+def test_the_order_of_an_engines_rows_does_not_matter() -> None:
+    """DuckDB's threads return groups in an order of their own."""
+    rows = [*capture(1), *capture(2, codecs=["none"])]
+
+    def reversed_rows(expression: Any) -> list[Row]:
+        return engine().rows(expression)[::-1]
+
+    made = side(rows)
+    assert len(made.times["client", ("app", "Produce")]) > 2
+    assert summarized(reversed_rows, narrow(rows), ["a.pcap"]) == made
