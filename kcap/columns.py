@@ -399,4 +399,6 @@ def exchange_column(name: str) -> str:
     return f"exchange_{name}" if name in PARTITION_NAMES else name
 
 
+ONLY_ROW = "only_row"
+"""bool, beside columns of exchanges in a table of partitions: its exchange has no other row there."""
 PARTITION_NAMES = frozenset(column.name for column in TABLES["partitions"])

@@ -8,7 +8,7 @@ import gc
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Final
@@ -137,17 +137,15 @@ def give_back() -> None:
         libc.madvise(ctypes.c_void_p(address), ctypes.c_size_t(size), MADV_DONTNEED)
 
 
-class Steps:
-    """Releases memory now and then while a capture is read."""
+class PageRelease:
+    """Releases library pages now and then while a capture is read."""
 
-    def __init__(self, step: Callable[[], None]) -> None:
-        self._step = step
+    def __init__(self) -> None:
         self._count = 0
         self._next = STEPS
 
-    def __call__(self) -> None:
-        """One more step of reading is done."""
-        self._step()
+    def step(self) -> None:
+        """Some more was read."""
         self._count += 1
         if self._count == self._next:
             self._next *= 8

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kcap.runtime import STEPS, Steps, untouched
+from kcap.runtime import STEPS, PageRelease, untouched
 from tests.cli.running import ENVIRONMENT, PCAPS
 
 
@@ -76,9 +76,10 @@ def test_memory_is_looked_at_less_and_less(monkeypatch: pytest.MonkeyPatch) -> N
     calls: list[int] = []
     steps: list[int] = []
     monkeypatch.setattr("kcap.runtime.give_back", lambda: calls.append(len(steps)))
-    step = Steps(lambda: steps.append(1))
+    pages = PageRelease()
     for _ in range(70 * STEPS):
-        step()
+        steps.append(1)
+        pages.step()
     assert calls == [STEPS, 8 * STEPS, 64 * STEPS]
 
 

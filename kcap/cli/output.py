@@ -93,7 +93,7 @@ class OutputRequest:
 
 def write_rows(capture: Capture, order: OutputRequest) -> int:
     """Writes a table; the exit code."""
-    from kcap.runtime import Steps, for_tables
+    from kcap.runtime import for_tables
 
     for_tables()
     from kcap.output.grid import DEFAULTS
@@ -136,7 +136,7 @@ def write_rows(capture: Capture, order: OutputRequest) -> int:
         place(output, folder=bool(order.parted)) as sink,
         Progress(reading, shown=not is_terminal(output) and not order.quiet) as progress,
     ):
-        reading.watch = Steps(progress.step)
+        reading.watch = progress.step
         schema = shown.schema if names is None else with_children(shown, [column.name for column in choose(table, names)])
         if inside:
             schema = in_order_of(schema, asked)

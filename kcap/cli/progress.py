@@ -5,6 +5,8 @@ import time
 from types import TracebackType
 from typing import Final, Protocol
 
+from kcap.runtime import PageRelease
+
 AFTER_SECONDS: Final = 0.7
 EVERY_SECONDS: Final = 0.2
 MEGABYTE: Final = 1e6
@@ -23,7 +25,7 @@ class Watched(Protocol):
 
 
 class Progress:
-    """The line, for as long as the block lasts."""
+    """The line, for as long as the block lasts; pages that reading does not need are released meanwhile."""
 
     def __init__(self, reading: Watched, *, shown: bool) -> None:
         self._reading = reading
@@ -31,12 +33,14 @@ class Progress:
         self._began = time.monotonic()
         self._next = self._began + AFTER_SECONDS
         self._drawn = False
+        self._pages = PageRelease()
 
     def __enter__(self) -> "Progress":
         return self
 
     def step(self) -> None:
         """Some more was read."""
+        self._pages.step()
         if not self._shown:
             return
         now = time.monotonic()

@@ -167,9 +167,8 @@ def watcher(stack: ExitStack) -> "Callable[[CapturePass], Callable[[], None]]":
 
     def watch(reading: "CapturePass") -> Callable[[], None]:
         from kcap.cli.progress import Progress
-        from kcap.runtime import Steps
 
-        return Steps(stack.enter_context(Progress(reading, shown=True)).step)
+        return stack.enter_context(Progress(reading, shown=True)).step
 
     return watch
 

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from kcap.analyzer import Analyzer, ClosedConnection, RowBatch
 from kcap.arrays.arrow import take
-from kcap.columns import Column, exchange_column
+from kcap.columns import ONLY_ROW, Column, exchange_column
 from kcap.errors import UsageError
 from kcap.facts.brokers import Server
 from kcap.facts.fetch_positions import Positions
@@ -304,8 +304,9 @@ class ExchangesBuilder(OfExchanges):
 
 
 def exchange_fields(columns: Sequence[Column]) -> list[Any]:
-    """Arrow's fields of such columns."""
-    return [field.with_name(exchange_column(field.name)) for field in arrow_schema("exchanges", columns)]
+    """Arrow's fields of such columns, and `ONLY_ROW` behind them."""
+    fields = [field.with_name(exchange_column(field.name)) for field in arrow_schema("exchanges", columns)]
+    return [*fields, pa.field(ONLY_ROW, pa.bool_())] if fields else []
 
 
 class PartsBuilder(OfExchanges):
@@ -337,10 +338,19 @@ class PartitionsBuilder(PartsBuilder):
             return
         columns = [found.column(column.name) for column in self.made]
         columns += [take(make(rows), found.pairs.row) for make in self._of_exchanges]
+        if self._of_exchanges:
+            columns.append(pa.array(are_only(found.pairs.row)))
         made = pa.RecordBatch.from_arrays(columns, schema=self._schema)
         if self.filter is not None:
             made = made.filter(pa.array(np.isin(found.pairs.row, self.filter.places(rows))))
         yield made
+
+
+def are_only(owners: Any) -> Any:
+    """bool[rows]: no row beside it has the same owner; int64[rows] in which equal owners follow each other."""
+    edges = np.ones(len(owners) + 1, np.bool_)
+    edges[1:-1] = owners[1:] != owners[:-1]
+    return edges[:-1] & edges[1:]
 
 
 class RecordsBuilder(PartsBuilder):

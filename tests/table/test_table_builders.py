@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
+import numpy as np
 import pytest
 
 import kcap
@@ -14,7 +15,7 @@ from kcap.errors import UsageError
 from kcap.filter.parse import parse
 from kcap.table.backfill import Backfill
 from kcap.table.builder import Table, TableSet
-from kcap.table.table_builders import BUILDERS, TableRequest
+from kcap.table.table_builders import BUILDERS, TableRequest, are_only
 from tests.table.test_backfill import eager
 
 CAPTURES = ("java-transactions.pcap", "sasl-raw-tokens.pcap", "go-franz.pcap", "quota-3.9.pcap", "cluster-startup.pcap")
@@ -107,3 +108,10 @@ def test_bodies_are_freed_when_the_rows_are_made(pcaps: Path, table: str) -> Non
     finally:
         gc.enable()
     assert made
+
+
+@pytest.mark.parametrize(
+    ("owners", "only"), [([], []), ([3], [True]), ([3, 3, 4, 5, 5], [False, False, True, False, False]), ([1, 2], [True, True])]
+)
+def test_a_row_is_the_only_one_where_its_neighbours_have_other_owners(owners: list[int], only: list[bool]) -> None:
+    assert are_only(np.array(owners, np.int64)).tolist() == only

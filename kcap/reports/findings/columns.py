@@ -19,6 +19,11 @@ PARTITION_COLUMNS: Final = (
     "batches", "lag", "max_timestamp_ms", "producer_id", "producer_epoch", "base_offset", "fetch_offset",
     "high_watermark", "last_stable_offset",
 )  # fmt: skip
+BESIDE_COLUMNS: Final = (
+    "client_id", "api", "server_ip", "server_port", "request_first_ns", "request_last_ns", "response_first_ns", "latency_ns",
+    "acks", "api_version", "outcome", "reason", "age_ns",
+)  # fmt: skip
+"""Columns of exchanges that rules look at beside those of their partitions; no two have one name."""
 CONNECTION_COLUMNS: Final = (
     "connection", "client_id", "client_ip", "server_ip", "server_port", "phase", "began", "ended", "tls", "packets",
     "retransmitted",

@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Any, Final, TypeVar
 
 from kcap.limits import LINKS_KEPT
-from kcap.reports.findings.columns import PARTITION_COLUMNS
+from kcap.reports.findings.columns import BESIDE_COLUMNS, PARTITION_COLUMNS
 
 Row = dict[str, Any]
 Made = TypeVar("Made")
@@ -48,9 +48,11 @@ class Observed:
         connections: Any,
         brokers: Any,
         message: Callable[[str, int, str], Row | None] | None = None,
+        parts: Any = None,
     ) -> None:
         """`run` gives the rows of an expression; `message` the request or response of an exchange as Kafka's JSON (connection,
-        number, side), None where its bytes cannot be had."""
+        number, side), None where its bytes cannot be had; `parts` are the partitions with `BESIDE_COLUMNS`, where they need not
+        be joined."""
         self._run = run
         self.exchanges = exchanges
         self.every = exchanges
@@ -61,6 +63,7 @@ class Observed:
         self.connections = connections
         self.brokers = brokers
         self._message = message
+        self._parts = parts
         self.has_messages = message is not None
         """Whether messages can be read, as they can of captures."""
         self._made: dict[Callable[[Observed], Any], Any] = {}
@@ -83,13 +86,15 @@ class Observed:
     def of_clients(self) -> "Observed":
         """The same without what brokers and controllers send each other: their errors and polls are the cluster's own."""
         table, links = self.exchanges, self.connections
-        own = of_brokers(table) | table.api.fill_null("").isin(REQUESTS_OF_BROKERS)
-        rows, clients = table, links
-        if self._run(table.filter(own).select("exchange").limit(1)):  # the filter is a seventh of the time of all queries
-            rows = table.filter(~own)
+        rows, clients, parts = table, links, self._parts
+        if self._run(
+            table.filter(of_cluster(table)).select("exchange").limit(1)
+        ):  # the filter is a seventh of all queries' time
+            rows = table.filter(~of_cluster(table))
+            parts = None if parts is None else parts.filter(~of_cluster(parts))
         if self._run(links.filter(of_brokers(links)).select("connection").limit(1)):
             clients = links.filter(~of_brokers(links))
-        mine = Observed(self._run, rows, self.partitions, clients, self.brokers, self._message)
+        mine = Observed(self._run, rows, self.partitions, clients, self.brokers, self._message, parts)
         mine.every, mine.every_link = table, links
         return mine
 
@@ -308,10 +313,9 @@ class Observed:
     @cached_property
     def parts(self) -> Any:
         """Partitions with what their exchange says of client, server and times."""
-        mine = self.exchanges.select(
-            "connection", "exchange", "client_id", "api", "server_ip", "server_port", "request_first_ns", "request_last_ns",
-            "response_first_ns", "latency_ns", "acks", "api_version", "outcome", "reason", "age_ns",
-        )  # fmt: skip
+        if self._parts is not None:
+            return self._parts
+        mine = self.exchanges.select("connection", "exchange", *BESIDE_COLUMNS)
         return self.partitions.select(*PARTITION_COLUMNS).inner_join(mine, ["connection", "exchange"])
 
     @cached_property
@@ -357,6 +361,11 @@ def totals(calls: Sequence[Row]) -> Row:
     found["last_ns"] = max((call["last_ns"] for call in calls if call["last_ns"] is not None), default=0)
     found["broker_id"] = max((call["broker_id"] for call in calls if call["broker_id"] is not None), default=None)
     return found
+
+
+def of_cluster(table: Any) -> Any:
+    """Which exchanges are those of brokers and controllers among each other."""
+    return of_brokers(table) | table.api.fill_null("").isin(REQUESTS_OF_BROKERS)
 
 
 def of_brokers(table: Any) -> Any:

@@ -8,12 +8,13 @@ once; a message is read again from the file where a rule asks for it, and is mis
 import tempfile
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 
 from kcap.capture.frame_bytes import frame
 from kcap.decode.message import decode_request, decode_response
 from kcap.errors import UsageError
-from kcap.reports.findings.columns import COLUMNS, MESSAGE_COLUMNS
+from kcap.reports.findings.columns import BESIDE_COLUMNS, COLUMNS, MESSAGE_COLUMNS
 from kcap.reports.findings.courses import of_files
 from kcap.reports.findings.observed import Observed, Row
 from kcap.reports.plans import Plan
@@ -21,6 +22,7 @@ from kcap.reports.recorded import Recorded, Replay, name_of, table
 from kcap.reports.source import Engine, ReportInput, saved_files, table_of, written
 from kcap.session import Capture, CapturePass
 from kcap.table.backfill import Backfill
+from kcap.table.schema import choose
 from kcap.table.table_builders import TableRequest
 
 MESSAGES_KEPT = 4096
@@ -86,13 +88,16 @@ def observed_by(given: ReportInput, tables: Mapping[str, Sequence[str]] = COLUMN
     Raises UsageError for saved tables of which one is missing, CaptureError where nothing can be read.
     """
     with tempfile.TemporaryDirectory(prefix="kcap-") as folder:
-        saved, reading = saved_files(given.paths), None
+        saved, reading, beside = saved_files(given.paths), None, False
         if saved is None:
             reading = given.reading = Capture(list(given.paths), given.options).read(keep_connections="connections" in tables)
             reading.files.keeps = True
             if given.watch is not None:
                 reading.watch = given.watch(reading)
             requests = {name: TableRequest.of(name, columns, backfill=Backfill.REWRITE) for name, columns in tables.items()}
+            beside = {*BESIDE_COLUMNS} <= {*tables["exchanges"]}  # quicker than to join them
+            if beside:
+                requests["partitions"] = replace(requests["partitions"], of_exchanges=choose("exchanges", BESIDE_COLUMNS))
             places = {name: [path] for name, path in written(requests, reading, folder, given.observers).items()}
             given.captures = [file.name for file in reading.capture_files]
         else:
@@ -120,7 +125,7 @@ def observed_by(given: ReportInput, tables: Mapping[str, Sequence[str]] = COLUMN
 
             message = None if reading is None else Messages(reading, engine)
             exchanges, partitions, connections, brokers = map(table, COLUMNS)
-            seen = Observed(run, exchanges, partitions, connections, brokers, message)
+            seen = Observed(run, exchanges, partitions, connections, brokers, message, partitions if beside else None)
             seen.courses = partial(of_files, places["exchanges"])
             yield engine, seen
             plan.keep()
