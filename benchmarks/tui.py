@@ -146,9 +146,9 @@ async def views(book: CaptureModel) -> None:
             before, watch = anonymous_mb(), Watch()
             screen = load(name)()
             await app.push_screen(screen)
-            wall, cpu = await watch.until(lambda screen=screen: not screen.pace.busy and bool(screen.told.sheets))
+            wall, cpu = await watch.until(lambda screen=screen: not screen.pace.busy and bool(screen.shown.sheets))
             slowest = 0.0
-            for at in range(1, len(screen.told.sheets)):
+            for at in range(1, len(screen.shown.sheets)):
                 began = time.perf_counter()
                 screen.action_section(at)
                 await watch.until(lambda screen=screen: not screen.pace.busy)

@@ -341,6 +341,9 @@ TOPIC_NAMES_KEPT = 1_000_000
 BROKERS_KEPT = 100_000
 """Endpoints of brokers that are remembered; large estates have some thousands."""
 
+PROFILES_OPEN = 4096
+"""Connections of `versions` whose profile can be added to at once; those of others are stored, and opened again."""
+
 ANSWERS_KEPT = 4096
 """Distinct bodies that are remembered so that equal ones are decoded once; dropped together."""
 

@@ -255,7 +255,7 @@ class CaptureModel:
         return rows.take(passing[(passing >= rows.first) & (passing < len(rows))], columns or NAMES)
 
     def table(self, name: str) -> pa.Table | None:
-        """`connections`, `weirds`, `captures`, `negotiations`, `topic_names`, `brokers`: None until reading is over.
+        """`connections`, `weirds`, `captures`, `topic_names`: None until reading is over.
 
         `partitions` takes another pass over the files: the first call starts it and gives None, a later one the table.
         """

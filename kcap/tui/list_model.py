@@ -4,6 +4,7 @@ In: a capture model, the user's choices. Out: row numbers by place, texts of a p
 rows are added or sorted, unless auto scroll is on; marks stay with their exchanges.
 """
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
@@ -41,6 +42,11 @@ class Arranged:
     def __len__(self) -> int:
         return len(self.rows) if self.order is None else len(self.order)
 
+    def continues(self, rows: "RowIndex", wish: tuple[Any, ...]) -> bool:
+        """Whether more rows of the same capture, in the order of time, can be put in."""
+        same = self.wish[:3] == wish[:3] and self.wish[4:] == wish[4:] and (self.wish[3] == wish[3] or not wish[0])
+        return same and wish[1:3] == ("time", False) and 0 < len(self.rows) <= len(rows) and self.rows.first == rows.first
+
     def number(self, place: int) -> int:
         """The row at a place."""
         return place if self.order is None else int(self.order[place])
@@ -59,6 +65,31 @@ class Arranged:
             return number if 0 <= number < len(self.rows) else None
         found = np.flatnonzero(self.order == number)
         return int(found[0]) if len(found) else None
+
+
+def continued(before: Arranged, rows: "RowIndex", passing: "Numbers | None", wish: tuple[Any, ...]) -> Arranged:
+    """What arranging all rows gives; looks at those alone that came since, and at those that stand behind the first of them."""
+    start, end = len(before.rows), len(rows)
+    if start == end:
+        return Arranged(rows, before.order, before.first_ns, wish)
+    times = rows.values("time", np.arange(start, end))
+    first_ns = min(before.first_ns, int(times.min()) * 1000)
+    fresh = np.arange(start, end) if passing is None else passing[np.searchsorted(passing, start) :]
+    if not len(fresh):
+        return Arranged(rows, before.order, first_ns, wish)
+    keys = times[fresh - start]
+
+    def time_at(place: int) -> int:
+        return int(rows.values("time", np.array([before.number(place)]))[0])
+
+    kept = bisect_right(range(len(before)), int(keys.min()), key=time_at)
+    if before.order is None and kept == len(before) and not (keys[1:] < keys[:-1]).any():
+        return Arranged(rows, None, first_ns, wish)
+    order = np.arange(len(before), dtype=np.int32) if before.order is None else before.order
+    moved = order[kept:]
+    keys = np.concatenate([rows.values("time", moved.astype(np.int64)), keys])
+    last = np.concatenate([moved, fresh.astype(np.int32)])[np.argsort(keys, kind="stable")]
+    return Arranged(rows, np.concatenate([order[:kept], last]), first_ns, wish)
 
 
 @dataclass(slots=True)
@@ -119,10 +150,12 @@ class ListModel:
         rows = self.book.snapshot()
         if passing is not None:
             passing = passing[(passing >= rows.first) & (passing < len(rows))]
+        before = self.arranged
+        if before is not None and before.continues(rows, wish):
+            return continued(before, rows, passing, wish)
         head = HEADS.get(self.sort)
-        times = rows.keys("time") if len(rows) else np.zeros(0, np.int64)
-        first_ns = int(times.min()) * 1000 if len(times) else 0
-        keys = times if self.sort == "time" else rows.keys(head.columns[0]) if head is not None and len(rows) else times
+        first_ns = rows.least("time") * 1000 if len(rows) else 0
+        keys = rows.keys(head.columns[0] if head is not None else "time") if len(rows) else np.zeros(0, np.int64)
         if passing is not None:
             keys = keys[passing - rows.first]
         elif rows.first:

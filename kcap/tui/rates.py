@@ -73,10 +73,11 @@ class Rates:
         failing = parse(f"({ERROR}) || {UNANSWERED}")
         assert failing is not None
         names = ["time", "request_bytes", "response_bytes", "latency_ns", "long_poll_ns"]
-        for start in range(max(self._seen, rows.first), len(rows), CHUNK):
+        first = max(self._seen, rows.first)
+        failed = set(rows.passing(failing, first).tolist())
+        for start in range(first, len(rows), CHUNK):
             numbers = np.arange(start, min(start + CHUNK, len(rows)), dtype=np.int64)
             table = rows.take(numbers, names).to_pydict()
-            failed = set(rows.passing(failing, start).tolist())
             columns = (table[name] for name in names[1:])
             for at, (when, request, response, latency, poll) in enumerate(zip(table["time"], *columns)):
                 second = self._seconds.setdefault(int(when.timestamp()), Second())

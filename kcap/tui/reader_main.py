@@ -257,13 +257,17 @@ class Child:
             yield batch
 
     def _read(self) -> None:
+        from kcap.runtime import PageRelease
         from kcap.tui.reader_tables import ReaderTables
 
         reading = self._reading(keep_connections=True)
         self._watch = self._watching(reading)
         gathering = ReaderTables(reading, self.order.folder, self._watch)
 
+        pages = PageRelease()
+
         def watch() -> None:
+            pages.step()
             if time.monotonic() - self._told >= EVERY_SECONDS:
                 self.tell(reading)
 

@@ -1,4 +1,4 @@
-"""All tables of a capture from one pass over it, written where the process of the screens reads them.
+"""The tables that views show, from one pass over a capture, written where the process of the screens reads them.
 
 In: batches of decided exchanges. Out: the spill of `exchanges`, and at the end a file for each other table. Law: each table has
 the rows that a pass of its own would give; memory grows with connections, not with exchanges.
@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
 COLUMNS: Final = (*EXCHANGES, *ON_REQUEST["exchanges"])
 """Of the spill: also columns on request, which filters know."""
-OTHERS: Final = ("connections", "captures", "weirds", "topic_names", "brokers", "negotiations")
+OTHERS: Final = ("connections", "captures", "weirds", "topic_names")
+"""Tables that views show."""
 PROFILES: Final = "talks.pickle"
 RESOLVED: Final = "resolved"
 WATCHED: Final = "watched-"

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 compute: Any = pc
 NOWHERE: Final = -1
+NONE: Final = np.zeros(0, np.int64)
 
 
 class RowIndex:
@@ -139,6 +140,15 @@ class RowIndex:
             found += [start + int(p) for p in places if numbers[int(p)].as_py() in wanted[words[int(p)].as_py()]]
         return np.array([number for number in found if number >= first], np.int64)
 
+    def values(self, column: str, numbers: "Numbers") -> "Numbers":
+        """Values of a column of numbers, of rows by their numbers; nulls are the smallest. Copies these alone."""
+        taken: Any = self.take(numbers, [column]).column(0)
+        return np.concatenate([NONE, *map(numeric, taken.chunks)])
+
+    def least(self, column: str) -> int:
+        """The smallest value of a column of numbers; there are rows."""
+        return min(int(numeric(batch.column(column)).min()) for batch in self.batches if batch.num_rows)
+
     def keys(self, column: str, numbers: "Numbers | None" = None) -> "NDArray[Any]":
         """Numbers that sort as a column's values do; nulls have the smallest. Texts sort as they are written.
 
@@ -148,7 +158,7 @@ class RowIndex:
         if not chunks:
             return np.zeros(0, np.int64)
         field = self.schema.field(column)
-        found = _ranks(chunks) if _is_text(field.type) else np.concatenate([_numeric(chunk) for chunk in chunks])
+        found = _ranks(chunks) if _is_text(field.type) else np.concatenate([numeric(chunk) for chunk in chunks])
         return found if numbers is None else found[numbers - self.first]
 
 
@@ -156,7 +166,7 @@ def _is_text(kind: pa.DataType) -> bool:
     return pa.types.is_string(kind) or pa.types.is_list(kind)
 
 
-def _numeric(chunk: Any) -> "NDArray[np.int64]":
+def numeric(chunk: Any) -> "NDArray[np.int64]":
     """Values as 64-bit numbers; nulls before all others."""
     kind = chunk.type
     least = np.iinfo(np.int64).min

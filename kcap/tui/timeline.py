@@ -4,20 +4,26 @@ In: rows, those that pass the filter. Out: for each step of time the highest lat
 failed. Law: each exchange counts in one step; long polls do not count as slow.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from kcap.filter.ast import Filter, columns_of
 from kcap.filter.parse import parse
 from kcap.output.grid import duration
 from kcap.reports import drill_down
+from kcap.table.arrow_filter import mask
 from kcap.tui.color_rules import ERROR, UNANSWERED
 from kcap.tui.list_columns import moment
+from kcap.tui.row_index import numeric
 from kcap.tui.views.bars import EIGHTHS, shares
 from kcap.tui.views.sheet import Line
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from kcap.tui.row_index import Numbers, RowIndex
 
 LEAST_US: Final = 1
@@ -66,23 +72,39 @@ class Timeline:
 
 
 def timeline(rows: "RowIndex", passing: "Numbers | None", steps: int) -> Timeline | None:
-    """The steps; None where there is no row. Takes its time: call it in a thread."""
-    if not len(rows) or steps < 1 or (passing is not None and not len(passing)):
+    """The steps; None where there is no row. Takes its time: call it in a thread. It copies one batch of rows at a time, beside
+    a byte for each row where `passing` are those that count.
+    """
+    wanted = None
+    if passing is not None:
+        wanted = np.zeros(len(rows) - rows.first, np.bool_)
+        wanted[passing - rows.first] = True
+    spans = [(int(times.min()), int(times.max())) for (times,) in parts(rows, wanted, "time") if len(times)]
+    if not spans or steps < 1:
         return None
-    times = rows.keys("time", passing)
-    first, last = int(times.min()), int(times.max())
+    first, last = min(low for low, _ in spans), max(high for _, high in spans)
     step = max(LEAST_US, (last - first) // steps + 1)
-    places = (times - first) // step
-    counts = np.bincount(places, minlength=steps)
-    latency, polls = rows.keys("latency_ns", passing), rows.keys("long_poll_ns", passing)
-    highest = np.zeros(steps, np.int64)
-    responded = (latency > 0) & (polls <= 0)
-    np.maximum.at(highest, places[responded], latency[responded])
-    tree = parse(f"({ERROR}) || {UNANSWERED}")
-    assert tree is not None
-    bad = np.zeros(len(rows) - rows.first, np.bool_)
-    bad[rows.passing(tree) - rows.first] = True
-    failed = np.zeros(steps, np.bool_)
-    failed[places[bad if passing is None else bad[passing - rows.first]]] = True
+    counts, highest, failed = np.zeros(steps, np.int64), np.zeros(steps, np.int64), np.zeros(steps, np.bool_)
+    failures = parse(f"({ERROR}) || {UNANSWERED}")
+    assert failures is not None
+    for times, latency, polls, bad in parts(rows, wanted, "time", "latency_ns", "long_poll_ns", failures):
+        places = (times - first) // step
+        counts += np.bincount(places, minlength=steps)
+        responded = (latency > 0) & (polls <= 0)
+        np.maximum.at(highest, places[responded], latency[responded])
+        failed[places[bad]] = True
     slowest: list[float | None] = [float(value) if value else None for value in highest.tolist()]
     return Timeline(first, step, slowest, counts.tolist(), failed.tolist())
+
+
+def parts(rows: "RowIndex", wanted: "NDArray[np.bool_] | None", *columns: "str | Filter") -> "Iterator[list[NDArray[Any]]]":
+    """Batch by batch the values of columns, or whether rows pass a filter, of the rows that are wanted."""
+    for start, batch in zip((rows.starts - rows.first).tolist(), rows.batches):
+        made = [
+            numeric(batch.column(one)) if isinstance(one, str) else mask(one, batch.select(list(columns_of(one))))
+            for one in columns
+        ]
+        if wanted is not None:
+            inside = wanted[start : start + batch.num_rows]
+            made = [values[inside] for values in made]
+        yield made

@@ -1,7 +1,12 @@
 """The list as one sees it, without a screen."""
 
+import itertools
+from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -137,3 +142,33 @@ def test_the_latest_rows_alone_are_those_of_the_whole(
     assert find_in_list(view, Needle("Fetch"), 1) is not None
     last = max(view.arranged.order.tolist(), key=lambda number: rows.row(number)["time"])  # type: ignore[union-attr]
     assert view.place_of_time(int(rows.row(last)["time"].timestamp() * 1e6)) == numbers.index(last)
+
+
+@given(st.data())
+def test_rows_that_come_later_are_put_where_arranging_all_puts_them(data: st.DataObject) -> None:
+    """Law: the list of a capture that is being read is the list of the same rows read at once, in whatever pieces they came."""
+    times = data.draw(st.lists(st.one_of(st.integers(0, 6), st.integers(0, 10**6)), max_size=40))
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(times)), max_size=5)))
+    passing = data.draw(st.none() | st.sets(st.integers(0, max(len(times) - 1, 0))))
+    schema = pa.schema([pa.field("time", pa.timestamp("us")), pa.field("error", pa.string())])
+    whole = pa.RecordBatch.from_arrays([pa.array(times, pa.timestamp("us")), pa.nulls(len(times), pa.string())], schema=schema)
+
+    def rows_until(end: int) -> RowIndex:
+        bounds = [0, *(cut for cut in cuts if cut < end), end]
+        return RowIndex([whole.slice(start, stop - start) for start, stop in itertools.pairwise(bounds)], schema)
+
+    book: Any = SimpleNamespace(filter_text="" if passing is None else "f", done=False, looking=False)
+    growing = ListModel(book)
+    for end in [*cuts, len(times)]:
+        book.snapshot = partial(rows_until, end)
+        held = None if passing is None else np.array(sorted(number for number in passing if number < end), np.int64)
+        book.sift = partial(lambda held: held, held)
+        growing.arranged = growing.arrange()
+        at_once = ListModel(book).arrange()
+        assert listed(growing.arranged) == listed(at_once)
+        assert growing.arranged.first_ns == at_once.first_ns
+
+
+def listed(made: Any) -> list[int]:
+    """Row numbers by place."""
+    return [made.number(place) for place in range(len(made))]

@@ -8,10 +8,11 @@ import pytest
 import kcap
 from kcap.reports.versions.profiles import ConnectionProfiles
 from kcap.tui.capture_model import CaptureModel, read_whole
+from kcap.tui.reader_tables import OTHERS
 from tests.tui.conftest import PCAPS
 
 
-@pytest.mark.parametrize("table", ["connections", "weirds", "captures", "negotiations", "topic_names", "brokers"])
+@pytest.mark.parametrize("table", OTHERS)
 def test_tables_are_those_of_a_pass_of_their_own(book: CaptureModel, table: str) -> None:
     wanted: list[dict[str, Any]] = kcap.open(str(PCAPS / "java-transactions.pcap")).table(table).to_arrow().to_pylist()
     made = book.table(table)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Final
 
+from kcap import limits
 from kcap.facts.api_versions import Offer, Software
 from kcap.reports.versions.profile import (
     ApiVersionsRequest,
@@ -232,6 +233,8 @@ class ProfileStore(MutableMapping[str, ConnectionProfile]):
     def __init__(self) -> None:
         self._kept: dict[str, ConnectionProfile | StoredProfile] = {}
         self._folder = ProfileDeduplicator()
+        self._growing: dict[str, None] = {}
+        """Connections whose profiles are open, in the order in which they were opened."""
 
     def __getitem__(self, uid: str) -> ConnectionProfile:
         return self._kept[uid].open()
@@ -257,11 +260,21 @@ class ProfileStore(MutableMapping[str, ConnectionProfile]):
         if type(found) is ConnectionProfile:
             return found
         made = self._kept[identity.uid] = found.open() if found is not None else ConnectionProfile(identity)
+        self._growing[identity.uid] = None
         return made
+
+    def settle(self) -> None:
+        """Stores the profiles that were opened first, where more than PROFILES_OPEN are: they take ten times the memory, and
+        most connections are quiet long before they are over.
+        """
+        if len(self._growing) > limits.PROFILES_OPEN:
+            for uid in list(self._growing)[: len(self._growing) - limits.PROFILES_OPEN // 2]:
+                self.store(uid)
 
     def store(self, uid: str) -> None:
         """Folds one that is over; another exchange opens it again."""
         found = self._kept[uid]
+        self._growing.pop(uid, None)
         if type(found) is ConnectionProfile:
             self._kept[uid] = self._folder.store(found)
 
@@ -298,7 +311,7 @@ class ProfileStore(MutableMapping[str, ConnectionProfile]):
         from kcap.identities import Identity
 
         uids, ips, ports, numbers, place, places, template, templates, client, clients, sizes, figures = state
-        self._folder, self._kept = ProfileDeduplicator(), {}
+        self._folder, self._kept, self._growing = ProfileDeduplicator(), {}, {}
         at = 0
         for uid, ip, port, number, where, which, whose, size in zip(uids, ips, ports, numbers, place, template, client, sizes):
             host, door = places[where]

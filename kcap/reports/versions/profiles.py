@@ -87,6 +87,7 @@ class ConnectionProfiles:
         if (named & wanted).any():
             self._count(rows, named & wanted, died, codes)
         self._open(rows, named, codes)
+        self.profiles.settle()
 
     def _died(self, rows: Exchanges) -> "Bools":
         known, numbers = rows.columns.rows.codes("reason")

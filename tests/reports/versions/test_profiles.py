@@ -4,13 +4,17 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from kcap import limits
 from kcap.facts.tracker import MetadataTracker
 from kcap.filter.parse import parse
 from kcap.reports.versions.merge import together
 from kcap.reports.versions.profiles import ConnectionProfiles, gather
+from kcap.reports.versions.report import report
 from kcap.session import Capture
+from kcap.table.exchanges import Exchanges
 from tests.reports.talking import PCAPS, of
 
 NAMES = ("raw-frames.pcap", "java-transactions.pcap", "fallback-0.9.pcap", "old-java-new-broker.pcap", "any-interface.pcap")
@@ -95,3 +99,21 @@ def test_silent_connections_are_read_once_and_bounded(monkeypatch: pytest.Monkey
     assert [line["connection"] for line in found.others] == ["C0", "C1", "C2", "C3", "C4"]
     assert found.left_out == {"no_exchange": 7}
     assert together([found, found], MetadataTracker()).left_out == {"no_exchange": 14}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_profiles_that_are_stored_meanwhile_are_those_that_stay_open(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Law: storing a connection that is not over, and opening it for its next rows, changes nothing."""
+    take = ConnectionProfiles.take
+
+    def in_pieces(self: ConnectionProfiles, rows: Exchanges) -> None:
+        for start in range(0, rows.size, 3):
+            take(self, rows.select(np.arange(start, min(start + 3, rows.size))))
+
+    monkeypatch.setattr(ConnectionProfiles, "take", in_pieces)
+    reports = []
+    for most in (1, 10**6):
+        monkeypatch.setattr(limits, "PROFILES_OPEN", most)
+        whole = gather(Capture([str(PCAPS / name)]).read(keep_connections=True))
+        reports.append(report(whole, [name], "4.0"))
+    assert reports[0] == reports[1]
