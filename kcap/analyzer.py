@@ -474,7 +474,7 @@ def connection_uid(connection: Connection) -> str:
 
 
 def describe(connection: Connection, conversation: Conversation) -> dict[str, object]:
-    """The row of `connections`, without the file's name; and `closed_by`, which reports test beside it."""
+    """The row of `connections`, without the file's name."""
     client = connection.client or connection.streams[0]
     server = client.peer
     kafka = conversation if conversation.inner is None else conversation.inner

@@ -25,7 +25,8 @@ BESIDE_COLUMNS: Final = (
 )  # fmt: skip
 """Columns of exchanges that rules look at beside those of their partitions; no two have one name."""
 CONNECTION_COLUMNS: Final = (
-    "connection", "client_id", "client_ip", "server_ip", "server_port", "phase", "began", "ended", "tls", "packets",
+    "connection", "client_id", "client_ip", "server_ip", "server_port", "phase", "began", "ended", "closed_by", "tls",
+    "packets",
     "retransmitted",
     "out_of_order", "zero_window_stalls", "exchanges", "client_captured", "server_captured", "first_ns", "last_ns",
     "rtt_min_ns",

@@ -202,6 +202,10 @@ class Watch:
             engine.close()
 
 
+UNKNOWN: Final = ("client_rtt_min_ns",)
+"""Numbers of an open connection that are null, not zero."""
+
+
 def with_open(connections: Any, exchanges: Any) -> Any:
     """Connections that ended, and those that did not as their exchanges show them: what only packets tell, such as
     retransmissions, is zero until the end.
@@ -219,8 +223,10 @@ def with_open(connections: Any, exchanges: Any) -> Any:
         "server_packets": going.response_first_ns.count(), "packets": going.count(),
     }  # fmt: skip
     open_ = going.group_by("connection").aggregate(**known)
-    others = {name: ibis.literal(0) for name in schema.names if name not in known and name != "connection"}
-    others |= {"client_rtt_min_ns": ibis.null("int64")} if "client_rtt_min_ns" in schema.names else {}
+    others = {
+        name: ibis.literal(0) if kind.is_integer() and name not in UNKNOWN else ibis.null(kind)
+        for name, kind in schema.items() if name not in known and name != "connection"
+    }  # fmt: skip
     full = open_.mutate(**others).select(*schema.names)
     return connections.union(full.cast({name: schema[name] for name in schema.names}))
 

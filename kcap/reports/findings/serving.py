@@ -279,10 +279,10 @@ def request_timeout(seen: Observed, limit: Mapping[str, float]) -> Found:
 @rule(
     "idle-disconnect", "low", 0.8,
     needs="responses requests time",
-    looks_at="connections that end after the same time without a request, and that the client opens again",
+    looks_at="connections that the other side closes after the same time without a request, and that the client opens again",
     advice="Keep connections.max.idle.ms of the client below that of the broker (and of firewalls and load balancers "
     "between them).",
-    instead="a client that works in intervals and closes by itself",
+    instead="a proxy or a load balancer that is restarted in intervals",
     connections=3, seconds=1, spread=0.25, together=0.2,
 )  # fmt: skip
 def idle_disconnect(seen: Observed, limit: Mapping[str, float]) -> Found:
@@ -298,7 +298,7 @@ def idle_disconnect(seen: Observed, limit: Mapping[str, float]) -> Found:
     used = table.group_by("connection").aggregate(used_ns=table.request_first_ns.max(), done_ns=table.response_last_ns.max())
     joined = links.filter(links.ended.isin(["fin", "rst"])).inner_join(used, "connection")
     idle = joined.mutate(idle_ns=joined.last_ns - joined.done_ns)
-    idle = idle.filter(idle.idle_ns >= int(limit["seconds"] * 1e9), idle.client_id.notnull())
+    idle = idle.filter(idle.closed_by == "server").filter(idle.idle_ns >= int(limit["seconds"] * 1e9), idle.client_id.notnull())
     rows = seen.run(idle.select("connection", "client_id", "client_ip", "server_ip", "server_port", "idle_ns", "first_ns",
                                 "last_ns"))  # fmt: skip
     if len(rows) < limit["connections"]:
@@ -328,9 +328,8 @@ def idle_disconnect(seen: Observed, limit: Mapping[str, float]) -> Found:
             continue
         client, ip, port = place
         yield Finding(
-            f"{len(alike)} connections of client {client} to {ip}:{port} ended after {seconds(middle)} without a "
-            "request and were "
-            "opened again",
+            f"{len(alike)} connections of client {client} to {ip}:{port} were closed by the other side after "
+            f"{seconds(middle)} without a request, and opened again",
             {"client_id": client, "server": f"{ip}:{port}"}, len(alike), where(client_id=client, server_ip=ip),
             min(row["first_ns"] for row in alike), max(row["last_ns"] for row in alike), 0,
             {"connections": len(alike), "idle_ns": round(middle)},

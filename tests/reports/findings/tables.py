@@ -25,8 +25,8 @@ EXCHANGE: Row = {
 CONNECTION: Row = {
     "client_id": "app", "client_ip": "10.0.0.9", "client_port": 40000, "server_ip": "10.0.0.1", "server_port": 9092,
     "phase": "kafka",
-    "began": "syn", "ended": "fin", "tls": False, "packets": 100, "exchanges": 10, "client_captured": 1000,
-    "server_captured": 1000,
+    "began": "syn", "ended": "fin", "closed_by": "client", "tls": False, "packets": 100, "exchanges": 10,
+    "client_captured": 1000, "server_captured": 1000,
     "first_ns": START, "last_ns": START + 10 * SECOND, "rtt_min_ns": 50_000, "client_rtt_min_ns": 10_000,
 }  # fmt: skip
 

@@ -1,5 +1,7 @@
 """Rules on brokers, networks and connections."""
 
+import pytest
+
 from tests.reports.findings.tables import CONNECTION, MS, SECOND, START, Row, exchange, found, many, observed
 
 
@@ -54,9 +56,8 @@ def idle(count: int, pause: float) -> tuple[list[Row], list[Row]]:
     for at in range(count):
         begin = START + at * 10 * SECOND
         rows.append(exchange(f"C{at}", 1, "Produce", at * 10))
-        links.append(
-            CONNECTION | {"connection": f"C{at}", "first_ns": begin, "last_ns": begin + int((pause + 0.01 * at) * SECOND)}
-        )
+        end = begin + int((pause + 0.01 * at) * SECOND)
+        links.append(CONNECTION | {"connection": f"C{at}", "first_ns": begin, "last_ns": end, "closed_by": "server"})
     return rows, links
 
 
@@ -93,6 +94,12 @@ def test_leaders_that_move() -> None:
     ]
     assert found("not-leader", observed(moved, parts)) == [], "an error of each partition is how a client learns of a move"
     assert found("not-leader", observed(*rows(9, "__cluster_metadata"))) == []
+
+
+@pytest.mark.parametrize("side", ["client", None])
+def test_a_client_that_closes_by_itself_is_no_idle_cut(side: str | None) -> None:
+    rows, links = idle(5, 2.5)
+    assert found("idle-disconnect", observed(rows, connections=[link | {"closed_by": side} for link in links])) == []
 
 
 def test_a_process_that_ends_is_no_idle_cut() -> None:
