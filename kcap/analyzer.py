@@ -134,7 +134,7 @@ class SilentConnection:
     def values(self) -> dict[str, object]:
         """As `KeptConnection`."""
         connection = unpack(self._packed, (self._flow, reverse_flow(self._flow)), self._owner)
-        return describe(connection, Conversation(connection, self._owner))
+        return describe_released(connection, Conversation(connection, self._owner))
 
     def connections(self) -> list["ClosedConnection"]:
         """As `KeptConnections`."""
@@ -358,6 +358,7 @@ class Analyzer:
                 kept = connection, conversation
                 closed = KeptConnection(kept, conversation.phase, conversation.detail, connection.first_ref)
                 self._close(closed)
+            conversation.release()
         if self.fast_path is not None:
             self.fast_path.closed(connection.flows[0])
 
@@ -375,6 +376,11 @@ class Analyzer:
         """Whether nothing is known of a connection above TCP."""
         conversation = connection.conversation
         return isinstance(conversation, Conversation) and conversation.untouched
+
+    def packed(self, connection: Connection) -> None:
+        """A connection is stored in compact form; its objects go."""
+        assert isinstance(connection.conversation, Conversation)
+        connection.conversation.release()
 
     def resumed(self, connection: Connection) -> None:
         """A connection that was stored in compact form is an object again."""
@@ -476,7 +482,7 @@ def connection_uid(connection: Connection) -> str:
 def describe(connection: Connection, conversation: Conversation) -> dict[str, object]:
     """The row of `connections`, without the file's name."""
     client = connection.client or connection.streams[0]
-    server = client.peer
+    server = connection.streams[1 if client is connection.streams[0] else 0]
     kafka = conversation if conversation.inner is None else conversation.inner
     flow = connection.flows[connection.streams.index(client)]
     ip, port, peer_ip, peer_port = endpoints(flow)
@@ -531,11 +537,17 @@ def describe(connection: Connection, conversation: Conversation) -> dict[str, ob
     return values
 
 
+def describe_released(connection: Connection, conversation: Conversation) -> dict[str, object]:
+    """`describe` of objects that were made for it alone."""
+    conversation.release()
+    return describe(connection, conversation)
+
+
 def describe_closed(kept: "ClosedState") -> dict[str, object]:
     """As `describe`, of a connection that lived in the fast path alone: where it can be without its objects."""
     numbers = kept.described()
     if numbers is None:
-        return describe(*kept.restore())
+        return describe_released(*kept.restore())
     lower, flow, first_ns, isn = kept.named()
     ip, port, peer_ip, peer_port = endpoints(flow)
     return numbers | {

@@ -98,8 +98,10 @@ SEQUENCE_FAR = 1 << 28
 SYN_DISPLACED_BYTES = 1 << 20
 """A SYN this near to bytes already seen was displaced behind them; further away it opens a new connection."""
 
-SWEEP_NS = 60 * SECOND_NS
-"""Capture time between sweeps of idle connections."""
+SWEEP_NS = 600 * SECOND_NS
+"""Capture time between sweeps of idle connections: each looks at all open ones, so a connection is looked at six times before it
+is idle (CONNECTION_IDLE_NS). A row shows the time at which it became so, whenever that is seen.
+"""
 
 CONNECTION_IDLE_NS = 3600 * SECOND_NS
 """A silent connection is closed after this long. Kafka's own connections.max.idle.ms is 10 minutes; keep-alives count."""
@@ -113,7 +115,9 @@ quietest are closed first. A broker has some ten thousand connections.
 """
 
 CLOSED_TOGETHER = 1 << 12
-"""Connections closed at the end of a capture before their rows are taken, with all their objects."""
+"""Closed connections before their rows are taken: until then each is a row of Python objects, at the end of a capture with all that
+the connection had.
+"""
 
 SILENT_MAX = 1 << 17
 """Open connections that carried no byte, some 800 bytes each with all that refers to them; those packed first are closed first.

@@ -20,8 +20,10 @@ MAPPING: Final = re.compile(r"([0-9a-f]+)-([0-9a-f]+) .-.p \S+ \S+ \d+ .*\.so\b"
 MADV_DONTNEED: Final = 4
 STEPS: Final = 16
 """Steps of reading before memory is checked first, then eight times as many: kernels are loaded when they are first needed."""
-RARELY: Final = 50_000, 5, 2
-"""Thresholds of the garbage collector: new objects before young ones are collected, and how often before older ones are."""
+RARELY: Final = 200_000, 5, 5
+"""Thresholds of the garbage collector: new objects before young ones are collected, and how often before older ones are. Closed
+connections are freed without it (`Conversation.release`), so all that it does in a large capture is to look at what is alive.
+"""
 BLAS_THREADS: Final = "OPENBLAS_NUM_THREADS"
 """numpy's linear algebra, which kcap does not use, starts a thread a core when it is loaded; these wait busily for 0.07 s."""
 
@@ -64,10 +66,10 @@ def pool() -> None:
 
 
 def collect_rarely() -> None:
-    """Excludes loaded objects from garbage collection, which then runs every 50,000 objects, and over old ones less often.
+    """Excludes loaded objects from garbage collection, which then runs every 200,000 objects, and over old ones less often.
 
-    Connections refer to their streams and back, so it has to run: a third of the memory of a flood of ClientHellos was of
-    closed connections. At its default rate it takes a tenth of a large capture's time.
+    It has to run, for what libraries and exceptions leave behind. At its default rate it takes a tenth of a large capture's time,
+    and a third of that of a flood, whose connections are objects by the million.
     """
     gc.freeze()
     gc.set_threshold(*RARELY)

@@ -25,7 +25,7 @@ from kcap.capture.paths import expand
 from kcap.capture.source import STANDARD_INPUT
 from kcap.capture.unread import unread
 from kcap.errors import CaptureError, UsageError
-from kcap.limits import FRAME_GATHERED_MAX
+from kcap.limits import CLOSED_TOGETHER, FRAME_GATHERED_MAX
 from kcap.model import REF_FILE_SHIFT, CaptureFile
 from kcap.net.connections import flow_of, reverse_flow
 from kcap.net.packet_index import PacketIndex
@@ -57,6 +57,8 @@ class CapturePass:
         self.keep_connections = keep_connections
         self.connections: list[ClosedConnection] = []
         """Connections that are over, where they are kept; whoever reads them may take them away."""
+        self._settled = 0
+        """How many of them came since the last batch."""
         self.phases: Counter[str] = Counter()
         """What the connections were that are over."""
         self.details: Counter[str] = Counter()
@@ -159,13 +161,13 @@ class CapturePass:
                 self._drain()
             if self.watch is not None:
                 self.watch()
-            if analyzer.full or (analyzer.waiting and self._due()):
+            if self._full or (analyzer.waiting and self._due()):
                 yield self._take()
         self.parser.finish()
         analyzer.secrets.follow()
         for _ in analyzer.ends():
             self._drain()
-            if analyzer.full:
+            if self._full:
                 yield self._take()
         self._drain()
         last = self._take()
@@ -180,8 +182,13 @@ class CapturePass:
         self._secrets[file] = len(found)
         self.analyzer.secrets.follow()
 
+    @property
+    def _full(self) -> bool:
+        """Whether a batch is due: rows or bodies enough, or connections, of which a flood may have millions and no row."""
+        return self.analyzer.full or self._settled >= CLOSED_TOGETHER
+
     def _take(self) -> RowBatch:
-        self._emitted = time.monotonic()
+        self._emitted, self._settled = time.monotonic(), 0
         batch = self.analyzer.take(self.unwanted)
         self.rows += len(batch)
         return batch
@@ -200,6 +207,7 @@ class CapturePass:
             for connection in closed.connections() if self.keep_connections else ():
                 connection.settle()
                 self.connections.append(connection)
+                self._settled += 1
 
     @property
     def weirds(self) -> list[tuple[Weird, int]]:

@@ -258,7 +258,7 @@ class FastPath:
             self.endings.update(zip(slots, endings))
             table.closing.extend(endings)
         before = table.count
-        back: dict[int, Connection] = {}
+        back: dict[int, Conversation] = {}
         if len(gone):
             slots = gone.tolist()
             for slot, conversation in zip(slots, self._back(slots)):
@@ -266,7 +266,7 @@ class FastPath:
                 conversation.fast_path_retry_at = self.passed + min(
                     limits.FAST_PATH_WAIT << conversation.fast_path_exits, limits.FAST_PATH_WAIT_MAX
                 )
-                back[slot] = conversation.tcp
+                back[slot] = conversation
         if not len(left):
             table.count += len(opened)  # they are numbered, and nothing was exported
             return
@@ -281,15 +281,16 @@ class FastPath:
             numbers = before + 1 + np.arange(len(opened)) + np.searchsorted(self.entered, opened[:, 1])
             self._number(opened, numbers, back, named)
 
-    def _number(self, opened: Any, numbers: Any, back: dict[int, Connection], named: IdentityBlock | None) -> None:
+    def _number(self, opened: Any, numbers: Any, back: dict[int, Conversation], named: IdentityBlock | None) -> None:
         """Numbers the connections that a walk opened, now that it is known which the reference path opened in between."""
         number_of: dict[int, int] = dict(zip(opened[:, 0].tolist(), numbers.tolist()))
         here = np.array([slot not in back for slot in number_of], np.bool_)
         self.state.connections[opened[here, 0], at.PLACE] = numbers[here]
         for slot in number_of.keys() & back.keys():
-            back[slot].number = number_of[slot]
-            gone_with = plaintext_of(back[slot])
-            if gone_with is not None and gone_with.identity_batch == self.analyzer.batch:
+            conversation = back[slot]  # perhaps of a connection that is closed by now
+            conversation.tcp.number = number_of[slot]
+            gone_with = conversation.inner or conversation
+            if gone_with.identity_batch == self.analyzer.batch:
                 self.analyzer.identities.renumber(gone_with.identity_index, number_of[slot])
         for slot in number_of.keys() & self.endings.keys():
             self.endings[slot].number = number_of[slot]

@@ -21,7 +21,7 @@ from kcap.kafka.headers import REQUEST_HEAD
 from kcap.kafka.requests import RequestFramer
 from kcap.kafka.responses import PAIR, ResponseFramer
 from kcap.net.connections import Owner
-from kcap.net.tcp import Connection
+from kcap.net.tcp import Connection, Stream
 
 REPEAT_FLAGS: Final = ((FLAG["retransmitted"], False), (FLAG["duplicated"], True))
 """A row's flag for bytes that came again, and whether the segment did so within DUPLICATE_NS (`Stream.repeats`)."""
@@ -112,7 +112,7 @@ def _queue(
         exchange = PendingExchange(number, key, version, correlation, requests.client_id, pairing.losses)
         start, size = entry[at.Q_FRAME : at.Q_FRAME + 2] if done else (stream[at.OPEN_START], stream[at.OPEN_SIZE])
         if flags:  # none of a connection with TLS
-            requests.stream.repeats += [(start, start + size, twice) for flag, twice in REPEAT_FLAGS if flags & flag]
+            _repeats(requests.stream, start, start + size, flags)
         if done and one_way:
             exchange.one_way = True
             pairing.one_way.append(exchange)
@@ -165,6 +165,13 @@ def _open(state: FastPathState, stream: Numbers, header: bytes, subject: object)
     return frame
 
 
+def _repeats(stream: Stream, start: int, end: int, flags: int) -> None:
+    """Notes the bytes of a row that its flags say came again."""
+    for flag, twice in REPEAT_FLAGS:
+        if flags & flag:
+            stream.repeat(start, end, twice=twice)
+
+
 def _open_response(state: FastPathState, conversation: Conversation, responses: ResponseFramer, stream: Numbers) -> None:
     exchange = conversation.pairing.outstanding.popleft()
     response = PendingResponse(exchange.correlation_id, responses.requests.stream.data_segments, stream[at.OPEN_NS])
@@ -172,5 +179,5 @@ def _open_response(state: FastPathState, conversation: Conversation, responses: 
     header = PAIR.pack(stream[at.OPEN_SIZE] - 4, exchange.correlation_id)
     start, end = stream[at.OPEN_START], stream[at.OPEN_START] + stream[at.OPEN_SIZE]
     if stream[at.OPEN_FLAGS]:
-        responses.stream.repeats += [(start, end, twice) for flag, twice in REPEAT_FLAGS if stream[at.OPEN_FLAGS] & flag]
+        _repeats(responses.stream, start, end, stream[at.OPEN_FLAGS])
     responses.open = _open(state, stream, header, response)

@@ -376,6 +376,20 @@ class Conversation:
         if self.requests is not None and self.failures == 1:
             self.pairing.finish("capture_end", time_ns, True)
 
+    def release(self) -> None:
+        """The connection is over, or is stored in compact form: cuts what leads back, as `Stream.release`. What describes it
+        stays.
+        """
+        self.connection.conversation = None
+        for stream in self.connection.streams:
+            stream.release()
+        if self._pairing is not None:
+            del self._pairing.outlet
+        if self.inner is not None:
+            self.inner.release()
+        if self.tls is not None:
+            self.tls.release()
+
     # -- rows ---------------------------------------------------------------------------------------------------------
     def emit(
         self,

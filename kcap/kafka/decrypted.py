@@ -153,6 +153,10 @@ class DecryptedStream:
             size = record.size - skip
             self.sink.data(at + skip, record.buffer, skip, size, size, time_ns, ref, position)
 
+    def release(self) -> None:
+        """As `Stream.release`."""
+        del self.connection, self.peer, self.sink
+
     def lose(self, length: int, *, exact: bool, time_ns: int) -> None:
         """Delivers a gap to the sink."""
         if not self.next:
@@ -222,6 +226,10 @@ class TlsSink:
     def gap(self, offset: int, length: int, time_ns: int) -> None:
         """Takes a hole."""
         self.decryptor.gap(self.index, offset, length, time_ns)
+
+
+def _over(_connection: DecryptedConnection) -> None:
+    """What a `Decryptor` calls whose connection is over: nothing."""
 
 
 class Decryptor:
@@ -299,6 +307,10 @@ class Decryptor:
         turns = self.session.turns
         if turns is not None and turns.dropped:
             self.connection.report(WeirdKind.TLS_TURNS_LIMIT, f"{turns.dropped} turns behind the first {len(turns)}")
+
+    def release(self) -> None:
+        """As `Conversation.release`."""
+        self._begin = _over
 
     def _deliver(self, events: "Iterable[Event]") -> None:
         for event in events:

@@ -37,7 +37,7 @@ class ResponseFramer(Framer):
         self.pairing = pairing
         self.bodies = bodies
         self.requests = requests
-        self.sought: set[int] = set()
+        self.sought: set[int] | None = None
         """Correlation ids that the current resync has searched for."""
         self.last_ns: int | None = None
         """When the last byte of the last response was seen."""
@@ -129,20 +129,20 @@ class ResponseFramer(Framer):
     # -- searching ----------------------------------------------------------------------------------------------------
     def candidates(self, region: Region, start: int) -> Iterable[int]:
         """Places of outstanding ids; for an id that became outstanding only now, in all bytes searched before too."""
-        if not start:
-            self.sought.clear()
-        places = []
+        if not start or self.sought is None:
+            self.sought = set()
+        places, sought = [], self.sought
         for exchange in islice(self.pairing.outstanding, limits.IDS_SEARCHED):
             correlation = exchange.correlation_id
             if correlation is None:
                 continue
             pattern = correlation.to_bytes(4, "big", signed=True)
-            for low, high in region.captured(start if correlation in self.sought else 0):
+            for low, high in region.captured(start if correlation in sought else 0):
                 at = region.data.find(pattern, low + 4, high)
                 while at >= 0:
                     places.append(at - 4)
                     at = region.data.find(pattern, at + 1, high)
-            self.sought.add(correlation)
+            sought.add(correlation)
         return places
 
     def _known(self, correlation: int) -> bool:

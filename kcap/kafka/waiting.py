@@ -6,7 +6,7 @@ time on average, however many wait and however their ids repeat: a capture choos
 
 from collections import OrderedDict
 from collections.abc import Iterator
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Final, Generic, Protocol, TypeVar
 
 
 class Identified(Protocol):
@@ -17,6 +17,11 @@ class Identified(Protocol):
 
 
 Item = TypeVar("Item", bound=Identified)
+NONE: Final[OrderedDict[int, Any]] = OrderedDict()
+NO_IDS: Final[dict[int | None, Any]] = {}
+"""What a queue has in which nothing has waited yet, as in most: a connection has three, and a flood a hundred thousand connections.
+Nothing is written to these.
+"""
 
 
 class WaitingQueue(Generic[Item]):
@@ -25,11 +30,11 @@ class WaitingQueue(Generic[Item]):
     __slots__ = ("_by_id", "_order", "_passed")
 
     def __init__(self) -> None:
-        self._passed: OrderedDict[int, Item] = OrderedDict()
+        self._passed: OrderedDict[int, Item] = NONE
         """Entries that were passed over, by identity, oldest first; all of them are older than those of `_order`."""
-        self._order: OrderedDict[int, Item] = OrderedDict()
+        self._order: OrderedDict[int, Item] = NONE
         """The other entries. A dict would scan what was removed from its front."""
-        self._by_id: dict[int | None, Item | OrderedDict[int, Item]] = {}
+        self._by_id: dict[int | None, Item | OrderedDict[int, Item]] = NO_IDS
         """Correlation id -> its entry, or its entries where several wait."""
 
     def __len__(self) -> int:
@@ -59,6 +64,8 @@ class WaitingQueue(Generic[Item]):
         order, passed = self._order, self._passed
         if id(until) not in order:
             return
+        if passed is NONE:
+            passed = self._passed = OrderedDict()
         while order:
             key, item = order.popitem(last=False)
             if item is until:
@@ -70,6 +77,8 @@ class WaitingQueue(Generic[Item]):
 
     def append(self, item: Item) -> None:
         """Adds the newest entry."""
+        if self._order is NONE:
+            self._order, self._by_id = OrderedDict(), {}
         self._order[id(item)] = item
         known = self._by_id.get(item.correlation_id)
         if known is None:

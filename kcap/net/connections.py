@@ -32,6 +32,9 @@ class Owner(WeirdReporter, Protocol):
     def speechless(self, connection: Connection) -> bool:
         """Whether the owner knows nothing of the connection that `resumed` does not make again."""
 
+    def packed(self, connection: Connection) -> None:
+        """A `speechless` connection is stored in compact form from here on; its object is of no more use."""
+
     def resumed(self, connection: Connection) -> None:
         """A connection that was stored in compact form is an object again."""
 
@@ -311,6 +314,7 @@ class ConnectionTable:
             self.silent[low] = packed
         del self.streams[low], self.streams[high]
         self.objects -= 1
+        self.owner.packed(connection)
 
     def _freeze(self) -> None:
         """Packs the new connections that carried no byte, and closes the oldest of too many."""

@@ -9,6 +9,7 @@ the lowest byte seen where the capture has no SYN. `TRANSITIONS` is the state ta
 """
 
 from bisect import bisect_right
+from collections.abc import Sequence
 from operator import itemgetter
 from typing import Final, NamedTuple, Protocol
 
@@ -107,8 +108,9 @@ class Stream:
         self.acked_raw: int | None = None
         self.held: list[Held] = []
         self.held_bytes = 0
-        self.lost: list[tuple[int, int]] = []
-        self.repeats: list[tuple[int, int, bool]] = []
+        self.lost: Sequence[tuple[int, int]] = ()
+        """Ranges that were given up, the newest few."""
+        self.repeats: Sequence[tuple[int, int, bool]] = ()
         """Ranges seen again, the newest few: start, end, and whether the tap saw one packet twice."""
         self.fin_at: int | None = None
         self.fin_ns: int | None = None
@@ -231,8 +233,11 @@ class Stream:
             self.retransmitted += 1
             if self.timed_end is not None and start < self.timed_end:
                 self.timed_end = None  # Karn: which of the two is acknowledged cannot be told
-        self.repeats.append((start, end, twice))
-        del self.repeats[: -limits.REPEATS_KEPT]
+        self.repeat(start, end, twice=twice)
+
+    def repeat(self, start: int, end: int, *, twice: bool) -> None:
+        """These bytes were seen again."""
+        self.repeats = [*self.repeats[1 - limits.REPEATS_KEPT :], (start, end, twice)]
 
     def _hold(self, start: int, end: int, buffer: bytes, at: int, captured: int, time_ns: int, ref: int, position: int) -> None:
         """Holds bytes that no earlier segment brought; the first copy wins (PYROLYSE 2025: stacks disagree, so a weird reports
@@ -265,8 +270,7 @@ class Stream:
                 i += 1
             cursor = stop
         if repeated:
-            self.repeats.append((start, end, repeated == end - start))
-            del self.repeats[: -limits.REPEATS_KEPT]
+            self.repeat(start, end, twice=repeated == end - start)
             self.retransmitted += 1
 
     def drain(self) -> None:
@@ -334,8 +338,7 @@ class Stream:
     def _give_up(self, to: int, time_ns: int, ref: int, position: int) -> None:
         start, length = self.next, to - self.next
         self.missing += length
-        self.lost.append((start, to))
-        del self.lost[: -limits.REPEATS_KEPT]
+        self.lost = [*self.lost[1 - limits.REPEATS_KEPT :], (start, to)]
         self.next = to
         self.next_raw = (self.next_raw or 0) + length & MASK
         self.timed_end = None
@@ -351,6 +354,12 @@ class Stream:
                 tail -= 1  # a FIN, seen or not, takes one number
             if self.started and 0 < tail < limits.SEQUENCE_FAR:
                 self._give_up(self.next + tail, time_ns, 0, 0)
+
+    def release(self) -> None:
+        """The connection is over and nobody will deliver bytes: cuts what leads back to it, so that it is freed with its last
+        reference and not left to the collector of cycles. Numbers stay.
+        """
+        del self.connection, self.peer, self.sink
 
     @property
     def state(self) -> str:
@@ -488,7 +497,9 @@ class Connection:
         first, by = min(fins, key=lambda one: one[0], default=(None, None))
         if self.rst_ns is not None and (first is None or self.rst_ns < first):
             by = self.rst_by
-        return by.side if by is not None and self.client is not None else None
+        if by is None or self.client is None:
+            return None
+        return "client" if by is self.client else "server"
 
     def finish(self, time_ns: int) -> None:
         """The connection is over, or the capture is: every hole is decided. The stream whose bytes came first goes first."""
