@@ -207,6 +207,7 @@ class Pairing:
             flags |= LATE
             self._report(WeirdKind.LATE_RESPONSE, f"correlation id {exchange.correlation_id}", response.frame)
         self.outlet.emit(exchange, response, "answered", None, None, flags)
+        response.exchange = None  # they refer to each other, and would wait for the collector of cycles
 
     # -- what has no partner ------------------------------------------------------------------------------------------
     def settle(self, time_ns: int) -> None:

@@ -1,0 +1,84 @@
+"""Law: a connection that is over is freed by reference counting; none of its objects is left to the collector of cycles.
+
+A flood closes connections by the million. What each leaves in a cycle costs memory until the collector comes, and its time.
+"""
+
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from kcap.analyzer import Analyzer, Options
+from kcap.net.segment_columns import columns_of
+from kcap.session import CapturePass
+from tests.support.wire import Segment, Tap, batch, metadata, metadata_answer
+
+HOUR_NS = 3600 * 10**9
+MODULES = "kcap.net.", "kcap.kafka.", "kcap.tls.", "kcap.analyzer"
+CAPTURES = ("java-transactions.pcap", "pipelined.pcap", "raw-frames.pcap", "sasl-raw-tokens.pcap", "tls13.pcapng", "too-large.pcap")
+
+
+@contextmanager
+def no_cycles() -> Iterator[None]:
+    """Nothing of a connection may be garbage in cycles afterwards."""
+    gc.collect()
+    gc.set_debug(gc.DEBUG_SAVEALL)
+    try:
+        yield
+        gc.collect()
+        left = {type(each).__qualname__ for each in gc.garbage if type(each).__module__.startswith(MODULES)}
+    finally:
+        gc.set_debug(0)
+        gc.garbage.clear()
+    assert not left
+
+
+@pytest.mark.parametrize("fast_path", [False, True])
+@pytest.mark.parametrize("name", CAPTURES)
+def test_of_a_capture(pcaps: Path, name: str, fast_path: bool) -> None:
+    """With rows, holes, logins, decrypted plaintext; on both paths."""
+    reading = CapturePass([str(pcaps / name)], Options(fast_path=fast_path), keep_connections=True)
+    reading.analyzer.expect_many()
+    with no_cycles():
+        closed = 0
+        for _ in reading.batches():
+            closed += len(reading.connections)
+            reading.connections.clear()
+    assert closed
+
+
+def flood() -> list[list[Segment]]:
+    """Connections of all fates, one after the other; each list ends later than the one before."""
+    start = 10**18
+    taps: list[Tap] = []
+
+    def tap(port: int, hours: int) -> Tap:
+        taps.append(Tap(port=port, time_ns=start + hours * HOUR_NS))
+        return taps[-1]
+
+    tap(1, 0).open()  # carries no byte and is idle
+    tap(2, 0).open().client(metadata(1))  # waits for a response and is idle
+    tap(3, 0).open().client(metadata(1)).server(metadata_answer(1)).close()
+    tap(4, 0).open().client(b"GET / HTTP/1.1\r\n\r\n").server(b"HTTP/1.1 200 OK\r\n\r\n").close()
+    tap(5, 0).open().client(b"\x16\x03\x01\0\2\1\0").close()
+    tap(6, 0).open().client(metadata(1)[:9]).close()
+    for turn in range(3):  # the same ports with other numbers
+        taps.append(Tap(port=7, client_isn=turn << 29, time_ns=start + turn * 10**6).open())
+    tap(8, 2).open()
+    return [each.segments for each in taps]
+
+
+@pytest.mark.parametrize("fast_path", [False, True])
+def test_of_a_flood(fast_path: bool) -> None:
+    """That carry no byte, are idle, are no Kafka, are cut short, or lose their ports to a newer one."""
+    analyzer = Analyzer()
+    analyzer.expect_many()
+    with no_cycles():
+        for segments in flood():
+            made = batch(segments)
+            analyzer.feed(columns_of(made) if fast_path else made)
+        analyzer.finish()
+        ends = [values["ended"] for values in (one.values for one in analyzer.take_connections())]
+    assert len(ends) == 10 and {"idle", "fin", "open"} <= set(ends)
