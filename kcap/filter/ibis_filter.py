@@ -64,12 +64,24 @@ class _Predicate:
         if isinstance(tree, Xor):
             return self.of(tree.left) != self.of(tree.right)  # not every engine spells xor
         if isinstance(tree, Not):
-            return ~self.of(tree.of)
+            return self.opposite(tree.of)
         if isinstance(tree, Present):
             return self.present(tree.of)
         if isinstance(tree, Compare) and isinstance(tree.value, FieldRef | Deep | FunctionCall):
             return self.pairs(tree, tree.value)
         return self.entries(tree.of, self.test(tree), every=tree.every)
+
+    def opposite(self, tree: Filter) -> Any:
+        """The condition that is true where that of a tree is false. DuckDB takes 11 s for 50 negations around each other, and no
+        time where they stand at the single tests.
+        """
+        if isinstance(tree, And):
+            return self.opposite(tree.left) | self.opposite(tree.right)
+        if isinstance(tree, Or):
+            return self.opposite(tree.left) & self.opposite(tree.right)
+        if isinstance(tree, Xor):
+            return self.of(tree.left) == self.of(tree.right)
+        return self.of(tree.of) if isinstance(tree, Not) else ~self.of(tree)
 
     # -- operands -----------------------------------------------------------------------------------------------------
     def sources(self, operand: Operand) -> tuple[list[Any], bool]:

@@ -47,6 +47,8 @@ FUNCTIONS: Final = {"len": "text", "lower": "text", "upper": "text", "count": ""
 FILTER_MAX: Final = 10_000
 """Characters of a filter; nobody types more, and nesting is bounded with them."""
 DEPTH_MAX: Final = 100
+AROUND: Final = 200
+"""Characters of a filter before and behind a fault that a message shows."""
 
 
 class FilterError(UsageError):
@@ -54,8 +56,11 @@ class FilterError(UsageError):
 
     def __init__(self, text: str, start: int, end: int, reason: str) -> None:
         self.text, self.start, self.end, self.reason = text, start, max(end, start + 1), reason
-        line = " ".join(text.split("\n"))
-        super().__init__(f"{reason}\n  {line}\n  {' ' * start}^{'~' * (self.end - start - 1)}")
+        line, before = " ".join(text.split("\n")), "…" if start > AROUND else ""
+        first, last = max(start - AROUND, 0), start + AROUND
+        line = before + line[first:last] + ("…" if len(line) > last else "")
+        marks = "~" * (min(self.end, last) - start - 1)
+        super().__init__(f"{reason}\n  {line}\n  {' ' * (len(before) + start - first)}^{marks}")
 
 
 def parse(text: str) -> Filter | None:
@@ -103,6 +108,16 @@ NO_ERROR: Final[dict[tuple[str, ...], str | int]] = {("error",): "NONE", ("error
 """Column of errors -> the value that says there is none."""
 
 
+def joined(join: Callable[[Filter, Filter], Filter], conditions: Sequence[Filter]) -> Filter:
+    """Conditions in a chain as a tree of the least depth: what walks a tree calls itself, engines of SQL and `repr` too, and a
+    chain may have a thousand.
+    """
+    if len(conditions) == 1:
+        return conditions[0]
+    half = (len(conditions) + 1) // 2
+    return join(joined(join, conditions[:half]), joined(join, conditions[half:]))
+
+
 class _Builder:
     """Turns lark's tree into a checked one."""
 
@@ -124,10 +139,7 @@ class _Builder:
         kind, parts = tree.data, tree.children
         joins: dict[str, Callable[[Filter, Filter], Filter]] = {"or": Or, "xor": Xor, "and": And}
         if kind in joins:
-            found = self.condition(parts[0], depth + 1)
-            for part in parts[1:]:
-                found = joins[kind](found, self.condition(part, depth + 1))
-            return found
+            return joined(joins[kind], [self.condition(part, depth + 1) for part in parts])
         if kind == "negated":
             return Not(self.condition(parts[-1], depth + 1))
         if kind == "test":

@@ -217,3 +217,22 @@ def test_the_length_of_wireshark_leaves_the_prefix_out() -> None:
     assert passes({"request_bytes": 100, "response_bytes": None})
     assert not passes({"request_bytes": 96, "response_bytes": 104})
     assert condition(parse("tcp.len == 96"))({"request_bytes": 96, "response_bytes": 104})
+
+
+@pytest.mark.parametrize("word", ["and", "or", "xor"])
+def test_a_long_chain_is_a_flat_tree(word: str) -> None:
+    """A thousand conditions are ten deep: whatever walks the tree, `repr` and engines of SQL among them, calls itself."""
+    tree, depth = parse(f" {word} ".join(["api_key == 1"] * 500)), 0
+    while isinstance(tree, And | Or | Xor):
+        tree, depth = tree.left, depth + 1
+    assert depth == 9
+
+
+def test_the_fault_of_a_long_filter_is_shown_with_what_is_around_it() -> None:
+    text = " or ".join(["api_key == 1"] * 300 + ["api_key = 2"] + ["api_key == 3"] * 300)
+    with pytest.raises(FilterError) as found:
+        parse(text)
+    reason, line, marks = str(found.value).split("\n")
+    assert "did you mean ==" in reason
+    assert len(line) < 410 and line.startswith("  …") and line.endswith("…")
+    assert line[marks.index("^")] == "=" and line[marks.index("^") - 2] != "="
