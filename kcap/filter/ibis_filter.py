@@ -30,6 +30,8 @@ from kcap.filter.ast import (
 from kcap.filter.row_test import EPOCH, MICROSECOND, OPERATORS
 
 IP4_PARTS: Final = 4
+ANY_GROUP: Final = 0xFFFF
+"""The highest group of an IPv6 address: one that may be anything is not looked at, for each costs a long expression."""
 
 
 def predicate(tree: Filter | None, table: Any) -> Any:
@@ -190,8 +192,10 @@ class _Predicate:
         groups = self.groups(value)
         # Halves of 64 bits do not fit a signed integer: the eight groups are compared one after the other.
         low, high = ([(end >> shift) & 0xFFFF for shift in range(112, -1, -16)] for end in (network.first, network.last))
-        tests = [(group >= a) & (group <= b) for group, a, b in zip(groups, low, high, strict=True)]
-        return (value.contains(":") & reduce(and_, tests)).fill_null(False)
+        tests = [
+            (group >= a) & (group <= b) for group, a, b in zip(groups, low, high, strict=True) if (a, b) != (0, ANY_GROUP)
+        ]
+        return reduce(and_, tests, value.contains(":")).fill_null(False)
 
     def groups(self, value: Any) -> list[Any]:
         """The eight groups of an IPv6 address as numbers; `::` stands for as many zeros as are missing."""

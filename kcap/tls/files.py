@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import BinaryIO
 
 from kcap.errors import CaptureError
+from kcap.limits import TLS_SESSIONS_MAX
 from kcap.tls.keylog import GrowingKeyLog
 from kcap.tls.secrets import Secrets
 
@@ -25,10 +26,11 @@ def read_secrets(
     for path in keylogs:
         with _opened(path, hint) as file:
             before = secrets.keylog.unread
-            text = file.read()
-            secrets.keylog.add(text)
+            taken = secrets.keylog.add_file(file)
             if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                secrets.growing.append(GrowingKeyLog(os.path.abspath(path), text.rfind(b"\n") + 1))
+                secrets.growing.append(GrowingKeyLog(os.path.abspath(path), taken))
+        if hint is not None and secrets.keylog.dropped:
+            hint(f"{path}: secrets of more than {TLS_SESSIONS_MAX:,} sessions; {secrets.keylog.dropped:,} lines are passed over")
         if not secrets.keylog and secrets.keylog.unread > before:
             raise CaptureError(f"{path}: no line of a TLS key log in it")
     for path in private_keys:

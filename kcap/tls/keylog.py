@@ -7,17 +7,29 @@ lines does not matter; nothing is printed. Source: draft-ietf-tls-keylogfile; th
 
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Final
+from struct import Struct
+from typing import BinaryIO, Final
 
 from kcap import limits
 
-LABELS: Final = frozenset({
+LABELS: Final = (
     "CLIENT_RANDOM", "CLIENT_EARLY_TRAFFIC_SECRET", "CLIENT_HANDSHAKE_TRAFFIC_SECRET", "SERVER_HANDSHAKE_TRAFFIC_SECRET",
     "CLIENT_TRAFFIC_SECRET_0", "SERVER_TRAFFIC_SECRET_0", "PMS_CLIENT_RANDOM",
-})  # fmt: skip
+)  # fmt: skip
 """What decrypts records; exporter and ECH secrets do not."""
+PLACES: Final = {label.encode(): place for place, label in enumerate(LABELS)}
+ENTRY: Final = Struct("<BH")
+"""Before a stored secret: place of its label in LABELS, its size. A key log of a day has a million lines; as objects of Python its
+sessions would take twice the memory.
+"""
+SECRET_MAX: Final = 1024
+"""Bytes of a secret: those of a Diffie-Hellman exchange with 8,192 bits, which PMS_CLIENT_RANDOM may name."""
+STORED_MAX: Final = len(LABELS) * (ENTRY.size + 64)
+"""Bytes of a session's secrets from which on repeated ones are dropped with each line."""
+PIECE: Final = 1 << 20
+"""Bytes of a file that are read at once."""
 MASTER_DIGITS: Final = 96
 SESSION: Final = re.compile(rb"RSA\s+Session-ID:([0-9a-fA-F]*)\s+Master-Key:([0-9a-fA-F]{96})\s*")
 PREMASTER: Final = re.compile(rb"RSA\s+([0-9a-fA-F]{16})\s+([0-9a-fA-F]{96})\s*")
@@ -55,22 +67,46 @@ class GrowingKeyLog:
 class KeyLog:
     """The secrets of one or several key logs."""
 
-    by_random: dict[bytes, dict[str, bytes]] = field(default_factory=dict, repr=False)
-    """Client random -> label -> secret."""
+    stored: dict[bytes, bytes] = field(default_factory=dict, repr=False)
+    """Client random -> its secrets, each with `ENTRY` before it; of equal labels the last one counts."""
     by_session: dict[bytes, bytes] = field(default_factory=dict, repr=False)
     """Session id -> master secret."""
     by_premaster: dict[bytes, bytes] = field(default_factory=dict, repr=False)
     """First 8 bytes of an encrypted premaster secret -> premaster secret."""
     unread: int = 0
     """Lines that are neither secrets, comments nor of a label that decrypts nothing."""
+    dropped: int = 0
+    """Lines of sessions behind the first TLS_SESSIONS_MAX."""
 
     def __bool__(self) -> bool:
-        return bool(self.by_random or self.by_session or self.by_premaster)
+        return len(self) > 0
+
+    def __len__(self) -> int:
+        """How many sessions it has secrets of."""
+        return len(self.stored) + len(self.by_session) + len(self.by_premaster)
 
     def copy(self) -> "KeyLog":
         """A key log of its own with the same secrets."""
-        by_random = {random: dict(found) for random, found in self.by_random.items()}
-        return KeyLog(by_random, dict(self.by_session), dict(self.by_premaster), self.unread)
+        return KeyLog(dict(self.stored), dict(self.by_session), dict(self.by_premaster), self.unread, self.dropped)
+
+    def of(self, random: bytes) -> dict[str, bytes]:
+        """The secrets of the session with this client random, by label."""
+        return unpacked(self.stored.get(random, b""))
+
+    def sessions(self) -> Iterator[dict[str, bytes]]:
+        """The secrets of each session that has a client random, by label."""
+        return map(unpacked, self.stored.values())
+
+    def add_file(self, file: BinaryIO) -> int:
+        """Takes the lines of a file, a piece at a time; how many bytes it has up to the end of its last whole line."""
+        taken, rest = 0, b""
+        while piece := file.read(PIECE):
+            rest += piece
+            whole = rest.rfind(b"\n") + 1
+            self.add(rest[:whole])
+            taken, rest = taken + whole, rest[whole:]
+        self.add(rest)
+        return taken
 
     def add(self, text: bytes) -> None:
         """Takes the lines of a key log; later lines for the same session and label replace earlier ones."""
@@ -82,7 +118,7 @@ class KeyLog:
             bare = line.strip()
             if not bare or bare.startswith(b"#"):
                 continue
-            if len(self.by_random) >= limits.TLS_SESSIONS_MAX or not self._taken(bare):
+            if not self._taken(bare):
                 self.unread += 1
 
     def _taken(self, line: bytes) -> bool:
@@ -90,8 +126,11 @@ class KeyLog:
         if found is not None:
             label, random, secret = found.groups()
             whole = len(secret) == MASTER_DIGITS or label != b"CLIENT_RANDOM"  # else the file is being written to
-            if label.decode() in LABELS and len(secret) % 2 == 0 and whole:
-                self.by_random.setdefault(bytes.fromhex(random.decode()), {})[label.decode()] = bytes.fromhex(secret.decode())
+            if label in PLACES and len(secret) % 2 == 0 and len(secret) <= 2 * SECRET_MAX and whole:
+                self._store(PLACES[label], bytes.fromhex(random.decode()), bytes.fromhex(secret.decode()))
+            return True
+        if len(self) >= limits.TLS_SESSIONS_MAX:
+            self.dropped += 1
             return True
         session = SESSION.fullmatch(line)
         if session is not None:
@@ -104,3 +143,24 @@ class KeyLog:
             self.by_premaster[bytes.fromhex(premaster[1].decode())] = bytes.fromhex(premaster[2].decode())
             return True
         return False
+
+    def _store(self, place: int, random: bytes, secret: bytes) -> None:
+        known = self.stored.get(random, b"")
+        if not known and len(self) >= limits.TLS_SESSIONS_MAX:
+            self.dropped += 1
+            return
+        if len(known) > STORED_MAX:
+            found = {PLACES[label.encode()]: one for label, one in unpacked(known).items()}
+            known = b"".join(ENTRY.pack(at, len(one)) + one for at, one in found.items() if at != place)
+        self.stored[random] = known + ENTRY.pack(place, len(secret)) + secret
+
+
+def unpacked(stored: bytes) -> dict[str, bytes]:
+    """The stored secrets of a session by label."""
+    found, at = {}, 0
+    while at < len(stored):
+        place, size = ENTRY.unpack_from(stored, at)
+        at += ENTRY.size
+        found[LABELS[place]] = stored[at : at + size]
+        at += size
+    return found

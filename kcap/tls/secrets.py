@@ -48,11 +48,11 @@ class Secrets:
 
     def traffic(self, client_random: bytes) -> dict[str, bytes]:
         """The traffic secrets of a session of TLS 1.3 by label; empty where the key log has none."""
-        return self.keylog.by_random.get(client_random, {})
+        return self.keylog.of(client_random)
 
     def master(self, client: Hello, server: Hello | None) -> bytes | None:
         """The master secret of a session of TLS 1.2 or earlier, from the key log or from the session that it resumes."""
-        known = self.keylog.by_random.get(client.random, {})
+        known = self.keylog.of(client.random)
         if "CLIENT_RANDOM" in known:
             return known["CLIENT_RANDOM"]
         for name in (server.session_id if server is not None else b"", client.session_id):
@@ -70,7 +70,7 @@ class Secrets:
 
     def sessions(self) -> Iterator[dict[str, bytes]]:
         """The secrets of every session of the key log, for a connection whose ClientHello is not in the capture."""
-        yield from self.keylog.by_random.values()
+        return self.keylog.sessions()
 
     def premaster(self, encrypted: bytes, version: int) -> bytes | None:
         """The premaster secret of an RSA key exchange (RFC 5246 section 7.4.7.1); `version` is that of the ClientHello."""

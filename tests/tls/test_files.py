@@ -17,7 +17,7 @@ def test_several_key_logs_are_one(tmp_path: Path) -> None:
     for name, byte in (("a", "61"), ("b", "63")):
         (tmp_path / name).write_text(LINE.replace("61", byte))
     secrets = read_secrets([str(tmp_path / "a"), str(tmp_path / "b")])
-    assert set(secrets.keylog.by_random) == {b"a" * 32, b"c" * 32}
+    assert set(secrets.keylog.stored) == {b"a" * 32, b"c" * 32}
 
 
 def test_a_file_that_others_may_read_gets_a_hint(tmp_path: Path) -> None:
@@ -65,6 +65,6 @@ def test_lines_that_are_written_later_are_taken_by_following_and_by_each_copy(tm
     with path.open("a") as file:
         file.write(LINE.replace("61", "63"))
     for each in (secrets, copy):
-        assert set(each.keylog.by_random) == {b"a" * 32}
+        assert set(each.keylog.stored) == {b"a" * 32}
         each.follow()
-        assert set(each.keylog.by_random) == {b"a" * 32, b"c" * 32}
+        assert set(each.keylog.stored) == {b"a" * 32, b"c" * 32}

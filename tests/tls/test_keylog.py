@@ -1,7 +1,12 @@
 """Key logs as programs write them, and as they are found."""
 
+from io import BytesIO
 from pathlib import Path
 
+import pytest
+
+from kcap import limits
+from kcap.tls import keylog
 from kcap.tls.keylog import GrowingKeyLog, KeyLog
 
 RANDOM, OTHER = bytes(range(32)), bytes(range(1, 33))
@@ -17,10 +22,40 @@ def test_lines_of_every_kind_are_read() -> None:
         + b"RSA Session-ID:0102 Master-Key:%b\n" % MASTER.hex().encode()
         + b"RSA 0102030405060708 %b\n" % MASTER.hex().encode()
     )
-    assert log.by_random == {RANDOM: {"CLIENT_RANDOM": MASTER}, OTHER: {"CLIENT_TRAFFIC_SECRET_0": b"c" * 32}}
+    assert log.of(RANDOM) == {"CLIENT_RANDOM": MASTER}
+    assert log.of(OTHER) == {"CLIENT_TRAFFIC_SECRET_0": b"c" * 32}
     assert log.by_session == {b"\1\2": MASTER}
     assert log.by_premaster == {bytes(range(1, 9)): MASTER}
     assert log.unread == 0
+
+
+def test_of_repeated_secrets_the_last_counts_and_they_do_not_add_up() -> None:
+    log, random = KeyLog(), RANDOM.hex().encode()
+    for number in range(5_000):
+        log.add(b"CLIENT_TRAFFIC_SECRET_0 %b %b\n" % (random, bytes([number % 256] * 32).hex().encode()))
+        log.add(b"SERVER_TRAFFIC_SECRET_0 %b %b\n" % (random, bytes([number % 251] * 32).hex().encode()))
+    assert log.of(RANDOM) == {"CLIENT_TRAFFIC_SECRET_0": bytes([4_999 % 256] * 32), "SERVER_TRAFFIC_SECRET_0": bytes([4_999 % 251] * 32)}
+    assert len(log.stored[RANDOM]) < 1_000
+    assert list(log.sessions()) == [log.of(RANDOM)]
+
+
+def test_secrets_behind_the_bound_are_counted_and_those_of_known_sessions_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "TLS_SESSIONS_MAX", 2)
+    log = KeyLog()
+    for byte in range(4):
+        log.add(b"CLIENT_TRAFFIC_SECRET_0 %b %b\n" % (bytes([byte] * 32).hex().encode(), b"11" * 32))
+    log.add(b"SERVER_TRAFFIC_SECRET_0 %b %b\nRSA Session-ID:01 Master-Key:%b\n" % (b"01" * 32, b"22" * 32, b"33" * 48))
+    assert (len(log), log.dropped, log.unread) == (2, 3, 0)
+    assert len(log.of(b"\1" * 32)) == 2
+
+
+@pytest.mark.parametrize("size", [1, 7, 100, 1 << 20])
+def test_a_file_is_read_in_pieces_of_any_size(monkeypatch: pytest.MonkeyPatch, size: int) -> None:
+    text = b"".join(b"CLIENT_RANDOM %b %b\r\n" % (bytes([at] * 32).hex().encode(), b"ab" * 48) for at in range(9))
+    monkeypatch.setattr(keylog, "PIECE", size)
+    log = KeyLog()
+    assert log.add_file(BytesIO(text + b"CLIENT_RANDOM 00")) == len(text)
+    assert (len(log.stored), log.unread) == (9, 1)
 
 
 def test_what_is_no_line_is_counted_and_passed_over() -> None:
@@ -35,7 +70,7 @@ def test_a_copy_has_a_life_of_its_own_and_no_secret_shows() -> None:
     log.add(b"CLIENT_RANDOM " + RANDOM.hex().encode() + b" " + MASTER.hex().encode())
     other = log.copy()
     other.add(b"CLIENT_RANDOM " + OTHER.hex().encode() + b" " + MASTER.hex().encode())
-    assert len(log.by_random) == 1
+    assert len(log.stored) == 1
     assert MASTER.hex() not in repr(log)
     assert str(MASTER) not in repr(log)
 
@@ -45,7 +80,7 @@ def test_a_master_secret_that_is_half_written_is_left_for_later() -> None:
     log.add(line[:-2])
     assert not log
     log.add(line)
-    assert log.by_random == {RANDOM: {"CLIENT_RANDOM": MASTER}}
+    assert log.of(RANDOM) == {"CLIENT_RANDOM": MASTER}
 
 
 def test_a_growing_file_gives_each_whole_line_once(tmp_path: Path) -> None:
