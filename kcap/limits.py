@@ -99,8 +99,8 @@ SYN_DISPLACED_BYTES = 1 << 20
 """A SYN this near to bytes already seen was displaced behind them; further away it opens a new connection."""
 
 SWEEP_NS = 600 * SECOND_NS
-"""Capture time between sweeps of idle connections: each looks at all open ones, so a connection is looked at six times before it
-is idle (CONNECTION_IDLE_NS). A row shows the time at which it became so, whenever that is seen.
+"""Capture time between sweeps of idle connections: each looks at all open ones, so a connection is looked at six times before
+it is idle (CONNECTION_IDLE_NS). A row shows the time at which it became so, whenever that is seen.
 """
 
 CONNECTION_IDLE_NS = 3600 * SECOND_NS
@@ -115,8 +115,8 @@ quietest are closed first. A broker has some ten thousand connections.
 """
 
 CLOSED_TOGETHER = 1 << 12
-"""Closed connections before their rows are taken: until then each is a row of Python objects, at the end of a capture with all that
-the connection had.
+"""Closed connections before their rows are taken: until then each is a row of Python objects, at the end of a capture with all
+that the connection had.
 """
 
 SILENT_MAX = 1 << 17

@@ -68,8 +68,8 @@ def pool() -> None:
 def collect_rarely() -> None:
     """Excludes loaded objects from garbage collection, which then runs every 200,000 objects, and over old ones less often.
 
-    It has to run, for what libraries and exceptions leave behind. At its default rate it takes a tenth of a large capture's time,
-    and a third of that of a flood, whose connections are objects by the million.
+    It has to run, for what libraries and exceptions leave behind. At its default rate it takes a tenth of a large capture's
+    time, and a third of that of a flood, whose connections are objects by the million.
     """
     gc.freeze()
     gc.set_threshold(*RARELY)

@@ -74,8 +74,8 @@ class _Predicate:
         return self.entries(tree.of, self.test(tree), every=tree.every)
 
     def opposite(self, tree: Filter) -> Any:
-        """The condition that is true where that of a tree is false. DuckDB takes 11 s for 50 negations around each other, and no
-        time where they stand at the single tests.
+        """The condition that is true where that of a tree is false. DuckDB takes 11 s for 50 negations around each other, and
+        no time where they stand at the single tests.
         """
         if isinstance(tree, And):
             return self.opposite(tree.left) | self.opposite(tree.right)
@@ -192,9 +192,7 @@ class _Predicate:
         groups = self.groups(value)
         # Halves of 64 bits do not fit a signed integer: the eight groups are compared one after the other.
         low, high = ([(end >> shift) & 0xFFFF for shift in range(112, -1, -16)] for end in (network.first, network.last))
-        tests = [
-            (group >= a) & (group <= b) for group, a, b in zip(groups, low, high, strict=True) if (a, b) != (0, ANY_GROUP)
-        ]
+        tests = [(group >= a) & (group <= b) for group, a, b in zip(groups, low, high, strict=True) if (a, b) != (0, ANY_GROUP)]
         return reduce(and_, tests, value.contains(":")).fill_null(False)
 
     def groups(self, value: Any) -> list[Any]:

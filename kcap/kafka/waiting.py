@@ -19,8 +19,8 @@ class Identified(Protocol):
 Item = TypeVar("Item", bound=Identified)
 NONE: Final[OrderedDict[int, Any]] = OrderedDict()
 NO_IDS: Final[dict[int | None, Any]] = {}
-"""What a queue has in which nothing has waited yet, as in most: a connection has three, and a flood a hundred thousand connections.
-Nothing is written to these.
+"""What a queue has in which nothing has waited yet, as in most: a connection has three, and a flood a hundred thousand
+connections. Nothing is written to these.
 """
 
 

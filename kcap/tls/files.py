@@ -30,7 +30,9 @@ def read_secrets(
             if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                 secrets.growing.append(GrowingKeyLog(os.path.abspath(path), taken))
         if hint is not None and secrets.keylog.dropped:
-            hint(f"{path}: secrets of more than {TLS_SESSIONS_MAX:,} sessions; {secrets.keylog.dropped:,} lines are passed over")
+            hint(
+                f"{path}: secrets of more than {TLS_SESSIONS_MAX:,} sessions; {secrets.keylog.dropped:,} lines are passed over"
+            )
         if not secrets.keylog and secrets.keylog.unread > before:
             raise CaptureError(f"{path}: no line of a TLS key log in it")
     for path in private_keys:

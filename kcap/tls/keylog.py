@@ -9,6 +9,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from io import BytesIO
 from struct import Struct
 from typing import BinaryIO, Final
 
@@ -21,8 +22,8 @@ LABELS: Final = (
 """What decrypts records; exporter and ECH secrets do not."""
 PLACES: Final = {label.encode(): place for place, label in enumerate(LABELS)}
 ENTRY: Final = Struct("<BH")
-"""Before a stored secret: place of its label in LABELS, its size. A key log of a day has a million lines; as objects of Python its
-sessions would take twice the memory.
+"""Before a stored secret: place of its label in LABELS, its size. A key log of a day has a million lines; as objects of Python
+its sessions would take twice the memory.
 """
 SECRET_MAX: Final = 1024
 """Bytes of a secret: those of a Diffie-Hellman exchange with 8,192 bits, which PMS_CLIENT_RANDOM may name."""
@@ -103,14 +104,14 @@ class KeyLog:
         while piece := file.read(PIECE):
             rest += piece
             whole = rest.rfind(b"\n") + 1
-            self.add(rest[:whole])
+            self.add_lines(rest[:whole].splitlines())
             taken, rest = taken + whole, rest[whole:]
-        self.add(rest)
+        self.add_lines(rest.splitlines())
         return taken
 
     def add(self, text: bytes) -> None:
         """Takes the lines of a key log; later lines for the same session and label replace earlier ones."""
-        self.add_lines(text.splitlines())
+        self.add_file(BytesIO(text))
 
     def add_lines(self, lines: Iterable[bytes]) -> None:
         """Takes lines one at a time."""

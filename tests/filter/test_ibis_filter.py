@@ -64,7 +64,7 @@ def test_no_filter_passes_all() -> None:
 
 
 def test_conditions_inside_each_other_are_fast() -> None:
-    """The deepest ones that are read: DuckDB took 11 s for negations around each other, and a chain ended in a RecursionError."""
+    """The deepest that are read: DuckDB took 11 s for negations around each other, and a chain ended in a RecursionError."""
     found: list[Row] = [dict.fromkeys(SOME) | {"api_key": key} for key in range(3)]
     nested = "not (api_key == 1 or " * 45 + "api_key == 2" + ")" * 45
     for text in (nested, " and ".join(["api_key != 1"] * 550), "(api_key == 1 xor " * 90 + "api_key == 2" + ")" * 90):

@@ -17,7 +17,14 @@ from tests.support.wire import Segment, Tap, batch, metadata, metadata_answer
 
 HOUR_NS = 3600 * 10**9
 MODULES = "kcap.net.", "kcap.kafka.", "kcap.tls.", "kcap.analyzer"
-CAPTURES = ("java-transactions.pcap", "pipelined.pcap", "raw-frames.pcap", "sasl-raw-tokens.pcap", "tls13.pcapng", "too-large.pcap")
+CAPTURES = (
+    "java-transactions.pcap",
+    "pipelined.pcap",
+    "raw-frames.pcap",
+    "sasl-raw-tokens.pcap",
+    "tls13.pcapng",
+    "too-large.pcap",
+)
 
 
 @contextmanager
@@ -64,8 +71,9 @@ def flood() -> list[list[Segment]]:
     tap(4, 0).open().client(b"GET / HTTP/1.1\r\n\r\n").server(b"HTTP/1.1 200 OK\r\n\r\n").close()
     tap(5, 0).open().client(b"\x16\x03\x01\0\2\1\0").close()
     tap(6, 0).open().client(metadata(1)[:9]).close()
-    for turn in range(3):  # the same ports with other numbers
-        taps.append(Tap(port=7, client_isn=turn << 29, time_ns=start + turn * 10**6).open())
+    taps += [  # the same ports with other numbers
+        Tap(port=7, client_isn=turn << 29, time_ns=start + turn * 10**6).open() for turn in range(3)
+    ]
     tap(8, 2).open()
     return [each.segments for each in taps]
 
@@ -81,4 +89,5 @@ def test_of_a_flood(fast_path: bool) -> None:
             analyzer.feed(columns_of(made) if fast_path else made)
         analyzer.finish()
         ends = [values["ended"] for values in (one.values for one in analyzer.take_connections())]
-    assert len(ends) == 10 and {"idle", "fin", "open"} <= set(ends)
+    assert len(ends) == 10
+    assert {"idle", "fin", "open"} <= set(ends)
