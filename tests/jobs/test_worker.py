@@ -75,6 +75,6 @@ def test_a_key_log_that_grows_is_followed_there(pcaps: Path, tmp_path: Path) -> 
         file.write(f"CLIENT_RANDOM {'3' * 64} {'4' * 96}\n")
     theirs = opened(order)
     theirs.analyzer.secrets.follow()
-    assert set(theirs.analyzer.secrets.keylog.by_random) == {bytes.fromhex("11" * 32), bytes.fromhex("33" * 32)}
+    assert set(theirs.analyzer.secrets.keylog.stored) == {bytes.fromhex("11" * 32), bytes.fromhex("33" * 32)}
     for one in (reading, theirs):
         one.files.close()
