@@ -323,7 +323,7 @@ class TlsSession:
             return False
         if self.version != TLS13:
             return direction.sealed and self._keys12(side)
-        self.traffic = self.traffic or self.secrets.traffic(client.random)
+        self.traffic = self.traffic | self.secrets.traffic(client.random)  # of which some may have come since
         known = {epoch.label for epoch in direction.epochs}
         more = [epoch for epoch in epochs13(side, suite, self.traffic) if epoch.label not in known]
         direction.epochs += more
@@ -385,8 +385,8 @@ class TlsSession:
         direction = self.sides[side]
         if self.version and self.version != TLS13 and self.client is not None:
             return False  # ChangeCipherSpec makes them, or `_late_keys`
-        if self.client is not None and self.suite is not None and not self.traffic:
-            self.traffic = self.secrets.traffic(self.client.random)
+        if self.client is not None and self.suite is not None:
+            self.traffic = self.traffic | self.secrets.traffic(self.client.random)
         if self.traffic and self.suite is not None:
             direction.epochs = epochs13(side, self.suite, self.traffic)
             return bool(direction.epochs)
