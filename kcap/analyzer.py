@@ -415,6 +415,10 @@ class Analyzer:
         if self.watch is not None:
             self.watch(ref, connection)
 
+    def reads_handshakes(self) -> bool:
+        """Whether the fast path may read TLS handshakes: there are key logs, and no one watches the bytes of connections."""
+        return bool(self.secrets.keylog.by_random) and self.plaintext is None and not self.infer_turns and self.watch is None
+
     def _count(self, kind: WeirdKind, detail: str, ref: int, position: int, uid: str | None, count: int = 1) -> None:
         if len(self._weirds) >= limits.WEIRDS_MAX and (kind, uid) not in self._weirds:
             uid = None

@@ -76,7 +76,7 @@ def examples() -> Iterator[tuple[Any, tuple[Any, ...]]]:
     yield framed, (data, one, pairs)
     yield delivered, (
         data, pairs, 0, pairs, one, one, one, pairs, one, connections, streams, queues, state.ids, *header_tables(), state.rows,
-        arena, bodies, one, meta, large,
+        arena, bodies, one, meta, large, *names,
     )  # fmt: skip
 
 

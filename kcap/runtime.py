@@ -4,6 +4,7 @@ pyarrow imports pandas with its first array, to recognise its objects: 0.3 s and
 imported later, pyarrow finds it; but it may not know pandas' missing values then, so this is for kcap's own process alone.
 """
 
+import atexit
 import gc
 import os
 import re
@@ -77,9 +78,10 @@ def collect_rarely() -> None:
 
 def start_quickly() -> None:
     """What kcap's process does before it imports anything large: modules are objects by the ten thousand that stay, and at its
-    default rate the collector goes through them twenty times.
+    default rate the collector goes through them twenty times; when Python ends, it goes through everything once more.
     """
     gc.set_threshold(*RARELY)
+    atexit.register(gc.freeze)
     os.environ.setdefault(BLAS_THREADS, "1")
 
 

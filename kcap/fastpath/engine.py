@@ -66,6 +66,9 @@ class Host(ConnectionOwner, Protocol):
     ) -> None:  # fmt: skip
         """Counts an oddity of a connection, which is given as such or by uid."""
 
+    def reads_handshakes(self) -> bool:
+        """Whether TLS handshakes may be read from a walk: there are key logs, and no one watches the bytes of connections."""
+
     def takes_all(self) -> bool:
         """Whether every connection that looks like Kafka counts as Kafka: the user set no ports."""
 
@@ -170,6 +173,7 @@ class FastPath:
         meta[at.M_ORDER] = self.passed
         meta[at.M_REF] = (columns.file << REF_FILE_SHIFT) + columns.first_packet
         meta[list(COUNTED)] = 0
+        meta[at.M_TLS] = self.analyzer.reads_handshakes()
         meta[at.M_IDENTITIES], decided = len(self.analyzer.identities), int(meta[at.M_ROWS])
         meta[at.M_LARGE_FROM] = limits.FRAME_GATHERED_MAX if self.analyzer.bodies.keep else limits.FAST_PATH_LARGE_FROM
         left, opened, ended = np.empty((3, span, 2), np.int64)
@@ -186,37 +190,43 @@ class FastPath:
         if meta[at.M_FULL]:
             state.more_room(int(columns.numbers[6, place]))
         left, gone = left[: meta[at.M_LEFT]], gone[: meta[at.M_GONE]]
+        shaken: dict[int, Conversation] = {}
         if meta[at.M_TOUCHED]:
-            left, gone = self._sealed(columns, left, gone, fresh)
+            left, gone, shaken = self._sealed(columns, left, gone, fresh)
         if meta[at.M_LARGE_WANTED]:
             state.large.make_room()
         opened, ended = opened[: meta[at.M_OPENED]], ended[: meta[at.M_ENDED]]
         if not len(left) and len(opened):  # the reference path opens none in between
             count = self.analyzer.table.count
             state.connections[opened[:, 0], at.PLACE] = np.arange(count + 1, count + 1 + len(opened))
+            for slot, conversation in shaken.items():
+                conversation.tcp.number = int(state.connections[slot, at.PLACE])
         named = self._identify(fresh[: meta[at.M_FRESH]]) if meta[at.M_FRESH] else None
         rows = state.rows[decided : meta[at.M_ROWS]] if meta[at.M_LATE] else None
-        self._settle(columns, self.passed + first, left, gone, opened, ended, named)
+        self._settle(columns, self.passed + first, left, gone, opened, ended, shaken, named)
         if rows is not None:
             late = rows[rows[:, at.R_FLAGS] & LATE != 0]
             uids = {one: self.analyzer.identities[one].uid for one in late[:, at.R_IDENTITY].tolist()}
             self._report(WeirdKind.LATE_RESPONSE, late, at.R_RESPONSE, uids)
         return place
 
-    def _sealed(self, columns: SegmentColumns, left: Any, gone: Any, fresh: Any) -> tuple[Any, Any]:
+    def _sealed(
+        self, columns: SegmentColumns, left: Any, gone: Any, fresh: Any
+    ) -> tuple[Any, Any, dict[int, Conversation]]:  # fmt: skip
         """Reads what the walk took of connections with TLS; packets and connections that are left to the reference path, with
-        those that this leaves to it.
+        those that this leaves to it, and the connections whose handshake it read, by slot.
         """
         from kcap.fastpath.sealed import read_sealed  # most captures have no TLS, and its modules take time to import
 
         state = self.state
-        cut = read_sealed(state, columns, fresh)
+        cut, slots = read_sealed(state, columns, fresh, self.analyzer)
+        shaken = {slot: self._adopted(state.conversations[slot]) for slot in slots}
         if not len(cut):
-            return left, gone
+            return left, gone, shaken
         log = state.log[: state.meta[at.M_LOGGED]]
         more = log[np.isin(log[:, at.G_PLACE] >> 1, cut), at.G_INDEX]
         left = np.concatenate([left, np.stack([more, np.full(len(more), at.LEAVE)], axis=1)])
-        return left[np.argsort(left[:, 0], kind="stable")], np.union1d(gone, cut)
+        return left[np.argsort(left[:, 0], kind="stable")], np.union1d(gone, cut), shaken
 
     def _identify(self, fresh: Any) -> IdentityBlock:
         """Adds the constants of connections with their first rows in the open batch."""
@@ -246,6 +256,7 @@ class FastPath:
         gone: Any,
         opened: Any,
         ended: Any,
+        shaken: dict[int, Conversation],
         named: IdentityBlock | None,
     ) -> None:
         """After a walk: exports connections, hands packets to the reference path, reports ends, all in packet order."""
@@ -279,15 +290,25 @@ class FastPath:
             self._in_order(first)
         if len(opened):
             numbers = before + 1 + np.arange(len(opened)) + np.searchsorted(self.entered, opened[:, 1])
-            self._number(opened, numbers, back, named)
+            self._number(opened, numbers, back, shaken, named)
 
-    def _number(self, opened: Any, numbers: Any, back: dict[int, Conversation], named: IdentityBlock | None) -> None:
-        """Numbers the connections that a walk opened, now that it is known which the reference path opened in between."""
+    def _number(
+        self,
+        opened: Any,
+        numbers: Any,
+        back: dict[int, Conversation],
+        shaken: dict[int, Conversation],
+        named: IdentityBlock | None,
+    ) -> None:
+        """Numbers the connections that a walk opened, now that it is known which the reference path opened in between. `back`
+        was exported since, and `shaken` has objects.
+        """
         number_of: dict[int, int] = dict(zip(opened[:, 0].tolist(), numbers.tolist()))
         here = np.array([slot not in back for slot in number_of], np.bool_)
         self.state.connections[opened[here, 0], at.PLACE] = numbers[here]
-        for slot in number_of.keys() & back.keys():
-            conversation = back[slot]  # perhaps of a connection that is closed by now
+        objects = shaken | back
+        for slot in number_of.keys() & objects.keys():
+            conversation = objects[slot]  # perhaps of a connection that is closed by now
             conversation.tcp.number = number_of[slot]
             gone_with = conversation.inner or conversation
             if gone_with.identity_batch == self.analyzer.batch:
@@ -311,17 +332,22 @@ class FastPath:
             guest = self.state.conversations[slot] is not None
             conversation = export_connection(self.state, slot, self.analyzer)
             conversations.append(conversation)
+            self.outside[self._place(conversation.tcp.flows[0])] += 1
             if guest:
                 continue
-            connection = conversation.tcp
-            table.adopt(connection)
-            self.outside[self._place(connection.flows[0])] += 1
+            connection = self._adopted(conversation).tcp
             self.uids.pop(slot, None)
             ending = self.endings.pop(slot, None)
             if ending is not None:
                 connection.closing_order = ending.closing_order
                 connection.ending = ending.exported = Ended(connection, table)
         return conversations
+
+    def _adopted(self, conversation: Conversation | None) -> Conversation:
+        """An own connection's new objects, which the table has from here on."""
+        assert conversation is not None
+        self.analyzer.table.adopt(conversation.tcp)
+        return conversation
 
     def _slow_flows(self, columns: SegmentColumns, first: int, last: int) -> None:
         """Exports the connections of packets whose flow the kernel cannot read."""
@@ -365,6 +391,7 @@ class FastPath:
             if fits(conversation.connection, conversation):
                 if not import_connection(self.state, conversation, number):
                     return
+                self.outside[self._place(conversation.tcp.flows[0])] -= 1
                 self.imported += 1
 
     def _remainder(self, columns: SegmentColumns, index: int, taken: int) -> None:

@@ -95,7 +95,7 @@ def export_connection(state: FastPathState, slot: int, keeper: ConnectionOwner) 
         _queue(state, slot, values, conversation, requests, streams[client])
         if streams[1 - client][at.OPEN_START] >= 0:
             _open_response(state, conversation, responses, streams[1 - client])
-    if conversation.tls is not None and values[at.LIVE] == at.SEALED:
+    if conversation.tls is not None and values[at.LIVE] in (at.SEALED, at.SHAKING):
         conversation.tls.resumed()
     state.release(slot)
     return conversation

@@ -29,9 +29,9 @@ WAITING: correlation id of the last request that does; TOUCHED: of a connection 
 1; negative once the rest of the walk is for the reference path.
 """
 
-FREE, TALKING, OPEN, CALLED, HALF, CLOSING, SEALED = range(7)
+FREE, TALKING, OPEN, CALLED, HALF, CLOSING, SEALED, SHAKING = range(8)
 """Values of LIVE: free slot; requests and responses; a handshake and no data yet; a SYN alone; one FIN; ended;
-requests and responses inside of TLS."""
+requests and responses inside of TLS; TLS from its ClientHello on, of which no request was read yet, during a walk alone."""
 ENDS: Final = ("open", "fin", "rst")
 
 # A stream: row 2 * slot, plus 1 for the second of its connection.
@@ -70,13 +70,13 @@ REASONS: Final = (None, None, "capture_end", "fin", "rst")
 (
     M_ROWS, M_BODIES, M_TOP, M_ORDER, M_REF, M_LEFT, M_GONE, M_FRESH, M_IDENTITIES, M_FREE, M_SPARE, M_SLOTS, M_GROWS, M_OPENS,
     M_OPENED, M_ENDED, M_BLIND, M_NAMES, M_FULL, M_LARGE_FROM, M_LARGE_FREE, M_LARGE_WANTED, M_LOGGED, M_TOUCHED,
-    M_LATE,
-) = range(25)  # fmt: skip
-META_WIDTH: Final = 25
+    M_LATE, M_TLS,
+) = range(26)  # fmt: skip
+META_WIDTH: Final = 26
 """M_FREE: the first entry that is in no chain, of M_SPARE in all; M_SLOTS: free slots, M_GROWS: more can be made; M_OPENS: new
 connections are taken; M_BLIND: a packet was left whose flow the kernel cannot read; M_FULL: why it stopped; M_LARGE_FROM:
 bytes from which on a frame is large, M_LARGE_FREE: rows of `large` that are free, M_LARGE_WANTED: frames that needed one more;
-M_LOGGED, M_TOUCHED: rows of `log` and `undo`; M_LATE: responses after the client's FIN.
+M_LOGGED, M_TOUCHED: rows of `log` and `undo`; M_LATE: responses after the client's FIN; M_TLS: handshakes of TLS are taken.
 """
 FULL_ROOM, FULL_SLOTS = 1, 2
 """No room for rows, bodies or bytes; no free slot."""
@@ -95,9 +95,11 @@ L_PASSED: bytes of the body so far.
 """
 
 # A packet of a connection with TLS in this walk: a row of `log`. Such a connection before its first packet: a row of `undo`.
-G_INDEX, G_PLACE, G_AT, G_LENGTH, G_OFFSET, G_RTT = range(6)
-LOG_WIDTH: Final = 6
-"""Index in the window, stream, place and length of its payload, stream offset, and `RTT_MIN` of the client at that time."""
+G_INDEX, G_PLACE, G_AT, G_LENGTH, G_OFFSET, G_RTT, G_TAKEN = range(7)
+LOG_WIDTH: Final = 7
+"""Index in the window, stream, place and length of its payload, stream offset, `RTT_MIN` of the client at that time, and how
+many bytes of the payload are of the handshake.
+"""
 U_SLOT, U_LAST, U_STREAMS = range(3)
 UNDO_WIDTH: Final = U_STREAMS + 2 * OPEN_START
 """U_STREAMS: the columns up to OPEN_START of both streams, which TCP alone changes."""

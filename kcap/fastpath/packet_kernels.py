@@ -59,13 +59,14 @@ from kcap.fastpath.layout import (
     REPEATS,
     SEALED,
     SEGMENTS,
+    SHAKING,
     SHUT,
     TALKING,
     TIMED_END,
     TIMED_NS,
 )  # fmt: skip
 from kcap.fastpath.open_kernels import KNOWN_FLAGS, call, called_back, first_request
-from kcap.fastpath.sealed_kernels import FILE_SHIFT, logged, touched
+from kcap.fastpath.sealed_kernels import FILE_SHIFT, logged, seals
 from kcap.fastpath.stream_kernels import acknowledged, distance, heard, repeat_of, repeated, shut
 from kcap.kernels import compiled
 from kcap.net.segment_columns import ABSENT, CLEAN
@@ -152,7 +153,7 @@ def is_next(
     slot, live, at, length = place >> 1, connections[place >> 1, LIVE], numbers[4, index], numbers[6, index]
     if numbers[5, index] != length:
         return False
-    if live in (TALKING, SEALED) or (live == HALF and streams[place, FIN_NS] == NONE):
+    if live in (TALKING, SEALED, SHAKING) or (live == HALF and streams[place, FIN_NS] == NONE):
         return bool(streams[place, OPEN_START] < 0 or streams[place, OPEN_REF] >> FILE_SHIFT == ref >> FILE_SHIFT)
     if live != OPEN or place & 1 != connections[slot, CLIENT]:
         return False
@@ -209,7 +210,7 @@ def segment(
     if streams[place, TIMED_END] == NONE:
         streams[place, TIMED_END] = offset + length
         streams[place, TIMED_NS] = time_ns
-    if live == SEALED:
+    if live in (SEALED, SHAKING):
         return DONE
     at = numbers[4, index]
     end = at + length
@@ -276,7 +277,7 @@ def walk(
                 if lacks_room(length, rows, bodies, arena, meta):
                     meta[M_FULL] = FULL_ROOM
                     return index
-                sealed = connections[found >> 1, LIVE] == SEALED and touched(found >> 1, connections, streams, undo, meta)
+                sealed = seals(data, numbers, index, found, connections, streams, undo, meta)
                 taken = segment(
                     data, numbers, index, times[index], positions[index], found, connections, streams, queues, ids, rows,
                     bodies, arena, meta, fresh, plain, steps, ended, names, blobs, sizes, big,

@@ -13,6 +13,8 @@ import numpy as np
 
 from kcap import limits
 from kcap.fastpath import layout as at
+from kcap.fastpath.export_state import ConnectionOwner
+from kcap.fastpath.handshakes import begin, shake
 from kcap.fastpath.sealed_kernels import delivered, framed, gathered
 from kcap.fastpath.state import FastPathState, header_tables
 from kcap.kafka.conversation import Conversation
@@ -23,8 +25,8 @@ from kcap.tls.session import TlsSession
 
 BOUNDS_ROOM: Final = 1 << 10
 """Records beyond two a piece that there is room for at first."""
-OF_LOG: Final = (at.P_PLACE, at.P_AT, at.P_LENGTH, at.P_RTT, at.P_LOW)
-LOGGED: Final = (at.G_PLACE, at.G_AT, at.G_LENGTH, at.G_RTT, at.G_OFFSET)
+OF_LOG: Final = (at.P_PLACE, at.P_RTT, at.P_LOW)
+LOGGED: Final = (at.G_PLACE, at.G_RTT, at.G_OFFSET)
 """Columns of a piece, and those of the log that they are."""
 
 
@@ -56,15 +58,18 @@ def source_of(conversation: Conversation, index: int) -> Source:
     return Source(decryptor.session, side, sink, decryptor.plain.streams[index], offset, held, pieces)
 
 
-def read_sealed(state: FastPathState, columns: SegmentColumns, fresh: Any) -> Any:
+def read_sealed(state: FastPathState, columns: SegmentColumns, fresh: Any, keeper: ConnectionOwner) -> tuple[Any, list[int]]:
     """Reads what the walk took; returns the slots of the connections that are for the reference path, from the first packet of
-    the walk on.
+    the walk on, and those of own connections that have objects from here on, since their handshake was in this walk.
     """
     undo, log = state.undo[: state.meta[at.M_TOUCHED]], state.log[: state.meta[at.M_LOGGED]]
-    carrying = log[log[:, at.G_LENGTH] > 0]
+    slots = undo[:, at.U_SLOT]
+    shaken = shake(state, columns, log, slots[state.connections[slots, at.LIVE] == at.SHAKING], keeper)
+    read = state.connections[log[:, at.G_PLACE] >> 1, at.TOUCHED] > 0
+    carrying = log[read & (log[:, at.G_LENGTH] > log[:, at.G_TAKEN])]
     if len(carrying):
         Window(state, columns, carrying).read(fresh)
-    slots = undo[:, at.U_SLOT]
+    begin(state, shaken)
     stopped = undo[state.connections[slots, at.TOUCHED] < 0]
     state.connections[slots, at.TOUCHED] = 0
     cut = stopped[:, at.U_SLOT]
@@ -72,7 +77,7 @@ def read_sealed(state: FastPathState, columns: SegmentColumns, fresh: Any) -> An
     for side in range(2):
         first = at.U_STREAMS + side * at.OPEN_START
         state.streams[2 * cut + side, : at.OPEN_START] = stopped[:, first : first + at.OPEN_START]
-    return cut
+    return cut, shaken
 
 
 class Window:
@@ -85,7 +90,7 @@ class Window:
         places = log[:, at.G_PLACE]
         firsts = np.concatenate([[0], (places[1:] != places[:-1]).nonzero()[0] + 1])
         self.places = places[firsts]
-        self.offsets: list[int] = log[firsts, at.G_OFFSET].tolist()
+        self.offsets: list[int] = (log[firsts, at.G_OFFSET] + log[firsts, at.G_TAKEN]).tolist()
         """Stream offset of the first byte that this walk brought, by stream."""
         self.sources = [source_of(self._conversation(place >> 1), place & 1) for place in self.places.tolist()]
         self.pieces = self._pieces(columns, log)
@@ -111,9 +116,11 @@ class Window:
         meta, index = self.state.meta, log[:, at.G_INDEX]
         pieces = np.empty((len(log), at.PIECE_WIDTH), np.int64)
         pieces[:, OF_LOG] = log[:, LOGGED]
+        pieces[:, at.P_AT] = log[:, at.G_AT] + log[:, at.G_TAKEN]
+        pieces[:, at.P_LENGTH] = log[:, at.G_LENGTH] - log[:, at.G_TAKEN]
         pieces[:, at.P_NS], pieces[:, at.P_POSITION] = columns.time_ns[index], columns.position[index]
         pieces[:, at.P_REF], pieces[:, at.P_ORDER] = index + meta[at.M_REF], index + meta[at.M_ORDER]
-        pieces[:, at.P_HIGH] = pieces[:, at.P_LOW] + pieces[:, at.P_LENGTH]
+        pieces[:, at.P_HIGH] = log[:, at.G_OFFSET] + log[:, at.G_LENGTH]
         held = [
             (place, -1, piece.end - max(piece.start, source.offset), 0, piece.time_ns, piece.ref, piece.position, -1, at.NONE,
              piece.start, piece.end)
@@ -153,7 +160,8 @@ class Window:
                 bad.append(first + counts[-1])
         sizes = np.fromiter(map(len, opened), np.int64, len(opened))
         highs = sizes.cumsum()
-        opened_at = np.fromiter((at for first, count in zip(cuts, counts) for at in range(first, first + count)), np.int64)
+        passed = np.array([0, *accumulate(counts)])
+        opened_at = np.arange(len(opened)) + np.repeat(np.array(cuts[:-1]) - passed[:-1], counts)
         """Of the bounds, those that were opened."""
         records = self._records(opened_at, sizes, highs, bad, np.array(skips))
         self._deliver(np.frombuffer(b"".join(opened) or b"\0", np.uint8), records, counts, highs, fresh)
@@ -195,7 +203,7 @@ class Window:
             first = delivered(
                 plain, records, first, self.pieces, self.done, held, self.bases, self.spans, self.count, state.connections,
                 state.streams, state.queues, state.ids, *header_tables(), state.rows, state.arena, state.bodies, fresh, meta,
-                state.large.arrays,
+                state.large.arrays, state.name_table, state.name_blobs, state.name_sizes,
             )  # fmt: skip
             if meta[at.M_FULL]:
                 stream = records[first, at.D_STREAM]
@@ -224,7 +232,7 @@ class Window:
                 stream.next = base + int(mine[whole - 1])
             stream.skip = base + done
             newest = spans[max(low_span, high_span - limits.REPEATS_KEPT) : high_span]
-            stream.passed(newest[newest[:, 2] <= stream.next, 1:])
+            stream.passed(newest[: newest[:, 2].searchsorted(stream.next, side="right"), 1:])
             self._restart(source, data, start, after, end, offset, is_cut=is_cut)
 
     def _restart(self, source: Source, data: bytes, start: int, after: int, end: int, offset: int, *, is_cut: bool) -> None:

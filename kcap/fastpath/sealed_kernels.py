@@ -27,12 +27,16 @@ from kcap.fastpath.layout import (
     G_OFFSET,
     G_PLACE,
     G_RTT,
+    G_TAKEN,
     LAST,
+    LIVE,
     M_FULL,
     M_LOGGED,
     M_ROWS,
+    M_TLS,
     M_TOUCHED,
     NEXT,
+    OPEN,
     OPEN_LOW,
     OPEN_NS,
     OPEN_REF,
@@ -51,18 +55,23 @@ from kcap.fastpath.layout import (
     Q_FRAME,
     R_RESPONSE,
     RTT_MIN,
+    SEALED,
+    SHAKING,
     TAIL,
     TOUCHED,
     U_LAST,
     U_SLOT,
     U_STREAMS,
 )  # fmt: skip
+from kcap.fastpath.open_kernels import first_request
 from kcap.kernels import compiled, int32, routine, uint16
 
 HEADER = 5
 SHORTEST, LONGEST = 16, (1 << 14) + 2048
 """Bytes behind the header of a record that is read here."""
-APPLICATION, VERSION = 23, 0x0303
+HANDSHAKE, APPLICATION, VERSION = 22, 23, 0x0303
+CLIENT_HELLO, HELLO_HEAD = 1, 43
+"""A handshake message, and the bytes from the header of its record to the end of its random."""
 FILE_SHIFT = 40
 
 
@@ -83,6 +92,29 @@ def touched(slot: int, connections: Any, streams: Any, undo: Any, meta: Any) -> 
 
 
 @compiled
+def seals(data: Any, numbers: Any, index: int, place: int, connections: Any, streams: Any, undo: Any, meta: Any) -> bool:
+    """Whether a packet is one of a connection with TLS, or begins with a ClientHello; notes that connection's state."""
+    slot = place >> 1
+    live = connections[slot, LIVE]
+    if live in (SEALED, SHAKING):
+        return bool(touched(slot, connections, streams, undo, meta))
+    at = numbers[4, index]
+    if (
+        live != OPEN
+        or not meta[M_TLS]
+        or place & 1 != connections[slot, CLIENT]
+        or numbers[5, index] < HELLO_HEAD
+        or data[at] != HANDSHAKE
+        or data[at + 1] != VERSION >> 8
+        or data[at + 5] != CLIENT_HELLO
+    ):
+        return False
+    touched(slot, connections, streams, undo, meta)
+    connections[slot, LIVE] = SHAKING
+    return True
+
+
+@compiled
 def logged(sealed: bool, numbers: Any, index: int, place: int, connections: Any, streams: Any, log: Any, meta: Any) -> None:
     """Notes a packet that was taken, of a connection with TLS."""
     if not sealed:
@@ -92,6 +124,7 @@ def logged(sealed: bool, numbers: Any, index: int, place: int, connections: Any,
     row[G_INDEX], row[G_PLACE], row[G_AT], row[G_LENGTH] = index, place, numbers[4, index], numbers[6, index]
     row[G_OFFSET] = streams[place, NEXT] - numbers[6, index]
     row[G_RTT] = streams[2 * (place >> 1) + connections[place >> 1, CLIENT], RTT_MIN]
+    row[G_TAKEN] = 0
 
 
 # -- ciphertext -----------------------------------------------------------------------------------------------------------
@@ -176,7 +209,7 @@ def begun_before(piece: Any, place: int, connections: Any, streams: Any, queues:
 def delivered(
     plain: Any, records: Any, first: int, pieces: Any, done: Any, held: Any, bases: Any, spans: Any, count: Any,
     connections: Any, streams: Any, queues: Any, ids: Any, header: Any, steps: Any, rows: Any, arena: Any, bodies: Any,
-    fresh: Any, meta: Any, big: Any,
+    fresh: Any, meta: Any, big: Any, names: Any, blobs: Any, sizes: Any,
 ) -> int:  # fmt: skip
     """Takes the plaintext of records from `first` on; returns where it stopped: there is no room for the next one's frames.
 
@@ -196,6 +229,13 @@ def delivered(
             meta[M_FULL] = FULL_ROOM
             return at
         piece, position = records[at, D_FIRST], low
+        if connections[slot, LIVE] == SHAKING and low < high:
+            end = min(high, pieces[piece, P_END] - records[at, D_CIPHER] + low)
+            mine = place & 1 == connections[slot, CLIENT]
+            if not mine or not first_request(plain, low, end, slot, connections, ids, header, names, blobs, sizes, meta):
+                connections[slot, TOUCHED] = -connections[slot, TOUCHED]
+                continue
+            connections[slot, LIVE] = SEALED
         order, rtt = pieces[records[at, D_LAST], P_ORDER], pieces[records[at, D_LAST], P_RTT]
         head = REQUEST_HEAD if place & 1 == connections[slot, CLIENT] else RESPONSE_HEAD
         while position < high:

@@ -270,7 +270,7 @@ class Conversation:
         self.detail = detail
         first = next((call for _, call in self.buffered if len(call) == 8), None)
         if detail == "tls" and self.connection is self.tcp:
-            self._decrypt()
+            self.decrypt()
         else:
             for stream in self.connection.streams:
                 stream.sink = Opaque()
@@ -282,8 +282,9 @@ class Conversation:
         kind = WeirdKind.DIRECTION_UNKNOWN if detail == NO_REQUEST else WeirdKind.NOT_KAFKA
         self.connection.report(kind, detail, ref, position)
 
-    def _decrypt(self) -> None:
+    def decrypt(self) -> Decryptor:
         """Enters the phase `tls`: the streams go through a decryptor, and its plaintext is recognised like any connection."""
+        self.phase = self.detail = "tls"
         connection = self.tcp
         client = 0 if connection.client is None else connection.streams.index(connection.client)
         if connection.client is None:
@@ -297,6 +298,7 @@ class Conversation:
         )
         for index, stream in enumerate(connection.streams):
             stream.sink = TlsSink(self.tls, index)
+        return self.tls
 
     def _plain(self, connection: DecryptedConnection) -> None:
         """Starts the conversation over the plaintext, at its first byte."""

@@ -283,13 +283,7 @@ class Decryptor:
     @property
     def for_batches(self) -> bool:
         """Whether the fast path may go on from here: its records are opened many at a time."""
-        session = self.session
-        return (
-            self.plain is not None
-            and self._listen is None
-            and session.turns is None
-            and all(session.in_good_order(side) and session.sides[side].opener.opens_many for side in (0, 1))
-        )
+        return self.plain is not None and self._listen is None and self.session.for_batches
 
     def resumed(self) -> None:
         """The fast path took records up to here; those that it opened and of whose plaintext something is left are read."""
@@ -312,12 +306,16 @@ class Decryptor:
         """As `Conversation.release`."""
         self._begin = _over
 
+    def open(self) -> DecryptedConnection:
+        """Begins the plaintext."""
+        self.plain = DecryptedConnection(self.connection)
+        self._begin(self.plain)
+        return self.plain
+
     def _deliver(self, events: "Iterable[Event]") -> None:
         for event in events:
-            if self.plain is None:
-                self.plain = DecryptedConnection(self.connection)
-                self._begin(self.plain)
-            stream = self.plain.streams[event.side ^ self.swapped]
+            plain = self.plain or self.open()
+            stream = plain.streams[event.side ^ self.swapped]
             if isinstance(event, self._plaintext):
                 stream.deliver(event, self._listen)
             else:

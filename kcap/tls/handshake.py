@@ -239,12 +239,14 @@ def shared(certificate: bytes) -> bytes | str | None:
     return found or subject_of(certificate)
 
 
+def message_size(buffer: bytes | bytearray) -> int:
+    """Bytes of the handshake message that begins here, header included; 0 where that is not whole."""
+    return 4 + (buffer[1] << 16 | buffer[2] << 8 | buffer[3]) if len(buffer) >= 4 else 0
+
+
 def messages(buffer: bytearray) -> Iterator[tuple[int, bytes, bytes]]:
     """Whole handshake messages, taken off the front of `buffer`: type, body, and all bytes with the header."""
-    while len(buffer) >= 4:
-        size = 4 + int.from_bytes(buffer[1:4], "big")
-        if len(buffer) < size:
-            return
+    while 4 <= (size := message_size(buffer)) <= len(buffer):
         whole = bytes(buffer[:size])
         del buffer[:size]
         yield whole[0], whole[4:], whole

@@ -160,6 +160,8 @@ class RecordOpener:
             inner = self._aead.decrypt(nonce, body, b"\x17\x03\x03" + len(body).to_bytes(2, "big"))
         except self._refused:
             return None
+        if inner and inner[-1]:
+            return Opened(inner[-1], inner[:-1], 0)
         bare = inner.rstrip(b"\0")
         return Opened(bare[-1], bare[:-1], 0) if bare else Opened(0, b"", 0)
 

@@ -137,6 +137,11 @@ class RecordReader:
 
     def next(self, *, final: bool = False) -> Record | None:
         """The next record, None while bytes are missing; a proposed one stays until `accept` or `refuse`."""
+        data, start = self._data, self._at - self._base
+        if not self.searching and not self._holes and len(data) - start >= HEADER:
+            size = HEADER + (data[start + 3] << 8 | data[start + 4])
+            if size <= len(data) - start and data[start] in TYPES and data[start + 1] == 3 and size <= HEADER + LENGTH_MAX:
+                return self._simple(start, size)
         while self._at < self.end:
             if self.searching:
                 return self._proposed(final)
@@ -199,9 +204,20 @@ class RecordReader:
                 break
             pieces.append(piece)
         version = data[start + 1] << 8 | data[start + 2]
-        with memoryview(data) as view:
-            body = bytes(view[start + HEADER : start + size])
+        body = bytes(data[start + HEADER : start + size])
         return Record(self._at, data[start], version, body, pieces, whole, proposed, self.skipped)
+
+    def _simple(self, start: int, size: int) -> Record:
+        """The record whose `size` bytes stand in `_data[start:]`, in one packet as most are."""
+        data, pieces, at = self._data, self._pieces, self._at
+        if not pieces or pieces[0].end < at + size:
+            return self._taken(size, whole=True)
+        body = bytes(data[start + HEADER : start + size])
+        record = Record(at, data[start], 768 | data[start + 2], body, pieces[:1], behind=self.skipped)
+        self.skipped, self._at = 0, at + size
+        if pieces[0].end == at + size:
+            del pieces[0]
+        return record
 
     def _taken(self, size: int, *, whole: bool) -> Record:
         record = self._record(size, whole=whole, proposed=False)

@@ -29,6 +29,8 @@ CLIENT, SERVER = 0, 1
 SUITES13: Final = (0x1301, 0x1302, 0x1303, 0x1304, 0x1305)
 SMALLEST_RECORD: Final = HEADER + 17
 EPOCHS_AHEAD: Final = 2
+FAULT: Final = -1
+"""What `TlsSession.to_data` returns for a handshake that it does not read."""
 
 
 class TlsSession:
@@ -103,6 +105,57 @@ class TlsSession:
         direction = self.sides[side]
         known = direction.finished_ns is not None or self.facts.handshake_ns is not None or self.client is None
         return known and direction.in_good_order
+
+    @property
+    def for_batches(self) -> bool:
+        """Whether the records of both directions may be opened many at a time."""
+        return self.turns is None and all(self.in_good_order(side) and self.sides[side].opener.opens_many for side in (0, 1))
+
+    def to_data(self, side: int) -> int | None:
+        """Reads the records of a direction up to the first one of application data. Returns the stream offset of that one, which
+        is forgotten as if it had not come yet; None while it is not there, FAULT where the handshake is not simple.
+        """
+        direction = self.sides[side]
+        reader = direction.reader
+        while (record := reader.next()) is not None:
+            if record.proposed or record.behind or not record.whole:
+                return FAULT
+            if record.content_type == APPLICATION and self._only_data_follows(side, direction):
+                direction.ready = True
+                reader.restart(record.offset, b"", [])
+                return record.offset
+            if not (direction.sealed and direction.epochs and self._opens_next(side, direction, record)):
+                self._record(side, record)
+            if direction.ready and direction.number and len(self.events) <= 1 and not self.early.held:
+                self.events.clear()
+                direction.number -= 1
+                self.facts.decrypted -= 1
+                reader.restart(record.offset, b"", [])
+                return record.offset
+            if direction.ready or direction.waiting or self.events:
+                return FAULT
+        return None
+
+    def _only_data_follows(self, side: int, direction: Direction) -> bool:
+        """Whether a record of application data by its outer type is one, but for messages behind the handshake that are rare: it
+        is before TLS 1.3, and it stands behind the client's Finished, while tickets stand behind the server's.
+        """
+        if self.version != TLS13:
+            return self.facts.ready_ns is not None and bool(direction.epochs)
+        return side == CLIENT and self.facts.handshake_ns is not None and is_last(direction.epochs[direction.at])
+
+    def _opens_next(self, side: int, direction: Direction, record: Record) -> bool:
+        """Takes a record if it is the next one under the present key; nothing waits for keys, and nothing is lost."""
+        if record.content_type == CHANGE_CIPHER_SPEC:
+            return False
+        opened = self._open(direction, direction.at, direction.number, record)
+        if opened is None:
+            return False
+        if self.facts.handshake_ns is None:
+            self._time_handshake(direction, record)
+        direction.number += 1
+        self._content(side, record, opened)
+        return True
 
     def passed(self, side: int, records: int, size: int) -> None:
         """The next records of a direction, of `size` bytes, were opened elsewhere."""
@@ -477,11 +530,14 @@ class TlsSession:
             if data:
                 self.events += self.early.data(Plaintext(side, data, spans(record, opened)), early=direction.is_early)
         elif kind == HANDSHAKE:
-            direction.handshake += data
-            if len(direction.handshake) > limits.TLS_HANDSHAKE_BYTES:
-                direction.handshake.clear()
-            for number, body, whole in messages.messages(direction.handshake):
-                self._message(side, number, body, whole, time_ns)
+            if data and not direction.handshake and len(data) == messages.message_size(data):
+                self._message(side, data[0], data[4:], data, time_ns)
+            else:
+                direction.handshake += data
+                if len(direction.handshake) > limits.TLS_HANDSHAKE_BYTES:
+                    direction.handshake.clear()
+                for number, body, whole in messages.messages(direction.handshake):
+                    self._message(side, number, body, whole, time_ns)
         elif kind == ALERT and len(data) == 2:
             self._alert(side, data)
         elif kind == CHANGE_CIPHER_SPEC and self.version != TLS13:

@@ -10,6 +10,7 @@ alert with padding only at the end of the connection.
 """
 
 from array import array
+from functools import cache
 from typing import Final, NamedTuple
 
 from kcap import limits
@@ -190,6 +191,7 @@ class Hidden(NamedTuple):
     """Alerts in a client's last flight, also with padding: no message that stands there is as short."""
 
     @classmethod
+    @cache
     def of(cls, suite: Suite) -> "Hidden":
         """Of a cipher suite."""
         added = 1 + (8 if suite.cipher is not None and suite.cipher.kind == "ccm8" else 16)
