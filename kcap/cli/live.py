@@ -13,7 +13,7 @@ from typing import IO, TYPE_CHECKING, Any, Final, NamedTuple
 
 import click
 
-from kcap.cli.options import analyzer_options, filters, outputs, ports
+from kcap.cli.options import analyzer_options, filters, keys, outputs, ports
 from kcap.cli.places import Writes
 from kcap.cli.rows import WithPayloads, order_of, shapes, written
 from kcap.errors import CaptureError, MissingExtraError, UsageError
@@ -90,6 +90,7 @@ class Ring(NamedTuple):
     help="With --check, --tui: how often they look.",
 )
 @click.option("--with", "tool", type=click.Choice(TOOLS), help="What captures. Default: dumpcap, or else tcpdump.")
+@keys
 @ports
 @filters
 @shapes

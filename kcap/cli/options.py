@@ -65,10 +65,9 @@ def jobs_given() -> int:
     return 1 if context is None else int(context.meta.get(JOBS, 1))
 
 
-def inputs(command: F, *, tables: bool = False, jobs: bool = True) -> F:
-    """FILE..., -r, -d, --not-kafka, --tls-keylog, --jobs. `tables`: saved tables are read too; `jobs`: two processes pay."""
+def keys(command: F) -> F:
+    """--tls-keylog, --tls-key: what `secrets_given` reads."""
     for decorator in (
-        *([processes] if jobs else []),
         click.option(
             "--tls-key", metavar="FILE", multiple=True, type=click.Path(exists=True, dir_okay=False), expose_value=False,
             callback=_remember, help="RSA private key of a broker, for TLS 1.2 with RSA key exchange. May repeat.",
@@ -79,6 +78,16 @@ def inputs(command: F, *, tables: bool = False, jobs: bool = True) -> F:
             help="Secrets of TLS sessions, as clients and brokers write them (NSS key log). May repeat. "
             "Default: the file that SSLKEYLOGFILE names.",
         ),
+    ):  # fmt: skip
+        command = decorator(command)
+    return command
+
+
+def inputs(command: F, *, tables: bool = False, jobs: bool = True) -> F:
+    """FILE..., -r, -d, --not-kafka, --tls-keylog, --jobs. `tables`: saved tables are read too; `jobs`: two processes pay."""
+    for decorator in (
+        *([processes] if jobs else []),
+        keys,
         ports,
         click.option(
             "-r", "more_files", metavar="FILE", multiple=True, type=Reads(tables=tables),

@@ -3,6 +3,7 @@
 import json
 import os
 import pty
+import re
 import signal
 import stat
 import subprocess
@@ -16,6 +17,7 @@ import pytest
 from kcap.cli.live import Ring, ring_of, told
 from kcap.errors import UsageError
 from tests.cli.running import ENVIRONMENT, PCAPS, kcap
+from tests.support.tls import without_secrets
 
 TOOL = """#!{python}
 import sys, time
@@ -114,6 +116,25 @@ def test_what_a_tool_said_last() -> None:
         assert told(said) == "it said nothing"
         said.write(b"Capturing on 'lo'\nno permission\n\n")
         assert told(said) == "no permission"
+
+
+def test_keys_that_come_while_it_captures_decrypt_what_came_before_them(tmp_path: Path) -> None:
+    data = (PCAPS / "tls13.pcapng").read_bytes()
+    found = re.findall(rb"[A-Z]+_[A-Z_0-9]+ [0-9a-f]{64} [0-9a-f]{64,96}", data)
+    first, rest, keys = tmp_path / "first", tmp_path / "rest", tmp_path / "keys"
+    bare = without_secrets(data)
+    first.write_bytes(bare[: len(bare) // 3])
+    rest.write_bytes(bare[len(bare) // 3 :])
+    keys.touch(0o600)
+    end = f"""time.sleep(0.5)
+open({str(keys)!r}, "wb").write({b"".join(line + bytes([10]) for line in found)!r})
+sys.stdout.buffer.write(open({str(rest)!r}, "rb").read())"""
+    tool(tmp_path, "tcpdump", capture=first, end=end)
+    done = live(tmp_path, "-i", "eth0", "--format", "jsonl", "--tls-keylog", str(keys))
+    assert done.returncode == 0, done.stderr
+    wanted = kcap("rows", "-", "--format", "jsonl", "--tls-keylog", keys, stdin=bare).stdout.decode().splitlines()
+    assert sorted(done.stdout.splitlines()) == sorted(wanted)
+    assert sum(json.loads(line)["tls"] for line in wanted) == 76
 
 
 def test_findings_begin_and_go_on(tmp_path: Path) -> None:
