@@ -97,13 +97,12 @@ def _each(log: Any, places: Any) -> Iterator[list[int]]:
 
 
 def begin(state: FastPathState, shaken: list[int]) -> None:
-    """The first requests of these connections were read; those of which none was are left to the reference path."""
+    """Starts the framers of those of these connections whose first request was read."""
     names, connections = state.all_names() if shaken else [], state.connections
     for slot in shaken:
         conversation = state.conversations[slot]
         assert isinstance(conversation, Conversation)
-        if connections[slot, at.LIVE] == at.SHAKING:
-            connections[slot, at.TOUCHED] = -abs(connections[slot, at.TOUCHED])
+        if connections[slot, at.LIVE] != at.SEALED:
             continue
         conversation.begin(int(connections[slot, at.CLIENT]))
         assert conversation.requests is not None

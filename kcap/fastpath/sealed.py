@@ -165,7 +165,14 @@ class Window:
         """Of the bounds, those that were opened."""
         records = self._records(opened_at, sizes, highs, bad, np.array(skips))
         self._deliver(np.frombuffer(b"".join(opened) or b"\0", np.uint8), records, counts, highs, fresh)
+        self._leave_unbegun()
         self._settle(data, opened_at, counts, highs)
+
+    def _leave_unbegun(self) -> None:
+        """Connections of which no whole request came in the walk of their handshake are left to the reference path."""
+        connections, slots = self.state.connections, self.places >> 1
+        unbegun = slots[connections[slots, at.LIVE] == at.SHAKING]
+        connections[unbegun, at.TOUCHED] = -abs(connections[unbegun, at.TOUCHED])
 
     def _records(self, opened_at: Any, sizes: Any, highs: Any, bad: list[int], skips: Any) -> Any:
         """The records in the order in which they were complete."""

@@ -229,13 +229,6 @@ def delivered(
             meta[M_FULL] = FULL_ROOM
             return at
         piece, position = records[at, D_FIRST], low
-        if connections[slot, LIVE] == SHAKING and low < high:
-            end = min(high, pieces[piece, P_END] - records[at, D_CIPHER] + low)
-            mine = place & 1 == connections[slot, CLIENT]
-            if not mine or not first_request(plain, low, end, slot, connections, ids, header, names, blobs, sizes, meta):
-                connections[slot, TOUCHED] = -connections[slot, TOUCHED]
-                continue
-            connections[slot, LIVE] = SEALED
         order, rtt = pieces[records[at, D_LAST], P_ORDER], pieces[records[at, D_LAST], P_RTT]
         head = REQUEST_HEAD if place & 1 == connections[slot, CLIENT] else RESPONSE_HEAD
         while position < high:
@@ -254,7 +247,14 @@ def delivered(
                         break
                     if end - start >= 4 and int32(plain, start) >= 0:
                         stop = min(end, start + 4 + int32(plain, start))
-                reached = taken(
+                if connections[slot, LIVE] == SHAKING:
+                    mine = place & 1 == connections[slot, CLIENT]
+                    if mine and first_request(plain, start, stop, slot, connections, ids, header, names, blobs, sizes, meta):
+                        connections[slot, LIVE] = SEALED
+                    elif not mine or stop - start >= REQUEST_HEAD:
+                        connections[slot, TOUCHED] = -connections[slot, TOUCHED]
+                        break
+                reached = start if connections[slot, LIVE] == SHAKING else taken(
                     plain, start, stop, bases[stream] + start, pieces[piece], order, rtt, place, connections, streams, queues,
                     ids, header, steps, rows, arena, bodies, fresh, meta, big,
                 )  # fmt: skip
