@@ -2,8 +2,8 @@
 
 usage: python benchmarks/tls.py [NAME...] [--size 200M] [--rounds 3] [--suite AES128|AES256|CHACHA] [--kcap .venv/bin/kcap]
 
-Shapes are those of workloads.py, with one request in flight, and `steady`: 2,000 small requests a connection, so that
-handshakes weigh little, which kcap reads in Python. OpenSSL of this Python encrypts (TLS 1.3); the certificate is made
+Shapes are those of workloads.py, with one request in flight, and three like `small`, which has 60 requests a connection:
+`brief` with 10, `long` with 300, `steady` with 2,000, so that handshakes weigh less, which kcap reads in Python. OpenSSL of this Python encrypts (TLS 1.3); the certificate is made
 for the run. Prints a line a shape: megabytes of messages per CPU second of both, and their ratio.
 """
 
@@ -26,7 +26,9 @@ from rows import timed
 from workloads import SHAPES as PLAIN_SHAPES
 from workloads import Exchanges, Writer, produces
 
-SHAPES = PLAIN_SHAPES | {"steady": (produces(2000, 300), 1400, {})}
+SHAPES = PLAIN_SHAPES | {
+    name: (produces(count, 300), 1400, {}) for name, count in (("brief", 10), ("long", 300), ("steady", 2000))
+}
 
 SUITES = {"AES128": "ECDHE-ECDSA-AES128-GCM-SHA256", "AES256": "ECDHE-ECDSA-AES256-GCM-SHA384",
           "CHACHA": "ECDHE-ECDSA-CHACHA20-POLY1305"}  # fmt: skip
@@ -88,7 +90,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         client, server = contexts(folder, options.version, options.suite)
-        for shape in options.shapes or ("small", "steady", "medium", "mtu", "large"):
+        for shape in options.shapes or ("brief", "small", "long", "steady", "medium", "mtu", "large"):
             conversation, mss, _ = SHAPES[shape]
             plain, secret = folder / f"{shape}.pcap", folder / f"{shape}-tls.pcap"
             with plain.open("wb") as one, secret.open("wb") as other:

@@ -66,7 +66,11 @@ def _shaken(
             stream, side = place & 1, place & 1 ^ decryptor.swapped
             if starts[stream] >= 0:
                 continue
-            time_ns, position, payload = int(columns.time_ns[index]), int(columns.position[index]), buffer[start : start + length]
+            time_ns, position, payload = (
+                int(columns.time_ns[index]),
+                int(columns.position[index]),
+                buffer[start : start + length],
+            )
             if session.feed(side, offset, payload, length, time_ns, base + index, position):
                 found = session.to_data(side)
                 if found == FAULT:
@@ -97,12 +101,13 @@ def _each(log: Any, places: Any) -> Iterator[list[int]]:
 
 
 def begin(state: FastPathState, shaken: list[int]) -> None:
-    """Starts the framers of those of these connections whose first request was read."""
+    """Starts the framers of those of these connections whose first request was read; no plaintext of the others was."""
     names, connections = state.all_names() if shaken else [], state.connections
     for slot in shaken:
         conversation = state.conversations[slot]
         assert isinstance(conversation, Conversation)
         if connections[slot, at.LIVE] != at.SEALED:
+            conversation.unbegun()
             continue
         conversation.begin(int(connections[slot, at.CLIENT]))
         assert conversation.requests is not None

@@ -165,12 +165,30 @@ def framed(cipher: Any, ends: Any, bounds: Any) -> int:
 
 
 # -- plaintext ------------------------------------------------------------------------------------------------------------
+@compiled
+def begins(
+    plain: Any, at: int, end: int, place: int, connections: Any, ids: Any, header: Any, names: Any, blobs: Any, sizes: Any,
+    meta: Any,
+) -> bool:  # fmt: skip
+    """Whether the first plaintext of a connection is a request. One that begins with a response is for the reference path."""
+    slot = place >> 1
+    if place & 1 != connections[slot, CLIENT]:
+        connections[slot, TOUCHED] = -connections[slot, TOUCHED]
+    elif first_request(plain, at, end, slot, connections, ids, header, names, blobs, sizes, meta):
+        connections[slot, LIVE] = SEALED
+    return bool(connections[slot, LIVE] == SEALED)
+
+
 @routine
 def taken(
     plain: Any, at: int, end: int, offset: int, piece: Any, order: int, rtt: int, place: int, connections: Any, streams: Any,
     queues: Any, ids: Any, header: Any, steps: Any, rows: Any, arena: Any, bodies: Any, fresh: Any, meta: Any, big: Any,
+    names: Any, blobs: Any, sizes: Any,
 ) -> Any:  # fmt: skip
     """Takes plaintext of one stream that one packet carried; where it came to."""
+    begun = connections[place >> 1, LIVE] != SHAKING
+    if not begun and not begins(plain, at, end, place, connections, ids, header, names, blobs, sizes, meta):
+        return at
     client = connections[place >> 1, CLIENT]
     if place & 1 == client:
         return requests(
@@ -247,24 +265,17 @@ def delivered(
                         break
                     if end - start >= 4 and int32(plain, start) >= 0:
                         stop = min(end, start + 4 + int32(plain, start))
-                if connections[slot, LIVE] == SHAKING:
-                    mine = place & 1 == connections[slot, CLIENT]
-                    if mine and first_request(plain, start, stop, slot, connections, ids, header, names, blobs, sizes, meta):
-                        connections[slot, LIVE] = SEALED
-                    elif not mine or stop - start >= REQUEST_HEAD:
-                        connections[slot, TOUCHED] = -connections[slot, TOUCHED]
-                        break
-                reached = start if connections[slot, LIVE] == SHAKING else taken(
+                reached = taken(
                     plain, start, stop, bases[stream] + start, pieces[piece], order, rtt, place, connections, streams, queues,
-                    ids, header, steps, rows, arena, bodies, fresh, meta, big,
+                    ids, header, steps, rows, arena, bodies, fresh, meta, big, names, blobs, sizes,
                 )  # fmt: skip
                 if early and reached > start:
                     begun_before(pieces[held[stream]], place, connections, streams, queues, rows, meta)
                 done[stream] = reached
                 if reached == stop:
                     continue
-                if end - reached >= head or streams[place, OPEN_START] >= 0:
-                    connections[slot, TOUCHED] = -connections[slot, TOUCHED]
+                if end - reached >= head or streams[place, OPEN_START] >= 0 or connections[slot, TOUCHED] < 0:
+                    connections[slot, TOUCHED] = -abs(connections[slot, TOUCHED])
                 elif reached >= position:
                     held[stream] = piece
                 break

@@ -112,8 +112,8 @@ class TlsSession:
         return self.turns is None and all(self.in_good_order(side) and self.sides[side].opener.opens_many for side in (0, 1))
 
     def to_data(self, side: int) -> int | None:
-        """Reads the records of a direction up to the first one of application data. Returns the stream offset of that one, which
-        is forgotten as if it had not come yet; None while it is not there, FAULT where the handshake is not simple.
+        """Reads the records of a direction up to the first one of application data. Returns the stream offset of that one,
+        which is forgotten as if it had not come yet; None while it is not there, FAULT where the handshake is not simple.
         """
         direction = self.sides[side]
         reader = direction.reader
@@ -137,8 +137,8 @@ class TlsSession:
         return None
 
     def _only_data_follows(self, side: int, direction: Direction) -> bool:
-        """Whether a record of application data by its outer type is one, but for messages behind the handshake that are rare: it
-        is before TLS 1.3, and it stands behind the client's Finished, while tickets stand behind the server's.
+        """Whether a record of application data by its outer type is one, but for rare messages behind the handshake: before
+        TLS 1.3, and behind the client's Finished, while session tickets stand behind the server's.
         """
         if self.version != TLS13:
             return self.facts.ready_ns is not None and bool(direction.epochs)

@@ -3,6 +3,7 @@ cut into records and records into packets, and whatever happens to the packets.
 """
 
 import random
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 
@@ -94,53 +95,60 @@ def test_a_connection_whose_handshake_lies_in_one_walk_never_leaves_the_fast_pat
     assert found.fast_rows == len(found.rows) == 40
 
 
-FIRST = ("http", "halves", "server", "empty", "alert", "ticket", "wrong", "nothing", "hello", "anonymous", "keys", "other", "ended")
+Sent = Callable[[Tap, Sealer], object]
+BETWEEN: dict[str, Sent] = {
+    "nothing": lambda tap, sealer: None,
+    "a response": lambda tap, sealer: tap.server(sealer.record(SERVER, metadata_answer(1, 3))),
+    "empty records": lambda tap, sealer: tap.client(sealer.record(CLIENT, b"")).server(sealer.record(SERVER, b"")),
+    "an alert": lambda tap, sealer: tap.client(sealer.record(CLIENT, b"\1\x5a", 21)),
+    "a ticket": lambda tap, sealer: tap.server(sealer.record(SERVER, b"\4\0\0\0", 22)),
+    "a wrong record": lambda tap, sealer: tap.client(sealer.record(CLIENT, metadata(1))[:-1] + b"?"),
+    "HTTP": lambda tap, sealer: tap.client(sealer.record(CLIENT, b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")),
+    "no client id": lambda tap, sealer: tap.client(sealer.record(CLIENT, metadata(1, client_id=None))),
+}
+"""What stands behind a handshake, before requests."""
 
 
-@pytest.mark.parametrize("first", FIRST)
-@pytest.mark.parametrize("kind", range(len(KINDS)))
-def test_handshakes_that_are_not_followed_by_a_simple_request(kind: int, first: str) -> None:
-    """Whatever the walk ends with."""
-    sealer, options = sealer_of(kind).restart(), options_of(sealer_of(kind))
-    tap, question, answer = Tap().open(), metadata(1), metadata_answer(1, 3)
+@pytest.mark.parametrize("count", [0, 1, 20])
+@pytest.mark.parametrize("between", BETWEEN)
+@pytest.mark.parametrize("kind", [0, 1])
+def test_handshakes_that_no_simple_request_follows(kind: int, between: str, count: int) -> None:
+    """Whatever a walk ends with."""
+    sealer, tap = sealer_of(kind).restart(), Tap().open()
     for side, data in sealer.handshake:
-        if first == "hello" and side == CLIENT:
-            tap.client(data[:30]).client(data[30:])
-        elif first == "other" and side == CLIENT and data[5] == 1:
-            tap.client(data[:11] + bytes(32) + data[43:])
-        else:
-            tap.send(side, data)
-    match first:
-        case "http":
-            question = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"
-        case "halves":
-            tap.client(sealer.record(CLIENT, question[:9]) + sealer.record(CLIENT, question[9:])).server(sealer.record(SERVER, answer))
-            question, answer = metadata(2), metadata_answer(2, 3)
-        case "server":
-            tap.server(sealer.record(SERVER, answer))
-        case "empty":
-            tap.client(sealer.record(CLIENT, b"")).server(sealer.record(SERVER, b""))
-        case "alert":
-            tap.client(sealer.record(CLIENT, b"\1\x5a", 21))
-        case "ticket":
-            tap.server(sealer.record(SERVER, b"\4\0\0\0", 22))
-        case "wrong":
-            tap.client(sealer.record(CLIENT, question)[:-1] + b"?")
-        case "anonymous":
-            question = metadata(1, client_id=None)
-        case "keys":
-            options = Options(secrets=Secrets())
-            options.secrets.keylog.add(b"CLIENT_RANDOM " + b"00" * 32 + b" " + b"00" * 48)  # type: ignore[union-attr]
-        case _:
-            pass
-    if first != "nothing":
-        tap.client(sealer.record(CLIENT, question)).server(sealer.record(SERVER, answer))
-    if first != "ended":
-        for number in range(5, 25):
-            tap.client(sealer.record(CLIENT, metadata(number))).server(sealer.record(SERVER, metadata_answer(number, 3)))
+        tap.send(side, data)
+    BETWEEN[between](tap, sealer)
+    asked(tap, sealer, count)
     segments = tap.close().segments
     for step in (9, 14, 1 << 12):
-        agree(segments, 1 << 12, step, options=options)
+        agree(segments, 1 << 12, step, options=options_of(sealer))
+
+
+def asked(tap: Tap, sealer: Sealer, count: int) -> None:
+    """Requests with their responses."""
+    for number in range(5, 5 + count):
+        tap.client(sealer.record(CLIENT, metadata(number))).server(sealer.record(SERVER, metadata_answer(number, 3)))
+
+
+@pytest.mark.parametrize("known", [True, False])
+@pytest.mark.parametrize(("at", "size"), [(5, 38), (11, 32), (30, 0)])
+def test_hellos_in_pieces_and_sessions_without_keys(at: int, size: int, known: bool) -> None:
+    """The ClientHello comes in two packets, the second of which begins at `at`, or with other bytes from there on."""
+    sealer, tap = sealer_of(0).restart(), Tap().open()
+    for side, data in sealer.handshake:
+        if side == CLIENT and data[5] == 1:
+            tap.client(data[:at] if not size else data[:at] + bytes(size) + data[at + size :]).client(
+                data[at:] if not size else b""
+            )
+        else:
+            tap.send(side, data)
+    asked(tap, sealer, 20)
+    secrets = options_of(sealer).secrets
+    if not known:
+        secrets = Secrets()
+        secrets.keylog.add(b"CLIENT_RANDOM " + b"00" * 32 + b" " + b"00" * 48)
+    for step in (9, 1 << 12):
+        agree(tap.close().segments, 1 << 12, step, options=Options(secrets=secrets))
 
 
 SEEDS = st.integers(0, 1 << 20)
@@ -149,9 +157,7 @@ STEPS = st.sampled_from((1, 2, 3, 5, 9, 14, 20, 300))
 
 
 @settings(max_examples=25)
-@given(
-    st.integers(0, 2), message_pairs(), st.integers(20, 3000), st.integers(1, 5), SEEDS, st.integers(1, 60), STEPS
-)
+@given(st.integers(0, 2), message_pairs(), st.integers(20, 3000), st.integers(1, 5), SEEDS, st.integers(1, 60), STEPS)
 def test_conversations(kind: int, messages: Pairs, sizes: int, depth: int, seed: int, size: int, step: int) -> None:
     tap, options = encrypted(kind, messages * 2, sizes, depth, seed)
     agree(tap.close().segments, size, step, options=options)
