@@ -3,8 +3,9 @@
 usage: python benchmarks/tls.py [NAME...] [--size 200M] [--rounds 3] [--suite AES128|AES256|CHACHA] [--kcap .venv/bin/kcap]
 
 Shapes are those of workloads.py, with one request in flight, and three like `small`, which has 60 requests a connection:
-`brief` with 10, `long` with 300, `steady` with 2,000, so that handshakes weigh less, which kcap reads in Python. OpenSSL of this Python encrypts (TLS 1.3); the certificate is made
-for the run. Prints a line a shape: megabytes of messages per CPU second of both, and their ratio.
+`brief` with 10, `long` with 300, `steady` with 2,000, so that handshakes weigh less, which kcap reads in Python. OpenSSL of
+this Python encrypts (TLS 1.3 by default); the certificate is made for the run. Prints a line a shape: megabytes of messages
+per CPU second of both, and their ratio.
 """
 
 import argparse
@@ -93,6 +94,7 @@ def main() -> int:
         for shape in options.shapes or ("brief", "small", "long", "steady", "medium", "mtu", "large"):
             conversation, mss, _ = SHAPES[shape]
             plain, secret = folder / f"{shape}.pcap", folder / f"{shape}-tls.pcap"
+            (folder / "keys").write_bytes(b"")  # OpenSSL appends
             with plain.open("wb") as one, secret.open("wb") as other:
                 writers, number = (Writer(one, mss), Writer(other, mss)), 0
                 while one.tell() < size_of(options.size):

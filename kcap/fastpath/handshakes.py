@@ -13,8 +13,8 @@ from kcap.fastpath.export_state import ConnectionOwner, made
 from kcap.fastpath.state import FastPathState
 from kcap.kafka.conversation import Conversation
 from kcap.net.segment_columns import SegmentColumns
+from kcap.tls.batches import FAULT
 from kcap.tls.handshake import EARLY_DATA
-from kcap.tls.session import FAULT
 
 RANDOM: Final = slice(11, 43)
 """Place of the random in a record that begins with a ClientHello."""

@@ -13,12 +13,13 @@ from typing import Final
 
 from kcap import limits
 from kcap.tls import handshake as messages
+from kcap.tls.batches import InBatches
 from kcap.tls.direction import TLS13, Direction, Epoch, Event, Plaintext, epoch13, epochs13, is_last, spans
 from kcap.tls.early_data import EarlyData
 from kcap.tls.facts import TlsFacts, why_unopened
 from kcap.tls.handshake import Hello
 from kcap.tls.key_schedule import key_block, master_secret, next_secret
-from kcap.tls.record_ciphers import Opened, Whole, opener_of
+from kcap.tls.record_ciphers import Opened, opener_of
 from kcap.tls.records import HEADER, Record
 from kcap.tls.secrets import Secrets
 from kcap.tls.suites import Suite, suite_of, version_name
@@ -29,11 +30,9 @@ CLIENT, SERVER = 0, 1
 SUITES13: Final = (0x1301, 0x1302, 0x1303, 0x1304, 0x1305)
 SMALLEST_RECORD: Final = HEADER + 17
 EPOCHS_AHEAD: Final = 2
-FAULT: Final = -1
-"""What `TlsSession.to_data` returns for a handshake that it does not read."""
 
 
-class TlsSession:
+class TlsSession(InBatches):
     """A TLS connection."""
 
     def __init__(self, secrets: Secrets, turns: Turns | None = None) -> None:
@@ -82,85 +81,6 @@ class TlsSession:
         self._read(side, final=False)
         events, self.events = self.events, []
         return events
-
-    def whole_records(self, side: int, buffer: bytes, at: int, end: int, time_ns: int) -> tuple[int, list[Whole]]:
-        """Opens the records of application data that lie whole in `buffer[at:end]`, the next stream bytes, all in one packet.
-
-        Returns where the first byte stands that was not taken, for `feed`, and the plaintext of the records before it. This is
-        `data` for a direction in good order, without what only handshakes and losses need: it stops at any other record.
-        """
-        direction = self.sides[side]
-        if not direction.reader.idle or not self.in_good_order(side):
-            return at, []
-        after, taken = direction.whole_records(buffer, at, end)
-        self.facts.decrypted += len(taken)
-        while self.turns is not None and at < after:
-            length = buffer[at + 3] << 8 | buffer[at + 4]
-            self.turns.record(Seen(side, time_ns, time_ns, length, whole=True))
-            at += HEADER + length
-        return after, taken
-
-    def in_good_order(self, side: int) -> bool:
-        """Whether the next record of a direction may be opened without what only handshakes and losses need."""
-        direction = self.sides[side]
-        known = direction.finished_ns is not None or self.facts.handshake_ns is not None or self.client is None
-        return known and direction.in_good_order
-
-    @property
-    def for_batches(self) -> bool:
-        """Whether the records of both directions may be opened many at a time."""
-        return self.turns is None and all(self.in_good_order(side) and self.sides[side].opener.opens_many for side in (0, 1))
-
-    def to_data(self, side: int) -> int | None:
-        """Reads the records of a direction up to the first one of application data. Returns the stream offset of that one,
-        which is forgotten as if it had not come yet; None while it is not there, FAULT where the handshake is not simple.
-        """
-        direction = self.sides[side]
-        reader = direction.reader
-        while (record := reader.next()) is not None:
-            if record.proposed or record.behind or not record.whole:
-                return FAULT
-            if record.content_type == APPLICATION and self._only_data_follows(side, direction):
-                direction.ready = True
-                reader.restart(record.offset, b"", [])
-                return record.offset
-            if not (direction.sealed and direction.epochs and self._opens_next(side, direction, record)):
-                self._record(side, record)
-            if direction.ready and direction.number and len(self.events) <= 1 and not self.early.held:
-                self.events.clear()
-                direction.number -= 1
-                self.facts.decrypted -= 1
-                reader.restart(record.offset, b"", [])
-                return record.offset
-            if direction.ready or direction.waiting or self.events:
-                return FAULT
-        return None
-
-    def _only_data_follows(self, side: int, direction: Direction) -> bool:
-        """Whether a record of application data by its outer type is one, but for rare messages behind the handshake: before
-        TLS 1.3, and behind the client's Finished, while session tickets stand behind the server's.
-        """
-        if self.version != TLS13:
-            return self.facts.ready_ns is not None and bool(direction.epochs)
-        return side == CLIENT and self.facts.handshake_ns is not None and is_last(direction.epochs[direction.at])
-
-    def _opens_next(self, side: int, direction: Direction, record: Record) -> bool:
-        """Takes a record if it is the next one under the present key; nothing waits for keys, and nothing is lost."""
-        if record.content_type == CHANGE_CIPHER_SPEC:
-            return False
-        opened = self._open(direction, direction.at, direction.number, record)
-        if opened is None:
-            return False
-        if self.facts.handshake_ns is None:
-            self._time_handshake(direction, record)
-        direction.number += 1
-        self._content(side, record, opened)
-        return True
-
-    def passed(self, side: int, records: int, size: int) -> None:
-        """The next records of a direction, of `size` bytes, were opened elsewhere."""
-        self.sides[side].passed(records, size)
-        self.facts.decrypted += records
 
     def gap(self, side: int, offset: int, length: int) -> list[Event]:
         """Takes a hole of one direction."""

@@ -290,20 +290,3 @@ def test_an_encrypted_alert_in_place_of_a_finished_is_known_by_its_length(length
     session = refused(one_record(23, length))
     assert session.facts.alerts == alerts
     assert (session.facts.handshake_ns is None) == bool(alerts)
-
-
-def test_whole_records_of_a_packet_are_taken_at_once_and_anything_else_is_left() -> None:
-    made = talk("TLSv1_3", None)
-    session, offsets, taken = TlsSession(secrets_of(made)), [0, 0], [bytearray(), bytearray()]
-    for ref, (side, data) in enumerate(made.wire):
-        stop, records = session.whole_records(side, data, 0, len(data), ref)
-        for record in records:
-            taken[side] += record.buffer[: record.size]
-        for event in (
-            session.data(side, offsets[side] + stop, data[stop:], len(data) - stop, ref, ref, 0) if stop < len(data) else ()
-        ):
-            assert isinstance(event, Plaintext)
-            taken[side] += event.data
-        offsets[side] += len(data)
-        assert session.whole_records(side, data, 0, len(data), ref) == (0, []), "no record opens twice"
-    assert taken == [bytearray(text) for text in made.plain]
