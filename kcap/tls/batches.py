@@ -1,7 +1,7 @@
 """What a TLS session offers to those that read its records many at a time: where that may begin, what was read elsewhere.
 
-In: a session. Out: whole records of a packet; the place of the first application data behind a handshake. Law: the session is as
-if it had read every record itself.
+In: a session. Out: whole records of a packet; the place of the first application data behind a handshake. Law: the session is
+as if it had read every record itself.
 """
 
 from typing import Final
