@@ -417,7 +417,7 @@ class Analyzer:
 
     def reads_handshakes(self) -> bool:
         """Whether the fast path may read TLS handshakes: there are key logs, and no one watches the bytes of connections."""
-        return bool(self.secrets.keylog.by_random) and self.plaintext is None and not self.infer_turns and self.watch is None
+        return bool(self.secrets.keylog.stored) and self.plaintext is None and not self.infer_turns and self.watch is None
 
     def _count(self, kind: WeirdKind, detail: str, ref: int, position: int, uid: str | None, count: int = 1) -> None:
         if len(self._weirds) >= limits.WEIRDS_MAX and (kind, uid) not in self._weirds:

@@ -53,7 +53,7 @@ def _shaken(
 ) -> bool:  # fmt: skip
     """Reads one handshake, in the rows `mine` of `log`."""
     buffer, base, hello = columns.buffer, int(state.meta[at.M_REF]), int(log[mine[0], at.G_AT])
-    if buffer[hello + RANDOM.start : hello + RANDOM.stop] not in keeper.secrets.keylog.by_random:
+    if buffer[hello + RANDOM.start : hello + RANDOM.stop] not in keeper.secrets.keylog.stored:
         return False
     streams = state.streams[2 * slot : 2 * slot + 2].tolist()
     conversation = made(state.connections[slot].tolist(), streams, flows, None, keeper)
