@@ -308,9 +308,10 @@ class FastPath:
         self.state.connections[opened[here, 0], at.PLACE] = numbers[here]
         objects = shaken | back
         for slot in number_of.keys() & objects.keys():
-            conversation = objects[slot]  # perhaps of a connection that is closed by now
+            conversation = objects[slot]
             conversation.tcp.number = number_of[slot]
-            gone_with = conversation.inner or conversation
+            # its plaintext may have begun since, or the connection is closed by now and leads to none
+            gone_with = plaintext_of(conversation.tcp) or conversation.inner or conversation
             if gone_with.identity_batch == self.analyzer.batch:
                 self.analyzer.identities.renumber(gone_with.identity_index, number_of[slot])
         for slot in number_of.keys() & self.endings.keys():
