@@ -48,6 +48,8 @@ COMPLETE: Final = "complete"
 """A file in the folder of an edition whose kernels are all there."""
 LOOK_S: Final = 0.2
 """Seconds between two looks whether machine code is there."""
+LOADING_NS: Final = 40_000_000
+"""Processor time that the first kernel of a process costs: llvmlite and the machine."""
 FLAGS, FORTRAN = 0x103, 2
 """NPY_ARRAY_C_CONTIGUOUS, F_CONTIGUOUS and ALIGNED: what an array's type has beside element and dimensions. Whether it can be
 written makes no type of its own: captured bytes come as `bytes` and as `bytearray`, and no kernel writes to them.
@@ -167,6 +169,8 @@ class _Readiness:
         self.asked_s = -LOOK_S
         self.making: subprocess.Popen[bytes] | None = None
         self.began = False
+        self.spared_ns = 0
+        """What kernels would have spared until now in places that ask whether they are worth loading."""
 
     def usable(self, make: bool) -> bool:
         """As `kcap.kernels.usable`."""
@@ -184,6 +188,12 @@ class _Readiness:
         return self.ready
 
 
+    def worthwhile(self, spared_ns: int) -> bool:
+        """As `kcap.kernels.worthwhile`."""
+        self.spared_ns += spared_ns
+        return self.usable(make=False) if self.ready or PLAIN or self.spared_ns >= LOADING_NS else False
+
+
 _readiness = _Readiness()
 
 
@@ -194,6 +204,14 @@ def usable(make: bool = False) -> bool:
     core, while the caller goes on in Python.
     """
     return _readiness.usable(make)
+
+
+def worthwhile(spared_ns: int) -> bool:
+    """Whether kernels can be called here and now, where they spare `spared_ns` of processor time in Python.
+
+    Law: what a process spends in Python for want of kernels is at most what it costs to load them, and once more.
+    """
+    return _readiness.worthwhile(spared_ns)
 
 
 def begin_making() -> "subprocess.Popen[bytes] | None":

@@ -60,6 +60,13 @@ def numbers(kind: pa.DataType, values: "NDArray[Any]", valid: "NDArray[np.bool_]
     return made
 
 
+def booleans(values: "NDArray[np.bool_]", valid: "NDArray[np.bool_]") -> Array:
+    """Truth values; null where `valid` is False. `pyarrow.array` with a mask imports numpy's masked arrays."""
+    bits = [_pa.py_buffer(np.packbits(some, bitorder="little")) for some in (valid, values)]
+    made: Array = _pa.Array.from_buffers(_pa.bool_(), len(values), bits)
+    return made
+
+
 def lists(offsets: "NDArray[np.int32]", values: Array, absent: "NDArray[np.bool_]") -> Array:
     """Lists of entries that lie one after the other; null where there is none."""
     bits = _pa.py_buffer(np.packbits(~absent, bitorder="little")) if absent.any() else None

@@ -7,7 +7,6 @@ Law: what is typed wins over the environment, the environment over the file. Rai
 
 import os
 import re
-import tomllib
 from collections.abc import Mapping
 from difflib import get_close_matches
 from pathlib import Path
@@ -42,14 +41,19 @@ def settings() -> dict[str, Any]:
     """
     path = config_file()
     try:
-        with path.open("rb") as file:
-            return tomllib.load(file)
+        data = path.read_bytes()
     except FileNotFoundError:
         if os.environ.get(VARIABLE):
             raise UsageError(f"{path}: {VARIABLE} names no file") from None
         return {}
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise UsageError(f"{path}: {error.strerror if isinstance(error, OSError) else error}") from None
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror}") from None
+    import tomllib  # few have such a file
+
+    try:
+        return tomllib.loads(data.decode())
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise UsageError(f"{path}: {error}") from None
 
 
 def defaults(command: click.Command, name: str, file: Mapping[str, Any], commands: Mapping[str, object]) -> dict[str, Any]:

@@ -204,11 +204,16 @@ def counts_without(rows: Any, keys: Sequence[Key]) -> dict[str, Any]:
 
 def total(condition: Any) -> Any:
     """How often a condition holds, 0 for no rows."""
-    return condition.cast("int64").sum().fill_null(0).cast("int64")
+    return summed(condition)
+
+
+def summed(column: Any, where: Any = None) -> Any:
+    """The sum of a column of counts or sizes, which have 32 bits on the wire, 0 for no rows."""
+    return column.cast("int64").sum(where=where).fill_null(0).cast("int64")
 
 
 def added(column: Any, where: Any = None) -> Any:
-    """The sum of a column, 0 for no rows; of times centuries long the largest or smallest that 64 bits hold."""
+    """The sum of a column of times, 0 for no rows; of times centuries long the largest or smallest that 64 bits hold."""
     import ibis
 
     exact, rough = column.sum(where=where), column.cast("float64").sum(where=where)
@@ -225,14 +230,12 @@ def first_of(rows: Any, by: Sequence[str], value: Any) -> Any:
     return ranked.filter(ranked.place_ == 0).select(*by, *KEY)
 
 
-def slowest_of(rows: Any, by: Sequence[str], value: Any) -> Any:
-    """One exchange a group, the one with the largest value, nulls aside, in one pass without sorting; ties as in `first_of`."""
+def slowest(rows: Any, value: Any) -> Any:
+    """The key of the exchange with the largest value, of each group that is aggregated; null without a value. Ties as in
+    `first_of`, but nothing is sorted."""
     import ibis
 
-    first = ibis.struct({"value": -value, **{name: rows[name] for name in KEY}}).min(where=value.notnull())
-    found = rows.group_by(list(by)).aggregate(first=first)
-    found = found.filter(found.first.notnull())
-    return found.select(*by, **{name: found.first[name] for name in KEY})
+    return ibis.struct({"value": -value, **{name: rows[name] for name in KEY}}).min(where=value.notnull())
 
 
 def histogram(rows: Any, by: Sequence[str], value: str) -> Any:

@@ -10,6 +10,7 @@ import json
 import os
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from functools import cache
 from hashlib import blake2b
 from importlib.util import find_spec
 from pathlib import Path
@@ -83,12 +84,21 @@ def _digest(parts: Iterable[object]) -> str:
     Packages are unpacked with the times of their archive, which may be one for all versions: so the sources of expressions
     count with their text, all others with size and time.
     """
+    digest = _sources().copy()
+    for part in parts:
+        digest.update(f"{part!r}\n".encode(errors="surrogatepass"))
+    return digest.hexdigest()
+
+
+@cache
+def _sources() -> "blake2b":
+    """The digest of sources and versions, which are looked at once in a process."""
     digest = blake2b(digest_size=20)
-    for part in (*parts, *_versions(), *sorted(_files(str(PACKAGE)))):
+    for part in (*_versions(), *sorted(_files(str(PACKAGE)))):
         digest.update(f"{part!r}\n".encode(errors="surrogatepass"))
     for path in sorted(path for folder in EXPRESSIONS for path in (PACKAGE / folder).rglob("*.py")):
         digest.update(path.read_bytes())
-    return digest.hexdigest()
+    return digest
 
 
 def _versions() -> list[str]:

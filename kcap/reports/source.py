@@ -97,6 +97,10 @@ def table_of(path: str) -> tuple[str, list[str]]:
     return told or above or ("partitions" if "partition" in schema.names else "exchanges"), schema.names
 
 
+SMALL: Final = 1 << 18
+"""Bytes of Parquet files below which statements are planned longer than they run."""
+
+
 class Interrupted(Exception):  # noqa: N818 - no error: it is what was asked for
     """Nobody waits for the answer."""
 
@@ -124,6 +128,7 @@ class Engine:
         for setting in ("preserve_insertion_order = false", "enable_progress_bar = false", "TimeZone = 'UTC'"):
             self._duckdb.execute(f"SET {setting}")
         self._unnamed = 0
+        self._columns: dict[str, list[tuple[str, str]]] = {}
 
     @cached_property
     def _connection(self) -> Any:
@@ -133,15 +138,20 @@ class Engine:
         return ibis.duckdb.from_connection(self._duckdb)
 
     def define(self, name: str, files: Sequence[str]) -> None:
-        """Makes a view of Parquet files."""
+        """Makes a view of Parquet files, a table of small ones: each statement would look into the files anew."""
         places = ", ".join("'" + file.replace("'", "''") + "'" for file in files)
         options = {"union_by_name": len(files) > 1, **hive(files)}
         given = "".join(f", {option} = {str(value).lower()}" for option, value in options.items())
-        self._duckdb.execute(f'CREATE VIEW "{name}" AS SELECT * FROM read_parquet([{places}]{given})')  # noqa: S608 - our own name
+        kind = "TABLE" if sum(map(os.path.getsize, files)) < SMALL else "VIEW"
+        self._duckdb.execute(f'CREATE {kind} "{name}" AS SELECT * FROM read_parquet([{places}]{given})')  # noqa: S608 - our own name
 
     def columns(self, name: str) -> list[tuple[str, str]]:
         """Names and types of the columns of a view."""
-        return [(row[0], row[1]) for row in self._duckdb.execute(f'DESCRIBE "{name}"').fetchall()]
+        found = self._columns.get(name)
+        if found is None:
+            rows = self._duckdb.execute(f'DESCRIBE "{name}"').fetchall()
+            found = self._columns[name] = [(row[0], row[1]) for row in rows]
+        return found
 
     def viewed(self, name: str) -> Any:
         """A view as an Ibis table."""
@@ -224,7 +234,8 @@ def engine_over(
         saved = saved_files(given.paths)
         if saved is None:
             places = read(given, folder, columns, partitions, beside)
-            give_back()  # the pages of compiled code that reading needed and the engine does not
+            if "llvmlite.binding" in sys.modules:
+                give_back()  # the pages of compiled code that reading needed and the engine does not
         else:
             places = found(given, saved, columns, partitions)
         names: list[str] = [name for name in VIEWS if name in places]

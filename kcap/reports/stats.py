@@ -27,8 +27,9 @@ from kcap.reports.definition import (
     keys_of,
     named,
     names_by,
-    slowest_of,
+    slowest,
     sort_value,
+    summed,
     time_of,
     total,
     uid,
@@ -51,8 +52,8 @@ def sums(rows: Any) -> dict[str, Any]:
         "one_way": total(rows.outcome == "one_way"),
         "long_polls": total(rows.answered_ns.notnull() & is_poll(rows)),
         "throttled": total(rows.throttle_time_ms > 0),
-        "request_bytes": added(rows.request_bytes),
-        "response_bytes": added(rows.response_bytes),
+        "request_bytes": summed(rows.request_bytes),
+        "response_bytes": summed(rows.response_bytes),
         "sum_ns": added(rows.timed_ns),
     }
 
@@ -76,9 +77,8 @@ def build(tables: Tables, request: ReportRequest) -> Expressions:
         **counts_without(selected, keys),
     }
     out = {
-        "rows": rows.group_by(by).aggregate(**sums(rows), **figures(rows)),
+        "rows": rows.group_by(by).aggregate(**sums(rows), **figures(rows), worst=slowest(rows, rows.timed_ns)),
         "histograms": histogram(rows, by, "timed_ns"),
-        "worst": slowest_of(rows, by, rows.timed_ns),
     }
     beside: dict[str, Any] = {}
     if any(key.entry for key in keys):  # a row may be in several groups, or in none: theirs do not add up
@@ -93,7 +93,6 @@ def finish(results: Results, request: ReportRequest) -> Row:
     """Most time first."""
     keys = keys_of(REPORT, request)
     by = names_by(keys)
-    slowest = {tuple(row[name] for name in by): uid(row["connection"], row["exchange"]) for row in results["worst"]}
     shapes = classes(results["histograms"], by)
     found: list[Row] = [dict(row) for row in results["rows"]]
     totals = dict(results["totals"][0])
@@ -111,7 +110,8 @@ def finish(results: Results, request: ReportRequest) -> Row:
         at = tuple(row[name] for name in by)
         row = with_quantiles(named(row, keys), PERCENTILES)
         row["share"] = round(row["sum_ns"] / whole, DIGITS) if whole else 0.0
-        row["worst"] = slowest.get(at)
+        worst = row.pop("worst")
+        row["worst"] = worst and uid(worst["connection"], worst["exchange"])
         row["histogram"] = shapes.get(at, empty())
         out.append(row)
     out.sort(key=lambda row: [sort_value(row[key.name]) for key in keys])

@@ -4,7 +4,9 @@ In: partitions beside their exchanges. Out: a row a topic; the busiest partition
 are those of the topic's own partitions; sums of Produce count what was sent, also where it was refused.
 """
 
+from collections import defaultdict
 from collections.abc import Mapping
+from operator import itemgetter
 from typing import Any, Final
 
 from kcap.columns import ONLY_ROW, exchange_column
@@ -19,13 +21,13 @@ from kcap.reports.definition import (
     Results,
     Row,
     Tables,
-    added,
     cut,
     grouped,
     keys_of,
     named,
     names_by,
     sort_value,
+    summed,
     time_of,
     topic_of,
     total,
@@ -46,6 +48,17 @@ OWN: Final = (
     "control_records",
 )  # fmt: skip
 """Those that count by partition."""
+MEMBERS: Final = {
+    "produce_clients": "produce_client", "fetch_clients": "fetch_client", "groups": "group_id",
+    "codecs": "codec", "magics": "magic", "timestamp_types": "timestamp_type",
+}  # fmt: skip
+"""List of the result -> the column whose values it has. The values come as distinct rows, not as a list for each: engines plan
+and fill a table of their own for every distinct list."""
+FIRST: Final = (
+    "produce_clients", "fetch_clients", "groups", "produce_requests", "fetch_requests", "records_in", "bytes_in", "batches_in",
+    "records_out", "bytes_out", "batches_out", "codecs", "magics", "timestamp_types",
+)  # fmt: skip
+"""Columns of the result behind those of the grouping, in their order; the others follow."""
 PLACES: Final = 20
 """Busiest partitions in the report."""
 MS: Final = 1_000_000
@@ -104,20 +117,14 @@ def build(tables: Tables, request: ReportRequest) -> Expressions:
     timed = written & rows.max_timestamp_ms.notnull() & (rows.timestamp_type == CREATED).fill_null(False)
     data = data_records(rows)
     figures = {
-        "produce_clients": rows.client_id.collect(where=written & rows.client_id.notnull(), distinct=True),
-        "fetch_clients": rows.client_id.collect(where=read & rows.client_id.notnull(), distinct=True),
-        "groups": group.collect(where=group.notnull() & (group != ""), distinct=True),
         "produce_requests": requests_of(rows, written),
         "fetch_requests": requests_of(rows, read),
-        "records_in": added(rows.records.cast("int64"), written),
-        "bytes_in": added(rows.bytes, written),
-        "batches_in": added(rows.batches.cast("int64"), written),
-        "records_out": added(data, read),
-        "bytes_out": added(rows.bytes, read),
-        "batches_out": added(rows.batches.cast("int64"), read),
-        "codecs": rows.codec.collect(where=rows.codec.notnull(), distinct=True),
-        "magics": rows.magic.collect(where=rows.magic.notnull(), distinct=True),
-        "timestamp_types": rows.timestamp_type.collect(where=rows.timestamp_type.notnull(), distinct=True),
+        "records_in": summed(rows.records, written),
+        "bytes_in": summed(rows.bytes, written),
+        "batches_in": summed(rows.batches, written),
+        "records_out": summed(data, read),
+        "bytes_out": summed(rows.bytes, read),
+        "batches_out": summed(rows.batches, read),
         "lag_max": rows.lag.max(),
         "partitions": rows.partition.nunique(),
         "errors": total(rows.error != "NONE"),
@@ -125,8 +132,8 @@ def build(tables: Tables, request: ReportRequest) -> Expressions:
         "idempotent": total(written & (rows.producer_id >= 0)) > 0,
         "behind_ms_min": skew.min(where=written),
         "behind_ms_max": skew.max(where=written),
-        "plain_bytes_in": added(rows.plain_bytes, written),
-        "inflated_bytes_in": added(rows.bytes, written & rows.plain_bytes.notnull()),
+        "plain_bytes_in": summed(rows.plain_bytes, written),
+        "inflated_bytes_in": summed(rows.bytes, written & rows.plain_bytes.notnull()),
         "drift": clock.cov(skew.cast("float64"), where=timed, how="pop") / clock.var(where=timed, how="pop").nullif(0),
         "drift_of": total(timed),
         "drift_from": time_of(rows).min(where=timed),
@@ -135,8 +142,8 @@ def build(tables: Tables, request: ReportRequest) -> Expressions:
         "last_ns": time_of(rows).max(),
     }
     place = own.group_by("topic", "partition").aggregate(
-        bytes_in=added(own.bytes, is_write(own)), bytes_out=added(own.bytes, is_read(own)),
-        records_in=added(own.records.cast("int64"), is_write(own)), records_out=added(data_records(own), is_read(own)),
+        bytes_in=summed(own.bytes, is_write(own)), bytes_out=summed(own.bytes, is_read(own)),
+        records_in=summed(own.records, is_write(own)), records_out=summed(data_records(own), is_read(own)),
         high_watermark=own.high_watermark.max(), lag_max=own.lag.max(),
     )  # fmt: skip
     place = place.left_join(last_lags(rows, ["topic", "partition"]), ["topic", "partition"])
@@ -146,8 +153,12 @@ def build(tables: Tables, request: ReportRequest) -> Expressions:
     places = committed.group_by("group_", "topic", "partition").aggregate(committed_offset=committed.committed_offset.max())
     ends = own.filter(own.high_watermark.notnull()).group_by("topic", "partition").aggregate(end=own.high_watermark.max())
     groups = places.left_join(ends, ["topic", "partition"])
-    return strays(tables) | {
+    return strays(tables, every) | {
         "rows": rows.group_by(by).aggregate(**figures),
+        "members": rows.select(
+            *by, "codec", "magic", "timestamp_type", group_id=group,
+            produce_client=written.ifelse(rows.client_id, None), fetch_client=read.ifelse(rows.client_id, None),
+        ).distinct(),
         "last_lags": last_lags(rows, by),
         "partitions": place,
         "lags": groups.select(
@@ -197,20 +208,19 @@ def last_lags(rows: Any, by: list[str]) -> Any:
     return ranked.group_by(by).aggregate(lag_last=ranked.lag.max())
 
 
-def strays(tables: Tables) -> Expressions:
-    """Requests to a broker that no Metadata of the capture names leader of the partition; none where no leader is named."""
-    there = tables.partitions
-    if there is None or "leader_id" not in there.columns:
+def strays(tables: Tables, rows: Any) -> Expressions:
+    """Requests, of `rows` as `joined` gives them, to a broker that no Metadata of the capture names leader of the partition; none
+    where no leader is named.
+    """
+    there = tables.partitions if tables.leading is None else tables.leading
+    if "leader_id" not in there.columns:
         return {}
-    every = there if tables.leading is None else tables.leading
-    every, named_ = (rows.mutate(topic=topic_of(rows)) for rows in (every, there))
-    leaders = every.filter(every.leader_id >= 0).select("topic", "partition", broker_id="leader_id").distinct()
-    sent = named_.filter(named_.api_key.isin([PRODUCE, FETCH])).select(*KEY, "topic", "partition", "api_key", refusal="error")
-    sent = sent.join(tables.selected.select(*KEY, "client_id", "broker_id"), list(KEY))
-    known = sent.filter(sent.broker_id.notnull()).semi_join(leaders, ["topic", "partition"])
-    astray = known.anti_join(leaders, ["topic", "partition", "broker_id"])
+    leaders = there.mutate(topic=topic_of(there))
+    leaders = leaders.filter(leaders.leader_id >= 0).select("topic", "partition", broker_id="leader_id").distinct()
+    sent = rows.filter(rows.api_key.isin([PRODUCE, FETCH]) & rows.broker_id.notnull())
+    astray = sent.anti_join(leaders, ["topic", "partition", "broker_id"])
     routing = astray.group_by("client_id", "api_key", "topic", "partition", "broker_id").aggregate(
-        requests=astray.count(), refused=total(astray.refusal != "NONE"), unconfirmed=total(astray.refusal.isnull())
+        requests=astray.count(), refused=total(astray.error != "NONE"), unconfirmed=total(astray.error.isnull())
     )
     of_partition = leaders.group_by("topic", "partition").aggregate(leaders=leaders.broker_id.collect())
     return {"routing": routing.join(of_partition, ["topic", "partition"])}
@@ -240,13 +250,18 @@ def mean(whole: int, parts: int) -> float | None:
 def finish(results: Results, request: ReportRequest) -> Row:
     """Most bytes first."""
     keys = keys_of(REPORT, request)
-    lags_of = {tuple(row[name] for name in names_by(keys)): row["lag_last"] for row in results["last_lags"]}
+    group_of = itemgetter(*names_by(keys))
+    lags_of = {group_of(row): row["lag_last"] for row in results["last_lags"]}
+    members: defaultdict[Any, dict[str, set[Any]]] = defaultdict(lambda: {name: set() for name in MEMBERS})
+    for row in results["members"]:
+        for name, found in members[group_of(row)].items():
+            found.add(row[MEMBERS[name]])
     out = []
     for row in results["rows"]:
-        row = dict(row) | {"lag_last": lags_of.get(tuple(row[name] for name in names_by(keys)))}
-        row = named(row, keys)
-        for name in ("produce_clients", "fetch_clients", "groups", "codecs", "magics", "timestamp_types"):
-            row[name] = sorted(row[name] or ())
+        group = group_of(row)
+        lists = {name: sorted(found - {None, ""} if name == "groups" else found - {None}) for name, found in members[group].items()}
+        known = row | lists | {"lag_last": lags_of.get(group)}
+        row = named({name: known[name] for name in dict.fromkeys((*names_by(keys), *FIRST, *known))}, keys)
         row["records_per_batch_in"] = mean(row["records_in"], row["batches_in"])
         row["bytes_per_batch_in"] = mean(row["bytes_in"], row["batches_in"])
         row["bytes_per_record_in"] = mean(row["bytes_in"], row["records_in"])

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from kcap import kernels
-from kcap.arrays.arrow import Array, nulls, take
+from kcap.arrays.arrow import Array, booleans, nulls, take
 from kcap.arrays.vectors import Vector
 from kcap.faults import Fault
 from kcap.records import header_facts as facts
@@ -40,6 +40,8 @@ COLUMNS: Final = (
 )  # fmt: skip
 FEW: Final = 16
 """With fewer fields than this it is quicker to read batch by batch than to call a kernel."""
+FIELD_NS: Final = 10_000
+"""Processor time of a field that is read batch by batch."""
 BATCH: Final = 5
 """Columns of the table of batches: field, start, end, stored CRC, codec."""
 
@@ -61,7 +63,8 @@ class BatchFacts:
         self.present: Bools = starts >= 0
         """Fields that are there."""
         others = self.present
-        if int(self.present.sum()) > FEW and kernels.usable():
+        count = int(self.present.sum())
+        if count > FEW and kernels.worthwhile(FIELD_NS * count):
             self._compiled()
             others = self._facts[facts.OLD] > 0
         view = memoryview(buffer)
@@ -107,13 +110,11 @@ class BatchFacts:
         fine[field[checksums(self._data, start + BATCH_ATTRIBUTES_AT, end) != stored]] = False
         for one, batches in self._read.items():
             fine[one] = all(batch.crc_ok for batch in batches)
-        made: Array = pa.array(fine, mask=~self._filled)
-        return made
+        return booleans(fine, self._filled)
 
     def mixed_codec(self) -> Array:
         """Whether the batches are not all of one codec."""
-        made: Array = pa.array(self._facts[facts.MIXED] > 0, mask=~self._filled)
-        return made
+        return booleans(self._facts[facts.MIXED] > 0, self._filled)
 
     def plain_bytes(self, fields: "Bools") -> Vector:
         """Bytes of the batches of some fields if they were not compressed; null where one does not inflate."""

@@ -135,7 +135,7 @@ class Pairs:
         message = elements[slots.MESSAGE]
         middle = int(np.searchsorted(bodies.sides[message], RESPONSE))
         keys = np.array([names[topic], ids[topic], groups, elements[slots.PARTITION]])
-        self.row, self.at = (compiled_pairs if kernels.usable() else pairs_of)(bodies.rows[message], middle, keys)
+        self.row, self.at = (compiled_pairs if kernels.worthwhile(PAIR_NS * len(message)) else pairs_of)(bodies.rows[message], middle, keys)
         self.name = self._either(names[topic])
         """Number of the topic's name in `names`, -1 for none."""
         self.uuid = self._either(ids[topic])
@@ -203,5 +203,7 @@ def compiled_pairs(rows: "Int64s", middle: int, keys: "Int64s") -> "tuple[Int64s
     return row[:count], at[:, :count]
 
 
+PAIR_NS: Final = 1_500
+"""Processor time of an entry in `pairs_of`."""
 SEED: Final = int.from_bytes(os.urandom(7))
 """Of the hash that puts entries in a table: a capture that knew it could make them collide."""

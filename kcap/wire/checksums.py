@@ -3,6 +3,8 @@
 import functools
 import zlib
 from collections.abc import Callable
+from importlib.machinery import PathFinder
+from importlib.util import find_spec, module_from_spec
 
 from kcap.model import Buffer
 
@@ -32,12 +34,22 @@ def _crc32c_plain(data: Buffer) -> int:
 
 @functools.cache
 def _crc32c() -> Callable[[Buffer], int]:
-    """The library's function, which takes the processor's instruction; 3,000 times slower without it."""
-    try:
-        from crc32c import crc32c as fast
-    except ImportError:
+    """The library's function, which takes the processor's instruction; 3,000 times slower without it.
+
+    Its compiled part is loaded by itself where it can be: the package reads its own version, which takes 0.01 s.
+    """
+    package = find_spec("crc32c")
+    if package is None:
         return _crc32c_plain
-    return fast
+    part = PathFinder.find_spec("crc32c._crc32c", package.submodule_search_locations)
+    if part is None or part.loader is None:
+        from crc32c import crc32c as fast
+
+        return fast
+    module = module_from_spec(part)
+    part.loader.exec_module(module)
+    compiled: Callable[[Buffer], int] = module.crc32c
+    return compiled
 
 
 def crc32c(data: Buffer) -> int:

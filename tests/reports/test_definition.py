@@ -11,7 +11,7 @@ from kcap.reports.definition import (
     key_of,
     keys_of,
     nearest_ns,
-    slowest_of,
+    slowest,
     step_of,
     uid,
 )
@@ -83,8 +83,9 @@ def test_ties_go_to_the_first_by_name() -> None:
         ]
     ]
     made = tables(rows).every
-    assert engine().rows(slowest_of(made, ["client_id"], made.latency_ns)) == [
-        {"client_id": None, "connection": "A", "exchange": 2}
-    ]
+    found = engine().rows(made.group_by("client_id").aggregate(worst=slowest(made, made.latency_ns)))
+    assert {row["client_id"]: row["worst"] for row in found} == {
+        None: {"value": -5, "connection": "A", "exchange": 2}, "x": None,
+    }  # fmt: skip
     found = engine().rows(first_of(made, ["client_id"], made.latency_ns))
     assert {(row["client_id"], row["connection"], row["exchange"]) for row in found} == {(None, "C", 1), ("x", "A", 1)}

@@ -41,13 +41,17 @@ def test_a_changed_source_or_another_version_of_ibis_makes_it_worthless(
     source.parent.mkdir(parents=True)
     source.write_text("a = 1")
     monkeypatch.setattr(plans, "PACKAGE", tmp_path / "package")
+    plans._sources.cache_clear()
     seen = [planned(("a",), lambda: {"n": "1"})]
     at = source.stat().st_mtime_ns
+    plans._sources.cache_clear()  # another process looks anew
     source.write_text("a = 2")
     os.utime(source, ns=(at, at))  # as large, and as old
     seen.append(planned(("a",), lambda: {"n": "2"}))
+    plans._sources.cache_clear()
     monkeypatch.setattr(plans, "_versions", lambda: ["ibis_framework-99.dist-info"])
     seen.append(planned(("a",), lambda: {"n": "3"}))
+    plans._sources.cache_clear()
     (tmp_path / "package" / "data.json").write_text("{}")
     seen.append(planned(("a",), lambda: {"n": "4"}))
     assert [one["n"] for one in seen] == ["1", "2", "3", "4"]
