@@ -187,7 +187,6 @@ class _Readiness:
             self.making = begin_making()
         return self.ready
 
-
     def worthwhile(self, spared_ns: int) -> bool:
         """As `kcap.kernels.worthwhile`."""
         self.spared_ns += spared_ns

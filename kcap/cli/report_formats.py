@@ -55,7 +55,7 @@ class Section:
     empty: str = ""
     """The sentence for no rows; without it a table without rows is left out."""
     red: Callable[[Row], bool] | None = None
-    """Rows that a terminal shows in red."""
+    """Rows that a terminal shows in red, a page with a red edge."""
     most: int | None = None
     """Rows that a terminal shows."""
     narrow: int = 0
@@ -259,7 +259,8 @@ def html_table(section: Section, leads: "Leads | None" = None) -> list[str]:
         cells = [html_text(text) for text in texts]
         if leads is not None:
             cells = leads.linked(section, row, [column for column, _ in columns], texts, cells)
-        out.append("<tr>" + "".join(f"<td{kind}>{cell}</td>" for kind, cell in zip(classes, cells)) + "</tr>")
+        mark = "<tr class=b>" if section.red is not None and section.red(row) else "<tr>"
+        out.append(mark + "".join(f"<td{kind}>{cell}</td>" for kind, cell in zip(classes, cells)) + "</tr>")
     return [*out, "</tbody></table></div>"]
 
 

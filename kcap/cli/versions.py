@@ -2,6 +2,7 @@
 
 import json
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -101,7 +102,6 @@ def run(
     from kcap.errors import UsageError
     from kcap.output.formats import DOCUMENTS, format_of
     from kcap.reports.versions.identity import identify
-    from kcap.reports.versions.pages import html, markdown
     from kcap.reports.versions.profiles import gather
     from kcap.reports.versions.readiness import release_of
     from kcap.reports.versions.report import fails, report
@@ -144,12 +144,17 @@ def run(
         told = {"report": "versions", "captures": names, "rows": told["apis"], "left_out": {}, "story": told}
         forms: dict[str, Callable[[], str]] = {"table": lambda: "\n".join(tell(told["story"], style_of(output))) + "\n"}
     else:
+        from kcap.cli import report_formats
+        from kcap.cli.versions_page import document
         from kcap.cli.versions_text import report as tell_all
+
+        def page() -> report_formats.Document:
+            return replace(document(made, every=every), files=paths if reading is not None else [], only=only)
 
         forms = {
             "table": lambda: "\n".join(tell_all(made, style_of(output), every=every)) + "\n",
-            "markdown": lambda: markdown(made, every=every),
-            "html": lambda: html(made, every=every),
+            "markdown": lambda: report_formats.markdown(page()),
+            "html": lambda: report_formats.html(page()),
         }
     text = json.dumps(told, ensure_ascii=False) + "\n" if form == "json" else forms[form]()
     with place(output) as sink:

@@ -23,6 +23,7 @@ th { position: sticky; top: 0; background: #f4f4f4; vertical-align: bottom }
 .s { overflow: auto; max-height: 94vh } .s .n { white-space: nowrap }
 .f { overflow-wrap: normal } .f th, .f td:not(.n) { white-space: normal }
 .t td.w { white-space: normal; overflow-wrap: anywhere; min-width: 15em }
+tr.b td:first-child { box-shadow: inset 4px 0 #c0392b; padding-left: .7em }
 .n { text-align: right; font-variant-numeric: tabular-nums }
 svg { max-width: 100%; height: auto } svg .b { fill: none } svg text { fill: currentColor }
 pre { white-space: pre-wrap; padding: .6em; background: #f4f4f4 }

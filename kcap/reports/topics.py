@@ -156,7 +156,7 @@ def build(tables: Tables, request: ReportRequest) -> Expressions:
     return strays(tables, every) | {
         "rows": rows.group_by(by).aggregate(**figures),
         "members": rows.select(
-            *by, "codec", "magic", "timestamp_type", group_id=group,
+            *by, "codec", "magic", "timestamp_type", group_id=group.nullif(""),
             produce_client=written.ifelse(rows.client_id, None), fetch_client=read.ifelse(rows.client_id, None),
         ).distinct(),
         "last_lags": last_lags(rows, by),
@@ -209,9 +209,8 @@ def last_lags(rows: Any, by: list[str]) -> Any:
 
 
 def strays(tables: Tables, rows: Any) -> Expressions:
-    """Requests, of `rows` as `joined` gives them, to a broker that no Metadata of the capture names leader of the partition; none
-    where no leader is named.
-    """
+    """Requests, as `joined` gives them, to a broker that no Metadata of the capture names leader of the partition; none where no
+    leader is named."""
     there = tables.partitions if tables.leading is None else tables.leading
     if "leader_id" not in there.columns:
         return {}
@@ -259,7 +258,7 @@ def finish(results: Results, request: ReportRequest) -> Row:
     out = []
     for row in results["rows"]:
         group = group_of(row)
-        lists = {name: sorted(found - {None, ""} if name == "groups" else found - {None}) for name, found in members[group].items()}
+        lists: dict[str, list[Any]] = {name: sorted(found - {None}) for name, found in members[group].items()}
         known = row | lists | {"lag_last": lags_of.get(group)}
         row = named({name: known[name] for name in dict.fromkeys((*names_by(keys), *FIRST, *known))}, keys)
         row["records_per_batch_in"] = mean(row["records_in"], row["batches_in"])

@@ -135,7 +135,8 @@ class Pairs:
         message = elements[slots.MESSAGE]
         middle = int(np.searchsorted(bodies.sides[message], RESPONSE))
         keys = np.array([names[topic], ids[topic], groups, elements[slots.PARTITION]])
-        self.row, self.at = (compiled_pairs if kernels.worthwhile(PAIR_NS * len(message)) else pairs_of)(bodies.rows[message], middle, keys)
+        pairs = compiled_pairs if kernels.worthwhile(PAIR_NS * len(message)) else pairs_of
+        self.row, self.at = pairs(bodies.rows[message], middle, keys)
         self.name = self._either(names[topic])
         """Number of the topic's name in `names`, -1 for none."""
         self.uuid = self._either(ids[topic])

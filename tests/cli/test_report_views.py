@@ -54,6 +54,7 @@ COUNTED = frozenset({"count", "errors", "unanswered", "throttled", "long polls",
         ("java-transactions.pcap", ["slow", "--top", "3"]), ("quota-3.9.pcap", ["throttle"]), ("raw-frames.pcap", ["clients"]),
         ("long-polls.pcap", ["latency", "--by", "time:10s,topic", "-Y", "latency > 1ms"]),
         ("java-transactions.pcap", ["errors", "--by", "topic,partition"]),
+        ("raw-frames.pcap", ["versions"]), ("fallback-0.9.pcap", ["versions", "--target", "4.0"]),
     ],
 )  # fmt: skip
 def test_numbers_of_a_page_lead_to_the_exchanges_that_they_count(capture: str, words: list[str], tmp_path: Path) -> None:
@@ -65,7 +66,7 @@ def test_numbers_of_a_page_lead_to_the_exchanges_that_they_count(capture: str, w
     numbers: dict[tuple[str, str], str] = {}
     for table in re.findall(r"<table>.*?</table>", text_, re.DOTALL):
         heads = re.findall(r"<th(?: [^>]*)?>(.*?)</th>", table)
-        for row in re.findall(r"<tr>(<td.*?)</tr>", table):
+        for row in re.findall(r"<tr(?: class=b)?>(<td.*?)</tr>", table):
             for head, cell in zip(heads, re.findall(r"<td[^>]*>(.*?)</td>", row), strict=True):
                 if linked := re.fullmatch(r'<a href="#(\w+)">(.*)</a>', cell):
                     numbers[linked[1], head] = linked[2].replace(",", "")

@@ -52,7 +52,7 @@ def test_a_filter_narrows_it(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_pages(tmp_path: Path) -> None:
-    for name, start in (("out.html", "<!doctype html>"), ("out.md", "# Kafka versions"), ("out.json", '{"report"')):
+    for name, start in (("out.html", "<!DOCTYPE html>"), ("out.md", "# versions"), ("out.json", '{"report"')):
         assert main(["versions", OLD, "-o", str(tmp_path / name)]) == 0
         assert (tmp_path / name).read_text(encoding="utf-8").startswith(start)
     assert main(["versions", OLD, "-o", str(tmp_path / "out.csv")]) == 2

@@ -5,7 +5,7 @@ deprecated, diagnoses, connections with their stories, brokers, the matrix of AP
 report's; without a filter each count drills down to as many exchanges.
 """
 
-from collections.abc import Container, Sequence
+from collections.abc import Container
 from typing import Any, Final
 
 from kcap.output.grid import clean, endpoint
@@ -13,6 +13,7 @@ from kcap.reports import drill_down
 from kcap.reports.definition import Row
 from kcap.reports.text import clock, number, words
 from kcap.reports.versions.digest import address_text
+from kcap.reports.versions.leads import at_broker, client_of, connections_in, of_version, versioned
 from kcap.reports.versions.pages import (
     VERDICT_WORDS,
     WHAT,
@@ -33,30 +34,7 @@ from kcap.tui.views.sheet import Down, Line, Sheet, SheetField, counted, named
 from kcap.tui.views.stories_model import LEVEL_TONES, Known, apis, connections, para
 
 WORKS_TONES: Final = {NO: "bad", YES: "good"}
-NAMED: Final = 40
-"""Connections of a diagnosis that a filter names."""
 OTHER_VERDICTS: Final = "version_verdict != ok"
-HAS_VERSION: Final = "api && api_key"
-"""Filter of requests that have a version: known APIs except raw SASL tokens."""
-
-
-def client_of(row: Row) -> str:
-    """Exchanges of a client: by its id where no other has it, by its connections where these can be named, else by what it says
-    of itself."""
-    who = drill_down.equals("client_id", row["client_id"])
-    if not row["shares_id"]:
-        return who
-    uids = row.get("connection_uids", ())
-    if 0 < row.get("connections", 0) <= len(uids):
-        return drill_down.every(connections_in(uids), who)
-    return drill_down.every(
-        who, *(drill_down.equals(name, row[name]) for name in ("software_name", "principal") if named_by(row, name))
-    )
-
-
-def named_by(row: Row, name: str) -> bool:
-    """Whether a client says this of itself."""
-    return row.get(name) is not None and (name == "principal" or bool(row.get("names_itself")))
 
 
 def clients(made: Row) -> Sheet:
@@ -72,7 +50,7 @@ def clients(made: Row) -> Sheet:
         SheetField("removed in", removed, right=False, rank=2, tone=lambda _row: "bad",
               down=lambda row: drill_down.every(client_of(row), "removed_in") if removed(row) else client_of(row)),
         counted("connections", "conns", 6), counted("count", "requests", 4, counts=lambda row: row["count"],
-                                                 down=lambda row: drill_down.every(client_of(row), HAS_VERSION)),
+                                                 down=versioned),
         SheetField("verdicts", verdicts, right=False, rank=5, tone=lambda row: "good" if verdicts(row) == "ok" else "care",
               down=lambda row: drill_down.every(client_of(row), OTHER_VERDICTS)
               if verdicts(row) not in ("ok", "-") else client_of(row)),
@@ -102,11 +80,6 @@ def client_detail(row: Row, width: int) -> list[Line]:
 def against(made: Row) -> Sheet:
     """What the release does not take, or calls deprecated."""
 
-    def group(row: Row) -> str:
-        return drill_down.every(
-            client_of(row), drill_down.equals("api", row["api"]), drill_down.equals("api_version", row["version"])
-        )
-
     def changes(row: Row) -> str:
         return {True: "negotiates another version", False: "keeps this version", None: "unknown"}[row["would_change"]]
 
@@ -129,19 +102,10 @@ def against(made: Row) -> Sheet:
         named("example", rank=5, down=lambda row: drill_down.exchange(row["example"])),
     ]  # fmt: skip
     return Sheet(
-        f"against {made['target']}", fields, made["readiness"], group,
+        f"against {made['target']}", fields, made["readiness"], of_version,
         f"Kafka {made['target']} supports every version in this capture", detail=detail,
         connection=lambda row: row["example"].rpartition(".")[0],
     )  # fmt: skip
-
-
-def connections_in(uids: Sequence[str]) -> str:
-    """Exchanges of some connections."""
-    return (
-        f"connection in {{{', '.join(map(drill_down.quoted, uids[:NAMED]))}}}"
-        if len(uids) > 1
-        else drill_down.equals("connection", uids[0])
-    )
 
 
 def diagnoses(made: Row, spoke: Container[str]) -> Sheet:
@@ -171,13 +135,6 @@ def diagnoses(made: Row, spoke: Container[str]) -> Sheet:
 
 
 # -- brokers ----------------------------------------------------------------------------------------------------------
-def at_broker(row: Row) -> str:
-    """Exchanges with a broker's address."""
-    return drill_down.every(
-        drill_down.equals("server_ip", row["server_ip"]), drill_down.equals("server_port", row["server_port"])
-    )
-
-
 def brokers(made: Row) -> Sheet:
     """Each address, and the releases that offer what it does."""
     rows = made["brokers"]

@@ -2,10 +2,11 @@
 
 import pytest
 
+from kcap.cli import report_formats
+from kcap.cli.versions_page import document
 from kcap.cli.versions_text import report as text_of
 from kcap.reports.text import Style
 from kcap.reports.versions import digest
-from kcap.reports.versions.pages import html, markdown
 from kcap.reports.versions.report import report
 from tests.reports.talking import of, profile, whole
 
@@ -34,11 +35,11 @@ def test_counts_add_up() -> None:
 def test_a_large_report_is_short() -> None:
     made = many(5000)
     assert len(text_of(made, Style(80, False, True))) < 200
-    assert len(html(made)) < 1_000_000
+    assert len(report_formats.html(document(made))) < 1_000_000
     assert "5,000 clients" in text_of(made, Style(80, False, True))[0]
     first = "5,000 clients: with Kafka 4.4"
-    assert first in markdown(made)
-    assert first in html(made)
+    assert first in report_formats.markdown(document(made))
+    assert first in report_formats.html(document(made))
     assert "pod-4999" in "\n".join(text_of(made, Style(200, False, True), every=True))
 
 
