@@ -9,9 +9,10 @@ from functools import partial
 from typing import Any, Final
 
 from kcap.cli.report_formats import Block, Document, Section, Sentences
+from kcap.cli.versions_text import clock
 from kcap.output.grid import clean, endpoint
 from kcap.reports import drill_down
-from kcap.reports.definition import Row, instant
+from kcap.reports.definition import Row
 from kcap.reports.text import Target, TextColumn, number, words
 from kcap.reports.versions import digest, leads
 from kcap.reports.versions.pages import VERDICT_WORDS, WHAT, apis, brokers_of, features, matrix, releases, software
@@ -33,9 +34,14 @@ def counted(head: str, name: str, down: Callable[[Row], Target | None] | None = 
     return TextColumn(head, lambda row: number(row[name]), down=one)
 
 
+def perhaps(head: str, value: Callable[[Row], str | None]) -> TextColumn:
+    """A column of words that is left out where no row has any."""
+    return TextColumn(head, lambda row: clean(value(row) or ""), right=False, rank=1)
+
+
 def seen(row: Row) -> str:
-    """From the first request to the last."""
-    return f"{instant(row['first_ns'])} - {instant(row['last_ns'])}"
+    """From the first request to the last, UTC."""
+    return f"{clock(row['first_ns'])} - {clock(row['last_ns'])}"
 
 
 EXAMPLE: Final = text("example", lambda row: row["example"], lambda row: drill_down.exchange(row["example"]))
@@ -55,7 +61,7 @@ AGAINST: Final = (
 BROKERS: Final = (
     text("address", lambda row: endpoint(row["server_ip"], row["server_port"]), leads.at_broker),
     text("node", lambda row: row["broker_id"]), text("role", lambda row: row["role"]), text("release", releases),
-    text("mode", lambda row: row["mode"]), text("features", features),
+    perhaps("mode", lambda row: row["mode"]), perhaps("features", features),
     text("evidence", lambda row: row["why"], lambda row: drill_down.exchange(row["example"])),
 )  # fmt: skip
 FACTS: Final = (
@@ -67,9 +73,10 @@ def clients_of(target: str) -> tuple[TextColumn, ...]:
     """Columns of clients."""
     return (
         text("verdict", lambda row: VERDICT_WORDS[row["works_with_target"]]), CLIENT, ADDRESS,
-        text("principal", lambda row: row["principal"]), text("software", software), counted("connections", "connections"),
+        perhaps("principal", lambda row: row["principal"]), text("software", software), counted("connections", "connections"),
         counted("requests", "count", leads.versioned), text(f"on {target}", digest.outcome), text("APIs", apis),
-        text("why", lambda row: f"{row['works_why']}. Library: {row['why']}."), text("brokers", brokers_of), SEEN,
+        text("why", lambda row: f"{row['works_why']}. Library: {row['why']}."),
+        perhaps("brokers", lambda row: brokers_of(row).strip("-")), SEEN,
     )  # fmt: skip
 
 

@@ -21,8 +21,8 @@ th, td { padding: .2em .4em; text-align: left; border-bottom: 1px solid #ddd; wh
 th { position: sticky; top: 0; background: #f4f4f4; vertical-align: bottom }
 .t { overflow-x: auto; overflow-wrap: normal } .t th { white-space: normal } .t td { white-space: pre }
 .s { overflow: auto; max-height: 94vh } .s .n { white-space: nowrap }
-.f { overflow-wrap: normal } .f th, .f td:not(.n) { white-space: normal }
-.t td.w { white-space: normal; overflow-wrap: anywhere; min-width: 15em }
+.f { overflow-wrap: normal; font-size: 12px } .f th, .f td { padding: .2em .25em } .f th, .f td:not(.n) { white-space: normal }
+.t td.w { white-space: normal; overflow-wrap: anywhere; min-width: 12em }
 tr.b td:first-child { box-shadow: inset 4px 0 #c0392b; padding-left: .7em }
 .n { text-align: right; font-variant-numeric: tabular-nums }
 svg { max-width: 100%; height: auto } svg .b { fill: none } svg text { fill: currentColor }

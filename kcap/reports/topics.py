@@ -209,8 +209,8 @@ def last_lags(rows: Any, by: list[str]) -> Any:
 
 
 def strays(tables: Tables, rows: Any) -> Expressions:
-    """Requests, as `joined` gives them, to a broker that no Metadata of the capture names leader of the partition; none where no
-    leader is named."""
+    """Requests, of `joined`, to a broker that no Metadata of the capture names leader of the partition; none where no leader is
+    named."""
     there = tables.partitions if tables.leading is None else tables.leading
     if "leader_id" not in there.columns:
         return {}

@@ -51,7 +51,10 @@ def measured(folder: Path, *pages: str) -> list[list[Any]]:
 
 def test_pages_fit_and_follow_the_reader_s_scheme(tmp_path: Path, pcaps: Path) -> None:
     pages = []
-    for name, files in (("latency", ["quota-3.9.pcap"]), ("diff", ["quota-3.9.pcap", "long-polls.pcap"])):
+    for name, files in (
+        ("latency", ["quota-3.9.pcap"]), ("diff", ["quota-3.9.pcap", "long-polls.pcap"]),
+        ("versions", ["fallback-0.9.pcap"]), ("connections", ["raw-frames.pcap"]),
+    ):  # fmt: skip
         page = tmp_path / f"{name}.html"
         assert main([name, *(str(pcaps / file) for file in files), "-o", str(page)]) == 0
         pages.append(page.read_text(encoding="utf-8"))
