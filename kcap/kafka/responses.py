@@ -213,7 +213,9 @@ class ResponseFramer(Framer):
             whole = 4 + size <= min(region.have(at), limits.FRAME_GATHERED_MAX)
             proven = first or whole or at in region.starts
             near = 0 < next_correlation - correlation < limits.IDS_IN_FLIGHT
-            return next_size >= 4 and (self._known(next_correlation) or (proven and near))
+            # Records end a Fetch response: behind their size stands an offset, whose first half reads as the id 0.
+            known_next = self._known(next_correlation) and (proven or bool(correlation))
+            return next_size >= 4 and (known_next or (proven and near))
         if region.comes(following, HEAD) and not final:
             return None
         if following == len(region) or (not first and following < len(region) and have < 4):
@@ -222,5 +224,6 @@ class ResponseFramer(Framer):
             inside = at - PREFIX.size in region.starts
             proof = min(4 + size, PROOF) if following == len(region) else 4 + size  # a gap and some bytes behind prove no end
             return at in region.starts or (not inside and region.have(at) >= proof)
-        # the capture ends inside it: a known id where a segment starts is no chance, as long as not all but a little is missing
-        return following > len(region) and known and at in region.starts and enough(len(region) - at, 4 + size)
+        # the capture ends inside it: a known id where a segment starts is no chance, as long as not all but a little is missing;
+        # what stands behind a hole may be of another frame
+        return following > len(region) and known and at in region.starts and enough(region.have(at), 4 + size)

@@ -185,3 +185,25 @@ def test_zeros_before_a_gap_are_no_length_and_id() -> None:
     kept = [s for s in tap.segments if len(s.payload) not in (168, 200)]
     assert kept.pop(4).payload[:8] == response(0)[:3] + b"\x10\0\0\0\0"
     assert analyze(kept).brief("correlation_id", "outcome", "response_bytes") == [(0, "unanswered", None)]
+
+
+def test_the_size_of_records_and_the_offset_behind_it_are_no_response() -> None:
+    """Records end a Fetch response: their size ends where the frame does, and the first half of an offset is the id 0."""
+    tap = Tap().open().client(metadata(0)).client(metadata(1))
+    inner = bytes(4) + b"\0\0\0\2" + b"\0\0\0\1" + b"\0\3abc" + bytes(20)
+    whole = response(0, b"\0\0\0\x0a" + bytes(40) + b"junk" + len(inner).to_bytes(4, "big") + inner)
+    for part in (whole[:52], whole[52:-12], whole[-12:], metadata_answer(1)):
+        tap.server(part)
+    kept = [segment for at, segment in enumerate(tap.segments) if at not in (5, 7)]
+    seen = analyze(kept).brief("correlation_id", "outcome", "response_bytes")
+    assert (0, "unanswered", None) in seen, seen
+
+
+def test_what_stands_behind_a_hole_is_no_evidence_for_a_frame_that_the_capture_does_not_end() -> None:
+    claimed = (4 << 20).to_bytes(4, "big") + (5).to_bytes(4, "big") + b"\0\0\0\x0a" + b"\0\0\0\1\x70\0" + b"host" * 6
+    tap = Tap().open().client(metadata(5)).server(b"lost").server(claimed)
+    for _ in range(3):
+        tap.server(b"x" * 1400)
+    kept = [segment for at, segment in enumerate(tap.segments) if at not in (4, 6)]
+    seen = analyze(kept).brief("correlation_id", "outcome", "response_bytes")
+    assert (5, "unanswered", None) in seen, seen
