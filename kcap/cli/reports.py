@@ -129,8 +129,8 @@ def execute(name: str, options: dict[str, Any]) -> int:
     given = ReportInput(paths, analyzer_options(options["decode_as"], options["not_kafka"]), filter_of(options["only"]))
     with ExitStack() as stack:
         given.watch = watcher(stack)
-        health = witness(given) if name == "stats" else None
-        if name == "stats" and given.only is None and saved_files(paths) is None:
+        health = witness(given) if report.begins else None
+        if report.begins and given.only is None and saved_files(paths) is None:
             from kcap.cli.check import limits_of
             from kcap.reports.findings.report import with_findings
 

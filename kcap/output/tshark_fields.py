@@ -168,7 +168,7 @@ class Fields:
         layout = self._layout
         head = "\ufeff" if layout.bom else ""
         if layout.header:
-            head += layout.separator.join(layout.quote + name + layout.quote for name in layout.names) + "\n"
+            head += layout.separator.join(layout.names) + "\n"  # tshark quotes values alone
         self._sink.write(head.encode())
 
     def close(self) -> None:

@@ -105,6 +105,8 @@ class Report:
     """Whether it looks at partitions beside the columns of their exchanges."""
     groups: bool = True
     """Whether --by is allowed."""
+    begins: bool = False
+    """Whether it begins with the capture's health and the findings of `check`, where a whole capture is read."""
     own: frozenset[str] = field(default_factory=frozenset)
     """Names to group by that are no columns of exchanges; they need partitions."""
     counted: Callable[[Tables, ReportRequest], Any] | None = None

@@ -139,4 +139,5 @@ REPORT: Final = Report(
     ),
     build,
     finish,
+    begins=True,
 )  # fmt: skip

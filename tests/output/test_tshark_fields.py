@@ -37,7 +37,7 @@ def test_tabs_and_nothing_around() -> None:
 
 def test_what_e_asks_for() -> None:
     layout = layout_of("exchanges", ["client_id", "topics"], ["header=y,separator=,,quote=d", "occurrence=l", "aggregator=;"])
-    assert written(layout) == ['"client_id","topics"', '"a""b","y"', '"",""']
+    assert written(layout) == ["client_id,topics", '"a""b","y"', '"",""']
     assert written(layout_of("exchanges", ["topics"], ["occurrence=f", "separator=/t", "bom=n"])) == ["x", ""]
     assert written(layout_of("exchanges", ["topics"], ["aggregator=;"])) == ["x;y", ""]
 
