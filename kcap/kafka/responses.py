@@ -224,6 +224,6 @@ class ResponseFramer(Framer):
             inside = at - PREFIX.size in region.starts
             proof = min(4 + size, PROOF) if following == len(region) else 4 + size  # a gap and some bytes behind prove no end
             return at in region.starts or (not inside and region.have(at) >= proof)
-        # The capture ends inside it: a known id where a segment starts is no chance, as long as not all but a little is missing.
-        # What stands behind a hole may be of another frame.
+        # the capture ends inside it: a known id where a segment starts is no chance, as long as not all but a little is missing
+        # (what stands behind a hole may be of another frame)
         return following > len(region) and known and at in region.starts and enough(region.have(at), 4 + size)
