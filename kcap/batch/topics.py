@@ -95,11 +95,12 @@ class TopicColumns:
         return [urlsafe_b64encode(uuid)[:22].decode() for uuid in self._ids]
 
     def pairs(self) -> list[tuple[int, str, str]]:
-        """Row, name and id of topics of which one message has both, each once."""
+        """Row, name and id of topics of which one message has both, each once, by the first row that has it."""
         row, name, uuid = self._both
-        both = (name >= 0) & (uuid >= 0)
-        if not both.any():
+        both = np.flatnonzero((name >= 0) & (uuid >= 0))
+        if not len(both):
             return []
+        both = both[np.argsort(row[both], kind="stable")]  # bodies stand in the order in which paths took them
         row, name, uuid = row[both], name[both], uuid[both]
         first = np.sort(grouped(name * len(self._ids) + uuid)[1])
         named = zip(row[first].tolist(), name[first].tolist(), uuid[first].tolist())
