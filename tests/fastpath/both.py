@@ -71,13 +71,16 @@ def result_of(
             if often:
                 result.take(analyzer)
             if pickled:
-                analyzer = pickle.loads(pickle.dumps(analyzer))
+                data = pickle.dumps(analyzer)
+                analyzer.fast_path = None
+                analyzer = pickle.loads(data)
         analyzer.finish()
     result.take(analyzer)
     closed = analyzer.take_connections()
     result.own = sum(isinstance(getattr(each, "_connection", None), ClosedState) for each in closed)
     result.connections = [each.values for each in closed]
     result.weirds = analyzer.sightings()
+    analyzer.fast_path = None  # megabytes that lead back to the analyzer, as readers of captures drop them
     return result
 
 
