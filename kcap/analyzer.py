@@ -486,9 +486,9 @@ def connection_uid(connection: Connection) -> str:
 def describe(connection: Connection, conversation: Conversation) -> dict[str, object]:
     """The row of `connections`, without the file's name."""
     client = connection.client or connection.streams[0]
-    server = connection.streams[1 if client is connection.streams[0] else 0]
+    place = connection.streams.index(client)
+    server, flow = connection.streams[1 - place], connection.flows[place]
     kafka = conversation if conversation.inner is None else conversation.inner
-    flow = connection.flows[connection.streams.index(client)]
     ip, port, peer_ip, peer_port = endpoints(flow)
     values: dict[str, object] = {
         "connection": connection_uid(connection),

@@ -356,7 +356,7 @@ class Stream:
                 self._give_up(self.next + tail, time_ns, 0, 0)
 
     def release(self) -> None:
-        """The connection is over and nobody will deliver bytes: cuts what leads back to it, so that it is freed with its last
+        """The connection is over and no more bytes are delivered: cuts what leads back to it, so that it is freed with its last
         reference and not left to the collector of cycles. Numbers stay.
         """
         del self.connection, self.peer, self.sink

@@ -303,6 +303,11 @@ def uid(connection: str, exchange: int) -> str:
     return f"{connection}.{exchange}"
 
 
+def uids(rows: Any) -> Any:
+    """`uid` of the exchange of each row, as a column."""
+    return rows.connection.concat(".").concat(rows.exchange.cast("string"))
+
+
 def cut(rows: Rows, top: int | None) -> Rows:
     """The first rows."""
     return rows if top is None else rows[:top]

@@ -31,6 +31,7 @@ from kcap.reports.definition import (
     time_of,
     topic_of,
     total,
+    uids,
     without_zeros,
 )
 from kcap.reports.latency import percent
@@ -190,10 +191,9 @@ def requests_of(rows: Any, where: Any) -> Any:
     are counted as they are: distinct names take an engine more time and memory than all other figures together."""
     import ibis
 
-    name = rows.connection.concat(".").concat(rows.exchange.cast("string"))
     if ONLY_ROW not in rows.columns:
-        return name.nunique(where=where)
-    return total(where & rows[ONLY_ROW]) + ibis.ifelse(where & ~rows[ONLY_ROW], name, None).nunique()
+        return uids(rows).nunique(where=where)
+    return total(where & rows[ONLY_ROW]) + ibis.ifelse(where & ~rows[ONLY_ROW], uids(rows), None).nunique()
 
 
 def last_lags(rows: Any, by: list[str]) -> Any:

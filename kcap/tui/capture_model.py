@@ -35,7 +35,7 @@ from kcap.tui.folders import spill_folder
 from kcap.tui.reader_main import KEY, Heard, ReadRequest
 from kcap.tui.reader_process import Process, ReadBefore
 from kcap.tui.reader_tables import COLUMNS, PROFILES, RESOLVED
-from kcap.tui.row_index import NOWHERE, RowIndex
+from kcap.tui.row_index import NONE, NOWHERE, RowIndex
 from kcap.tui.spill import Pages, main_path, read_file
 
 if TYPE_CHECKING:
@@ -49,7 +49,6 @@ NAMES: Final = tuple(column.name for column in EXCHANGES)
 """The table's own columns."""
 CONCLUSIONS: Final = "conclusions"
 """Folder of the pass that makes them."""
-NONE: Final = np.zeros(0, np.int64)
 
 
 class CaptureModel:

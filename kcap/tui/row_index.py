@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 compute: Any = pc
 NOWHERE: Final = -1
 NONE: Final = np.zeros(0, np.int64)
+"""No rows."""
 
 
 class RowIndex:
@@ -112,7 +113,7 @@ class RowIndex:
             skip = max(first - start, 0)
             held = mask(tree, batch.select(names).slice(skip))
             found.append(np.flatnonzero(held) + (start + skip))
-        return np.concatenate(found) if found else np.zeros(0, np.int64)
+        return np.concatenate([NONE, *found])
 
     def find(self, uid: str, exchange: int) -> int:
         """The number of the row of an exchange, -1 where there is none."""
@@ -156,7 +157,7 @@ class RowIndex:
         """
         chunks = [batch.column(column) for batch in self.batches]
         if not chunks:
-            return np.zeros(0, np.int64)
+            return NONE
         field = self.schema.field(column)
         found = _ranks(chunks) if _is_text(field.type) else np.concatenate([numeric(chunk) for chunk in chunks])
         return found if numbers is None else found[numbers - self.first]

@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import Any, Final, TypeVar
 
 from kcap.limits import LINKS_KEPT
+from kcap.reports.definition import uids
 from kcap.reports.findings.columns import BESIDE_COLUMNS, PARTITION_COLUMNS
 
 Row = dict[str, Any]
@@ -301,7 +302,7 @@ class Observed:
         chosen = joined.filter(joined.error.isin(list(names)))
         return self.run(
             chosen.group_by(*by).aggregate(
-                n=chosen.count(), requests=(chosen.connection + "." + chosen.exchange.cast("string")).nunique(),
+                n=chosen.count(), requests=uids(chosen).nunique(),
                 first_ns=chosen.request_first_ns.min(), last_ns=chosen.request_last_ns.max(),
                     latency_ns=chosen.latency_ns.sum(),
                 partitions=chosen.partition.nunique(), error_name=chosen.error.min(), api_name=chosen.api.min(),
