@@ -280,9 +280,9 @@ FAST_PATH_PATIENCE = 8
 nothing: a new connection that begins with a burst should not stay outside for all of it.
 """
 
-FAST_PATH_CONNECTIONS = 1 << 17
+FAST_PATH_CONNECTIONS = 1 << 18
 """Connections in the fast path, some 1 KiB each, with those that ended and are held for CONNECTION_LINGER_NS; more than that
-stay on the reference path.
+stay on the reference path, where each costs several times the processor time.
 """
 
 FAST_PATH_FRAME_MAX = 1 << 20
@@ -314,6 +314,9 @@ and the fields of a partition.
 
 FAST_PATH_OUTSTANDING_MAX = 8192
 """Outstanding requests of one connection in the fast path; librdkafka stops at 1,000 Produce requests by default."""
+
+FAST_PATH_NAMES_MAX = 1 << 18
+"""Client ids in the fast path, 64 bytes each; a connection with one more stays on the reference path."""
 
 FAST_PATH_NAMES = 10_000
 """Client ids after which unused ones are dropped: some clients make one up for each connection."""

@@ -39,11 +39,13 @@ from kcap.fastpath.layout import (
     Q_SLOT,
     SLOT_BASE,
 )
+from kcap.kafka.frames import FLAG
 from kcap.kernels import compiled
 
 MOVED_BODY = limits.FAST_PATH_MOVED_BODY
 MOVED_BYTES = limits.FAST_PATH_MOVED_BYTES
 UNKNOWN = -1
+SNAPLEN = FLAG["snaplen"]
 
 
 @compiled
@@ -67,8 +69,9 @@ def add_body(data: Any, low: int, high: int, stop: int, program: int, arena: Any
 
 @compiled
 def open_frame(
-    streams: Any, place: int, start: int, size: int, time_ns: int, ref: int, position: int, left: int, slot: int, at: int
-) -> None:
+    streams: Any, place: int, start: int, size: int, time_ns: int, ref: int, position: int, left: int, slot: int, at: int,
+    flags: int,
+) -> None:  # fmt: skip
     """A frame of which bytes are still to come."""
     streams[place, OPEN_START] = start
     streams[place, OPEN_SIZE] = size
@@ -78,19 +81,29 @@ def open_frame(
     streams[place, OPEN_LEFT] = left
     streams[place, OPEN_SLOT] = slot
     streams[place, OPEN_AT] = at
-    streams[place, OPEN_FLAGS] = 0
+    streams[place, OPEN_FLAGS] = flags
 
 
 @compiled
-def go_on(streams: Any, place: int, data: Any, at: int, end: int, position: int, arena: Any, big: Any) -> Any:
-    """More bytes of the open frame; where they end. No byte of the frame is left over only where it ends or has no room."""
+def go_on(
+    streams: Any, place: int, data: Any, at: int, have: int, end: int, position: int, arena: Any, bodies: Any, big: Any
+) -> Any:
+    """More bytes of the open frame, of which those before `have` were captured; where they end. No byte of the frame is left
+    over only where it ends, has no room, or is large and was cut.
+    """
     size = min(streams[place, OPEN_LEFT], end - at)
+    seen = min(size, have - at)
     if streams[place, OPEN_SLOT] >= LARGE_BASE:
+        if seen < size:
+            return at
         size = take_large(data, at, at + size, streams[place, OPEN_SLOT] - LARGE_BASE, big) - at
-    else:
+    elif not streams[place, OPEN_FLAGS] & SNAPLEN:
         top = streams[place, OPEN_AT]
-        copied(data, at, at + size, arena, top)
-        streams[place, OPEN_AT] = top + size
+        copied(data, at, at + seen, arena, top)
+        streams[place, OPEN_AT] = top + seen
+        if seen < size:
+            bodies[1, streams[place, OPEN_SLOT]] = top + seen
+            streams[place, OPEN_FLAGS] |= SNAPLEN
     streams[place, OPEN_LEFT] -= size
     if position < streams[place, OPEN_LOW]:
         streams[place, OPEN_LOW] = position

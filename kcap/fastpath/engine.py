@@ -402,9 +402,10 @@ class FastPath:
         stream = table.streams[one.flow[0]]
         packet, length = one.packet[0], one.length[0] - taken
         table.order = table.order_base + packet
+        captured = max(one.captured[0] - taken, 0)
         ref, position = (one.file << REF_FILE_SHIFT) + packet, one.position[0]
         guard.data(
-            stream, stream.next - length, one.buffer, one.payload[0] + taken, length, length, one.time_ns[0], ref, position
+            stream, stream.next - length, one.buffer, one.payload[0] + taken, captured, length, one.time_ns[0], ref, position
         )
 
     # -- time ---------------------------------------------------------------------------------------------------------

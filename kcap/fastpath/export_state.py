@@ -23,6 +23,7 @@ from kcap.kafka.responses import PAIR, ResponseFramer
 from kcap.net.connections import Owner
 from kcap.net.tcp import Connection, Stream
 
+SNAPLEN: Final = FLAG["snaplen"]
 REPEAT_FLAGS: Final = ((FLAG["retransmitted"], False), (FLAG["duplicated"], True))
 """A row's flag for bytes that came again, and whether the segment did so within DUPLICATE_NS (`Stream.repeats`)."""
 
@@ -119,7 +120,7 @@ def _queue(
         else:
             pairing.outstanding.append(exchange)
         if done:
-            exchange.request = Frame._make([*entry[at.Q_FRAME :], 0])
+            exchange.request = Frame._make([*entry[at.Q_FRAME :], flags & SNAPLEN])
             _body(state, conversation, exchange, body)
             continue
         raw = requests.raw_id
@@ -162,6 +163,8 @@ def _open(state: FastPathState, stream: Numbers, header: bytes, subject: object)
     frame.received = frame.size - stream[at.OPEN_LEFT]
     frame.first_ns, frame.first_ref = stream[at.OPEN_NS], stream[at.OPEN_REF]
     frame.low, frame.high = stream[at.OPEN_LOW], stream[at.OPEN_HIGH]
+    frame.flags = stream[at.OPEN_FLAGS] & SNAPLEN
+    frame.contiguous = not frame.flags
     return frame
 
 

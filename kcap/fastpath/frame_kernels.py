@@ -15,6 +15,8 @@ from kcap.fastpath.layout import (
     CLOSING_NS,
     CORRELATION,
     COUNT,
+    CUT_REQUEST,
+    CUT_RESPONSE,
     ENDED,
     F_FIRST_NS,
     F_LAST_NS,
@@ -59,6 +61,7 @@ from kcap.fastpath.layout import (
     Q_VERSION,
     R_AGE,
     R_CORRELATION,
+    R_CUT,
     R_FLAGS,
     R_IDENTITY,
     R_KEY,
@@ -97,14 +100,16 @@ from kcap.kernels import compiled, int16, int32
 from kcap.schema.quirks import DOWNGRADES
 
 FRAME_MAX = limits.FAST_PATH_FRAME_MAX
+FRAME_BYTES_MAX, RESPONSE_BYTES_MAX = limits.FRAME_BYTES_MAX, limits.RESPONSE_BYTES_MAX
 OUTSTANDING_MAX = limits.FAST_PATH_OUTSTANDING_MAX
 REQUEST_HEAD = 14
 RESPONSE_HEAD = 8
 REFUSED = DOWNGRADES[API_VERSIONS][0]
 REFUSED_VERSION = DOWNGRADES[API_VERSIONS][1]
 UNKNOWN = -1
+GATHERED, TOO_LARGE = -1, -2
 UNREAD = -100
-LATE = FLAG["late"]
+LATE, SNAPLEN = FLAG["late"], FLAG["snaplen"]
 ANSWERED_ROW, ONE_WAY, UNANSWERED = map(OUTCOMES.index, ("answered", "one_way", "unanswered"))
 ONE_WAY_MAX = limits.ONE_WAY_KEPT
 """Rows that a response may decide beside its own."""
@@ -172,14 +177,17 @@ def unchain(connections: Any, slot: int, queues: Any, meta: Any) -> None:
 
 
 @compiled
-def large_program(key: int, version: int, side: int, big: Any, meta: Any) -> Any:
-    """The program by which a large frame is read as it passes; -1 where it is none of these, or no row of `large` is free."""
+def large_program(key: int, version: int, side: int, size: int, is_open: bool, big: Any, meta: Any) -> int:
+    """The program by which a frame is read as it passes, GATHERED where its bytes are gathered instead, TOO_LARGE where they
+    are too many for that and no row of `large` is free; only a frame that `is_open` continues in the next packet.
+    """
+    if not is_open or size <= meta[M_LARGE_FROM]:
+        return GATHERED
     program = big.programs[key, version, side]
-    if program >= 0 and not meta[M_LARGE_FREE]:
-        program = -1
     if not meta[M_LARGE_FREE]:
         meta[M_LARGE_WANTED] += 1
-    return program
+        program = GATHERED
+    return TOO_LARGE if program < 0 and size > FRAME_MAX else int(program)
 
 
 @compiled
@@ -191,9 +199,11 @@ def begun(streams: Any, place: int, data: Any, body: int, end: int, big: Any) ->
 
 
 @compiled
-def expected(data: Any, at: int, length: int, correlation: int, slot: int, connections: Any, ids: Any) -> bool:
-    """Whether a request has the client id of those before it, and another correlation id than the last that waits."""
-    if length != connections[slot, ID_LENGTH] or connections[slot, COUNT] == OUTSTANDING_MAX:
+def expected(data: Any, at: int, size: int, length: int, correlation: int, slot: int, connections: Any, ids: Any) -> bool:
+    """Whether a request may be as large, has the client id of those before it, and another correlation id than the last that
+    waits.
+    """
+    if size > FRAME_BYTES_MAX or length != connections[slot, ID_LENGTH] or connections[slot, COUNT] == OUTSTANDING_MAX:
         return False
     for k in range(length):
         if ids[slot, k] != data[at + REQUEST_HEAD + k]:
@@ -215,37 +225,40 @@ def is_one_way(data: Any, body: int, end: int, steps: Any, key: int, version: in
 
 @compiled
 def requests(
-    data: Any, at: int, end: int, offset: int, time_ns: int, ref: int, position: int, order: int, place: int, connections: Any,
-    streams: Any, queues: Any, ids: Any, plain: Any, steps: Any, rows: Any, arena: Any, bodies: Any, fresh: Any, meta: Any,
-    big: Any,
+    data: Any, at: int, have: int, end: int, offset: int, time_ns: int, ref: int, position: int, order: int, place: int,
+    connections: Any, streams: Any, queues: Any, ids: Any, plain: Any, steps: Any, rows: Any, arena: Any, bodies: Any,
+    fresh: Any, meta: Any, big: Any,
 ) -> Any:  # fmt: skip
-    """Takes bytes of the client; returns the offset at which the reference path takes over."""
+    """Takes bytes of the client, of which those before `have` were captured; returns the offset at which the reference path
+    takes over.
+    """
     slot = place >> 1
     if streams[place, OPEN_START] >= 0:
         before = at
-        at = go_on(streams, place, data, at, end, position, arena, big)
+        at = go_on(streams, place, data, at, have, end, position, arena, bodies, big)
         offset += at - before
         if streams[place, OPEN_LEFT]:
             return at
         entry = connections[slot, TAIL]
         close_frame(streams, place, queues, entry, Q_FRAME, time_ns, ref)
+        queues[entry, Q_FLAGS] |= streams[place, OPEN_FLAGS]
         queues[entry, Q_DONE] = 1
         connections[slot, REQUEST_FRAMES] += 1
         connections[slot, REQUEST_BYTES] += queues[entry, Q_FRAME + F_SIZE]
-    while end - at >= REQUEST_HEAD:
+    while have - at >= REQUEST_HEAD:
         size, key, version = int32(data, at), int16(data, at + 4), int16(data, at + 6)
         correlation, length = int32(data, at + 8), int16(data, at + 12)
         if key < 0 or key >= KEYS or version < 0 or version >= VERSIONS or not plain[key, version]:
             return at
         body, stop = at + REQUEST_HEAD + max(length, 0), at + 4 + size
-        if body > stop or body > end or not expected(data, at, length, correlation, slot, connections, ids):
+        if body > min(stop, have) or not expected(data, at, size, length, correlation, slot, connections, ids):
             return at
-        program = -1
-        if stop > end and size > meta[M_LARGE_FROM]:
-            program = large_program(key, version, 0, big, meta)
-            if program < 0 and size > FRAME_MAX:
-                return at
-        one_way = is_one_way(data, body, min(stop, end), steps, key, version)
+        seen = min(stop, have)
+        cut = SNAPLEN if seen < min(stop, end) else 0
+        program = large_program(key, version, 0, size, stop > end and not cut, big, meta)
+        if program == TOO_LARGE:
+            return at
+        one_way = is_one_way(data, body, seen, steps, key, version)
         if one_way < 0:
             return at
         if one_way and connections[slot, ONE_WAYS] == ONE_WAY_MAX:
@@ -254,7 +267,7 @@ def requests(
             emit_one_way(order, place, connections, queues, rows, fresh, meta)
         entry = chain(connections, slot, queues, meta)
         queues[entry, Q_ONE_WAY] = one_way
-        queues[entry, Q_FLAGS] = 0
+        queues[entry, Q_FLAGS] = cut
         if one_way:
             connections[slot, ONE_WAYS] += 1
         else:
@@ -265,8 +278,9 @@ def requests(
             kept, filled = open_large(program, size + 4, big, meta) + LARGE_BASE, 0
             queues[entry, Q_SLOT] = kept
         else:
-            kept = add_body(data, body, min(stop, end), stop, -2 - ((key << 16 | version) << 1), arena, bodies, meta)
-            filled = bodies[0, kept] + end - body
+            room = seen if cut else stop
+            kept = add_body(data, body, seen, room, -2 - ((key << 16 | version) << 1), arena, bodies, meta)
+            filled = bodies[0, kept] + seen - body
             queues[entry, Q_SLOT] = SLOT_BASE + kept
         queues[entry, Q_NUMBER] = connections[slot, NUMBER]
         queues[entry, Q_KEY] = key
@@ -274,7 +288,7 @@ def requests(
         queues[entry, Q_CORRELATION] = correlation
         if stop > end:
             queues[entry, Q_DONE] = 0
-            open_frame(streams, place, offset, size + 4, time_ns, ref, position, stop - end, kept, filled)
+            open_frame(streams, place, offset, size + 4, time_ns, ref, position, stop - end, kept, filled, cut)
             if program >= 0:
                 return begun(streams, place, data, body, end, big)
             return end
@@ -289,50 +303,53 @@ def requests(
 
 @compiled
 def responses(
-    data: Any, at: int, end: int, offset: int, time_ns: int, ref: int, position: int, order: int, place: int, connections: Any,
-    streams: Any, queues: Any, rows: Any, arena: Any, bodies: Any, fresh: Any, meta: Any, big: Any,
+    data: Any, at: int, have: int, end: int, offset: int, time_ns: int, ref: int, position: int, order: int, place: int,
+    connections: Any, streams: Any, queues: Any, rows: Any, arena: Any, bodies: Any, fresh: Any, meta: Any, big: Any,
 ) -> Any:  # fmt: skip
-    """Takes bytes of the broker; returns the offset at which the reference path takes over."""
+    """Takes bytes of the broker, of which those before `have` were captured; returns the offset at which the reference path
+    takes over.
+    """
     slot = place >> 1
     if streams[place, OPEN_START] >= 0:
         before = at
-        at = go_on(streams, place, data, at, end, position, arena, big)
+        at = go_on(streams, place, data, at, have, end, position, arena, bodies, big)
         offset += at - before
         if streams[place, OPEN_LEFT]:
             return at
         close_frame(streams, place, rows, meta[M_ROWS], R_RESPONSE, time_ns, ref)
         flags = streams[place, OPEN_FLAGS]
         response(rows, streams[place, OPEN_SLOT], flags, order, place, connections, streams, queues, arena, bodies, fresh, meta)
-    while end - at >= RESPONSE_HEAD and connections[slot, COUNT] > connections[slot, ONE_WAYS]:
+    while have - at >= RESPONSE_HEAD and connections[slot, COUNT] > connections[slot, ONE_WAYS]:
         entry = connections[slot, HEAD]
         while queues[entry, Q_ONE_WAY]:
             entry = queues[entry, Q_NEXT]
         size, correlation = int32(data, at), int32(data, at + 4)
         stop = at + 4 + size
-        if size < 4 or not queues[entry, Q_DONE] or correlation != queues[entry, Q_CORRELATION]:
+        if size < 4 or size > RESPONSE_BYTES_MAX or not queues[entry, Q_DONE] or correlation != queues[entry, Q_CORRELATION]:
             return at
-        program = -1
-        if stop > end and size > meta[M_LARGE_FROM]:
-            program = large_program(queues[entry, Q_KEY], queues[entry, Q_VERSION], 1, big, meta)
-            if program < 0 and size > FRAME_MAX:
-                return at
-        if size < 6 and queues[entry, Q_KEY] == API_VERSIONS:
+        seen = min(stop, have)
+        cut = SNAPLEN if seen < min(stop, end) else 0
+        program = large_program(queues[entry, Q_KEY], queues[entry, Q_VERSION], 1, size, stop > end and not cut, big, meta)
+        if program == TOO_LARGE:
+            return at
+        if seen - at < RESPONSE_HEAD + 2 and queues[entry, Q_KEY] == API_VERSIONS:
             return at
         while connections[slot, HEAD] != entry:
             emit_one_way(order, place, connections, queues, rows, fresh, meta)
         body = at + RESPONSE_HEAD
         if program >= 0:
             kept = open_large(program, size + 4, big, meta) + LARGE_BASE
-            open_frame(streams, place, offset, size + 4, time_ns, ref, position, stop - end, kept, 0)
+            open_frame(streams, place, offset, size + 4, time_ns, ref, position, stop - end, kept, 0, 0)
             connections[slot, TAKEN] = 1
             return begun(streams, place, data, body, end, big)
-        kept = add_body(data, body, min(stop, end), stop, UNKNOWN, arena, bodies, meta)
+        kept = add_body(data, body, seen, seen if cut else stop, UNKNOWN, arena, bodies, meta)
         if stop > end:
-            open_frame(streams, place, offset, size + 4, time_ns, ref, position, stop - end, kept, bodies[0, kept] + end - body)
+            filled = bodies[0, kept] + seen - body
+            open_frame(streams, place, offset, size + 4, time_ns, ref, position, stop - end, kept, filled, cut)
             connections[slot, TAKEN] = 1
             return end
         whole_frame(rows, meta[M_ROWS], R_RESPONSE, offset, size + 4, time_ns, ref, position)
-        response(rows, kept, 0, order, place, connections, streams, queues, arena, bodies, fresh, meta)
+        response(rows, kept, cut, order, place, connections, streams, queues, arena, bodies, fresh, meta)
         offset += size + 4
         at = stop
     return at
@@ -360,6 +377,7 @@ def add_row(outcome: int, order: int, place: int, connections: Any, queues: Any,
     rows[row, R_FLAGS] = connections[slot, FLAGS] | queues[entry, Q_FLAGS]
     rows[row, R_REQUEST_SLOT] = queues[entry, Q_SLOT]
     rows[row, R_OUTCOME], rows[row, R_AGE] = outcome, NONE
+    rows[row, R_CUT] = CUT_REQUEST if queues[entry, Q_FLAGS] & SNAPLEN else 0
     for part in range(FRAME):
         rows[row, R_REQUEST + part] = queues[entry, Q_FRAME + part]
     connections[slot, ROWS] += 1
@@ -408,6 +426,8 @@ def response(
         flags |= LATE
         meta[M_LATE] += 1
     rows[row, R_FLAGS] |= flags
+    if flags & SNAPLEN:
+        rows[row, R_CUT] |= CUT_RESPONSE
     rows[row, R_RTT] = streams[place ^ 1, RTT_MIN]
     rows[row, R_PREVIOUS] = connections[slot, ANSWERED]
     connections[slot, ANSWERED] = rows[row, R_RESPONSE + F_LAST_NS]

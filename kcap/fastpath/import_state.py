@@ -18,7 +18,7 @@ from kcap.kafka.requests import RequestFramer
 from kcap.kafka.responses import ResponseFramer
 from kcap.net.tcp import Connection, Stream
 
-MIDSTREAM = FLAG["midstream"]
+MIDSTREAM, SNAPLEN = FLAG["midstream"], FLAG["snaplen"]
 MOVED = (
     (at.NEXT, "next"), (at.NEXT_RAW, "next_raw"), (at.ACKED, "acked"), (at.ACKED_RAW, "acked_raw"), (at.PACKETS, "packets"),
     (at.SEGMENTS, "data_segments"), (at.CAPTURED, "captured"), (at.LAST_START, "last_start"), (at.LAST_NS, "last_ns"),
@@ -89,7 +89,7 @@ def waiting_fit(client: Stream, conversation: Conversation, requests: RequestFra
         frame = exchange.request
         if (
             frame is None
-            or frame.flags
+            or frame.flags & ~SNAPLEN
             or None in frame
             or exchange.api_key is None
             or exchange.correlation_id is None
@@ -169,6 +169,7 @@ def _waiting(state: FastPathState, slot: int, conversation: Conversation) -> Non
         exchange.request_slot = UNKNOWN  # `Bodies` has no more to look after
         place = chain(state.connections, slot, state.queues, meta)
         state.queues[place, at.Q_NUMBER :] = (
-            exchange.number, exchange.api_key, exchange.api_version, exchange.correlation_id, body, 1, 0, 0, *frame[:8]
+            exchange.number, exchange.api_key, exchange.api_version, exchange.correlation_id, body, 1, 0, frame.flags,
+            *frame[:8],
         )  # fmt: skip
     outstanding.clear()

@@ -43,7 +43,8 @@ ENDS: Final = ("open", "fin", "rst")
     FLOW_SIZE,
 ) = range(33)  # fmt: skip
 STREAM_WIDTH: Final = 33
-"""SHUT: its sender announced a zero window; STALLS: how often; OPEN_FLAGS: flags of the open response; REPEATS: repeats of
+"""SHUT: its sender announced a zero window; STALLS: how often; OPEN_FLAGS: flags of the open response; of an
+open request that of the snapshot length alone; REPEATS: repeats of
 bytes since a frame was flagged that is undecided.
 """
 
@@ -57,14 +58,16 @@ REQUEST_WIDTH: Final = Q_FRAME + FRAME
 # A decided exchange.
 (
     R_ORDER, R_IDENTITY, R_NAME, R_NUMBER, R_KEY, R_VERSION, R_CORRELATION, R_RTT, R_PREVIOUS, R_AGE, R_FLAGS, R_REQUEST_SLOT,
-    R_RESPONSE_SLOT, R_OUTCOME,
+    R_RESPONSE_SLOT, R_OUTCOME, R_CUT,
     R_REQUEST,
-) = range(15)  # fmt: skip
+) = range(16)  # fmt: skip
 R_RESPONSE: Final = R_REQUEST + FRAME
 ROW_WIDTH: Final = R_RESPONSE + FRAME
 OUTCOMES: Final = ("answered", "one_way", "unanswered", "unanswered", "unanswered")
 REASONS: Final = (None, None, "capture_end", "fin", "rst")
 """Values of R_OUTCOME: outcome and reason; those of requests without a response are in the order of `ENDS`."""
+CUT_REQUEST, CUT_RESPONSE = 1, 2
+"""Bits of R_CUT: the frames of which the snapshot length cut bytes off."""
 
 # Counters that kernel and engine share.
 (

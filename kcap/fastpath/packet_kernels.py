@@ -149,15 +149,17 @@ def is_next(
     data: Any, numbers: Any, index: int, ref: int, place: int, connections: Any, streams: Any, ids: Any, plain: Any, names: Any,
     blobs: Any, sizes: Any, meta: Any,
 ) -> bool:  # fmt: skip
-    """Whether the framers can take the next bytes of a stream: all were captured, and a first request can be recognised."""
-    slot, live, at, length = place >> 1, connections[place >> 1, LIVE], numbers[4, index], numbers[6, index]
-    if numbers[5, index] != length:
+    """Whether the framers can take the next bytes of a stream: those of TLS were captured, and a first request can be
+    recognised.
+    """
+    slot, live, at, captured = place >> 1, connections[place >> 1, LIVE], numbers[4, index], numbers[5, index]
+    if captured != numbers[6, index] and live in (SEALED, SHAKING):
         return False
     if live in (TALKING, SEALED, SHAKING) or (live == HALF and streams[place, FIN_NS] == NONE):
         return bool(streams[place, OPEN_START] < 0 or streams[place, OPEN_REF] >> FILE_SHIFT == ref >> FILE_SHIFT)
     if live != OPEN or place & 1 != connections[slot, CLIENT]:
         return False
-    return bool(first_request(data, at, at + length, slot, connections, ids, plain, names, blobs, sizes, meta))
+    return bool(first_request(data, at, at + captured, slot, connections, ids, plain, names, blobs, sizes, meta))
 
 
 @compiled
@@ -213,15 +215,15 @@ def segment(
     if live in (SEALED, SHAKING):
         return DONE
     at = numbers[4, index]
-    end = at + length
+    have, end = at + numbers[5, index], at + length
     if place & 1 == connections[slot, CLIENT]:
         stopped = requests(
-            data, at, end, offset, time_ns, ref, position, meta[M_ORDER] + index, place, connections, streams, queues, ids,
-            plain, steps, rows, arena, bodies, fresh, meta, big,
+            data, at, have, end, offset, time_ns, ref, position, meta[M_ORDER] + index, place, connections, streams, queues,
+            ids, plain, steps, rows, arena, bodies, fresh, meta, big,
         )  # fmt: skip
     else:
         stopped = responses(
-            data, at, end, offset, time_ns, ref, position, meta[M_ORDER] + index, place, connections, streams, queues,
+            data, at, have, end, offset, time_ns, ref, position, meta[M_ORDER] + index, place, connections, streams, queues,
             rows, arena, bodies, fresh, meta, big,
         )  # fmt: skip
     return DONE if stopped == end else stopped - at

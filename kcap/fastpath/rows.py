@@ -11,6 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from kcap.fastpath import layout as at
+from kcap.kafka.frames import FLAG
 
 FRAME_PARTS = ("start", "bytes", "first_ns", "first_ref", "last_ns", "last_ref", "pos", "end_pos")
 COLUMN: Final[dict[str, int]] = {
@@ -25,7 +26,8 @@ SOMETIMES: Final = frozenset({"rtt_min_ns", "previous_ns", "age_ns", *(f"respons
 """Parts that may be missing."""
 CODED: Final[dict[str, tuple[str | None, ...]]] = {"outcome": at.OUTCOMES, "reason": at.REASONS}
 """Parts that R_OUTCOME stands for."""
-ZERO: Final = frozenset({"request_flags", "response_flags"})
+CUT: Final = {"request_flags": at.CUT_REQUEST, "response_flags": at.CUT_RESPONSE}
+"""Flags of frames: the snapshot length is the only one that frames of the fast path have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +44,8 @@ class FastPathRows:
 
     def numbers(self, name: str) -> tuple[Any, Any]:
         """A part that is a number: values, and which of them are there (None: all)."""
-        if name in ZERO:
-            return np.zeros(len(self), np.int64), None
+        if name in CUT:
+            return np.where(self.columns[at.R_CUT] & CUT[name], FLAG["snaplen"], 0), None
         place = COLUMN.get(name)
         if place is None:
             return np.zeros(len(self), np.int64), np.zeros(len(self), np.bool_)

@@ -192,14 +192,14 @@ def taken(
     client = connections[place >> 1, CLIENT]
     if place & 1 == client:
         return requests(
-            plain, at, end, offset, piece[P_NS], piece[P_REF], piece[P_POSITION], order, place, connections, streams, queues,
-            ids, header, steps, rows, arena, bodies, fresh, meta, big,
+            plain, at, end, end, offset, piece[P_NS], piece[P_REF], piece[P_POSITION], order, place, connections, streams,
+            queues, ids, header, steps, rows, arena, bodies, fresh, meta, big,
         )  # fmt: skip
     newest = streams[place ^ 1, RTT_MIN]
     streams[place ^ 1, RTT_MIN] = rtt  # as it was when the packet came
     stop = responses(
-        plain, at, end, offset, piece[P_NS], piece[P_REF], piece[P_POSITION], order, place, connections, streams, queues, rows,
-        arena, bodies, fresh, meta, big,
+        plain, at, end, end, offset, piece[P_NS], piece[P_REF], piece[P_POSITION], order, place, connections, streams, queues,
+        rows, arena, bodies, fresh, meta, big,
     )  # fmt: skip
     streams[place ^ 1, RTT_MIN] = newest
     return stop

@@ -79,6 +79,40 @@ def test_damage(messages: list[tuple[bytes, bytes]], sizes: int, depth: int, dat
     agree(times, data.draw(st.integers(1, 60)), data.draw(st.integers(1, 9)))
 
 
+def snapped(segments: list[Segment], length: int) -> list[Segment]:
+    """Segments of which a snapshot length left at most so many bytes of payload."""
+    return [replace(s, cut=max(len(s.payload) - length, 0)) for s in segments]
+
+
+@given(message_pairs(), st.integers(20, 3000), st.integers(1, 5), st.integers(0, 400), st.integers(1, 60), st.booleans())
+def test_snapshot_lengths(
+    messages: list[tuple[bytes, bytes]], sizes: int, depth: int, length: int, size: int, pickled: bool
+) -> None:
+    """Packets that are cut, with frames that begin, continue and end in them; also restored after any batch."""
+    segments = snapped(conversation(messages * 2, sizes, depth).close().segments, length)
+    if not pickled:
+        agree(segments, size, 7)
+        return
+    batches = cut(segments, size)
+    result_of(batches, fast_path=True, pickled=True).same(result_of(batches, fast_path=False))
+
+
+def test_large_requests_that_were_cut_stay_in_the_fast_path() -> None:
+    messages = [(produce(at, 1, bytes(5000)), produce_answer(at)) for at in range(40)]
+    found = agree(snapped(conversation(messages, 1448, 1).close().segments, 120))
+    assert found.fast_rows == 40
+    assert found.own == 1
+
+
+def test_a_large_frame_that_is_cut_in_its_middle_leaves_the_fast_path() -> None:
+    """Its first packets are whole; what was read of it as it passed goes along."""
+    messages = [(produce(at, 1, bytes(300_000)), produce_answer(at)) for at in range(3)]
+    segments = conversation(messages, 1448, 1).close().segments
+    for at in (50, 250, 450):
+        segments[at] = replace(segments[at], cut=1000)
+    assert agree(segments).fast_rows
+
+
 @given(st.lists(st.tuples(st.integers(0, 1), st.binary(max_size=60), st.integers(0, 63), st.integers(-300, 300)), max_size=20))
 def test_noise_in_a_calm_connection(noise: list[tuple[int, bytes, int, int]]) -> None:
     """Any flags, numbers and bytes after the connection has entered."""

@@ -5,12 +5,14 @@ import numpy as np
 from kcap.analyzer import ROW
 from kcap.fastpath import layout as at
 from kcap.fastpath.rows import FastPathRows
+from kcap.kafka.frames import FLAG
 
 
 def rows() -> FastPathRows:
     columns = np.arange(at.ROW_WIDTH * 3, dtype=np.int64).reshape(at.ROW_WIDTH, 3)
     columns[at.R_ORDER], columns[at.R_NAME] = [2, 5, 9], [0, 1, 0]
     columns[at.R_RTT], columns[at.R_OUTCOME] = [at.NONE, 7, 8], [0, 0, 1]
+    columns[at.R_CUT] = [0, at.CUT_RESPONSE, at.CUT_REQUEST]
     columns[at.R_RESPONSE :, 2] = at.NONE
     return FastPathRows(columns, ["one", None])
 
@@ -23,7 +25,8 @@ def test_tuples_have_every_part() -> None:
     assert [row[ROW.index("outcome")] for row in made] == ["answered", "answered", "one_way"]
     assert [row[ROW.index("response_bytes")] is None for row in made] == [False, False, True]
     assert {row[ROW.index("reason")] for row in made} == {None}
-    assert {row[ROW.index("request_flags")] for row in made} == {0}
+    assert [row[ROW.index("request_flags")] for row in made] == [0, 0, FLAG["snaplen"]]
+    assert [row[ROW.index("response_flags")] for row in made] == [0, FLAG["snaplen"], 0]
 
 
 def test_rows_stand_in_the_order_in_which_they_were_decided() -> None:
