@@ -74,16 +74,6 @@ def tells(api: str | None, version: int | None) -> list[int]:
     ]
 
 
-def telling_keys() -> dict[int, int]:
-    """API key -> first version of either side that may tell names."""
-    found: dict[int, int] = {}
-    for message, places in TELLING.items():
-        key = api_key(message.removesuffix("Request").removesuffix("Response"))
-        if key is not None:
-            found[key] = min(first for first, _, _ in places)
-    return found
-
-
 class Listing(NamedTuple):
     """Where a message has brokers."""
 

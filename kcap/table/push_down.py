@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from kcap.analyzer import RowBatch
-from kcap.arrays.vectors import Vector
 from kcap.batch.columns import BatchColumns
 from kcap.facts.topic_names import naming_apis
 from kcap.facts.tracked_rows import IS_TRACKED
@@ -41,12 +40,6 @@ def header_part(tree: Filter) -> Filter | None:
         left, right = header_part(tree.left), header_part(tree.right)
         return And(left, right) if left is not None and right is not None else left or right
     return tree if HEADER.issuperset(columns_of(tree)) and not is_deep(tree) else None
-
-
-def names_topics(keys: Vector) -> "Int64s":
-    """Rows whose messages may have names of topic ids; Fetch among them, which may bring KRaft's log."""
-    known = (keys.values >= 0) & (keys.values < len(NAMES)) & keys.mask()
-    return np.flatnonzero(NAMES[np.where(known, keys.values, 0)] & known)
 
 
 def _names() -> "Bools":

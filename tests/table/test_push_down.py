@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from kcap.analyzer import Options, RowBatch
@@ -15,7 +16,8 @@ from kcap.filter.parse import parse
 from kcap.kafka.bodies import BodyCollector
 from kcap.session import CapturePass
 from kcap.table.exchanges import needs_of
-from kcap.table.push_down import HEADER, PushDown, header_part, names_topics
+from kcap.table.push_down import HEADER, PushDown, header_part
+from kcap.table.push_down import NAMES as TELLS
 from kcap.table.schema import choose
 from tests.support.tables import ExchangeTable
 
@@ -103,7 +105,7 @@ def test_names_of_topics_come_from_few_apis(read: Callable[[str], CapturePass], 
     for batch in reading.batches():
         columns = BatchColumns(batch)
         every.observe(columns, Fact.TOPICS)
-        places = names_topics(columns.number("api_key"))
+        places = np.flatnonzero(TELLS[columns.number("api_key").values])
         few.observe(columns.select(places), Fact.TOPICS)
         rows, telling = rows + len(batch), telling + len(places)
     assert 0 < telling < rows
