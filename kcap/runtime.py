@@ -81,8 +81,16 @@ def start_quickly() -> None:
     default rate the collector goes through them twenty times; when Python ends, it goes through everything once more.
     """
     gc.set_threshold(*RARELY)
-    atexit.register(gc.freeze)
+    atexit.register(end_quickly)
     os.environ.setdefault(BLAS_THREADS, "1")
+
+
+def end_quickly() -> None:
+    """Keeps the collector from going through everything when Python ends. DuckDB from 2.0 on has to be collected: what is left
+    of it, its bindings (nanobind) list on standard error as leaked.
+    """
+    if "_duckdb" not in sys.modules:
+        gc.freeze()
 
 
 def enough_room(least: int) -> None:

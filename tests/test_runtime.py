@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kcap.runtime import STEPS, PageRelease, untouched
-from tests.cli.running import ENVIRONMENT, PCAPS
+from tests.cli.running import ENVIRONMENT, PCAPS, kcap
 
 
 def run(program: str) -> None:
@@ -95,3 +95,10 @@ def test_the_memory_pool_is_the_user_s_where_one_is_named() -> None:
             "== 'system'", "in ('jemalloc', 'system', 'mimalloc')"
         )
     )
+
+
+@pytest.mark.parametrize("command", [("latency",), ("check",), ("sql", "select count(*) from exchanges")])
+def test_a_command_that_worked_says_nothing_on_standard_error(command: tuple[str, ...]) -> None:
+    """Not even when Python ends: libraries that count what is left of them have to be taken down in order."""
+    done = kcap(*command, PCAPS / "aiokafka.pcap")
+    assert (done.returncode, done.stderr) == (0, b"")

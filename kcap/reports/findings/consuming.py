@@ -46,10 +46,14 @@ def lags(seen: Observed) -> list[Row]:
     looks_at="the lag that Fetch responses leave, over time; receive windows that a client closes",
     advice="Make processing quicker, add members up to the number of partitions, or raise max.poll.records with care.",
     instead="a consumer that started behind and catches up; a burst of writes",
-    lag=100, fetches=3, seconds=5, growth=0.2, stalls=2,
+    lag=100, fetches=3, seconds=5, growth=0.2, stalls=2, kilobytes=16,
 )  # fmt: skip
 def slow_consumer(seen: Observed, limit: Mapping[str, float]) -> Found:
-    """A consumer that falls behind, or does not take what was sent to it."""
+    """A consumer that falls behind, or does not take what was sent to it.
+
+    A window closes when a receive buffer is full (RFC 9293 section 3.8.6): one that closes after less than the smallest buffer
+    in use has another cause, such as a probe of a middlebox.
+    """
     if "Fetch" not in seen.apis and not any(link["stalls"] for link in seen.links):
         return
     far = any((flow["lag"] or 0) >= limit["lag"] for flow in seen.flows_of("Fetch"))
@@ -73,7 +77,9 @@ def slow_consumer(seen: Observed, limit: Mapping[str, float]) -> Found:
             {"lag_first": sum(row["first"] for row in some), "lag_last": lag, "partitions": len(some)},
         )  # fmt: skip
     for link in seen.links:
-        if link["stalls"] >= limit["stalls"] and link["response_bytes"] > 4 * link["request_bytes"] and link["client_id"]:
+        full = link["response_bytes"] >= link["stalls"] * limit["kilobytes"] * 1000
+        mostly = link["response_bytes"] > 4 * link["request_bytes"]
+        if link["stalls"] >= limit["stalls"] and full and mostly and link["client_id"]:
             server = f"{link['server_ip']}:{link['server_port']}"
             yield Finding(
                 f"the receive window was closed {link['stalls']} times while {server} sent to client {link['client_id']}",

@@ -5,7 +5,8 @@ reaction. Alerts do not name their cause in detail, and implementations choose a
 alert does. Connections with exchanges are no failed handshakes.
 """
 
-from collections.abc import Collection, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Final
 
 from kcap.reports.findings.model import Finding, Found, rule
@@ -38,7 +39,7 @@ ENCRYPTED: Final = "encrypted_alert"
 
 def failed(seen: Observed) -> list[Row]:
     """Connections whose handshake ended with an alert, by their ends, first alert and certificates: `by` is the alert's sender,
-    `alert` its name.
+    `alert` its name, `tries` how many connections of this client to this server ended so.
     """
     if all(link["phase"] != "tls" for link in seen.links):
         return []
@@ -54,7 +55,27 @@ def failed(seen: Observed) -> list[Row]:
     for row in rows:
         row["by"], _, text = row["first_alert"].partition(": ")
         row["alert"] = text.partition(" (")[0]
-    return [row for row in rows if row["alert"] not in AFTERWARDS]
+    rows = [row for row in rows if row["alert"] not in AFTERWARDS]
+    tries = Counter[tuple[str, str]]()
+    for row in rows:
+        tries[row["client_ip"], server_of(row)] += row["n"]
+    return [{**row, "tries": tries[row["client_ip"], server_of(row)]} for row in rows]
+
+
+def probes(rows: Sequence[Row], limit: Mapping[str, float]) -> Iterator[Finding]:
+    """Clients that tried too seldom to be Kafka's, which try again until they are stopped: one finding a server and alert."""
+    by: dict[tuple[str, str], list[Row]] = {}
+    for row in rows:
+        if row["tries"] < limit["connections"]:
+            by.setdefault((server_of(row), row["alert"]), []).append(row)
+    for (server, alert), some in by.items():
+        count = sum(row["n"] for row in some)
+        yield Finding(
+            f"{server} ended {count} TLS handshakes with {alert} whose clients did not try again, as scanners and probes do",
+            {"server": server, "client_ips": sorted({row["client_ip"] for row in some})[:20]}, count, "",
+            min(row["first_ns"] for row in some), max(row["last_ns"] for row in some), 0,
+            {"connections": count, "alert": f"server: {alert}"}, "info",
+        )  # fmt: skip
 
 
 def of(seen: Observed, side: str, alerts: Collection[str], *, hello: bool | None = None) -> list[Row]:
@@ -140,10 +161,15 @@ def tls_client_certificate_refused(seen: Observed, _limit: Mapping[str, float]) 
     "ECDSA) with the suites; for unrecognized_name the name that the client connects to.",
     instead="a server whose keystore holds no usable key refuses every client with handshake_failure",
     sources="RFC 8446 section 4.1.1",
+    connections=2,
 )  # fmt: skip
-def tls_nothing_in_common(seen: Observed, _limit: Mapping[str, float]) -> Found:
+def tls_nothing_in_common(seen: Observed, limit: Mapping[str, float]) -> Found:
     """A client and a broker without a common TLS version or cipher."""
-    for row in of(seen, "server", PARAMETER_ALERTS, hello=False):
+    refused = of(seen, "server", PARAMETER_ALERTS, hello=False)
+    yield from probes(refused, limit)
+    for row in refused:
+        if row["tries"] < limit["connections"]:
+            continue
         yield finding(row, f"{server_of(row)} finds {PARAMETER_ALERTS[row['alert']]} in the hello of a client at "
                            f"{row['client_ip']}")  # fmt: skip
     for row in of(seen, "client", ("protocol_version", "insufficient_security", "handshake_failure", "illegal_parameter")):

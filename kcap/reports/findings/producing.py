@@ -134,11 +134,12 @@ def not_enough_replicas(seen: Observed, limit: Mapping[str, float]) -> Found:
     needs="requests bodies",
     looks_at="record timestamps that producers set, against the time of the packet; INVALID_TIMESTAMP responses",
     advice="Synchronise the clock of this host (NTP, chrony). Retention, time indexes and joins use these timestamps.",
-    instead="timestamps that are those of events, not of sending; a constant distance speaks against it",
+    instead="timestamps that are those of events, not of sending; a constant distance speaks against it. A capture whose own "
+    "clock is off: with one producer alone nothing tells the two apart",
     minutes=5, batches=10, spread_seconds=60,
 )  # fmt: skip
 def client_clock_skew(seen: Observed, limit: Mapping[str, float]) -> Found:
-    """A producer whose clock is off by a constant."""
+    """A producer whose clock is off by a constant. Where all producers are off by the same, it is the capture's clock."""
     if "Produce" not in seen.apis:
         return
     furthest = max((max(abs(flow["early_ms"] or 0), abs(flow["late_ms"] or 0)) for flow in seen.flows), default=0)
@@ -154,20 +155,24 @@ def client_clock_skew(seen: Observed, limit: Mapping[str, float]) -> Found:
             topic=chosen.topic.min(), first_ns=chosen.request_first_ns.min(), last_ns=chosen.request_last_ns.max(),
         )
     )  # fmt: skip
+    rows = [row for row in rows if row["n"] >= limit["batches"]]
+    middle = [row["off"] for row in rows]
+    alike = len(rows) > 1 and not refused and max(middle) - min(middle) <= limit["spread_seconds"] * 1000
     for row in rows:
         error = refused.get(row["client_id"])
         constant = row["most"] - row["least"] <= limit["spread_seconds"] * 1000
-        if row["n"] < limit["batches"] or abs(row["off"]) < limit["minutes"] * 60_000 or not (constant or error):
+        if abs(row["off"]) < limit["minutes"] * 60_000 or not (constant or error):
             continue
         ahead = "ahead of" if row["off"] > 0 else "behind"
         yield Finding(
             f"timestamps of client {row['client_id']} are {seconds(abs(row['off']) * 1e6)} {ahead} the capture's clock"
-            + (f"; the broker refused {error['n']} batches (INVALID_TIMESTAMP)" if error else ""),
+            + (f"; the broker refused {error['n']} batches (INVALID_TIMESTAMP)" if error else "")
+            + ("; those of all producers are, so that it is the capture's clock" if alike else ""),
             {"client_id": row["client_id"], "topic": row["topic"]}, row["n"], where("api == Produce",
                 client_id=row["client_id"]),
             row["first_ns"], row["last_ns"], 0, {"off_ms": round(row["off"]), "batches": row["n"],
                 "refused": error["n"] if error else 0},
-            "high" if error else None, 0.95 if error else None,
+            "high" if error else "info" if alike else None, 0.95 if error else None,
         )  # fmt: skip
 
 

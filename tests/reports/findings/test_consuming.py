@@ -31,6 +31,8 @@ def test_a_closed_window_of_a_reader_is_told() -> None:
     assert len(found("slow-consumer-fetch", observed([], connections=links))) == 1
     links = [CONNECTION | {"connection": "C1", "zero_window_stalls": 3, "client_captured": 400_000}]
     assert found("slow-consumer-fetch", observed([], connections=links)) == [], "the broker's window is another matter"
+    links = [CONNECTION | {"connection": "C1", "zero_window_stalls": 70, "server_captured": 60_000}]
+    assert found("slow-consumer-fetch", observed([], connections=links)) == [], "no receive buffer is that small"
 
 
 def test_sessions_that_begin_again_and_again() -> None:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from kcap.reports.findings.report import check
 from tests.reports.findings.tables import CONNECTION, Row, found, observed
 
 RULES = ("tls-certificate-refused", "tls-client-certificate-refused", "tls-nothing-in-common", "tls-handshake-failed")
@@ -16,8 +17,9 @@ def failed(*alerts: str, **more: object) -> Row:
 
 
 def rules_of(*connections: Row) -> dict[str, list[Row]]:
-    """Findings by rule, of rules that find any."""
-    seen = observed([], connections=connections)
+    """Findings by rule, of rules that find any; each connection is tried twice."""
+    again = [row | {"connection": f"{row['connection']}b"} for row in connections]
+    seen = observed([], connections=[*connections, *again])
     return {rule: rows for rule in RULES if (rows := found(rule, seen))}
 
 
@@ -46,7 +48,7 @@ def test_each_alert_has_one_finding_by_what_it_says(alerts: list[str], more: Row
     assert list(by) == [rule]
     (row,) = by[rule]
     assert words in row["sentence"]
-    assert (row["count"], row["who"]["server"], row["who"]["client_ips"]) == (1, "10.0.0.1:9093", ["10.0.0.9"])
+    assert (row["count"], row["who"]["server"], row["who"]["client_ips"]) == (2, "10.0.0.1:9093", ["10.0.0.9"])
 
 
 def test_what_is_surer_has_more_confidence() -> None:
@@ -59,7 +61,17 @@ def test_what_is_surer_has_more_confidence() -> None:
 def test_the_same_failure_again_and_again_is_one_finding() -> None:
     again = [failed("client: unknown_ca", connection=f"C{at}") for at in range(5)]
     (row,) = rules_of(*again)[RULES[0]]
-    assert (row["count"], row["evidence"]["connections"]) == (5, 5)
+    assert (row["count"], row["evidence"]["connections"]) == (10, 10)
+
+
+def test_clients_that_try_once_are_one_finding_for_information() -> None:
+    """A scanner's hello that a broker refuses is nobody's misconfiguration."""
+    scans = [
+        failed("server: handshake_failure", connection=f"C{at}", client_ip=f"10.9.0.{at}", tls_version=None) for at in range(9)
+    ]
+    (row,) = check(observed([], connections=scans))["rows"]
+    assert (row["id"], row["severity"], row["count"]) == (RULES[2], "info", 9)
+    assert len(row["who"]["client_ips"]) == 9
 
 
 def test_connections_that_worked_or_only_closed_are_silent() -> None:

@@ -53,6 +53,21 @@ def test_a_constant_distance_of_timestamps_is_a_clock_and_a_varying_one_is_not()
     assert found("client-clock-skew", observed(*produced(30, 0.1, max_timestamp_ms=lambda at: stamp(at) - off))) == []
 
 
+def test_timestamps_of_all_producers_that_are_off_by_the_same_show_the_capture_s_clock() -> None:
+    year = 365 * 86_400_000
+
+    def late(at: int) -> int:
+        return START // 1_000_000 + at * 100 - year
+
+    one, of_one = produced(30, 0.1, max_timestamp_ms=late)
+    two, of_two = produced(30, 0.1, "other", "C2", max_timestamp_ms=late)
+    seen = observed(one + two, of_one + of_two)
+    assert (found("client-clock-skew", seen), len(found("client-clock-skew", seen, loud=False))) == ([], 2)
+    two, of_two = produced(30, 0.1, "other", "C2", max_timestamp_ms=lambda at: late(at) + year)
+    (row,) = found("client-clock-skew", observed(one + two, of_one + of_two))
+    assert row["who"]["client_id"] == "app"
+
+
 def test_one_partition_with_nearly_all_records_is_told_and_even_ones_are_not() -> None:
     skewed = produced(60, 0.1, partition=lambda at: at % 3, records=lambda at: 100 if at % 3 == 0 else 2)
     (row,) = found("skewed-partitions", observed(*skewed))

@@ -14,6 +14,14 @@ def test_a_broker_that_is_slow_beside_its_peers_and_none_where_all_are() -> None
     assert found("slow-broker", observed(slow)) == [], "without a peer there is no telling"
 
 
+def test_a_network_whose_round_trip_one_broker_s_connections_do_not_show_is_no_slow_broker() -> None:
+    unknown = many(40, 0.1, connection="C1", latency=0.08, rtt_ns=None, server_ip="10.0.0.1")
+    known = many(40, 0.1, connection="C2", latency=0.08, rtt_ns=79 * MS, server_ip="10.0.0.2")
+    assert found("slow-broker", observed(unknown + known)) == []
+    slow = [one | {"latency_ns": 500 * MS} for one in unknown]
+    assert len(found("slow-broker", observed(slow + known))) == 1
+
+
 def test_a_network_is_slow_when_every_connection_of_the_client_is() -> None:
     far = CONNECTION | {"connection": "C1", "rtt_min_ns": 80 * MS}
     assert len(found("slow-network", observed([], connections=[far, far | {"connection": "C2"}]))) == 1
@@ -30,6 +38,8 @@ def test_loss_is_told_by_holes_and_not_by_probes() -> None:
     assert found("retransmission-bound", observed(gaps, connections=[lossy])) == [], "the capture lost packets itself"
     unfilled = lossy | {"client_missing": 300}
     assert found("retransmission-bound", observed([], connections=[unfilled])) == [], "holes that nothing filled prove nothing"
+    reordered = lossy | {"retransmitted": 1, "out_of_order": 150}
+    assert found("retransmission-bound", observed([], connections=[reordered])) == [], "nothing was sent again"
 
 
 def test_requests_behind_a_long_poll() -> None:
