@@ -29,6 +29,23 @@ OWN = frozenset({"-h", "--help", "--version"})
 """Options of kcap itself."""
 SMALL = frozenset({"decode", "schema", "split", "merge", "completion"})
 """Commands that make no tables."""
+FIRST = ("browse", "check", "stats", "latency", "rows", "sql")
+"""Commands to begin with."""
+START = """\
+Usage: kcap COMMAND FILE...
+
+Reads packet captures of Apache Kafka traffic (pcap, pcapng, compressed, - is
+standard input). To begin with:
+
+  kcap a.pcap            the exchanges on the screen: filters, bytes, reports
+  kcap check a.pcap      what is wrong, whom it concerns, what to do
+  kcap stats a.pcap      a digest: which requests take the time
+  kcap latency a.pcap    latency percentiles, and what dominates them
+  kcap rows a.pcap       one row an exchange; -o rows.parquet, .csv, .json
+  kcap sql a.pcap        queries over the same rows
+
+kcap --help lists all commands, kcap COMMAND --help has examples of each."""
+"""What kcap says without arguments: it fits a screen of 80 columns and 24 lines."""
 COMPLETE = "_KCAP_COMPLETE"
 """The variable through which a shell asks for words (click's protocol)."""
 
@@ -84,7 +101,7 @@ def is_file(word: str) -> bool:
 def not_a_command(word: str) -> str:
     """What to say of a word that is no command."""
     close = get_close_matches(word, COMMANDS, 1, 0.5)
-    return f"no such command {word!r}" + (f"; did you mean {close[0]}?" if close else f"; there are {', '.join(COMMANDS)}")
+    return f"no such command or file {word!r}" + (f"; did you mean {close[0]}?" if close else f"; to begin with: {', '.join(FIRST)}")
 
 
 def show_version(ctx: click.Context, _parameter: click.Parameter, value: bool) -> None:
@@ -130,7 +147,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except click.exceptions.Exit as stop:
         return stop.exit_code
     except click.exceptions.NoArgsIsHelpError as error:
-        print(error.format_message(), file=sys.stderr)
+        print(START if error.ctx.parent is None else error.format_message(), file=sys.stderr)
         return USAGE
     except click.UsageError as error:
         where = f" (kcap{_command(error)} --help says more)" if error.ctx is not None else ""

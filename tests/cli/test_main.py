@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from kcap import __version__
-from kcap.cli.main import is_file, main, not_a_command
+from kcap.cli.main import FIRST, is_file, main, not_a_command
 from tests.cli.running import COMMAND, ENVIRONMENT, PCAPS, ROOT, kcap, start
 
 JAVA = str(PCAPS / "java-transactions.pcap")
@@ -55,8 +55,8 @@ def test_no_command_loads_pandas(name: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["rosw", JAVA], "no such command 'rosw'; did you mean rows?"),
-        (["xyz"], "no such command 'xyz'; there are browse"),
+        (["rosw", JAVA], "no such command or file 'rosw'; did you mean rows?"),
+        (["xyz"], "no such command or file 'xyz'; to begin with: browse, check"),
         ([JAVA], "the terminal UI needs a terminal; kcap rows FILE prints the exchanges"),
         (["-d", "9092", JAVA], "tcp.port==9094,kafka"),
         (["rows"], "no capture given"),
@@ -77,6 +77,13 @@ def test_wrong_usage_is_told_in_one_line(capfd: pytest.CaptureFixture[str], argu
     assert len(error.splitlines()) == 1
     assert words in error
 
+
+def test_kcap_alone_says_how_to_begin_on_one_screen(capfd: pytest.CaptureFixture[str]) -> None:
+    assert main([]) == 2
+    lines = capfd.readouterr().err.splitlines()
+    assert len(lines) < 24
+    assert max(map(len, lines)) <= 80
+    assert all(f"kcap {name} " in "\n".join(lines) for name in FIRST if name != "browse")
 
 def test_what_is_no_command() -> None:
     assert is_file("-")
