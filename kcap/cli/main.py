@@ -101,7 +101,9 @@ def is_file(word: str) -> bool:
 def not_a_command(word: str) -> str:
     """What to say of a word that is no command."""
     close = get_close_matches(word, COMMANDS, 1, 0.5)
-    return f"no such command or file {word!r}" + (f"; did you mean {close[0]}?" if close else f"; to begin with: {', '.join(FIRST)}")
+    return f"no such command or file {word!r}" + (
+        f"; did you mean {close[0]}?" if close else f"; to begin with: {', '.join(FIRST)}"
+    )
 
 
 def show_version(ctx: click.Context, _parameter: click.Parameter, value: bool) -> None:

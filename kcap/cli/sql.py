@@ -27,7 +27,7 @@ Examples:
 
 
 @click.command("sql", short_help="SQL over the tables of captures.", epilog=EXAMPLES)
-@click.argument("query", metavar="[QUERY]")
+@click.argument("query", metavar="[QUERY]", required=False)
 @partial(inputs, tables=True)
 @filters
 @click.option(
@@ -37,7 +37,7 @@ Examples:
 @csv_safety
 @click.option("-o", "--output", metavar="FILE", type=Writes(), help="Write there; the file appears when it is complete.")
 def run(
-    query: str,
+    query: str | None,
     files: tuple[str, ...],
     more_files: tuple[str, ...],
     decode_as: tuple[str, ...],
@@ -58,6 +58,8 @@ def run(
     from kcap.runtime import load_arrow
     from kcap.session import Capture
 
+    if query is None:
+        raise UsageError("no capture given; kcap sql FILE takes queries one after the other, kcap sql QUERY FILE answers one")
     load_arrow()
 
     options = analyzer_options(decode_as, not_kafka)

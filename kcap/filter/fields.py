@@ -93,11 +93,12 @@ WITHOUT_POLLS: Final = "latency_without_polls"
 LENGTH: Final = "kafka.len"
 """What the length prefixes of both messages say: the frame's bytes less the prefix itself."""
 PREFIX_BYTES: Final = 4
+PARTITION_IDS: Final = frozenset({"partition", "partitions", "partitionId", "partitionIndex", "partitionIndexes"})
+"""What Kafka's schemas call the numbers of partitions, beside `index` inside of a partition."""
 ADVICE: Final[dict[str, str]] = {
     "frame.len": "is of one packet; request_bytes and response_bytes are the sizes of an exchange's messages",
     "frame.time_relative": "is for -T fields -e; in a filter compare time, or look at --time-format relative",
-    "kafka.partition_id": "is for --table partitions -T fields -e; a filter takes fields of the body, "
-    "as request.topics.partitions.partition",
+    "kafka.partition_id": "is for -T fields -e; a filter takes fields of the body, as request.topics.partitions.partition",
 }
 """Names of Wireshark's that stand for nothing of an exchange -> what there is instead."""
 
@@ -167,6 +168,16 @@ def deep_fields() -> dict[str, Deep]:
                     entry = found[dotted] = (word, path, kind, entry[3] if entry else set())
                 entry[3].add(key)
     return {name: Deep(side, path, kind, frozenset(apis)) for name, (side, path, kind, apis) in found.items()}
+
+
+@cache
+def partition_ids() -> tuple[str, ...]:
+    """Every field of requests and responses that is the number of a partition, or a list of them."""
+    return tuple(
+        name for name, field in deep_fields().items()
+        if field.kind == "number"
+        and (field.path[-1] in PARTITION_IDS or (field.path[-1] == "index" and "artition" in field.path[-2]))
+    )  # fmt: skip
 
 
 @cache

@@ -13,7 +13,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from kcap.errors import UsageError
-from kcap.filter.fields import ADVICE, LENGTH, PREFIX_BYTES, fields, nearest
+from kcap.filter.fields import ADVICE, LENGTH, PREFIX_BYTES, fields, nearest, partition_ids
 from kcap.output.escaping import visible
 from kcap.output.sink import OutputSink
 from kcap.table.schema import columns_of, is_body_field
@@ -26,6 +26,8 @@ ESCAPES: Final = str.maketrans({"\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\
 INDEX: Final = "kcap"
 EPOCH_NAME: Final = "frame.time_epoch"
 """Shown as tshark shows it: seconds since the epoch."""
+PARTITION_NAME: Final = "kafka.partition_id"
+"""Of an exchange, the partitions that its messages name, each once."""
 RELATIVE_NAME: Final = "frame.time_relative"
 """Seconds since the capture's first packet."""
 
@@ -88,7 +90,7 @@ def _parts(setting: str) -> list[str]:
 
 
 OF_PARTITIONS: Final = {
-    "kafka.partition_id": "partition", "kafka.topic_name": "topic", "kafka.topic_id": "topic_id", "kafka.error": "error_code",
+    PARTITION_NAME: "partition", "kafka.topic_name": "topic", "kafka.topic_id": "topic_id", "kafka.error": "error_code",
     "kafka.api_key": "api_key", "kafka.offset": "offset", "kafka.fetch_offset": "fetch_offset",
 }  # fmt: skip
 """Wireshark's fields -> columns of partitions and records."""
@@ -106,6 +108,8 @@ def _columns(table: str, name: str) -> tuple[str, ...]:
 
             body_field(name)
             return (name,)
+        if name == PARTITION_NAME:
+            return partition_ids()
         if name in ADVICE:
             raise UsageError(f"{name} {ADVICE[name]}")
         raise UsageError(f"no field is called {name!r}{nearest(name, list(known))}")

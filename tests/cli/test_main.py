@@ -85,6 +85,7 @@ def test_kcap_alone_says_how_to_begin_on_one_screen(capfd: pytest.CaptureFixture
     assert max(map(len, lines)) <= 80
     assert all(f"kcap {name} " in "\n".join(lines) for name in FIRST if name != "browse")
 
+
 def test_what_is_no_command() -> None:
     assert is_file("-")
     assert is_file("missing.pcapng")

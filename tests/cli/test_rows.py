@@ -173,6 +173,9 @@ def test_as_tshark_users_type_it(pcaps: Path) -> None:
     assert len(done.stdout.splitlines()) == 2
     assert all(line.count(b"|") == 1 for line in done.stdout.splitlines())
     assert kcap("rows", pcaps / "pipelined.pcap", "-e", "api").returncode == 2
+    named = ("-T", "fields", "-e", "api", "-e", "kafka.partition_id")
+    lines = kcap("rows", pcaps / "pipelined.pcap", *named).stdout.split(b"\n")
+    assert [lines.count(line) for line in (b"Metadata\t0,2,1", b"Produce\t2", b"ApiVersions\t")] == [1, 412, 2]
     assert kcap("rows", pcaps / "pipelined.pcap", "-T", "fields", "-e", "apis").returncode == 2
     array = json.loads(kcap("rows", pcaps / "pipelined.pcap", "-T", "json", "--columns", "api", "-c", "3").stdout)
     assert len(array) == 3

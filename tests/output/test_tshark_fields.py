@@ -108,6 +108,8 @@ def test_lengths_and_relative_times_are_those_of_wireshark() -> None:
     layout = layout_of("exchanges", ["frame.time_relative", "kafka.len"], [])
     assert text_of(layout, rows, 500) == "1.999999500\t5\n"
     assert layout_of("partitions", ["kafka.partition_id"], []).needed == ["partition"]
+    inside = layout_of("exchanges", ["kafka.partition_id"], []).needed
+    assert {"request.topics.partitions.partition", "request.topic_data.partition_data.index"} <= set(inside)
     with pytest.raises(UsageError, match="of one packet"):
         layout_of("exchanges", ["frame.len"], [])
 
