@@ -444,8 +444,8 @@ class FileCopies:
 
         Raises UsageError for what is neither.
         """
-        if isinstance(source, str | os.PathLike):
-            return os.fspath(source)
+        if isinstance(source, str | bytes | os.PathLike):
+            return os.fsdecode(source)
         if not hasattr(source, "read"):
             raise UsageError(f"a capture is a path or a file that is open for reading bytes, not {type(source).__name__}")
         if self._folder is None:
@@ -457,12 +457,12 @@ class FileCopies:
         with open(path, "wb") as file:
             try:
                 shutil.copyfileobj(source, file)
-            except TypeError:
+            except (TypeError, UnicodeDecodeError):
                 raise UsageError("the file is open for text; captures are bytes: open(path, 'rb')") from None
         return path
 
 
-Openable = str | os.PathLike[str] | BinaryIO
+Openable = str | bytes | os.PathLike[str] | BinaryIO
 """A path, or a file that is open for reading bytes."""
 
 
@@ -482,7 +482,7 @@ def open_capture(
     given: list[str] = []
     for path in paths:
         several: Iterable[Any] = [path]
-        if isinstance(path, Iterable) and not isinstance(path, str) and not hasattr(path, "read"):
+        if isinstance(path, Iterable) and not isinstance(path, str | bytes) and not hasattr(path, "read"):
             several = path
         given += map(copies.path, several)
     for path in expand(given):

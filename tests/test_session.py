@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -135,7 +136,7 @@ def test_a_capture_opens_from_lists_paths_and_files(pcaps: Path) -> None:
     whole = kcap.open(name).exchanges(["connection", "capture"]).to_arrow()
     with open(name, "rb") as file:
         found = kcap.open(file)
-    for capture in (kcap.open([name]), kcap.open(Path(name)), kcap.open((Path(name),)), found):
+    for capture in (kcap.open([name]), kcap.open(os.fsencode(name)), kcap.open(Path(name)), kcap.open((Path(name),)), found):
         assert capture.exchanges(["connection", "capture"]).to_arrow() == whole
     stream = kcap.open(io.BytesIO(Path(name).read_bytes())).exchanges(["connection", "capture"]).to_arrow()
     assert stream["connection"] == whole["connection"]
@@ -147,6 +148,8 @@ def test_what_is_no_capture_is_refused(pcaps: Path) -> None:
         kcap.open(5)  # type: ignore[arg-type]
     with pytest.raises(kcap.UsageError, match="open for text"):
         kcap.open(io.StringIO("text"))  # type: ignore[arg-type]
+    with open(pcaps / "too-large.pcap", encoding="utf-8") as file, pytest.raises(kcap.UsageError, match="open for text"):
+        kcap.open(file)  # type: ignore[arg-type]
 
 
 def test_records_have_keys_and_values_where_they_are_asked_for(pcaps: Path) -> None:
