@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from statistics import median
+from typing import Any
 
 from kcap.reports.findings.model import Finding, Found, named, rule, seconds, where
 from kcap.reports.findings.observed import Observed, Row, totals
@@ -117,6 +118,8 @@ def stands_out(row: Row, others: Sequence[Row], limit: Mapping[str, float]) -> b
     return bool(often or (row["slow_ns"] or 0) >= limit["share"] * (row["last_ns"] - row["first_ns"]))
 
 
+SMALLEST_RESPONSE = 10
+"""Bytes of the smallest response: length, correlation id and an error code."""
 UNFILLED = 3
 """From one hole in so many on that nothing fills, the holes are taken for packets that the capture lost."""
 REORDERED = 10
@@ -249,6 +252,19 @@ def head_of_line(seen: Observed, limit: Mapping[str, float]) -> Found:
         )  # fmt: skip
 
 
+def unread(seen: Observed, given_up: Any) -> Any:
+    """Connections whose server sent bytes that are in no complete response, and enough of them for the responses that are due:
+    the boundary of frames was lost there, and the responses may have come.
+    """
+    every, links = seen.exchanges, seen.connections
+    whole = every.filter(every.response_bytes.notnull(), every.response_last_ns.notnull())
+    sizes = whole.group_by("connection").aggregate(known=whole.response_bytes.sum())
+    due = given_up.group_by("connection").aggregate(due=given_up.count())
+    both = links.filter(~links.tls).select("connection", "server_captured").left_join(sizes, "connection")
+    both = both.inner_join(due, "connection")
+    return both.filter(both.server_captured - both.known.fill_null(0) >= SMALLEST_RESPONSE * both.due).select("connection")
+
+
 @rule(
     "request-timeout", "high", 0.85,
     needs="responses requests",
@@ -268,7 +284,7 @@ def request_timeout(seen: Observed, limit: Mapping[str, float]) -> Found:
         (table.outcome == "unanswered") & table.reason.isin(["fin", "rst"]) & (table.age_ns >= int(limit["milliseconds"] * 1e6))
         & ~table.api.isin(WAITING)
     )  # fmt: skip
-    chosen = table.filter(timed_out | given_up)
+    chosen = table.filter(timed_out | given_up).anti_join(unread(seen, table.filter(given_up)), "connection")
     rows = seen.run(
         chosen.group_by("client_id").aggregate(
             n=chosen.count(), errors=chosen.count(where=chosen.error == "REQUEST_TIMED_OUT"), longest=chosen.age_ns.max(),

@@ -54,11 +54,13 @@ def test_requests_behind_a_long_poll() -> None:
 
 def test_requests_that_were_given_up_on() -> None:
     late = [exchange("C1", at + 2, "Produce", at, None, reason="rst", age_ns=SECOND) for at in range(3)]
-    well = exchange("C1", 1, "Produce", 0)
+    well = exchange("C1", 1, "Produce", 0, response_bytes=CONNECTION["server_captured"])
     assert len(found("request-timeout", observed([well, *late]))) == 1
     assert found("request-timeout", observed(late)) == [], "a client that never got a response has another problem"
     polls = [row | {"api": "Fetch"} for row in late]
     assert found("request-timeout", observed([well, *polls])) == [], "long polls end with their connection"
+    unread = [CONNECTION | {"connection": "C1", "server_captured": 1100}]
+    assert found("request-timeout", observed([well, *late], connections=unread)) == [], "the responses may be among these bytes"
 
 
 def idle(count: int, pause: float) -> tuple[list[Row], list[Row]]:
