@@ -34,6 +34,7 @@ SETS: Final = {
     "sasl_mechanisms": "sasl_mechanism", "brokers": "server_ip",
 }  # fmt: skip
 """List of the result -> the column whose values it has."""
+SOFTWARE: Final = ("software_name", "software_version")
 
 
 def entries(rows: Any, by: list[str], name: str) -> Any:
@@ -45,7 +46,8 @@ def entries(rows: Any, by: list[str], name: str) -> Any:
 
 def topics_of(rows: Any, by: list[str]) -> Any:
     """Names of topics by group, ids of those without a name."""
-    each = rows.mutate(pair=rows.topics.zip(rows.topic_ids).unnest())
+    some = rows.select(*by, "topics", "topic_ids").distinct()
+    each = some.mutate(pair=some.topics.zip(some.topic_ids).unnest())
     each = each.select(*by, entry=each.pair.f1.fill_null(each.pair.f2))
     each = each.filter(each.entry.notnull())
     return each.group_by(by).aggregate(entries=each.entry.collect(distinct=True))
@@ -58,10 +60,7 @@ def build(tables: Tables, request: ReportRequest) -> Expressions:
     rows, by = grouped(requests, keys), names_by(keys)
     produces = (rows.api_key == PRODUCE).fill_null(False)
     fetches = rows.api_key.isin([FETCH, SHARE_FETCH]).fill_null(False)
-    figures = {
-        "software_name": rows.software_name.max(),
-        "software_version": rows.software_version.max(),
-        "connections": rows.connection.nunique(),
+    sums = {
         "requests": rows.count(),
         "errors": total(rows.error != "NONE"),
         "throttled": total(rows.throttle_time_ms > 0),
@@ -76,16 +75,21 @@ def build(tables: Tables, request: ReportRequest) -> Expressions:
         "batches_out": summed(rows.batch_count, fetches),
         "bytes_in": summed(rows.records_bytes, produces),
         "bytes_out": summed(rows.records_bytes, fetches),
-        "idempotent": total(rows.producer_id >= 0) > 0,  # Produce itself has the id in its batches
-        "tls": total(rows.tls) > 0,
-        "first_ns": time_of(rows).min(),
-        "last_ns": time_of(rows).max(),
-        **{name: rows[column].collect(where=rows[column].notnull(), distinct=True) for name, column in SETS.items()},
+        "idempotent": total(rows.producer_id >= 0),  # Produce itself has the id in its batches
+        "tls": total(rows.tls),
     }
+    times = {"first_ns": time_of(rows).min(), "last_ns": time_of(rows).max()}
+    # distinct values of a few rows a connection cost a fraction of those of all its requests
+    alike = rows.group_by(list(dict.fromkeys([*by, "connection", *SOFTWARE, *SETS.values()]))).aggregate(**sums, **times)
+    figures = {name: alike[name].max() for name in SOFTWARE}
+    figures |= {"connections": alike.connection.nunique()} | {name: alike[name].sum() for name in sums}
+    figures |= {name: figures[name] > 0 for name in ("idempotent", "tls")}
+    figures |= {"first_ns": alike.first_ns.min(), "last_ns": alike.last_ns.max()}
+    figures |= {name: alike[column].collect(where=alike[column].notnull(), distinct=True) for name, column in SETS.items()}
     written, read = rows.filter(produces), rows.filter(fetches)
     without = counts_without(requests, keys)
     return ({"without": requests.aggregate(**without)} if without else {}) | {
-        "rows": rows.group_by(by).aggregate(**figures),
+        "rows": alike.group_by(by).aggregate(**figures),
         "topics_in": topics_of(written, by),
         "topics_out": topics_of(read, by),
         "codecs_in": entries(written, by, "codecs"),

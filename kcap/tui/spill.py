@@ -73,8 +73,12 @@ class Spill:
         self.rows = 0
 
     def write(self, batch: pa.RecordBatch) -> Mark:
-        """Takes rows; how far the files are."""
+        """Takes rows; how far the files are. What comes as a large batch is written as it is: to join it with others copies it."""
         self.rows += batch.num_rows
+        if 2 * batch.num_rows >= self._batch_rows:
+            self._flush()
+            self._main.write(batch)
+            return self.mark
         self._pending.append(batch)
         self._waiting += batch.num_rows
         if self._waiting >= self._batch_rows:

@@ -43,12 +43,22 @@ def test_rows_keep_their_numbers(
 
 
 def test_what_was_mapped_stays_when_the_tail_goes(tmp_path: Path) -> None:
-    spill, pages = Spill(str(tmp_path), "x", SCHEMA, 4), Pages(str(tmp_path), "x")
+    spill, pages = Spill(str(tmp_path), "x", SCHEMA, 8), Pages(str(tmp_path), "x")
     pages.follow(spill.write(batch(0, 3)))
     held = list(pages.tail)
     pages.follow(spill.write(batch(3, 3)))
+    pages.follow(spill.write(batch(6, 3)))
     assert [n for part in held for n in part.column("n").to_pylist()] == [0, 1, 2]
     assert [path.name for path in tmp_path.iterdir()] == ["x.arrow"], "a tail that is in the main file is removed"
+    spill.close()
+
+
+def test_a_large_batch_is_written_as_it_is_behind_those_that_wait(tmp_path: Path) -> None:
+    spill, pages = Spill(str(tmp_path), "x", SCHEMA, 8), Pages(str(tmp_path), "x")
+    pages.follow(spill.write(batch(0, 3)))
+    pages.follow(spill.write(batch(3, 4)))
+    assert [part.num_rows for part in pages.main] == [3, 4]
+    assert numbers(pages) == list(range(7))
     spill.close()
 
 

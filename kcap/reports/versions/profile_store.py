@@ -1,16 +1,17 @@
 """Deduplicated profiles of connections: what many of them have in common is stored once as a template, and their figures each.
 
-In: profiles. Out: `StoredProfile`, and `ProfileStore`, a mapping that holds them so and returns profiles. Law: what is opened
-equals what was stored. Two of one `ProfileTemplate` differ in addresses, client ids, times and counts alone; what rules test of
-counts besides (is there one, did all die, is it the size of an alert) is the same for all of one template.
+In: profiles. Out: `StoredProfile`, and `ProfileStore`, a mapping that holds them as columns and returns profiles. Law: what is
+opened equals what was stored. Two of one `ProfileTemplate` differ in addresses, client ids, times and counts alone; what rules
+test of counts besides (is there one, did all die, is it the size of an alert) is the same for all of one template.
 """
 
 from array import array
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Container, Iterable, Iterator, MutableMapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Final
+from zlib import compress, decompress
 
 from kcap import limits
 from kcap.facts.api_versions import Offer, Software
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 
 NEVER: Final = -(1 << 63)
 """Stands for a time or an exchange that there is none of."""
+BLOCK_BYTES: Final = 1 << 16
+"""Figures of so many bytes are deflated together."""
 ALERT_BYTES: Final = 7
 """A TLS alert record: 5 bytes of header, 2 of alert."""
 
@@ -227,23 +230,97 @@ class ProfileDeduplicator:
         return StoredProfile(profile.identity, template, self._clients.setdefault(ids, ids), array("q", figures).tobytes())
 
 
+class ProfileColumns:
+    """Stored profiles as columns: a sixth of the memory of objects, and one value each for pickle. Append-only."""
+
+    def __init__(self) -> None:
+        self._addresses, self._servers, self._templates, self._clients = (_Numbered() for _ in range(4))
+        self._columns = {name: array("q") for name in ("address", "port", "server", "number", "template", "clients")}
+        self._block, self._start, self._size = array("l"), array("l"), array("l")
+        """Where the figures of each are: number of the block, place and bytes there."""
+        self._blocks: list[bytes] = []
+        """Figures of several each, deflated."""
+        self._open = bytearray()
+        """Figures of the last ones."""
+        self._inflated: tuple[int, bytes] = -1, b""
+
+    def __len__(self) -> int:
+        return len(self._block)
+
+    def append(self, one: StoredProfile) -> int:
+        """Adds one; its place."""
+        identity = one.identity
+        row = (
+            self._addresses[identity.client_ip], identity.client_port, self._servers[one.server], identity.number,
+            self._templates[one.template], self._clients[one.clients],
+        )  # fmt: skip
+        for column, value in zip(self._columns.values(), row):
+            column.append(value)
+        if len(self._open) >= BLOCK_BYTES:
+            self._blocks.append(compress(self._open, 1))
+            self._open = bytearray()
+        self._block.append(len(self._blocks))
+        self._start.append(len(self._open))
+        self._size.append(len(one.figures))
+        self._open += one.figures
+        return len(self) - 1
+
+    def get(self, uid: str, place: int) -> StoredProfile:
+        """One of them; `uid`: its connection."""
+        from kcap.identities import Identity
+
+        address, port, server, number, template, clients = (column[place] for column in self._columns.values())
+        host, door = self._servers.known[server]
+        identity = Identity(uid, self._addresses.known[address], port, host, door, number)
+        start = self._start[place]
+        figures = self._figures(self._block[place])[start : start + self._size[place]]
+        return StoredProfile(identity, self._templates.known[template], self._clients.known[clients], bytes(figures))
+
+    def _figures(self, block: int) -> bytes | bytearray:
+        if block == len(self._blocks):
+            return self._open
+        if self._inflated[0] != block:
+            self._inflated = block, decompress(self._blocks[block])
+        return self._inflated[1]
+
+
+class _Numbered(dict[Any, int]):
+    """Values -> their numbers, in the order in which they come."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.known: list[Any] = []
+        """The values by their numbers."""
+
+    def __missing__(self, value: Any) -> int:
+        self.known.append(value)
+        self[value] = len(self.known) - 1
+        return len(self.known) - 1
+
+
 class ProfileStore(MutableMapping[str, ConnectionProfile]):
     """Profiles by connection, in order of arrival; those of closed connections are stored, and opened on request."""
 
     def __init__(self) -> None:
-        self._kept: dict[str, ConnectionProfile | StoredProfile] = {}
+        self._kept: dict[str, ConnectionProfile | int] = {}
+        """An open profile, or the place of a stored one."""
+        self._columns = ProfileColumns()
         self._folder = ProfileDeduplicator()
         self._growing: dict[str, None] = {}
         """Connections whose profiles are open, in the order in which they were opened."""
+        self._stored: list[StoredProfile] | None = None
+        """All as objects, once they were asked for."""
 
     def __getitem__(self, uid: str) -> ConnectionProfile:
-        return self._kept[uid].open()
+        found = self._kept[uid]
+        return self._columns.get(uid, found).open() if isinstance(found, int) else found
 
     def __setitem__(self, uid: str, profile: ConnectionProfile) -> None:
-        self._kept[uid] = profile
+        self._kept[uid], self._stored = profile, None
 
     def __delitem__(self, uid: str) -> None:
         del self._kept[uid]
+        self._stored = None
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._kept)
@@ -259,7 +336,7 @@ class ProfileStore(MutableMapping[str, ConnectionProfile]):
         found = self._kept.get(identity.uid)
         if type(found) is ConnectionProfile:
             return found
-        made = self._kept[identity.uid] = found.open() if found is not None else ConnectionProfile(identity)
+        self[identity.uid] = made = ConnectionProfile(identity) if found is None else self[identity.uid]
         self._growing[identity.uid] = None
         return made
 
@@ -270,23 +347,43 @@ class ProfileStore(MutableMapping[str, ConnectionProfile]):
         if len(self._growing) > limits.PROFILES_OPEN:
             for uid in list(self._growing)[: len(self._growing) - limits.PROFILES_OPEN // 2]:
                 self.store(uid)
+            if len(self._columns) > 2 * len(self._kept):  # most are of profiles that were opened again
+                self._pack()
 
     def store(self, uid: str) -> None:
         """Folds one that is over; another exchange opens it again."""
         found = self._kept[uid]
         self._growing.pop(uid, None)
-        if type(found) is ConnectionProfile:
-            self._kept[uid] = self._folder.store(found)
+        if isinstance(found, ConnectionProfile):
+            self._kept[uid] = self._columns.append(self._folder.store(found))
+            self._stored = None
+
+    def close(self) -> None:
+        """Stores all of them."""
+        for uid in [uid for uid, one in self._kept.items() if isinstance(one, ConnectionProfile)]:
+            self.store(uid)
 
     def stored(self) -> list[StoredProfile]:
         """All of them, stored."""
-        for uid in [uid for uid, one in self._kept.items() if type(one) is ConnectionProfile]:
-            self.store(uid)
-        return list(self._kept.values())  # type: ignore[arg-type]  # there are no others by now
+        self.close()
+        if self._stored is None:
+            self._stored = list(self._each())
+        return self._stored
+
+    def _each(self) -> Iterator[StoredProfile]:
+        return (self._columns.get(uid, place) for uid, place in self._kept.items() if isinstance(place, int))
+
+    def _pack(self) -> None:
+        """Leaves out what was stored of profiles that were stored again."""
+        columns = ProfileColumns()
+        places = {one.identity.uid: columns.append(one) for one in self._each()}
+        self._kept |= places
+        self._columns = columns
 
     def keep(self, some: Iterable[StoredProfile]) -> None:
         """Adds stored profiles of another store."""
-        self._kept.update((one.identity.uid, one) for one in some)
+        self._kept.update((one.identity.uid, self._columns.append(one)) for one in some)
+        self._stored = None
 
     def only(self, uids: Container[str | None]) -> "ProfileStore":
         """Those of these connections."""
@@ -294,34 +391,13 @@ class ProfileStore(MutableMapping[str, ConnectionProfile]):
         made.keep(one for one in self.stored() if one.identity.uid in uids)
         return made
 
-    # -- a column each: objects by the ten thousand travel slowly ---------------------------------------------------------
     def __getstate__(self) -> tuple[Any, ...]:
-        every = self.stored()
-        templates, clients, places = _numbered(), _numbered(), _numbered()
-        return (
-            [one.identity.uid for one in every], [one.identity.client_ip for one in every],
-            array("q", [one.identity.client_port for one in every]), array("q", [one.identity.number for one in every]),
-            array("q", [places[one.server] for one in every]), list(places),
-            array("q", [templates[one.template] for one in every]), list(templates),
-            array("q", [clients[one.clients] for one in every]), list(clients),
-            array("q", [len(one.figures) for one in every]), b"".join(one.figures for one in every),
-        )  # fmt: skip
+        self.close()
+        if len(self._columns) != len(self._kept):
+            self._pack()
+        return list(self._kept), array("l", self._kept.values()), self._columns  # all are stored
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
-        from kcap.identities import Identity
-
-        uids, ips, ports, numbers, place, places, template, templates, client, clients, sizes, figures = state
-        self._folder, self._kept, self._growing = ProfileDeduplicator(), {}, {}
-        at = 0
-        for uid, ip, port, number, where, which, whose, size in zip(uids, ips, ports, numbers, place, template, client, sizes):
-            host, door = places[where]
-            identity = Identity(uid, ip, port, host, door, number)
-            self._kept[uid] = StoredProfile(identity, templates[which], clients[whose], figures[at : at + size])
-            at += size
-
-
-def _numbered() -> defaultdict[Any, int]:
-    """Values -> their numbers, in the order in which they come."""
-    made: defaultdict[Any, int] = defaultdict()
-    made.default_factory = made.__len__
-    return made
+        uids, places, self._columns = state
+        self._kept = dict(zip(uids, places))
+        self._folder, self._growing, self._stored = ProfileDeduplicator(), {}, None

@@ -261,7 +261,7 @@ class ConnectionProfiles:
         for weird, _ in reading.weirds:
             if weird.kind == WeirdKind.UNDECODED and weird.connection and weird.detail.startswith("request "):
                 self.malformed.setdefault(weird.connection, weird.detail)
-        self.profiles.stored()
+        self.profiles.close()
 
     def only(self, uids: Container[str | None]) -> "ConnectionProfiles":
         """Of these connections alone; what was learned of servers stays."""

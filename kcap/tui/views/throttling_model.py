@@ -55,7 +55,8 @@ def groups(result: Row, keys: Sequence[Key]) -> Sheet:
     course = over_time(rows, keys, "throttle_ms_sum", "throttle over time", milliseconds, drill_down.THROTTLED)
     times = sum(row["throttled"] for row in rows)
     bad = sum(row["obeys"] == "no" for row in rows)
-    note = f"{times:,} throttled responses in {len(rows):,} groups; {bad:,} groups do not comply" if rows else ""
+    note = f"{times:,} throttled response{'s' * (times != 1)} in {len(rows):,} group{'s' * (len(rows) != 1)}; " if rows else ""
+    note += f"{bad:,} group{' does' if bad == 1 else 's do'} not comply" if rows else ""
     return Sheet(
         "groups", fields, rows, group, "no throttled responses", note=note, foot=left_out(result["left_out"]), detail=detail,
         charts=lambda row: [times_of(row, drill_down.every(drill_down.group(keys, row))), *course],

@@ -10,8 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kcap import limits
 from kcap.facts.api_versions import Offer
 from kcap.identities import Identity
+from kcap.reports.versions import profile_store
 from kcap.reports.versions.diagnosis import answered, whole_line
 from kcap.reports.versions.profile import LINE, ApiVersionsRequest, ApiVersionsResponse, ConnectionProfile, Step, Use
 from kcap.reports.versions.profile_store import CHECKED, ProfileDeduplicator, ProfileStore, sign
@@ -199,3 +201,19 @@ def test_a_connection_that_goes_on_is_opened_again_in_its_place() -> None:
     del shelf["C1"]
     assert "C1" not in shelf
     assert len(shelf) == 2
+
+
+def test_profiles_that_are_opened_again_and_again_take_their_room_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "PROFILES_OPEN", 2)
+    monkeypatch.setattr(profile_store, "BLOCK_BYTES", 1)  # figures of all but the last one are deflated
+    shelf = ProfileStore()
+    for uid in ("C1", "C2", "C3", "C4"):
+        shelf[uid] = profile([(3, 1)], uid=uid)
+    shelf.close()
+    for count in range(1, 30):
+        for uid in tuple(shelf):
+            shelf.growing(shelf[uid].identity).uses[None, 1, 4] = Use(count, 5, 5, 9, verdicts=Counter({0: count}))
+        shelf.settle()
+    assert len(shelf._columns) <= 3 * len(shelf)
+    again = pickle.loads(pickle.dumps(shelf))
+    assert [(one.uid, one.open().uses[None, 1, 4].count) for one in again.stored()] == [(uid, 29) for uid in shelf]
