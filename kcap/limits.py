@@ -442,10 +442,15 @@ LIVE_ROWS_MAX = 1_000_000
 again with each of its refreshes, and its memory must not grow by the hour. The oldest ones go first.
 """
 
+PROFILES_INSIDE_BYTES = 1 << 20
+"""Bytes of the profiles of connections, some 10,000, from which on a process of its own computes the view of versions: those of
+150,000 connections take 160 MB as objects, and loading them keeps keys waiting.
+"""
+
 INDEXED_LEAST_BYTES = 32 << 20
 """Bytes of captures from which on the terminal UI keeps what it read for the next opening; smaller ones take a second."""
 
-INDEXES_BYTES = 4 << 30
+INDEXES_BYTES = 8 << 30
 """Bytes of all kept indexes of captures; the ones that were not opened for the longest time go first."""
 
 # --- processes -------------------------------------------------------------------------------------------------------

@@ -149,6 +149,21 @@ def give_back() -> None:
         libc.madvise(ctypes.c_void_p(address), ctypes.c_size_t(size), MADV_DONTNEED)
 
 
+def trim_heap() -> None:
+    """Returns freed memory of Arrow and of the C library to the system. Threads free what they allocated in pieces, so that
+    without this a process whose views are computed again and again grows by the hour. glibc only.
+    """
+    import pyarrow as pa
+
+    pa.default_memory_pool().release_unused()
+    if sys.platform.startswith("linux"):
+        import ctypes
+
+        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+        if trim is not None:
+            trim(0)
+
+
 class PageRelease:
     """Releases library pages now and then while a capture is read."""
 

@@ -41,8 +41,8 @@ from kcap.tui.spill import Pages, main_path, read_file
 if TYPE_CHECKING:
     from kcap.reports.definition import Report, ReportRequest
     from kcap.reports.source import Engine
-    from kcap.reports.versions.profiles import ConnectionProfiles
     from kcap.tui.row_index import Numbers
+    from kcap.tui.versions_source import VersionsSource
 
 SCHEMA: Final = arrow_schema("exchanges", COLUMNS)
 NAMES: Final = tuple(column.name for column in EXCHANGES)
@@ -68,7 +68,6 @@ class CaptureModel:
         self._passing, self._sifted = NONE, 0
         self._ignored = NONE
         self._tables: dict[str, pa.Table] = {}
-        self._talks: ConnectionProfiles | None = None
         self._beside: dict[str, Process] = {}
         self._looking: Process | None = None
         self._others: dict[str, int] = {}
@@ -359,16 +358,12 @@ class CaptureModel:
         """Whether conclusions cost so much that they are made only when their view is opened."""
         return sum(file.size or 0 for file in self.heard.files) > CONCLUSIONS_UNASKED_BYTES
 
-    def profiles(self) -> "ConnectionProfiles | None":
-        """What `kcap.reports.versions.report.report` and the stories are made of, gathered in the same pass; None until
-        it is over.
-        """
+    def versions(self) -> "VersionsSource | None":
+        """What computes the view of versions, for the caller to close; None until the capture was read."""
+        from kcap.tui.versions_source import source_of
+
         path = os.path.join(self.index or self.folder, PROFILES)
-        with self._lock:
-            if self._talks is None and self._resolved and os.path.exists(path):
-                with open(path, "rb") as file:
-                    self._talks = pickle.load(file)  # noqa: S301 - the reading process wrote it, into a folder of this user
-            return self._talks
+        return source_of(path) if self._resolved and os.path.exists(path) else None
 
     @contextmanager
     def asked_by(self, who: object) -> Iterator[None]:

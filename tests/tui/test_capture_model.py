@@ -92,7 +92,7 @@ def test_what_is_not_there_yet_is_none(tmp_path: Path) -> None:
         assert not book.look()
         assert (book.rows, book.state, book.done) == (0, "reading", False)
         assert book.table("connections") is None
-        assert book.profiles() is None
+        assert book.versions() is None
         assert book.exchanges(["api"]).num_rows == 0
         book.narrow("api == Fetch")
         assert book.passed == 0

@@ -1,14 +1,15 @@
 """One pass gives every table that a pass of its own would give."""
 
+import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import kcap
-from kcap.reports.versions.profiles import ConnectionProfiles
 from kcap.tui.capture_model import CaptureModel, read_whole
-from kcap.tui.reader_tables import OTHERS
+from kcap.tui.reader_tables import OTHERS, PROFILES
+from kcap.tui.versions_source import loaded
 from tests.tui.conftest import PCAPS
 
 
@@ -33,7 +34,8 @@ def test_rows_are_those_of_the_table(name: str) -> None:
 
 
 def test_talks_come_along(book: CaptureModel) -> None:
-    assert isinstance(book.profiles(), ConnectionProfiles)
+    found = loaded(os.path.join(book.folder, PROFILES))
+    assert len(found.profiles) == len(set(book.exchanges(["connection"])["connection"].to_pylist()))
 
 
 def test_what_there_is_instead_of_kafka(tmp_path: Path) -> None:

@@ -41,7 +41,7 @@ def test_the_second_opening_has_the_rows_of_the_first_without_reading(order: Rea
     with whole(order) as first:
         assert not first.index
         rows, weirds = first.exchanges().to_pydict(), first.table("connections").to_pydict()
-        profiles = first.profiles()
+        profiles = first.versions()
         while first.conclusions() is None:
             time.sleep(0.02)
         found = first.conclusions()
@@ -50,7 +50,7 @@ def test_the_second_opening_has_the_rows_of_the_first_without_reading(order: Rea
         assert second.done
         assert second.exchanges().to_pydict() == rows
         assert second.table("connections").to_pydict() == weirds
-        assert (second.profiles() is None) == (profiles is None)
+        assert (second.versions() is None) == (profiles is None)
         assert second.conclusions() == found, "without another pass"
         assert second.frames(5).request
         folder = Path(second.folder)

@@ -46,6 +46,11 @@ HOWS: Final = dict.fromkeys(SUMMED, "sum") | dict.fromkeys(("max_ns", "last_ns",
     "first_ns": "min", "connections": "sum",
 }  # fmt: skip
 """Column -> its aggregate function."""
+FACTS: Final = (
+    "connection", "first_ns", "last_ns", "ended", "rtt_min_ns", "retransmitted", "client_missing", "server_missing", "phase",
+    "detail", "tls", "tls_version", "tls_alerts",
+)  # fmt: skip
+"""Columns of `connections` that the table shows; the details of one row read all."""
 TLS: Final = (
     ("tls_version", "TLS version"), ("tls_cipher", "cipher suite"), ("tls_sni", "server name (SNI)"), ("tls_alpn", "ALPN"),
     ("tls_alerts", "alerts"), ("tls_handshake_ns", "handshake"), ("tls_resumed", "resumed"),
@@ -136,19 +141,23 @@ def added(some: Sequence[tuple[str | None, int]]) -> list[tuple[str | None, int]
     return sorted(counts.items(), key=lambda pair: (-pair[1], pair[0] or ""))
 
 
-def facts(connections: pa.Table | None, rows: Sequence[Row]) -> dict[str, Row]:
-    """Connection -> its row, of those that are shown."""
-    if connections is None:
-        return {}
+def facts(connections: pa.Table, rows: Sequence[Row]) -> dict[str, Row]:
+    """Connection -> what the table shows of it, of those that are shown."""
     wanted = pa.array([row["connection"] for row in rows], pa.string())
-    found = connections.filter(calc.is_in(connections["connection"], value_set=wanted))
+    found = connections.select(FACTS).filter(calc.is_in(connections["connection"], value_set=wanted))
     return {row["connection"]: row for row in found.to_pylist()}
+
+
+def whole(connections: pa.Table, row: Row) -> Row:
+    """A row of the table with all that is known of its connection."""
+    found = connections.filter(calc.equal(connections["connection"], row["connection"])).to_pylist()
+    return row | {name: value for name, value in found[0].items() if name not in row} if found else row
 
 
 def silent(connections: pa.Table, table: pa.Table, room: int) -> list[Row]:
     """Connections without an exchange, the first ones."""
     spoke = calc.is_in(connections["connection"], value_set=calc.unique(table["connection"]))
-    found = connections.filter(calc.invert(spoke))
+    found = connections.select([*FACTS, *ENDS]).filter(calc.invert(spoke))
     nothing = {"errors": 0, "unanswered": 0, "throttled": 0, "request_bytes": 0, "response_bytes": 0, "latency_ns": 0,
                "count": 0, "connections": 1, "mean_ns": None, "max_ns": None}  # fmt: skip
     order = calc.sort_indices(found, sort_keys=[("first_ns", "ascending")])
@@ -208,7 +217,8 @@ def conversations(table: pa.Table, by: Sequence[str], connections: pa.Table | No
             SheetField("protocol", protocol, right=False, rank=5, tone=lambda row: "dim" if row["count"] else "care"),
         ]  # fmt: skip
     return Sheet(
-        "conversations", fields, rows, group, "no exchange", foot=foot, detail=detail if one and known else None, charts=charts,
+        "conversations", fields, rows, group, "no exchange", foot=foot, charts=charts,
+        detail=(lambda row, width: detail(whole(connections, row), width)) if one and connections is not None else None,
         connection=(lambda row: row["connection"] if row["count"] else None) if one else None,
     )  # fmt: skip
 

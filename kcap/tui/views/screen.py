@@ -17,6 +17,7 @@ from textual.widgets import Static
 from textual.worker import Worker, WorkerState
 
 from kcap.output.grid import clean
+from kcap.runtime import trim_heap
 from kcap.tui.faults import write_fault
 from kcap.tui.keys import Keys
 from kcap.tui.splitters import SplitSide
@@ -184,6 +185,9 @@ class View(Body):
         self.home.book.give_up(self)
         row, cell = self._here
         leave(self.app, self.NAME, ViewPlace(self.at, self.grouping, row, cell), self._orders)
+        self.shown = Page()  # a screen waits for the garbage collector; its rows must not
+        for table in self.query(SheetTable):
+            table.forget()
 
     def look(self) -> None:
         """Computes a new page when it is due."""
@@ -199,8 +203,11 @@ class View(Body):
             self.run_worker(lambda: self._made(book), thread=True, group="page", exit_on_error=False)
 
     def _made(self, book: "CaptureModel") -> Page:
-        with book.asked_by(self):
-            return self.page(book)
+        try:
+            with book.asked_by(self):
+                return self.page(book)
+        finally:
+            trim_heap()
 
     @on(Worker.StateChanged)
     def looked(self, event: Worker.StateChanged) -> None:

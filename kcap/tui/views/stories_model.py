@@ -4,7 +4,7 @@ In: connection profiles. Out: rows, a sheet, a story in lines. Law: sentences an
 `kcap.reports.versions.story`; of many connections those with findings are shown first.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from heapq import nsmallest
 from typing import Final
 
@@ -19,7 +19,6 @@ from kcap.reports.versions.pages import span
 from kcap.reports.versions.profile import ConnectionProfile
 from kcap.reports.versions.profile_store import ProfileTemplate, StoredProfile
 from kcap.reports.versions.profiles import ConnectionProfiles
-from kcap.reports.versions.story import of as story_of
 from kcap.schema.quirks import API_VERSIONS, UNSUPPORTED_VERSION
 from kcap.schema.registry import api_name
 from kcap.schema.releases import removed_in
@@ -122,8 +121,8 @@ def weight(row: Row) -> int:
     return TROUBLE.get(row["api_versions_tone"], 2) - 3 * bool(row["verdict"] in WRONG)
 
 
-def connections(rows: list[Row], profiles: ConnectionProfiles, known: Known, diagnoses: Sequence[Row]) -> Sheet:
-    """Each connection, with its story beside it."""
+def connections(rows: list[Row], number_of: int, story_of: Callable[[str], Row | None]) -> Sheet:
+    """Each connection, with its story beside it. `number_of`: connections that there are."""
 
     def group(row: Row) -> str | None:
         return drill_down.equals("connection", row["connection"]) if row["count"] else None
@@ -141,9 +140,9 @@ def connections(rows: list[Row], profiles: ConnectionProfiles, known: Known, dia
     ]  # fmt: skip
 
     def detail(row: Row, width: int) -> list[Line]:
-        return story(story_of(profiles, row["connection"], known, list(diagnoses)), width)
+        found = story_of(row["connection"])
+        return story(found, width) if found is not None else para("computing …", width, "dim")
 
-    number_of = len(profiles.profiles) + len(profiles.others)
     foot = f"{len(rows):,} of {number_of:,} connections, worst first" if len(rows) < number_of else ""
     return Sheet(
         "connections", fields, rows, group, "no connection", foot=foot, detail=detail,

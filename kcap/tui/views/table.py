@@ -82,6 +82,10 @@ class SheetTable(ScrollView, can_focus=True):
         self.call_after_refresh(self._follow)  # a scroll bar that appears takes the last line
         self.post_message(self.Moved())
 
+    def forget(self) -> None:
+        """Lets go of the sheet."""
+        self.sheet, self.rows = None, []
+
     def _place_of(self, row: Row, names: list[Down], otherwise: int) -> int:
         """The place of a row: the very row, else that of its name (its drill-down), by its number among those of that name."""
         found = next((at for at, one in enumerate(self.rows) if one is row), None)

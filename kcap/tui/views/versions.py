@@ -8,18 +8,16 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from textual.binding import Binding, BindingType
 
-from kcap.reports.definition import Row
 from kcap.schema.facts import releases
 from kcap.tui.views import versions_model as model
 from kcap.tui.views.grouping import waiting
 from kcap.tui.views.home import later
 from kcap.tui.views.screen import View
 from kcap.tui.views.sheet import Page
-from kcap.tui.views.stories_model import Known, rows_of
 
 if TYPE_CHECKING:
-    from kcap.reports.versions.profiles import ConnectionProfiles
     from kcap.tui.capture_model import CaptureModel
+    from kcap.tui.versions_source import VersionsSource
 
 UNDER: Final = "connections with an exchange that passes the filter, with all their exchanges"
 
@@ -42,8 +40,7 @@ class Versions(View):
         super().__init__()
         self.target = len(releases()) - 1
         """Number of the release."""
-        self._known: tuple[str, ConnectionProfiles, Known, list[Row]] | None = None
-        """Inputs that do not depend on the release: the filter, the profiles of its connections, their clients and rows."""
+        self._source: VersionsSource | None = None
 
     def settled(self) -> Any:
         """Another release is another page."""
@@ -53,20 +50,22 @@ class Versions(View):
         """Computes all sections."""
         from pathlib import PurePath
 
-        from kcap.reports.versions.identity import identify
-        from kcap.reports.versions.report import report
+        from kcap.tui.versions_source import VersionsRequest
 
-        text, profiles = book.filter_text, book.profiles() if book.done else None
-        if profiles is None:
+        text = book.filter_text
+        self._source = self._source or book.versions()
+        if self._source is None:
             return Page([waiting("clients", later(book, "clients and their versions"))])
-        if self._known is None or self._known[0] != text:
-            some = profiles.only(passing(book)) if text else profiles
-            known = identify(some)
-            self._known = text, some, known, rows_of(some, known)
-        _, some, known, rows = self._known
-        target = releases()[self.target]
-        made = report(some, [PurePath(path).name for path in book.paths], target, known)
-        return Page(model.sheets(made, some, known, rows), f"against Kafka {target}", [(UNDER, "dim")] if text else [])
+        files, target = [PurePath(path).name for path in book.paths], releases()[self.target]
+        made = self._source.page(VersionsRequest(files, target, text, passing(book) if text else ()))
+        return Page(
+            model.sheets(made, self._source.story), f"against Kafka {target}", [(UNDER, "dim")] if text else []
+        )  # fmt: skip
+
+    def on_unmount(self) -> None:
+        """Ends what computes."""
+        if self._source is not None:
+            self._source.close()
 
     def action_release(self, by: int) -> None:
         """Another release."""

@@ -1,11 +1,11 @@
 """Shows the versions report as sheets. Free of widgets.
 
-In: the versions report and the profiles it was made from. Out: sheets: clients, versions that the target release removed or
+In: the versions report, rows and stories of connections. Out: sheets: clients, versions that the target release removed or
 deprecated, diagnoses, connections with their stories, brokers, the matrix of APIs. Law: verdicts and sentences are the
 report's; without a filter each count drills down to as many exchanges.
 """
 
-from collections.abc import Container
+from collections.abc import Callable, Container
 from typing import Any, Final
 
 from kcap.output.grid import clean, endpoint
@@ -27,11 +27,11 @@ from kcap.reports.versions.pages import (
     verdicts,
     worst_apis,
 )
-from kcap.reports.versions.profiles import ConnectionProfiles
 from kcap.reports.versions.readiness import NO, YES
+from kcap.tui.versions_source import VersionsPage
 from kcap.tui.views.grouping import bold
 from kcap.tui.views.sheet import Down, Line, Sheet, SheetField, counted, named
-from kcap.tui.views.stories_model import LEVEL_TONES, Known, apis, connections, para
+from kcap.tui.views.stories_model import LEVEL_TONES, apis, connections, para
 
 WORKS_TONES: Final = {NO: "bad", YES: "good"}
 OTHER_VERDICTS: Final = "version_verdict != ok"
@@ -190,13 +190,14 @@ def offers(made: Row) -> Sheet:
     )
 
 
-def sheets(made: Row, profiles: ConnectionProfiles, known: Known, connection_rows: list[Row]) -> list[Sheet]:
-    """All sections. `connection_rows`: the rows of connections, which do not depend on the release."""
+def sheets(page: VersionsPage, story: Callable[[str], Row | None]) -> list[Sheet]:
+    """All sections. `story`: how a connection negotiated versions, None where that is not known now."""
+    made = page.made
     every: list[Any] = [
         clients(made),
         against(made),
-        diagnoses(made, profiles.profiles),
-        connections(connection_rows, profiles, known, made["diagnoses"]),
+        diagnoses(made, page.spoke),
+        connections(page.rows, page.connections, story),
         brokers(made),
         offers(made),
     ]

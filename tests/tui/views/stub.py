@@ -22,6 +22,7 @@ from kcap.reports.versions.profiles import ConnectionProfiles, gather
 from kcap.tui.capture_model import read_whole
 from kcap.tui.conclusions import conclude, differ
 from kcap.tui.config import UiSettings
+from kcap.tui.versions_source import VersionsInside, VersionsSource
 from kcap.tui.views import load
 
 PCAPS = Path(__file__).resolve().parents[3] / "pcaps"
@@ -108,8 +109,8 @@ class StubBook:
     def no_conclusions(self) -> str:
         return "they are made when the capture has been read"
 
-    def profiles(self) -> ConnectionProfiles | None:
-        return talks_of(self.name)
+    def versions(self) -> VersionsSource | None:
+        return VersionsInside(talks_of(self.name))
 
     def report(self, report: Report, asked: ReportRequest) -> dict[str, Any]:
         return result_of(self.name, report, asked, self.filter_text)
@@ -147,7 +148,7 @@ class EmptyBook(StubBook):
     def differences(self, other: str) -> Any:
         return None
 
-    def profiles(self) -> ConnectionProfiles | None:
+    def versions(self) -> VersionsSource | None:
         return None
 
     def report(self, report: Report, asked: ReportRequest) -> dict[str, Any]:

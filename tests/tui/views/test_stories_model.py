@@ -2,8 +2,8 @@
 
 import pytest
 
-from kcap.reports.versions.diagnoses import diagnose
-from kcap.reports.versions.identity import identify
+from kcap.schema.facts import releases
+from kcap.tui.versions_source import VersionsInside, VersionsRequest
 from kcap.tui.views import stories_model as model
 from kcap.tui.views.sheet import Line, Sheet
 from tests.tui.views.laws import lines_hold, sheet_holds
@@ -13,9 +13,9 @@ CAPTURES = ("java-transactions.pcap", "go-franz.pcap", "raw-frames.pcap", "sasl-
 
 
 def sheet_of(name: str) -> Sheet:
-    profiles = talks_of(name)
-    known = identify(profiles)
-    return model.connections(model.rows_of(profiles, known), profiles, known, diagnose(profiles, [], known)[0])
+    source = VersionsInside(talks_of(name))
+    page = source.page(VersionsRequest([name], releases()[-1]))
+    return model.connections(page.rows, page.connections, source.story)
 
 
 def described(lines: list[Line]) -> str:

@@ -5,12 +5,11 @@ from typing import Any
 
 import pytest
 
-from kcap.reports.versions.identity import identify
 from kcap.reports.versions.report import report
 from kcap.schema.facts import releases
+from kcap.tui.versions_source import VersionsInside, VersionsRequest
 from kcap.tui.views import versions_model as model
 from kcap.tui.views.sheet import Line, Sheet
-from kcap.tui.views.stories_model import rows_of
 from tests.tui.views.laws import leads_somewhere, lines_hold, sheet_holds
 from tests.tui.views.stub import talks_of
 
@@ -26,10 +25,9 @@ def made_of(name: str, target: str) -> dict[str, Any]:
 
 
 def sheets_of(name: str, target: str = releases()[-1]) -> dict[str, Sheet]:
-    profiles = talks_of(name)
+    source = VersionsInside(talks_of(name))
     names = ("clients", "against", "diagnoses", "connections", "brokers", "ranges")
-    known = identify(profiles)
-    return dict(zip(names, model.sheets(made_of(name, target), profiles, known, rows_of(profiles, known)), strict=True))
+    return dict(zip(names, model.sheets(source.page(VersionsRequest([name], target)), source.story), strict=True))
 
 
 def described(lines: list[Line]) -> str:
