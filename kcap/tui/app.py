@@ -4,6 +4,7 @@ In: captures. Out: an application. Law: when a part of the screen fails, the lis
 names the failure and its traceback file; the reading process always ends with this one.
 """
 
+import sys
 from collections import deque
 from collections.abc import Sequence
 from typing import Any, ClassVar, Final
@@ -36,6 +37,8 @@ from kcap.tui.views import VIEWS, load
 SAMPLE_BATCHES: Final = 4
 SAMPLE_VALUES: Final = 200
 FAILURES: Final = 100
+SWITCH_SECONDS: Final = 0.0005
+"""How long a thread that computes keeps the interpreter from the one that paints; Python lets it keep it ten times as long."""
 
 
 class KcapApp(KeyQueue):
@@ -85,6 +88,8 @@ class KcapApp(KeyQueue):
 
     def on_mount(self) -> None:
         """Shows the list; loads what will be needed."""
+        self._interval = sys.getswitchinterval()
+        sys.setswitchinterval(SWITCH_SECONDS)
         if self.look.theme in self.available_themes:
             self.theme = self.look.theme
         self.wrong += self.browser.notes.open()
@@ -96,6 +101,7 @@ class KcapApp(KeyQueue):
 
     def on_unmount(self) -> None:
         """Ends reading; a book that was given is its giver's to close."""
+        sys.setswitchinterval(self._interval)
         if self._own:
             self.book.close()
 

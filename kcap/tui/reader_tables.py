@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 from kcap.columns import EXCHANGES, ON_REQUEST
 from kcap.facts.tracker import EVERY_FACT, MetadataTracker
 from kcap.reports.versions.profiles import ConnectionProfiles
+from kcap.runtime import trim_heap
 from kcap.table.backfill import Backfill, Backfiller
 from kcap.table.builder import TableSet
 from kcap.table.table_builders import TableRequest
@@ -61,6 +62,8 @@ class ReaderTables:
     def take(self, batch: "RowBatch") -> Mark:
         """Takes decided exchanges; how far the spill is."""
         mark = self._write(self._tables.take(batch))
+        del batch
+        trim_heap()
         if self._watch is not None:
             self._write(self._tables.close_connections())
         return mark

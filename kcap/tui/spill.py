@@ -73,7 +73,7 @@ class Spill:
         self.rows = 0
 
     def write(self, batch: pa.RecordBatch) -> Mark:
-        """Takes rows; how far the files are. What comes as a large batch is written as it is: to join it with others copies it."""
+        """Takes rows; how far the files are. A large batch is written as it is: to join it with others would copy it."""
         self.rows += batch.num_rows
         if 2 * batch.num_rows >= self._batch_rows:
             self._flush()

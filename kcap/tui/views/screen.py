@@ -4,6 +4,7 @@ In: the app's capture model. Out: a screen. Law: pages are computed in a thread,
 shows the error, and the rest of the program continues.
 """
 
+import gc
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -37,6 +38,14 @@ if TYPE_CHECKING:
 
 LOOK_SECONDS = 1.0
 """Interval of refreshes."""
+GONE_SECONDS = 0.3
+"""A screen that was left has no messages any more after this time."""
+
+
+def release() -> None:
+    """Frees the screens that were left: their parts refer to each other, and the collector runs rarely by itself."""
+    gc.collect()
+    trim_heap()
 
 
 class View(Body):
@@ -188,6 +197,7 @@ class View(Body):
         self.shown = Page()  # a screen waits for the garbage collector; its rows must not
         for table in self.query(SheetTable):
             table.forget()
+        self.app.set_timer(GONE_SECONDS, release)
 
     def look(self) -> None:
         """Computes a new page when it is due."""
