@@ -102,7 +102,7 @@ class CaptureFile:
     cut_packets: int = 0
     """Packets captured shorter than they were on the wire."""
     secrets: list[bytes] = field(default_factory=list)
-    """TLS key logs found in Decryption Secrets Blocks."""
+    """TLS key logs found in Decryption Secrets Blocks; empty once a pass took what they say."""
     names: dict[str, str] = field(default_factory=dict)
     """Address -> host name of Name Resolution Blocks."""
     complete: bool = True

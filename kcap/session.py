@@ -175,10 +175,13 @@ class CapturePass:
         yield last
 
     def _take_secrets(self, file: int) -> None:
-        """Takes the key logs that a pcapng file holds, which stand before the packets they are for."""
+        """Takes the key logs that a pcapng file holds, which stand before the packets they are for. Of each an empty one stays:
+        they may be as large as the file, and what they say is stored already.
+        """
         found = self.files.files[file].secrets
-        for text in found[self._secrets[file] :]:
-            self.analyzer.secrets.keylog.add(text)
+        for at in range(self._secrets[file], len(found)):
+            self.analyzer.secrets.keylog.add(found[at])
+            found[at] = b""
         self._secrets[file] = len(found)
         self.analyzer.secrets.follow()
 

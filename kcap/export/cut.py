@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 from kcap.analyzer import Options
 from kcap.capture.packet_copy import PCAP, PCAPNG, PcapCopy, PcapngCopy, form_of, notes_of
+from kcap.capture.pcapng_blocks import read_secrets
 from kcap.export.mark_packets import mark
 from kcap.export.merge import Packets
 from kcap.export.selection import Selection, counted_columns
@@ -101,13 +102,14 @@ def cut(
 
 def with_secrets(options: Options | None, files: Sequence[CaptureFile]) -> Options | None:
     """The options with the key logs that pcapng files hold, so that a part without them is read as the whole was."""
-    found = [text for file in files for text in file.secrets]
-    if not found:
+    if not any(file.secrets for file in files):
         return options
     options = options or Options()
     secrets = Secrets() if options.secrets is None else options.secrets.copy()
-    for text in found:
-        secrets.keylog.add(text)
+    for body in (body for notes in notes_of(files, PCAPNG) for body in notes.secrets):
+        text = read_secrets(body, "<")
+        if text is not None:
+            secrets.keylog.add(text)
     return replace(options, secrets=secrets)
 
 

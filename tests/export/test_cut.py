@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from kcap.export.cut import cut
+from kcap.capture.writer import PcapngWriter
+from kcap.export.cut import cut, with_secrets
 from kcap.export.selection import RESTS_ON_OTHERS
 from kcap.session import Capture
 from tests.export.parts import PCAPS, PLACES, packets, rows
@@ -91,3 +92,20 @@ def test_no_match_writes_nothing_but_where_it_is_asked_for(tmp_path):
     cut(capture, str(out), "pcap", named=None, whole=False, empty=True)
     assert packets(out) == []
     assert out.stat().st_size == 24
+
+
+def test_a_pass_holds_no_text_of_key_logs_and_the_part_is_read_with_them(tmp_path):
+    random = "11" * 32
+    path = tmp_path / "keys.pcapng"
+    with path.open("wb") as stream:
+        writer = PcapngWriter(stream)
+        writer.secrets(f"CLIENT_RANDOM {random} {'22' * 48}\n".encode())
+        writer.write(10**18, bytes(60), 60, 1)
+    reading = Capture([str(path)]).read()
+    list(reading.batches())
+    assert reading.capture_files[0].secrets == [b""]
+    options = with_secrets(None, reading.capture_files)
+    assert options is not None
+    assert options.secrets is not None
+    for secrets in (options.secrets, reading.analyzer.secrets):
+        assert list(secrets.keylog.stored) == [bytes.fromhex(random)]

@@ -8,8 +8,9 @@ usage: python tests/fuzz/hostile.py write CLASS UNITS FILE
 memory and the slope of log CPU over log size; what an empty capture costs is taken off first. The promise (SECURITY.md): a
 slope of at most 1.1 and less than 500 MB. Nothing here is random but by a fixed seed.
 
-`matrix` does so with every command that reads a capture, in forks of one process, so that nothing is imported again: two sizes,
-four where they take more than half a second, and prints what breaks the promise.
+`matrix` does so with every command that reads a capture, in forks of one process, so that nothing is imported again: at the
+smallest size and at two to eight times that, so that it takes about two seconds, at two and four times as much again where the
+slope is too steep, and prints what breaks the promise where it takes a second.
 """
 
 import argparse
@@ -23,7 +24,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 SYN, RST, PSH, ACK, FIN = 2, 4, 8, 16, 1
@@ -1056,6 +1057,42 @@ def logins(n: int) -> bytes:
     return greetings(n, first, answer=both, close=True)
 
 
+@hostile(4_000)
+def fetch_sessions(n: int) -> bytes:
+    """Fetch v7, each of which opens another session with another partition, and one that goes on with it."""
+
+    def body(i: int) -> bytes:
+        topics = array([string(b"t%d" % i) + array([struct.pack(">iqqi", i, 0, 0, 1 << 20)])]) if i % 2 == 0 else array([])
+        return struct.pack(">iiiibii", -1, 500, 1, 1 << 20, 0, i // 2 * (i % 2), i % 2) + topics + array([])
+
+    return pairs(n, 1, 7, body, lambda i: struct.pack(">ihi", 0, 0, i // 2 + 1) + array([]))
+
+
+@hostile(100)
+def long_names(n: int) -> bytes:
+    """Heartbeats of another group, member and client each, whose names have 30,000 characters."""
+    talk = spoken()
+    for i in range(n):
+        name = b"%d" % i + b"n" * 30_000
+        body = string(name) + struct.pack(">i", i) + string(name)
+        talk.send(0, request(3 + i, 12, 0, body, client=name))
+        talk.send(1, response(3 + i, b"\0\x19"))
+    return talk.file()
+
+
+@hostile(2_000)
+def protocol_turns(n: int) -> bytes:
+    """One connection that speaks Kafka, HTTP and TLS by turns."""
+    talk = spoken()
+    for i in range(n):
+        talk.send(0, request(3 + i))
+        talk.send(1, response(3 + i))
+        talk.send(0, b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+        talk.send(1, b"HTTP/1.1 200 OK\r\n\r\n")
+        talk.send(0, client_hello(i % 100))
+    return talk.file()
+
+
 # --- packets within packets ---------------------------------------------------------------------------------------------
 def ip6(payload: bytes, following: int) -> bytes:
     """An IPv6 packet."""
@@ -1283,6 +1320,17 @@ TRACEBACK = 99
 """Exit code of a fork whose command raised."""
 
 
+def slope_of(points: Sequence[tuple[int, float, float, int]]) -> float:
+    """The slope between the two largest sizes."""
+    (low, first, *_), (high, last, *_) = points[-2:]
+    return math.log(last / first) / math.log(high / low)
+
+
+def steep(points: Sequence[tuple[int, float, float, int]]) -> bool:
+    """Whether the slope breaks the promise, or may once more than a third of a second is taken."""
+    return slope_of(points) > 1.1 and points[-1][1] > 0.3
+
+
 def matrix(names: list[str], scale: float, seconds: float, commands: list[str]) -> None:
     """Prints commands and classes with a slope above 1.1 where they take a second, 500 MB, a traceback or no end."""
     sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
@@ -1308,10 +1356,16 @@ def matrix(names: list[str], scale: float, seconds: float, commands: list[str]) 
         for name in names:
             make, units, _ = CLASSES[name]
             points: dict[str, list[tuple[int, float, float, int]]] = {command: [] for command in commands}
-            for step in range(4):
-                going = [command for command in commands if step < 2 or points[command][-1][1] > 0.5 * (step - 1)]
+            step = 0
+            for turn in range(4):
+                going = [command for command in commands if turn < 2 or (steep(points[command]) and points[command][-1][1] < 30)]
                 if not going:
                     break
+                if turn == 1:
+                    most = sorted(found[0][1] for found in points.values())[len(points) // 2]
+                    step = 1 if most > 0.5 else 2 if most > 0.25 else 3
+                elif turn:
+                    step += 1
                 path.write_bytes(make(int(units * scale) << step))
                 for command in going:
                     runs += 1
@@ -1320,11 +1374,10 @@ def matrix(names: list[str], scale: float, seconds: float, commands: list[str]) 
                     for made in Path(folder).glob("out*"):
                         made.unlink()
             for command, found in points.items():
-                (low, first, *_), (high, last, peak, code) = found[-2:]
-                slope = math.log(last / first) / math.log(high / low)
-                if (slope > 1.1 and last > 1) or peak > 500 or code not in (0, 1, 3):
+                size, last, peak, code = found[-1]
+                if (steep(found) and last > 1) or peak > 500 or code not in (0, 1, 3):
                     seen = " ".join(f"{spent:.2f}" for _, spent, _, _ in found)
-                    figures = f"{high / 1e6:6.2f} MB {peak:5.0f} MB slope {slope:5.2f}"
+                    figures = f"{size / 1e6:6.2f} MB {peak:5.0f} MB slope {slope_of(found):5.2f}"
                     print(f"{name:<22} {command:<48} {figures} [{seen}] exit {code}", flush=True)
             print(f"{name}: done, {runs} runs", time.strftime("%H:%M:%S"), file=sys.stderr, flush=True)
 
