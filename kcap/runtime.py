@@ -8,6 +8,7 @@ import atexit
 import gc
 import os
 import re
+import signal
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from importlib.machinery import ModuleSpec
@@ -25,6 +26,8 @@ RARELY: Final = 200_000, 5, 5
 """Thresholds of the garbage collector: new objects before young ones are collected, and how often before older ones are. Closed
 connections are freed without it (`Conversation.release`), so all that it does in a large capture is to look at what is alive.
 """
+ENDING: Final = tuple(signal.Signals[name] for name in ("SIGINT", "SIGTERM", "SIGHUP") if name in signal.Signals.__members__)
+"""Signals that end a process in an orderly way: SIGHUP is that of a terminal or a session that is closed."""
 BLAS_THREADS: Final = "OPENBLAS_NUM_THREADS"
 """numpy's linear algebra, which kcap does not use, starts a thread a core when it is loaded; these wait busily for 0.07 s."""
 

@@ -21,9 +21,9 @@ from kcap.cli.examples import epilog
 from kcap.cli.places import Invocation
 from kcap.cli.standard_streams import give_up, open_closed, say, say_lines
 from kcap.errors import CaptureError, KcapError, OutputError, UsageError
-from kcap.runtime import enough_room, start_quickly
+from kcap.runtime import ENDING, enough_room, start_quickly
 
-USAGE, INTERRUPTED, TERMINATED = 2, 130, 143
+USAGE, INTERRUPTED = 2, 130
 BROWSE = "browse"
 OWN = frozenset({"-h", "--help", "--version"})
 """Options of kcap itself."""
@@ -136,7 +136,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Runs kcap; its exit code."""
     open_closed()
     start_quickly()
-    signal.signal(signal.SIGTERM, _terminated)
+    for number in ENDING:
+        if number != signal.SIGINT and signal.getsignal(number) != signal.SIG_IGN:  # nohup(1) ignores SIGHUP
+            signal.signal(number, _terminated)
     if asked := os.environ.get(COMPLETE):
         from click.shell_completion import shell_complete
 
@@ -193,6 +195,6 @@ def _command(error: click.UsageError) -> str:
     return path.removeprefix("kcap")
 
 
-def _terminated(_number: int, _frame: FrameType | None) -> NoReturn:
-    """Ends in an orderly way: unfinished files go."""
-    sys.exit(TERMINATED)
+def _terminated(number: int, _frame: FrameType | None) -> NoReturn:
+    """Ends in an orderly way, with the exit code that a shell gives to an end by this signal: unfinished files go."""
+    sys.exit(128 + number)

@@ -16,9 +16,9 @@ from typing import BinaryIO, Final, Protocol, TypeVar, cast
 
 from kcap.errors import OutputError
 from kcap.inputs import refuse_input
+from kcap.runtime import ENDING
 
 Made = TypeVar("Made")
-ENDING: Final = (signal.SIGINT, signal.SIGTERM)
 GZIP_LEVEL: Final = 6
 """The default of gzip(1)."""
 

@@ -131,7 +131,7 @@ def test_a_reader_that_goes_away_is_no_error() -> None:
     process.stderr.close()
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
 def test_an_interrupted_run_leaves_nothing(tmp_path: Path, number: signal.Signals, code: int) -> None:
     """A pipe that says no more keeps it waiting in the middle of its work."""
     process = start("rows", "-", "-o", tmp_path / "rows.parquet", stdin=subprocess.PIPE, stderr=subprocess.PIPE)

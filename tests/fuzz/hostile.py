@@ -1358,7 +1358,9 @@ def matrix(names: list[str], scale: float, seconds: float, commands: list[str]) 
             points: dict[str, list[tuple[int, float, float, int]]] = {command: [] for command in commands}
             step = 0
             for turn in range(4):
-                going = [command for command in commands if turn < 2 or (steep(points[command]) and points[command][-1][1] < 30)]
+                going = [
+                    command for command in commands if turn < 2 or (steep(points[command]) and points[command][-1][1] < 30)
+                ]
                 if not going:
                     break
                 if turn == 1:
