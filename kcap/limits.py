@@ -377,8 +377,8 @@ GROUP_EVENTS_MAX = 100_000
 OTHERS_KEPT = 1 << 16
 """Connections without an exchange whose lines `versions` tests one by one, 1.7 KB each: scans and floods make them."""
 
-LINKS_KEPT = 1 << 15
-"""Groups of connections, by client and server, that rules of `check` look at, 2 KB each: those with the most exchanges.
+LINKS_KEPT = 1 << 16
+"""Groups of connections, by client and server, that rules of `check` look at, 1.7 KB each: those with the most exchanges.
 Scans are not among them, which count where a broker advertises the address alone; without them an estate has some thousands.
 """
 
