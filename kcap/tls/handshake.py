@@ -225,7 +225,7 @@ def subject_of(certificate: bytes) -> str | None:
 
     try:
         return x509.load_der_x509_certificate(certificate).subject.rfc4514_string() or None
-    except (ValueError, TypeError):
+    except Exception:  # noqa: BLE001 - some of the library's have no other base, such as InvalidVersion
         return None
 
 

@@ -77,7 +77,11 @@ def test_a_real_hello_and_certificate_are_read() -> None:
     server = read_server_hello(told[2])
     assert server is not None
     assert (server.version, server.suites) == (0x0303, (0x009C,))
-    assert [subject_of(der) for der in read_certificates(told[11])] == ["CN=broker.test"]
+    (certificate,) = read_certificates(told[11])
+    assert subject_of(certificate) == "CN=broker.test"
+    for at in range(60):  # versions, numbers, lengths and types of the beginning, damaged
+        for flipped in (1, 0x20, 0xFF):
+            subject_of(certificate[:at] + bytes([certificate[at] ^ flipped]) + certificate[at + 1 :])
 
 
 def test_messages_wait_for_their_end() -> None:
