@@ -5,6 +5,7 @@ In: the summaries of two captures. Out: rows in the order in which people should
 large enough to matter; a difference of names and settings is a fact and needs no test. All tests are rows, whatever came out.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
@@ -109,15 +110,13 @@ def presence(before: Side, after: Side) -> Iterator[Row]:
         ("topic", "topic", lambda name: name[0], lambda one: {"topic": one}),
     )
     for kind, scope, of, who in kinds:
-        sides = [
-            {of(name) for found, name in side.classes if found == scope and of(name) is not None} for side in (before, after)
-        ]
+        old, new = (exchanges_of(side, scope, of) for side in (before, after))
         for what, present, words in (
-            (f"new-{kind}", sides[1] - sides[0], "is new"), (f"gone-{kind}", sides[0] - sides[1], "is gone"),
+            (f"new-{kind}", new.keys() - old.keys(), "is new"), (f"gone-{kind}", old.keys() - new.keys(), "is gone"),
         ):  # fmt: skip
             side = after if what.startswith("new") else before
             for one in sorted(present, key=str):
-                number = sum(row["count"] for (found, name), row in side.classes.items() if found == scope and of(name) == one)
+                number = new[one] if side is after else old[one]
                 numbers = (None, {"count": number}) if side is after else ({"count": number}, None)
                 when = "after" if side is after else "before"
                 text = f"{class_words(who(one))} {words}: {number:,} exchanges {when}, none in the other capture"
@@ -127,9 +126,19 @@ def presence(before: Side, after: Side) -> Iterator[Row]:
                 yield row_of(what, scope, who(one), numbers, text)
 
 
+def exchanges_of(side: Side, scope: str, of: Callable[[Name], Any]) -> Counter[Any]:
+    """What the names of a scope's classes are `of`, but for None -> its exchanges."""
+    found: Counter[Any] = Counter()
+    for (there, name), row in side.classes.items():
+        if there == scope and of(name) is not None:
+            found[of(name)] += row["count"]
+    return found
+
+
 def usual(values: dict[str, int]) -> set[str]:
     """Values that are not rare."""
-    return {value for value, n in values.items() if n >= RARE * sum(values.values())}
+    least = RARE * sum(values.values())
+    return {value for value, n in values.items() if n >= least}
 
 
 def changed(before: dict[str, int], after: dict[str, int]) -> bool:
@@ -270,11 +279,12 @@ def median(rows: list[Row]) -> int:
 
 def counts(before: Side, after: Side) -> Iterator[Row]:
     """Exchanges a second of each API of clients that both captures have."""
-    clients = [{name[0] for scope, name in side.classes if scope == "client"} for side in (before, after)]
+    old_clients, new_clients = ({name[0] for scope, name in side.classes if scope == "client"} for side in (before, after))
+    clients = old_clients & new_clients
     nothing = {"count": 0, "slices": [0] * SLICES}
     for key in sorted(before.classes.keys() | after.classes.keys(), key=str):
         scope, name = key
-        if scope != "client" or name[0] not in clients[0] & clients[1]:
+        if scope != "client" or name[0] not in clients:
             continue
         old, new = before.classes.get(key, nothing), after.classes.get(key, nothing)
         if old["count"] + new["count"] < EVENTS_LEAST:

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from kcap.reports.diff.compare import ALPHA, ORDER, median
-from kcap.reports.diff.summaries import SCOPES
+from kcap.reports.diff.compare import ALPHA, ORDER, median, presence
+from kcap.reports.diff.summaries import SCOPES, Side
 from tests.reports.diff.pairs import capture, diff, found, produce
 
 
@@ -101,3 +101,28 @@ def test_the_median_of_classes_is_the_median() -> None:
     assert median([{"step": 0, "n": 1}, {"step": 349, "n": 3}]) == pytest.approx(1000, rel=0.02)
     assert median([{"step": -1, "n": 1}]) == 0
     assert median([]) == 0
+
+
+class Looked(dict):
+    """A dictionary that counts how often all of it is looked at."""
+
+    looks = 0
+
+    def items(self):
+        self.looks += 1
+        return super().items()
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_classes_are_looked_at_as_often_however_many_clients_are_new(turned):
+    looks = set()
+    for clients in (3, 300):
+        classes = Looked({("client", (f"c{at}", "Fetch")): {"count": at} for at in range(clients)})
+        sides = [Side([], 1, {}, {}, {}, {}, {}), Side([], 1, classes, {}, {}, {}, {})]
+        rows = list(presence(*(reversed(sides) if turned else sides)))
+        assert [row["before" if turned else "after"]["count"] for row in rows] == [
+            int(row["who"]["client_id"][1:]) for row in rows
+        ]
+        assert len(rows) == clients
+        looks.add(classes.looks)
+    assert looks == {3}
