@@ -15,7 +15,7 @@ from kcap.facts.brokers import Server
 from kcap.facts.version_verdicts import VERDICTS
 from kcap.reports.definition import uid
 from kcap.reports.versions.fingerprints import Software
-from kcap.reports.versions.profile_store import USE_FIGURES, ProfileTemplate, StoredProfile
+from kcap.reports.versions.profile_store import USE_FIGURES, ProfileTemplate, StoredProfile, layout_of
 from kcap.reports.versions.profiles import ConnectionProfiles
 from kcap.reports.versions.readiness import ApiUse, Finding, of, range_in
 from kcap.schema.facts import Versions
@@ -90,24 +90,13 @@ class ClientUsage:
         template, offer = stored.template, self.whole.offer_for(stored)
         found = self._plans.get((template, client, offer))
         if found is None:
-            found, at = [], template.first_use
-            for described in template.uses:
-                names = tuple(
-                    self.whole.verdict(kind, offer, described.key, described.version, template.software)
-                    for kind in described.kinds
-                )  # fmt: skip
-                if described.client == client:
-                    found.append(
-                        PlannedUse(
-                            at,
-                            described.key,
-                            described.version,
-                            api_name(described.key) is not None,
-                            range_in(offer, described.key),
-                            names,
-                        )
-                    )
-                at += USE_FIGURES + len(described.kinds)
+            found = [
+                PlannedUse(
+                    at, use.key, use.version, api_name(use.key) is not None, range_in(offer, use.key),
+                    tuple(self.whole.verdict(kind, offer, use.key, use.version, template.software) for kind in use.kinds),
+                )
+                for at, use in layout_of(template).by_client.get(client, ())
+            ]  # fmt: skip
             self._plans[template, client, offer] = found
         return found
 
@@ -119,7 +108,7 @@ class ClientUsage:
         for stored in some:
             numbers, template = stored.numbers(), stored.template
             probes = probes or bool(template.probes)
-            for use in self.plan(stored, stored.clients.index(client_id)):
+            for use in self.plan(stored, stored.number_of(client_id)):
                 at = use.at
                 count, low, high, _, refused, served, died = numbers[at : at + 7]
                 first = min(first, low)

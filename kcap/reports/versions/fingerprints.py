@@ -71,7 +71,7 @@ def hint_of(client_id: str | None) -> tuple[bool, str | None]:
 
 def who(kept: Sequence[ConnectionProfile | StoredProfile], client_id: str | None, whole: ConnectionProfiles) -> Software:
     """The library of a client, by all of its connections."""
-    profiles = [profile.open() for profile in kept]
+    profiles = [profile.open_for(client_id) for profile in kept]
     described = Counter(profile.software for profile in profiles if profile.software is not None)
     # a request that costs the connection is no proof: anybody can send one
     served = {

@@ -13,7 +13,7 @@ from typing import Any, Final
 from kcap.facts.api_versions import Offer
 from kcap.facts.api_versions import Software as Named
 from kcap.reports.versions.fingerprints import Software, hint_of, release_in, who
-from kcap.reports.versions.profile_store import ProfileTemplate, StoredProfile
+from kcap.reports.versions.profile_store import ProfileTemplate, StoredProfile, layout_of
 from kcap.reports.versions.profiles import HANDSHAKE, ConnectionProfiles
 from kcap.reports.versions.readiness import BEGINNING, keys_of, range_in
 from kcap.reports.versions.traits import ENOUGH
@@ -141,10 +141,10 @@ def sent_by(whole: ConnectionProfiles, some: list[StoredProfile], client_id: str
     """The versions that connections sent."""
     out: Sent = {}
     for template, client, offer in {
-        (one.template, one.clients.index(client_id), whole.offer_for(one)): None for one in some
+        (one.template, one.number_of(client_id), whole.offer_for(one)): None for one in some
     }:  # fmt: skip
-        for use in template.uses:
-            if use.client == client and use.key not in BEGINNING:
+        for _, use in layout_of(template).by_client.get(client, ()):
+            if use.key not in BEGINNING:
                 out.setdefault((range_in(offer, use.key), use.key), set()).add(use.version)
     return out
 
@@ -209,7 +209,7 @@ class Guesses:
         """The library of a client with these connections."""
         alike: dict[tuple[ProfileTemplate, int, Offer | None], list[StoredProfile]] = {}
         for one in some:
-            those = alike.setdefault((one.template, one.clients.index(client_id), self.whole.offer_for(one)), [])
+            those = alike.setdefault((one.template, one.number_of(client_id), self.whole.offer_for(one)), [])
             if len(those) < ENOUGH:
                 those.append(one)
         if len({template.software for template, _, _ in alike} - {None}) > 1:  # the one that is said most often counts

@@ -125,6 +125,10 @@ class ConnectionProfile(ConnectionRecord):
         """Itself."""
         return self
 
+    def open_for(self, _: str | None) -> "ConnectionProfile":
+        """Itself: what is asked of an open one names the client id anyway."""
+        return self
+
 
 LINE: Final = (
     "connection", "client_ip", "client_port", "server_ip", "server_port", "phase", "detail", "began", "ended", "packets",

@@ -10,7 +10,8 @@ from collections import Counter
 from collections.abc import Container, Iterable, Iterator, MutableMapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Final
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from zlib import compress, decompress
 
 from kcap import limits
@@ -78,6 +79,11 @@ class TemplateUse:
     refused: bool
     died: bool
 
+    @property
+    def width(self) -> int:
+        """How many figures it has."""
+        return USE_FIGURES + len(self.kinds)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ProfileTemplate:
@@ -106,6 +112,33 @@ class ProfileTemplate:
         return 1 + 2 * (len(self.opening) + sum(not isinstance(which, int) for which, _ in self.probes))
 
 
+Uses = list[tuple[int, TemplateUse]]
+"""Uses, each with where its figures begin."""
+
+
+class TemplateLayout(NamedTuple):
+    """Where the figures of a template's uses are."""
+
+    uses: Uses
+    by_client: dict[int, Uses]
+    """Number of a client id -> its uses: a connection may have thousands of ids, which are looked at one by one."""
+    end: int
+    """Where the figures behind those of the uses begin."""
+
+
+@lru_cache(maxsize=64)
+def layout_of(template: ProfileTemplate) -> TemplateLayout:
+    """The layout of a template."""
+    uses: Uses = []
+    by_client: dict[int, Uses] = {}
+    at = template.first_use
+    for use in template.uses:
+        uses.append((at, use))
+        by_client.setdefault(use.client, []).append((at, use))
+        at += use.width
+    return TemplateLayout(uses, by_client, at)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class StoredProfile(ConnectionRecord):
     """One connection: its template, and its own figures."""
@@ -117,13 +150,25 @@ class StoredProfile(ConnectionRecord):
     figures: bytes
     """Numbers of 8 bytes: questions, times of the steps, uses, errors, the line."""
 
-    def numbers(self) -> list[int]:
+    def numbers(self) -> "memoryview[int]":
         """The figures."""
-        return memoryview(self.figures).cast("q").tolist()
+        return memoryview(self.figures).cast("q")
 
     def open(self) -> ConnectionProfile:
         """The connection as it was."""
-        template, numbers = self.template, iter(self.numbers())
+        return self._opened(layout_of(self.template).uses)
+
+    def open_for(self, client_id: str | None) -> ConnectionProfile:
+        """The same with the uses of one of its client ids alone. Raises KeyError where it has no such."""
+        return self._opened(layout_of(self.template).by_client[self.number_of(client_id)])
+
+    def number_of(self, client_id: str | None) -> int:
+        """By which number its uses name a client id. Raises KeyError where it has no such."""
+        return _numbers_of(self)[client_id]
+
+    def _opened(self, uses: "Uses") -> ConnectionProfile:
+        template, figures = self.template, self.numbers()
+        numbers = iter(figures[: template.first_use])
         made = ConnectionProfile(
             self.identity, template.software, template.principal, template.offer, template.midstream, asked=next(numbers)
         )  # fmt: skip
@@ -132,12 +177,13 @@ class StoredProfile(ConnectionRecord):
             ApiVersionsRequest(made.opening[which] if isinstance(which, int) else _step(which, numbers), answer)
             for which, answer in template.probes
         ]
-        for described in template.uses:
-            count, first, last, example, refused, served, died, lost = (next(numbers) for _ in range(USE_FIGURES))
+        for at, described in uses:
+            count, first, last, example, refused, served, died, lost, *kinds = figures[at : at + described.width]
             made.uses[self.clients[described.client], described.key, described.version] = Use(
                 count, first, last, example, refused, served, died, None if lost == NEVER else lost, described.codecs,
-                Counter({kind: next(numbers) for kind in described.kinds}),
+                Counter(dict(zip(described.kinds, kinds))),
             )  # fmt: skip
+        numbers = iter(figures[layout_of(template).end :])
         for error in template.errors:
             made.errors[error], made.error_example[error] = next(numbers), next(numbers)
         made.mechanism, made.mechanisms = template.mechanism, template.mechanisms
@@ -149,6 +195,11 @@ class StoredProfile(ConnectionRecord):
                 value = getattr(self.identity, OF_IDENTITY[name])
             made.line[name] = value
         return made
+
+
+@lru_cache(maxsize=64)
+def _numbers_of(stored: StoredProfile) -> dict[str | None, int]:
+    return {client_id: number for number, client_id in enumerate(stored.clients)}
 
 
 def _step(first: First, numbers: Iterator[int]) -> Step:

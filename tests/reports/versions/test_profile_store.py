@@ -92,6 +92,31 @@ def test_what_is_opened_is_what_was_folded(made: ConnectionProfile) -> None:
     assert [probe.answer for probe in opened.probes] == [probe.answer for probe in in_order(made).probes]
 
 
+@given(profiles())
+def test_a_connection_of_several_clients_opens_for_one_of_them(made: ConnectionProfile) -> None:
+    """All but the uses is the same; the uses are those of the client."""
+    stored = ProfileDeduplicator().store(made)
+    whole = stored.open()
+    for number, client in enumerate(stored.clients):
+        assert stored.number_of(client) == number
+        one = stored.open_for(client)
+        assert one.uses == {at: use for at, use in whole.uses.items() if at[0] == client}
+        one.uses = whole.uses
+        assert one == whole
+
+
+def test_each_client_of_a_connection_is_looked_at_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A connection with many client ids costs a time for each, not for each pair of them."""
+    made, read = profile([]), []
+    for number in range(50):
+        made.uses[f"client-{number}", 3, 1] = Use(1, 1, 1, number, 0, 1, 0, None, 0, Counter({0: 1}))
+    stored = ProfileDeduplicator().store(made)
+    monkeypatch.setattr(profile_store, "Use", lambda *figures: read.append(figures) or Use(*figures))
+    for number in range(50):
+        assert len(stored.open_for(f"client-{number}").uses) == 1
+    assert len(read) == 50
+
+
 @given(st.lists(profiles(), min_size=2, max_size=2))
 def test_rules_cannot_tell_apart_what_shares_a_tale(pair: list[ConnectionProfile]) -> None:
     """Numbers that differ where no rule asks do not make another tale; those that a rule asks about do."""
