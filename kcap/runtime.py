@@ -26,6 +26,8 @@ RARELY: Final = 200_000, 5, 5
 """Thresholds of the garbage collector: new objects before young ones are collected, and how often before older ones are. Closed
 connections are freed without it (`Conversation.release`), so all that it does in a large capture is to look at what is alive.
 """
+SCREENS: Final = 5_000, 10, 10
+"""The same of a process with screens, whose repaints leave lines with caches to the collector."""
 ENDING: Final = tuple(signal.Signals[name] for name in ("SIGINT", "SIGTERM", "SIGHUP") if name in signal.Signals.__members__)
 """Signals that end a process in an orderly way: SIGHUP is that of a terminal or a session that is closed."""
 BLAS_THREADS: Final = "OPENBLAS_NUM_THREADS"
@@ -69,14 +71,14 @@ def pool() -> None:
         return
 
 
-def collect_rarely() -> None:
+def collect_rarely(thresholds: tuple[int, int, int] = RARELY) -> None:
     """Excludes loaded objects from garbage collection, which then runs every 200,000 objects, and over old ones less often.
 
     It has to run, for what libraries and exceptions leave behind. At its default rate it takes a tenth of a large capture's
     time, and a third of that of a flood, whose connections are objects by the million.
     """
     gc.freeze()
-    gc.set_threshold(*RARELY)
+    gc.set_threshold(*thresholds)
 
 
 def start_quickly() -> None:

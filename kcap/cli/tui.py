@@ -86,10 +86,10 @@ def request(
 
 def browse(order: "ReadRequest", stdin: int | None, only: str, *, show_secrets: bool = False) -> int:
     """Shows what is read until the user leaves; the exit code. `stdin`: descriptor of the pipe that is `-`."""
-    from kcap.runtime import collect_rarely
+    from kcap.runtime import SCREENS, collect_rarely
     from kcap.tui.app import KcapApp
 
-    collect_rarely()  # what is loaded by now stays, and is not looked at again when a view is left
+    collect_rarely(SCREENS)  # what is loaded by now stays, and is not looked at again
     app = KcapApp(order, stdin, only=only, show_secrets=show_secrets)
     app.run()
     return app.return_code or (CaptureError.exit_code if app.book.heard.error is not None else 0)

@@ -26,6 +26,8 @@ class Keys(Footer):
 
     def compose(self) -> ComposeResult:
         """As many as there is room for."""
+        # keys watch the footer, which forgets those that were removed only when what they watch changes: it never does
+        self.mutate_reactive(Footer.compact)
         self._room = self.app.size.width
         left = self._room - self._less
         for part in super().compose():

@@ -1,11 +1,14 @@
 """The line of keys: whole keys, as many as there is room for, and clicks do what keys do."""
 
 import asyncio
+import gc
 from typing import Any
+from weakref import WeakSet
 
 import pytest
 from textual.app import App, ComposeResult
 from textual.binding import Binding
+from textual.widgets._footer import FooterKey
 
 from kcap.tui.keys import Keys
 from tests.tui.views.stub import lines
@@ -51,5 +54,24 @@ def test_a_click_is_a_key() -> None:
             await pilot.click("Keys", offset=(lines(app)[-1].index("Second"), 0))
             await pilot.pause()
             assert app.pressed == ["b"]
+
+    asyncio.run(run())
+
+
+def test_keys_that_were_removed_are_forgotten() -> None:
+    """Views are opened for hours, and each brings its own keys."""
+
+    async def run() -> None:
+        app = Keyed()
+        async with app.run_test(size=(80, 10)) as pilot:
+            await pilot.pause()
+            line = app.query_one(Keys)
+            seen: WeakSet[FooterKey] = WeakSet(app.query(FooterKey))
+            for _ in range(10):
+                line.refresh(recompose=True)
+                await pilot.pause()
+                seen.update(app.query(FooterKey))
+            gc.collect()
+            assert len(seen) <= 2 * len(app.query(FooterKey)) == 2 * len(WORDS)
 
     asyncio.run(run())
