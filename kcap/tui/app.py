@@ -4,9 +4,13 @@ In: captures. Out: an application. Law: when a part of the screen fails, the lis
 names the failure and its traceback file; the reading process always ends with this one.
 """
 
+import asyncio
+import signal
 import sys
+import threading
 from collections import deque
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, ClassVar, Final
 from weakref import WeakSet
 
@@ -21,6 +25,7 @@ from textual.widget import Widget
 
 from kcap.errors import KcapError, UsageError
 from kcap.output.grid import clean
+from kcap.runtime import ENDING
 from kcap.tui.browser import Browser
 from kcap.tui.capture_model import CaptureModel
 from kcap.tui.color_rules import rules_of
@@ -85,11 +90,14 @@ class KcapApp(KeyQueue):
         self._known: set[tuple[object, ...]] = set()
         """Faults that were reported, by their place."""
         self.browser = Browser(self.view)
+        self._handlers: dict[signal.Signals, Any] = {}
+        """Handlers of signals before the app began."""
 
     def on_mount(self) -> None:
         """Shows the list; loads what will be needed."""
         self._interval = sys.getswitchinterval()
         sys.setswitchinterval(SWITCH_SECONDS)
+        self._mind_signals()
         if self.look.theme in self.available_themes:
             self.theme = self.look.theme
         self.wrong += self.browser.notes.open()
@@ -102,8 +110,24 @@ class KcapApp(KeyQueue):
     def on_unmount(self) -> None:
         """Ends reading; a book that was given is its giver's to close."""
         sys.setswitchinterval(self._interval)
+        for number, handler in self._handlers.items():
+            asyncio.get_running_loop().remove_signal_handler(number)
+            signal.signal(number, handler)
         if self._own:
             self.book.close()
+
+    def _mind_signals(self) -> None:
+        """Has signals leave the app as a key does: an exception out of a handler would leave the reading process running, and
+        this one waits for the threads that wait for that.
+        """
+        if sys.platform == "win32" or threading.current_thread() is not threading.main_thread():
+            return
+        for number in set(ENDING) - {signal.SIGINT}:
+            handler = signal.getsignal(number)
+            if handler != signal.SIG_IGN:
+                self._handlers[number] = handler
+                leave = partial(self.exit, return_code=128 + number)
+                asyncio.get_running_loop().add_signal_handler(number, leave)
 
     # -- faults -------------------------------------------------------------------------------------------------------
     def _register_child(self, parent: DOMNode, child: Widget, before: int | None, after: int | None) -> None:

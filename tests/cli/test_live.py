@@ -1,15 +1,20 @@
 """`kcap live` with programs in the place of dumpcap and tcpdump: what they are asked, what becomes of what they say."""
 
+import fcntl
 import json
 import os
 import pty
 import re
 import signal
 import stat
+import struct
 import subprocess
 import sys
 import tempfile
+import termios
+import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -171,3 +176,43 @@ def test_a_tool_that_fails_is_told_before_the_screen_is_taken(tmp_path: Path) ->
     assert os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) == 3
     assert b"captured nothing: eth9: No such device exists" in said
     assert b"\x1b[?1049h" not in said, "the terminal is left as it was"
+
+
+def test_screens_of_a_terminal_that_goes_away_end_while_a_view_is_computed(tmp_path: Path) -> None:
+    """SIGTERM and SIGHUP, as a session manager and a terminal send them, while threads wait for the reading process."""
+    path = PCAPS / "java-transactions.pcap"
+    again = f"while True: time.sleep(0.1); sys.stdout.buffer.write(open({str(path)!r}, 'rb').read()[24:]); sys.stdout.flush()"
+    tool(tmp_path, "tcpdump", capture=path, end=again)
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 36, 120, 0, 0))
+    shown = bytearray()
+
+    def read() -> None:
+        with suppress(OSError):
+            while data := os.read(ours, 1 << 16):
+                shown.extend(data)
+
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)  # as a child inherits it: under nohup(1) it is ignored
+    process = subprocess.Popen(
+        [sys.executable, "-m", "kcap", "live", "--tui", "-i", "eth0"], stdin=theirs, stdout=theirs, stderr=theirs,
+        env={**ENVIRONMENT, "PATH": str(tmp_path), "TERM": "xterm-256color"}, start_new_session=True,
+    )  # fmt: skip
+    signal.signal(signal.SIGHUP, before)
+    os.close(theirs)
+    reader = threading.Thread(target=read, daemon=True)
+    reader.start()
+    try:
+        until = time.monotonic() + 60
+        while b"Produce" not in shown and time.monotonic() < until:
+            time.sleep(0.05)
+        for key in (b"V", b"\x1b", b"C"):
+            os.write(ours, key)
+            time.sleep(0.3)
+        process.send_signal(signal.SIGTERM)
+        process.send_signal(signal.SIGHUP)
+        assert process.wait(30) in (128 + signal.SIGTERM, 128 + signal.SIGHUP)
+    finally:
+        process.kill()
+        process.wait()
+        reader.join(10)
+        os.close(ours)

@@ -134,7 +134,9 @@ def test_a_reader_that_goes_away_is_no_error() -> None:
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
 def test_an_interrupted_run_leaves_nothing(tmp_path: Path, number: signal.Signals, code: int) -> None:
     """A pipe that says no more keeps it waiting in the middle of its work."""
+    before = signal.signal(number, signal.default_int_handler)  # as a child inherits it: under nohup(1) SIGHUP is ignored
     process = start("rows", "-", "-o", tmp_path / "rows.parquet", stdin=subprocess.PIPE, stderr=subprocess.PIPE)
+    signal.signal(number, before)
     assert process.stdin is not None
     assert process.stderr is not None
     process.stdin.write(Path(JAVA).read_bytes())

@@ -208,7 +208,7 @@ def test_an_error_by_itself_is_a_real_error(name: str) -> None:
 
 @pytest.mark.parametrize("name", ADVICE)
 def test_a_field_of_wireshark_that_exchanges_do_not_have_is_refused_with_advice(name: str) -> None:
-    with pytest.raises(FilterError, match=r"of one packet|time-format|--table partitions"):
+    with pytest.raises(FilterError, match=r"of one packet|time-format|--table partitions|for -T fields"):
         parse(f"{name} == 5")
 
 

@@ -147,7 +147,10 @@ def test_the_session_outlives_any_fault(case: str, monkeypatch: pytest.MonkeyPat
                         ) as error:  # the pilot paints where a timer does in a terminal; the app sees that one's
                             app._handle_exception(error)
                     app.to_list()
-                    await asyncio.sleep(0.05)
+                    for _ in range(40):  # a screen that is left is unmounted when its messages are done
+                        await asyncio.sleep(0.05)
+                        if hits:
+                            break
                 await alive(pilot, rows, f"{kind.__name__}.{name}")
                 assert hits or DEEP, f"what a person does comes to {kind.__name__}.{name}"
                 assert app.failures or name in ("page", "render_line") or DEEP, f"{kind.__name__}.{name} is told"
