@@ -48,3 +48,10 @@ def fresh_settings(folders: Path) -> None:
     for name in ("captures", "profiles"):
         shutil.rmtree(folders / "config" / "kcap" / name, ignore_errors=True)
     (folders / "config" / "kcap" / "tui.toml").unlink(missing_ok=True)
+
+
+@pytest.fixture(autouse=True)
+def kept_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Views give no memory back: collector and allocator would go through all that tests hold, each time."""
+    monkeypatch.setattr("kcap.tui.views.screen.release", lambda: None)
+    monkeypatch.setattr("kcap.tui.views.screen.trim_heap", lambda: None)
