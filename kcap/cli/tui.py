@@ -91,7 +91,8 @@ def browse(order: "ReadRequest", stdin: int | None, only: str, *, show_secrets: 
 
     collect_rarely(SCREENS)  # what is loaded by now stays, and is not looked at again
     app = KcapApp(order, stdin, only=only, show_secrets=show_secrets)
-    app.run()
+    with app.leaving_on_signals():
+        app.run()
     return app.return_code or (CaptureError.exit_code if app.book.heard.error is not None else 0)
 
 

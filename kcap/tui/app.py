@@ -7,10 +7,11 @@ names the failure and its traceback file; the reading process always ends with t
 import asyncio
 import signal
 import sys
-import threading
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from functools import partial
+from types import FrameType
 from typing import Any, ClassVar, Final
 from weakref import WeakSet
 
@@ -90,14 +91,14 @@ class KcapApp(KeyQueue):
         self._known: set[tuple[object, ...]] = set()
         """Faults that were reported, by their place."""
         self.browser = Browser(self.view)
-        self._handlers: dict[signal.Signals, Any] = {}
-        """Handlers of signals before the app began."""
+        self._loop_of: asyncio.AbstractEventLoop | None = None
+        """The event loop, once it runs."""
 
     def on_mount(self) -> None:
         """Shows the list; loads what will be needed."""
         self._interval = sys.getswitchinterval()
         sys.setswitchinterval(SWITCH_SECONDS)
-        self._mind_signals()
+        self._loop_of = asyncio.get_running_loop()
         if self.look.theme in self.available_themes:
             self.theme = self.look.theme
         self.wrong += self.browser.notes.open()
@@ -110,24 +111,32 @@ class KcapApp(KeyQueue):
     def on_unmount(self) -> None:
         """Ends reading; a book that was given is its giver's to close."""
         sys.setswitchinterval(self._interval)
-        for number, handler in self._handlers.items():
-            asyncio.get_running_loop().remove_signal_handler(number)
-            signal.signal(number, handler)
         if self._own:
             self.book.close()
 
-    def _mind_signals(self) -> None:
-        """Has signals leave the app as a key does: an exception out of a handler would leave the reading process running, and
-        this one waits for the threads that wait for that.
+    @contextmanager
+    def leaving_on_signals(self) -> Iterator[None]:
+        """Has signals leave the app as a key does: an exception out of a handler would leave the reading process, or the thread
+        that reads keys, running, and Python waits for both.
         """
-        if sys.platform == "win32" or threading.current_thread() is not threading.main_thread():
-            return
-        for number in set(ENDING) - {signal.SIGINT}:
-            handler = signal.getsignal(number)
-            if handler != signal.SIG_IGN:
-                self._handlers[number] = handler
-                leave = partial(self.exit, return_code=128 + number)
-                asyncio.get_running_loop().add_signal_handler(number, leave)
+
+        def leave(number: int, _frame: FrameType | None) -> None:
+            if self._loop_of is None:
+                sys.exit(128 + number)
+            with suppress(RuntimeError):  # the loop is closed: the app is leaving anyway
+                self._loop_of.call_soon_threadsafe(partial(self.exit, return_code=128 + number))
+
+        ends = [number for number in ENDING if number != signal.SIGINT and signal.getsignal(number) != signal.SIG_IGN]
+        before = {number: signal.signal(number, leave) for number in ends}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+            # Textual's thread that reads keys ends with its driver, which fails before that where the terminal is gone
+            finished = getattr(self._driver, "exit_event", None)
+            if finished is not None:
+                finished.set()
 
     # -- faults -------------------------------------------------------------------------------------------------------
     def _register_child(self, parent: DOMNode, child: Widget, before: int | None, after: int | None) -> None:
