@@ -71,8 +71,13 @@ def pool() -> None:
         return
 
 
+def taken_signals() -> list[signal.Signals]:
+    """Those of `ENDING` that get a handler of their own: Python turns SIGINT into an exception, and nohup(1) ignores SIGHUP."""
+    return [number for number in ENDING if number != signal.SIGINT and signal.getsignal(number) != signal.SIG_IGN]
+
+
 def collect_rarely(thresholds: tuple[int, int, int] = RARELY) -> None:
-    """Excludes loaded objects from garbage collection, which then runs every 200,000 objects, and over old ones less often.
+    """Excludes loaded objects from garbage collection, which then runs at `thresholds` (gc.set_threshold).
 
     It has to run, for what libraries and exceptions leave behind. At its default rate it takes a tenth of a large capture's
     time, and a third of that of a flood, whose connections are objects by the million.

@@ -21,7 +21,7 @@ from kcap.cli.examples import epilog
 from kcap.cli.places import Invocation
 from kcap.cli.standard_streams import give_up, open_closed, say, say_lines
 from kcap.errors import CaptureError, KcapError, OutputError, UsageError
-from kcap.runtime import ENDING, enough_room, start_quickly
+from kcap.runtime import enough_room, start_quickly, taken_signals
 
 USAGE, INTERRUPTED = 2, 130
 BROWSE = "browse"
@@ -136,9 +136,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Runs kcap; its exit code."""
     open_closed()
     start_quickly()
-    for number in ENDING:
-        if number != signal.SIGINT and signal.getsignal(number) != signal.SIG_IGN:  # nohup(1) ignores SIGHUP
-            signal.signal(number, _terminated)
+    for number in taken_signals():
+        signal.signal(number, _terminated)
     if asked := os.environ.get(COMPLETE):
         from click.shell_completion import shell_complete
 

@@ -43,9 +43,8 @@ ENDS: Final = ("open", "fin", "rst")
     FLOW_SIZE,
 ) = range(33)  # fmt: skip
 STREAM_WIDTH: Final = 33
-"""SHUT: its sender announced a zero window; STALLS: how often; OPEN_FLAGS: flags of the open response; of an
-open request that of the snapshot length alone; REPEATS: repeats of
-bytes since a frame was flagged that is undecided.
+"""SHUT: its sender announced a zero window; STALLS: how often; OPEN_FLAGS: flags of the open response; of an open
+request that of the snapshot length alone; REPEATS: repeats of bytes since a frame was flagged that is undecided.
 """
 
 # A request that waits: an entry of its connection's chain, from HEAD to TAIL.

@@ -26,7 +26,7 @@ from textual.widget import Widget
 
 from kcap.errors import KcapError, UsageError
 from kcap.output.grid import clean
-from kcap.runtime import ENDING
+from kcap.runtime import taken_signals
 from kcap.tui.browser import Browser
 from kcap.tui.capture_model import CaptureModel
 from kcap.tui.color_rules import rules_of
@@ -126,8 +126,7 @@ class KcapApp(KeyQueue):
             with suppress(RuntimeError):  # the loop is closed: the app is leaving anyway
                 self._loop_of.call_soon_threadsafe(partial(self.exit, return_code=128 + number))
 
-        ends = [number for number in ENDING if number != signal.SIGINT and signal.getsignal(number) != signal.SIG_IGN]
-        before = {number: signal.signal(number, leave) for number in ends}
+        before = {number: signal.signal(number, leave) for number in taken_signals()}
         try:
             yield
         finally:

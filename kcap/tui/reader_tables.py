@@ -62,7 +62,6 @@ class ReaderTables:
     def take(self, batch: "RowBatch") -> Mark:
         """Takes decided exchanges; how far the spill is."""
         mark = self._write(self._tables.take(batch))
-        del batch
         trim_heap()
         if self._watch is not None:
             self._write(self._tables.close_connections())

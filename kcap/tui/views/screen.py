@@ -43,7 +43,7 @@ GONE_SECONDS = 0.3
 
 
 def release() -> None:
-    """Frees the screens that were left: their parts refer to each other, and the collector runs rarely by itself."""
+    """Frees the screens that were left: their parts refer to each other, and the collector seldom looks at old objects."""
     gc.collect()
     trim_heap()
 
