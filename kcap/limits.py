@@ -233,6 +233,13 @@ BODIES_BYTES = 8 << 20
 FIRST_WINDOW_BYTES = 64 << 10
 """Bytes read first, doubled up to READ_WINDOW_BYTES: the first read of each file of a set should be cheap."""
 
+MAPPED_FILE_BYTES = 32 << 20
+"""Files from this size on can be mapped into memory instead of being read."""
+
+MAPPED_PACKET_BYTES = 1 << 12
+"""Mean size of the packets from which a map pays. Mapping spares 0.2 ns a byte and costs 0.25 us a packet, whose pages are in
+no buffer of the processor; packets of Ethernet's size cost the same either way."""
+
 OPEN_WINDOWS_BYTES = 32 << 20
 """Windows of all files that are merged at once: many overlapping files get smaller windows, not more memory."""
 

@@ -79,10 +79,10 @@ class PcapReader(CaptureFileReader):
                 continue
             if need > PACKET_BYTES_MAX + self._header:
                 self._damage(WeirdKind.FILE_TRUNCATED, f"a record claims {need - self._header} bytes", at)
-            elif window.advance(at, need):
-                at = 0
-            elif window.buffer:
-                self._damage(WeirdKind.FILE_TRUNCATED, f"{len(window.buffer)} bytes of a record of at least {need}", 0)
+            elif window.advance(at, need, sparse=self._sparse()):
+                at = window.at
+            elif left := len(window.buffer) - window.at:
+                self._damage(WeirdKind.FILE_TRUNCATED, f"{left} bytes of a record of at least {need}", window.at)
             else:
                 return
 

@@ -106,10 +106,10 @@ class PcapngReader(CaptureFileReader):
                 yield batch
             if not need or self._stopped:
                 continue
-            if window.advance(at, need):
-                at = 0
-            elif window.buffer:
-                self._damage(WeirdKind.FILE_TRUNCATED, f"{len(window.buffer)} bytes of a block of at least {need}", 0)
+            if window.advance(at, need, sparse=self._sparse()):
+                at = window.at
+            elif left := len(window.buffer) - window.at:
+                self._damage(WeirdKind.FILE_TRUNCATED, f"{left} bytes of a block of at least {need}", window.at)
             else:
                 return
 

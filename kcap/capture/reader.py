@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from kcap.capture.window import FileWindow
-from kcap.limits import COMPILE_AFTER_BYTES, JIT_AFTER_BYTES
+from kcap.limits import COMPILE_AFTER_BYTES, JIT_AFTER_BYTES, MAPPED_PACKET_BYTES
 from kcap.model import CaptureFile, PacketBatch
 from kcap.net.packet_cursor import Report
 from kcap.weird import WeirdKind
@@ -90,6 +90,10 @@ class CaptureFileReader(ABC):
 
                 self._kernels = record_kernels
         return self._kernels
+
+    def _sparse(self) -> bool:
+        """Whether packets were so large until now that a map costs less than reading."""
+        return self.file.packet_bytes > MAPPED_PACKET_BYTES * self.file.packets
 
     def _count(self, batch: PacketBatch) -> None:
         """Takes the batch into the file's figures and looks for time that goes back."""

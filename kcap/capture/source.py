@@ -12,6 +12,7 @@ from io import FileIO
 
 from kcap.capture.compressed import Decompressed, compression
 from kcap.capture.foreign import ADVICE, foreign
+from kcap.capture.maps import FileMaps
 from kcap.capture.pcap import PcapReader, byte_order
 from kcap.capture.pcapng import MAGIC, PcapngReader
 from kcap.capture.reader import CaptureFileReader
@@ -19,7 +20,7 @@ from kcap.capture.snoop import SnoopStream, is_snoop
 from kcap.capture.spool import Spool
 from kcap.capture.window import FileWindow, Read
 from kcap.errors import CaptureError
-from kcap.limits import JIT_AFTER_BYTES, READ_WINDOW_BYTES
+from kcap.limits import JIT_AFTER_BYTES, MAPPED_FILE_BYTES, READ_WINDOW_BYTES
 from kcap.model import CaptureFile
 from kcap.net.packet_cursor import Report
 from kcap.weird import WeirdKind
@@ -42,6 +43,8 @@ class Source:
             raise CaptureError(f"{path}: {(error.strerror or str(error)).lower()}") from None
         self.size = state.st_size if stat.S_ISREG(state.st_mode) else None
         """Bytes on disk, None for what can be read only once."""
+        large = self.size is not None and self.size >= MAPPED_FILE_BYTES and path != STANDARD_INPUT
+        self.maps = FileMaps(path, state) if large else None
 
     def read(self, size: int) -> bytes:
         """Up to `size` bytes as they come, b"" at the end."""
@@ -59,6 +62,8 @@ class Source:
 
     def close(self) -> None:
         """Lets the file go; standard input stays open."""
+        if self.maps is not None:
+            self.maps.close()
         self._file.close()
 
 
@@ -84,7 +89,12 @@ def open_reader(
     if spools is not None and once:
         spools[index] = Spool()
         read = spools[index].reading(read)
-    window = FileWindow(read, window_bytes, read_at=None if once or not hasattr(os, "pread") else source.read_at)
+    if once or not hasattr(os, "pread"):
+        window = FileWindow(read, window_bytes)
+    else:
+        window = FileWindow(
+            read, window_bytes, read_at=source.read_at, map_at=None if source.maps is None else source.maps.map_at
+        )
     reader: type[PcapReader | PcapngReader]
     if byte_order(head):
         reader = PcapReader

@@ -6,18 +6,22 @@ back until the window is full.
 """
 
 from collections.abc import Callable
+from mmap import ALLOCATIONGRANULARITY, mmap
+from typing import cast
 
 from kcap.limits import FIRST_WINDOW_BYTES, READ_WINDOW_BYTES
 
 Read = Callable[[int], bytes]
 ReadAt = Callable[[int, int], bytes]
 """Up to so many bytes from a position of the file on."""
+MapAt = Callable[[int, int], mmap | None]
+"""The same bytes mapped into memory, from a multiple of the page size on; None where they have to be read."""
 
 
 class FileWindow:
     """The bytes of a file from `base` on, as far as they were read."""
 
-    __slots__ = ("_largest", "_next", "_read", "_read_at", "base", "buffer", "ended")
+    __slots__ = ("_largest", "_map_at", "_next", "_read", "_read_at", "at", "base", "buffer", "ended")
 
     def __init__(
         self,
@@ -26,22 +30,31 @@ class FileWindow:
         base: int = 0,
         first: int = FIRST_WINDOW_BYTES,
         read_at: ReadAt | None = None,
+        map_at: MapAt | None = None,
     ) -> None:
         """With `read_at` the bytes that a record of the next window begins with are read again, which is cheaper than copying
-        the window behind them.
+        the window behind them; with `map_at` the bytes of a file that is read sparsely are not copied at all.
         """
         self._read = read
         self._read_at = read_at
+        self._map_at = map_at
         self._next = min(first, largest)
         self._largest = largest
         self.base = base
+        self.at = 0
+        """Where in `buffer` the place lies that the last `advance` went to."""
         self.buffer = b""
         self.ended = False
 
-    def advance(self, at: int, need: int) -> bool:
-        """Forgets what lies before `at` and reads on; True when `need` bytes are there, False where the file ends before."""
+    def advance(self, at: int, need: int, *, sparse: bool = False) -> bool:
+        """Forgets what lies before `at` and reads on; True when `need` bytes are there, False where the file ends before.
+
+        `sparse` says that most pages of the file will not be looked at: such a file is mapped if it can be.
+        """
+        if sparse and self._map_at is not None and self._mapped(self.base + at, need, self._map_at):
+            return len(self.buffer) - self.at >= need
         kept = b"" if self._read_at is not None and at and not self.ended else self.buffer[at:]
-        self.base += at
+        self.base, self.at = self.base + at, 0
         parts, have = [kept], len(kept)
         while not self.ended and (have < need or len(parts) == 1):
             size = max(self._next, min(need - have, self._largest))
@@ -54,3 +67,15 @@ class FileWindow:
             self._next = min(self._next * 2, self._largest)
         self.buffer = parts[-1] if not kept and len(parts) == 2 else b"".join(parts)
         return have >= need
+
+    def _mapped(self, position: int, need: int, map_at: MapAt) -> bool:
+        """Maps the file from the page of `position` on; False where it has to be read from now on."""
+        start = position - position % ALLOCATIONGRANULARITY
+        found = map_at(start, position - start + max(self._next, need))
+        if found is None:
+            self._map_at = None
+            return False
+        self.buffer = cast("bytes", found)  # a map stands for bytes wherever they are indexed or sliced: a slice of it is bytes
+        self.base, self.at = start, position - start
+        self._next = min(self._next * 2, self._largest)
+        return True

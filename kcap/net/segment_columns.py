@@ -76,7 +76,7 @@ def columns_of(batch: SegmentBatch) -> SegmentColumns:
     first = batch.packet[0] if batch.packet else 1
     where = np.array(batch.packet, np.int64) - first
     count = len(batch)
-    buffer = batch.buffer + b"".join(batch.flow)
+    buffer = b"".join((batch.buffer, *batch.flow))
     span = int(where.max()) + 1 if count else 0
     sizes = np.array([len(flow) for flow in batch.flow], np.int64)
     columns: list[Any] = []

@@ -1,0 +1,71 @@
+"""Capture files of large packets mapped into memory, which spares copying bytes that nothing looks at.
+
+In: the path of a regular file and its status. Out: windows of it as read-only maps. Law: a mapped byte can always be read.
+What could break that is asked of the kernel first: a read lease (fcntl(2), F_SETLEASE) makes whoever wants to write to or
+truncate the file wait until it was let go, and MADV_POPULATE_READ (madvise(2), Linux 5.14) tells of blocks that cannot be read.
+Where either is refused, as on network file systems, on other systems and for files that are being written, there is no map, and
+the file is read instead.
+"""
+
+import fcntl
+import os
+import signal
+from contextlib import suppress
+from mmap import mmap
+
+MADV_POPULATE_READ = 22
+F_SETSIG = 10
+"""Neither has a name in Python 3.11; both are those of Linux."""
+
+
+class FileMaps:
+    """A file that nobody changes while parts of it are mapped."""
+
+    def __init__(self, path: str, status: os.stat_result) -> None:
+        """`status` is that of the file which the maps are to be of, as `os.fstat` gives it."""
+        self._size = status.st_size
+        self._number: int | None = None
+        with suppress(OSError, AttributeError):  # other systems know no leases
+            self._number = leased(path, status)
+
+    def map_at(self, position: int, size: int) -> mmap | None:
+        """Up to `size` bytes from a multiple of the page size on; None where the file has to be read from now on."""
+        size = min(size, self._size - position)
+        if self._number is None or size <= 0:
+            return None
+        try:
+            if not is_leased(self._number):
+                raise BlockingIOError
+            found = mmap(self._number, size, prot=1, offset=position)
+            found.madvise(MADV_POPULATE_READ)
+        except (OSError, ValueError):
+            self.close()
+            return None
+        return found
+
+    def close(self) -> None:
+        """Makes no more maps; the lease ends with the last map that is still in use, for each has a descriptor of its own."""
+        if self._number is not None:
+            os.close(self._number)
+            self._number = None
+
+
+def leased(path: str, status: os.stat_result) -> int:
+    """A descriptor of the file with a read lease on it. Raises OSError where there is none to be had."""
+    number = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    try:
+        if not os.path.samestat(os.fstat(number), status):
+            raise FileNotFoundError
+        fcntl.fcntl(number, F_SETSIG, signal.SIGURG)  # tells that somebody waits; SIGIO, which is the default, ends a process
+        fcntl.fcntl(number, fcntl.F_SETLEASE, fcntl.F_RDLCK)
+        if os.fstat(number).st_size != status.st_size:
+            raise BlockingIOError
+    except OSError:
+        os.close(number)
+        raise
+    return number
+
+
+def is_leased(number: int) -> bool:
+    """Whether nobody waits for the lease on a descriptor to end."""
+    return fcntl.fcntl(number, fcntl.F_GETLEASE) == fcntl.F_RDLCK
