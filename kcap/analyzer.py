@@ -263,7 +263,7 @@ class Analyzer:
         `unwanted` gets the batch without its bodies and returns an array of the slots that need not be decoded.
         """
         passed_over, self.passed_over = self.passed_over, []
-        if not self.waiting:  # nobody looks at a batch without rows
+        if not self.waiting:  # a batch without rows has no reader
             self.passed_over = [one._replace(row=0) for one in passed_over]
             passed_over = []
         passed = [(one.row, one.conversation.identity(), one) for one in passed_over]

@@ -334,20 +334,20 @@ gap bool bytes of the connection are missing in the turn or just before it
 TOPIC_NAMES = _table("""
 topic_id string as Kafka prints it
 topic string name of the topic
-cluster_id string? of the broker that told it
-connection string uid of the connection on which it was told first
+cluster_id string? of the broker that sent it
+connection string uid of the connection that has it first
 exchange int64 number of that exchange
 """)
 
 BROKERS = _table("""
-cluster_id string? the cluster's, where the message that told has it
+cluster_id string? the cluster's, where the message that lists it has one
 broker_id int32 node id
-host string name or address that clients are told
-port int32 port that clients are told
+host string name or address that clients get (advertised.listeners)
+port int32 port that clients get (advertised.listeners)
 rack string? rack of the broker
 server_ip string? address of the capture that is proven to be this endpoint
 server_port int32? its port
-connection string uid of the connection on which it was told first
+connection string uid of the connection that has it first
 exchange int64 number of that exchange
 """)
 

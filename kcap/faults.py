@@ -1,7 +1,8 @@
 """Words for what kcap's own code failed on: the exception's type and place, never its message.
 
 In: an exception that a guard caught. Out: a `Fault`. Law: a guard stands where one exchange, one connection or one body is
-read, and costs that one; what it caught is told, as `decoder_failed` and where the thing itself says that it is `undecoded`.
+read, and costs that one; what it caught is reported, as `decoder_failed` and where the thing itself says that it is
+`undecoded`.
 """
 
 

@@ -442,7 +442,7 @@ TLS_PLAINTEXT_BYTES = 256 << 20
 """Plaintext retained in memory for exchanges that are read again; it is never written to disk."""
 
 CONCLUSIONS_UNASKED_BYTES = 512 << 20
-"""Bytes of captures up to which the terminal UI looks for problems without being told to: it reads them once more for that."""
+"""Bytes of captures up to which the terminal UI looks for problems without being asked to: it reads them once more for that."""
 
 LIVE_ROWS_MAX = 1_000_000
 """Exchanges that the terminal UI holds of a capture that goes on, some 10 minutes of a busy broker: the list is put in order

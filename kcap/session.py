@@ -75,9 +75,9 @@ class CapturePass:
         self._piped = any(file.path == STANDARD_INPUT for file in self.files.files)
         self._emitted = -EAGER_SECONDS
         self.noted: list[PacketIndex] = []
-        """Packets that somebody looks for."""
+        """Packets that are looked for."""
         self.unwanted: Callable[[RowBatch], Any] | None = None
-        """Says which bodies of a batch nobody will look at (`Analyzer.take`)."""
+        """Says which bodies of a batch are not needed (`Analyzer.take`)."""
 
     def _report(self, kind: WeirdKind, detail: str, file: int, packet: int, position: int) -> None:
         if kind is WeirdKind.LINK_UNKNOWN:
@@ -140,7 +140,7 @@ class CapturePass:
 
     @property
     def total_bytes(self) -> int | None:
-        """How far there is to read, None where nobody can say."""
+        """How far there is to read, None where it is not known."""
         sizes = [file.size if "+" not in file.format else None for file in self.files.files]
         return None if None in sizes else sum(size or 0 for size in sizes)
 
@@ -171,7 +171,7 @@ class CapturePass:
                 yield self._take()
         self._drain()
         last = self._take()
-        analyzer.fast_path = None  # its arrays need not stay while somebody writes the end of what was read
+        analyzer.fast_path = None  # its arrays need not stay while the last rows are written
         yield last
 
     def _take_secrets(self, file: int) -> None:
@@ -424,11 +424,11 @@ class Capture:
         return self.table("tls_turns", columns)
 
     def topic_names(self, columns: Sequence[str] | None = None) -> "Table":
-        """One row a topic id whose name was told."""
+        """One row a topic id whose name is in the capture."""
         return self.table("topic_names", columns)
 
     def brokers(self, columns: Sequence[str] | None = None) -> "Table":
-        """One row an endpoint of a broker that was told."""
+        """One row an endpoint of a broker that a response lists."""
         return self.table("brokers", columns)
 
     def weirds(self, columns: Sequence[str] | None = None) -> "Table":

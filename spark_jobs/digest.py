@@ -17,7 +17,7 @@ from kcap.output.formats import format_of
 from kcap.reports.definition import ReportRequest, Row, keys_of
 from spark_jobs.capture import SparkCapture
 from spark_jobs.files import sink_at
-from spark_jobs.job import JobInput, job, main, tell
+from spark_jobs.job import JobInput, job, main, say
 from spark_jobs.report_job import shown
 from spark_jobs.reports import Saved, report_of, run_reports
 
@@ -32,15 +32,15 @@ def run(_spark: "SparkSession", source: SparkCapture | Saved, given: JobInput, t
     found: dict[str, Row] = {}
     for name, made in run_reports(source, REPORTS, ReportRequest((), top), given.only):
         found[name] = made
-        tell(name)
+        say(name)
         print(f"== {name}\n{shown(made, keys_of(report_of(name), ReportRequest()))}\n")
     from kcap.cli.report_formats import style_of
-    from kcap.cli.versions_text import report as told
+    from kcap.cli.versions_text import report as report_lines
     from spark_jobs.versions import versions
 
     if isinstance(source, SparkCapture) or given.only is None:  # a filter cannot apply to what was saved of connections
         found["versions"] = versions(source, only=given.only)
-        print("\n".join(["== versions", *told(found["versions"], style_of(None))]))
+        print("\n".join(["== versions", *report_lines(found["versions"], style_of(None))]))
     if given.output is not None:
         with sink_at(given.output) as file:
             file.write((json.dumps({"report": "digest", "reports": found}, ensure_ascii=False) + "\n").encode())

@@ -49,14 +49,14 @@ class JobInput:
         """The scanned capture, or the tables that `ingest` wrote of it."""
         if len(self.paths) == 1 and is_ingested(self.paths[0]):
             return Saved(spark, self.paths[0], [self.paths[0]])
-        tell(f"laying out {', '.join(self.paths[:3])}{' ...' if len(self.paths) > 3 else ''}")
+        say(f"laying out {', '.join(self.paths[:3])}{' ...' if len(self.paths) > 3 else ''}")
         start = time.monotonic()
         capture = open_capture(
             spark, self.paths, self.split_bytes, self.partitions, strict=self.strict, ship=self.ship, options=self.options
         )
         files = capture.scanned.readable
         packets, size = sum(file.packets for file in files), sum(file.size or 0 for file in files)
-        tell(
+        say(
             f"{len(files)} file{'' if len(files) == 1 else 's'}, {size / 1e6:,.1f} MB, {packets:,} packets, "
             f"{capture.scanned.shards} shards after {time.monotonic() - start:.1f} s"
         )
@@ -149,14 +149,14 @@ def carried_out(spark: "SparkSession", run: Callable[..., int], given: JobInput,
     start = time.monotonic()
     source = given.open(spark)
     code = run(spark, source, given, **options)
-    tell(f"done after {time.monotonic() - start:.1f} s")
+    say(f"done after {time.monotonic() - start:.1f} s")
     failed: list[tuple[str, CaptureError]] = source.scanned.failed if isinstance(source, SparkCapture) else []
     for _, error in failed:
-        tell(f"left out: {error}")
+        say(f"left out: {error}")
     return code or (UNREADABLE if failed else 0)
 
 
-def tell(message: str) -> None:
+def say(message: str) -> None:
     """Prints one line to stderr."""
     print(f"kcap: {message}", file=sys.stderr, flush=True)
 
@@ -170,15 +170,15 @@ def main(command: click.Command, arguments: Sequence[str] | None = None) -> int:
     except click.exceptions.Exit as stop:
         return stop.exit_code
     except click.ClickException as error:
-        tell(error.format_message())
+        say(error.format_message())
         return error.exit_code
     except KcapError as error:
-        tell(str(error))
+        say(str(error))
         return error.exit_code
     except (KeyboardInterrupt, click.exceptions.Abort):
         return INTERRUPTED
     except Exception as error:  # noqa: BLE001 - Spark's own kinds of failure; all of them end the job
-        tell(cause(error))
+        say(cause(error))
         return FAILED
     return code
 

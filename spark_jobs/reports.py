@@ -40,7 +40,7 @@ class Saved:
     def table(self, name: str, columns: Sequence[str] | None = None, only: str | None = None) -> "DataFrame":
         """A table as it was saved.
 
-        Raises UsageError for a filter that looks into bodies, which nobody saved.
+        Raises UsageError for a filter that looks into bodies, which are not saved.
         """
         if only is not None:
             raise UsageError(

@@ -43,10 +43,10 @@ def versions(source: SparkCapture | Saved, target: str = "newest", only: str | N
 
 def run(spark: "SparkSession", source: SparkCapture | Saved, given: JobInput, target: str, fail_on: str | None) -> int:
     """Which client speaks which versions with which broker, and what breaks on another release (--target)."""
-    from kcap.cli.versions_text import report as told
+    from kcap.cli.versions_text import report as report_lines
 
     result = versions(source, target, given.only)
-    print("\n".join(told(result, style_of(None))))
+    print("\n".join(report_lines(result, style_of(None))))
     if given.output is not None:
         write(spark, result, given.output, given.form)
     return FAILED if fail_on is not None and fails(result, fail_on) else 0

@@ -12,7 +12,7 @@ import numpy as np
 from kcap.analyzer import RowBatch
 from kcap.arrays.vectors import Vector
 from kcap.batch.bodies import Messages, SideColumns
-from kcap.batch.failures import Report, tell
+from kcap.batch.failures import Report, report_failure
 from kcap.batch.rows import RowColumns, SelectedRows
 from kcap.batch.topics import TopicColumns
 from kcap.identities import Identities
@@ -117,7 +117,7 @@ class BatchColumns:
         for message, fault in made.faults.items() if made is not None else ():
             for side in (self.request, self.response):
                 for at in np.flatnonzero(side.index == message).tolist():
-                    tell(report, self.batch, at, "records", fault)
+                    report_failure(report, self.batch, at, "records", fault)
 
     def spans(self, slots: "Int64s") -> "tuple[Int64s, Int64s]":
         """Start and end of bodies in the arena, by slot; for a body of an earlier batch its slot in place of the start."""

@@ -1,4 +1,4 @@
-"""What kcap's own code failed on while rows were made of an exchange: told as a weird, with the exchange's place.
+"""What kcap's own code failed on while rows were made of an exchange: reported as a weird, with the exchange's place.
 
 In: a batch, a row of it, what was being read. Out: a `decoder_failed`. Law: it costs that exchange what was being read, never
 the run; the header columns of its row stay.
@@ -17,7 +17,7 @@ Report = Callable[..., None]
 """As `Analyzer.report`."""
 
 
-def tell(report: Report | None, batch: "RowBatch", at: int, what: str, error: Exception | Fault) -> None:
+def report_failure(report: Report | None, batch: "RowBatch", at: int, what: str, error: Exception | Fault) -> None:
     """Reports that reading `what` of row `at` failed; the place is the answer's first packet, or the request's."""
     if report is None:
         return
@@ -33,12 +33,12 @@ def tell(report: Report | None, batch: "RowBatch", at: int, what: str, error: Ex
 
 
 class contained:  # noqa: N801 - read as a word behind `with`
-    """Reads one exchange: what it raises is told, and goes no further."""
+    """Reads one exchange: what it raises is reported, and goes no further."""
 
-    __slots__ = ("_tell",)
+    __slots__ = ("_report",)
 
-    def __init__(self, tell_it: Callable[[Exception], None]) -> None:
-        self._tell = tell_it
+    def __init__(self, report: Callable[[Exception], None]) -> None:
+        self._report = report
 
     def __enter__(self) -> None:
         return None
@@ -46,20 +46,20 @@ class contained:  # noqa: N801 - read as a word behind `with`
     def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> bool:
         if not isinstance(error, Exception):
             return False
-        self._tell(error)
+        self._report(error)
         return True
 
 
 def of_row(report: Report | None, batch: "RowBatch", at: int, what: str) -> contained:
     """Around what reads `what` of a row."""
-    return contained(lambda error: tell(report, batch, at, what, error))
+    return contained(lambda error: report_failure(report, batch, at, what, error))
 
 
 def of_waiting(report: Report | None, uid: str, exchange: int, what: str) -> contained:
     """Around what reads `what` of a request that has no row yet."""
 
-    def told(error: Exception) -> None:
+    def report_it(error: Exception) -> None:
         if report is not None:
             report(WeirdKind.DECODER_FAILED, f"{what} of exchange {uid}.{exchange}: {fault_of(error)}", uid=uid)
 
-    return contained(told)
+    return contained(report_it)

@@ -38,7 +38,7 @@ ERF_SINCE: Final = 915_148_800
 
 
 def foreign(head: bytes) -> str | None:
-    """The name of a format that is not read, by the first bytes of a file; ERF has no magic, but a telling header."""
+    """The name of a format that is not read, by the first bytes of a file; ERF has no magic, but a header of its own."""
     found = next((name for magic, name in FOREIGN.items() if head.startswith(magic)), None)
     if found is None and len(head) >= ERF_RECORD and 0 in head:  # no text has a zero; a record's counter of losses is zero
         seconds, size = int.from_bytes(head[4:8], "little"), int.from_bytes(head[10:12], "big")

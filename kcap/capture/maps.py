@@ -19,7 +19,7 @@ F_SETSIG = 10
 
 
 class FileMaps:
-    """A file that nobody changes while parts of it are mapped."""
+    """A file that no process can change while parts of it are mapped."""
 
     def __init__(self, path: str, status: os.stat_result) -> None:
         """`status` is that of the file which the maps are to be of, as `os.fstat` gives it."""
@@ -56,7 +56,7 @@ def leased(path: str, status: os.stat_result) -> int:
     try:
         if not os.path.samestat(os.fstat(number), status):
             raise FileNotFoundError
-        fcntl.fcntl(number, F_SETSIG, signal.SIGURG)  # tells that somebody waits; SIGIO, which is the default, ends a process
+        fcntl.fcntl(number, F_SETSIG, signal.SIGURG)  # SIGIO, which is the default, ends a process
         fcntl.fcntl(number, fcntl.F_SETLEASE, fcntl.F_RDLCK)
         if os.fstat(number).st_size != status.st_size:
             raise BlockingIOError
@@ -67,5 +67,5 @@ def leased(path: str, status: os.stat_result) -> int:
 
 
 def is_leased(number: int) -> bool:
-    """Whether nobody waits for the lease on a descriptor to end."""
+    """Whether no other process waits for the lease on a descriptor to end."""
     return fcntl.fcntl(number, fcntl.F_GETLEASE) == fcntl.F_RDLCK

@@ -63,7 +63,7 @@ def run(
 
     Kept are the packets that carry the requests and responses and the bare ACKs between, the connection's first packet and its
     handshake, and how it ended where something was not answered. The part is read again before it appears: where its rows would
-    not be those of the whole, what they rest on comes along (the connection's first exchange, the exchange that told a topic's
+    not be those of the whole, what they rest on comes along (the connection's first exchange, the exchange that names a topic's
     name, at last the whole connection). Rows beside those that were selected are counted on stderr.
 
     pcapng keeps interfaces, comments and names of pcapng input; pcap has room for one link type and none of these. TLS secrets
@@ -109,7 +109,7 @@ def cut_out(
     from kcap.export.scratch import hand_over, kept, scratch
     from kcap.session import Capture
 
-    Capture(paths, options).filter(only)  # a fault of the filter is told before anything is read
+    Capture(paths, options).filter(only)  # a fault of the filter is shown before anything is read
     only_plain(output, form)
     comment = f"kcap cut{f' -Y {only!r}' if only else ''}{' --connection' if whole else ''}"
     rewritten: Rewritten | None = None
@@ -128,13 +128,13 @@ def cut_out(
                     rewritten = rewriter.write(sink, done.form, "" if names else comment)
                 else:
                     hand_over(made, sink)
-    tell(done, output, written=bool(done.packets) or allow_empty)
+    report_cut(done, output, written=bool(done.packets) or allow_empty)
     if rewritten is not None:
         tell_changes(rewritten)
     return unreadable(done.picked.failed)
 
 
-def tell(done: "Cut", output: str, *, written: bool) -> None:
+def report_cut(done: "Cut", output: str, *, written: bool) -> None:
     """What was cut, on stderr."""
     from kcap.cli.standard_streams import say
 

@@ -112,7 +112,7 @@ def run(
     only: str,
     **asked: Any,
 ) -> int:
-    """Rows of what passes an interface, as exchanges are decided. Ctrl-C ends the capture; what was seen by then is told.
+    """Rows of what passes an interface, as exchanges are decided. Ctrl-C ends the capture; what was seen by then is shown.
 
     dumpcap (of Wireshark) or tcpdump must be installed, and you must be allowed to capture. --ring keeps the packets in files
     that take turns, captured on their own: they are whole also where rows cannot keep up. --tui browses while it goes on.
@@ -149,7 +149,7 @@ def run(
             os.dup2(source.fileno(), sys.stdin.fileno())
             code = findings(capture, span, every, asked["form"] == "jsonl") if checking else written(capture, order)
         except CaptureError:
-            raise CaptureError(f"{found} captured nothing: {told(said)}") from None
+            raise CaptureError(f"{found} captured nothing: {last_line(said)}") from None
         finally:
             for process in tools:
                 process.terminate()
@@ -169,7 +169,7 @@ def watched(source: IO[bytes], said: IO[bytes], interface: str, options: "Option
     poll = select.poll()
     poll.register(source, select.POLLIN | select.POLLHUP)
     if [event for _, event in poll.poll(1000 * STARTS_SECONDS) if not event & select.POLLIN]:
-        raise CaptureError(told(said))
+        raise CaptureError(last_line(said))
     return browse(request(["-"], options, source=interface, span=look[0], every=look[1]), source.fileno(), only)
 
 
@@ -250,8 +250,8 @@ def ending(tools: "list[subprocess.Popen[bytes]]") -> "signal._HANDLER":
     return end
 
 
-def told(said: IO[bytes]) -> str:
-    """The last thing the tool said."""
+def last_line(said: IO[bytes]) -> str:
+    """The last line that the tool wrote on standard error."""
     said.seek(0)
     lines = said.read().decode(errors="replace").strip()[-SAID_MAX:].splitlines()
     return next((line for line in reversed(lines) if line.strip()), "it said nothing")

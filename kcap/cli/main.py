@@ -81,7 +81,7 @@ class Kcap(click.Group):
         return super().parse_args(ctx, args)
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
-        """The command that is called; a file in its place, or a slip of the keyboard, is told what to do."""
+        """The command that is called; the terminal UI for a file in its place, and advice for a mistyped name."""
         word = args[0]
         if word not in COMMANDS and is_file(word):
             args = [BROWSE, *args]
@@ -109,9 +109,9 @@ def not_a_command(word: str) -> str:
 def show_version(ctx: click.Context, _parameter: click.Parameter, value: bool) -> None:
     """Prints the version and ends."""
     if value and not ctx.resilient_parsing:
-        from kcap.cli.version_text import told
+        from kcap.cli.version_text import version_text
 
-        click.echo(told())
+        click.echo(version_text())
         ctx.exit()
 
 

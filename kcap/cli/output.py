@@ -30,7 +30,7 @@ UNREADABLE: Final = 3
 
 
 def is_terminal(output: str | None) -> bool:
-    """Rows go to somebody's screen."""
+    """Whether rows go to a terminal."""
     return output is None and sys.stdout.isatty()
 
 
@@ -82,7 +82,7 @@ class OutputRequest:
     quiet: bool = False
     """Nothing is said but what went wrong."""
     clock: str = "utc"
-    """How times are told, one of `kcap.output.time_format.CLOCKS`."""
+    """How times are written, one of `kcap.output.time_format.CLOCKS`."""
     children: Sequence[str] = ()
     """What stands beside each exchange: `partitions`, `records`."""
     parted: Sequence[str] = ()
@@ -99,7 +99,7 @@ def write_rows(capture: Capture, order: OutputRequest) -> int:
     from kcap.output.grid import DEFAULTS
     from kcap.output.payloads import as_text
     from kcap.output.payloads import shown as readable
-    from kcap.output.time_format import timed, told
+    from kcap.output.time_format import timed, timed_schema
     from kcap.table.backfill import Backfill
     from kcap.table.builder import Table
     from kcap.table.schema import choose, is_body_field
@@ -149,7 +149,7 @@ def write_rows(capture: Capture, order: OutputRequest) -> int:
             writer = make_writer(
                 form,
                 sink,
-                as_text(told(schema, order.clock), order.payloads),
+                as_text(timed_schema(schema, order.clock), order.payloads),
                 output,
                 composed=composed,
                 layout=order.layout,

@@ -45,7 +45,7 @@ F = TypeVar("F", bound=Callable[..., object])
 
 
 def shapes(command: F) -> F:
-    """The options on how rows are told, which go before those of `outputs`."""
+    """The options on how rows are written, which go before those of `outputs`."""
     for decorator in (
         click.option("-q", "--quiet", is_flag=True, help="Says nothing but what went wrong."),
         click.option("-c", "count", metavar="N", type=click.IntRange(0), help="As --limit."),

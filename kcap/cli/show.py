@@ -26,7 +26,7 @@ NAME: Final = re.compile(r"(C[0-9a-f]{16})\.(\d{1,18})")
 SIDE_BY_SIDE: Final = 160
 """Columns of a terminal from which on request and response stand beside each other."""
 PARTS: Final = (("long_poll_ns", "long poll"), ("throttle_ns", "throttle"), ("muted_ns", "mute"))
-TOLD: Final = (
+SHOWN: Final = (
     "error", "throttle_time_ms", "topics", "partition_count", "record_count", "records_bytes", "codecs", "acks", "group_id",
     "member_id", "transactional_id", "version_verdict", "removed_in", "deprecated_in", "flags",
 )  # fmt: skip
@@ -154,7 +154,7 @@ def summary(row: dict[str, Any]) -> Iterator[str]:
     for side in ("request", "response"):
         if row[f"{side}_bytes"] is not None or row[f"{side}_first_packet"] is not None:
             yield clean(f"{side:<10}{frame_words(row, side)}")
-    for name in TOLD:
+    for name in SHOWN:
         value = row.get(name)
         if value is not None and value not in ([], "NONE"):
             text = ", ".join("-" if entry is None else str(entry) for entry in value) if isinstance(value, list) else str(value)

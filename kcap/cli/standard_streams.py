@@ -1,4 +1,4 @@
-"""Standard input, output and error as a command finds them: closed, full, or read by nobody.
+"""Standard input, output and error as a command finds them: closed, full, or without a reader.
 
 Law: a file that a command opens never gets the number of a standard stream; what cannot be written ends with an exit code and
 one line, never with a traceback, also when the interpreter flushes its buffers at exit.
@@ -11,8 +11,8 @@ from typing import Final
 from kcap.output.escaping import visible, visible_lines
 
 MODES: Final = ((0, os.O_RDONLY), (1, os.O_RDONLY), (2, os.O_WRONLY))
-"""Number of a standard stream -> how /dev/null stands in for it. Writing to a closed standard output must fail, so that nobody
-believes the output went somewhere."""
+"""Number of a standard stream -> how /dev/null stands in for it. Writing to a closed standard output must fail, or
+the output would seem to have gone somewhere."""
 
 
 def open_closed() -> None:

@@ -51,7 +51,7 @@ def run(
 
     paths = paths_of(files, more_files)
     options = analyzer_options(decode_as, not_kafka)
-    parse(only)  # a fault of the filter is told before the screen is taken
+    parse(only)  # a fault of the filter is shown before the screen is taken
     missing = next((path for path in expand(paths) if path != STANDARD_INPUT and not os.path.exists(path)), None)
     if missing is not None:
         raise CaptureError(f"{missing}: no such file or directory")

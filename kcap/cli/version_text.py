@@ -12,7 +12,7 @@ LIBRARIES: Final = (
 """Distribution, what it is for."""
 
 
-def told() -> str:
+def version_text() -> str:
     """Some lines, the first with kcap's own version."""
     from kcap import __version__
     from kcap.schema.registry import api_keys

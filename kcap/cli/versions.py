@@ -135,28 +135,28 @@ def run(
         code = explain(explained, targets, profiles, form, output)
         return code or (report_failed(reading) if reading is not None else 0)
     made = report(profiles, names, release, by_address=by is not None)
-    told: dict[str, Any] = made
+    result: dict[str, Any] = made
     if connection is not None:
-        from kcap.cli.versions_text import story as tell
+        from kcap.cli.versions_text import story as story_lines
         from kcap.reports.versions.story import of
 
-        told = of(profiles, connection, identify(profiles), made["diagnoses"])
-        told = {"report": "versions", "captures": names, "rows": told["apis"], "left_out": {}, "story": told}
-        forms: dict[str, Callable[[], str]] = {"table": lambda: "\n".join(tell(told["story"], style_of(output))) + "\n"}
+        story = of(profiles, connection, identify(profiles), made["diagnoses"])
+        result = {"report": "versions", "captures": names, "rows": story["apis"], "left_out": {}, "story": story}
+        forms: dict[str, Callable[[], str]] = {"table": lambda: "\n".join(story_lines(story, style_of(output))) + "\n"}
     else:
         from kcap.cli import report_formats
         from kcap.cli.versions_page import document
-        from kcap.cli.versions_text import report as tell_all
+        from kcap.cli.versions_text import report as report_lines
 
         def page() -> report_formats.Document:
             return replace(document(made, every=every), files=paths if reading is not None else [], only=only)
 
         forms = {
-            "table": lambda: "\n".join(tell_all(made, style_of(output), every=every)) + "\n",
+            "table": lambda: "\n".join(report_lines(made, style_of(output), every=every)) + "\n",
             "markdown": lambda: report_formats.markdown(page()),
             "html": lambda: report_formats.html(page()),
         }
-    text = json.dumps(told, ensure_ascii=False) + "\n" if form == "json" else forms[form]()
+    text = json.dumps(result, ensure_ascii=False) + "\n" if form == "json" else forms[form]()
     with place(output) as sink:
         sink.write(text.encode("utf-8", "replace"))
     sys.stdout.flush()

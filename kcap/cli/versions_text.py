@@ -116,8 +116,8 @@ def failures(made: Row, style: Style, shown: int) -> list[str]:
         return []
     out = [style.bold("what failed, and why")]
     for row in made["diagnoses"][:shown]:
-        told = wrapped(f"{row['level']}: {row['kind']}: {clean(row['sentence'])}", style.width, INDENT)
-        out += [style.red(line) if row["level"] == "error" else line for line in told]
+        sentence = wrapped(f"{row['level']}: {row['kind']}: {clean(row['sentence'])}", style.width, INDENT)
+        out += [style.red(line) if row["level"] == "error" else line for line in sentence]
         out += wrapped(f"{INDENT}-> {row['advice']} ({row['example']})", style.width, INDENT + "   ")
     rest = Counter(row["kind"] for row in made["diagnoses"][shown:])
     if rest:
@@ -126,20 +126,20 @@ def failures(made: Row, style: Style, shown: int) -> list[str]:
     return [*out, ""]
 
 
-def story(told: Row, style: Style) -> list[str]:
+def story(made: Row, style: Style) -> list[str]:
     """One connection."""
-    who = f"client {words(told.get('client_id'))} of {told['client_ip']}"
-    library = f", {'probably ' if told.get('guessed') else ''}{clean(told['software'])}" if told.get("software") else ""
-    head = f"{told['connection']}: {who}{library}, with {told['server']}"
+    who = f"client {words(made.get('client_id'))} of {made['client_ip']}"
+    library = f", {'probably ' if made.get('guessed') else ''}{clean(made['software'])}" if made.get("software") else ""
+    head = f"{made['connection']}: {who}{library}, with {made['server']}"
     out = [style.bold(line) for line in wrapped(head, style.width, INDENT)]
-    if told.get("midstream"):
+    if made.get("midstream"):
         out.append("it had begun before the capture")
-    for step in told["steps"]:
+    for step in made["steps"]:
         at = duration(step["at_ns"]) if step["at_ns"] is not None else ""
         out += wrapped(f"{at:>9}  {step['exchange'].rpartition('.')[2]:>4}  {clean(step['text'])}", style.width, " " * 17)
-    if told["lost_ns"]:
-        out.append(f"time lost to ApiVersions requests in vain: {duration(told['lost_ns'])}")
-    if told["apis"]:
+    if made["lost_ns"]:
+        out.append(f"time lost to ApiVersions requests in vain: {duration(made['lost_ns'])}")
+    if made["apis"]:
         columns = [
             TextColumn("API", lambda r: words(r["api"] or r["api_key"]), False),
             TextColumn("used", lambda r: " ".join(f"{v}({c})" for v, c in r["versions"].items()), False),
@@ -148,8 +148,8 @@ def story(told: Row, style: Style) -> list[str]:
             TextColumn("gone in", lambda r: r["removed_in"] or "", False, 1),
             TextColumn("several versions", lambda r: "yes" if r["downgraded"] else "", False, 2),
         ]
-        out += ["", *lines(told["apis"], columns, style, lambda r: r["verdict"] in ("above_broker_max", "below_broker_min"))]
-    for row in told["diagnoses"]:
+        out += ["", *lines(made["apis"], columns, style, lambda r: r["verdict"] in ("above_broker_max", "below_broker_min"))]
+    for row in made["diagnoses"]:
         out += ["", *wrapped(f"{row['level']}: {clean(row['sentence'])}", style.width, INDENT)]
         out += wrapped(f"{INDENT}-> {row['advice']}", style.width, INDENT + "   ")
     return out

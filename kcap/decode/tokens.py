@@ -1,7 +1,7 @@
 """SASL tokens: the bytes of SaslAuthenticate in, their parts as nodes out.
 
-A token does not say which mechanism it is of; it is told by its shape. Law: parts tile the token; what fits no shape stays one
-piece, which nobody shows (`kcap.decode.secrets`), as the parts named in `SECRET_PARTS` are never shown.
+A token does not say which mechanism it is of; its shape does. Law: parts tile the token; what fits no shape stays one
+piece, which is never shown (`kcap.decode.secrets`), as the parts named in `SECRET_PARTS` are never shown.
 """
 
 import re

@@ -2,7 +2,7 @@
 
 In: a capture with its filter, a path to write to. Out: `Cut`, what was written. Law: the rows of the part contain those that
 were picked, equal in all that is theirs; where the packets of the frames alone do not give them, what they rest on is added:
-the exchange that told a topic's name, then the whole connection. Each packet once, in the captures' order; memory grows
+the exchange that names a topic, then the whole connection. Each packet once, in the captures' order; memory grows
 with what was picked.
 """
 
@@ -23,9 +23,9 @@ from kcap.session import Capture, CapturePass
 from kcap.tls.secrets import Secrets
 
 LEAD = 1
-"""Packets with data of each side that a connection begins with: they tell that it is Kafka, and whose ids to look for."""
+"""Packets with data of each side that a connection begins with: they show that it is Kafka, and which ids to look for."""
 ROUNDS = 7
-"""Times that something is added: names, then connections, then connections of those who told the names."""
+"""Times that something is added: names, then connections, then connections of the exchanges with those names."""
 Watch = Callable[[CapturePass], None]
 
 
@@ -70,7 +70,7 @@ def cut(
             write(capture.paths, mark(capture.paths, picked), path, chosen_form, comment, secrets=secrets)
         return Cut(picked, CutCheck(), chosen_form, 0)
     options = with_secrets(capture.options, picked.files)
-    taught = False
+    named_all = False
     widened: set[str] = set()
     packets = write(capture.paths, mark(capture.paths, picked), path, chosen_form, comment, secrets=secrets)
     verdict = check(path, picked, options)
@@ -78,14 +78,14 @@ def cut(
         if verdict.holds:
             break
         more = {uid for uid in verdict.broken if not picked.chosen[uid].whole}
-        told = bool(verdict.nameless) and not taught and teach(capture, picked)
-        if not more and not told:
-            # with the names told, those who told them may not read as they did
-            more = {uid for uid, chosen in picked.chosen.items() if not chosen.whole and chosen.teaches}
+        added = bool(verdict.nameless) and not named_all and add_names(capture, picked)
+        if not more and not added:
+            # the exchanges with the names may not read as they did in the whole
+            more = {uid for uid, chosen in picked.chosen.items() if not chosen.whole and chosen.has_names}
             more = more or {uid for uid in verdict.nameless if not picked.chosen[uid].whole}
-        if not more and not told:
+        if not more and not added:
             break
-        taught = taught or told
+        named_all = named_all or added
         for uid in more:
             chosen = picked.chosen[uid]
             if not chosen.lead:
@@ -113,16 +113,17 @@ def with_secrets(options: Options | None, files: Sequence[CaptureFile]) -> Optio
     return replace(options, secrets=secrets)
 
 
-def teach(capture: Capture, picked: Selection) -> bool:
-    """Adds the exchanges that told the names of the topics; whether there are any."""
+def add_names(capture: Capture, picked: Selection) -> bool:
+    """Adds the exchanges that name the topics; whether there are any."""
     everything = Capture(capture.paths, capture.options)
-    told: dict[str, set[int]] = {}
-    for uid, number in picked.tellers.values():
-        told.setdefault(uid, set()).add(number)
-    if not told:
+    exchanges: dict[str, set[int]] = {}
+    for uid, number in picked.name_sources.values():
+        exchanges.setdefault(uid, set()).add(number)
+    if not exchanges:
         return False
     words = [
-        f'(connection == "{uid}" and exchange in {{{", ".join(map(str, sorted(numbers)))}}})' for uid, numbers in told.items()
+        f'(connection == "{uid}" and exchange in {{{", ".join(map(str, sorted(numbers)))}}})'
+        for uid, numbers in exchanges.items()
     ]
     picked.read(everything.filter(" or ".join(words)), context=True)
     return True

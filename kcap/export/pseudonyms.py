@@ -1,6 +1,6 @@
 """Other names for names: a key and a name in, another name of the same length out; addresses likewise.
 
-Law: the same key gives the same name for the same name, and without the key nobody tells which was which. Text keeps its length
+Law: the same key gives the same name for the same name, and without the key none can be undone. Text keeps its length
 in bytes and its punctuation; addresses that share their first n bits share the first n bits of what they become (Xu, Fan,
 Ammar, Moon: prefix-preserving IP address anonymization, with a keyed BLAKE2 in place of AES).
 """
@@ -73,6 +73,6 @@ class Pseudonyms:
     def hardware(self, address: bytes) -> bytes:
         """Another link-layer address, of a kind that no maker gives out."""
         if not any(address) or address[0] & 1:
-            return address  # nobody, or everybody
+            return address  # no host, or every host
         made = self._drawn(b"hardware|" + address, len(address))
         return bytes([made[0] & 0xFC | 2]) + made[1:]

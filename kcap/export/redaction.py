@@ -2,7 +2,7 @@
 
 In: the frame's bytes with their length prefix, its API and version. Out: `RedactionPlan`. Laws: lengths stay; a batch whose
 records are hidden has the checksum of its new bytes; of what could not be read nothing is shown. A compressed batch is hidden
-whole: there is no telling what zeros compress to at the same length, so its header tells its records and they do not inflate
+whole: zeros compress to another length, so its header still counts the records, which do not inflate
 any more.
 """
 
@@ -30,7 +30,7 @@ SHOWN_TEXT: Final = frozenset(
     "ClientSoftwareName ClientSoftwareVersion Mechanism Mechanisms ProtocolType ProtocolName Feature FeatureName EntityType"
     " GroupState GroupType GroupStates StatesFilter TypesFilter AssignorName ServerAssignor State Type".split()
 )
-"""Strings that name things of Kafka's own and nobody's; every other one gets another name."""
+"""Strings that name things of Kafka's own; every other one gets another name."""
 SHOWN_IN: Final = frozenset(("Protocols", "configs", "Configs", "SupportedFeatures", "FinalizedFeatures", "Features"))
 """Arrays whose names are Kafka's own: of assignors, configs and features."""
 

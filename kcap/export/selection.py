@@ -34,7 +34,7 @@ RESTS_ON_OTHERS: Final = frozenset(
 PLACED: Final = frozenset(PLACES) - {"connection", "client_ip", "client_port", "server_ip", "server_port", "outcome"}
 """Columns that say where in its file a row stands."""
 NAMED: Final = "topics"
-"""Names that the capture may have told elsewhere."""
+"""Names that may stand elsewhere in the capture."""
 
 
 class Intervals:
@@ -83,7 +83,20 @@ class RowDigests:
 class SelectedConnection:
     """A connection of which something is wanted."""
 
-    __slots__ = ("_awaits", "_led", "_numbers", "_places", "ended", "first", "flow", "lead", "said", "teaches", "uid", "whole")
+    __slots__ = (
+        "_awaits",
+        "_led",
+        "_numbers",
+        "_places",
+        "ended",
+        "first",
+        "flow",
+        "lead",
+        "said",
+        "has_names",
+        "uid",
+        "whole",
+    )
 
     def __init__(self, uid: str, flow: bytes, *, whole: bool) -> None:
         self.uid = uid
@@ -92,8 +105,8 @@ class SelectedConnection:
         self.whole = whole
         self.lead = 0
         """Packets with data, of each side, that are kept from its beginning on."""
-        self.teaches = False
-        """Rows of others rest on it."""
+        self.has_names = False
+        """It has names that rows of other connections need."""
         self.ended = False
         """How it ended matters: something was not answered."""
         self.first = -1
@@ -154,8 +167,8 @@ class Selection:
         self.kafka = 0
         self.topic_ids: set[str] = set()
         """Those whose names the rows give."""
-        self.tellers: dict[str, tuple[str, int]] = {}
-        """Topic id -> connection and number of the exchange that told its name first."""
+        self.name_sources: dict[str, tuple[str, int]] = {}
+        """Topic id -> connection and number of the first exchange with its name."""
         self.failed: list[str] = []
 
     def read(self, capture: Capture, watch: Callable[[CapturePass], None] | None = None, *, context: bool = False) -> None:
@@ -177,8 +190,8 @@ class Selection:
             columns = batch.to_pydict()
             self._take(columns, index, context=context)
         if table.tracker is not None and not context:
-            told = table.tracker.topic_sources.items()
-            self.tellers = {uuid: (uid, number) for uuid, (uid, number, _) in told if uuid in self.topic_ids}
+            sources = table.tracker.topic_sources.items()
+            self.name_sources = {uuid: (uid, number) for uuid, (uid, number, _) in sources if uuid in self.topic_ids}
         self._begun(reading)
         for ref, uid in self.starts.items():
             if uid in self.chosen:
@@ -200,7 +213,7 @@ class Selection:
             if chosen is None:
                 flow = flow_of(row["client_ip"], row["client_port"], row["server_ip"], row["server_port"])
                 chosen = self.chosen[uid] = SelectedConnection(uid, flow, whole=self.whole and not context)
-            chosen.teaches = chosen.teaches or context
+            chosen.has_names = chosen.has_names or context
             chosen.ended = chosen.ended or row["outcome"] != "answered"
             places = []
             for direction, side in enumerate(SIDES):
@@ -257,6 +270,6 @@ def said(columns: dict[str, list[Any]], names: Sequence[str]) -> Iterator[tuple[
     """Of each row: its connection, and hashes of what the named columns say, with and without the names of topics."""
     nameless = [columns[name] for name in names if name != NAMED]
     for uid, topics, *values in zip(columns["connection"], columns[NAMED], *nameless):
-        # lists are told by their elements
+        # lists are hashed by their elements
         known = hash(tuple([tuple(value) if isinstance(value, list) else value for value in values]))
         yield uid, hash((known, tuple(topics or ()))), known

@@ -1,10 +1,10 @@
 """Which broker a server address is, and of which cluster: lists of brokers in, node ids and cluster ids out.
 
-In: who told it, the cluster's id, and (node id, host, port, rack) of each broker. Out: what is proven of an address. An id is
-proven by a host that is the address (as an IP address, as `localhost`, or by a name that the capture file resolves), or by a
-server that lists itself: exactly one broker on its list has its port, under a host name, and no other server claims that
-broker. Law: what was told in two ways that do not agree is None; a wrong id is worse than none. The order of telling does not
-matter.
+In: the server that lists them, the cluster's id, and (node id, host, port, rack) of each broker. Out: what is proven of an
+address. An id is proven by a host that is the address (as an IP address, as `localhost`, or by a name that the capture file
+resolves), or by a server that lists itself: exactly one broker on its list has its port, under a host name, and no other
+server claims that broker. Law: where two lists do not agree the id is None; a wrong id is worse than none. The order of the
+lists does not matter.
 """
 
 import functools
@@ -44,18 +44,18 @@ class Broker:
 
 @dataclass(frozen=True, slots=True)
 class BrokerListing:
-    """A broker's address as it was first told, and by whom."""
+    """A broker's address, and the exchange that lists it first."""
 
     cluster: str | None
     broker: Broker
     server: Server
-    """Who answered, or was asked."""
+    """The server of that exchange."""
     connection: str
     exchange: int
 
 
 class Brokers:
-    """What was told so far; a picklable value."""
+    """The lists until now; a picklable value."""
 
     def __init__(self) -> None:
         self.listings: dict[tuple[str | None, int, str, int], BrokerListing] = {}

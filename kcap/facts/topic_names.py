@@ -1,8 +1,8 @@
 """What topic ids are called, and which brokers there are: decoded messages in, names and lists of brokers out.
 
 In: schema names and Kafka's JSON of messages, in any order. Out: the name of an id (KIP-516), the brokers that a message lists.
-Law: a name is learned only from a struct that holds both; an id keeps the first name it was told, since Kafka never gives an id
-to another topic; the state is a picklable value.
+Law: a name is learned only from a struct that holds both; an id keeps the first name that it was given, since Kafka never
+gives an id to another topic; the state is a picklable value.
 """
 
 from binascii import a2b_base64
@@ -53,24 +53,24 @@ def _read() -> dict[str, list[tuple[int, tuple[str, ...], str]]]:
     return found
 
 
-TELLING: Final = _read()
+NAMING: Final = _read()
 """Message -> where it has names beside ids."""
 
 
 def naming_apis() -> frozenset[int]:
-    """API keys of which some version tells names beside ids."""
-    names = {message.removesuffix("Request").removesuffix("Response") for message in TELLING}
+    """API keys of which some version has names beside ids."""
+    names = {message.removesuffix("Request").removesuffix("Response") for message in NAMING}
     return frozenset(key for name in names if (key := api_key(name)) is not None)
 
 
-def tells(api: str | None, version: int | None) -> list[int]:
-    """The sides of an exchange that may tell names: REQUEST, RESPONSE."""
+def naming_sides(api: str | None, version: int | None) -> list[int]:
+    """The sides of an exchange that may have names: REQUEST, RESPONSE."""
     if api is None or version is None:
         return []
     return [
         side
         for side, suffix in ((REQUEST, "Request"), (RESPONSE, "Response"))
-        if any(version >= first for first, _, _ in TELLING.get(api + suffix, ()))
+        if any(version >= first for first, _, _ in NAMING.get(api + suffix, ()))
     ]
 
 
@@ -147,9 +147,9 @@ class TopicNames:
         """Topic id, as Kafka prints its uuids, -> name."""
 
     def learn(self, message: str | None, body: Mapping[str, Any] | None) -> int:
-        """Takes a message; how many ids it told that were not known."""
+        """Takes a message; the number of ids that it names for the first time."""
         before = len(self.names)
-        for _, path, field in TELLING.get(message or "", ()) if body else ():
+        for _, path, field in NAMING.get(message or "", ()) if body else ():
             for struct in _structs(body, path):
                 name, uuid = struct.get(field), struct.get("topicId")
                 if isinstance(name, str) and name and isinstance(uuid, str) and uuid != NO_ID:
@@ -169,7 +169,7 @@ class TopicNames:
                             self.learn("TopicRecord", decode_data("TopicRecord", record.value).to_json())
 
     def name(self, uuid: str | None) -> str | None:
-        """The name of an id, None while nothing told it."""
+        """The name of an id, None while no message has it."""
         return None if uuid is None else self.names.get(uuid)
 
 

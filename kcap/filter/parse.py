@@ -45,7 +45,7 @@ ORDERING: Final = frozenset({"<", "<=", ">", ">="})
 FUNCTIONS: Final = {"len": "text", "lower": "text", "upper": "text", "count": "", "abs": "number"}
 """Function -> kind of what it takes, empty for any."""
 FILTER_MAX: Final = 10_000
-"""Characters of a filter; nobody types more, and nesting is bounded with them."""
+"""Characters of a filter; more is not typed by hand, and nesting is bounded with them."""
 DEPTH_MAX: Final = 100
 AROUND: Final = 200
 """Characters of a filter before and behind a fault that a message shows."""
@@ -156,7 +156,7 @@ class _Builder:
             if quantifier:
                 raise self.fault(tree, f"{quantifier} needs a comparison")
             if isinstance(of, FieldRef) and of.columns in NO_ERROR:
-                operator, every = OPERATORS["!="]  # NONE is a value, but nobody who types `error` means it
+                operator, every = OPERATORS["!="]  # NONE is a value, but `error` alone does not mean it
                 return Compare(of, operator, NO_ERROR[of.columns], every)
             return Present(of)
         if kind == "compare":

@@ -1,4 +1,4 @@
-"""What the two processes of a reading tell each other.
+"""The messages between the two processes of a reading.
 
 In: what is to be read; a pass that is under way. Out: an order, and steps by which a pass in another process follows it.
 Law: a pass that took all steps so far has the state of the pass that made them.

@@ -31,7 +31,7 @@ class Worker:
 
     def __init__(self, sender: Sender) -> None:
         self._sender = sender
-        self._told = monotonic()
+        self._sent_s = monotonic()
 
     def run(self, order: ReadOrder) -> None:
         """Reads to the end; what stops it is sent. Raises EOFError or OSError where the other process is gone."""
@@ -77,11 +77,11 @@ class Worker:
         reading = self._reading
         reading.analyzer.bodies.deferred = not self._sender.far_ahead
         many = len(reading.connections) + len(reading.analyzer.sightings()) >= CLOSED_TOGETHER
-        if many or monotonic() - self._told >= EVERY_SECONDS:
+        if many or monotonic() - self._sent_s >= EVERY_SECONDS:
             self._send(self._steps.step())
 
     def _send(self, step: Step) -> None:
-        self._told = monotonic()
+        self._sent_s = monotonic()
         self._sender.send(step)
 
 

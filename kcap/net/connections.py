@@ -342,7 +342,7 @@ class ConnectionTable:
         elif time_ns - connection.last_ns < limits.CONNECTION_IDLE_NS:
             return False
         else:
-            # not the time at hand: when somebody looks depends on what else was captured
+            # not the time at hand: when it is looked at depends on what else was captured
             time_ns = connection.last_ns + limits.CONNECTION_IDLE_NS
             connection.ended = "idle"
             connection.report(WeirdKind.CONNECTION_IDLE, "no packet for an hour")

@@ -232,7 +232,7 @@ class Stream:
         else:
             self.retransmitted += 1
             if self.timed_end is not None and start < self.timed_end:
-                self.timed_end = None  # Karn: which of the two is acknowledged cannot be told
+                self.timed_end = None  # Karn: which of the two is acknowledged is not known
         self.repeat(start, end, twice=twice)
 
     def repeat(self, start: int, end: int, *, twice: bool) -> None:

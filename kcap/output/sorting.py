@@ -82,7 +82,7 @@ def places(table: Any, keys: Sequence[Key]) -> Any:
 
 
 def _spilled(files: ExitStack, batches: list[pa.RecordBatch], keys: Sequence[Key]) -> Iterator[pa.RecordBatch]:
-    """Some batches, sorted, in a file that nobody else sees."""
+    """Some batches, sorted, in a file without a name."""
     file = files.enter_context(tempfile.TemporaryFile(prefix="kcap-"))  # noqa: SIM115 - the stack closes it
     ipc: Any = pa.ipc
     with ipc.new_stream(file, batches[0].schema) as stream:

@@ -16,7 +16,7 @@ CLOCKS: Final = ("utc", "local", "epoch", "relative", "delta")
 SECONDS: Final = pa.decimal128(20, 6)
 
 
-def told(schema: pa.Schema, clock: str) -> pa.Schema:
+def timed_schema(schema: pa.Schema, clock: str) -> pa.Schema:
     """The schema of what `timed` gives."""
     if "time" not in schema.names or clock == "utc":
         return schema

@@ -152,11 +152,11 @@ def copies(evidence: CaptureQuality) -> Point:
         "retransmitted": again,
         "out_of_order": evidence.connections["out_of_order"],
     }
-    told = f"{count(again, 'segment')} sent again"
+    repeated = f"{count(again, 'segment')} sent again"
     if twice:
-        text = f"{count(twice, 'segment')} captured twice (several interfaces, or a mirror port), counted once; {told}"
+        text = f"{count(twice, 'segment')} captured twice (several interfaces, or a mirror port), counted once; {repeated}"
         return Point("copies", CARE if twice > COPIES_CARE * evidence.packets else GOOD, text, numbers)
-    return Point("copies", GOOD, f"no segment was captured twice; {told}", numbers)
+    return Point("copies", GOOD, f"no segment was captured twice; {repeated}", numbers)
 
 
 def holes(evidence: CaptureQuality) -> Point:
@@ -179,11 +179,11 @@ def ledger(evidence: CaptureQuality) -> Point:
     if evidence.unbalanced:
         text = f"the bytes of {count(evidence.unbalanced, 'stream')} do not add up: a fault of kcap, please report it"
         return Point("ledger", BAD, text, numbers)
-    told = f"{captured:,} captured = {evidence.total('framed'):,} framed + {skipped:,} skipped + "
-    told += f"{evidence.total('opaque'):,} opaque + {evidence.total('pending'):,} pending"
+    text = f"{captured:,} captured = {evidence.total('framed'):,} framed + {skipped:,} skipped + "
+    text += f"{evidence.total('opaque'):,} opaque + {evidence.total('pending'):,} pending"
     if skipped > SKIPPED_CARE * captured:
-        return Point("ledger", CARE, f"{told}: {share(skipped, captured)} lie between frame boundaries that were lost", numbers)
-    return Point("ledger", GOOD, told, numbers)
+        return Point("ledger", CARE, f"{text}: {share(skipped, captured)} lie between frame boundaries that were lost", numbers)
+    return Point("ledger", GOOD, text, numbers)
 
 
 def exchanges(evidence: CaptureQuality) -> Point:

@@ -91,10 +91,10 @@ def table_of(path: str) -> tuple[str, list[str]]:
         schema: Any = parquet.read_schema(path)
     except (OSError, pa.ArrowInvalid) as error:
         raise CaptureError(f"{path}: {error}") from None
-    told = (schema.metadata or {}).get(b"kcap.table", b"").decode()
+    named = (schema.metadata or {}).get(b"kcap.table", b"").decode()
     # Spark drops the name when it writes, but `ingest` names a folder for each table
     above = next((part for part in reversed(Path(path).parts[:-1]) if part in TABLES), None)
-    return told or above or ("partitions" if "partition" in schema.names else "exchanges"), schema.names
+    return named or above or ("partitions" if "partition" in schema.names else "exchanges"), schema.names
 
 
 SMALL: Final = 1 << 18
@@ -179,7 +179,7 @@ class Engine:
         return text
 
     def rows(self, expression: Any) -> list[dict[str, Any]]:
-        """The rows of an expression, or of its SQL. Raises Interrupted once nobody waits for them."""
+        """The rows of an expression, or of its SQL. Raises Interrupted once they are not waited for."""
         if self._stopped:
             raise Interrupted
         if isinstance(expression, str):
@@ -302,7 +302,7 @@ def folder_columns(path: str, names: Collection[str]) -> list[str]:
 
 def hive(files: Sequence[str]) -> dict[str, bool]:
     """The settings with which DuckDB reads Parquet files: names of folders count only where the files rely on them, for a
-    folder that somebody named with an equals sign must not replace a column."""
+    folder with an equals sign in its name must not replace a column."""
     if any(folder_columns(path, table_of(path)[1]) for path in files if "=" in path):
         return {"hive_partitioning": True, "hive_types_autocast": False}
     return {"hive_partitioning": False}

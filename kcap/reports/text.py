@@ -1,7 +1,7 @@
 """Tables of a report for people: columns that fit the terminal, durations and sizes in words, bars of text.
 
 In: rows of plain values and what their columns are. Out: lines. Law: no line is wider than the width it is given; on a narrow
-terminal the least telling columns go first, then the longest names give way; what is left out is said. Without a terminal
+terminal the least important columns go first, then the longest names give way; what is left out is said. Without a terminal
 (`UNLIMITED`) nothing is left out.
 """
 

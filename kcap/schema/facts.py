@@ -110,7 +110,7 @@ class Release:
 
     versions: Versions
     unstable: bool = False
-    """The last of `versions` is not final; brokers refuse it unless told otherwise."""
+    """The last of `versions` is not final; brokers refuse it unless they are configured otherwise."""
     deprecated: Versions | None = None
 
 

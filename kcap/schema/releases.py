@@ -39,7 +39,7 @@ def taken(api_key: int, release: str) -> Release | None:
 
 
 def stable(found: Release) -> Versions | None:
-    """The final versions: the last one may be a trial that brokers refuse unless told otherwise (`latestVersionUnstable`)."""
+    """The final versions: the last one may be a trial, which brokers refuse by default (`latestVersionUnstable`)."""
     first, last = found.versions[0], found.versions[1] - found.unstable
     return (first, last) if first <= last else None
 

@@ -16,7 +16,7 @@ from kcap.analyzer import RowBatch
 from kcap.arrays.arrow import Array, take
 from kcap.arrays.vectors import Vector, both, nothing
 from kcap.batch.columns import BatchColumns
-from kcap.batch.failures import Report, tell
+from kcap.batch.failures import Report, report_failure
 from kcap.decode import slots
 from kcap.facts.fetch_positions import Positions, keeps
 from kcap.facts.tracker import MetadataTracker, Reread
@@ -213,7 +213,7 @@ def picked(column: Vector, places: "Int64s") -> Vector:
 
 def report_fault(report: Report | None, batch: RowBatch, rows: "Int64s", place: int, error: Exception | Fault) -> None:
     """Reports that the records of a partition could not be read; `rows` are the exchanges of the partitions."""
-    tell(report, batch, int(rows[place]), "records of a partition", error)
+    report_failure(report, batch, int(rows[place]), "records of a partition", error)
 
 
 KINDS: Final = {column.name: TYPES[column.type] for column in columns_of("partitions").values()}

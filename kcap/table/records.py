@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from kcap.batch.columns import SIDES, BatchColumns
-from kcap.batch.failures import tell
+from kcap.batch.failures import report_failure
 from kcap.columns import Column
 from kcap.decode.json import read_json
 from kcap.decode.plan import plan_for
@@ -147,7 +147,7 @@ def placed_records(
         except Exception as error:  # noqa: BLE001 - the records before it stay, and so do those of other exchanges
             exchanged.fault = exchanged.fault or fault_of(error)
         if exchanged.fault is not None:
-            tell(tracker.report, columns.batch, at, "records", exchanged.fault)
+            report_failure(tracker.report, columns.batch, at, "records", exchanged.fault)
 
 
 def of_exchange(exchanged: Exchanged, key: int) -> Iterator[tuple[str | None, str | None, int, int | None, Batch, Record]]:

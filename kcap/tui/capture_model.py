@@ -367,7 +367,7 @@ class CaptureModel:
 
     @contextmanager
     def asked_by(self, who: object) -> Iterator[None]:
-        """In this thread reports are for somebody, who may give up waiting: `give_up`."""
+        """In this thread reports are made for `who`, which may stop waiting for them: `give_up`."""
         self._asking.who = who
         try:
             yield
@@ -375,7 +375,7 @@ class CaptureModel:
             self._asking.who = None
 
     def give_up(self, who: object) -> None:
-        """Nobody waits any more for the report that somebody asked for: in the thread that makes it, it raises."""
+        """`who` no longer waits for its report: the thread that makes it gets an exception."""
         with self._lock:
             if who in self._engines:
                 self._engines[who].interrupt()

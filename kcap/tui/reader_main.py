@@ -2,7 +2,7 @@
 
 In: an `ReadRequest`, as JSON on the command line, and one end of a socket. Out: `exchanges` as a spill that grows, the other
 tables when reading is over, and a `Heard` now and then over the socket. Law: rows stand in the spill before they are announced;
-it ends when the other end of the socket does, and when it is told to stop all that was read has its tables.
+it ends when the other end of the socket does, and after an order to stop all that was read has its tables.
 """
 
 import json
@@ -101,7 +101,7 @@ class Heard:
     mark: "Mark | None" = None
     bytes: int = 0
     total: int | None = None
-    """None where nobody can say."""
+    """None where it is not known."""
     packets: int = 0
     connections: int = 0
     """Those that spoke Kafka, as far as they are over."""
@@ -140,7 +140,7 @@ class Child:
         self._line = line
         self._stop = threading.Event()
         self._in_read = False
-        self._told = 0.0
+        self._sent_s = 0.0
         self._sent: set[int] = set()
         self._following: str | None = None
         self._heard = Heard()
@@ -164,9 +164,9 @@ class Child:
             self._in_read = False
             raise Stopped
 
-    def tell(self, reading: "CapturePass", **more: Any) -> None:
+    def send_progress(self, reading: "CapturePass", **more: Any) -> None:
         """Says how far it is."""
-        self._told = time.monotonic()
+        self._sent_s = time.monotonic()
         files = [replace(file, secrets=[]) for file in reading.capture_files]
         if self._following is not None:
             files[0] = replace(files[0], path=self._following, size=reading.bytes)
@@ -243,7 +243,7 @@ class Child:
         return reading
 
     def _until(self, batches: "Iterator[PacketBatch]") -> "Iterator[PacketBatch]":
-        """Packets until somebody wants no more."""
+        """Packets until reading is stopped."""
         while not self._stop.is_set():
             self._in_read = True
             try:
@@ -268,26 +268,26 @@ class Child:
 
         def watch() -> None:
             pages.step()
-            if time.monotonic() - self._told >= EVERY_SECONDS:
-                self.tell(reading)
+            if time.monotonic() - self._sent_s >= EVERY_SECONDS:
+                self.send_progress(reading)
 
         reading.watch = watch
-        self.tell(reading)
+        self.send_progress(reading)
         for batch in reading.batches():
             first = not self._heard.rows
             self._heard = replace(self._heard, mark=gathering.take(batch))
             if self._look():
-                self.tell(reading)
-            if self._heard.rows and (first or time.monotonic() - self._told >= EVERY_SECONDS or self._silent()):
-                self.tell(reading)
-        self.tell(reading)
+                self.send_progress(reading)
+            if self._heard.rows and (first or time.monotonic() - self._sent_s >= EVERY_SECONDS or self._silent()):
+                self.send_progress(reading)
+        self.send_progress(reading)
         if self._following is not None:
             reading.capture_files[0].path = self._following
             reading.capture_files[0].size = os.path.getsize(self._following)
         mark = gathering.finish()
         self._look(last=True)
         said = "" if reading.analyzer.kafka_connections else gathering.no_kafka()
-        self.tell(reading, mark=mark, over=True, stopped=self._stop.is_set(), said=said)
+        self.send_progress(reading, mark=mark, over=True, stopped=self._stop.is_set(), said=said)
 
     def _watching(self, reading: "CapturePass") -> "Watch | None":
         """What looks for problems while the capture goes on; None where it is looked at as a whole."""
@@ -325,7 +325,7 @@ class Child:
         self._line.send(replace(self._heard, over=True))
 
     def _silent(self) -> bool:
-        """Whether a pipe has nothing to say just now: the next read waits, nobody knows how long."""
+        """Whether a pipe is empty, so that the next read would wait for an unknown time."""
         piped = self._following is not None or STANDARD_INPUT in self.order.paths
         return piped and not select.select([0], [], [], 0)[0]
 
@@ -343,7 +343,7 @@ class Child:
             if self._stop.is_set():
                 break
         stream.close()
-        self.tell(reading, over=True)
+        self.send_progress(reading, over=True)
 
 
 def arguments(order: ReadRequest, line: int) -> list[str]:

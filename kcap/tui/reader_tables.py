@@ -28,7 +28,7 @@ COLUMNS: Final = (*EXCHANGES, *ON_REQUEST["exchanges"])
 """Of the spill: also columns on request, which filters know."""
 OTHERS: Final = ("connections", "captures", "weirds", "topic_names")
 """Tables that views show."""
-PROFILES: Final = "talks.pickle"
+PROFILES: Final = "profiles.pickle"
 RESOLVED: Final = "resolved"
 WATCHED: Final = "watched-"
 """Before the names of tables that rules look at while the capture goes on."""

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from kcap.batch.failures import of_row, of_waiting, tell
+from kcap.batch.failures import of_row, of_waiting, report_failure
 from kcap.faults import Fault
 from kcap.weird import WeirdKind
 from tests.table.handmade import batch, row, unanswered
@@ -14,7 +14,7 @@ def test_the_place_is_that_of_the_answer_or_else_of_the_request() -> None:
     told: list[Any] = []
     rows = batch(row(response_pos=50, request_pos=20), unanswered(exchange=2, identity=1, request_pos=20))
     for at in (0, 1):
-        tell(lambda *what, uid: told.append((*what, uid)), rows, at, "records", Fault("KeyError in x.py:1"))
+        report_failure(lambda *what, uid: told.append((*what, uid)), rows, at, "records", Fault("KeyError in x.py:1"))
     assert told == [
         (WeirdKind.DECODER_FAILED, "records of exchange C1.1: KeyError in x.py:1", 3, 50, "C1"),
         (WeirdKind.DECODER_FAILED, "records of exchange C2.2: KeyError in x.py:1", 1, 20, "C2"),

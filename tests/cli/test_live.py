@@ -19,7 +19,7 @@ from pathlib import Path
 
 import pytest
 
-from kcap.cli.live import Ring, ring_of, told
+from kcap.cli.live import Ring, last_line, ring_of
 from kcap.errors import UsageError
 from tests.cli.running import ENVIRONMENT, PCAPS, kcap
 from tests.support.tls import without_secrets
@@ -118,9 +118,9 @@ def test_rings() -> None:
 
 def test_what_a_tool_said_last() -> None:
     with tempfile.TemporaryFile() as said:
-        assert told(said) == "it said nothing"
+        assert last_line(said) == "it said nothing"
         said.write(b"Capturing on 'lo'\nno permission\n\n")
-        assert told(said) == "no permission"
+        assert last_line(said) == "no permission"
 
 
 def test_keys_that_come_while_it_captures_decrypt_what_came_before_them(tmp_path: Path) -> None:

@@ -19,5 +19,5 @@ def test_versions_are_those_that_run() -> None:
 
 def test_what_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(version_text, "version_of", lambda name: None if name == "pyspark" else "1")
-    assert "pyspark is not installed: spark_jobs" in version_text.told().splitlines()
+    assert "pyspark is not installed: spark_jobs" in version_text.version_text().splitlines()
     assert version_text.version_of("pyarrow") == "1"

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from kcap.decode.plan import json_key
 from kcap.facts.brokers import Broker
-from kcap.facts.topic_names import LISTINGS, NO_ID, TELLING, TopicNames, listed, listing_sides, tells
+from kcap.facts.topic_names import LISTINGS, NAMING, NO_ID, TopicNames, listed, listing_sides, naming_sides
 from kcap.schema import facts, registry
 from kcap.schema.facts import Field, Variant, meet
 
@@ -36,7 +36,7 @@ def test_the_table_has_every_place_of_every_schema() -> None:
         here = {place for variant in message.variants for place in places(variant, variant.fields, ())}
         if here:
             found[name] = here
-    assert {name: set(rows) for name, rows in TELLING.items()} == found
+    assert {name: set(rows) for name, rows in NAMING.items()} == found
 
 
 def test_names_are_learned_from_structs_that_hold_both() -> None:
@@ -71,10 +71,10 @@ def test_odd_bodies_tell_nothing() -> None:
 
 
 def test_which_exchanges_may_tell() -> None:
-    assert tells("Metadata", 9) == []
-    assert tells("Metadata", 12) == [0, 1]
-    assert tells("CreateTopics", 7) == [1]
-    assert tells(None, None) == tells("Fetch", 17) == []
+    assert naming_sides("Metadata", 9) == []
+    assert naming_sides("Metadata", 12) == [0, 1]
+    assert naming_sides("CreateTopics", 7) == [1]
+    assert naming_sides(None, None) == naming_sides("Fetch", 17) == []
 
 
 def test_the_state_is_a_value() -> None:

@@ -420,7 +420,7 @@ def everything(name: str) -> list[str]:
 
 def tables(path: str, folder: str) -> None:  # noqa: C901 - everything that is made of one capture
     """All tables both ways, and what files are written of them."""
-    from kcap.output.time_format import CLOCKS, timed, told
+    from kcap.output.time_format import CLOCKS, timed, timed_schema
     from kcap.output.writers import Arrow, Csv, JsonLines, Parquet
     from kcap.table.builder import Table
 
@@ -455,7 +455,7 @@ def tables(path: str, folder: str) -> None:  # noqa: C901 - everything that is m
             out.close()
     rows = made["exchanges"][0]
     for clock in CLOCKS:
-        schema = told(rows.schema, clock)
+        schema = timed_schema(rows.schema, clock)
         out = JsonLines(io.BytesIO(), schema)
         for batch in timed(rows.to_batches(), clock, lambda: 0):
             out.write(batch)

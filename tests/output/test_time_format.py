@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kcap.output.time_format import CLOCKS, SECONDS, timed, told
+from kcap.output.time_format import CLOCKS, SECONDS, timed, timed_schema
 
 KIND = pa.timestamp("us", "UTC")
 START = 1_795_245_000_000_001
@@ -24,7 +24,7 @@ def batches(times: list[int], size: int) -> list[pa.RecordBatch]:
 def read(times: list[int], clock: str, size: int = 3) -> list[object]:
     made = list(timed(batches(times, size), clock, lambda: START * 1000))
     for batch in made:
-        assert batch.schema.field("time").type == told(batches(times, size)[0].schema, clock).field("time").type
+        assert batch.schema.field("time").type == timed_schema(batches(times, size)[0].schema, clock).field("time").type
     return [value for batch in made for value in batch.column("time").to_pylist()]
 
 
@@ -50,5 +50,5 @@ def test_words() -> None:
 def test_tables_without_times_stay_as_they_are(clock: str) -> None:
     plain = pa.RecordBatch.from_pylist([{"n": 1}])
     assert list(timed([plain], clock, lambda: None)) == [plain]
-    assert told(plain.schema, clock) == plain.schema
+    assert timed_schema(plain.schema, clock) == plain.schema
     assert SECONDS.scale == 6

@@ -135,12 +135,12 @@ def deaths(case: DiagnosisContext) -> None:
         elif (profile.server, death.key, death.version) not in answered and at_once(death) and not needs_login(case, profile):
             unknown.setdefault(group, []).append(death)
     for group, some in unknown.items():
-        if tells(some):
+        if is_evidence(some):
             for death in some:
                 unexplained(case, death, group, wants_login=death.profile.server not in open_)
 
 
-def tells(some: list[Death]) -> bool:
+def is_evidence(some: list[Death]) -> bool:
     """Whether requests that the broker closed at were the reason, and not a broker that stopped in the meantime."""
     key, version = some[0].key, some[0].version
     if removed_in(key, version) is not None or absent_from(key, version) is not None:

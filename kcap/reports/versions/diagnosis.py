@@ -104,7 +104,7 @@ class DiagnosisContext:
         self.brokers = brokers
         self.troubles: dict[tuple[Any, ...], Diagnosis] = {}
         self.added = 0
-        """Troubles that rules told of, again and again the same one among them."""
+        """Troubles that rules reported; the same one counts each time."""
         self.every = whole.profiles.stored()
         self.clients = list(self._clients())
         """Connections of clients that are no brokers, with client id, and a number that those share which are alike."""

@@ -3,7 +3,7 @@
 In: stored profiles. Out: `Clients`: connections by client, and the library of each. Law: two programs that name themselves
 differently are never one client; connections that name nothing join a named client only where it is the one client of that id
 at their address and their beginning was not captured, or all that they sent is what it sent too. Clients that name nothing are
-told apart by how their connections begin, by versions that exclude each other, and by their libraries where these are sure.
+distinguished by how their connections begin, by versions that exclude each other, and by their libraries where these are sure.
 """
 
 from collections.abc import Iterable

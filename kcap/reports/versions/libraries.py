@@ -51,7 +51,7 @@ class Profile:
 
     family: str
     releases: str
-    """As far as they are told apart."""
+    """As far as they can be distinguished."""
     probes: int | None
     """Version of its ApiVersions request; None where it does not ask."""
     versions: dict[int, tuple[int, ...]]

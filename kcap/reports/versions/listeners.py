@@ -1,7 +1,7 @@
 """Diagnoses of listeners: TLS, SASL, other protocols.
 
 In: a `DiagnosisContext`. Out: troubles added to it. Law: a sentence follows from what was seen on the connections it names; a
-connection that began before the capture, or shows one direction only, accuses nobody.
+connection that began before the capture, or shows one direction only, is no evidence.
 
 Facts: KIP-43 and KIP-152 (SASL), RFC 8446 section 6 for the alert of 7 bytes.
 """
@@ -84,10 +84,10 @@ def protocols(case: DiagnosisContext) -> None:
                 "The listener requires a client certificate (ssl.client.auth): set ssl.keystore.location (or "
                 "ssl.certificate.location) of the client to one whose issuer is in the broker's truststore.", who,
             ))  # fmt: skip
-        elif phase == "tls" and both and clean and has_certificate(line) and (told := refused_certificate(line)) is not None:
-            case.add((server, told), one, one, Diagnosis(
+        elif phase == "tls" and both and clean and has_certificate(line) and (said := refused_certificate(line)) is not None:
+            case.add((server, said), one, one, Diagnosis(
                 "certificate_refused", ERROR,
-                f"a client{{at}} refuses the certificate {certificate_of(line)}of {where}: {told}, on {{n}}",
+                f"a client{{at}} refuses the certificate {certificate_of(line)}of {where}: {said}, on {{n}}",
                 "The client does not trust the broker's certificate, or the name in it is not the one it connected to: compare "
                 "ssl.truststore.location (or ssl.ca.location) and the certificate's names with the address.", who,
             ))  # fmt: skip

@@ -36,8 +36,8 @@ def together(parts: Iterable[ConnectionProfiles], tracker: MetadataTracker) -> C
             for offer, example in offers.values():
                 offered.append((responded_ns(part, example), example, server, offer))
         latest = latest_ns(part)
-        for server, told in part.features.items():
-            features.setdefault(server, []).append((latest.get(server, 0), told))
+        for server, found_features in part.features.items():
+            features.setdefault(server, []).append((latest.get(server, 0), found_features))
     out.others.sort(key=began)
     out.profiles.keep(sorted(found, key=first_ns))
     same: dict[frozenset[tuple[int, tuple[int, int]]], Offer] = {}

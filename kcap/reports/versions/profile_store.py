@@ -203,8 +203,8 @@ def _numbers_of(stored: StoredProfile) -> dict[str | None, int]:
 
 
 def _step(first: First, numbers: Iterator[int]) -> Step:
-    asked, told = next(numbers), next(numbers)
-    return Step(*first, None if asked == NEVER else asked, None if told == NEVER else told)
+    requested, responded = next(numbers), next(numbers)
+    return Step(*first, None if requested == NEVER else requested, None if responded == NEVER else responded)
 
 
 def _first(step: Step) -> First:

@@ -61,7 +61,7 @@ class ConnectionProfiles:
         self.others: list[dict[str, Any]] = []
         """Connections without an exchange."""
         self.offers: dict[Server, dict[int, tuple[Offer, str]]] = {}
-        """Server -> the different offers it made, each with the exchange that told it first."""
+        """Server -> the different offers it made, each with the first exchange that has it."""
         self.features: dict[Server, dict[str, Any]] = {}
         self.malformed: dict[str, str] = {}
         """Connection -> what was wrong with a request whose body does not read."""
@@ -271,7 +271,7 @@ class ConnectionProfiles:
         return made
 
     def offer(self, profile: ConnectionProfile) -> Offer | None:
-        """What holds for a connection: what it was told, or else what its server told another."""
+        """What holds for a connection: the offer on it, or else the one that its server made on another."""
         return profile.offer or self.tracker.offers.get(profile.server)
 
     def offer_for(self, stored: StoredProfile) -> Offer | None:
@@ -296,7 +296,7 @@ class ConnectionProfiles:
 
 
 def began(line: dict[str, Any]) -> tuple[int, str]:
-    """When a connection without an exchange began: the order in which such are told, whenever they ended."""
+    """When a connection without an exchange began: the order in which such are listed, whenever they ended."""
     return line["first_ns"], line["connection"]
 
 

@@ -93,7 +93,7 @@ class Finding:
     call: ApiUse
     what: str
     steps: bool | None
-    """Whether the client would send another version there; None where nobody can tell."""
+    """Whether the client would send another version there; None where it is not known."""
     head: str
     cause: str = ""
 

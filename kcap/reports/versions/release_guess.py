@@ -17,7 +17,7 @@ from kcap.schema.registry import api_key, api_name
 from kcap.schema.releases import advertised, releases, taken
 
 PRODUCE, METADATA, LEADER_AND_ISR = 0, 3, 4
-TOLD: Final = 4
+NAMES_SHOWN: Final = 4
 """APIs that are named in a reason."""
 NEAR: Final = 2
 """With no more APIs that differ than this, the nearest release is named beside the doubt."""
@@ -131,7 +131,7 @@ def loose(ranges: dict[int, Versions], release: str) -> int:
     return sum(known is not None and (found[0] > known[0] or found[1] < known[1]) for found, known in whole)
 
 
-def told(ranges: dict[int, Versions], keys: list[int], release: str) -> tuple[str, ...]:
+def difference_texts(ranges: dict[int, Versions], keys: list[int], release: str) -> tuple[str, ...]:
     """What differs, in words."""
     out = []
     for key in sorted(keys):
@@ -150,17 +150,17 @@ def evidence(ranges: dict[int, Versions], first: str, last: str) -> str:
     low, high = known.index(first), known.index(last)
     if low:
         keys = differences(ranges, known[low - 1])
-        parts += [f"{api_name(k) or k} {ranges[k][0]}-{ranges[k][1]}" for k in sorted(keys)[:TOLD]]
+        parts += [f"{api_name(k) or k} {ranges[k][0]}-{ranges[k][1]}" for k in sorted(keys)[:NAMES_SHOWN]]
         parts = [f"{', '.join(parts)} (not in {known[low - 1]})"] if parts else []
     if high + 1 < len(known):
         keys = differences(ranges, known[high + 1])
-        later = [f"{api_name(k) or k} {ranges[k][0]}-{ranges[k][1]}" for k in sorted(keys)[:TOLD]]
+        later = [f"{api_name(k) or k} {ranges[k][0]}-{ranges[k][1]}" for k in sorted(keys)[:NAMES_SHOWN]]
         parts += [f"{', '.join(later)} (no more in {known[high + 1]})"] if later else []
     return "; ".join(parts)
 
 
 def took(calls: Iterable[tuple[int, int]]) -> Guess | None:
-    """The releases that take all of these APIs and versions, for a broker that told no ranges; None where all do, or none."""
+    """The releases that take all of these APIs and versions, for a broker of unknown ranges; None where all do, or none."""
     known, some = releases(), list(calls)
     fit = [release for release in known if all(takes(key, version, release) for key, version in some)]
     if not fit or len(fit) == len(known):
@@ -200,7 +200,7 @@ def takes(key: int, version: int, release: str) -> bool:
 def named(calls: list[tuple[int, int]]) -> str:
     """Some APIs and versions in words."""
     some = [f"{api_name(key) or f'API {key}'} v{version}" for key, version in sorted(calls)]
-    return ", ".join(some[:TOLD]) + (f" and {len(some) - TOLD} more" if len(some) > TOLD else "")
+    return ", ".join(some[:NAMES_SHOWN]) + (f" and {len(some) - NAMES_SHOWN} more" if len(some) > NAMES_SHOWN else "")
 
 
 def guess(ranges: dict[int, Versions]) -> Guess:
@@ -214,9 +214,9 @@ def guess(ranges: dict[int, Versions]) -> Guess:
     count = f"{len(ranges)} APIs"
     if not fit:
         nearest = min(wrong, key=lambda release: (len(wrong[release]), missing(ranges, release, role, mode)))
-        some = told(ranges, wrong[nearest], nearest)
-        text = f"no release offers this: {count}, nearest {nearest}, but {', '.join(some[:TOLD])}"
-        text += f" and {len(some) - TOLD} more differ" if len(some) > TOLD else ""
+        some = difference_texts(ranges, wrong[nearest], nearest)
+        text = f"no release offers this: {count}, nearest {nearest}, but {', '.join(some[:NAMES_SHOWN])}"
+        text += f" and {len(some) - NAMES_SHOWN} more differ" if len(some) > NAMES_SHOWN else ""
         return Guess(None, None, text, role, mode, True, nearest, some)
     scores = {r: (loose(ranges, r), missing(ranges, r, role, mode)) for r in fit}
     best = min(scores.values())

@@ -113,7 +113,7 @@ def broker_row(server: Server, whole: ConnectionProfiles) -> tuple[Row, list[Gue
     }  # fmt: skip
     if len(offers) > 1:
         row["changed"] = [
-            {"release_min": g.first, "release_max": g.last, "example": told} for g, (_, told) in zip(guesses, offers)
+            {"release_min": g.first, "release_max": g.last, "example": example} for g, (_, example) in zip(guesses, offers)
         ]
     return row, guesses
 

@@ -1,7 +1,7 @@
 """The negotiation of one connection, step by step.
 
 In: what was gathered, and a connection's uid. Out: steps with times, then each API's versions against the broker's range. Law:
-times are counted from the connection's first packet; what was not captured is not told.
+times are counted from the connection's first packet; what was not captured is left out.
 """
 
 from typing import Any, Final
@@ -79,7 +79,7 @@ def asked(profile: ConnectionProfile, start: int) -> tuple[list[Row], int]:
             step(at, uid(profile.uid, probe.step.exchange), f"the client {verb} with ApiVersions v{probe.step.version}")
         )
         before = True
-        text, wasted = told(probe)
+        text, wasted = response_text(probe)
         if wasted and probe.step.responded_ns is not None and probe.step.requested_ns is not None:
             lost += probe.step.responded_ns - probe.step.requested_ns
         there = probe.step.responded_ns - start if probe.step.responded_ns is not None else None
@@ -92,7 +92,7 @@ def asked(profile: ConnectionProfile, start: int) -> tuple[list[Row], int]:
     return steps, lost
 
 
-def told(probe: ApiVersionsRequest) -> tuple[str, bool]:
+def response_text(probe: ApiVersionsRequest) -> tuple[str, bool]:
     """What the broker responded, and whether the request was in vain."""
     answer = probe.answer
     if answer is None:
