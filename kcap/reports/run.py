@@ -4,10 +4,11 @@ In: captures or saved rows, a report, its parameters. Out: the report as plain v
 result depends on the rows alone, not on how they came.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from kcap.errors import UsageError
+from kcap.filter.ast import Filter
 from kcap.reports import listing
 from kcap.reports.definition import Expressions, Report, ReportRequest, Row, Rows, Tables, keys_of
 from kcap.reports.plans import planned
@@ -56,12 +57,28 @@ def run(report: Report, given: ReportInput, request: ReportRequest) -> Row:
 
 
 def computed(engine: Engine, names: Sequence[str], report: Report, given: ReportInput, request: ReportRequest) -> Row:
-    """The report of an engine's views, by SQL that is kept between runs."""
+    """The report of an engine's views."""
+    made = by_views(engine, names, lambda: tables_of(engine, names, given), report, request, given.only)
+    return {"report": report.name, "captures": given.captures} | made
+
+
+def by_views(
+    engine: Engine,
+    names: Sequence[str],
+    tables: Callable[[], Tables],
+    report: Report,
+    request: ReportRequest,
+    *only: Filter | None,
+) -> Row:
+    """The report's own keys, by SQL that is kept between runs.
+
+    `tables` makes those of the engine's views `names`, and `only` is the filter among them. It is called where the SQL is not
+    known yet, and loads Ibis, which takes 0.3 s and 45 MB.
+    """
 
     def compiled() -> dict[str, str]:
-        expressions = expressions_of(tables_of(engine, names, given), report, request)
-        return {name: engine.sql(expression) for name, expression in expressions.items()}
+        return {name: engine.sql(expression) for name, expression in expressions_of(tables(), report, request).items()}
 
-    parts = (report.name, request, given.only, [(name, engine.columns(name)) for name in names])
+    parts = (report.name, request, *only, [(name, engine.columns(name)) for name in names])
     results: dict[str, Rows] = {name: engine.rows(sql) for name, sql in planned(parts, compiled).items()}
-    return {"report": report.name, "captures": given.captures} | finished(results, report, request)
+    return finished(results, report, request)

@@ -166,11 +166,15 @@ class Engine:
         self.define(name, files)
         return self.viewed(name)
 
-    def given(self, name: str, table: Any) -> Any:
-        """An Arrow table as a table, where it is."""
+    def register(self, name: str, table: Any) -> None:
+        """Makes a view of an Arrow table, where it is."""
         import duckdb  # noqa: F401 - it enters what reads Arrow tables
 
         self._duckdb.register(name, table)
+
+    def given(self, name: str, table: Any) -> Any:
+        """An Arrow table as an Ibis table."""
+        self.register(name, table)
         return self.viewed(name)
 
     def sql(self, expression: Any) -> str:

@@ -139,7 +139,8 @@ class CaptureModel:
             if heard.over:
                 if self._pages is not None and heard.mark is not None:
                     self._pages.follow(heard.mark)
-                    self._rows = RowIndex(self._learned(self._pages.main), SCHEMA)
+                    # the tail has rows where the reading process was killed
+                    self._rows = RowIndex([*self._learned(self._pages.main), *self._pages.tail], SCHEMA)
                 self._resolved = True
                 self._passing, self._sifted = NONE, 0
                 return True
@@ -253,11 +254,11 @@ class CaptureModel:
         return rows.take(passing[(passing >= rows.first) & (passing < len(rows))], columns or NAMES)
 
     def table(self, name: str) -> pa.Table | None:
-        """`connections`, `weirds`, `captures`, `topic_names`: None until reading is over.
+        """`connections`, `weirds`, `captures`, `topic_names`: None until reading is over, and where it failed.
 
         `partitions` takes another pass over the files: the first call starts it and gives None, a later one the table.
         """
-        if not self._resolved or self._closed:
+        if not self._resolved or self._closed or self.state == "failed":
             return None
         if name == "partitions" and not self._beside_done(name, replace(self.order, partitions=True)):
             return None
@@ -363,7 +364,7 @@ class CaptureModel:
         from kcap.tui.versions_source import source_of
 
         path = os.path.join(self.index or self.folder, PROFILES)
-        return source_of(path) if self._resolved and os.path.exists(path) else None
+        return source_of(path) if self.done and self.state != "failed" and os.path.exists(path) else None
 
     @contextmanager
     def asked_by(self, who: object) -> Iterator[None]:
@@ -383,7 +384,7 @@ class CaptureModel:
     def report(self, report: "Report", asked: "ReportRequest") -> dict[str, Any]:
         """A report over what was read so far, under the filter. Takes its time: call it in a thread."""
         from kcap.reports.definition import Tables
-        from kcap.reports.run import columns_of, result
+        from kcap.reports.run import by_views, columns_of
         from kcap.reports.source import Engine
 
         names = list(dict.fromkeys([*KEY, *columns_of(report, asked)]))
@@ -395,13 +396,17 @@ class CaptureModel:
         with self._lock:
             self._engines[who] = engine
         try:
-            all_ = engine.given("every_", every)
-            selected = all_ if kept is every else engine.given("kept_", kept)
-            parts = None
+            views = {"every_": every} if kept is every else {"every_": every, "kept_": kept}
             if partitions is not None:
-                parts = engine.given("parts_", partitions.select(list(dict.fromkeys([*KEY, *report.partitions]))))
-            tables = Tables.under(all_, selected, parts)
-            made: dict[str, Any] = result(engine, tables, report, asked)
+                views["parts_"] = partitions.select(list(dict.fromkeys([*KEY, *report.partitions])))
+            for name, table in views.items():
+                engine.register(name, table)
+
+            def tables() -> Tables:
+                found = {name: engine.viewed(name) for name in views}
+                return Tables.under(found["every_"], found.get("kept_", found["every_"]), found.get("parts_"))
+
+            made: dict[str, Any] = by_views(engine, list(views), tables, report, asked)
         finally:
             with self._lock:
                 if self._engines.get(who) is engine:

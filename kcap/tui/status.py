@@ -65,7 +65,7 @@ def progress(pulse: Pulse, book: CaptureModel, width: int) -> Text:
         else:
             right = f"reading {heard.bytes / 1e6:.1f} MB{speed}  ^s stop"
     elif book.state != "done":
-        right = {"stopped": "stopped", "failed": "not read to the end"}[book.state]
+        right = {"stopped": "stopped", "failed": f"not read to the end: {clean(heard.error or '')}"}[book.state]
     else:
         bad, cut = len(heard.failed), book.truncation()
         right = f"{heard.packets:,} packet{'s' * (heard.packets != 1)}, "

@@ -3,6 +3,7 @@
 import os
 import shutil
 import threading
+import time
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +18,8 @@ from kcap.reports.run import run
 from kcap.reports.source import Interrupted, ReportInput
 from kcap.tui.capture_model import CaptureModel, read_whole
 from kcap.tui.reader_main import ReadRequest
+from kcap.tui.reader_process import Process
+from kcap.tui.reader_tables import OTHERS
 from tests.tui.conftest import PCAPS
 
 JAVA = str(PCAPS / "java-transactions.pcap")
@@ -167,3 +170,25 @@ def test_a_closed_book_says_nothing_new(java: CaptureModel) -> None:
     assert not book.look()
     assert book.table("weirds") is None
     assert len(np.unique(book.snapshot().keys("exchange"))) > 1, "what was mapped stays readable"
+
+
+def test_rows_remain_when_the_reading_process_is_killed() -> None:
+    reader, writer = os.pipe()
+    with CaptureModel(ReadRequest(["-"]), reader) as book:
+        data = Path(JAVA).read_bytes()
+        os.write(writer, data[: len(data) - 10])
+        until = time.monotonic() + 30
+        while not book.rows and time.monotonic() < until:
+            book.look()
+            time.sleep(0.05)
+        rows = book.rows
+        assert isinstance(book.process, Process)
+        book.process._process.kill()
+        assert book.process.wait(30)
+        assert book.look()
+        assert book.state == "failed"
+        assert book.rows == book.exchanges().num_rows >= rows > 0
+        assert {name: book.table(name) for name in OTHERS} == dict.fromkeys(OTHERS)
+        assert book.versions() is None
+    os.close(reader)
+    os.close(writer)

@@ -18,7 +18,9 @@ from kcap.limits import HELD_ROWS
 from kcap.reports.findings.columns import COLUMNS
 from kcap.reports.findings.observed import Observed, Row
 from kcap.reports.findings.report import check
-from kcap.reports.findings.source import Messages
+from kcap.reports.findings.source import Messages, by_plan
+from kcap.reports.plans import Plan
+from kcap.reports.recorded import table
 from kcap.reports.source import Engine
 from kcap.session import CapturePass
 from kcap.table.backfill import Backfill
@@ -44,6 +46,10 @@ class Event:
     def row(self) -> Row:
         """The event as plain values."""
         return {"event": self.event, "time_ns": self.time_ns, **self.finding}
+
+
+LINKS: Final = "connections with open ones"
+"""The recorded table that `with_open` makes."""
 
 
 def identity(finding: Row) -> tuple[str, ...]:
@@ -186,17 +192,22 @@ class Watch:
     def _findings(self) -> list[Row]:
         engine = Engine(self._folder)
         try:
-            tables = {}
             for label, schema in self._empty.items():
                 files = self._slices.files(label)
                 if files:
                     engine.define(label, files)
-                tables[label] = engine.viewed(label) if files else engine.given(label, schema.empty_table())
-            exchanges = tables["exchanges"]
-            messages = Messages(self._reading, engine)
-            links = with_open(tables["connections"], exchanges)
-            seen = Observed(engine.rows, exchanges, tables["partitions"], links, tables["brokers"], messages)
+                else:
+                    engine.register(label, schema.empty_table())
+
+            def find(name: str) -> Any:
+                return with_open(find("connections"), find("exchanges")) if name == LINKS else engine.viewed(name)
+
+            plan = Plan((LINKS, [(label, engine.columns(label)) for label in self._empty]))
+            exchanges, partitions, links, brokers = map(table, ("exchanges", "partitions", LINKS, "brokers"))
+            run, messages = by_plan(engine, plan, find), Messages(self._reading, engine)
+            seen = Observed(run, exchanges, partitions, links, brokers, messages)
             rows: list[Row] = check(seen, thresholds=self._thresholds)["rows"]
+            plan.keep()
             return rows
         finally:
             engine.close()

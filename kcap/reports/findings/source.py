@@ -6,10 +6,11 @@ once; a message is read again from the file where a rule asks for it, and is mis
 """
 
 import tempfile
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 from kcap.capture.frame_bytes import frame
 from kcap.decode.message import decode_request, decode_response
@@ -71,6 +72,16 @@ class Messages:
         return value if isinstance(value, dict) else None
 
 
+def by_plan(engine: Engine, plan: Plan, find: Callable[[str], Any]) -> Callable[[Recorded], list[Row]]:
+    """What runs recorded expressions by the SQL of a plan; `find` gives the Ibis table of a name where it lacks one."""
+    replay = Replay(find)
+
+    def run(expression: Recorded) -> list[Row]:
+        return engine.rows(plan.sql(name_of(expression), lambda: engine.sql(replay(expression))))
+
+    return run
+
+
 @contextmanager
 def observed(given: ReportInput, tables: Mapping[str, Sequence[str]] = COLUMNS) -> Iterator[Observed]:
     """The rules' view of captures or of saved tables; `tables`: those that are looked at -> their columns.
@@ -118,14 +129,17 @@ def observed_by(given: ReportInput, tables: Mapping[str, Sequence[str]] = COLUMN
                 if lacking:
                     raise UsageError(f"{places[name][0]} has no column {min(lacking)!r}: it was saved with other columns")
             plan = Plan(("findings", list(found.items())))
-            replay = Replay(engine.viewed)
-
-            def run(expression: Recorded) -> list[Row]:
-                return engine.rows(plan.sql(name_of(expression), lambda: engine.sql(replay(expression))))
-
             message = None if reading is None else Messages(reading, engine)
             exchanges, partitions, connections, brokers = map(table, COLUMNS)
-            seen = Observed(run, exchanges, partitions, connections, brokers, message, partitions if beside else None)
+            seen = Observed(
+                by_plan(engine, plan, engine.viewed),
+                exchanges,
+                partitions,
+                connections,
+                brokers,
+                message,
+                partitions if beside else None,
+            )
             seen.courses = partial(of_files, places["exchanges"])
             yield engine, seen
             plan.keep()
