@@ -1,5 +1,6 @@
 """Laws of the lean process: pandas stays out until it is asked for; what is given back is there when it is needed."""
 
+import ctypes
 import subprocess
 import sys
 from pathlib import Path
@@ -110,3 +111,32 @@ def test_a_command_that_worked_says_nothing_on_standard_error(command: tuple[str
         check=False,
     )
     assert (done.returncode, done.stderr) == (0, b"")
+
+
+HEAPS = """
+import ctypes, sys, threading
+from kcap.runtime import share_heap
+if {shared}:
+    share_heap()
+libc = ctypes.CDLL(None)
+together = threading.Barrier(4)
+def work():
+    libc.malloc(ctypes.c_size_t(100_000))
+    together.wait()
+threads = [threading.Thread(target=work) for _ in range(4)]
+[thread.start() for thread in threads]
+[thread.join() for thread in threads]
+libc.fopen.restype = ctypes.c_void_p
+file = ctypes.c_void_p(libc.fopen(b"/dev/stdout", b"w"))
+libc.malloc_info(0, file)
+libc.fclose(file)
+"""
+
+
+@pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "malloc_info"), reason="another C library than glibc")
+def test_threads_share_a_heap() -> None:
+    heaps = [
+        subprocess.run([sys.executable, "-c", HEAPS.format(shared=shared)], capture_output=True, text=True, check=True).stdout
+        for shared in (True, False)
+    ]
+    assert [text.count("<heap nr=") > 1 for text in heaps] == [False, True]

@@ -21,6 +21,7 @@ from textual.await_complete import AwaitComplete
 from textual.binding import Binding, BindingType
 from textual.css.query import NoMatches
 from textual.dom import DOMNode
+from textual.driver import Driver
 from textual.message import Message
 from textual.widget import Widget
 
@@ -114,6 +115,15 @@ class KcapApp(KeyQueue):
         if self._own:
             self.book.close()
 
+    def get_driver_class(self) -> type[Driver]:
+        """The driver of a terminal is kcap's."""
+        found = super().get_driver_class()
+        if found.__name__ != "LinuxDriver":
+            return found
+        from kcap.tui.terminal_driver import TerminalDriver  # it needs a Unix terminal
+
+        return TerminalDriver
+
     @contextmanager
     def leaving_on_signals(self) -> Iterator[None]:
         """Has signals leave the app as a key does: an exception out of a handler would leave the reading process, or the thread
@@ -181,7 +191,7 @@ class KcapApp(KeyQueue):
         if not self.browser.begun:
             return False
         screen = screen_of(part) or origin(error)
-        if screen is None and self.screen is not self.browser:
+        if screen is None and self.screen_stack and self.screen is not self.browser:
             screen = self.screen
         elsewhere = screen is not None and screen is not self.browser
         if elsewhere and screen not in self.screen_stack and isinstance(error, NoMatches):

@@ -203,8 +203,9 @@ class Child:
     # -- reading ------------------------------------------------------------------------------------------------------
     def run(self) -> None:
         """Reads to the end."""
-        from kcap.runtime import collect_rarely, load_arrow
+        from kcap.runtime import collect_rarely, load_arrow, share_heap
 
+        share_heap()
         load_arrow()
         collect_rarely()
         signal.signal(signal.SIGUSR1, self.wake)

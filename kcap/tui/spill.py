@@ -2,18 +2,20 @@
 
 In: record batches of one schema. Out: the same rows as record batches over mapped pages, which cost no memory of their own.
 Law: append-only: an announced row keeps its number; unannounced rows are never read. Rows wait as small batches in a tail file
-until there are enough for a large one, so that a capture followed for days makes no more batches than one read at once.
+until there are enough for a large one, so that a capture followed for days makes no more batches than one read at once; where
+the small ones are many, a new tail begins with their rows as one batch.
 """
 
 import mmap
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
 import pyarrow as pa
 
-from kcap.limits import HELD_ROWS
+from kcap.limits import HELD_ROWS, TAIL_BATCHES_MAX
 
 ipc: Any = pa.ipc
 MAPS_MAX: Final = 128
@@ -74,6 +76,8 @@ class Spill:
 
     def write(self, batch: pa.RecordBatch) -> Mark:
         """Takes rows; how far the files are. A large batch is written as it is: to join it with others would copy it."""
+        if not batch.num_rows:
+            return self.mark
         self.rows += batch.num_rows
         if 2 * batch.num_rows >= self._batch_rows:
             self._flush()
@@ -83,10 +87,15 @@ class Spill:
         self._waiting += batch.num_rows
         if self._waiting >= self._batch_rows:
             self._flush()
-        elif batch.num_rows:
-            if self._tail_stream is None:
-                self._tail_stream = SpillStream(tail_path(self._folder, self._name, self._tail), self._schema)
-            self._tail_stream.write(batch)
+            return self.mark
+        fresh = [batch]
+        if len(self._pending) > TAIL_BATCHES_MAX:
+            fresh = self._pending = self._joined()
+            self._end_tail()
+        if self._tail_stream is None:
+            self._tail_stream = SpillStream(tail_path(self._folder, self._name, self._tail), self._schema)
+        for one in fresh:
+            self._tail_stream.write(one)
         return self.mark
 
     @property
@@ -97,10 +106,17 @@ class Spill:
     def _flush(self) -> None:
         """What waits becomes one large batch, and the tail begins anew."""
         if self._waiting:
-            table = pa.Table.from_batches(self._pending, self._schema).combine_chunks()
-            for batch in table.to_batches():
+            for batch in self._joined():
                 self._main.write(batch)
         self._pending, self._waiting = [], 0
+        self._end_tail()
+
+    def _joined(self) -> list[pa.RecordBatch]:
+        """The rows that wait as one batch."""
+        return pa.Table.from_batches(self._pending, self._schema).combine_chunks().to_batches()
+
+    def _end_tail(self) -> None:
+        """The next tail has another file."""
         if self._tail_stream is not None:
             self._tail_stream.close()
             self._tail_stream = None
@@ -168,26 +184,25 @@ class Pages:
         self._folder, self._name = folder, name
         self._main = Mapped(main_path(folder, name))
         self._tail: Mapped | None = None
-        self._tail_number = -1
+        self._tail_number = 0
         self.rows = 0
 
     def follow(self, mark: Mark) -> None:
         """Maps the announced rows."""
         self._main.grow(mark.end)
-        if mark.tail_end and mark.tail != self._tail_number:
-            self._forget()
-            self._tail, self._tail_number = Mapped(tail_path(self._folder, self._name, mark.tail)), mark.tail
-        if mark.tail_end and self._tail is not None:
+        if mark.tail != self._tail_number:
+            self._forget(mark.tail)
+        if mark.tail_end:
+            self._tail = self._tail or Mapped(tail_path(self._folder, self._name, mark.tail))
             self._tail.grow(mark.tail_end)
-        elif not mark.tail_end:
-            self._forget()
         self.rows = mark.rows
 
-    def _forget(self) -> None:
-        """Drops the tail, whose rows are in the main file now."""
-        if self._tail is not None:
-            os.unlink(tail_path(self._folder, self._name, self._tail_number))
-        self._tail = None
+    def _forget(self, number: int) -> None:
+        """Removes the tails before a number: their rows are in the main file, or in this one."""
+        for old in range(self._tail_number, number):
+            with suppress(FileNotFoundError):
+                os.unlink(tail_path(self._folder, self._name, old))
+        self._tail, self._tail_number = None, number
 
     @property
     def main(self) -> Sequence[pa.RecordBatch]:

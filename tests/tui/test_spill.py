@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kcap.limits import TAIL_BATCHES_MAX
 from kcap.tui.spill import MAPS_MAX, Mapped, Pages, Spill, SpillStream, main_path, read_file
 
 SCHEMA = pa.schema([("n", pa.int64()), ("t", pa.string())])
@@ -60,6 +61,27 @@ def test_a_large_batch_is_written_as_it_is_behind_those_that_wait(tmp_path: Path
     assert [part.num_rows for part in pages.main] == [3, 4]
     assert numbers(pages) == list(range(7))
     spill.close()
+
+
+@pytest.mark.parametrize("every", [1, 7, 300])
+def test_many_small_batches_are_held_as_few(tmp_path: Path, every: int) -> None:
+    """`every`: batches between two looks; tails that began and ended between them are removed, too."""
+    spill, pages, rows = Spill(str(tmp_path), "x", SCHEMA, 1_000_000), Pages(str(tmp_path), "x"), 0
+    for at in range(5 * TAIL_BATCHES_MAX):
+        spill.write(batch(0, 0))
+        mark = spill.write(batch(rows, 2))
+        rows += 2
+        assert len(spill._pending) <= TAIL_BATCHES_MAX + 1
+        if at % every == 0:
+            pages.follow(mark)
+            assert len(pages.tail) <= TAIL_BATCHES_MAX + 1
+            assert pages.rows == rows
+    pages.follow(spill.mark)
+    assert numbers(pages) == list(range(rows))
+    assert len(list(tmp_path.iterdir())) == 2, "the main file and a tail"
+    pages.follow(spill.close())
+    assert [part.num_rows for part in pages.main] == [rows]
+    assert [path.name for path in tmp_path.iterdir()] == ["x.arrow"]
 
 
 def test_many_looks_make_few_mappings(tmp_path: Path) -> None:

@@ -1,0 +1,84 @@
+"""Textual's driver of a terminal, for terminals that go away, processes that are stopped, and keys that come in one read.
+
+In: bytes of the terminal. Out: the same events as Textual's driver, and what the screens draw. Law: no thread waits for a
+terminal that is gone: the app leaves; the terminal is read by one thread; Escape and the key behind it are two keys.
+"""
+
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from typing import IO, Any, Final
+
+from textual import events
+from textual.app import App
+from textual.drivers import linux_driver
+from textual.drivers.linux_driver import LinuxDriver
+
+ESCAPE: Final = "\x1b"
+LONGER: Final = "[Ofb"
+"""What follows an escape in a sequence of a terminal: CSI and SS3 (ECMA-48), and the keys that move by words in a line."""
+HANGUP: Final = 129
+"""Exit code of a program that SIGHUP ends."""
+
+
+class KeyParser(linux_driver.XTermParser):
+    """Reads Alt and a key as Escape and the key: kcap has no key with Alt, and both are the same bytes."""
+
+    def _sequence_to_key_events(self, sequence: str, alt: bool = False) -> Iterable[events.Key]:
+        if len(sequence) == 2 and sequence[0] == ESCAPE and sequence[1] not in LONGER:
+            alt, sequence = True, sequence[1]
+        if alt:
+            yield events.Key("escape", ESCAPE)
+        yield from super()._sequence_to_key_events(sequence)
+
+
+class LastingFile:
+    """A file that takes what is written also when it is gone: Textual's thread that writes would end with an exception, and all
+    others would wait for room in its queue."""
+
+    def __init__(self, file: IO[str], gone: Callable[[], None]) -> None:
+        """`gone` is called at each write that fails, from the thread that writes."""
+        self._file, self._gone = file, gone
+
+    def write(self, text: str) -> int:
+        """Writes text, or drops it."""
+        try:
+            return self._file.write(text)
+        except (OSError, ValueError):
+            self._gone()
+            return len(text)
+
+    def flush(self) -> None:
+        """Flushes what was written."""
+        try:
+            self._file.flush()
+        except (OSError, ValueError):
+            self._gone()
+
+    def fileno(self) -> int:
+        """The descriptor."""
+        return self._file.fileno()
+
+
+class TerminalDriver(LinuxDriver):
+    """The driver."""
+
+    def __init__(self, app: App[Any], **settings: Any) -> None:
+        super().__init__(app, **settings)
+        self._file: Any = LastingFile(self._file, self._left)
+
+    def _left(self) -> None:
+        """The terminal is gone: the thread that reads it, where it is at its end for ever, stops, and the app leaves."""
+        self.exit_event.set()
+        with suppress(RuntimeError):  # the loop is closed: the app is leaving
+            self._loop.call_soon_threadsafe(lambda: self._app.exit(return_code=HANGUP))
+
+    def _sigcont_application(self, *_: Any) -> None:
+        """Goes on after a stop. A terminal that hangs up sends SIGCONT as well (tty_ioctl(4)), where nothing was stopped:
+        another start would begin a second thread that reads keys."""
+        if self._must_signal_resume:
+            super()._sigcont_application()
+        else:
+            self._app.call_later(self._app.refresh)
+
+
+linux_driver.XTermParser = KeyParser  # type: ignore[misc] # the driver makes its parser by this name
