@@ -9,6 +9,7 @@ from contextlib import suppress
 from typing import IO, Any, Final
 
 from textual import events
+from textual._xterm_parser import XTermParser
 from textual.app import App
 from textual.drivers import linux_driver
 from textual.drivers.linux_driver import LinuxDriver
@@ -20,7 +21,7 @@ HANGUP: Final = 129
 """Exit code of a program that SIGHUP ends."""
 
 
-class KeyParser(linux_driver.XTermParser):
+class KeyParser(XTermParser):
     """Reads Alt and a key as Escape and the key: kcap has no key with Alt, and both are the same bytes."""
 
     def _sequence_to_key_events(self, sequence: str, alt: bool = False) -> Iterable[events.Key]:
@@ -81,4 +82,4 @@ class TerminalDriver(LinuxDriver):
             self._app.call_later(self._app.refresh)
 
 
-linux_driver.XTermParser = KeyParser  # type: ignore[misc] # the driver makes its parser by this name
+setattr(linux_driver, "XTermParser", KeyParser)  # noqa: B010 - the driver makes its parser by this name
