@@ -379,8 +379,8 @@ at the end. Most brokers and topics of a capture are known after its first conne
 """
 
 TAIL_BATCHES_MAX = 128
-"""Small batches of rows that wait in the terminal UI to become a large one. Each costs both of its processes some 40 KB beside
-its rows, for 80 columns: 20 batches a second were 140 MB within three minutes.
+"""Small batches of rows that wait to become a large one while a capture goes on. Each costs some 40 KB beside its rows, for 80
+columns: 20 batches a second were 140 MB within three minutes.
 """
 
 GROUP_EVENTS_MAX = 100_000

@@ -11,9 +11,10 @@ import re
 import signal
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
 from importlib.machinery import ModuleSpec
 from types import ModuleType
-from typing import Final
+from typing import Any, Final
 
 from kcap.errors import CaptureError
 
@@ -142,6 +143,14 @@ def untouched(lines: Iterable[str]) -> Iterator[tuple[int, int]]:
             place = None
 
 
+@cache
+def c_library() -> Any:
+    """Functions of the C library. ctypes makes classes for each handle, which only the collector of cycles frees."""
+    import ctypes
+
+    return ctypes.CDLL(None)
+
+
 def give_back() -> None:
     """Releases library pages, which count as memory of this process until they are needed elsewhere.
 
@@ -151,7 +160,7 @@ def give_back() -> None:
         return
     import ctypes
 
-    libc = ctypes.CDLL(None)
+    libc = c_library()
     try:
         with open("/proc/self/smaps", encoding="utf-8", errors="replace") as file:
             places = list(untouched(file))
@@ -166,9 +175,7 @@ def share_heap() -> None:
     what threads freed in each stays with this process. glibc only; threads that begin later obey.
     """
     if sys.platform.startswith("linux"):
-        import ctypes
-
-        set_option = getattr(ctypes.CDLL(None), "mallopt", None)
+        set_option = getattr(c_library(), "mallopt", None)
         if set_option is not None:
             set_option(M_ARENA_MAX, 1)
 
@@ -181,9 +188,7 @@ def trim_heap() -> None:
 
     pa.default_memory_pool().release_unused()
     if sys.platform.startswith("linux"):
-        import ctypes
-
-        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+        trim = getattr(c_library(), "malloc_trim", None)
         if trim is not None:
             trim(0)
 

@@ -19,6 +19,7 @@ from kcap.filter.fields import deep_fields, snake
 from kcap.output.grid import call, clean, duration, endpoint, result
 from kcap.reports.definition import Row
 from kcap.reports.slow import RETRANSMITTED, why
+from kcap.reports.text import wrapped
 from kcap.tui.list_columns import equals
 from kcap.tui.tree_lines import Item
 from kcap.tui.views.findings_model import TONES
@@ -28,6 +29,8 @@ WORTH_A_REASON_NS: Final = 5_000_000
 """Latency from which on the tree says where the time went."""
 WORDS_MAX: Final = 400
 """Signs of a value that are shown; its bytes stand beside it."""
+LABEL, SENTENCE = 8, 66
+"""Cells of a label and of a line of the sentence behind it: together they fit a terminal of 80 columns."""
 BAR: Final = 40
 PARTS: Final = (
     ("rtt_ns", "network", "·", "two"),
@@ -53,7 +56,7 @@ def anatomy(
 ) -> list[Item]:
     """The tree. `connection`: the row of its connection, once there is one. `findings`: problems that it is a part of."""
     row = found.row
-    items = [_summary(row), _timing(row), *_why(row), *map(_problem, findings)]
+    items = [_summary(row), _timing(row), *_why(row), *(item for finding in findings for item in _problem(finding))]
     for side in SIDES:
         item = _side(found, side, show_secrets)
         if item is not None:
@@ -147,14 +150,26 @@ def _why(row: Row) -> list[Item]:
     if row["latency_ns"] is None or row["latency_ns"] < WORTH_A_REASON_NS:
         return []
     _, text = why(row, None, None, long_polls=True)
-    return [Item([("why     ", ""), (text, "care" if RETRANSMITTED in (row["flags"] or ()) else "")], "why", value=text)]
+    return _sentence("why", text, "care" if RETRANSMITTED in (row["flags"] or ()) else "", name="why")
 
 
-def _problem(finding: Row) -> Item:
+def _problem(finding: Row) -> list[Item]:
     """A problem that the exchange is a part of."""
-    tone = TONES[finding["severity"]]
-    line: Line = [("problem ", tone), (clean(finding["sentence"]), tone), (f"  {finding['id']}", "dim")]
-    return Item(line, f"problem {finding['id']}", filter=finding["filter"], value=finding["sentence"])
+    items = _sentence(
+        "problem", finding["sentence"], TONES[finding["severity"]], name=f"problem {finding['id']}", by=finding["filter"]
+    )
+    items[-1].line.append((f"  {finding['id']}", "dim"))
+    return items
+
+
+def _sentence(label: str, text: str, tone: str, *, name: str, by: str | None = None) -> list[Item]:
+    """A sentence on as many lines as it needs on a narrow terminal; each line is all of it where it is copied."""
+    return [
+        Item(
+            [(f"{label if not at else '':<{LABEL}}", tone), (part, tone)], f"{name} {at}" if at else name, filter=by, value=text
+        )
+        for at, part in enumerate(wrapped(text, SENTENCE))
+    ]
 
 
 PART_COLUMN: Final = {name: column for column, name, _, _ in PARTS}

@@ -6,6 +6,7 @@ import pytest
 
 from kcap.decode.secrets import MASKED
 from kcap.filter.parse import parse
+from kcap.tui import exchange_tree
 from kcap.tui.capture_model import CaptureModel, read_whole
 from kcap.tui.exchange_tree import anatomy, bar, message
 from kcap.tui.tree_lines import Item, Outline
@@ -77,3 +78,17 @@ def test_one_without_an_answer() -> None:
     with read_whole(str(PCAPS / "broker-paused.pcap")) as book:
         number = next(at for at, row in enumerate(book.exchanges().to_pylist()) if row["outcome"] == "unanswered")
         assert "no response, waited" in text(anatomy(book.frames(number)))
+
+
+def test_a_sentence_fits_a_narrow_terminal() -> None:
+    words = (
+        "client order-in waits 360 ms in the broker, which appended its records, and waited for replicas where there are any"
+    )
+    items = exchange_tree._sentence("why", words, "care", name="why", by="api == Produce")
+    lines = ["".join(text for text, _ in item.line) for item in items]
+    assert len(lines) == 2
+    assert lines[0].startswith("why     client")
+    assert " ".join(" ".join(lines).split()) == f"why {words}"
+    assert max(map(len, lines)) <= 76
+    assert {(item.filter, item.value) for item in items} == {("api == Produce", words)}
+    assert len({item.name for item in items}) == 2

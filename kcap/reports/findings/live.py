@@ -14,7 +14,7 @@ from typing import Any, Final
 import pyarrow as pa
 from pyarrow import compute, parquet
 
-from kcap.limits import HELD_ROWS
+from kcap.limits import HELD_ROWS, TAIL_BATCHES_MAX
 from kcap.reports.findings.columns import COLUMNS
 from kcap.reports.findings.observed import Observed, Row
 from kcap.reports.findings.report import check
@@ -78,10 +78,15 @@ class Slices:
 
     def take(self, label: str, batch: pa.RecordBatch) -> None:
         """Rows of the slice that is being filled."""
-        self._waiting[label].append(batch)
+        if not batch.num_rows:
+            return
+        waiting = self._waiting[label]
+        waiting.append(batch)
         self._rows[label] += batch.num_rows
         if self._rows[label] >= HELD_ROWS:
             self._write(label)
+        elif len(waiting) > TAIL_BATCHES_MAX:
+            waiting[:] = pa.Table.from_batches(waiting).combine_chunks().to_batches()
 
     def _write(self, label: str) -> None:
         """Writes the rows of a table that wait."""

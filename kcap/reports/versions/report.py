@@ -180,7 +180,8 @@ def answer(made: Row) -> list[str]:
     encrypted = "" if total else ": the capture shows no request that can be read"
     first = f"{total:,} client{'' if total == 1 else 's'}{encrypted}"
     if total:
-        first += f": with Kafka {target}, {count[YES]:,} work, {count[NO]:,} break, {count[UNKNOWN]:,} cannot be judged"
+        works, breaks = (f"{count[of]:,} {verb}{'s' * (count[of] == 1)}" for of, verb in ((YES, "work"), (NO, "break")))
+        first += f": with Kafka {target}, {works}, {breaks}, {count[UNKNOWN]:,} cannot be judged"
     broken = [row for row in clients if row["works_with_target"] == NO]
     if broken:
         names = list(

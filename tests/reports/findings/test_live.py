@@ -6,7 +6,9 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
+from kcap.limits import TAIL_BATCHES_MAX
 from kcap.reports.findings.live import SECOND, Event, Slices, Watch, identity
 from kcap.reports.findings.report import check
 from kcap.reports.findings.source import observed
@@ -56,3 +58,14 @@ def test_rows_go_when_their_span_is_over(tmp_path: Path) -> None:
         slices.take("brokers", pa.record_batch({"host": [f"b{at}"]}))
         slices.close(at, at - 3)
     assert len(slices.files("brokers")) == len(list(tmp_path.glob("*"))) == 4
+
+
+def test_rows_that_wait_are_few_batches(tmp_path: Path) -> None:
+    slices = Slices(str(tmp_path))
+    for at in range(3 * TAIL_BATCHES_MAX):
+        slices.take("brokers", pa.record_batch({"host": [f"b{at}"]}))
+        slices.take("brokers", pa.record_batch({"host": pa.array([], pa.string())}))
+        assert len(slices._waiting["brokers"]) <= TAIL_BATCHES_MAX
+    slices.close(1, 0)
+    (path,) = slices.files("brokers")
+    assert parquet.read_table(path).column("host").to_pylist() == [f"b{at}" for at in range(3 * TAIL_BATCHES_MAX)]

@@ -12,7 +12,7 @@ NAME = "old-java-new-broker.pcap"
 
 def test_who_breaks() -> None:
     seen = drive(StubBook(NAME), "versions")
-    assert "1 client: with Kafka 4.4, 0 work, 1 break" in seen.text
+    assert "1 client: with Kafka 4.4, 0 work, 1 breaks" in seen.text
     assert "breaks" in seen.text
     assert drive(StubBook(NAME), "versions", "enter").narrowed == ['&& client_id == "relic-0.10.2.2"']
 
@@ -22,7 +22,7 @@ def test_another_release_is_another_verdict() -> None:
     keys = ["["] * (len(releases()) - 1 - older)
     seen = drive(StubBook(NAME), "versions", *keys)
     assert "against Kafka 3.9" in seen.lines[0]
-    assert "1 client: with Kafka 3.9, 1 work" in seen.text
+    assert "1 client: with Kafka 3.9, 1 works" in seen.text
     assert f"against Kafka {releases()[-1]}" in drive(StubBook(NAME), "versions", "[", "]", "]").lines[0]
 
 
