@@ -4,8 +4,7 @@ In: a capture model, the user's choices. Out: row numbers by place, texts of a p
 rows are added or sorted, unless auto scroll is on; marks stay with their exchanges.
 """
 
-from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
@@ -23,6 +22,10 @@ if TYPE_CHECKING:
 
 REFERENCE: Final = "*REF*"
 """Relative time of the time reference."""
+NEAR: Final = 1 << 16
+"""Places at the end of the list that are sorted again when rows come. Rows that belong before them, such as requests without a
+response, are put in one by one: to sort all behind them again would take 100 MB for a million rows.
+"""
 GUTTER: Final = 3
 """Signs at the left of a row: its mark, its rule."""
 
@@ -79,17 +82,33 @@ def continued(before: Arranged, rows: "RowIndex", passing: "Numbers | None", wis
         return Arranged(rows, before.order, first_ns, wish)
     keys = times[fresh - start]
 
-    def time_at(place: int) -> int:
-        return int(rows.values("time", np.array([before.number(place)]))[0])
+    def times_at(places: "Numbers") -> "Numbers":
+        return rows.values("time", places if before.order is None else before.order[places].astype(np.int64))
 
-    kept = bisect_right(range(len(before)), int(keys.min()), key=time_at)
-    if before.order is None and kept == len(before) and not (keys[1:] < keys[:-1]).any():
+    near = max(0, len(before) - NEAR)
+    late = keys < times_at(np.array([near]))[0] if len(before) else np.zeros(len(keys), np.bool_)
+    early = np.flatnonzero(late)[np.argsort(keys[late], kind="stable")]
+    places, rest = behind(times_at, keys[early], near), np.flatnonzero(~late)
+    kept = int(behind(times_at, np.array([keys[rest].min()]), len(before))[0]) if len(rest) else len(before)
+    if before.order is None and not len(early) and kept == len(before) and not (keys[1:] < keys[:-1]).any():
         return Arranged(rows, None, first_ns, wish)
     order = np.arange(len(before), dtype=np.int32) if before.order is None else before.order
     moved = order[kept:]
-    keys = np.concatenate([rows.values("time", moved.astype(np.int64)), keys])
-    last = np.concatenate([moved, fresh.astype(np.int32)])[np.argsort(keys, kind="stable")]
-    return Arranged(rows, np.concatenate([order[:kept], last]), first_ns, wish)
+    keys = np.concatenate([rows.values("time", moved.astype(np.int64)), keys[rest]])
+    last = np.concatenate([moved, fresh[rest].astype(np.int32)])[np.argsort(keys, kind="stable")]
+    first = np.insert(order[:kept], places, fresh[early].astype(np.int32)) if len(early) else order[:kept]
+    return Arranged(rows, np.concatenate([first, last]), first_ns, wish)
+
+
+def behind(times_at: "Callable[[Numbers], Numbers]", keys: "Numbers", stop: int) -> "Numbers":
+    """The place behind all that are not later, of each key, among those before `stop`, by bisection of all keys at once."""
+    low, high = np.zeros(len(keys), np.int64), np.full(len(keys), stop, np.int64)
+    while (open_ := np.flatnonzero(low < high)).size:
+        middle = (low[open_] + high[open_]) // 2
+        after = times_at(middle) <= keys[open_]
+        low[open_[after]] = middle[after] + 1
+        high[open_[~after]] = middle[~after]
+    return low
 
 
 @dataclass(slots=True)

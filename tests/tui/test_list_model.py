@@ -4,6 +4,7 @@ import itertools
 from functools import partial
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pyarrow as pa
@@ -11,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kcap.tui import list_model
 from kcap.tui.capture_model import CaptureModel, read_whole
 from kcap.tui.list_columns import HEADS
 from kcap.tui.list_model import ListModel
@@ -150,6 +152,7 @@ def test_rows_that_come_later_are_put_where_arranging_all_puts_them(data: st.Dat
     times = data.draw(st.lists(st.one_of(st.integers(0, 6), st.integers(0, 10**6)), max_size=40))
     cuts = sorted(data.draw(st.lists(st.integers(0, len(times)), max_size=5)))
     passing = data.draw(st.none() | st.sets(st.integers(0, max(len(times) - 1, 0))))
+    near = data.draw(st.integers(1, 50))
     schema = pa.schema([pa.field("time", pa.timestamp("us")), pa.field("error", pa.string())])
     whole = pa.RecordBatch.from_arrays([pa.array(times, pa.timestamp("us")), pa.nulls(len(times), pa.string())], schema=schema)
 
@@ -163,7 +166,8 @@ def test_rows_that_come_later_are_put_where_arranging_all_puts_them(data: st.Dat
         book.snapshot = partial(rows_until, end)
         held = None if passing is None else np.array(sorted(number for number in passing if number < end), np.int64)
         book.sift = partial(lambda held: held, held)
-        growing.arranged = growing.arrange()
+        with patch.object(list_model, "NEAR", near):
+            growing.arranged = growing.arrange()
         at_once = ListModel(book).arrange()
         assert listed(growing.arranged) == listed(at_once)
         assert growing.arranged.first_ns == at_once.first_ns
