@@ -12,6 +12,7 @@ from kcap.fastpath.close_kernels import ending
 from kcap.fastpath.flow_table import drop, find, pair_hash
 from kcap.fastpath.frame_kernels import lacks_room, requests, responses
 from kcap.fastpath.layout import (
+    ACKED,
     ACKED_RAW,
     CALLED,
     CAPTURED,
@@ -209,7 +210,7 @@ def segment(
     streams[place, CAPTURED] += length
     streams[place, LAST_START] = offset
     streams[place, LAST_NS] = time_ns
-    if streams[place, TIMED_END] == NONE:
+    if streams[place, TIMED_END] == NONE and (streams[place, ACKED] == NONE or streams[place, ACKED] < offset + length):
         streams[place, TIMED_END] = offset + length
         streams[place, TIMED_NS] = time_ns
     if live in (SEALED, SHAKING):

@@ -217,7 +217,7 @@ class ConnectionTable:
                         stream.captured += length
                         stream.last_start = offset
                         stream.last_ns = time_ns
-                        if stream.timed_end is None:
+                        if stream.timed_end is None and (stream.acked is None or stream.acked < end):
                             stream.timed_end = end
                             stream.timed_ns = time_ns
                         try:

@@ -142,6 +142,15 @@ class Stream:
             self.rtt_sum += sample
             self.rtt_count += 1
 
+    def _time(self, end: int, time_ns: int) -> None:
+        """Times a segment that came in order until its acknowledgement does.
+
+        One that was held waits for the bytes before it as well, and of one whose acknowledgement stands in the capture ahead of
+        it the next acknowledgement is that of other bytes: either would give the path a round trip that it does not have.
+        """
+        if self.timed_end is None and (self.acked is None or self.acked < end):
+            self.timed_end, self.timed_ns = end, time_ns
+
     def acknowledged(self, ack: int, time_ns: int) -> None:
         """The peer's cumulative acknowledgement has a new value."""
         self.acked_raw = ack
@@ -194,6 +203,7 @@ class Stream:
             skip = self.next - start
             at, captured, start = at + skip, max(0, captured - skip), self.next
         if self.started and start == self.next and not self.held:
+            self._time(end, time_ns)
             self._deliver(start, end, buffer, at, captured, time_ns, ref, position)
             return
         if self.started and start > self.next and (not self.held or start < self.held[-1].start):
@@ -212,8 +222,6 @@ class Stream:
         self.last_start = start
         self.last_ns = time_ns
         self.captured += length
-        if self.timed_end is None:
-            self.timed_end, self.timed_ns = end, time_ns
         guard.data(self, start, buffer, at, captured, length, time_ns, ref, position)
 
     def _repeated(self, start: int, end: int, time_ns: int, ref: int, position: int) -> None:

@@ -138,6 +138,29 @@ def test_round_trips_are_those_of_the_handshake_and_of_data() -> None:
     assert line.client.rtt_count == 2
 
 
+def test_a_segment_that_waited_for_others_shows_no_round_trip() -> None:
+    """Its acknowledgement waits for the bytes before it as well."""
+    line = Line()
+    line.client.rtt_min = None
+    line.send(3, b"def")
+    line.now += 200_000_000
+    line.send(0, b"abc")
+    line.acknowledge(6)
+    assert (line.seen.bytes, line.client.rtt_min) == (b"abcdef", 1_000_000), "that of the segment which came last and in order"
+
+
+def test_a_segment_that_stands_behind_its_acknowledgement_shows_no_round_trip() -> None:
+    """The next acknowledgement is that of other bytes, which may be sent much later."""
+    line = Line()
+    line.client.rtt_min = None
+    line.acknowledge(3)
+    line.send(0, b"abc")
+    line.now += 5_000_000_000
+    line.acknowledge(3)
+    line.acknowledge(4)
+    assert line.client.rtt_min is None
+
+
 def test_a_hole_is_lost_once_it_is_acknowledged_and_the_window_has_passed() -> None:
     line = Line()
     line.send(3, b"d")

@@ -31,7 +31,7 @@ CONNECTION_COLUMNS: Final = (
     "out_of_order", "zero_window_stalls", "exchanges", "client_captured", "server_captured", "first_ns", "last_ns",
     "rtt_min_ns",
     "client_rtt_min_ns", "tls_alerts", "tls_version", "tls_sni", "tls_server_subject", "tls_client_subject", "tls_ja4",
-    "server_packets", "client_missing", "server_missing",
+    "server_packets", "client_missing", "server_missing", "client_skipped", "server_skipped",
 )  # fmt: skip
 BROKER_COLUMNS: Final = ("host", "port", "broker_id")
 COLUMNS: Final = {

@@ -149,27 +149,41 @@ def unknown_topic_loop(seen: Observed, limit: Mapping[str, float]) -> Found:
 @rule(
     "metadata-storm", "medium", 0.85,
     needs="requests",
-    looks_at="Metadata requests a second of a client",
+    looks_at="Metadata requests a second of a client, on connections that carry more of them than an opening needs",
     advice="Look at what it cannot find (unknown topics, leaders); raise retry.backoff.ms; do not make a new client "
     "for each task.",
     instead="an inventory tool",
-    requests=50, a_second=5,
+    requests=50, a_second=5, each=2,
 )  # fmt: skip
 def metadata_storm(seen: Observed, limit: Mapping[str, float]) -> Found:
-    """A client that asks for metadata all the time."""
-    by: dict[str, list[dict[str, int]]] = {}
-    for call in seen.calls:
-        if call["api"] == "Metadata":
-            by.setdefault(call["client_id"], []).append(call)
-    for client, rows in by.items():
-        count, first, last = sum(r["n"] for r in rows), min(r["first_ns"] for r in rows), max(r["last_ns"] for r in rows)
-        rate = count / max((last - first) / 1e9, 1.0)
-        links = sum(link["n"] for link in seen.links_of.get(client, ()))
-        if count >= limit["requests"] and rate >= limit["a_second"] and count >= 2 * links:
+    """A client that asks for metadata all the time.
+
+    A client asks when it connects: `each` requests an opening are those of short-lived clients. How many openings a connection
+    of the capture holds its ApiVersions requests tell as well, where packets that begin and end connections are missing.
+    """
+    if seen.most_calls("client_id", ("Metadata",)) < limit["requests"]:
+        return
+    chosen = seen.exchanges.filter(seen.exchanges.api.isin(["Metadata", "ApiVersions"]))
+    asked = chosen.api == "Metadata"
+    one = chosen.group_by("client_id", "connection").aggregate(
+        n=chosen.count(where=asked), opened=chosen.count(where=chosen.api == "ApiVersions"),
+        lost=chosen.latency_ns.sum(where=asked), first_ns=chosen.request_first_ns.min(where=asked),
+        last_ns=chosen.request_last_ns.max(where=asked),
+    )  # fmt: skip
+    often = one.filter(one.n > int(limit["each"]), one.n > int(limit["each"]) * one.opened)
+    rows = seen.run(
+        often.group_by("client_id").aggregate(
+            n=often.n.sum(), lost=often.lost.sum(), first_ns=often.first_ns.min(), last_ns=often.last_ns.max()
+        )
+    )
+    for row in rows:
+        rate = row["n"] / max((row["last_ns"] - row["first_ns"]) / 1e9, 1.0)
+        if row["n"] >= limit["requests"] and rate >= limit["a_second"]:
             yield Finding(
-                f"client {client} sent {count} Metadata requests, {rate:.0f} a second", {"client_id": client}, count,
-                where("api == Metadata", client_id=client), first, last, sum(r["latency_ns"] or 0 for r in rows),
-                {"requests": count, "requests_a_second": round(rate, 1)},
+                f"client {row['client_id']} sent {row['n']} Metadata requests, {rate:.0f} a second",
+                {"client_id": row["client_id"]}, row["n"], where("api == Metadata", client_id=row["client_id"]),
+                row["first_ns"], row["last_ns"], row["lost"] or 0,
+                {"requests": row["n"], "requests_a_second": round(rate, 1)},
             )  # fmt: skip
 
 

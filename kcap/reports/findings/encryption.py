@@ -44,12 +44,15 @@ def failed(seen: Observed) -> list[Row]:
     if all(link["phase"] != "tls" for link in seen.links):
         return []
     table = seen.connections
-    alerts = table.filter((table.phase == "tls") & (table.exchanges == 0) & (table.tls_alerts.length() > 0))
+    # without the beginning of a connection and without a hello nothing tells its client from its server
+    told = (table.began == "syn") | table.tls_ja4.notnull() | table.tls_version.notnull()
+    alerts = table.filter((table.phase == "tls") & (table.exchanges == 0) & (table.tls_alerts.length() > 0) & told)
     keys = ("client_ip", "server_ip", "server_port", "tls_version", "tls_sni", "tls_server_subject", "tls_client_subject")
     alerts = alerts.mutate(first_alert=alerts.tls_alerts[0])
     rows = seen.run(
         alerts.group_by(*keys, "first_alert").aggregate(
-            n=alerts.count(), first_ns=alerts.first_ns.min(), last_ns=alerts.last_ns.max(), ja4=alerts.tls_ja4.min()
+            n=alerts.count(), first_ns=alerts.first_ns.min(), last_ns=alerts.last_ns.max(), ja4=alerts.tls_ja4.min(),
+            missing=(alerts.client_missing + alerts.server_missing).sum(),
         )
     )  # fmt: skip
     for row in rows:
@@ -86,7 +89,7 @@ def of(seen: Observed, side: str, alerts: Collection[str], *, hello: bool | None
     ]  # fmt: skip
 
 
-def finding(row: Row, sentence: str, confidence: float | None = None) -> Finding:
+def finding(row: Row, sentence: str, confidence: float | None = None, severity: str | None = None) -> Finding:
     """A finding of these connections."""
     count = row["n"]
     how = "by an encrypted alert" if row["alert"] == ENCRYPTED else f"TLS alert {row['alert']}"
@@ -95,7 +98,7 @@ def finding(row: Row, sentence: str, confidence: float | None = None) -> Finding
         {"server": server_of(row), "client_ips": [row["client_ip"]]}, count, "", row["first_ns"], row["last_ns"], 0,
         {"connections": count, "alert": f"{row['by']}: {row['alert']}", "version": row["tls_version"], "sni": row["tls_sni"],
          "server_subject": row["tls_server_subject"], "client_subject": row["tls_client_subject"], "ja4": row["ja4"]},
-        None, confidence,
+        severity, confidence,
     )  # fmt: skip
 
 
@@ -111,6 +114,7 @@ def certificate(subject: str | None, owner: str) -> str:
 
 @rule(
     "tls-certificate-refused", "high", 0.95,
+    needs="beginnings",
     looks_at="a client's first alert behind the server's certificate: unknown_ca, bad_certificate and the like, or in "
     "TLS 1.3 without keys a record of the length of an alert in place of its Finished",
     advice="Put the issuer of the broker's certificate into the client's truststore (ssl.truststore.location, "
@@ -134,6 +138,7 @@ def tls_certificate_refused(seen: Observed, _limit: Mapping[str, float]) -> Foun
 
 @rule(
     "tls-client-certificate-refused", "high", 0.9,
+    needs="beginnings",
     looks_at="a server's alert about the client's certificate: certificate_required, bad_certificate, unknown_ca and the like",
     advice="Give the client a certificate (ssl.keystore.location, ssl.certificate.location) that an issuer in the broker's "
     "truststore signed, or set ssl.client.auth of the listener to none or requested.",
@@ -155,6 +160,7 @@ def tls_client_certificate_refused(seen: Observed, _limit: Mapping[str, float]) 
 
 @rule(
     "tls-nothing-in-common", "high", 0.9,
+    needs="beginnings",
     looks_at="a server's alert in place of its hello: protocol_version, handshake_failure and the like; a client's "
     "protocol_version or handshake_failure behind the server's hello",
     advice="Compare ssl.enabled.protocols and ssl.cipher.suites of client and listener, and the type of the broker's key (RSA, "
@@ -180,6 +186,7 @@ def tls_nothing_in_common(seen: Observed, limit: Mapping[str, float]) -> Found:
 
 @rule(
     "tls-handshake-failed", "medium", 0.8,
+    needs="beginnings",
     looks_at="any other alert that ends a connection before its first exchange",
     advice="See the logs of the side that sent the alert; the meaning of the alert stands in connections.tls_alerts.",
     instead="an alert in the middle of a connection whose traffic could not be decrypted or is no Kafka",
@@ -195,4 +202,5 @@ def tls_handshake_failed(seen: Observed, _limit: Mapping[str, float]) -> Found:
         if not any(row is one for one in elsewhere):
             one, other = f"a client at {row['client_ip']}", server_of(row)
             sender, peer = (one, other) if row["by"] == "client" else (other, one)
-            yield finding(row, f"{sender} ends the handshake with {peer}")
+            # where bytes are missing the handshake may have been over, and the alert one of what followed
+            yield finding(row, f"{sender} ends the handshake with {peer}", None, "info" if row["missing"] else None)

@@ -255,6 +255,7 @@ class Observed:
             retransmitted=table.retransmitted.sum(),
             out_of_order=table.out_of_order.sum(),
             missing=(table.client_missing + table.server_missing).sum(),
+            skipped=(table.client_skipped + table.server_skipped).sum(),
             filled=table.out_of_order.sum(where=table.client_missing + table.server_missing == 0),
             stalls=table.zero_window_stalls.sum(),
             exchanges=table.exchanges.sum(),

@@ -220,7 +220,8 @@ def skewed_partitions(seen: Observed, limit: Mapping[str, float]) -> Found:
     "down-conversion", "low", 0.6,
     needs="requests",
     looks_at="Produce 0 to 2 and Fetch 0 to 3, which carry message formats 0 and 1, at brokers that take or offer versions of "
-    "0.11 and later; where ApiVersions responses or what brokers send each other say otherwise, it is info",
+    "0.11 and later. It is info where ApiVersions responses or what brokers send each other say otherwise, or where the "
+    "beginnings of the client's connections are not in the capture: a client that negotiates asks there",
     advice="Upgrade the client library: brokers of 0.11 and later store format 2 and convert for such clients, and "
     "4.0 refuses them (KIP-896).",
     instead="a broker older than 0.11, for which these versions are right",
@@ -243,12 +244,13 @@ def down_conversion(seen: Observed, _limit: Mapping[str, float]) -> Found:
         hidden = any(
             call["api"] == "ApiVersions" and (call["server_ip"], call["server_port"]) in servers for call in seen.calls
         )
+        begun = any(link["began"] == "syn" for link in seen.links_of.get(client, ()))
         yield Finding(
             f"client {client} uses {named(used)}: message formats 0 and 1, which "
             + ("this broker stores as well" if right else "this broker converts" if sure else "brokers since 0.11 convert"),
             {"client_id": client}, count, where("api in {Produce, Fetch}", client_id=client), min(r["first_ns"] for r in rows),
             max(r["last_ns"] for r in rows), 0, {"requests": count, "versions": used},
-            "info" if right or (hidden and not sure) else None, 0.9 if sure else None,
+            None if sure or (begun and not hidden and not right) else "info", 0.9 if sure else None,
         )  # fmt: skip
 
 

@@ -58,10 +58,14 @@ def not_leader(seen: Observed, limit: Mapping[str, float]) -> Found:
     advice="Look at that broker: disk, garbage collection, CPU, network threads (RequestQueueTimeMs, LocalTimeMs, "
     "RemoteTimeMs).",
     instead="partitions with more load, or with slow followers, on that broker",
-    requests=20, times=5, milliseconds=50, share=0.15,
+    requests=20, times=5, milliseconds=50, share=0.15, late=5, seconds=2,
 )  # fmt: skip
 def slow_broker(seen: Observed, limit: Mapping[str, float]) -> Found:
-    """One broker whose service is slow where that of its peers is not."""
+    """One broker whose service is slow where that of its peers is not.
+
+    Of 20 requests one is the 95th percentile, and a cluster that waits for another broker's replicas is slow for a moment
+    anywhere: `late` requests must have been slow, over `seconds` from the first of them to the response of the last.
+    """
     calls = seen.calls_by(("api", "server_ip", "server_port"), set(SERVED) - set(WAITING))
     often = [api for (api, _, _), some in calls.items() if totals(some)["n"] >= limit["requests"]]
     if len(often) == len(set(often)):
@@ -80,6 +84,7 @@ def slow_broker(seen: Observed, limit: Mapping[str, float]) -> Found:
             elapsed_p95=chosen.elapsed.quantile(0.95), no_rtt=chosen.count(where=chosen.rtt_ns.isnull()),
             slow_ns=chosen.own.sum(where=late), first_ns=chosen.request_first_ns.min(),
             last_ns=chosen.request_last_ns.max(), broker_id=chosen.broker_id.max(),
+            late_ns=chosen.request_first_ns.min(where=late), late_until_ns=chosen.response_first_ns.max(where=late),
         )
     )  # fmt: skip
     by: dict[str, list[Row]] = {}
@@ -108,6 +113,8 @@ def slow_broker(seen: Observed, limit: Mapping[str, float]) -> Found:
 
 def stands_out(row: Row, others: Sequence[Row], limit: Mapping[str, float]) -> bool:
     """Whether a broker's service is slow next to that of the others."""
+    if row["slow"] < limit["late"] or row["late_until_ns"] - row["late_ns"] < limit["seconds"] * 1e9:
+        return False
     if row["p95"] < max(limit["milliseconds"] * 1e6, limit["times"] * max(median(other["p95"] for other in others), 1.0)):
         return False
     # where no round trip is known the network is part of the time, so that it has to be part of that of the others
@@ -253,16 +260,21 @@ def head_of_line(seen: Observed, limit: Mapping[str, float]) -> Found:
 
 
 def unread(seen: Observed, given_up: Any) -> Any:
-    """Connections whose server sent bytes that are in no complete response, and enough of them for the responses that are due:
-    the boundary of frames was lost there, and the responses may have come.
+    """Connections of which it is not known whether the responses that are due came.
+
+    Of these the server sent bytes that are in no complete response, and enough of them: the boundary of frames was lost there.
+    Or bytes of the server are missing behind which encrypted records do not open. Or a request is older than the connection's
+    first packet: the file is not in the order of time, so that nothing tells what came before the end.
     """
     every, links = seen.exchanges, seen.connections
     whole = every.filter(every.response_bytes.notnull(), every.response_last_ns.notnull())
     sizes = whole.group_by("connection").aggregate(known=whole.response_bytes.sum())
-    due = given_up.group_by("connection").aggregate(due=given_up.count())
-    both = links.filter(~links.tls).select("connection", "server_captured").left_join(sizes, "connection")
+    due = given_up.group_by("connection").aggregate(due=given_up.count(), asked_ns=given_up.request_first_ns.min())
+    both = links.select("connection", "tls", "server_captured", "server_missing", "first_ns").left_join(sizes, "connection")
     both = both.inner_join(due, "connection")
-    return both.filter(both.server_captured - both.known.fill_null(0) >= SMALLEST_RESPONSE * both.due).select("connection")
+    rest = both.server_captured - both.known.fill_null(0) >= SMALLEST_RESPONSE * both.due
+    sealed = both.tls & (both.server_missing > 0)
+    return both.filter((~both.tls & rest) | sealed | (both.asked_ns < both.first_ns)).select("connection")
 
 
 @rule(

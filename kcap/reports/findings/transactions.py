@@ -12,6 +12,8 @@ READ_MOST = 100
 READ_ALL = 2000
 """Of all transactional ids together, as far as that leaves enough of each to judge it."""
 WORK = ("Produce", "AddPartitionsToTxn", "AddOffsetsToTxn", "TxnOffsetCommit")
+COORDINATED = ("InitProducerId", "AddPartitionsToTxn", "AddOffsetsToTxn", "EndTxn")
+"""What goes to the transaction coordinator (KIP-98)."""
 
 
 def steps(seen: Observed) -> dict[str, list[Row]]:
@@ -31,6 +33,22 @@ def steps(seen: Observed) -> dict[str, list[Row]]:
     for row in rows:
         by.setdefault(row["transactional_id"], []).append(row)
     return by
+
+
+def incomplete(seen: Observed, rows: list[Row]) -> bool:
+    """Whether an EndTxn of this client may have been sent unseen.
+
+    Bytes of its connections are missing or were passed over, there are responses without a request, connections of its hosts
+    could not be read, or nothing that goes to the coordinator was seen: then the coordinator is not in the capture.
+    """
+    if not any(row["api"] in COORDINATED for row in rows):
+        return True
+    client = rows[-1]["client_id"]
+    mine = seen.links_of.get(client, ())
+    hosts = {link["client_ip"] for link in mine}
+    closed = any(link["phase"] in ("tls", "opaque") and link["client_ip"] in hosts for link in seen.links)
+    orphans = any(call["outcome"] == "orphan" and call["client_id"] in (None, client) for call in seen.calls)
+    return closed or orphans or any(link["missing"] or link["skipped"] for link in mine)
 
 
 @rule(
@@ -92,7 +110,7 @@ def long_transaction(seen: Observed, limit: Mapping[str, float]) -> Found:
                 f"{len(long)} transactions of {name} were open for up to {seconds(lasted)}",
                 {"transactional_id": name, "client_id": first["client_id"]}, len(long), where(transactional_id=name),
                 first["request_first_ns"], end["request_first_ns"], sum(one[0] for one in long),
-                {"longest_ns": lasted, "transactions": len(long)},
+                {"longest_ns": lasted, "transactions": len(long)}, "info" if incomplete(seen, rows) else None,
             )  # fmt: skip
 
 
@@ -108,7 +126,7 @@ def long_transaction(seen: Observed, limit: Mapping[str, float]) -> Found:
     seconds=5,
 )  # fmt: skip
 def hanging_transaction(seen: Observed, limit: Mapping[str, float]) -> Found:
-    """A transaction that is left open; where the capture lacks bytes of its client, its EndTxn may be among them."""
+    """A transaction that is left open. Where its EndTxn may have been sent unseen, that is worth knowing and no more."""
     end = seen.span[1]
     for name, rows in seen.once(steps).items():
         open_since = None
@@ -120,14 +138,11 @@ def hanging_transaction(seen: Observed, limit: Mapping[str, float]) -> Found:
         last = rows[-1]
         quiet = end - max(last["request_first_ns"], last["response_last_ns"] or 0)
         if open_since is not None and quiet >= limit["seconds"] * 1e9:
-            lossy = any(link["missing"] for link in seen.links_of.get(last["client_id"], ())) or any(
-                call["outcome"] == "orphan" and call["client_id"] in (None, last["client_id"]) for call in seen.calls
-            )
             yield Finding(
                 f"a transaction of {name} was left open: nothing followed its last request for {seconds(quiet)}",
                 {"transactional_id": name, "client_id": last["client_id"]}, 1, where(transactional_id=name),
                 open_since["request_first_ns"], end, quiet, {"quiet_ns": quiet,
-                "open_ns": end - open_since["request_first_ns"]}, "info" if lossy else None,
+                "open_ns": end - open_since["request_first_ns"]}, "info" if incomplete(seen, rows) else None,
             )  # fmt: skip
 
 

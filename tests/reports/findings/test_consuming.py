@@ -54,6 +54,15 @@ def test_metadata_all_the_time() -> None:
     assert found("metadata-storm", observed(many(100, 10.0, "Metadata"))) == []
 
 
+def test_metadata_that_openings_need_is_no_storm() -> None:
+    short = [exchange(f"C{at // 2}", at % 2 + 1, "Metadata", at * 0.05) for at in range(100)]
+    assert found("metadata-storm", observed(short)) == [], "two for each connection"
+    joined = many(100, 0.05, "Metadata") + [exchange("C1", 200 + at, "ApiVersions", at * 0.1) for at in range(50)]
+    assert found("metadata-storm", observed(joined)) == [], "connections of one port whose ends the capture lost"
+    lone = many(100, 0.05, "Metadata") + [exchange(f"C{at + 2}", 1, "ListOffsets", at, None, reason="fin") for at in range(60)]
+    assert len(found("metadata-storm", observed(lone))) == 1, "what its other connections do is no excuse"
+
+
 def test_a_log_of_an_old_format() -> None:
     def seen(version: int, magic: int) -> list[Row]:
         rows = many(4, 1.0, "Fetch", api_version=version)

@@ -51,6 +51,13 @@ def test_each_alert_has_one_finding_by_what_it_says(alerts: list[str], more: Row
     assert (row["count"], row["who"]["server"], row["who"]["client_ips"]) == (2, "10.0.0.1:9093", ["10.0.0.9"])
 
 
+def test_what_a_capture_lacks_accuses_nobody() -> None:
+    midstream = failed("server: unknown_ca", tls_version=None, began="midstream")
+    assert rules_of(midstream) == {}, "nothing tells which side is the server"
+    assert list(rules_of(midstream | {"tls_ja4": "t12i1"})) == [RULES[1]]
+    assert rules_of(failed("client: decode_error", client_missing=40)) == {}, "the handshake may have been over"
+
+
 def test_what_is_surer_has_more_confidence() -> None:
     rows = [rules_of(failed(f"client: {alert}"))[RULES[0]][0] for alert in ("unknown_ca", "bad_certificate", "encrypted_alert")]
     sure = [row["confidence"] for row in rows]

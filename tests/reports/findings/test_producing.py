@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tests.reports.findings.tables import START, Row, exchange, found, many, observed
+from tests.reports.findings.tables import CONNECTION, START, Row, exchange, found, many, observed
 
 
 def part(connection: str, number: int, **more: Any) -> Row:
@@ -89,6 +89,9 @@ def test_old_formats_are_told_by_their_versions() -> None:
     offers = {("C9", 1, "response"): {"apiKeys": [{"apiKey": 0, "maxVersion": 9}]}}
     (row,) = found("down-conversion", observed(old, messages=offers))
     assert row["confidence"] == 0.9, "it offers versions of 0.11 and later"
+    assert len(found("down-conversion", observed(many(3, 1.0, api_version=2)))) == 1, "a client that does not ask for versions"
+    later = [CONNECTION | {"connection": "C1", "began": "midstream"}]
+    assert found("down-conversion", observed(many(3, 1.0, api_version=2), connections=later)) == [], "it may have asked before"
     among = many(1, 1.0, "UpdateMetadata", connection="C7", api_version=1, client_id="0")
     assert found("down-conversion", observed(many(3, 1.0, api_version=2) + among)) == [], "so brokers before 0.11 speak"
     replicas = many(3, 1.0, "Fetch", connection="C8", api_version=3, client_id="ReplicaFetcherThread-0-1")

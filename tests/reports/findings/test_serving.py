@@ -14,6 +14,19 @@ def test_a_broker_that_is_slow_beside_its_peers_and_none_where_all_are() -> None
     assert found("slow-broker", observed(slow)) == [], "without a peer there is no telling"
 
 
+def test_one_slow_moment_of_a_broker_is_no_slow_broker() -> None:
+    quick = many(40, 0.1, connection="C2", latency=0.002, server_ip="10.0.0.2")
+    moment = [
+        row | {"latency_ns": 400 * MS, "response_first_ns": row["request_first_ns"] + 400 * MS} if at < 6 else row
+        for at, row in enumerate(many(40, 0.1, connection="C1", latency=0.002, server_ip="10.0.0.1"))
+    ]
+    assert found("slow-broker", observed(moment + quick)) == [], "six requests within half a second"
+    again = [{**moment[0], **{k: v for k, v in row.items() if k.startswith(("request", "exchange"))}} for row in moment[::4]]
+    rows = [row | {"response_first_ns": row["request_first_ns"] + 400 * MS} for row in again]
+    rest = [row for at, row in enumerate(moment) if at % 4 and at >= 6]
+    assert len(found("slow-broker", observed(rows + rest[:12] + quick))) == 1, "as many, again and again"
+
+
 def test_a_network_whose_round_trip_one_broker_s_connections_do_not_show_is_no_slow_broker() -> None:
     unknown = many(40, 0.1, connection="C1", latency=0.08, rtt_ns=None, server_ip="10.0.0.1")
     known = many(40, 0.1, connection="C2", latency=0.08, rtt_ns=79 * MS, server_ip="10.0.0.2")
@@ -61,6 +74,12 @@ def test_requests_that_were_given_up_on() -> None:
     assert found("request-timeout", observed([well, *polls])) == [], "long polls end with their connection"
     unread = [CONNECTION | {"connection": "C1", "server_captured": 1100}]
     assert found("request-timeout", observed([well, *late], connections=unread)) == [], "the responses may be among these bytes"
+    sealed = [CONNECTION | {"connection": "C1", "tls": True}]
+    assert len(found("request-timeout", observed([well, *late], connections=sealed))) == 1
+    sealed = [sealed[0] | {"server_missing": 6}]
+    assert found("request-timeout", observed([well, *late], connections=sealed)) == [], "a record that is cut does not open"
+    later = [CONNECTION | {"connection": "C1", "first_ns": START + 5 * SECOND}]
+    assert found("request-timeout", observed([well, *late], connections=later)) == [], "the file is not in the order of time"
 
 
 def idle(count: int, pause: float) -> tuple[list[Row], list[Row]]:
