@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from kcap.reports.findings.model import Finding, Found, named, rule, where
-from kcap.reports.findings.observed import Observed, Row
+from kcap.reports.findings.observed import Observed, Row, of_brokers
 
 TLS_ALERT_BYTES = 7
 """A TLS alert record: header of 5 bytes, level and description."""
@@ -224,7 +224,10 @@ def listener_is_controller(seen: Observed, _limit: Mapping[str, float]) -> Found
         others=table.connection.count(where=table.api != "ApiVersions"), exchange=table.exchange.max(),
         first_ns=table.request_first_ns.min(), last_ns=table.request_last_ns.max(),
     )  # fmt: skip
-    alone = by.filter(by.versions > 0, by.others == 0)
+    # raft-client-N are controllers themselves, and other requests may be among bytes that are missing
+    links = seen.every_link
+    whole = links.filter(links.client_missing + links.client_skipped == 0).select("connection")
+    alone = by.filter(by.versions > 0, by.others == 0, ~of_brokers(by)).semi_join(whole, "connection")
     rows = seen.run(
         alone.group_by("client_id", "server_ip", "server_port").aggregate(
             n=alone.count(), connection=alone.connection.min(), exchange=alone.exchange.max(), first_ns=alone.first_ns.min(),

@@ -49,10 +49,11 @@ def failed(seen: Observed) -> list[Row]:
     alerts = table.filter((table.phase == "tls") & (table.exchanges == 0) & (table.tls_alerts.length() > 0) & told)
     keys = ("client_ip", "server_ip", "server_port", "tls_version", "tls_sni", "tls_server_subject", "tls_client_subject")
     alerts = alerts.mutate(first_alert=alerts.tls_alerts[0])
+    missing = alerts.client_missing + alerts.server_missing
     rows = seen.run(
         alerts.group_by(*keys, "first_alert").aggregate(
             n=alerts.count(), first_ns=alerts.first_ns.min(), last_ns=alerts.last_ns.max(), ja4=alerts.tls_ja4.min(),
-            missing=(alerts.client_missing + alerts.server_missing).sum(),
+            lacking=alerts.count(where=(missing > 0) | (alerts.client_captured == 0) | (alerts.server_captured == 0)),
         )
     )  # fmt: skip
     for row in rows:
@@ -202,5 +203,5 @@ def tls_handshake_failed(seen: Observed, _limit: Mapping[str, float]) -> Found:
         if not any(row is one for one in elsewhere):
             one, other = f"a client at {row['client_ip']}", server_of(row)
             sender, peer = (one, other) if row["by"] == "client" else (other, one)
-            # where bytes are missing the handshake may have been over, and the alert one of what followed
-            yield finding(row, f"{sender} ends the handshake with {peer}", None, "info" if row["missing"] else None)
+            # where bytes are missing the handshake may have been over, or the alert a reaction to the other side's
+            yield finding(row, f"{sender} ends the handshake with {peer}", None, "info" if row["lacking"] else None)

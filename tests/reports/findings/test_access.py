@@ -79,3 +79,8 @@ def test_a_controller_is_known_by_what_it_does_not_offer() -> None:
     assert row["who"]["server"] == "10.0.0.1:9092"
     assert found("listener-is-controller", observed(rows, messages=broker)) == []
     assert found("listener-is-controller", observed(rows)) == [], "without the response nothing is said"
+    cut = [CONNECTION | {"connection": "C1", "client_missing": 50}]
+    lossy = observed(rows, messages=controller, connections=cut)
+    assert found("listener-is-controller", lossy) == [], "other requests may be missing"
+    peers = observed([*rows, rows[0] | {"connection": "C2", "client_id": "raft-client-2"}], messages=controller)
+    assert [row["who"]["client_id"] for row in found("listener-is-controller", peers)] == ["app"], "controllers belong there"

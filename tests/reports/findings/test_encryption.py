@@ -56,6 +56,7 @@ def test_what_a_capture_lacks_accuses_nobody() -> None:
     assert rules_of(midstream) == {}, "nothing tells which side is the server"
     assert list(rules_of(midstream | {"tls_ja4": "t12i1"})) == [RULES[1]]
     assert rules_of(failed("client: decode_error", client_missing=40)) == {}, "the handshake may have been over"
+    assert rules_of(failed("server: handshake_failure", client_captured=0)) == {}, "it may be a reaction to the client's alert"
 
 
 def test_what_is_surer_has_more_confidence() -> None:
