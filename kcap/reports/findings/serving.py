@@ -155,9 +155,12 @@ def slow_network(seen: Observed, limit: Mapping[str, float]) -> Found:
             and limit["milliseconds"] * 1e6 <= sum(ways) <= limit["most_seconds"] * 1e9
         ):
             by.setdefault(link["client_id"], []).append({**link, "round_ns": sum(ways)})
+    quickest = quickest_response(seen) if by else {}
     for client, links in by.items():
         if len(links) < sum(link["exchanges"] > 0 for link in seen.links_of[client]):
             continue  # some of its connections are quick: it is not the client's place
+        if quickest.get(client, 0) < min(link["rtt_ns"] or 0 for link in links) // 2:
+            continue  # a response took less than the way there and back: the times of these packets are not in order
         if sum(link["n"] for link in links) < limit["connections"]:
             continue  # one connection may have lost the packets that show its shortest round trip
         trip = min(link["round_ns"] for link in links)
@@ -168,6 +171,14 @@ def slow_network(seen: Observed, limit: Mapping[str, float]) -> Found:
                 trip * count,
             {"round_trip_ns": trip, "exchanges": count},
         )  # fmt: skip
+
+
+def quickest_response(seen: Observed) -> dict[str, int]:
+    """Client id -> ns of its quickest response."""
+    table = seen.exchanges
+    chosen = table.filter(table.outcome == "answered", table.latency_ns.notnull(), table.client_id.notnull())
+    rows = seen.run(chosen.group_by("client_id").aggregate(least=chosen.latency_ns.min()))
+    return {row["client_id"]: row["least"] for row in rows}
 
 
 @rule(
