@@ -58,6 +58,20 @@ class Saved:
         return {name: self.table(name, some) for name, some in columns.items()}
 
 
+def counting(expression: Any) -> Any:
+    """The expression with counts that are 0 where no row meets their condition, as SQL has it.
+
+    Ibis makes a sum of such a count for Spark, which is null where the condition is null for all rows of a group.
+    """
+    from ibis.expr import operations as ops
+
+    def counted(node: Any, given: Any) -> Any:
+        made = node.__recreate__(given) if given else node
+        return ops.Coalesce((made, 0)) if isinstance(made, ops.CountStar) and made.where is not None else made
+
+    return expression.op().replace(counted).to_expr()
+
+
 class SparkEngine(Engine):
     """Spark, as reports take an engine."""
 
@@ -81,7 +95,7 @@ class SparkEngine(Engine):
 
         Through Arrow: pandas has no integers beside nulls, so that times in ns would lose their last digits.
         """
-        frame = self._session.sql(self._connection.compile(expression))
+        frame = self._session.sql(self._connection.compile(counting(expression)))
         table = frame.toArrow().cast(expression.as_table().schema().to_pyarrow())
         found: list[dict[str, Any]] = table.to_pylist()
         return found
