@@ -361,6 +361,17 @@ PROFILES_OPEN = 4096
 ANSWERS_KEPT = 4096
 """Distinct bodies that are remembered so that equal ones are decoded once; dropped together."""
 
+OFFERED_APIS_MAX = API_UNKNOWN_MAX
+"""APIs of one ApiVersions response that count, from the first, 6 bytes each; Kafka has some 90."""
+
+OFFERED_FEATURES_MAX = 32
+"""Features of one ApiVersions response that count, from the first, half a KiB each; Kafka has some ten."""
+
+OFFERS_KEPT = 1 << 13
+"""Different lists of APIs in ApiVersions responses that are remembered; a connection that gets another one counts as one that
+got none. Brokers of one release and configuration send the same.
+"""
+
 SOFTWARE_KEPT = 1024
 """Client libraries (name and version) whose use of versions is remembered, 4 KiB each; a fleet has some dozens."""
 
@@ -389,7 +400,7 @@ GROUP_EVENTS_MAX = 100_000
 OTHERS_KEPT = 1 << 16
 """Connections without an exchange whose lines `versions` tests one by one, 1.7 KB each: scans and floods make them."""
 
-LINKS_KEPT = 1 << 16
+LINKS_KEPT = 1 << 15
 """Groups of connections, by client and server, that rules of `check` look at, 1.7 KB each: those with the most exchanges.
 Scans are not among them, which count where a broker advertises the address alone; without them an estate has some thousands.
 """

@@ -193,6 +193,13 @@ def trim_heap() -> None:
             trim(0)
 
 
+def release_reading() -> None:
+    """Returns memory and library pages that reading a capture needed and what comes next does not."""
+    if "llvmlite.binding" in sys.modules:  # small captures are read without compiled parts
+        trim_heap()
+        give_back()
+
+
 class PageRelease:
     """Releases library pages now and then while a capture is read."""
 

@@ -63,7 +63,7 @@ class WeirdKind(StrEnum):
     OUTSTANDING_LIMIT = "outstanding_limit", "more outstanding requests on one connection than the limit"
     EARLY_LIMIT = "early_limit", "more responses wait for their requests than the limit"
     # facts of the whole capture
-    FACTS_LIMIT = "facts_limit", "more topics, brokers or client libraries than the limit"
+    FACTS_LIMIT = "facts_limit", "more topics, brokers, client libraries or version lists than the limit"
     # bodies
     UNDECODED = "undecoded", "a body that does not read as its API and version say"
     DECODER_FAILED = "decoder_failed", "kcap's own code failed on an exchange or a connection, which stays without its values"

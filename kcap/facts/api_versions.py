@@ -3,9 +3,12 @@
 Law: an answer that is an error offers nothing; nothing raises, and what a body lacks is None.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from functools import lru_cache
+from struct import Struct
 from typing import Final
 
+from kcap import limits
 from kcap.decode.json import read_json
 from kcap.decode.plan import plan_for
 from kcap.schema.quirks import API_VERSIONS
@@ -18,11 +21,32 @@ Software = tuple[str, str]
 """Name and version of a client library."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Offer:
-    """First and last version of each API that a broker names."""
+RANGE: Final = Struct(">hhh")
+"""Key of an API, its first and its last version."""
 
-    ranges: dict[int, tuple[int, int]]
+
+class Offer:
+    """First and last version of each API that a broker names. Packed, since a stranger's responses may all differ: a dictionary
+    takes thirty times as much.
+    """
+
+    __slots__ = ("packed",)
+
+    def __init__(self, ranges: Mapping[int, tuple[int, int]]) -> None:
+        """`ranges`: API key -> first and last version."""
+        self.packed = b"".join(RANGE.pack(key, first, last) for key, (first, last) in sorted(ranges.items()))
+        """Equal for equal ranges."""
+
+    @property
+    def ranges(self) -> Mapping[int, tuple[int, int]]:
+        """API key -> first and last version."""
+        return unpacked(self.packed)
+
+
+@lru_cache(maxsize=64)
+def unpacked(packed: bytes) -> Mapping[int, tuple[int, int]]:
+    """The ranges of an offer."""
+    return {key: (first, last) for key, first, last in RANGE.iter_unpack(packed)}
 
 
 def offer_of(body: bytes, version: int) -> Offer | None:
@@ -34,9 +58,8 @@ def offer_of(body: bytes, version: int) -> Offer | None:
     if reading.undecoded is not None:
         return None  # what is missing would look as if it were not offered
     value = reading.value
-    ranges = {
-        entry["apiKey"]: (entry["minVersion"], entry["maxVersion"]) for entry in value.get("apiKeys") or () if len(entry) > 2
-    }
+    entries = (value.get("apiKeys") or ())[: limits.OFFERED_APIS_MAX]
+    ranges = {entry["apiKey"]: (entry["minVersion"], entry["maxVersion"]) for entry in entries if len(entry) > 2}
     return Offer(ranges) if ranges and value.get("errorCode") == 0 else None
 
 

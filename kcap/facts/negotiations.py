@@ -13,7 +13,7 @@ import numpy as np
 
 from kcap import limits
 from kcap.facts.api_versions import Offer, Software
-from kcap.facts.message_json import read
+from kcap.facts.message_json import digest, read
 from kcap.facts.version_verdicts import NONE, OK, UNNEGOTIATED, VERDICTS, final_verdict
 from kcap.identities import Identity
 from kcap.kafka.frames import NO_BODY
@@ -66,7 +66,7 @@ class Negotiations:
 
     def __init__(self) -> None:
         self.entries: dict[tuple[str, int], Negotiation] = {}
-        self._features: dict[tuple[int, bytes], tuple[str, ...]] = {}
+        self._features: dict[bytes, tuple[str, ...]] = {}
 
     def take(self, columns: "BatchColumns", context: "RowContext") -> None:
         """Takes a batch, with the verdicts of its rows."""
@@ -101,11 +101,12 @@ class Negotiations:
         """The finalized features in the body of an ApiVersions response; equal bodies are read once."""
         (start,), (end,) = columns.spans(np.array([slot], np.int64))
         data = columns.body(start, end)
-        found = self._features.get((version, data))
+        name = digest(version, data)
+        found = self._features.get(name)
         if found is None:
             if len(self._features) >= limits.ANSWERS_KEPT:
                 self._features.clear()
             value = read(data, API_VERSIONS, response_version(API_VERSIONS, version, data[:2]), RESPONSE) if data else {}
-            some = value.get("finalizedFeatures") or ()
-            found = self._features[version, data] = tuple(f"{one.get('name')}={one.get('maxVersionLevel')}" for one in some)
+            some = (value.get("finalizedFeatures") or ())[: limits.OFFERED_FEATURES_MAX]
+            found = self._features[name] = tuple(f"{one.get('name')}={one.get('maxVersionLevel')}" for one in some)
         return found

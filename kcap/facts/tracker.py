@@ -20,7 +20,7 @@ from kcap.arrays.arrow import Array, nulls, take
 from kcap.batch.failures import Report, of_row, of_waiting
 from kcap.facts.api_versions import Offer, Software, offer_of, software_of
 from kcap.facts.brokers import Brokers, Server
-from kcap.facts.message_json import behind_tags, read, read_as_far
+from kcap.facts.message_json import behind_tags, digest, read, read_as_far
 from kcap.facts.mutes import QuotaMutes
 from kcap.facts.principals import principal_of_token
 from kcap.facts.topic_names import LOG_MARKS, METADATA_ID, METADATA_TOPIC, TopicNames, listed
@@ -180,9 +180,10 @@ class MetadataTracker:
         self.report, self._reread = report, reread
         self._reported: set[str] = set()
         self._same: dict[ConnectionFacts, ConnectionFacts] = {}
-        self._equal: dict[frozenset[tuple[int, tuple[int, int]]], Offer] = {}
-        self._fresh: dict[tuple[bytes, bytes, int], ConnectionFacts] = {}
-        """Bodies and version of an ApiVersions exchange -> the facts of a connection that reported nothing before."""
+        self._offers: dict[bytes, Offer] = {}
+        """Every different offer, by what it packs."""
+        self._fresh: dict[bytes, ConnectionFacts] = {}
+        """ApiVersions exchange, by its `digest` -> the facts of a connection that reported nothing before."""
         self._mechanisms: dict[bytes, str | None] = {}
         self._heads: set[int] = set()
         self.logs: set[Identity] = set()
@@ -378,33 +379,43 @@ class MetadataTracker:
     # -- the connection's own facts -----------------------------------------------------------------------------------
     def _api_versions(self, version: int, request: bytes, response: bytes) -> ConnectionFacts:
         """The facts that the exchange alone gives a connection; equal offers are one object."""
-        found = self._fresh.get((response, request, version))
+        name = digest(version, request, response)
+        found = self._fresh.get(name)
         if found is not None:
             return found
         if len(self._fresh) >= limits.ANSWERS_KEPT:
             self._fresh.clear()
-            self._equal.clear()
             self._same.clear()
         software = (
             software_of(request, version, behind_tags(request, quirks.API_VERSIONS, version, REQUEST)) if request else None
         )
-        offer = offer_of(response, version) if response else None
-        if offer is not None:
-            offer = self._equal.setdefault(frozenset(offer.ranges.items()), offer)
+        offer = self.same_offer(offer_of(response, version)) if response else None
         found = ConnectionFacts(software, offer=offer, negotiated=response[:2] in (b"", b"\0\0"))
-        found = self._fresh[response, request, version] = self._same.setdefault(found, found)
+        found = self._fresh[name] = self._same.setdefault(found, found)
+        return found
+
+    def same_offer(self, offer: Offer | None) -> Offer | None:
+        """The one object of all equal offers; None for one above OFFERS_KEPT."""
+        if offer is None:
+            return None
+        found = self._offers.get(offer.packed)
+        if found is None and len(self._offers) < limits.OFFERS_KEPT:
+            found = self._offers[offer.packed] = offer
+        elif found is None:
+            self._limit("offers")
         return found
 
     def _handshake(self, row: TrackedExchange) -> ConnectionFacts:
         data = row.bodies[REQUEST]
-        if data not in self._mechanisms:
+        name = digest(row.version, data)
+        if name not in self._mechanisms:
             if len(self._mechanisms) >= limits.ANSWERS_KEPT:
                 self._mechanisms.clear()
             mechanism = read(data, row.key, row.version, REQUEST).get("mechanism")
-            self._mechanisms[data] = mechanism if isinstance(mechanism, str) else None
+            self._mechanisms[name] = mechanism if isinstance(mechanism, str) else None
         known = self.known(row.uid)
-        same = self._mechanisms[data] == known.mechanism
-        return known if same else replace(known, mechanism=self._mechanisms[data])
+        same = self._mechanisms[name] == known.mechanism
+        return known if same else replace(known, mechanism=self._mechanisms[name])
 
     def _authenticate(self, row: TrackedExchange) -> ConnectionFacts:
         """A login: the name in a token counts once the broker accepts the token, and no longer once it refuses."""

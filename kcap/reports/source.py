@@ -23,7 +23,7 @@ from kcap.columns import EXCHANGES, ON_REQUEST, TABLES
 from kcap.errors import CaptureError, UsageError
 from kcap.filter.ast import Filter, columns_of, is_deep
 from kcap.reports.definition import KEY, Tables
-from kcap.runtime import enough_room, give_back
+from kcap.runtime import enough_room, release_reading
 from kcap.session import Capture, CapturePass
 from kcap.table.backfill import Backfill, companions
 from kcap.table.builder import Observer, TableSet
@@ -96,6 +96,9 @@ def table_of(path: str) -> tuple[str, list[str]]:
     above = next((part for part in reversed(Path(path).parts[:-1]) if part in TABLES), None)
     return named or above or ("partitions" if "partition" in schema.names else "exchanges"), schema.names
 
+
+FETCHED: Final = 4096
+"""Rows taken from the engine at once."""
 
 SMALL: Final = 1 << 18
 """Bytes of Parquet files below which statements are planned longer than they run."""
@@ -211,7 +214,10 @@ class Engine:
         most of the time of a small capture."""
         cursor = self._duckdb.execute(sql, params)
         names = [column[0] for column in cursor.description]
-        return [dict(zip(names, values)) for values in cursor.fetchall()]
+        found: list[dict[str, Any]] = []
+        while some := cursor.fetchmany(FETCHED):  # tuples of all rows beside their dictionaries would take as much again
+            found += [dict(zip(names, values)) for values in some]
+        return found
 
     def interrupt(self) -> None:
         """Ends what another thread asks for, now and from here on: there it raises."""
@@ -238,8 +244,7 @@ def engine_over(
         saved = saved_files(given.paths)
         if saved is None:
             places = read(given, folder, columns, partitions, beside)
-            if "llvmlite.binding" in sys.modules:
-                give_back()  # the pages of compiled code that reading needed and the engine does not
+            release_reading()
         else:
             places = found(given, saved, columns, partitions)
         names: list[str] = [name for name in VIEWS if name in places]

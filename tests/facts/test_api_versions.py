@@ -1,9 +1,11 @@
 """Laws of ApiVersions: its bodies tell the client's software and the broker's ranges; a refusal offers nothing."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kcap.facts.api_versions import offer_of, software_of
+from kcap import limits
+from kcap.facts.api_versions import Offer, offer_of, software_of
 from tests.support import messages as m
 
 RANGES = st.dictionaries(st.integers(0, 92), st.tuples(st.integers(0, 9), st.integers(9, 20)), min_size=1, max_size=60)
@@ -15,6 +17,19 @@ def test_an_answer_offers_its_ranges(ranges: dict[int, tuple[int, int]]) -> None
     offer = offer_of(body, 3)
     assert offer is not None
     assert offer.ranges == ranges
+
+
+def test_an_answer_without_end_offers_its_first_apis(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "OFFERED_APIS_MAX", 50)
+    body = m.api_versions_answer(1, dict.fromkeys(range(100), (0, 9)))[8:]
+    offer = offer_of(body, 3)
+    assert offer is not None
+    assert offer.ranges == dict.fromkeys(range(50), (0, 9))
+
+
+@given(RANGES)
+def test_equal_offers_are_packed_alike(ranges: dict[int, tuple[int, int]]) -> None:
+    assert Offer(ranges).packed == Offer(dict(reversed(ranges.items()))).packed
 
 
 def test_a_refusal_offers_nothing() -> None:

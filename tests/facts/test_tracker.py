@@ -1,5 +1,6 @@
 """Laws of what connections tell of themselves, and of what is known of servers and topics by then."""
 
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from kcap.facts.api_versions import Offer
 from kcap.facts.tracker import NO_FACTS, ConnectionFacts, MetadataTracker
 from kcap.model import SegmentBatch
 from kcap.table.schema import choose
+from kcap.weird import WeirdKind
 from tests.support import messages as m
 from tests.support.tables import ExchangeTable
 from tests.support.wire import metadata as old_metadata
@@ -188,3 +190,21 @@ def test_equal_answers_are_one_offer(tmp_path: Path) -> None:
     assert len(table.tracker.connections) == 20
     assert len({id(known) for known in table.tracker.connections.values()}) == 1
     assert all(isinstance(known.offer, Offer) for known in table.tracker.connections.values())
+
+
+def test_answers_that_all_differ_take_less_memory_than_their_bytes() -> None:
+    """Above OFFERS_KEPT different ones an offer is none, and that is reported."""
+    said: list[tuple[WeirdKind, str]] = []
+    tracker = MetadataTracker(lambda kind, detail, *_place: said.append((kind, detail)))
+    bodies = [m.api_versions_answer(1, dict.fromkeys(range(120), (at, at + 1)))[8:] for at in range(200)]
+    tracemalloc.start()
+    known = [tracker._api_versions(3, b"", body) for body in bodies]
+    kept, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert kept < sum(map(len, bodies)) + (1 << 20)
+    assert all(facts.offer is not None for facts in known)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(limits, "OFFERS_KEPT", 200)
+        assert tracker._api_versions(3, b"", m.api_versions_answer(1, {3: (0, 99)})[8:]).offer is None
+        assert tracker._api_versions(4, b"", bodies[0]).offer is known[0].offer
+    assert said == [(WeirdKind.FACTS_LIMIT, "offers")]

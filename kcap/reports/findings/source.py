@@ -21,6 +21,7 @@ from kcap.reports.findings.observed import Observed, Row
 from kcap.reports.plans import Plan
 from kcap.reports.recorded import Recorded, Replay, name_of, table
 from kcap.reports.source import Engine, ReportInput, saved_files, table_of, written
+from kcap.runtime import release_reading
 from kcap.session import Capture, CapturePass
 from kcap.table.backfill import Backfill
 from kcap.table.schema import choose
@@ -111,6 +112,7 @@ def observed_by(given: ReportInput, tables: Mapping[str, Sequence[str]] = COLUMN
                 requests["partitions"] = replace(requests["partitions"], of_exchanges=choose("exchanges", BESIDE_COLUMNS))
             places = {name: [path] for name, path in written(requests, reading, folder, given.observers).items()}
             given.captures = [file.name for file in reading.capture_files]
+            release_reading()
         else:
             places = {}
             for path in saved:

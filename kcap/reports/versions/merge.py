@@ -40,9 +40,9 @@ def together(parts: Iterable[ConnectionProfiles], tracker: MetadataTracker) -> C
             features.setdefault(server, []).append((latest.get(server, 0), found_features))
     out.others.sort(key=began)
     out.profiles.keep(sorted(found, key=first_ns))
-    same: dict[frozenset[tuple[int, tuple[int, int]]], Offer] = {}
+    same: dict[bytes, Offer] = {}
     for _, example, server, offer in sorted(offered, key=lambda one: one[:3]):
-        one = same.setdefault(frozenset(offer.ranges.items()), offer)
+        one = same.setdefault(offer.packed, offer)
         out.offers.setdefault(server, {}).setdefault(id(one), (one, example))
     for server, some in features.items():
         out.features[server] = max(some, key=lambda one: one[0])[1]

@@ -14,7 +14,7 @@ from kcap import limits
 from kcap.arrays.vectors import Vector
 from kcap.facts.api_versions import Offer, Software, offer_of
 from kcap.facts.brokers import Server
-from kcap.facts.message_json import behind_tags, read
+from kcap.facts.message_json import behind_tags, digest, read
 from kcap.facts.tracker import NO_FACT, Fact, MetadataTracker
 from kcap.facts.version_verdicts import NONE, OK, UNNEGOTIATED, VERDICTS, final_verdict
 from kcap.kafka.frames import NO_BODY
@@ -67,8 +67,7 @@ class ConnectionProfiles:
         """Connection -> what was wrong with a request whose body does not read."""
         self.left_out: Counter[str] = Counter()
         """What is left out, by reason: responses without a request, and connections without an exchange above OTHERS_KEPT."""
-        self._answers: dict[tuple[int, bytes], ApiVersionsResponse] = {}
-        self._offers: dict[frozenset[tuple[int, tuple[int, int]]], Offer] = {}
+        self._answers: dict[bytes, ApiVersionsResponse] = {}
 
     # -- a batch ------------------------------------------------------------------------------------------------------
     def take(self, rows: Exchanges) -> None:
@@ -208,23 +207,25 @@ class ConnectionProfiles:
 
     def _answer(self, version: int, data: bytes) -> ApiVersionsResponse:
         """What an answer says; equal ones are one."""
-        found = self._answers.get((version, data))
+        name = digest(version, data)
+        found = self._answers.get(name)
         if found is None:
             if len(self._answers) >= limits.ANSWERS_KEPT:
                 self._answers.clear()
             form = response_version(API_VERSIONS, version, data[:2])
             value = read(data, API_VERSIONS, form, RESPONSE)
             start = behind_tags(data, API_VERSIONS, form, RESPONSE)
-            offer = offer_of(data[start:], version)
-            if offer is not None:
-                offer = self._offers.setdefault(frozenset(offer.ranges.items()), offer)
-            names = ("supportedFeatures", "finalizedFeaturesEpoch", "finalizedFeatures", "zkMigrationReady")
-            features = {name: value[name] for name in names if value.get(name)}
+            offer = self.tracker.same_offer(offer_of(data[start:], version))
+            features = {
+                part: said[: limits.OFFERED_FEATURES_MAX] if isinstance(said, list) else said
+                for part in ("supportedFeatures", "finalizedFeaturesEpoch", "finalizedFeatures", "zkMigrationReady")
+                if (said := value.get(part))
+            }
             error = value.get("errorCode")
             found = ApiVersionsResponse(
                 error if isinstance(error, int) else None, form, len(value.get("apiKeys") or ()), features, offer
             )
-            self._answers[version, data] = found
+            self._answers[name] = found
         return found
 
     # -- connections --------------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ A controller's listener offers fewer APIs than a broker's. Of the APIs that a br
 offers what that takes too (ApiVersionsResponse.intersectForwardableApis): in a mixed cluster these have less.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -203,7 +203,7 @@ def named(calls: list[tuple[int, int]]) -> str:
     return ", ".join(some[:NAMES_SHOWN]) + (f" and {len(some) - NAMES_SHOWN} more" if len(some) > NAMES_SHOWN else "")
 
 
-def guess(ranges: dict[int, Versions]) -> Guess:
+def guess(ranges: Mapping[int, Versions]) -> Guess:
     """The releases that an answer fits."""
     role = BROKER if PRODUCE in ranges or METADATA in ranges else CONTROLLER
     mode = "zookeeper" if LEADER_AND_ISR in ranges else None
