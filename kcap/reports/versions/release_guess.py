@@ -80,7 +80,7 @@ def forwarded(key: int) -> bool:
     return api is not None and key not in SERVED and "controller" in api.listeners and "broker" in api.listeners
 
 
-def differences(ranges: dict[int, Versions], release: str) -> list[int]:
+def differences(ranges: Mapping[int, Versions], release: str) -> list[int]:
     """APIs whose range is not the release's."""
     out = []
     for key, found in ranges.items():
@@ -98,7 +98,7 @@ def differences(ranges: dict[int, Versions], release: str) -> list[int]:
     return out
 
 
-def missing(ranges: dict[int, Versions], release: str, role: str, mode: str | None) -> int:
+def missing(ranges: Mapping[int, Versions], release: str, role: str, mode: str | None) -> int:
     """How many APIs of the release the broker does not name though its listener would."""
     count = 0
     for key, api in apis().items():
@@ -118,20 +118,20 @@ def always(key: int) -> bool:
     return api is not None and BROKER in api.listeners and not forwarded(key) and taken(key, BEFORE_KRAFT) is not None
 
 
-def absent(ranges: dict[int, Versions], release: str, role: str) -> list[int]:
+def absent(ranges: Mapping[int, Versions], release: str, role: str) -> list[int]:
     """APIs that every broker of the release names, and this one does not; none where it is more than a few, which `guess` says
     in its words. A controller's listener is not judged."""
     found = [key for key in apis() if key not in ranges and always(key) and advertised(key, release) is not None]
     return found if role == BROKER and len(found) <= LACKING else []
 
 
-def loose(ranges: dict[int, Versions], release: str) -> int:
+def loose(ranges: Mapping[int, Versions], release: str) -> int:
     """How many forwarded APIs have less than the release's own range."""
     whole = [(found, advertised(key, release)) for key, found in ranges.items() if forwarded(key)]
     return sum(known is not None and (found[0] > known[0] or found[1] < known[1]) for found, known in whole)
 
 
-def difference_texts(ranges: dict[int, Versions], keys: list[int], release: str) -> tuple[str, ...]:
+def difference_texts(ranges: Mapping[int, Versions], keys: list[int], release: str) -> tuple[str, ...]:
     """What differs, in words."""
     out = []
     for key in sorted(keys):
@@ -143,7 +143,7 @@ def difference_texts(ranges: dict[int, Versions], keys: list[int], release: str)
     return tuple(out)
 
 
-def evidence(ranges: dict[int, Versions], first: str, last: str) -> str:
+def evidence(ranges: Mapping[int, Versions], first: str, last: str) -> str:
     """The ranges that shut out the releases beside these."""
     known = releases()
     parts = []
