@@ -157,10 +157,10 @@ def text(document: Document, style: Style) -> list[str]:
                 out += some if block.title else map(tone, some)
             out += more(block.texts, most)
         elif isinstance(block, Section):
-            out += [style.bold(block.title)] if block.title else []
+            out += [style.bold(visible(block.title))] if block.title else []
             out += table(block, style) if block.rows else [block.empty]
         else:
-            out += [style.bold(block.title)] if block.title else []
+            out += [style.bold(visible(block.title))] if block.title else []
             out += [("  " if block.title else "") + visible(line) for line in block.texts]
     return out
 

@@ -1,27 +1,34 @@
 """Names that a stranger chose are text in every output for people: nothing in them is obeyed, drawn or run.
 
-Client ids, topics, hosts and the capture's own file name hold control characters, direction marks, markup and formulas.
+Client ids, topics, hosts, groups, members, transactional ids and the capture's own file name hold control characters, direction
+marks, markup and formulas.
 """
 
 import csv
 import io
 import re
+import struct
 from html.parser import HTMLParser
+from itertools import count
 from pathlib import Path
 
 import pytest
 
 from tests.cli.running import run_here
 from tests.support.messages import (
+    Story,
     api_versions,
     api_versions_answer,
     began,
     fetch,
     fetch_answer,
+    many,
     metadata,
     metadata_answer,
     saved,
+    text,
 )
+from tests.support.wire import request, response
 
 EVIL = "\x1b]0;t\x07\x9b31m\u202e\u2066<img src=x onerror=p()>|`*_[a](javascript:b)&lt;\u2028\r\n# h http://e.vil"
 FORMULA = "=cmd|' /c calc'!A1"
@@ -56,7 +63,27 @@ def capture(tmp_path_factory: pytest.TempPathFactory) -> str:
         story.ask(fetch(correlation, client=EVIL), fetch_answer(correlation, throttle=5), after_ms=600)
     other = began(port=40_001)
     other.ask(api_versions(1, client=FORMULA), api_versions_answer(1, {1: (0, 13)}))
-    return str(saved(tmp_path_factory.mktemp("evil") / name, story, other))
+    return str(saved(tmp_path_factory.mktemp("evil") / name, story, other, coordinated()))
+
+
+def coordinated() -> Story:
+    """A group that is joined and left by errors, and transactions of a producer that is fenced."""
+    story, evil, correlation = began(port=40_002), text(EVIL), count(1)
+    one, three = struct.pack(">i", 0), struct.pack(">qh", 7, 1)
+    for generation in range(3):
+        number = struct.pack(">i", generation)
+        joined = bytes(2) + number + evil * 3 + many([evil + many([])])
+        for key, asked, told in (
+            (11, evil + number + evil + text("consumer") + many([evil + many([])]), joined),
+            (14, evil + number + evil + many([]), bytes(6)),
+            (12, evil + number + evil, b"\0\x1b"),
+            (22, evil + bytes(4), bytes(6) + struct.pack(">qh", 7, generation)),
+            (24, evil + three + many([evil + many([one])]), bytes(4) + many([evil + many([one + bytes(2)])])),
+            (26, evil + three + b"\1", bytes(4) + (b"\0\0", b"\0\x2f", b"\0\x35")[generation]),
+        ):
+            at = next(correlation)
+            story.ask(request(key, 0, at, asked, EVIL), response(at, told), after_ms=50)
+    return story
 
 
 def harmless(output: str, form: str) -> None:
@@ -100,7 +127,11 @@ def test_reports_show_names_as_text(capture: str, form: str) -> None:
     for report in REPORTS:
         harmless(shown(report, capture, "--format", form), form)
     harmless(shown("versions", capture, "--format", form), form)
-    harmless(shown("check", capture, "--format", "text" if form == "table" else form), form)
+    for report in ("check", "groups", "transactions", "diff"):
+        paths = [capture] * (1 + (report == "diff"))
+        written = shown(report, *paths, "--format", "text" if form == "table" else form)
+        assert "img src" in written or report == "diff"
+        harmless(written, form)
 
 
 def test_messages_and_details_show_names_as_text(capture: str, tmp_path: Path) -> None:
@@ -122,7 +153,7 @@ def test_messages_and_details_show_names_as_text(capture: str, tmp_path: Path) -
 def test_fields_are_one_line_a_row(capture: str) -> None:
     output = shown("rows", capture, "-T", "fields", "-e", "client_id", "-e", "topics", "-E", "separator=;")
     harmless(output, "table")
-    assert len(output.splitlines()) == 9
+    assert len(output.splitlines()) == 27
 
 
 def test_csv_is_raw_for_programs_and_safe_on_request(capture: str) -> None:
