@@ -7,7 +7,7 @@ names are made, in one pass over the captures; memory is bounded by what DuckDB 
 import os
 import re
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
 from typing import Any, Final
 
@@ -23,7 +23,9 @@ from kcap.table.backfill import BACKFILLED
 from kcap.table.schema import arrow_schema, choose
 from kcap.table.table_builders import TableRequest
 
-ROWS_AT_ONCE: Final = 1 << 13
+ROWS_AT_ONCE: Final = 1 << 11
+PIECE_BYTES: Final = 4 << 20
+"""Bytes of an answer that are written at once: its rows may have names of 32 KB each, which a writer holds as several texts."""
 STATEMENTS: Final = (
     "select",
     "with",
@@ -48,6 +50,14 @@ def tables_named(query: str) -> list[str]:
 
 Watch = Callable[[Any], Callable[[], None]]
 Answer = tuple[pa.Schema, Iterator[pa.RecordBatch]]
+
+
+def in_pieces(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The same rows in batches of PIECE_BYTES at most, or of one row."""
+    for batch in batches:
+        rows = max(1, batch.num_rows * PIECE_BYTES // max(batch.nbytes, 1))
+        for start in range(0, batch.num_rows, rows):
+            yield batch.slice(start, rows)
 
 
 @contextmanager
@@ -102,7 +112,7 @@ class Queries:
             raise UsageError(f"the query does not run: {str(error).strip()}") from None
         if reader is None:
             raise UsageError("the query has no answer")
-        return reader.schema, iter(reader)
+        return reader.schema, in_pieces(reader)
 
     def columns(self) -> dict[str, list[str]]:
         """Table -> its columns."""

@@ -1069,6 +1069,17 @@ def fetch_sessions(n: int) -> bytes:
 
 
 @hostile(100)
+def long_client_ids(n: int) -> bytes:
+    """Heartbeats of another client each, whose names have 30,000 characters."""
+    talk = spoken()
+    for i in range(n):
+        body = string(b"g") + struct.pack(">i", i) + string(b"m")
+        talk.send(0, request(3 + i, 12, 0, body, client=b"%d" % i + b"c" * 30_000))
+        talk.send(1, response(3 + i, b"\0\x19"))
+    return talk.file()
+
+
+@hostile(100)
 def long_names(n: int) -> bytes:
     """Heartbeats of another group, member and client each, whose names have 30,000 characters."""
     talk = spoken()

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 import kcap
@@ -12,7 +13,7 @@ from kcap.errors import UsageError
 from kcap.reports.definition import ReportRequest
 from kcap.reports.run import run
 from kcap.reports.source import ReportInput
-from kcap.reports.sql import answered, tables_named
+from kcap.reports.sql import PIECE_BYTES, answered, in_pieces, tables_named
 from kcap.session import Capture
 
 
@@ -60,3 +61,12 @@ def test_folders_of_parts_are_read_as_the_whole(parts: str, pcaps: Path, tmp_pat
     assert found[0] == found[1]
     rows = [run(report_of("errors"), ReportInput([path]), ReportRequest())["rows"] for path in (capture, folder)]
     assert rows[0] == rows[1]
+
+
+def test_answers_with_long_names_come_in_small_pieces() -> None:
+    """Writers hold several texts of all rows that they are given at once."""
+    batch = pa.record_batch({"name": [str(at) * 8000 for at in range(1000)], "at": range(1000)})
+    some = list(in_pieces([batch, batch.slice(0, 3), batch.slice(0, 0)]))
+    assert pa.Table.from_batches(some).equals(pa.Table.from_batches([batch, batch.slice(0, 3)]))
+    assert max(piece.nbytes for piece in some) < 2 * PIECE_BYTES
+    assert len(some) > 4
