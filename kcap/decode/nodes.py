@@ -19,6 +19,8 @@ Expand = Callable[[], Sequence["Node"]]
 
 UNDECODED: Final = "undecoded"
 """Name of the node that holds what could not be read."""
+BEHIND: Final = "bytes behind the message"
+"""Its words where all of a message was read and bytes are left."""
 
 
 @dataclass(slots=True)

@@ -1,7 +1,8 @@
 """Which fields hold secrets: message, field and what stands beside it in, yes or no out; the one table for all that is shown.
 
 Law: applied to what is printed, shown or exported, never to what a message says of itself (`to_json`). Of a message that may
-hold a secret, what could not be read is taken for one.
+hold a secret, what could not be read is taken for one. A message of an API that is not known may, as a response without its
+request, and so may the bytes behind any message: where its length is damaged they are those of others.
 """
 
 import re
@@ -9,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import log2
 from typing import Any, Final
 
-from kcap.decode.nodes import UNDECODED, Node
+from kcap.decode.nodes import BEHIND, UNDECODED, Node
 from kcap.decode.plan import json_key
 from kcap.decode.tokens import SECRET_PARTS
 from kcap.schema.registry import api_name
@@ -183,10 +184,10 @@ def step(path: Path, node: Node) -> Path:
 
 def is_secret_node(message: str | None, path: Path, node: Node, siblings: Sequence[Node]) -> bool:
     """`is_secret` for a node at `path` of a tree, given the nodes beside it."""
+    if node.name == UNDECODED and node.data:
+        return message is None or message in RULES or node.words == BEHIND
     if message not in RULES:
         return False
-    if node.name == UNDECODED:
-        return bool(node.data)
     if path[:1] == TOKEN and message in TOKENS:
         # A token whose parts are known shows what is no secret; one of no known shape shows nothing.
         return node.name in SECRET_PARTS if len(path) > 1 else bool(node.value) and not node.children
@@ -200,7 +201,10 @@ def is_secret_node(message: str | None, path: Path, node: Node, siblings: Sequen
 
 def secret_spans(message: str | None, root: Node) -> list[tuple[int, int]]:
     """Spans of the frame that hold secrets, rising; `root` is the tree of a message."""
-    return [] if message not in RULES else list(_spans(message, (), root, at_top=True))
+    if message in RULES:
+        return list(_spans(message, (), root, at_top=True))
+    inner = (node for part in root.children for node in (part, *part.children) if not node.buffer)
+    return [(node.start, node.end) for node in inner if is_secret_node(message, (), node, ())]
 
 
 def _spans(message: str, path: Path, node: Node, *, at_top: bool = False) -> Iterator[tuple[int, int]]:

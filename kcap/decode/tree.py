@@ -14,7 +14,7 @@ from kcap.decode import opcodes
 from kcap.decode.embedded import blob_plan
 from kcap.decode.interpreter import COMPLETE, TRAILING, State, run
 from kcap.decode.json import ARRAYS, BYTES, RECORDS, STRINGS, UNPACKED, JsonReader, single
-from kcap.decode.nodes import Buffers, Node, Tiler
+from kcap.decode.nodes import BEHIND, Buffers, Node, Tiler
 from kcap.decode.plan import Label, Plan, Row
 from kcap.decode.projection import end_of
 from kcap.decode.value_words import words
@@ -314,7 +314,7 @@ class _Body:
 def body_nodes(plan: Plan, buffers: Buffers, buffer: int, start: int, end: int) -> list[Node]:
     """The body of a message over `buffer[start:end]`; bytes behind it are one `undecoded` node."""
     body = _Body(plan, buffers, buffer)
-    return body.tiler(start, end).finish(lambda tiler: body.fields(0, len(plan.rows) - 1, tiler), "bytes behind the message")
+    return body.tiler(start, end).finish(lambda tiler: body.fields(0, len(plan.rows) - 1, tiler), BEHIND)
 
 
 def message_tree(place: "Inside", name: str | None, header: "Header", plan: Plan | None, unknown: str | None) -> Node:

@@ -110,7 +110,11 @@ def captures(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
             data[at - 1] ^= 0x15
     damaged = folder / "damaged.pcap"
     damaged.write_bytes(data)
-    return [*map(str, paths), str(damaged)]
+    longer = folder / "longer.pcap"
+    data = bytearray(paths[0].read_bytes())
+    data[data.index(b"\0\x11\0\1") - 3] |= 4  # the length of a message that holds no secret takes in those behind it
+    longer.write_bytes(data)
+    return [*map(str, paths), str(damaged), str(longer)]
 
 
 def exchanges(path: str) -> list[str]:
@@ -154,7 +158,7 @@ DOCUMENTS = (
 """Commands and the files that they write."""
 
 
-@pytest.mark.parametrize("which", [0, 1, 2], ids=["whole", "cut", "damaged"])
+@pytest.mark.parametrize("which", [0, 1, 2, 3], ids=["whole", "cut", "damaged", "longer"])
 def test_no_document_holds_a_planted_secret(captures: list[str], which: int, tmp_path: Path) -> None:
     """Files for programs and browsers, searched as bytes; compression is left out of Parquet by reading it again."""
     for command, name in DOCUMENTS:
@@ -175,7 +179,7 @@ def dumped(written: str) -> bytes:
     return b"".join(b"*" if pair == "**" else bytes.fromhex(pair) for row in rows for pair in row.split())
 
 
-@pytest.mark.parametrize("which", [0, 1, 2], ids=["whole", "cut", "damaged"])
+@pytest.mark.parametrize("which", [0, 1, 2, 3], ids=["whole", "cut", "damaged", "longer"])
 def test_no_output_holds_a_planted_secret(captures: list[str], which: int) -> None:
     written = outputs(captures[which])
     found = [secret for secret in SECRETS if any(form in written for form in forms(secret))]
@@ -183,6 +187,7 @@ def test_no_output_holds_a_planted_secret(captures: list[str], which: int) -> No
     dump = dumped(written)
     assert b"Plantd" not in dump
     assert dump
+    assert "(masked)" in written
 
 
 class Heard:
