@@ -45,8 +45,8 @@ def failed(seen: Observed) -> list[Row]:
         return []
     table = seen.connections
     # without the beginning of a connection and without a hello nothing tells its client from its server
-    told = (table.began == "syn") | table.tls_ja4.notnull() | table.tls_version.notnull()
-    alerts = table.filter((table.phase == "tls") & (table.exchanges == 0) & (table.tls_alerts.length() > 0) & told)
+    begun = (table.began == "syn") | table.tls_ja4.notnull() | table.tls_version.notnull()
+    alerts = table.filter((table.phase == "tls") & (table.exchanges == 0) & (table.tls_alerts.length() > 0) & begun)
     keys = ("client_ip", "server_ip", "server_port", "tls_version", "tls_sni", "tls_server_subject", "tls_client_subject")
     alerts = alerts.mutate(first_alert=alerts.tls_alerts[0])
     missing = alerts.client_missing + alerts.server_missing

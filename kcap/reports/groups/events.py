@@ -118,13 +118,15 @@ def assigned(api: str, answer: Row, names: dict[str, str]) -> Assignment | None:
 
 
 def classic(value: str) -> Assignment | None:
-    """The bytes of an assignment; None for those of another protocol than `consumer`."""
+    """The bytes of an assignment; None for those of another protocol than `consumer`, and for damaged ones."""
     try:
         found: Any = decode_data("ConsumerProtocolAssignment", base64.b64decode(value)).to_json()
     except binascii.Error:
         return None
     parts = found.get("assignedPartitions") if isinstance(found, dict) else None
-    return None if parts is None else {str(one["topic"]): sorted(one["partitions"]) for one in parts}
+    if parts is None or not all("partitions" in one for one in parts):
+        return None
+    return {str(one["topic"]): sorted(one["partitions"]) for one in parts}
 
 
 def topic_names(seen: Observed) -> dict[str, str]:

@@ -34,6 +34,12 @@ def test_an_assignment_of_another_protocol_is_none(value: str) -> None:
     assert not classic(value)
 
 
+def test_an_assignment_that_is_cut_is_none() -> None:
+    whole = b"\0\0" + b"\0\0\0\1" + b"\0\1t" + b"\0\0\0\1" + b"\0\0\0\5" + b"\xff\xff\xff\xff"
+    assert classic(base64.b64encode(whole).decode()) == {"t": [5]}
+    assert not any(classic(base64.b64encode(whole[:size]).decode()) for size in range(13))
+
+
 def test_tasks_of_streams_are_an_assignment_by_subtopology() -> None:
     answer = {"activeTasks": [{"subtopologyId": "0", "partitions": [2, 1]}]}
     assert assigned("StreamsGroupHeartbeat", answer, {}) == {"0": [1, 2]}
