@@ -4,6 +4,8 @@ In: bytes of the terminal. Out: the same events as Textual's driver, and what th
 terminal that is gone: the app leaves; the terminal is read by one thread; Escape and the key behind it are two keys.
 """
 
+import errno
+import os
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import IO, Any, Final
@@ -44,16 +46,25 @@ class LastingFile:
         """Writes text, or drops it."""
         try:
             return self._file.write(text)
-        except (OSError, ValueError):
-            self._gone()
+        except (OSError, ValueError) as error:
+            self._drop(error)
             return len(text)
 
     def flush(self) -> None:
         """Flushes what was written."""
         try:
             self._file.flush()
-        except (OSError, ValueError):
-            self._gone()
+        except (OSError, ValueError) as error:
+            self._drop(error)
+
+    def _drop(self, error: Exception) -> None:
+        """Lets go what is still held: Python writes it when it ends, and would end with exit code 120. The number of a closed
+        descriptor may be that of another file by now.
+        """
+        if isinstance(error, OSError) and error.errno != errno.EBADF:
+            with suppress(OSError), open(os.devnull, "wb") as nothing:
+                os.dup2(nothing.fileno(), self._file.fileno())
+        self._gone()
 
     def fileno(self) -> int:
         """The descriptor."""

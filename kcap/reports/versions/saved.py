@@ -35,6 +35,8 @@ FORMAT: Final = 3
 """Goes up where the form changes."""
 SHARED: Final = (Offer, ApiVersionsResponse)
 """Values that many connections have in common: written once each."""
+PARTS_OF_OFFER: Final = {"ranges": dict[int, tuple[int, int]]}
+"""What an offer is made of, which packs it."""
 Plain = Any
 """What JSON has."""
 
@@ -100,15 +102,18 @@ class Codec:
             if back:
                 return lambda value: origin({first(key): second(entry) for key, entry in value})
             return lambda value: [[first(key), second(entry)] for key, entry in value.items()]
-        if not is_dataclass(kind):
+        if kind is Offer:
+            hints: dict[str, Any] = PARTS_OF_OFFER
+        elif is_dataclass(kind):
+            known = get_type_hints(kind, localns={"Identity": Identity})
+            hints = {field.name: known[field.name] for field in fields(kind)}
+        else:
             return lambda value: value
-        hints = get_type_hints(kind, localns={"Identity": Identity})
-        ways = [self._way(back, hints[field.name]) for field in fields(kind)]
-        names = [field.name for field in fields(kind)]
+        names, ways = list(hints), [self._way(back, hint) for hint in hints.values()]
         if not back:
             listed: Callable[[Any], Any] = lambda value: [way(getattr(value, name)) for way, name in zip(ways, names)]  # noqa: E731
             return partial(self._number, kind.__name__, listed) if kind in SHARED else listed
-        build: Callable[[Any], Any] = lambda value: kind(*(way(part) for way, part in zip(ways, value, strict=True)))  # type: ignore[operator]  # noqa: E731
+        build: Callable[[Any], Any] = lambda value: kind(*(way(part) for way, part in zip(ways, value, strict=True)))  # noqa: E731
         return partial(self._numbered, kind.__name__, build) if kind in SHARED else build
 
     def _number(self, name: str, listed: Callable[[Any], Plain], value: Any) -> int:
