@@ -79,6 +79,15 @@ def taken_signals() -> list[signal.Signals]:
     return [number for number in ENDING if number != signal.SIGINT and signal.getsignal(number) != signal.SIG_IGN]
 
 
+def give_up(number: int) -> None:
+    """What still waits for a stream that cannot be written goes nowhere: Python writes it when it ends, and would end with exit
+    code 120.
+    """
+    nothing = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nothing, number)
+    os.close(nothing)
+
+
 def collect_rarely(thresholds: tuple[int, int, int] = RARELY) -> None:
     """Excludes loaded objects from garbage collection, which then runs at `thresholds` (gc.set_threshold).
 

@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from kcap.cli.standard_streams import say_lines
 from kcap.inputs import refuse_input
 from kcap.output.formats import format_of
 from kcap.reports.definition import ReportRequest, Row, keys_of
 from spark_jobs.capture import SparkCapture
 from spark_jobs.files import sink_at
-from spark_jobs.job import JobInput, job, main, say
+from spark_jobs.job import JobInput, job, main
 from spark_jobs.report_job import shown
 from spark_jobs.reports import Saved, report_of, run_reports
 
@@ -32,7 +33,7 @@ def run(_spark: "SparkSession", source: SparkCapture | Saved, given: JobInput, t
     found: dict[str, Row] = {}
     for name, made in run_reports(source, REPORTS, ReportRequest((), top), given.only):
         found[name] = made
-        say(name)
+        say_lines(name)
         print(f"== {name}\n{shown(made, keys_of(report_of(name), ReportRequest()))}\n")
     from kcap.cli.report_formats import style_of
     from kcap.cli.versions_text import report as report_lines

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from kcap.cli.standard_streams import say_lines
 from kcap.columns import PAYLOADS, SCHEMA_VERSION, TABLES
 from kcap.errors import OutputError, UsageError
 from kcap.inputs import refuse_input
@@ -23,7 +24,7 @@ from kcap.reports.versions.saved import MARKS, packed, set_of
 from kcap.reports.versions.saved import place_of as versions_at
 from spark_jobs.capture import SparkCapture
 from spark_jobs.files import DONE, first_line, is_remote, local, place_of, sink_at
-from spark_jobs.job import JobInput, job, main, say
+from spark_jobs.job import JobInput, job, main
 from spark_jobs.reports import Saved
 from spark_jobs.scan import persisted
 from spark_jobs.table_rows import PROFILES
@@ -148,7 +149,7 @@ def run(spark: "SparkSession", source: SparkCapture | Saved, given: JobInput, re
     rows: dict[str, int] = {}
     for table, frame in tables.items():
         rows[table] = save(placed(frame, table, servers), folder_of(output, table, name), table)
-        say(f"{table}: {rows[table]:,} rows")
+        say_lines(f"{table}: {rows[table]:,} rows")
         print(f"{table}\t{rows[table]}")
     servers.unpersist()
     files = [file.name for file in source.scanned.readable]

@@ -14,6 +14,7 @@ import click
 
 from kcap.analyzer import Options
 from kcap.cli.options import analyzer_options, filters, ports
+from kcap.cli.standard_streams import say_lines
 from kcap.errors import CaptureError, KcapError, UsageError
 from kcap.inputs import reading, refuse_input
 from spark_jobs.capture import SHIPS, SparkCapture, open_capture
@@ -49,14 +50,14 @@ class JobInput:
         """The scanned capture, or the tables that `ingest` wrote of it."""
         if len(self.paths) == 1 and is_ingested(self.paths[0]):
             return Saved(spark, self.paths[0], [self.paths[0]])
-        say(f"laying out {', '.join(self.paths[:3])}{' ...' if len(self.paths) > 3 else ''}")
+        say_lines(f"laying out {', '.join(self.paths[:3])}{' ...' if len(self.paths) > 3 else ''}")
         start = time.monotonic()
         capture = open_capture(
             spark, self.paths, self.split_bytes, self.partitions, strict=self.strict, ship=self.ship, options=self.options
         )
         files = capture.scanned.readable
         packets, size = sum(file.packets for file in files), sum(file.size or 0 for file in files)
-        say(
+        say_lines(
             f"{len(files)} file{'' if len(files) == 1 else 's'}, {size / 1e6:,.1f} MB, {packets:,} packets, "
             f"{capture.scanned.shards} shards after {time.monotonic() - start:.1f} s"
         )
@@ -149,16 +150,11 @@ def carried_out(spark: "SparkSession", run: Callable[..., int], given: JobInput,
     start = time.monotonic()
     source = given.open(spark)
     code = run(spark, source, given, **options)
-    say(f"done after {time.monotonic() - start:.1f} s")
+    say_lines(f"done after {time.monotonic() - start:.1f} s")
     failed: list[tuple[str, CaptureError]] = source.scanned.failed if isinstance(source, SparkCapture) else []
     for _, error in failed:
-        say(f"left out: {error}")
+        say_lines(f"left out: {error}")
     return code or (UNREADABLE if failed else 0)
-
-
-def say(message: str) -> None:
-    """Prints one line to stderr."""
-    print(f"kcap: {message}", file=sys.stderr, flush=True)
 
 
 def main(command: click.Command, arguments: Sequence[str] | None = None) -> int:
@@ -170,15 +166,15 @@ def main(command: click.Command, arguments: Sequence[str] | None = None) -> int:
     except click.exceptions.Exit as stop:
         return stop.exit_code
     except click.ClickException as error:
-        say(error.format_message())
+        say_lines(error.format_message())
         return error.exit_code
     except KcapError as error:
-        say(str(error))
+        say_lines(str(error))
         return error.exit_code
     except (KeyboardInterrupt, click.exceptions.Abort):
         return INTERRUPTED
     except Exception as error:  # noqa: BLE001 - Spark's own kinds of failure; all of them end the job
-        say(cause(error))
+        say_lines(cause(error))
         return FAILED
     return code
 

@@ -1,7 +1,7 @@
 """Capture files of large packets mapped into memory, which spares copying bytes that nothing looks at.
 
 In: the path of a regular file and its status. Out: windows of it as read-only maps. Law: a mapped byte can always be read.
-What could break that is asked of the kernel first: a read lease (fcntl(2), F_SETLEASE) makes whoever wants to write to or
+What could break that is checked with the kernel first: a read lease (fcntl(2), F_SETLEASE) makes whoever wants to write to or
 truncate the file wait until it was let go, and MADV_POPULATE_READ (madvise(2), Linux 5.14) tells of blocks that cannot be read.
 Where either is refused, as on network file systems, on other systems and for files that are being written, there is no map, and
 the file is read instead.
@@ -11,7 +11,7 @@ import fcntl
 import os
 import signal
 from contextlib import suppress
-from mmap import mmap
+from mmap import PROT_READ, mmap
 
 MADV_POPULATE_READ = 22
 F_SETSIG = 10
@@ -36,7 +36,7 @@ class FileMaps:
         try:
             if not is_leased(self._number):
                 raise BlockingIOError
-            found = mmap(self._number, size, prot=1, offset=position)
+            found = mmap(self._number, size, prot=PROT_READ, offset=position)
             found.madvise(MADV_POPULATE_READ)
         except (OSError, ValueError):
             self.close()

@@ -81,8 +81,8 @@ class PcapReader(CaptureFileReader):
                 self._damage(WeirdKind.FILE_TRUNCATED, f"a record claims {need - self._header} bytes", at)
             elif window.advance(at, need, sparse=self._sparse()):
                 at = window.at
-            elif left := len(window.buffer) - window.at:
-                self._damage(WeirdKind.FILE_TRUNCATED, f"{left} bytes of a record of at least {need}", window.at)
+            elif window.left:
+                self._damage(WeirdKind.FILE_TRUNCATED, f"{window.left} bytes of a record of at least {need}", window.at)
             else:
                 return
 

@@ -108,8 +108,8 @@ class PcapngReader(CaptureFileReader):
                 continue
             if window.advance(at, need, sparse=self._sparse()):
                 at = window.at
-            elif left := len(window.buffer) - window.at:
-                self._damage(WeirdKind.FILE_TRUNCATED, f"{left} bytes of a block of at least {need}", window.at)
+            elif window.left:
+                self._damage(WeirdKind.FILE_TRUNCATED, f"{window.left} bytes of a block of at least {need}", window.at)
             else:
                 return
 

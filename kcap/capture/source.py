@@ -9,6 +9,7 @@ import os
 import stat
 from collections.abc import Callable
 from io import FileIO
+from mmap import mmap
 
 from kcap.capture.compressed import Decompressed, compression
 from kcap.capture.foreign import ADVICE, foreign
@@ -43,8 +44,7 @@ class Source:
             raise CaptureError(f"{path}: {(error.strerror or str(error)).lower()}") from None
         self.size = state.st_size if stat.S_ISREG(state.st_mode) else None
         """Bytes on disk, None for what can be read only once."""
-        large = self.size is not None and self.size >= MAPPED_FILE_BYTES and path != STANDARD_INPUT
-        self.maps = FileMaps(path, state) if large else None
+        self._maps: FileMaps | None = None
 
     def read(self, size: int) -> bytes:
         """Up to `size` bytes as they come, b"" at the end."""
@@ -60,10 +60,18 @@ class Source:
         except OSError as error:
             raise CaptureError(f"{self.path}: {(error.strerror or str(error)).lower()}") from None
 
+    def map_at(self, position: int, size: int) -> mmap | None:
+        """The same bytes as a map, from a multiple of the page size on; None where they have to be read. The first call takes
+        the lease, which others may have to wait for: most files are read.
+        """
+        if self._maps is None:
+            self._maps = FileMaps(self.path, os.fstat(self._file.fileno()))
+        return self._maps.map_at(position, size)
+
     def close(self) -> None:
         """Lets the file go; standard input stays open."""
-        if self.maps is not None:
-            self.maps.close()
+        if self._maps is not None:
+            self._maps.close()
         self._file.close()
 
 
@@ -89,12 +97,9 @@ def open_reader(
     if spools is not None and once:
         spools[index] = Spool()
         read = spools[index].reading(read)
-    if once or not hasattr(os, "pread"):
-        window = FileWindow(read, window_bytes)
-    else:
-        window = FileWindow(
-            read, window_bytes, read_at=source.read_at, map_at=None if source.maps is None else source.maps.map_at
-        )
+    placed = not once and hasattr(os, "pread")
+    large = placed and (source.size or 0) >= MAPPED_FILE_BYTES and source.path != STANDARD_INPUT
+    window = FileWindow(read, window_bytes, read_at=source.read_at if placed else None, map_at=source.map_at if large else None)
     reader: type[PcapReader | PcapngReader]
     if byte_order(head):
         reader = PcapReader

@@ -52,7 +52,7 @@ class FileWindow:
         `sparse` says that most pages of the file will not be looked at: such a file is mapped if it can be.
         """
         if sparse and self._map_at is not None and self._mapped(self.base + at, need, self._map_at):
-            return len(self.buffer) - self.at >= need
+            return self.left >= need
         kept = b"" if self._read_at is not None and at and not self.ended else self.buffer[at:]
         self.base, self.at = self.base + at, 0
         parts, have = [kept], len(kept)
@@ -67,6 +67,11 @@ class FileWindow:
             self._next = min(self._next * 2, self._largest)
         self.buffer = parts[-1] if not kept and len(parts) == 2 else b"".join(parts)
         return have >= need
+
+    @property
+    def left(self) -> int:
+        """Bytes from `at` on."""
+        return len(self.buffer) - self.at
 
     def _mapped(self, position: int, need: int, map_at: MapAt) -> bool:
         """Maps the file from the page of `position` on; False where it has to be read from now on."""

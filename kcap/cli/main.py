@@ -19,9 +19,9 @@ from kcap.cli.commands import COMMANDS
 from kcap.cli.configuration import defaults, settings
 from kcap.cli.examples import epilog
 from kcap.cli.places import Invocation
-from kcap.cli.standard_streams import give_up, open_closed, say, say_lines
+from kcap.cli.standard_streams import open_closed, say, say_lines
 from kcap.errors import CaptureError, KcapError, OutputError, UsageError
-from kcap.runtime import enough_room, start_quickly, taken_signals
+from kcap.runtime import enough_room, give_up, start_quickly, taken_signals
 
 USAGE, INTERRUPTED = 2, 130
 BROWSE = "browse"

@@ -9,6 +9,7 @@ import sys
 from typing import Final
 
 from kcap.output.escaping import visible, visible_lines
+from kcap.runtime import give_up
 
 MODES: Final = ((0, os.O_RDONLY), (1, os.O_RDONLY), (2, os.O_WRONLY))
 """Number of a standard stream -> how /dev/null stands in for it. Writing to a closed standard output must fail, or
@@ -31,13 +32,6 @@ def open_closed() -> None:
         sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
     if sys.stderr is None:
         sys.stderr = open(2, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
-
-
-def give_up(number: int) -> None:
-    """What still waits for a stream that cannot be written goes nowhere."""
-    nothing = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nothing, number)
-    os.close(nothing)
 
 
 def say(message: str) -> None:

@@ -84,19 +84,8 @@ class SelectedConnection:
     """A connection of which something is wanted."""
 
     __slots__ = (
-        "_awaits",
-        "_led",
-        "_numbers",
-        "_places",
-        "ended",
-        "first",
-        "flow",
-        "lead",
-        "said",
-        "has_names",
-        "uid",
-        "whole",
-    )
+        "_awaits", "_led", "_numbers", "_places", "ended", "first", "flow", "has_names", "lead", "said", "uid", "whole",
+    )  # fmt: skip
 
     def __init__(self, uid: str, flow: bytes, *, whole: bool) -> None:
         self.uid = uid

@@ -15,6 +15,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
+from kcap.arrays.arrow import joined
 from kcap.limits import HELD_ROWS, TAIL_BATCHES_MAX
 
 ipc: Any = pa.ipc
@@ -90,7 +91,7 @@ class Spill:
             return self.mark
         fresh = [batch]
         if len(self._pending) > TAIL_BATCHES_MAX:
-            fresh = self._pending = self._joined()
+            fresh = self._pending = joined(self._pending, self._schema)
             self._end_tail()
         if self._tail_stream is None:
             self._tail_stream = SpillStream(tail_path(self._folder, self._name, self._tail), self._schema)
@@ -106,14 +107,10 @@ class Spill:
     def _flush(self) -> None:
         """What waits becomes one large batch, and the tail begins anew."""
         if self._waiting:
-            for batch in self._joined():
+            for batch in joined(self._pending, self._schema):
                 self._main.write(batch)
         self._pending, self._waiting = [], 0
         self._end_tail()
-
-    def _joined(self) -> list[pa.RecordBatch]:
-        """The rows that wait as one batch."""
-        return pa.Table.from_batches(self._pending, self._schema).combine_chunks().to_batches()
 
     def _end_tail(self) -> None:
         """The next tail has another file."""

@@ -5,7 +5,7 @@ terminal that is gone: the app leaves; the terminal is read by one thread; Escap
 """
 
 import errno
-import os
+import signal
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import IO, Any, Final
@@ -16,10 +16,12 @@ from textual.app import App
 from textual.drivers import linux_driver
 from textual.drivers.linux_driver import LinuxDriver
 
+from kcap.runtime import give_up
+
 ESCAPE: Final = "\x1b"
 LONGER: Final = "[Ofb"
 """What follows an escape in a sequence of a terminal: CSI and SS3 (ECMA-48), and the keys that move by words in a line."""
-HANGUP: Final = 129
+HANGUP: Final = 128 + signal.SIGHUP
 """Exit code of a program that SIGHUP ends."""
 
 
@@ -58,12 +60,10 @@ class LastingFile:
             self._drop(error)
 
     def _drop(self, error: Exception) -> None:
-        """Lets go what is still held: Python writes it when it ends, and would end with exit code 120. The number of a closed
-        descriptor may be that of another file by now.
-        """
+        """Lets go what is still held. The number of a closed descriptor may be that of another file by now."""
         if isinstance(error, OSError) and error.errno != errno.EBADF:
-            with suppress(OSError), open(os.devnull, "wb") as nothing:
-                os.dup2(nothing.fileno(), self._file.fileno())
+            with suppress(OSError):
+                give_up(self._file.fileno())
         self._gone()
 
     def fileno(self) -> int:

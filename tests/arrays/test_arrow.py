@@ -13,6 +13,7 @@ from kcap.arrays.arrow import (
     coalesced,
     coded,
     flattened,
+    joined,
     lists,
     nulls,
     numbers,
@@ -108,3 +109,9 @@ def test_no_function_here_imports_pandas() -> None:
         "assert 'pandas' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_many_batches_are_one_with_the_same_rows() -> None:
+    batches = [pa.record_batch({"a": [at], "b": [str(at)]}) for at in range(5)]
+    assert joined(batches, batches[0].schema) == [pa.record_batch({"a": [*range(5)], "b": [*map(str, range(5))]})]
+    assert joined([], batches[0].schema) == []

@@ -125,3 +125,15 @@ def test_there_is_nothing_behind_the_end(large: Path) -> None:
     assert maps.map_at(size + PAGE, 1) is None
     maps.close()
     assert maps.map_at(0, 1) is None
+
+
+def test_a_file_that_is_read_is_not_leased(large: Path) -> None:
+    """Others that want to write wait for a lease, so that only a map takes one."""
+    maps_of(large).close()
+    source = Source(str(large))
+    os.close(os.open(large, os.O_WRONLY | os.O_NONBLOCK))
+    assert source.map_at(0, 10) is not None
+    with pytest.raises(BlockingIOError):
+        os.open(large, os.O_WRONLY | os.O_NONBLOCK)
+    source.close()
+    os.close(os.open(large, os.O_WRONLY | os.O_NONBLOCK))

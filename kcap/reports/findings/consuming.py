@@ -164,11 +164,11 @@ def metadata_storm(seen: Observed, limit: Mapping[str, float]) -> Found:
     if seen.most_calls("client_id", ("Metadata",)) < limit["requests"]:
         return
     chosen = seen.exchanges.filter(seen.exchanges.api.isin(["Metadata", "ApiVersions"]))
-    asked = chosen.api == "Metadata"
+    metadata = chosen.api == "Metadata"
     one = chosen.group_by("client_id", "connection").aggregate(
-        n=chosen.count(where=asked), opened=chosen.count(where=chosen.api == "ApiVersions"),
-        lost=chosen.latency_ns.sum(where=asked), first_ns=chosen.request_first_ns.min(where=asked),
-        last_ns=chosen.request_last_ns.max(where=asked),
+        n=chosen.count(where=metadata), opened=chosen.count(where=chosen.api == "ApiVersions"),
+        lost=chosen.latency_ns.sum(where=metadata), first_ns=chosen.request_first_ns.min(where=metadata),
+        last_ns=chosen.request_last_ns.max(where=metadata),
     )  # fmt: skip
     often = one.filter(one.n > int(limit["each"]), one.n > int(limit["each"]) * one.opened)
     rows = seen.run(

@@ -44,7 +44,7 @@ def failed(seen: Observed) -> list[Row]:
     if all(link["phase"] != "tls" for link in seen.links):
         return []
     table = seen.connections
-    # without the beginning of a connection and without a hello nothing tells its client from its server
+    # without the beginning of a connection and without a hello nothing shows which side is the client
     begun = (table.began == "syn") | table.tls_ja4.notnull() | table.tls_version.notnull()
     alerts = table.filter((table.phase == "tls") & (table.exchanges == 0) & (table.tls_alerts.length() > 0) & begun)
     keys = ("client_ip", "server_ip", "server_port", "tls_version", "tls_sni", "tls_server_subject", "tls_client_subject")

@@ -14,6 +14,7 @@ from typing import Any, Final
 import pyarrow as pa
 from pyarrow import compute, parquet
 
+from kcap.arrays.arrow import joined
 from kcap.limits import HELD_ROWS, TAIL_BATCHES_MAX
 from kcap.reports.findings.columns import COLUMNS
 from kcap.reports.findings.observed import Observed, Row
@@ -86,7 +87,7 @@ class Slices:
         if self._rows[label] >= HELD_ROWS:
             self._write(label)
         elif len(waiting) > TAIL_BATCHES_MAX:
-            waiting[:] = pa.Table.from_batches(waiting).combine_chunks().to_batches()
+            waiting[:] = joined(waiting, batch.schema)
 
     def _write(self, label: str) -> None:
         """Writes the rows of a table that wait."""

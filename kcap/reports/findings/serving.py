@@ -275,17 +275,17 @@ def unread(seen: Observed, given_up: Any) -> Any:
 
     Of these the server sent bytes that are in no complete response, and enough of them: the boundary of frames was lost there.
     Or bytes of the server are missing behind which encrypted records do not open. Or a request is older than the connection's
-    first packet: the file is not in the order of time, so that nothing tells what came before the end.
+    first packet: the file is not in the order of time, so that nothing shows what came before the end.
     """
     every, links = seen.exchanges, seen.connections
     whole = every.filter(every.response_bytes.notnull(), every.response_last_ns.notnull())
     sizes = whole.group_by("connection").aggregate(known=whole.response_bytes.sum())
-    due = given_up.group_by("connection").aggregate(due=given_up.count(), asked_ns=given_up.request_first_ns.min())
+    due = given_up.group_by("connection").aggregate(due=given_up.count(), requested_ns=given_up.request_first_ns.min())
     both = links.select("connection", "tls", "server_captured", "server_missing", "first_ns").left_join(sizes, "connection")
     both = both.inner_join(due, "connection")
     rest = both.server_captured - both.known.fill_null(0) >= SMALLEST_RESPONSE * both.due
     sealed = both.tls & (both.server_missing > 0)
-    return both.filter((~both.tls & rest) | sealed | (both.asked_ns < both.first_ns)).select("connection")
+    return both.filter((~both.tls & rest) | sealed | (both.requested_ns < both.first_ns)).select("connection")
 
 
 @rule(
