@@ -2,11 +2,13 @@
 
 In: a `Kernel` and arguments. Out: an object file with one function, which takes the address of an array of 64 bit words: places
 for results, then the arguments as `kcap.kernels.flatten` has them.
-Law: the code needs no runtime of numba: a kernel allocates no memory, and calls nothing but other kernels.
+Laws: the code needs no runtime of numba: a kernel allocates no memory, and calls nothing but other kernels. No kernel has a
+negative index, so that none is counted from the end.
 """
 
 from collections.abc import Iterator
 from functools import cache
+from importlib import import_module
 from typing import Any, Final
 
 import llvmlite.binding as llvm
@@ -24,6 +26,19 @@ DIMENSIONS, STRIDES = DATA + 16, DATA + 24
 """Where numpy's array object has the address of its data, and those of its shape and strides: PyArrayObject_fields of
 numpy/ndarraytypes.h, which is part of numpy's binary interface.
 """
+
+
+def _index_as_it_is(context: Any, builder: Any, kind: Any, index: Any, _size: Any) -> Any:
+    """In place of numba's `fix_integer_index`, which adds the length to a negative index.
+
+    LLVM cannot see that a choice between two addresses is one sequence: it read integers byte by byte, and copied bytes one by
+    one at a tenth of the speed. Numba has no option for it; with unsigned indices, sums with signed numbers would be floats.
+    """
+    return context.cast(builder, index, kind, types.intp)
+
+
+ARRAYS: Any = import_module("numba.np.arrayobj")
+ARRAYS.fix_integer_index = _index_as_it_is
 
 
 @cache

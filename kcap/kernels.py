@@ -359,13 +359,13 @@ PLAIN: Final = os.environ.get("NUMBA_DISABLE_JIT") == "1"
 @compiled
 def int16(data: Any, at: int) -> Any:
     """A signed 16 bit integer."""
-    return np.int64(np.int16(np.uint16(data[at]) << np.uint16(8) | np.uint16(data[at + 1])))
+    return (uint16(data, at) ^ 1 << 15) - (1 << 15)
 
 
 @compiled
 def int32(data: Any, at: int) -> Any:
     """A signed 32 bit integer."""
-    return np.int64(np.int32(uint32(data, at)))
+    return (uint32(data, at) ^ 1 << 31) - (1 << 31)
 
 
 @compiled
