@@ -15,7 +15,7 @@ from kcap.arrays.arrow import Array, binary, coded, take
 from kcap.arrays.vectors import Vector, grouped, nothing
 from kcap.decode import slots
 from kcap.faults import Fault, fault_of
-from kcap.kafka.bodies import BodyBatch, BodyValues
+from kcap.kafka.bodies import ID_BYTES, BodyBatch, BodyValues
 from kcap.kafka.frames import NO_BODY
 
 if TYPE_CHECKING:
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 _TEXTS = len(slots.SLOTS)
 _WIDTH = slots.WIDTH
-ID_BYTES = 16
 NO_ROWS: Final = np.zeros(0, np.int64)
 
 

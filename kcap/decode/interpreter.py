@@ -50,6 +50,7 @@ from kcap.decode.slots import (
     TOP_ERROR,
     WIDTH,
 )
+from kcap.model import Buffer
 from kcap.wire.cursor import STRING_BYTES_MAX
 from kcap.wire.formats import (
     BATCH_ATTRIBUTES_AT,
@@ -136,7 +137,7 @@ class State:
         self.group = -1, -1
 
 
-def _uvarint(buffer: bytes | bytearray, position: int, end: int) -> tuple[int, int]:
+def _uvarint(buffer: Buffer, position: int, end: int) -> tuple[int, int]:
     """(value, next position); value -1 where the bytes end, -2 where it is too long."""
     value = shift = 0
     while position < end:
@@ -151,7 +152,7 @@ def _uvarint(buffer: bytes | bytearray, position: int, end: int) -> tuple[int, i
     return -1, position
 
 
-def _walk(state: State, buffer: bytes | bytearray, position: int, end: int) -> int:
+def _walk(state: State, buffer: Buffer, position: int, end: int) -> int:
     """Steps over the batches up to `state.records_end` by their headers; returns that, or where more bytes are needed."""
     stop = state.records_end
     values = state.values
@@ -185,7 +186,7 @@ def _walk(state: State, buffer: bytes | bytearray, position: int, end: int) -> i
     return stop
 
 
-def run(state: State, rows: Sequence[Row], buffer: bytes | bytearray, end: int) -> None:  # noqa: C901
+def run(state: State, rows: Sequence[Row], buffer: Buffer, end: int) -> None:  # noqa: C901
     """Goes on from the state until the message, the bytes before `end` or its sense is at an end.
 
     One function of many branches on purpose: a call a row would take twice the time. The position may come to lie behind `end`:

@@ -15,6 +15,7 @@ from kcap.decode.interpreter import COMPLETE, MALFORMED, SHORT, TRAILING, UNKNOW
 from kcap.decode.plan import Row, plan_for
 from kcap.decode.programs import ROWS, place_of, program_index
 from kcap.faults import Fault, fault_of
+from kcap.model import Buffer
 from kcap.schema import registry
 
 if TYPE_CHECKING:
@@ -147,7 +148,7 @@ def compiled_programs() -> "NDArray[np.int32]":
     return _engines.table()
 
 
-def end_of(buffer: bytes | bytearray, rows: tuple[Row, ...], pc: int, start: int, end: int) -> int | None:
+def end_of(buffer: Buffer, rows: tuple[Row, ...], pc: int, start: int, end: int) -> int | None:
     """Where a run over `buffer[start:end]` from row `pc` on comes to its end, by numba's interpreter.
 
     None where the span is small, that interpreter is not loaded, or the bytes are damaged or too few.
@@ -167,7 +168,7 @@ def _array_of(rows: tuple[Row, ...]) -> "NDArray[np.int32]":
     return np.array(rows, np.int32).reshape(-1, 4)
 
 
-def _plain(buffer: bytes | bytearray, starts: Sequence[int], ends: Sequence[int], programs: Sequence[int]) -> Projection:
+def _plain(buffer: Buffer, starts: Sequence[int], ends: Sequence[int], programs: Sequence[int]) -> Projection:
     state = State()
     status, mask, position, values = [], [], [], list[int]()
     faults: dict[int, Fault] = {}
@@ -194,7 +195,7 @@ def _columns(flat: list[int], width: int) -> list[list[int]]:
     return [flat[column::width] for column in range(width)]
 
 
-def _jitted(buffer: bytes | bytearray, starts: Sequence[int], ends: Sequence[int], programs: Sequence[int]) -> Projection:
+def _jitted(buffer: Buffer, starts: Sequence[int], ends: Sequence[int], programs: Sequence[int]) -> Projection:
     import numpy as np
 
     from kcap.decode.projection_kernels import project_arrays
@@ -212,7 +213,7 @@ def _jitted(buffer: bytes | bytearray, starts: Sequence[int], ends: Sequence[int
 
 
 def project(
-    buffer: bytes | bytearray,
+    buffer: Buffer,
     starts: Sequence[int],
     ends: Sequence[int],
     programs: Sequence[int],
@@ -286,7 +287,7 @@ class Resumable:
                 state.wrapped[at + 1] += self.shift
                 state.wrapped[at + 2] += self.shift
 
-    def feed(self, chunk: bytes | bytearray | memoryview) -> None:
+    def feed(self, chunk: Buffer) -> None:
         """The next bytes of the body."""
         state = self.state
         if self.whole is not None:
@@ -375,7 +376,7 @@ def acks_steps(version: int) -> tuple[tuple[int, int], ...] | None:
     return tuple(steps)
 
 
-def acks_of_produce(buffer: bytes | bytearray | memoryview, start: int, end: int, version: int) -> int | None:
+def acks_of_produce(buffer: Buffer, start: int, end: int, version: int) -> int | None:
     """`acks` of a Produce request whose body (behind the client id) is `buffer[start:end]`: 0, 1 or -1.
 
     None where the bytes end before it or the version is unknown.

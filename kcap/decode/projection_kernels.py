@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from kcap.decode import opcodes, slots
 from kcap.kernels import compiled, int16, int32, routine
+from kcap.model import Buffer
 from kcap.wire.cursor import STRING_BYTES_MAX
 from kcap.wire.formats import (
     BATCH_ATTRIBUTES_AT,
@@ -387,7 +388,7 @@ def _longer(table: Int64s, used: int) -> Int64s:
 
 
 def project_arrays(
-    buffer: bytes | bytearray, rows: NDArray[np.int32], starts: Int64s, ends: Int64s, programs: Int64s, room: int
+    buffer: Buffer, rows: NDArray[np.int32], starts: Int64s, ends: Int64s, programs: Int64s, room: int
 ) -> tuple[Int64s, Int64s, Int64s, Int64s, Int64s]:
     """The whole batch: values and (status, mask, position), one column a message, topics
     (message, name start, name end, uuid start), wrapped (message, start, end), elements (`slots.ELEMENTS`), of which `room` are
@@ -415,7 +416,7 @@ def project_arrays(
     return values, facts, topics[:t], wrapped[:w], elements[: part[0]]
 
 
-def ended(buffer: bytes | bytearray, rows: NDArray[np.int32], pc: int, start: int, end: int) -> tuple[int, int]:
+def ended(buffer: Buffer, rows: NDArray[np.int32], pc: int, start: int, end: int) -> tuple[int, int]:
     """(status, position) of one run over `buffer[start:end]` from row `pc` on, of which nothing else is wanted.
 
     Status SHORT where there are more names in the bytes than names have sense.

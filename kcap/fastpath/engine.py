@@ -83,8 +83,8 @@ class FastPath:
         self.passed = 0
         """Packets so far, for the order of rows."""
         analyzer.orders[:] = [-1] * len(analyzer.orders)
-        self.other: Any = None
-        """The table and the arena of the batch before, to be used again."""
+        self.spare: Any = None
+        """The table of bodies of the batch before, to be used again."""
         self.kept = 0
         """Bytes of the arena that came over from the batch before."""
         self.imported = 0
@@ -112,7 +112,7 @@ class FastPath:
         self.entered.clear()
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"other": None}
+        return self.__dict__ | {"spare": None}
 
     # -- who is outside -----------------------------------------------------------------------------------------------
     def opened(self, connection: Connection) -> None:
@@ -530,9 +530,8 @@ class FastPath:
         for place in (at.R_REQUEST_SLOT, at.R_RESPONSE_SLOT):
             rows[place] += np.where(rows[place] >= at.SLOT_BASE, shift, 0)
         old = state.bodies, state.arena, int(meta[at.M_BODIES]), int(meta[at.M_TOP])
-        state.bodies, state.arena = self.other or (np.empty_like(state.bodies), np.empty_like(state.arena))
-        if state.bodies.shape[1] < old[0].shape[1] or state.arena.size < old[1].size:
-            state.bodies, state.arena = np.empty_like(old[0]), np.empty_like(old[1])
+        state.arena = np.empty_like(old[1])
+        state.bodies = np.empty_like(old[0]) if self.spare is None or self.spare.shape != old[0].shape else self.spare
         heavy = np.empty(len(state.queues), np.int64)
         count = carry_over(
             state.connections, state.streams, state.queues, old[0], old[1], state.bodies, state.arena, meta, heavy
@@ -546,7 +545,7 @@ class FastPath:
         heavy = heavy[:count]
         carried = batch.several(state.queues[heavy, at.Q_SLOT] + shift) if count else []
         state.queues[heavy, at.Q_SLOT] = [UNKNOWN if values is None else bodies.carry(values) for values in carried]
-        self.other = old[0], old[1]
+        self.spare = old[0]
         self.kept = int(meta[at.M_TOP])
         meta[at.M_ROWS] = 0
         state.connections[:, at.IDENTITY] = -1

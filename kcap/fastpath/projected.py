@@ -16,15 +16,17 @@ from kcap.kafka.deferred_bodies import DeferredBodies
 
 
 def both_projected(bodies: BodyCollector, table: Any, fast_arena: Any, count: int, top: int) -> BodyBatch | DeferredBodies:
-    """The reference path's bodies and the first `count` of the fast path's, which are the first `top` bytes of its arena."""
+    """The reference path's bodies and the first `count` of the fast path's, which are the first `top` bytes of its arena. The
+    batch holds that arena where it can, so that the fast path goes on with another.
+    """
     size = len(bodies.arena)
     starts = np.concatenate([np.array(bodies.starts, np.int64), table[0, :count] + size])
     ends = np.concatenate([np.array(bodies.ends, np.int64), table[1, :count] + size])
     every = np.concatenate([np.array(bodies.programs, np.int64), programs(table[2, :count])])
     if bodies.deferred:
         return DeferredBodies(bodies.arena, fast_arena[:top], starts, ends, every, bodies.carried, compiled=True)
-    arena = bytearray(bodies.arena)
-    arena += memoryview(fast_arena[:top])
+    mine = memoryview(fast_arena[:top])
+    arena = bytearray(bodies.arena) + mine if size else mine
     return projected(arena, starts, ends, every, bodies.carried, compiled=True)
 
 

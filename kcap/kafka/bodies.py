@@ -10,13 +10,14 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from operator import or_
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from kcap.decode import slots
 from kcap.decode.projection import MALFORMED, SHORT, Projection, Resumable, program_index, project
 from kcap.faults import Fault, fault_of
 from kcap.kafka.frames import NO_BODY, PendingExchange, PendingResponse
 from kcap.limits import OVERTAKEN_BODY_BYTES
+from kcap.model import Buffer
 from kcap.records.record_sets import count_wrapped
 from kcap.schema.quirks import response_version
 
@@ -31,6 +32,8 @@ UNKNOWN = -1
 WORDS = {SHORT: "out of bytes", MALFORMED: "malformed"}
 
 _TEXTS = len(slots.SLOTS)
+NO_TEXTS: Final[tuple[bytes | None, ...]] = (None,) * len(slots.TEXTS)
+ID_BYTES: Final = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +56,7 @@ class BodyValues:
 class BodyBatch:
     """A closed batch. A slot from 0 on is body `dense[slot]` of the projection, or none; one below NO_BODY is in `carried`."""
 
-    arena: bytearray
+    arena: Buffer
     starts: Sequence[int]
     ends: Sequence[int]
     dense: Sequence[int]
@@ -75,48 +78,54 @@ class BodyBatch:
         """All projected values of one body; None where no program read it."""
         if slot < NO_BODY:
             return self.carried.get(slot)
-        at = self.dense[slot] if slot >= 0 else -1
-        return None if at < 0 else self._values(slot, at, [int(column[at]) for column in self.projection.values])
+        at = int(self.dense[slot]) if slot >= 0 else -1
+        if at < 0:
+            return None
+        topics, wrapped = (
+            range(bisect_left(messages, at), bisect_right(messages, at))
+            for messages in (self.projection.topics[0], self.projection.wrapped[0])
+        )
+        return self._values(slot, at, [int(column[at]) for column in self.projection.values], topics, wrapped)
 
     def several(self, wanted: Any) -> "list[BodyValues | None]":
         """`values` of some slots from 0 on, of a batch that was projected by the compiled engine."""
-        projected: Any = self.projection.values
+        projection: Any = self.projection
         at = self.dense[wanted]
-        rows = zip(*(column[at].tolist() for column in projected))
+        rows = zip(*(column[at].tolist() for column in projection.values))
+        topics, wrapped = (
+            map(range, messages.searchsorted(at).tolist(), messages.searchsorted(at, "right").tolist())
+            for messages in (projection.topics[0], projection.wrapped[0])
+        )
         return [
-            None if place < 0 else self._values(slot, place, list(row))
-            for slot, place, row in zip(wanted.tolist(), at.tolist(), rows)
+            None if place < 0 else self._values(slot, place, list(row), *spans)
+            for slot, place, row, *spans in zip(wanted.tolist(), at.tolist(), rows, topics, wrapped)
         ]
 
-    def _values(self, slot: int, at: int, row: list[int]) -> BodyValues:
-        """Message `at` of the projection, with these numbers."""
-        projection = self.projection
-        fault, status = projection.faults.get(at), int(projection.status[at])
+    def _values(self, slot: int, at: int, row: list[int], of_topics: range, of_wrapped: range) -> BodyValues:
+        """Message `at` of the projection, with these numbers, and these of its topics and wrapped messages."""
+        projection, arena, end = self.projection, self.arena, int(self.ends[slot])
+        fault, status, mask = projection.faults.get(at), int(projection.status[at]), int(projection.mask[at])
         try:
-            row[slots.RECORD_COUNT] += self._wrapped_records(at, int(self.ends[slot]))
+            _, lows, highs = projection.wrapped  # their records are none of those that the projection counts
+            row[slots.RECORD_COUNT] += sum(count_wrapped(arena, int(lows[i]), int(highs[i]), end) for i in of_wrapped)
         except Exception as error:  # noqa: BLE001 - what else the message says stays
             fault, status = fault_of(error), MALFORMED
-        texts = tuple(_slice(self.arena, row[_TEXTS + 2 * i], row[_TEXTS + 2 * i + 1]) for i in range(len(slots.TEXTS)))
-        messages, starts, ends, ids = projection.topics
+        texts = NO_TEXTS
+        if mask >> _TEXTS:
+            texts = tuple(_slice(arena, row[_TEXTS + 2 * i], row[_TEXTS + 2 * i + 1]) for i in range(len(NO_TEXTS)))
         topics = []
-        for i in range(bisect_left(messages, at), bisect_right(messages, at)):
-            name = _slice(self.arena, int(starts[i]), int(ends[i]))
-            topics.append((name, _slice(self.arena, int(ids[i]), int(ids[i]) + 16)))
-        kept = self.keep or self.ends[slot] - self.starts[slot] <= OVERTAKEN_BODY_BYTES
-        data = bytes(self.arena[self.starts[slot] : self.ends[slot]]) if kept else b""
-        return BodyValues(status, int(projection.mask[at]), tuple(row), texts, tuple(topics), data, fault)
+        for i in of_topics:
+            _, start, stop, uuid = (int(column[i]) for column in projection.topics)
+            topics.append((_slice(arena, start, stop), _slice(arena, uuid, uuid + ID_BYTES)))
+        start = int(self.starts[slot])
+        data = bytes(arena[start:end]) if self.keep or end - start <= OVERTAKEN_BODY_BYTES else b""
+        return BodyValues(status, mask, tuple(row), texts, tuple(topics), data, fault)
 
     def token(self, slot: int) -> BodyValues | None:
         """A raw SASL token, which no program reads; None where it is too large to retain."""
         data = bytes(self.arena[self.starts[slot] : self.ends[slot]])
-        nothing = (0,) * slots.WIDTH, (None,) * len(slots.TEXTS), ()
+        nothing = (0,) * slots.WIDTH, NO_TEXTS, ()
         return BodyValues(UNKNOWN, 0, *nothing, data) if len(data) <= OVERTAKEN_BODY_BYTES else None
-
-    def _wrapped_records(self, at: int, body_end: int) -> int:
-        """Records inside compressed messages of magic 0 and 1, which the projection leaves out."""
-        messages, starts, ends = self.projection.wrapped
-        first, last = bisect_left(messages, at), bisect_right(messages, at)
-        return sum(count_wrapped(self.arena, int(starts[i]), int(ends[i]), body_end) for i in range(first, last))
 
 
 def positions(values: Sequence[int], wanted: Collection[int]) -> list[int]:
@@ -134,7 +143,7 @@ def positions(values: Sequence[int], wanted: Collection[int]) -> list[int]:
     return places
 
 
-def _slice(arena: bytearray, start: int, end: int) -> bytes | None:
+def _slice(arena: Buffer, start: int, end: int) -> bytes | None:
     return None if start < 0 else bytes(arena[start:end])
 
 
@@ -164,14 +173,14 @@ def values_of(reader: Resumable) -> BodyValues:
             row[slots.RECORD_COUNT] += sum(count_wrapped(data, low - shift, high - shift, len(data)) for low, high in spans)
         except Exception as error:  # noqa: BLE001 - what else the message says stays
             fault, status = fault_of(error), MALFORMED
-    texts = tuple(_slice(kept, row[_TEXTS + 2 * i], row[_TEXTS + 2 * i + 1]) for i in range(len(slots.TEXTS)))
+    texts = tuple(_slice(kept, row[_TEXTS + 2 * i], row[_TEXTS + 2 * i + 1]) for i in range(len(NO_TEXTS)))
     _, starts, ends, ids = found.topics
     topics = tuple((_slice(kept, starts[i], ends[i]), _slice(kept, ids[i], ids[i] + 16)) for i in range(len(starts)))
     return BodyValues(status, mask, tuple(row), texts, topics, fault=fault)
 
 
 def projected(
-    arena: bytearray,
+    arena: Buffer,
     starts: Any,
     ends: Any,
     programs: Any,
@@ -216,7 +225,7 @@ class BodyCollector:
         self._settled: set[int] = set()
         self._next_carried = NO_BODY - 1
 
-    def add(self, buffer: bytes | bytearray, low: int, high: int, index: int, owner: PendingExchange | PendingResponse) -> int:
+    def add(self, buffer: Buffer, low: int, high: int, index: int, owner: PendingExchange | PendingResponse) -> int:
         """Adds a body to the batch; returns its slot."""
         arena = self.arena
         self.starts.append(len(arena))

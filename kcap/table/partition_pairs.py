@@ -41,7 +41,7 @@ class PartitionBodies:
     def __init__(self, columns: BatchColumns, reread: "Reread", *, listed: bool = False) -> None:
         """`listed`: those that Metadata lists too."""
         batch = columns.batch
-        self.buffer: bytearray = batch.bodies.arena
+        self.buffer = batch.bodies.arena
         keys, versions = columns.number("api_key"), columns.number("api_version")
         wanted = [key for key in KEYS if listed or key != LISTING]
         about = np.flatnonzero(np.isin(keys.filled(-1), wanted) & versions.mask())
@@ -104,7 +104,7 @@ class PartitionBodies:
             data = None if values is None else values.data
         if data is None:
             return (int(batch.bodies.starts[slot]), int(batch.bodies.ends[slot])) if slot >= 0 else None
-        if self.buffer is batch.bodies.arena:
+        if self.buffer is batch.bodies.arena or not isinstance(self.buffer, bytearray):
             self.buffer = bytearray(self.buffer)
         start = len(self.buffer)
         self.buffer += data
