@@ -52,7 +52,7 @@ Int64s = NDArray[np.int64]
 
 @compiled
 def _integer(b, p, size):  # type: ignore[no-untyped-def]
-    value = np.int64(np.int8(b[p]))
+    value = (np.int64(b[p]) ^ 128) - 128
     for k in range(1, size):
         value = (value << 8) | np.int64(b[p + k])
     return value
