@@ -1,11 +1,12 @@
 """The user's folders for what kcap keeps between runs (XDG Base Directory Specification).
 
-In: the environment. Out: paths; nothing is made. A variable that is empty or unset gives the specification's default.
+In: the environment. Out: paths. A variable that is empty or unset gives the specification's default.
 """
 
 import os
 import tempfile
 from pathlib import Path
+from stat import S_IRWXG, S_IRWXO, S_ISDIR
 
 
 def _folder(variable: str, *default: str) -> Path:
@@ -26,6 +27,18 @@ def config_folder() -> Path:
 def state_folder() -> Path:
     """Logs and histories ($XDG_STATE_HOME/kcap)."""
     return _folder("XDG_STATE_HOME", ".local", "state")
+
+
+def private_folder(name: str) -> Path | None:
+    """A folder of the cache, made where it is missing; None where there is none that only this user can change."""
+    folder = cache_folder() / name
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        status = folder.lstat()
+    except OSError:
+        return None
+    mine = not hasattr(os, "geteuid") or (status.st_uid == os.geteuid() and not status.st_mode & (S_IRWXG | S_IRWXO))
+    return folder if mine and S_ISDIR(status.st_mode) else None
 
 
 def write_whole(path: Path, data: bytes) -> None:

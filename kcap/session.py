@@ -19,6 +19,7 @@ from weakref import finalize
 
 from kcap.analyzer import Analyzer, ClosedConnection, Options, RowBatch
 from kcap.capture.fileset import FileSet
+from kcap.capture.frame_lengths import FrameLengths
 from kcap.capture.frame_reader import PART, FrameLocation, FrameReader
 from kcap.capture.packet_source import Packet, PacketSource
 from kcap.capture.paths import expand
@@ -75,6 +76,8 @@ class CapturePass:
         self._piped = any(file.path == STANDARD_INPUT for file in self.files.files)
         self._emitted = -EAGER_SECONDS
         self.noted: list[PacketIndex] = []
+        self.frame_lengths: FrameLengths | None = None
+        """Takes the lengths of packets."""
         """Packets that are looked for."""
         self.unwanted: Callable[[RowBatch], Any] | None = None
         """Says which bodies of a batch are not needed (`Analyzer.take`)."""
@@ -144,6 +147,11 @@ class CapturePass:
         sizes = [file.size if "+" not in file.format else None for file in self.files.files]
         return None if None in sizes else sum(size or 0 for size in sizes)
 
+    def length_of(self, name: str, packet: int) -> int:
+        """Bytes on the wire of a packet of the file of this name; 0 where `frame_lengths` were not kept."""
+        file = next(at for at, file in enumerate(self.capture_files) if file.name == name)
+        return 0 if self.frame_lengths is None else self.frame_lengths.of(file, packet)
+
     def batches(self) -> Iterator[RowBatch]:
         """Decided exchanges, as they are decided: the first ones at once, then in full batches as far as time allows."""
         analyzer = self.analyzer
@@ -151,6 +159,8 @@ class CapturePass:
         if self.files.large:
             analyzer.expect_many()
         for packets in self.files.batches():
+            if self.frame_lengths is not None:
+                self.frame_lengths.take(packets)
             segments = parse(packets)
             for noted in self.noted:
                 noted.take(segments)

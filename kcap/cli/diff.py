@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import click
 
-from kcap.cli.options import analyzer_options, filters, inputs, paths_of
+from kcap.cli.options import analyzer_options, filter_of, filters, inputs, paths_of
 from kcap.cli.places import Writes
 from kcap.cli.report_formats import Document, Section, Sentences
 from kcap.cli.report_output import FORMS, carried_out
@@ -39,7 +39,6 @@ def command(
     from kcap.runtime import for_tables
 
     for_tables()
-    from kcap.filter.parse import parse
     from kcap.reports.diff.report import diff
     from kcap.reports.source import ReportInput
 
@@ -47,7 +46,7 @@ def command(
     if len(paths) != 2:
         raise UsageError(f"diff compares two captures, BEFORE and AFTER; {len(paths)} given")
     kinds = kinds_of(fail_on)
-    sides = [ReportInput([path], analyzer_options(decode_as, not_kafka), parse(only)) for path in paths]
+    sides = [ReportInput([path], analyzer_options(decode_as, not_kafka), filter_of(only)) for path in paths]
     result, code = carried_out(sides, lambda: diff(*sides), form, output, partial(document, only=only))
     failed = any(row["significant"] and (row["what"] in kinds or ANY in kinds) for row in result["rows"])
     return code or (1 if failed else 0)

@@ -17,9 +17,20 @@ from kcap.jobs.cores import processes as processes_for
 from kcap.output.formats import FORMATS
 
 if TYPE_CHECKING:
+    from kcap.filter.ast import Filter
     from kcap.tls.secrets import Secrets
 
 F = TypeVar("F", bound=Callable[..., object])
+
+
+def filter_of(text: str | None) -> "Filter | None":
+    """A display filter as a tree; the parser is loaded only for one. Raises FilterError."""
+    if not text:
+        return None
+    from kcap.filter.parse import parse
+
+    return parse(text)
+
 
 DECODE_AS: Final = re.compile(r"tcp\.port\s*==\s*(\d{1,5})(?:([-:])(\d{1,5}))?\s*,\s*kafka")
 """As tshark takes it: one port, a range 9092-9094, or a first port and how many, 9092:3."""

@@ -3,11 +3,12 @@
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
+from kcap.capture.frame_lengths import FrameLengths
 from kcap.cli.options import csv_is_safe
 from kcap.cli.progress import Progress
 from kcap.cli.standard_streams import say
@@ -130,9 +131,11 @@ def write_rows(capture: Capture, order: OutputRequest) -> int:
         body_fields=inside,
     )
     reading = capture.read()
+    measured = order.layout is not None and order.layout.needs_lengths
     left = limit
     with (
         closing(reading.files),
+        closing(FrameLengths()) if measured else nullcontext() as reading.frame_lengths,
         place(output, folder=bool(order.parted)) as sink,
         Progress(reading, shown=not is_terminal(output) and not order.quiet) as progress,
     ):
@@ -153,7 +156,7 @@ def write_rows(capture: Capture, order: OutputRequest) -> int:
                 output,
                 composed=composed,
                 layout=order.layout,
-                began=lambda: first_time(reading),
+                reading=reading,
             )
         rows = in_order(shown, order.keys, kept, apart=bool(inside))
         for batch in readable(timed(rows, order.clock, lambda: first_time(reading)), order.payloads):
@@ -256,15 +259,18 @@ def make_writer(
     *,
     composed: bool,
     layout: "FieldLayout | None" = None,
-    began: Callable[[], int | None] = lambda: None,
+    reading: CapturePass | None = None,
 ) -> "Writer":
-    """The writer of a format. `began`: the time of the capture's first packet."""
+    """The writer of a format. `reading`: the pass that the rows come from, which knows times and lengths of packets."""
     if layout is not None or form in ("fields", "ek", "tabs"):
         from kcap.output import tshark_fields
 
         if form == "ek":
             return tshark_fields.Bulk(sink, schema)
-        return tshark_fields.Fields(sink, schema, layout or tshark_fields.tabs(schema.names), began)
+        layout = layout or tshark_fields.tabs(schema.names)
+        if reading is None:
+            return tshark_fields.Fields(sink, schema, layout)
+        return tshark_fields.Fields(sink, schema, layout, lambda: first_time(reading), reading.length_of)
 
     if form == "table":
         from kcap.output.grid import Grid, GridStyle

@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from kcap.cli.commands import COMMANDS
-from kcap.cli.options import analyzer_options, csv_is_safe, csv_safety, filters, inputs, paths_of
+from kcap.cli.options import analyzer_options, csv_is_safe, csv_safety, filter_of, filters, inputs, paths_of
 from kcap.cli.places import Writes
 
 if TYPE_CHECKING:
-    from kcap.filter.ast import Filter
     from kcap.reports.definition import Key, Report, Row
     from kcap.reports.source import ReportInput
     from kcap.session import CapturePass
@@ -151,15 +150,6 @@ def execute(name: str, options: dict[str, Any]) -> int:
     if not given.reading.analyzer.kafka_connections:
         say(no_kafka(given.reading))
     return report_failed(given.reading)
-
-
-def filter_of(text: str | None) -> "Filter | None":
-    """A display filter as a tree; the parser is loaded only for one. Raises FilterError."""
-    if not text:
-        return None
-    from kcap.filter.parse import parse
-
-    return parse(text)
 
 
 def watcher(stack: ExitStack) -> "Callable[[CapturePass], Callable[[], None]]":

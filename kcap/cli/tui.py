@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from kcap.cli.options import analyzer_options, filters, inputs, paths_of, secret_files
+from kcap.cli.options import analyzer_options, filter_of, filters, inputs, paths_of, secret_files
 from kcap.errors import CaptureError, UsageError
 
 if TYPE_CHECKING:
@@ -47,11 +47,10 @@ def run(
     """
     from kcap.capture.paths import expand
     from kcap.capture.source import STANDARD_INPUT
-    from kcap.filter.parse import parse
 
     paths = paths_of(files, more_files)
     options = analyzer_options(decode_as, not_kafka)
-    parse(only)  # a fault of the filter is shown before the screen is taken
+    filter_of(only)  # a fault of the filter is shown before the screen is taken
     missing = next((path for path in expand(paths) if path != STANDARD_INPUT and not os.path.exists(path)), None)
     if missing is not None:
         raise CaptureError(f"{missing}: no such file or directory")

@@ -96,7 +96,7 @@ PREFIX_BYTES: Final = 4
 PARTITION_IDS: Final = frozenset({"partition", "partitions", "partitionId", "partitionIndex", "partitionIndexes"})
 """What Kafka's schemas call the numbers of partitions, beside `index` inside of a partition."""
 ADVICE: Final[dict[str, str]] = {
-    "frame.len": "is of one packet; request_bytes and response_bytes are the sizes of an exchange's messages",
+    "frame.len": "is for -T fields -e; in a filter request_bytes and response_bytes are the sizes of an exchange's messages",
     "frame.time_relative": "is for -T fields -e; in a filter compare time, or look at --time-format relative",
     "kafka.partition_id": "is for -T fields -e; a filter takes fields of the body, as request.topics.partitions.partition",
 }

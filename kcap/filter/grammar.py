@@ -8,6 +8,8 @@ from typing import Final
 
 from lark import Lark
 
+from kcap.folders import private_folder
+
 GRAMMAR: Final = r"""
 start: or
 ?or: xor (("||" | "or") xor)*
@@ -56,5 +58,9 @@ NAMES: Final = {
 
 @cache
 def parser() -> Lark:
-    """The parser, made on first use: some 20 ms."""
-    return Lark(GRAMMAR, parser="lalr", lexer="contextual", propagate_positions=True, maybe_placeholders=False)
+    """The parser. Its tables are kept between runs, for making them takes 30 ms and reading them 2; lark makes them again where
+    the grammar, lark or Python is another. They are a pickle, so only a folder that this user alone can write is trusted.
+    """
+    folder = private_folder("filters")
+    kept = str(folder / "tables") if folder is not None else False
+    return Lark(GRAMMAR, parser="lalr", lexer="contextual", propagate_positions=True, maybe_placeholders=False, cache=kept)

@@ -62,7 +62,7 @@ class ParallelPass(CapturePass):
     def _divisible(self) -> bool:
         """Whether another process can do what is wanted of this pass."""
         analyzer = self.analyzer
-        observed = self.noted or analyzer.plaintext is not None or analyzer.watch is not None
+        observed = self.noted or self.frame_lengths is not None or analyzer.plaintext is not None or analyzer.watch is not None
         if observed or (self.unwanted is not None and self._pushed() is None):
             return False
         return not self.files.keeps or all(is_plain(file.path) for file in self.capture_files)

@@ -30,6 +30,9 @@ PARTITION_NAME: Final = "kafka.partition_id"
 """Of an exchange, the partitions that its messages name, each once."""
 RELATIVE_NAME: Final = "frame.time_relative"
 """Seconds since the capture's first packet."""
+FRAME_LENGTH: Final = "frame.len"
+"""Bytes on the wire of the packets that `frame.number` names; it is known while a capture is read."""
+FRAME_NUMBER: Final = "frame.number"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +54,13 @@ class FieldLayout:
     @property
     def needed(self) -> list[str]:
         """Every column that some name stands for."""
-        return list(dict.fromkeys(column for columns in self.columns for column in columns))
+        found = list(dict.fromkeys(column for columns in self.columns for column in columns))
+        return [*found, "capture"] if self.needs_lengths and "capture" not in found else found
+
+    @property
+    def needs_lengths(self) -> bool:
+        """Whether it has what only packets say."""
+        return FRAME_LENGTH in self.names
 
 
 def tabs(columns: Sequence[str]) -> FieldLayout:
@@ -101,6 +110,8 @@ def _columns(table: str, name: str) -> tuple[str, ...]:
         return ("time",)
     if table == "exchanges":
         known = fields()
+        if name == FRAME_LENGTH:
+            return known[FRAME_NUMBER].columns
         if name in known:
             return known[name].columns
         if is_body_field(name):
@@ -124,12 +135,16 @@ class Fields:
     """One line a row."""
 
     def __init__(
-        self, sink: OutputSink, schema: pa.Schema, layout: FieldLayout, began: Callable[[], int | None] = lambda: None
-    ) -> None:
-        """`began` gives the time of the capture's first packet, in nanoseconds since the epoch."""
+        self, sink: OutputSink, schema: pa.Schema, layout: FieldLayout, began: Callable[[], int | None] = lambda: None,
+        length: Callable[[str, int], int] = lambda *_: 0,
+    ) -> None:  # fmt: skip
+        """`began` gives the time of the capture's first packet, in nanoseconds since the epoch; `length` the bytes on the wire
+        of a packet of a file.
+        """
         self._sink = sink
         self._layout = layout
         self._began = began
+        self._length = length
         self._started = False
 
     def write(self, batch: pa.RecordBatch) -> None:
@@ -141,11 +156,14 @@ class Fields:
         for row in range(batch.num_rows):
             cells = []
             for asked, columns_of_name in zip(layout.names, layout.columns):
-                there = [columns[name][row] for name in columns_of_name if columns[name][row] is not None]
+                there: list[Any] = [columns[name][row] for name in columns_of_name if columns[name][row] is not None]
+                if asked == FRAME_LENGTH:
+                    there = [self._length(str(columns["capture"][row]), packet) for packet in dict.fromkeys(there)]
                 values = self._texts(asked, there)
                 if layout.occurrence != "a":
                     values = values[:1] if layout.occurrence == "f" else values[-1:]
-                text = layout.aggregator.join(dict.fromkeys(values) if len(columns_of_name) > 1 else values)
+                distinct = len(columns_of_name) > 1 and asked != FRAME_LENGTH
+                text = layout.aggregator.join(dict.fromkeys(values) if distinct else values)
                 if layout.escape:
                     text = text.translate(ESCAPES)
                 if layout.quote:

@@ -14,10 +14,9 @@ from functools import cache
 from hashlib import blake2b
 from importlib.util import find_spec
 from pathlib import Path
-from stat import S_IRWXG, S_IRWXO, S_ISDIR
 from typing import Final
 
-from kcap.folders import cache_folder, write_whole
+from kcap.folders import private_folder, write_whole
 
 Statements = dict[str, str]
 PACKAGE: Final = Path(__file__).parents[1]
@@ -67,15 +66,8 @@ class Plan:
 
 
 def plan_folder() -> Path | None:
-    """The folder of kept SQL, made where it is missing; None where there is none that only this user can change."""
-    folder = cache_folder() / FOLDER
-    try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        status = folder.lstat()
-    except OSError:
-        return None
-    mine = not hasattr(os, "geteuid") or (status.st_uid == os.geteuid() and not status.st_mode & (S_IRWXG | S_IRWXO))
-    return folder if mine and S_ISDIR(status.st_mode) and PACKAGE.is_dir() else None
+    """The folder of kept SQL; None where there is none to trust, or no source files decide whether what is kept is current."""
+    return private_folder(FOLDER) if PACKAGE.is_dir() else None
 
 
 def _digest(parts: Iterable[object]) -> str:

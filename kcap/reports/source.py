@@ -131,6 +131,7 @@ class Engine:
         for setting in ("preserve_insertion_order = false", "enable_progress_bar = false", "TimeZone = 'UTC'"):
             self._duckdb.execute(f"SET {setting}")
         self._unnamed = 0
+        self._kinds: dict[str, str] = {}
         self._columns: dict[str, list[tuple[str, str]]] = {}
 
     @cached_property
@@ -145,8 +146,21 @@ class Engine:
         places = ", ".join("'" + file.replace("'", "''") + "'" for file in files)
         options = {"union_by_name": len(files) > 1, **hive(files)}
         given = "".join(f", {option} = {str(value).lower()}" for option, value in options.items())
-        kind = "TABLE" if sum(map(os.path.getsize, files)) < SMALL else "VIEW"
-        self._duckdb.execute(f'CREATE {kind} "{name}" AS SELECT * FROM read_parquet([{places}]{given})')  # noqa: S608 - our own name
+        self._create(name, f"SELECT * FROM read_parquet([{places}]{given})", sum(map(os.path.getsize, files)) < SMALL)  # noqa: S608 - our own words
+
+    def derive(self, name: str, sql: str) -> None:
+        """Makes a view of a statement, a table where all files are small: each statement over a view plans all of it anew."""
+        self._create(name, sql, "VIEW" not in self._kinds.values())
+
+    def _create(self, name: str, sql: str, small: bool) -> None:
+        kind = self._kinds[name] = "TABLE" if small else "VIEW"
+        self._duckdb.execute(f'CREATE {kind} "{name}" AS {sql}')
+
+    def clear(self) -> None:
+        """Drops all that was defined and derived."""
+        for name, kind in self._kinds.items():
+            self._duckdb.execute(f'DROP {kind} "{name}"')
+        self._kinds, self._columns = {}, {}
 
     def columns(self, name: str) -> list[tuple[str, str]]:
         """Names and types of the columns of a view."""
@@ -231,12 +245,17 @@ class Engine:
 
 @contextmanager
 def engine_over(
-    given: ReportInput, columns: Sequence[str], partitions: Sequence[str], beside: Sequence[str] = ()
+    given: ReportInput,
+    columns: Sequence[str],
+    partitions: Sequence[str],
+    beside: Sequence[str] = (),
+    into: Engine | None = None,
 ) -> Iterator[tuple[Engine, list[str]]]:
     """An engine with views of the tables of a report, and their names: `exchanges`, `partitions` where they are there, `passed`
     where a filter was applied while a capture was read.
 
     `beside`: columns of exchanges that partitions of captures have too, which is quicker than to join them and takes no memory.
+    `into`: an engine that has the views for as long as the block lasts, in place of one of their own.
 
     Raises UsageError for what the input does not have, CaptureError where nothing can be read.
     """
@@ -248,13 +267,16 @@ def engine_over(
         else:
             places = found(given, saved, columns, partitions)
         names: list[str] = [name for name in VIEWS if name in places]
-        engine = Engine(folder)
+        engine = Engine(folder) if into is None else into
         try:
             for name in names:
                 engine.define(name, places[name])
             yield engine, names
         finally:
-            engine.close()
+            if into is None:
+                engine.close()
+            else:
+                engine.clear()
 
 
 @contextmanager

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from kcap.arrays.arrow import absent, coded, filled, flattened, parents
 from kcap.filter.ast import (
     And,
     Compare,
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 
     Bools: TypeAlias = NDArray[np.bool_]
 
-compute: Any = pc
 ORDERED: Final = frozenset({"<", "<=", ">", ">="})
 
 
@@ -167,27 +166,25 @@ class _Mask:
 
 
 def _entries(column: Any) -> Entries:
-    parents = None
+    owners = None
     if pa.types.is_list(column.type):
-        parents = np.asarray(compute.list_parent_indices(column))
-        column = compute.list_flatten(column)
-    valid = np.asarray(compute.is_valid(column)) if column.null_count else None
+        owners, column = parents(column), flattened(column)
+    valid = ~absent(column) if column.null_count else None
     if pa.types.is_string(column.type):
-        coded = column.dictionary_encode()
-        words = coded.dictionary.to_pylist()
+        numbers, words = coded(column)
         if not words:
             none = np.zeros(0, np.int64)
             return Entries(none, None, none, [])
-        return Entries(parents, valid, _raw(coded.indices), words)
+        return Entries(owners, valid, numbers if valid is None else np.where(valid, numbers, 0), words)
     if pa.types.is_boolean(column.type):
-        column = column.cast(pa.uint8())
-    return Entries(parents, valid, _raw(column))
+        return Entries(owners, valid, filled(column, False).to_numpy(zero_copy_only=False))
+    return Entries(owners, valid, _raw(column))
 
 
 def _raw(column: Any) -> "NDArray[Any]":
     """The values of an array of fixed width, those of nulls as 0."""
     if column.null_count:
-        column = compute.fill_null(column, pa.scalar(0, pa.int64()).cast(column.type))
+        column = filled(column, 0)
     width = column.type.bit_width // 8
     signed = not pa.types.is_unsigned_integer(column.type)
     data = column.buffers()[1]

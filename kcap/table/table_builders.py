@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from kcap.analyzer import Analyzer, ClosedConnection, RowBatch
-from kcap.arrays.arrow import take
+from kcap.arrays.arrow import booleans, take
 from kcap.columns import ONLY_ROW, Column, exchange_column
 from kcap.errors import UsageError
 from kcap.facts.brokers import Server
@@ -339,7 +339,7 @@ class PartitionsBuilder(PartsBuilder):
         columns = [found.column(column.name) for column in self.made]
         columns += [take(make(rows), found.pairs.row) for make in self._of_exchanges]
         if self._of_exchanges:
-            columns.append(pa.array(are_only(found.pairs.row)))
+            columns.append(booleans(are_only(found.pairs.row)))
         made = pa.RecordBatch.from_arrays(columns, schema=self._schema)
         if self.filter is not None:
             made = made.filter(pa.array(np.isin(found.pairs.row, self.filter.places(rows))))

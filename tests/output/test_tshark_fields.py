@@ -110,8 +110,19 @@ def test_lengths_and_relative_times_are_those_of_wireshark() -> None:
     assert layout_of("partitions", ["kafka.partition_id"], []).needed == ["partition"]
     inside = layout_of("exchanges", ["kafka.partition_id"], []).needed
     assert {"request.topics.partitions.partition", "request.topic_data.partition_data.index"} <= set(inside)
-    with pytest.raises(UsageError, match="of one packet"):
-        layout_of("exchanges", ["frame.len"], [])
+
+
+def test_lengths_of_frames_stand_in_the_order_of_their_numbers() -> None:
+    names = [f"{side}_{end}_packet" for side in ("request", "response") for end in ("first", "last")]
+    schema = pa.schema([*((name, pa.int64()) for name in names), ("capture", pa.string())])
+    rows = pa.RecordBatch.from_pylist([dict(zip(names, (5, 5, 7, 9)), capture="a.pcap")], schema)
+    layout = layout_of("exchanges", ["frame.number", "frame.len"], [])
+    assert sorted(layout.needed) == sorted(schema.names)
+    sink = BufferSink()
+    Fields(
+        sink, schema, layout, length=lambda name, packet: {("a.pcap", 5): 60, ("a.pcap", 7): 1514}.get((name, packet), 60)
+    ).write(rows)
+    assert sink.data == b"5,7,9\t60,1514,60\n"
 
 
 def text_of(layout: FieldLayout, rows: pa.RecordBatch, began_ns: int | None = None) -> str:

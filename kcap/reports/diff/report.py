@@ -5,47 +5,50 @@ comparison, differences first; `classes` has the figures of every class of both;
 says so.
 """
 
+import tempfile
+from contextlib import closing
 from typing import Any, Final
 
 from kcap.reports.definition import Row
 from kcap.reports.diff.compare import ALPHA, class_words, compared, percentiles
-from kcap.reports.diff.summaries import COLUMNS, SCOPES, Side, bounds, expressions, span_of, summaries
+from kcap.reports.diff.summaries import COLUMNS, SCOPES, Side, bounds, expressions, sliced, span_of, summaries
 from kcap.reports.plans import planned
-from kcap.reports.source import ReportInput, engine_over, tables_of
+from kcap.reports.source import Engine, ReportInput, engine_over, tables_of
 
 NO_DIFFERENCE: Final = "no difference"
-SPAN: Final = "span"
+SPAN, SLICED = "span", "sliced"
 FIRST, LENGTH = 9_123_456_701_234_567_801, 9_123_456_701_234_567_802
 """Stand in kept SQL for a capture's beginning and length in nanoseconds."""
 
 
-def side_of(given: ReportInput) -> Side:
+def side_of(given: ReportInput, into: Engine | None = None) -> Side:
     """The summaries of an input, by SQL that is kept between runs: where a capture begins and how long it is stands in it as
-    numbers that no capture has.
+    numbers that no capture has. `into`: an engine that is used in place of a new one.
 
     Raises as `engine_over` does.
     """
-    with engine_over(given, COLUMNS, ()) as (engine, names):
+    with engine_over(given, COLUMNS, (), into=into) as (engine, names):
 
-        def compiled() -> dict[str, str]:
+        def first_steps() -> dict[str, str]:
             rows = tables_of(engine, names, given).selected
-            made = {SPAN: span_of(rows)} | expressions(rows, FIRST, LENGTH)
-            return {name: engine.sql(expression) for name, expression in made.items()}
+            return {SPAN: engine.sql(span_of(rows)), SLICED: engine.sql(sliced(rows, FIRST, LENGTH))}
 
-        plan = planned(("diff", given.only, [(name, engine.columns(name)) for name in names]), compiled)
+        def others() -> dict[str, str]:
+            return {name: engine.sql(expression) for name, expression in expressions(engine.viewed(SLICED)).items()}
+
+        decided = given.only, [(name, engine.columns(name)) for name in names]
+        plan = planned(("diff, first steps", *decided), first_steps)
         (span,) = engine.rows(plan[SPAN])
         first, length = bounds(span)
-        results = {
-            name: engine.rows(sql.replace(str(FIRST), str(first)).replace(str(LENGTH), str(length)))
-            for name, sql in plan.items()
-            if name != SPAN
-        }
+        engine.derive(SLICED, plan[SLICED].replace(str(FIRST), str(first)).replace(str(LENGTH), str(length)))
+        results = {name: engine.rows(sql) for name, sql in planned(("diff", *decided), others).items()}
         return summaries(results, given.captures, length)
 
 
 def diff(before: ReportInput, after: ReportInput) -> Row:
     """The report. Raises UsageError for what an input does not have, CaptureError where nothing can be read."""
-    return result(side_of(before), side_of(after))
+    with tempfile.TemporaryDirectory(prefix="kcap-") as folder, closing(Engine(folder)) as engine:
+        return result(side_of(before, engine), side_of(after, engine))
 
 
 def result(before: Side, after: Side) -> Row:

@@ -31,24 +31,19 @@ STEP: Final = math.log(1.02)
 """Classes of values are 2 % wide: ranks hardly feel it, and a class of exchanges has some hundred of them."""
 PARTS: Final = ("rtt_ns", "queue_ns", "service_ns", "throttle_ns", "muted_ns")
 """What a time may consist of; service has long polls subtracted."""
-SETTINGS: Final[dict[str, tuple[str, Callable[[Any], Any]]]] = {
-    "codec": ("Produce", lambda rows: rows.codecs.unnest()),
-    "acks": ("Produce", lambda rows: rows.acks.cast("string")),
-    "max_wait_ms": ("Fetch", lambda rows: rows.max_wait_ms.cast("string")),
-    "min_bytes": ("Fetch", lambda rows: rows.min_bytes.cast("string")),
-    "max_bytes": ("Fetch", lambda rows: rows.max_bytes.cast("string")),
-    "isolation_level": ("Fetch", lambda rows: rows.isolation_level.cast("string")),
-}
-"""Setting of a client -> the API whose requests have it, its value as text."""
-
+SETTINGS: Final = {
+    "acks": "Produce", "max_wait_ms": "Fetch", "min_bytes": "Fetch", "max_bytes": "Fetch", "isolation_level": "Fetch",
+}  # fmt: skip
+"""Setting of a client, a column -> the API whose requests have it."""
+SET: Final = ("client_id", "api", "api_version", "software_name", "software_version", "codecs", *SETTINGS)
+"""Columns that say what clients have set, and the software and the versions that they use."""
 MEASURED: Final = (
     *("client_id", "server_ip", "server_port", "api", "topics", "topic_ids", "outcome", "error", "timed_ns", "broker_ns"),
     *("rtt_ns", "queue_ns", "throttle_ns", "muted_ns", "request_bytes", "response_bytes", "slice_"),
 )
 """Columns that figures of a class are made of; engines plan narrow tables faster."""
-
-SETTING: Final = "setting "
-"""Before the name of a setting's expression."""
+KEPT: Final = tuple(dict.fromkeys((*MEASURED, *SET, "records_bytes", "batch_count")))
+"""Columns that all summaries are made of."""
 BY_VALUE: Final = itemgetter("slice_", "step")
 """Order of the rows of a class: engines return groups in any order, which differs from run to run."""
 Name = tuple[Any, ...]
@@ -73,11 +68,11 @@ class Side:
 
 
 def steps_of(values: Any) -> Any:
-    """The class of a value; values below 1 have one of their own."""
+    """The class of a value, null for null; values below 1 have one of their own."""
     import ibis
 
     logarithm = ibis.ifelse(values >= 1, values, 1).cast("float64").ln() / STEP
-    return ibis.ifelse(values >= 1, logarithm.floor().cast("int64"), -1)
+    return ibis.cases((values >= 1, logarithm.floor().cast("int64")), (values.notnull(), -1))
 
 
 def scoped(rows: Any, scope: str) -> tuple[Any, list[str]]:
@@ -89,23 +84,25 @@ def scoped(rows: Any, scope: str) -> tuple[Any, list[str]]:
     return rows.filter(rows.by_api.notnull()), names_by(keys)
 
 
-def settings_of(rows: Any) -> dict[str, Any]:
-    """Expressions of what clients have set, and of the software and the versions that they use."""
-    made = {
-        name: rows.filter(rows.api == api).select("client_id", value=value(rows.filter(rows.api == api)))
-        for name, (api, value) in SETTINGS.items()
-    }
-    software = rows.filter(rows.software_name.notnull())
-    made["client-software"] = software.select(
-        "client_id", value=software.software_name + " " + software.software_version.fill_null("")
-    )
-    counted = {
-        name: table.filter(table.value.notnull()).group_by("client_id", "value").aggregate(n=lambda some: some.count())
-        for name, table in made.items()
-    }
-    versions = rows.filter(rows.api.notnull(), rows.api_version.notnull())
-    versions = versions.mutate(value=versions.api_version.cast("string"))
-    return counted | {"versions": versions.group_by("client_id", "api", "value").aggregate(n=versions.count())}
+def settings_of(rows: Rows) -> dict[tuple[str, Any, Any], dict[str, int]]:
+    """Setting, client, API (null where it has but one) -> value -> exchanges; of the exchanges counted by `SET`."""
+    out: dict[tuple[str, Any, Any], dict[str, int]] = {}
+
+    def counted(name: str, row: Row, value: object, api: str | None = None) -> None:
+        values = out.setdefault((name, row["client_id"], api), {})
+        values[str(value)] = values.get(str(value), 0) + row["n"]
+
+    for row in rows:
+        for name, api in SETTINGS.items():
+            if row["api"] == api and row[name] is not None:
+                counted(name, row, row[name])
+        for codec in (row["codecs"] or ()) if row["api"] == "Produce" else ():
+            counted("codec", row, codec)
+        if row["software_name"] is not None:
+            counted("client-software", row, f"{row['software_name']} {row['software_version'] or ''}".strip())
+        if row["api"] is not None and row["api_version"] is not None:
+            counted("versions", row, row["api_version"], row["api"])
+    return {key: dict(sorted(values.items())) for key, values in out.items()}
 
 
 def timed_of(exchanges: Any) -> Any:
@@ -126,30 +123,34 @@ def bounds(span: Row) -> tuple[int, int]:
     return first, (span["last"] or 0) - first + 1
 
 
-def expressions(exchanges: Any, first: int, length: int) -> dict[str, Any]:
-    """The expression of each summary of a capture that begins at `first` and lasts `length` nanoseconds."""
+def sliced(exchanges: Any, first: int, length: int) -> Any:
+    """What `expressions` takes, of a capture that begins at `first` and lasts `length` nanoseconds."""
     timed = timed_of(exchanges)
     part = ((timed.at_ns - first).cast("float64") * SLICES / length).floor().cast("int64")
-    timed = timed.filter(timed.at_ns.notnull()).mutate(slice_=part.clip(0, SLICES - 1))
+    return timed.filter(timed.at_ns.notnull()).mutate(slice_=part.clip(0, SLICES - 1)).select(*KEPT)
+
+
+def expressions(timed: Any) -> dict[str, Any]:
+    """The expression of each summary of exchanges that `sliced` made."""
     made: dict[str, Any] = {}
     for scope in SCOPES:
         rows, by = scoped(timed, scope)
         made[f"{scope} figures"] = rows.group_by(by).aggregate(**figures(rows))
-        made[f"{scope} slices"] = rows.group_by([*by, "slice_"]).aggregate(n=rows.count())
-        answered = rows.filter(rows.timed_ns.notnull()).mutate(step=lambda some: steps_of(some.timed_ns))
-        made[f"{scope} times"] = answered.group_by([*by, "slice_", "step"]).aggregate(n=answered.count())
-    written = timed.filter(timed.api == "Produce", timed.batch_count > 0)
+        stepped = rows.mutate(step=steps_of(rows.timed_ns))
+        made[f"{scope} times"] = stepped.group_by([*by, "slice_", "step"]).aggregate(n=stepped.count())
+    written = timed.filter(timed.api == "Produce", timed.batch_count > 0, timed.records_bytes.notnull())
     written = written.mutate(step=steps_of(written.records_bytes / written.batch_count))
     made["sizes"] = written.group_by(["client_id", "slice_", "step"]).aggregate(n=written.count())
-    settings = {f"{SETTING}{name}": expression for name, expression in settings_of(timed).items()}
-    return made | settings | {"errors": errors_of(timed)}
+    made["settings"] = timed.group_by(*SET).aggregate(n=timed.count())
+    return made | {"errors": errors_of(timed)}
 
 
 def summarized(run: Callable[[Any], Rows], exchanges: Any, captures: list[str]) -> Side:
     """The summaries of a table of exchanges; `run` gives the rows of an expression."""
     (span,) = run(span_of(exchanges))
     first, length = bounds(span)
-    return summaries({name: run(one) for name, one in expressions(exchanges, first, length).items()}, captures, length)
+    made = expressions(sliced(exchanges, first, length))
+    return summaries({name: run(one) for name, one in made.items()}, captures, length)
 
 
 def summaries(results: dict[str, Rows], captures: list[str], length: int) -> Side:
@@ -164,19 +165,15 @@ def summaries(results: dict[str, Rows], captures: list[str], length: int) -> Sid
             row |= {"p50_ns": p50, "p95_ns": p95, "p99_ns": p99, "service_p50_ns": s50, "service_p95_ns": s95,
                 "service_p99_ns": s99}  # fmt: skip
             classes[scope, tuple(row.pop(name) for name in by)] = row | {"slices": [0] * SLICES}
-        for row in results[f"{scope} slices"]:
-            classes[scope, tuple(row[name] for name in by)]["slices"][row["slice_"]] = row["n"]
-        for row in sorted(results[f"{scope} times"], key=BY_VALUE):
+        for row in results[f"{scope} times"]:
+            classes[scope, tuple(row[name] for name in by)]["slices"][row["slice_"]] += row["n"]
+        for row in sorted((row for row in results[f"{scope} times"] if row["step"] is not None), key=BY_VALUE):
             times.setdefault((scope, tuple(row.pop(name) for name in by)), []).append(row)
     sizes: dict[Name, Rows] = {}
     for row in sorted(results["sizes"], key=BY_VALUE):
         sizes.setdefault((row.pop("client_id"),), []).append(row)
-    settings: dict[tuple[str, Any, Any], dict[str, int]] = {}
-    for name, rows in results.items():
-        for row in rows if name.startswith(SETTING) else ():
-            key = name.removeprefix(SETTING), row["client_id"], row.get("api")
-            settings.setdefault(key, {})[row["value"].strip()] = row["n"]
-    return Side(captures, length, classes, times, sizes, errors_by_class(results["errors"]), settings)
+    errors = errors_by_class(results["errors"])
+    return Side(captures, length, classes, times, sizes, errors, settings_of(results["settings"]))
 
 
 def figures(rows: Any) -> dict[str, Any]:

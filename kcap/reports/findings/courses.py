@@ -29,6 +29,7 @@ def of_files(files: Sequence[str], filters: Sequence[str], span: Span) -> Course
     import numpy as np
     from pyarrow.parquet import ParquetFile
 
+    from kcap.arrays.arrow import filled
     from kcap.filter.ast import columns_of
     from kcap.filter.parse import parse
     from kcap.table.arrow_filter import masks
@@ -41,7 +42,7 @@ def of_files(files: Sequence[str], filters: Sequence[str], span: Span) -> Course
         names = set(file.schema_arrow.names)
         able = [at for at, tree in enumerate(trees) if tree is not None and names.issuperset(columns_of(tree))]
         for batch in file.iter_batches(columns=sorted((wanted | {*TIMES}) & names)):
-            first, other = (batch.column(name).fill_null(-1).to_numpy(zero_copy_only=False) for name in TIMES)
+            first, other = (filled(batch.column(name), -1).to_numpy(zero_copy_only=False) for name in TIMES)
             at = np.where(first >= 0, first, other)
             place = np.clip((at - span[0]) // width_of(span), 0, PARTS - 1)
             for number, passing in zip(able, masks((trees[number] for number in able), batch), strict=True):
