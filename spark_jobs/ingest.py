@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 BY_BROKER: Final = ("exchanges", "partitions", "connections")
 """Tables in folders by date, hour and broker."""
+CONTROL: Final = "control_records"
+"""The report `topics` subtracts them from what was read."""
 ROWS_PER_FILE: Final = 2_000_000
 TIMESTAMPS: Final = "spark.sql.parquet.outputTimestampType"
 
@@ -143,6 +145,7 @@ def run(spark: "SparkSession", source: SparkCapture | Saved, given: JobInput, re
         for table in TABLES
         if records or table != "records"
     }
+    columns["partitions"].append(CONTROL)
     tables = source.tables(columns, given.only, profiles=True)
     profiles = tables.pop(PROFILES)
     servers = persisted(tables["connections"].select("connection", "server_ip", "server_port"), large=False)

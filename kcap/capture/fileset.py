@@ -9,6 +9,7 @@ import os
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from heapq import heappop, heappush
+from pathlib import Path
 from typing import Any
 
 from kcap.capture.paths import expand, unique_names
@@ -83,7 +84,9 @@ class FileSet:
     def __init__(self, paths: Sequence[str], report: Report, jit_after: int | None = JIT_AFTER_BYTES) -> None:
         found = expand(paths)
         if not found:
-            raise CaptureError(f"{', '.join(paths) or 'nothing given'}: no capture file there")
+            tables = any(Path(path).is_dir() and next(Path(path).rglob("*.parquet"), None) for path in paths)
+            more = " (it holds saved tables, which this command does not read)" if tables else ""
+            raise CaptureError(f"{', '.join(paths) or 'nothing given'}: no capture file there{more}")
         self.files = [CaptureFile(path, name) for path, name in zip(found, unique_names(found))]
         """In the order given; an index into this list is a batch's `file`. Unreadable files keep their place."""
         self.failed: list[tuple[str, CaptureError]] = []

@@ -187,6 +187,7 @@ def test_ingest_and_what_comes_after_it(spark: Any, tmp_path: Path, pcaps: Path,
     assert {"set", "date", "hour", "broker"} <= set(found.column_names)
     assert found.schema.field("time").type.unit == "us"
     assert len(list((out / "exchanges").rglob("*.parquet"))) <= 4
+    assert "control_records" in parquet.read_table(out / "partitions").column_names, "topics counts them apart"
     saved = Saved(spark, str(out))
     assert run_report(saved, "latency", ReportRequest())["rows"] == told(["latency", path], tmp_path)["rows"]
     with observed(saved) as seen:
