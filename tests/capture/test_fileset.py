@@ -107,7 +107,7 @@ def test_no_readable_file_at_all(tmp_path):
     with pytest.raises(CaptureError, match="none of 2"):
         FileSet([save(tmp_path, b"hello", "a"), save(tmp_path, b"hello", "b")], Weirds())
     (tmp_path / "folder").mkdir()
-    with pytest.raises(CaptureError, match="no capture file there$"):
+    with pytest.raises(CaptureError, match=r"no capture file there$"):
         FileSet([str(tmp_path / "folder")], Weirds())
     (tmp_path / "folder" / "part.parquet").write_bytes(b"PAR1")
     with pytest.raises(CaptureError, match="it holds saved tables"):

@@ -93,7 +93,7 @@ def static_member_fenced(seen: Observed, _limit: Mapping[str, float]) -> Found:
 @rule(
     "commit-storm", "medium", 0.9,
     needs="requests",
-    looks_at="OffsetCommit requests a second of a client and group, against the records that the client fetched",
+    looks_at="OffsetCommit requests a second of each member of a group, against the records that the client fetched",
     advice="Commit once a poll or by time (enable.auto.commit, auto.commit.interval.ms), not after every record.",
     instead="a short burst of work that really needs a commit after each record; kafka-go, which commits so unless "
     "CommitInterval is set",
@@ -113,13 +113,29 @@ def commit_storm(seen: Observed, limit: Mapping[str, float]) -> Found:
         rate = row["n"] / max((row["last_ns"] - row["first_ns"]) / 1e9, 1.0)
         if row["n"] < limit["commits"] or rate < limit["a_second"] or row["n"] < limit["a_record"] * records:
             continue
+        members = members_of(seen, client, group)
+        if rate < limit["a_second"] * members:
+            continue
         who = {"client_id": client, "group_id": group}
         yield Finding(
             f"client {client} of group {group} committed offsets {row['n']} times, {rate:.0f} a second",
             who, row["n"], where("api == OffsetCommit", **who), row["first_ns"], row["last_ns"], row["latency_ns"],
-            {"commits": row["n"], "commits_a_second": round(rate, 1), "records": records or None},
+            {"commits": row["n"], "commits_a_second": round(rate, 1), "records": records or None, "members": members},
             None if row["n"] >= limit["many"] or row["last_ns"] - row["first_ns"] >= limit["interval_s"] * 1e9 else "info",
         )  # fmt: skip
+
+
+def members_of(seen: Observed, client: str | None, group: str | None) -> int:
+    """How many members of a group commit with one client id, which the instances of a service share; without the ids that
+    brokers give members, how many connections do."""
+    table = seen.exchanges
+    chosen = table.filter(table.api == "OffsetCommit", table.client_id.identical_to(client), table.group_id.identical_to(group))
+    (row,) = seen.run(
+        chosen.aggregate(
+            members=chosen.member_id.nunique(where=chosen.member_id != ""), connections=chosen.connection.nunique()
+        )
+    )
+    return int(row["members"] or row["connections"] or 1)
 
 
 @rule(

@@ -275,31 +275,34 @@ def servers_by_formats(seen: Observed) -> tuple[set[tuple[str, int]], set[tuple[
 @rule(
     "producer-per-record", "medium", 0.8,
     needs="requests beginnings",
-    looks_at="connections that carry a single Produce request of a record or two",
+    looks_at="connections of a client and host that carry a single Produce request of a record or two",
     advice="Make one producer, keep it for the life of the process and share it among threads; it batches and keeps its "
     "connections.",
     instead="short-lived processes, such as functions, which write once each",
     connections=20, a_second=1, records=2,
 )  # fmt: skip
 def producer_per_record(seen: Observed, limit: Mapping[str, float]) -> Found:
-    """A client that makes a producer for each record."""
+    """A client that makes a producer for each record: on one host, for instances of a service that write once are many."""
     if seen.most_calls("client_id", ("Produce",)) < limit["connections"]:
         return
     table = seen.exchanges
     chosen = table.filter(table.api == "Produce")
-    each = chosen.group_by("client_id", "connection").aggregate(
+    each = chosen.group_by("client_id", "client_ip", "connection").aggregate(
         n=chosen.count(), records=chosen.record_count.sum(), first_ns=chosen.request_first_ns.min(),
         last_ns=chosen.request_last_ns.max(), lost=chosen.latency_ns.sum(),
     )  # fmt: skip
     single = (each.n == 1) & (each.records <= int(limit["records"]))
     rows = seen.run(
-        each.group_by("client_id").aggregate(
+        each.group_by("client_id", "client_ip").aggregate(
             n=each.count(), single=each.count(where=single), first_ns=each.first_ns.min(), last_ns=each.last_ns.max()
         )
     )
-    for row in rows:
+    accused: set[str | None] = set()
+    for row in sorted(rows, key=lambda row: -row["single"]):
         rate = row["single"] / max((row["last_ns"] - row["first_ns"]) / 1e9, 1.0)
-        if row["single"] >= max(limit["connections"], 0.8 * row["n"]) and rate >= limit["a_second"]:
+        enough = row["single"] >= max(limit["connections"], 0.8 * row["n"]) and rate >= limit["a_second"]
+        if enough and row["client_id"] not in accused:
+            accused.add(row["client_id"])
             yield Finding(
                 f"client {row['client_id']} wrote on {row['single']} connections one Produce request each, {rate:.0f} a second",
                 {"client_id": row["client_id"]}, row["single"], where("api == Produce", client_id=row["client_id"]),

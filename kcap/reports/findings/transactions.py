@@ -12,6 +12,10 @@ READ_MOST = 100
 READ_ALL = 2000
 """Of all transactional ids together, as far as that leaves enough of each to judge it."""
 WORK = ("Produce", "AddPartitionsToTxn", "AddOffsetsToTxn", "TxnOffsetCommit")
+READ_COMMITTED = 1
+"""The isolation level of Fetch requests (KIP-98)."""
+LONGEST_TIMEOUT_NS = 15 * 60 * 10**9
+"""The default of transaction.max.timeout.ms, which no transaction.timeout.ms may exceed."""
 COORDINATED = ("InitProducerId", "AddPartitionsToTxn", "AddOffsetsToTxn", "EndTxn")
 """What goes to the transaction coordinator (KIP-98)."""
 
@@ -87,13 +91,20 @@ def aborted_transactions(seen: Observed, limit: Mapping[str, float]) -> Found:
 @rule(
     "long-transaction", "medium", 0.85,
     needs="requests bodies time",
-    looks_at="time from the first work of a transaction to its EndTxn",
+    looks_at="time from the first work of a transaction to its EndTxn, against transaction.timeout.ms of its producer, and "
+    "readers of committed records that wait behind it",
     advice="Commit more often: consumers with isolation.level=read_committed see nothing behind the first open transaction.",
     instead="a batch that is meant to be one transaction",
-    seconds=5,
+    sources="KIP-98; transaction.timeout.ms (1 min) and transaction.max.timeout.ms (15 min) of Kafka's configurations",
+    seconds=5, of_timeout=0.5, waited=0.5,
 )  # fmt: skip
 def long_transaction(seen: Observed, limit: Mapping[str, float]) -> Found:
-    """Transactions that stay open for long."""
+    """Transactions that stay open for long.
+
+    How long is too long depends on who waits: Flink and Kafka Connect commit with their checkpoints, once in minutes. So it is
+    worth knowing and no more, unless a reader of committed records waits behind one for a share (`waited`) of its time, or one
+    takes so much (`of_timeout`) of the time after which the coordinator aborts it.
+    """
     for name, rows in seen.once(steps).items():
         begun, long = None, []
         for row in rows:
@@ -104,14 +115,50 @@ def long_transaction(seen: Observed, limit: Mapping[str, float]) -> Found:
                 if lasted >= limit["seconds"] * 1e9 and row["api"] == "EndTxn":
                     long.append((lasted, begun, row))
                 begun = None
-        if long:
-            lasted, first, end = max(long, key=lambda one: one[0])
-            yield Finding(
-                f"{len(long)} transactions of {name} were open for up to {seconds(lasted)}",
-                {"transactional_id": name, "client_id": first["client_id"]}, len(long), where(transactional_id=name),
-                first["request_first_ns"], end["request_first_ns"], sum(one[0] for one in long),
-                {"longest_ns": lasted, "transactions": len(long)}, "info" if incomplete(seen, rows) else None,
-            )  # fmt: skip
+        if not long:
+            continue
+        lasted, first, end = max(long, key=lambda one: one[0])
+        timeout = timeout_ns(seen, rows)
+        waited = waiting(seen, name, first["request_first_ns"], end["request_first_ns"])
+        harmful = waited >= limit["waited"] * lasted or lasted >= limit["of_timeout"] * (timeout or LONGEST_TIMEOUT_NS)
+        yield Finding(
+            f"{len(long)} transactions of {name} were open for up to {seconds(lasted)}"
+            + (f"; readers of committed records waited {seconds(waited)} behind it" if waited else ""),
+            {"transactional_id": name, "client_id": first["client_id"]}, len(long), where(transactional_id=name),
+            first["request_first_ns"], end["request_first_ns"], sum(one[0] for one in long),
+            {"longest_ns": lasted, "transactions": len(long), "waited_ns": waited, "timeout_ns": timeout},
+            None if harmful and not incomplete(seen, rows) else "info",
+        )  # fmt: skip
+
+
+def timeout_ns(seen: Observed, rows: list[Row]) -> int | None:
+    """What the last InitProducerId among the steps of a transactional id asks for as transaction.timeout.ms; None where none is
+    known."""
+    begun = [row for row in rows if row["api"] == "InitProducerId"][-1:]
+    for row in seen.prepared(begun):
+        timeout = seen.message(row, "request").get("transactionTimeoutMs")
+        return None if timeout is None else int(timeout) * 1_000_000
+    return None
+
+
+def waiting(seen: Observed, name: str, first_ns: int, last_ns: int) -> int:
+    """For how long at most, between two times, Fetch requests with isolation.level=read_committed got one last stable offset,
+    below the high watermark, of a partition to which this transactional id wrote.
+    """
+    table, parts = seen.exchanges, seen.parts
+    key = ["connection", "exchange"]
+    work = table.filter(table.transactional_id == name, table.api == "Produce").select(*key)
+    written = parts.semi_join(work, key).select("topic", "partition").distinct()
+    readers = table.filter(table.api == "Fetch", table.isolation_level == READ_COMMITTED).select(*key)
+    behind = parts.filter(
+        parts.last_stable_offset >= 0, parts.high_watermark > parts.last_stable_offset,
+        parts.request_first_ns >= first_ns, parts.request_first_ns <= last_ns,
+    ).semi_join(readers, key).semi_join(written, ["topic", "partition"])  # fmt: skip
+    stood = behind.group_by("topic", "partition", "last_stable_offset").aggregate(
+        ns=behind.request_first_ns.max() - behind.request_first_ns.min()
+    )
+    (row,) = seen.run(stood.aggregate(longest=stood.ns.max()))
+    return int(row["longest"] or 0)
 
 
 @rule(

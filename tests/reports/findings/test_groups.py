@@ -54,6 +54,15 @@ def test_commits_after_each_record_are_a_storm_and_those_by_time_are_not() -> No
     assert found("commit-storm", observed(many(100, 5.0, "OffsetCommit", group_id="g"))) == []
 
 
+def test_members_that_share_a_client_id_are_no_storm_together() -> None:
+    commits = many(300, 0.03, "OffsetCommit", group_id="g")
+    assert len(found("commit-storm", observed([row | {"member_id": "m"} for row in commits]))) == 1
+    each = [row | {"member_id": f"m{at % 20}"} for at, row in enumerate(commits)]
+    assert found("commit-storm", observed(each)) == []
+    alone = [row | {"connection": f"C{at % 20}"} for at, row in enumerate(commits)]
+    assert found("commit-storm", observed(alone)) == [], "without ids of members each connection is one"
+
+
 def test_failed_commits_are_told_from_the_third_on() -> None:
     rows = many(3, 1.0, "OffsetCommit", group_id="g", error="ILLEGAL_GENERATION")
     assert len(found("commit-failed", observed(rows))) == 1

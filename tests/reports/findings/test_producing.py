@@ -102,6 +102,8 @@ def test_a_producer_for_each_record() -> None:
     rows = [exchange(f"C{at}", 1, "Produce", at * 0.1, record_count=1) for at in range(30)]
     assert len(found("producer-per-record", observed(rows))) == 1
     assert found("producer-per-record", observed(many(30, 0.1, record_count=1))) == []
+    fleet = [row | {"client_ip": f"10.0.1.{at}"} for at, row in enumerate(rows)]
+    assert found("producer-per-record", observed(fleet)) == [], "instances of a service that write once each"
 
 
 def test_batches_that_the_broker_compresses_anew() -> None:

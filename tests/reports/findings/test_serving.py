@@ -76,6 +76,8 @@ def test_requests_that_were_given_up_on() -> None:
     assert found("request-timeout", observed(late)) == [], "a client that never got a response has another problem"
     polls = [row | {"api": "Fetch"} for row in late]
     assert found("request-timeout", observed([well, *polls])) == [], "long polls end with their connection"
+    assert found("request-timeout", observed([well, *(row | {"max_wait_ms": 700} for row in polls)])) == []
+    assert len(found("request-timeout", observed([well, *(row | {"max_wait_ms": 500} for row in polls)]))) == 1
     unread = [CONNECTION | {"connection": "C1", "server_captured": 1100}]
     assert found("request-timeout", observed([well, *late], connections=unread)) == [], "the responses may be among these bytes"
     sealed = [CONNECTION | {"connection": "C1", "tls": True}]
@@ -112,6 +114,8 @@ def test_a_connection_for_each_task() -> None:
     assert found("connection-churn", observed(rows, connections=busy)) == []
     tool = [row | {"api": "CreateTopics"} for row in rows]
     assert found("connection-churn", observed(tool, connections=links)) == [], "a command line of an administrator"
+    fleet = [link | {"client_ip": f"10.0.1.{at % 20}"} for at, link in enumerate(links)]
+    assert found("connection-churn", observed(rows, connections=fleet)) == [], "a service of twenty instances starts"
 
 
 def test_leaders_that_move() -> None:

@@ -25,12 +25,44 @@ def test_many_aborts_are_told_and_one_of_many_is_not() -> None:
     assert found("aborted-transactions", observed(rows, messages=said)) == []
 
 
-def test_a_transaction_that_is_open_for_long() -> None:
-    (row,) = found("long-transaction", observed([work(0, 1), work(4, 2), work(9, 3, "EndTxn")]))
+def readers(level: int, until: int) -> tuple[list[Row], list[Row]]:
+    """Fetch requests, one a second, whose partition has a last stable offset that stands still, and that partition."""
+    rows = [exchange("C2", at + 1, "Fetch", at, client_id="reader", isolation_level=level) for at in range(until)]
+    place = {"topic": "t", "partition": 0}
+    parts = [place | {"connection": "C1", "exchange": 1, "api_key": 0}]
+    parts += [place | {"connection": "C2", "exchange": at + 1, "api_key": 1, "last_stable_offset": 5, "high_watermark": 9}
+              for at in range(until)]  # fmt: skip
+    return rows, parts
+
+
+def test_a_transaction_behind_which_readers_wait() -> None:
+    rows = [work(0, 1), work(4, 2), work(9, 3, "EndTxn")]
+    polls, parts = readers(1, 9)
+    (row,) = found("long-transaction", observed([*rows, *polls], parts))
+    assert (row["evidence"]["longest_ns"], row["evidence"]["waited_ns"]) == (9 * SECOND, 8 * SECOND)
     links = [CONNECTION | {"connection": "C1", "client_skipped": 80}]
-    skipped = observed([work(0, 1), work(4, 2), work(9, 3, "EndTxn")], connections=links)
+    skipped = observed([*rows, *polls], parts, connections=links)
     assert found("long-transaction", skipped) == [], "an EndTxn may be among the bytes that were passed over"
-    assert row["evidence"]["longest_ns"] == 9 * SECOND
+    polls, parts = readers(0, 9)
+    assert found("long-transaction", observed([*rows, *polls], parts)) == [], "readers of uncommitted records do not wait"
+    polls, parts = readers(1, 3)
+    assert found("long-transaction", observed([*rows, *polls], parts)) == [], "they waited for a moment"
+
+
+def test_how_long_is_too_long_depends_on_the_timeout_of_the_producer() -> None:
+    def severity(lasted: float, timeout: int | None) -> list[str]:
+        rows = [exchange("C1", 1, "InitProducerId", 0, transactional_id="tx"), work(1, 2), work(1 + lasted, 3, "EndTxn")]
+        said = {} if timeout is None else {("C1", 1, "request"): {"transactionTimeoutMs": timeout}}
+        return [row["severity"] for row in found("long-transaction", observed(rows, messages=said), loud=False)]
+
+    assert severity(50, 60_000) == ["medium"]
+    assert severity(50, 900_000) == ["info"], "Flink commits with its checkpoints, once in minutes"
+    assert severity(50, None) == ["info"]
+    assert severity(500, None) == ["medium"], "no broker of default settings lets it last 15 minutes"
+    assert severity(4, 60_000) == []
+
+
+def test_short_transactions_and_pauses_between_them_are_not_long() -> None:
     assert found("long-transaction", observed([work(0, 1), work(1, 2, "EndTxn"), work(9, 3), work(9.5, 4, "EndTxn")])) == []
 
 
