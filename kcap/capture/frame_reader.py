@@ -4,13 +4,17 @@ In: where a frame is, as its row tells. Out: its packets and its bytes. Law: wha
 nothing where the file cannot be read twice or the frame goes over from one file to the next.
 """
 
-from collections.abc import Callable, Sequence
+from array import array
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 from kcap.analyzer import ROW
 from kcap.capture.fileset import ignore
 from kcap.capture.packet_source import Packet, PacketSource
 from kcap.model import REF_FILE_SHIFT, PacketBatch
+from kcap.net.fragments import FragmentPlace, FragmentTable
+from kcap.net.packet_cursor import Report
 from kcap.net.segments import SegmentParser
 from kcap.tls.plaintext import PlaintextStore
 
@@ -27,7 +31,8 @@ class FrameReader:
         self._source = source
         self._plaintext = plaintext
         self._store: PlaintextStore | None = None
-        self._parser = SegmentParser(ignore)
+        self._fragmented: dict[int, FragmentIndex] = {}
+        """Of files where datagrams came in fragments."""
 
     def packets(self, place: "FrameLocation") -> tuple[list[Packet], bytes]:
         """The packets that gave a frame its bytes, and the bytes as far as they were captured without a break.
@@ -38,16 +43,27 @@ class FrameReader:
 
     def pieces(self, place: "FrameLocation") -> list["Piece"]:
         """What the packets of a frame's direction carry, in the order of the file."""
-        pieces: list[Piece] = []
-        base: int | None = None
         if place.file is None:
             return []
         if place.tls:
             return self._decrypted(place, place.file)
-        for batch in self._source.batches(place.file, place.low, place.high):
-            segments = self._parser.parse(batch)
+        parser = SegmentParser(ignore)
+        pieces = self._pieces(place, place.file, place.low, parser)
+        if not parser.fragments.datagrams:
+            return pieces
+        if place.file not in self._fragmented:
+            self._fragmented[place.file] = FragmentIndex(self._source, place.file)
+        start = self._fragmented[place.file].start(place.low, place.high)
+        return pieces if start == place.low else self._pieces(place, place.file, start, SegmentParser(ignore))
+
+    def _pieces(self, place: "FrameLocation", file: int, start: int, parser: SegmentParser) -> list["Piece"]:
+        """Those of packets that complete no datagram before the frame's first packet, reading from `start` on."""
+        pieces: list[Piece] = []
+        base: int | None = None
+        for batch in self._source.batches(file, start, place.high):
+            segments = parser.parse(batch)
             for at in range(len(segments)):
-                if segments.flow[at] != place.flow or not segments.length[at]:
+                if segments.flow[at] != place.flow or not segments.length[at] or segments.position[at] < place.low:
                     continue
                 if base is None:
                     base = int(segments.seq[at])
@@ -69,6 +85,37 @@ class FrameReader:
             if packet is not None:
                 out.append((piece.offset, piece.data, packet))
         return out
+
+
+class FragmentIndex(FragmentTable):
+    """Where the datagrams of a file begin that came in IP fragments: a frame's first packet is the one that completes its
+    datagram, of which earlier packets carry the rest. A datagram takes 16 bytes.
+    """
+
+    def __init__(self, source: PacketSource, file: int) -> None:
+        """Reads the file once."""
+        super().__init__()
+        self._completed, self._began = array("q"), array("q")
+        parser = SegmentParser(ignore)
+        parser.fragments = self
+        for batch in source.whole(file):
+            parser.parse(batch)
+
+    def add(
+        self, key: Hashable, offset: int, more: bool, data: bytes, size: int, place: FragmentPlace, report: Report
+    ) -> tuple[bytes, int] | None:
+        """As of any table; notes where what is completed began."""
+        known = self.datagrams.get(key)
+        whole = super().add(key, offset, more, data, size, place, report)
+        if whole is not None and known is not None:
+            self._completed.append(place.position)
+            self._began.append(known.first.position)
+        return whole
+
+    def start(self, low: int, high: int) -> int:
+        """The position from which on to read so that all datagrams that are completed from `low` to `high` are whole."""
+        first, last = bisect_left(self._completed, low), bisect_right(self._completed, high)
+        return min(low, *self._began[first:last]) if last > first else low
 
 
 class FrameLocation:

@@ -75,18 +75,24 @@ class PacketSource:
                 return
             yield batch
 
+    def whole(self, file: int) -> Iterator[PacketBatch]:
+        """All packets of a file, numbered from 1."""
+        reader = self._reader(file, 0, READ_WINDOW_BYTES, beginning=True)
+        return iter(()) if reader is None else reader.batches()
+
     def close(self) -> None:
         """Lets the files go."""
         close_all(self._open)
 
-    def _reader(self, file: int, position: int, window_bytes: int) -> CaptureFileReader | None:
+    def _reader(self, file: int, position: int, window_bytes: int, *, beginning: bool = False) -> CaptureFileReader | None:
+        """A reader from a position on; at the `beginning` it reads the file's header first."""
         known = self._files[file]
         spool = self._spools.get(file)
         kind = READERS.get(known.format if spool is None else known.format.partition("+")[0])
         if kind is None or (known.size is None and spool is None) or (spool is not None and not spool.kept):
             return None
-        section = self._section(file, kind, position)
-        if section is None:
+        section = None if beginning else self._section(file, kind, position)
+        if section is None and not beginning:
             return None
         window = self._window(file, position, window_bytes)
         return kind(window, CaptureFile(known.path, known.name), file, ignore, None, section)

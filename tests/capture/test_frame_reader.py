@@ -1,10 +1,13 @@
 """Frames are put together from packets as the first reading did."""
 
+from pathlib import Path
 from typing import Any
 
+import kcap
 from kcap.analyzer import ROW
 from kcap.capture.frame_reader import FrameLocation, cut_out, laid
 from kcap.capture.packet_source import Packet
+from tests.distributed.test_shard_reader import fragmented
 
 
 def place(size: int, head: bytes, first_ns: int) -> FrameLocation:
@@ -34,3 +37,18 @@ def test_a_frame_is_cut_out_of_its_packets() -> None:
     assert cut_out(pieces, place(16, b"NONE", 2)) == ([], b"")
     assert cut_out([], place(16, b"HEAD", 2)) == ([], b"")
     assert laid(pieces, place(16, b"HEAD", 2)) == (12, data)
+
+
+def test_messages_in_fragments_are_those_of_the_whole_packets(pcaps: Path, tmp_path: Path) -> None:
+    """A frame's first packet is the one that completes its datagram; the packets before it carry most of its bytes."""
+    path = pcaps / "quota-3.9.pcap"
+    apart = fragmented(path, tmp_path / "fragments.pcap")
+
+    def messages(capture: Path) -> list[str]:
+        """Those of each exchange; what is decided by one packet and what waits for several come in another order."""
+        return sorted(
+            repr((exchange.row["api"], [side and side.to_json() for side in (exchange.request, exchange.response)]))
+            for exchange in kcap.open(capture)
+        )
+
+    assert messages(apart) == messages(path)

@@ -186,7 +186,7 @@ def fragmented(path: Path, out: Path) -> Path:
             if len(payload) <= 500:
                 writer.writepkt(data, time)
                 continue
-            for offset, some, more in ((496, payload[496:], 0), (0, payload[:496], 1)):
+            for offset, some, more in ((496 // 8, payload[496:], 0), (0, payload[:496], 1)):  # in units of 8 bytes
                 piece = copy(frame.data)
                 piece.offset, piece.mf, piece.df, piece.data, piece.len, piece.sum = offset, more, 0, some, 20 + len(some), 0
                 writer.writepkt(data[:14] + bytes(piece), time)
