@@ -141,21 +141,27 @@ where packets are lost, some are lost behind the capture point, which sees them 
     advice="Place the client nearer to the brokers (client.rack, KIP-392), or raise batch.size, linger.ms and fetch "
     "sizes to save round trips.",
     instead="a client that is meant to be far away",
-    milliseconds=20, most_seconds=10, connections=2,
+    sources="RFC 6298, section 2 (round trips above 1 s are rare)",
+    milliseconds=20, most_seconds=10, connections=2, usual_seconds=1, spread=3,
 )  # fmt: skip
 def slow_network(seen: Observed, limit: Mapping[str, float]) -> Found:
-    """Clients that are far from their brokers."""
+    """Clients that are far from their brokers.
+
+    A way has one length: connections between the same two hosts whose shortest round trips differ by more than `spread`, and
+    round trips that hardly any network has, are more likely packets whose times are not in order.
+    """
     by: dict[str, list[Row]] = {}
     for link in seen.links:
-        ways = [link[name] for name in ("rtt_ns", "client_rtt_ns") if link[name] is not None]
+        halves = [link[name] for name in ("rtt_ns", "client_rtt_ns") if link[name] is not None]
         if (
             link["client_id"]
             and link["exchanges"]
-            and ways
-            and limit["milliseconds"] * 1e6 <= sum(ways) <= limit["most_seconds"] * 1e9
+            and halves
+            and limit["milliseconds"] * 1e6 <= sum(halves) <= limit["most_seconds"] * 1e9
         ):
-            by.setdefault(link["client_id"], []).append({**link, "round_ns": sum(ways)})
+            by.setdefault(link["client_id"], []).append({**link, "round_ns": sum(halves)})
     quickest = quickest_response(seen) if by else {}
+    spreads = spread_of_trips(seen) if by else {}
     for client, links in by.items():
         if len(links) < sum(link["exchanges"] > 0 for link in seen.links_of[client]):
             continue  # some of its connections are quick: it is not the client's place
@@ -164,13 +170,30 @@ def slow_network(seen: Observed, limit: Mapping[str, float]) -> Found:
         if sum(link["n"] for link in links) < limit["connections"]:
             continue  # one connection may have lost the packets that show its shortest round trip
         trip = min(link["round_ns"] for link in links)
+        alike = spreads.get(client, 1.0) <= limit["spread"]
         count = sum(link["exchanges"] for link in links)
         yield Finding(
             f"each round trip of client {client} takes {seconds(trip)} on the network", {"client_id": client}, count,
             where(client_id=client), min(link["first_ns"] for link in links), max(link["last_ns"] for link in links),
                 trip * count,
             {"round_trip_ns": trip, "exchanges": count},
+            None if alike and trip <= limit["usual_seconds"] * 1e9 else "info",
         )  # fmt: skip
+
+
+def spread_of_trips(seen: Observed) -> dict[str, float]:
+    """Client id -> the largest ratio between the shortest round trips of two of its connections to one server."""
+    table = seen.connections
+    table = table.filter(table.client_id.notnull(), table.exchanges > 0)
+    trips = table.mutate(round_ns=table.rtt_min_ns.fill_null(0) + table.client_rtt_min_ns.fill_null(0))
+    trips = trips.filter(trips.round_ns > 0)
+    ways = trips.group_by("client_id", "client_ip", "server_ip").aggregate(
+        least=trips.round_ns.min(), most=trips.round_ns.max()
+    )
+    found: dict[str, float] = {}
+    for row in seen.run(ways):
+        found[row["client_id"]] = max(found.get(row["client_id"], 1.0), row["most"] / row["least"])
+    return found
 
 
 def quickest_response(seen: Observed) -> dict[str, int]:

@@ -44,6 +44,11 @@ def test_a_network_is_slow_when_every_connection_of_the_client_is() -> None:
     quick = [*rows, exchange("C1", 9, "Produce", 5, 0.002)]
     doubtful = observed(quick, connections=[far, far | {"connection": "C2"}])
     assert found("slow-network", doubtful) == [], "a response took less than a round trip"
+    farther = far | {"connection": "C2", "rtt_min_ns": 900 * MS}
+    slow = many(3, 1.0, latency=3.0)
+    assert found("slow-network", observed(slow, connections=[far, farther])) == [], "one way has one length"
+    farthest = [row | {"rtt_min_ns": 1200 * MS} for row in (far, farther)]
+    assert found("slow-network", observed(slow, connections=farthest)) == [], "times of packets are not in order"
 
 
 def test_loss_is_told_by_holes_and_not_by_probes() -> None:
