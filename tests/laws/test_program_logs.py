@@ -8,8 +8,11 @@ from typing import Any
 
 import pytest
 
+from kcap.reports.definition import ReportRequest
 from kcap.reports.groups.report import groups
+from kcap.reports.run import run
 from kcap.reports.source import ReportInput
+from kcap.reports.topics import REPORT as TOPICS
 from kcap.reports.transactions.report import transactions
 from tests.laws.test_findings import SHARED
 
@@ -125,3 +128,26 @@ def test_transactions_end_as_their_producers_logged(path: Path, truth: Logs) -> 
         row = found[name]
         assert (row["committed"], row["transactions"]) == (counts["committed"], counts.total())
         assert counts["aborted"] <= row["aborted"] <= counts["aborted"] + counts["open"]
+
+
+@pytest.mark.parametrize(("path", "truth"), logged("problems", "commit_calls"))
+def test_commits_are_those_that_consumers_made(path: Path, truth: Logs) -> None:
+    """As many as the programs asked for, where they asked; and the last offset of each partition is the consumer's position, to
+    which it commits when it closes: behind a transaction one more, for the marker that ends it."""
+    rows = {row["group_id"]: row for row in groups(ReportInput([str(path)]))["rows"]}
+    lags = run(TOPICS, ReportInput([str(path)]), ReportRequest())["lags"]
+    committed = {(row["group_id"], f"{row['topic']}/{row['partition']}"): row["committed_offset"] for row in lags}
+    markers = bool(transactions(ReportInput([str(path)]))["rows"])
+    positions: dict[tuple[str, str], int] = {}
+    calls: Counter[str] = Counter()
+    for log in truth:
+        calls[log["group"]] += log["commit_calls"]
+        for place, position in log["positions"].items():
+            key = log["group"], place
+            positions[key] = max(positions.get(key, 0), position)
+    for group, count in calls.items():
+        if count:
+            assert (rows[group]["commits"], rows[group]["commit_errors"]) == (count, 0)
+    for key, position in positions.items():
+        if key[0] in rows:  # a consumer that never commits has no group for the broker
+            assert 0 <= committed[key] - position <= markers, key
