@@ -76,9 +76,9 @@ class CapturePass:
         self._piped = any(file.path == STANDARD_INPUT for file in self.files.files)
         self._emitted = -EAGER_SECONDS
         self.noted: list[PacketIndex] = []
+        """Packets that are looked for."""
         self.frame_lengths: FrameLengths | None = None
         """Takes the lengths of packets."""
-        """Packets that are looked for."""
         self.unwanted: Callable[[RowBatch], Any] | None = None
         """Says which bodies of a batch are not needed (`Analyzer.take`)."""
 
