@@ -405,6 +405,14 @@ LINKS_KEPT = 1 << 15
 Scans are not among them, which count where a broker advertises the address alone; without them an estate has some thousands.
 """
 
+REPORT_NAME_BYTES = 256
+"""Bytes of a name in a report; longer ones are shortened there. Kafka's own limit for topics and other resources is 249, client
+ids and groups may have 32 KB, of which an engine holds several copies.
+"""
+
+REPORT_NAMES_MAX = 1 << 14
+"""Names of a column that reports tell apart, the first ones: some 5 KB of each, as rows of Python objects."""
+
 PARTS_OPEN = 64
 """Open files of a partitioned table."""
 

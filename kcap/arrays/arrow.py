@@ -12,7 +12,7 @@ import pyarrow as pa
 from pyarrow._compute import DictionaryEncodeOptions, TakeOptions, call_function  # see TAKE
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
@@ -58,6 +58,22 @@ def picked(array: Array, indices: "NDArray[Any]") -> Array:
     if not len(indices) or (indices != indices[0]).any():
         return take(array, indices)
     made: Array = _pa.repeat(array[int(indices[0])], len(indices))
+    return made
+
+
+def renamed(array: Array, name_of: "Callable[[str], str]") -> Array:
+    """Texts, or lists of texts, with what `name_of` gives for each; it is called once for equal ones, in their order."""
+    if _pa.types.is_list(array.type):
+        parts: Any = array
+        valid, offsets = parts.buffers()[:2]
+        children = [renamed(parts.values, name_of)]
+        lists_: Array = _pa.Array.from_buffers(
+            array.type, len(array), [valid, offsets], array.null_count, array.offset, children
+        )
+        return lists_
+    coded_: Any = _call("dictionary_encode", [array], ENCODE[0])
+    texts = [None if text is None else name_of(text) for text in coded_.dictionary.to_pylist()]
+    made: Array = _call("take", [_pa.array(texts, array.type), coded_.indices], TAKE)
     return made
 
 

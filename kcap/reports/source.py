@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -23,6 +23,7 @@ from kcap.columns import EXCHANGES, ON_REQUEST, TABLES
 from kcap.errors import CaptureError, UsageError
 from kcap.filter.ast import Filter, columns_of, is_deep
 from kcap.reports.definition import KEY, Tables
+from kcap.reports.names import bounded_files, shorter
 from kcap.runtime import enough_room, release_reading
 from kcap.session import Capture, CapturePass
 from kcap.table.backfill import Backfill, companions
@@ -30,6 +31,8 @@ from kcap.table.builder import Observer, TableSet
 from kcap.table.table_builders import TableRequest
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from kcap.output.sink import OutputSink
 
 PARQUET: Final = b"PAR1"
@@ -270,7 +273,7 @@ def engine_over(
         engine = Engine(folder) if into is None else into
         try:
             for name in names:
-                engine.define(name, places[name])
+                engine.define(name, bounded_files(places[name], folder, name, tested_by(given.only)))
             yield engine, names
         finally:
             if into is None:
@@ -284,6 +287,11 @@ def opened(given: ReportInput, columns: Sequence[str], partitions: Sequence[str]
     """The tables of a report, with the engine that they are in. Raises as `engine_over` does."""
     with engine_over(given, columns, partitions) as (engine, names):
         yield engine, tables_of(engine, names, given)
+
+
+def tested_by(only: Filter | None) -> Sequence[str]:
+    """Columns that a filter tests, whose names have to be whole."""
+    return () if only is None or is_deep(only) else columns_of(only)
 
 
 def tables_of(engine: Engine, names: Sequence[str], given: ReportInput) -> Tables:
@@ -344,7 +352,7 @@ def read(
 ) -> dict[str, list[str]]:
     """Reads captures, once, into a Parquet file a table."""
     deep = given.only is not None and is_deep(given.only)
-    tested = () if given.only is None or deep else columns_of(given.only)
+    tested = tested_by(given.only)
     names = list(dict.fromkeys([*KEY, *columns, *tested]))
     order = [column.name for column in EXCHANGES if column.name in names]
     requests = {"exchanges": TableRequest.of("exchanges", order, backfill=Backfill.REWRITE)}
@@ -360,15 +368,19 @@ def read(
     reading = given.reading = Capture(paths, given.options).read(keep_connections=bool(given.observers))
     if given.watch is not None:
         reading.watch = given.watch(reading)
-    files = written(requests, reading, folder, given.observers)
+    files = written(requests, reading, folder, given.observers, partial(shorter, whole=tested))
     given.captures = [file.name for file in reading.capture_files]
     return {label: [path] for label, path in files.items()}
 
 
 def written(
-    requests: Mapping[str, TableRequest], reading: Any, folder: str, observers: Sequence[Observer] = ()
+    requests: Mapping[str, TableRequest],
+    reading: Any,
+    folder: str,
+    observers: Sequence[Observer] = (),
+    changed: "Callable[[pa.RecordBatch], pa.RecordBatch] | None" = None,
 ) -> dict[str, str]:
-    """The tables of a reading as Parquet files, with all facts of the capture."""
+    """The tables of a reading as Parquet files, with all facts of the capture; `changed`: what is written of a batch."""
     from kcap.output.sink import output_errors
     from kcap.output.writers import Parquet
     from kcap.table.backfill import leading, needs_backfill, read_again
@@ -381,7 +393,7 @@ def written(
         sinks: dict[str, OutputSink] = {label: stack.enter_context(open(path, "wb")) for label, path in places.items()}
         writers = {label: Parquet(sinks[label], builder.made_schema, "none") for label, builder in tables.builders.items()}
         for label, batch in leading(tables.rows(), tracker):
-            writers[label].write(batch)
+            writers[label].write(batch if changed is None else changed(batch))
             del batch  # it would stay for as long as the next one is made
         for writer in writers.values():
             writer.close()
@@ -395,7 +407,7 @@ def written(
             with open(first, "rb") as source, open(places[label], "wb") as file:
                 again = Parquet(file, builder.schema, "none")
                 for batch in read_again("parquet", source):
-                    again.write(finish(batch))
+                    again.write(finish(batch) if changed is None else changed(finish(batch)))
                 again.close()
             os.unlink(first)
     return places

@@ -18,6 +18,7 @@ from kcap.errors import UsageError
 from kcap.reports.findings.columns import BESIDE_COLUMNS, COLUMNS, MESSAGE_COLUMNS
 from kcap.reports.findings.courses import of_files
 from kcap.reports.findings.observed import Observed, Row
+from kcap.reports.names import bounded_files, shorter
 from kcap.reports.plans import Plan
 from kcap.reports.recorded import Recorded, Replay, name_of, table
 from kcap.reports.source import Engine, ReportInput, saved_files, table_of, written
@@ -110,7 +111,7 @@ def observed_by(given: ReportInput, tables: Mapping[str, Sequence[str]] = COLUMN
             beside = {*BESIDE_COLUMNS} <= {*tables["exchanges"]}  # quicker than to join them
             if beside:
                 requests["partitions"] = replace(requests["partitions"], of_exchanges=choose("exchanges", BESIDE_COLUMNS))
-            places = {name: [path] for name, path in written(requests, reading, folder, given.observers).items()}
+            places = {name: [path] for name, path in written(requests, reading, folder, given.observers, shorter).items()}
             given.captures = [file.name for file in reading.capture_files]
             release_reading()
         else:
@@ -124,6 +125,7 @@ def observed_by(given: ReportInput, tables: Mapping[str, Sequence[str]] = COLUMN
         engine = Engine(folder)
         try:
             for name in tables:
+                places[name] = bounded_files(places[name], folder, name)
                 engine.define(name, places[name])
             found = {name: engine.columns(name) for name in tables}
             for name, columns in found.items():

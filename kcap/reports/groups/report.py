@@ -11,6 +11,7 @@ from kcap.reports.findings.observed import Observed, Row
 from kcap.reports.findings.source import observed
 from kcap.reports.groups.events import Event, events
 from kcap.reports.groups.timeline import fences_of, members_of, protocol_of, rebalances_of
+from kcap.reports.names import shortened
 from kcap.reports.source import ReportInput
 
 COMMITS = ("OffsetCommit", "TxnOffsetCommit")
@@ -27,7 +28,8 @@ def groups(given: ReportInput, only: Sequence[str] = ()) -> Row:
 
 def report(seen: Observed, captures: Sequence[str], only: Sequence[str] = ()) -> Row:
     """The report of tables, whichever engine runs them."""
-    rows = [row for row in rows_of(seen) if not only or row["group_id"] in only]
+    named = {shortened(name) for name in only}
+    rows = [row for row in rows_of(seen) if not only or row["group_id"] in named]
     return {"report": "groups", "captures": list(captures), "rows": rows, "left_out": seen.left_out}
 
 

@@ -11,6 +11,7 @@ from kcap.limits import GROUP_EVENTS_MAX
 from kcap.reports.findings.columns import TRANSACTION_TABLES
 from kcap.reports.findings.observed import Observed, Row
 from kcap.reports.findings.source import observed
+from kcap.reports.names import shortened
 from kcap.reports.source import ReportInput
 from kcap.reports.transactions.timeline import WORK, Step, Timeline, summary
 
@@ -30,7 +31,8 @@ def transactions(given: ReportInput, only: Sequence[str] = ()) -> Row:
 
 def report(seen: Observed, captures: Sequence[str], only: Sequence[str] = ()) -> Row:
     """The report of tables, whichever engine runs them."""
-    found = {name: Timeline(name).run(some, seen.span[1]) for name, some in steps(seen).items() if not only or name in only}
+    named = {shortened(name) for name in only}
+    found = {name: Timeline(name).run(some, seen.span[1]) for name, some in steps(seen).items() if not only or name in named}
     rows = [one.row() for timeline in found.values() for one in timeline.done]
     rows.sort(key=lambda row: (row["begin_ns"] or row["end_ns"] or 0, row["transactional_id"]))
     return {

@@ -18,6 +18,7 @@ from kcap.facts.message_json import behind_tags, digest, read
 from kcap.facts.tracker import NO_FACT, Fact, MetadataTracker
 from kcap.facts.version_verdicts import NONE, OK, UNNEGOTIATED, VERDICTS, final_verdict
 from kcap.kafka.frames import NO_BODY
+from kcap.reports.names import FirstNames
 from kcap.reports.versions.profile import LINE, ApiVersionsRequest, ApiVersionsResponse, ConnectionProfile, Step, Use
 from kcap.reports.versions.profile_store import ProfileStore, StoredProfile
 from kcap.reports.versions.traits import SETTINGS, of_join
@@ -68,6 +69,7 @@ class ConnectionProfiles:
         self.left_out: Counter[str] = Counter()
         """What is left out, by reason: responses without a request, and connections without an exchange above OTHERS_KEPT."""
         self._answers: dict[bytes, ApiVersionsResponse] = {}
+        self._first_ids = FirstNames()
 
     # -- a batch ------------------------------------------------------------------------------------------------------
     def take(self, rows: Exchanges) -> None:
@@ -102,7 +104,7 @@ class ConnectionProfiles:
         calls, call = np.unique((keys + (1 << 15)) << 16 | (versions + (1 << 15)), return_inverse=True)
         ids = rows.array("client_id").take(_places(at)).dictionary_encode()
         id_of = ids.indices.fill_null(len(ids.dictionary)).to_numpy(zero_copy_only=False).astype(np.int64)
-        names = [*ids.dictionary.to_pylist(), None]
+        names = [*(self._first_ids(text) for text in ids.dictionary.to_pylist() if text is not None), None]
         identity, state = rows.number("identity").values[at], context.state[at]
         refused = (codes.values == UNSUPPORTED_VERSION) & codes.mask()
         code = identity
