@@ -405,6 +405,9 @@ LINKS_KEPT = 1 << 15
 Scans are not among them, which count where a broker advertises the address alone; without them an estate has some thousands.
 """
 
+MESSAGES_KEPT_BYTES = 4 << 20
+"""Bytes of messages that stay decoded for other rules; as objects they take some 20 times as much."""
+
 REPORT_NAME_BYTES = 256
 """Bytes of a name in a report; longer ones are shortened there. Kafka's own limit for topics and other resources is 249, client
 ids and groups may have 32 KB, of which an engine holds several copies.

@@ -273,7 +273,7 @@ def engine_over(
         engine = Engine(folder) if into is None else into
         try:
             for name in names:
-                engine.define(name, bounded_files(places[name], folder, name, tested_by(given.only)))
+                engine.define(name, bounded(places[name], folder, name, tested_by(given.only)))
             yield engine, names
         finally:
             if into is None:
@@ -345,6 +345,11 @@ def hive(files: Sequence[str]) -> dict[str, bool]:
     if any(folder_columns(path, table_of(path)[1]) for path in files if "=" in path):
         return {"hive_partitioning": True, "hive_types_autocast": False}
     return {"hive_partitioning": False}
+
+
+def bounded(files: Sequence[str], folder: str, label: str, whole: Collection[str] = ()) -> list[str]:
+    """As `bounded_files`; files that leave columns to the names of their folders stay as they are."""
+    return list(files) if hive(files)["hive_partitioning"] else bounded_files(files, folder, label, whole)
 
 
 def read(

@@ -12,16 +12,17 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from kcap import limits
 from kcap.capture.frame_bytes import frame
 from kcap.decode.message import decode_request, decode_response
 from kcap.errors import UsageError
 from kcap.reports.findings.columns import BESIDE_COLUMNS, COLUMNS, MESSAGE_COLUMNS
 from kcap.reports.findings.courses import of_files
 from kcap.reports.findings.observed import Observed, Row
-from kcap.reports.names import bounded_files, shorter
+from kcap.reports.names import shorter
 from kcap.reports.plans import Plan
 from kcap.reports.recorded import Recorded, Replay, name_of, table
-from kcap.reports.source import Engine, ReportInput, saved_files, table_of, written
+from kcap.reports.source import Engine, ReportInput, bounded, saved_files, table_of, written
 from kcap.runtime import release_reading
 from kcap.session import Capture, CapturePass
 from kcap.table.backfill import Backfill
@@ -40,14 +41,16 @@ class Messages:
         self._reading, self._engine = reading, engine
         self._numbers = {file.name: at for at, file in enumerate(reading.capture_files)}
         self._messages: dict[tuple[str, int, str], Row | None] = {}
+        self._bytes = 0
         self._rows: dict[tuple[str, int], Row] = {}
 
     def __call__(self, connection: str, number: int, side: str) -> Row | None:
         """A message as Kafka's JSON; None where a byte of it is missing or does not read: callers rely on its fields."""
         key = connection, number, side
         if key not in self._messages:
-            if len(self._messages) >= MESSAGES_KEPT:
+            if len(self._messages) >= MESSAGES_KEPT or self._bytes >= limits.MESSAGES_KEPT_BYTES:
                 self._messages.clear()
+                self._bytes = 0
             self._messages[key] = self._read(connection, number, side)
         return self._messages[key]
 
@@ -67,6 +70,7 @@ class Messages:
         data = b"" if row is None else frame(row, side, self._reading.frames, self._numbers)
         if row is None or len(data) < 8:
             return None
+        self._bytes += len(data)
         message = (
             decode_request(data[4:]) if side == "request" else decode_response(data[4:], row["api_key"], row["api_version"])
         )
@@ -125,7 +129,7 @@ def observed_by(given: ReportInput, tables: Mapping[str, Sequence[str]] = COLUMN
         engine = Engine(folder)
         try:
             for name in tables:
-                places[name] = bounded_files(places[name], folder, name)
+                places[name] = bounded(places[name], folder, name)
                 engine.define(name, places[name])
             found = {name: engine.columns(name) for name in tables}
             for name, columns in found.items():

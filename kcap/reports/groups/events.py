@@ -12,6 +12,7 @@ from typing import Any, Final
 from kcap.decode.message import decode_data
 from kcap.limits import GROUP_EVENTS_MAX
 from kcap.reports.findings.observed import Observed, Row
+from kcap.reports.names import shortened
 
 CLASSIC: Final = ("JoinGroup", "SyncGroup", "LeaveGroup", "Heartbeat")
 HEARTBEATS: Final = {
@@ -85,22 +86,28 @@ def rows_of(seen: Observed) -> list[Row]:
 def event(seen: Observed, row: Row, names: dict[str, str]) -> Event:
     """An exchange as an event."""
     sent, answer = seen.message(row, "request"), seen.message(row, "response")
-    left = [member.get("memberId") or member.get("groupInstanceId") or "" for member in sent.get("members") or []]
+    left = [name_in(member, "memberId", "groupInstanceId") or "" for member in sent.get("members") or []]
     if row["api"] == "LeaveGroup" and not left:
-        left = [sent.get("memberId") or row["member_id"] or ""]
-    reasons = [str(member.get("reason") or "") for member in sent.get("members") or []]
+        left = [name_in(sent, "memberId") or row["member_id"] or ""]
+    reasons = [name_in(member, "reason") for member in sent.get("members") or []]
     epoch = answer.get("generationId", answer.get("memberEpoch", row["generation"]))
     return Event(
         row["api"], row["group_id"], row["client_id"], row["client_ip"], f"{row['server_ip']}:{row['server_port']}",
         row["request_first_ns"], row["response_last_ns"] or row["request_last_ns"] or row["request_first_ns"], row["error"],
-        answer.get("memberId") or sent.get("memberId") or row["member_id"] or None,
-        sent.get("groupInstanceId") or sent.get("instanceId"), epoch,
+        name_in(answer, "memberId") or name_in(sent, "memberId") or row["member_id"] or None,
+        name_in(sent, "groupInstanceId", "instanceId"), epoch,
         sent.get("generationId", sent.get("memberEpoch", row["generation"])), tuple(filter(None, left)),
-        next(filter(None, [str(sent.get("reason") or ""), *reasons]), ""),
-        tuple(str(member.get("memberId")) for member in answer.get("members") or [] if row["api"] == "JoinGroup"),
+        next(filter(None, [name_in(sent, "reason"), *reasons]), None) or "",
+        tuple(str(name_in(member, "memberId")) for member in answer.get("members") or [] if row["api"] == "JoinGroup"),
         row["api"] == "JoinGroup" and sent.get("memberId") == "",
         assigned(row["api"], answer, names) if row["error"] == "NONE" else None,
     )  # fmt: skip
+
+
+def name_in(message: Row, *fields: str) -> str | None:
+    """The first of these fields of a message that is a text and not empty, as reports show names; None without any."""
+    found = next((message[name] for name in fields if message.get(name)), None)
+    return shortened(found) if isinstance(found, str) else None
 
 
 def assigned(api: str, answer: Row, names: dict[str, str]) -> Assignment | None:
@@ -126,7 +133,7 @@ def classic(value: str) -> Assignment | None:
     parts = found.get("assignedPartitions") if isinstance(found, dict) else None
     if parts is None or not all("partitions" in one for one in parts):
         return None
-    return {str(one["topic"]): sorted(one["partitions"]) for one in parts}
+    return {shortened(str(one["topic"])): sorted(one["partitions"]) for one in parts}
 
 
 def topic_names(seen: Observed) -> dict[str, str]:

@@ -72,14 +72,17 @@ def step(seen: Observed, row: Row, parts: list[Row]) -> Step:
     """An exchange as a step; `parts` are the partitions of a Produce."""
     sent = seen.message(row, "request") if row["api"] in READ else {}
     good = [part for part in parts if part["error"] == "NONE"]
-    added = [(topic["name"], number) for topic in sent.get("v3AndBelowTopics") or [] for number in topic["partitions"]]
+    added = [
+        (shortened(topic["name"]), number) for topic in sent.get("v3AndBelowTopics") or [] for number in topic["partitions"]
+    ]
     known = next((part for part in parts if part["producer_id"] is not None), row)
+    group = sent.get("groupId") or row["group_id"]
     return Step(
         row["api"], row["client_id"], row["request_first_ns"],
         row["response_last_ns"] or row["request_last_ns"] or row["request_first_ns"], row["error"],
         known["producer_id"], known["producer_epoch"],
         (*((part["topic"] or part["topic_id"] or "", part["partition"]) for part in good), *added),
         sum(part["records"] or 0 for part in good), sum(part["bytes"] or 0 for part in good),
-        sent.get("groupId") or row["group_id"], sent.get("committed"), sent.get("transactionTimeoutMs"),
+        group and shortened(group), sent.get("committed"), sent.get("transactionTimeoutMs"),
         f"{row['server_ip']}:{row['server_port']}" if row["api"] not in ("Produce", "TxnOffsetCommit") else None,
     )  # fmt: skip
