@@ -400,7 +400,7 @@ GROUP_EVENTS_MAX = 100_000
 OTHERS_KEPT = 1 << 16
 """Connections without an exchange whose lines `versions` tests one by one, 1.7 KB each: scans and floods make them."""
 
-LINKS_KEPT = 1 << 15
+LINKS_KEPT = 1 << 14
 """Groups of connections, by client and server, that rules of `check` look at, 1.7 KB each: those with the most exchanges.
 Scans are not among them, which count where a broker advertises the address alone; without them an estate has some thousands.
 """
@@ -414,7 +414,9 @@ ids and groups may have 32 KB, of which an engine holds several copies.
 """
 
 REPORT_NAMES_MAX = 1 << 14
-"""Names of a column that reports tell apart, the first ones: some 5 KB of each, as rows of Python objects."""
+"""Names of a column that reports tell apart, the first ones: some 5 KB of each, as rows of Python objects. Addresses count as names but in `check`, `groups` and
+`transactions`, which find messages by them.
+"""
 
 PARTS_OPEN = 64
 """Open files of a partitioned table."""

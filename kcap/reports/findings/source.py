@@ -29,6 +29,8 @@ from kcap.table.backfill import Backfill
 from kcap.table.schema import choose
 from kcap.table.table_builders import TableRequest
 
+ADDRESSES = ("client_ip", "server_ip")
+"""Columns whose names stay as they are: messages are found by the addresses of their connection."""
 MESSAGES_KEPT = 4096
 """Messages, and rows by which they are found, that stay for other rules."""
 
@@ -129,7 +131,7 @@ def observed_by(given: ReportInput, tables: Mapping[str, Sequence[str]] = COLUMN
         engine = Engine(folder)
         try:
             for name in tables:
-                places[name] = bounded(places[name], folder, name)
+                places[name] = bounded(places[name], folder, name, ADDRESSES)
                 engine.define(name, places[name])
             found = {name: engine.columns(name) for name in tables}
             for name, columns in found.items():

@@ -69,7 +69,7 @@ class ConnectionProfiles:
         self.left_out: Counter[str] = Counter()
         """What is left out, by reason: responses without a request, and connections without an exchange above OTHERS_KEPT."""
         self._answers: dict[bytes, ApiVersionsResponse] = {}
-        self._first_ids = FirstNames()
+        self._first_ids, self._first_principals = FirstNames(), FirstNames()
 
     # -- a batch ------------------------------------------------------------------------------------------------------
     def take(self, rows: Exchanges) -> None:
@@ -130,7 +130,7 @@ class ConnectionProfiles:
             profile = self.profiles.growing(rows.columns.identities[int(rows.number("identity").values[place])])
             known = context.states[int(context.state[place])]
             profile.software = known.software or profile.software
-            profile.principal = known.principal or profile.principal
+            profile.principal = self._first_principals(known.principal) if known.principal else profile.principal
             profile.offer = known.offer or profile.offer
             profile.mechanism = known.mechanism or profile.mechanism
             local = int(np.searchsorted(at, place))
