@@ -414,8 +414,8 @@ ids and groups may have 32 KB, of which an engine holds several copies.
 """
 
 REPORT_NAMES_MAX = 1 << 14
-"""Names of a column that reports tell apart, the first ones: some 5 KB of each, as rows of Python objects. Addresses count as names but in `check`, `groups` and
-`transactions`, which find messages by them.
+"""Names of a column that reports tell apart, the first ones: some 5 KB of each, as rows of Python objects. Addresses count as
+names but in `check`, `groups` and `transactions`, which find messages by them.
 """
 
 PARTS_OPEN = 64

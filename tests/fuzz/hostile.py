@@ -1092,6 +1092,41 @@ def long_names(n: int) -> bytes:
 
 
 @hostile(2_000)
+def many_names(n: int) -> bytes:
+    """Heartbeats of another group, member and client each, whose names have 200 characters."""
+    talk = spoken()
+    for i in range(n):
+        name = b"%d" % i + b"n" * 200
+        talk.send(0, request(3 + i, 12, 0, string(name) + struct.pack(">i", i) + string(name), client=name))
+        talk.send(1, response(3 + i, b"\0\x19"))
+    return talk.file()
+
+
+@hostile(100)
+def long_topics(n: int) -> bytes:
+    """Produce requests v2, each to another topic whose name has 30,000 characters, each refused."""
+    names = [b"%d" % i + b"t" * 30_000 for i in range(n)]
+    return pairs(
+        n, 0, 2,
+        lambda i: struct.pack(">hi", 1, 1000) + array([string(names[i]) + array([struct.pack(">ii", i, 0)])]),
+        lambda i: array([string(names[i]) + array([struct.pack(">ihqq", i, 17, -1, -1)])]) + bytes(4),
+    )  # fmt: skip
+
+
+@hostile(2_000)
+def principals(n: int) -> bytes:
+    """Connections that log in as another user each, whose names have 200 characters."""
+
+    def first(i: int) -> bytes:
+        token = b"\0%d" % i + b"u" * 200 + b"\0secret"
+        return request(1, 17, 1, string(b"PLAIN")) + request(2, 36, 0, struct.pack(">i", len(token)) + token)
+
+    accepted = struct.pack(">hh", 0, -1) + struct.pack(">i", 0)
+    both = response(1, struct.pack(">h", 0) + array([string(b"PLAIN")])) + response(2, accepted)
+    return greetings(n, first, answer=both, close=True)
+
+
+@hostile(2_000)
 def protocol_turns(n: int) -> bytes:
     """One connection that speaks Kafka, HTTP and TLS by turns."""
     talk = spoken()

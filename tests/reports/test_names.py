@@ -15,7 +15,7 @@ from kcap.reports.groups.report import groups
 from kcap.reports.names import OTHERS, bounded_files, shortened, shorter
 from kcap.reports.run import run
 from kcap.reports.source import ReportInput
-from tests.fuzz.hostile import CLASSES
+from tests.fuzz.hostile import CLASSES, array, greetings, request, response, string
 
 SCHEMA = pa.schema({"connection": pa.string(), "client_id": pa.string(), "topics": pa.list_(pa.string()), "n": pa.int64()})
 
@@ -111,3 +111,22 @@ def test_a_group_with_a_long_name_is_found_by_it(long_names: Path) -> None:
     name = "7" + "n" * 30_000
     (row,) = groups(ReportInput([str(long_names)]), [name])["rows"]
     assert row["group_id"] == shortened(name)
+
+
+def test_of_too_many_addresses_messages_are_found_all_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Law: what messages are found by is not replaced, whatever else is."""
+    monkeypatch.setattr(limits, "REPORT_NAMES_MAX", 10)
+    path = tmp_path / "joins.pcap"
+    join, version, count = 11, 0, 40
+
+    def member(i: int) -> bytes:
+        return string(b"m%d" % i)
+
+    def body(i: int) -> bytes:
+        return request(1, join, version, string(b"g%d" % i) + bytes(4) + member(i) + string(b"consumer") + array([]))
+
+    answer = response(1, bytes(6) + string(b"r") + member(0) + member(0) + array([member(0) + array([])]))
+    path.write_bytes(greetings(count, body, answer=answer, close=True))
+    rows_ = groups(ReportInput([str(path)]))["rows"]
+    assert {row["group_id"] for row in rows_} == {*(f"g{i}" for i in range(10)), OTHERS}
+    assert {member["client_ip"] for row in rows_ for member in row["members"]}.isdisjoint({OTHERS})

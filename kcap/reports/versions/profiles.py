@@ -70,6 +70,7 @@ class ConnectionProfiles:
         """What is left out, by reason: responses without a request, and connections without an exchange above OTHERS_KEPT."""
         self._answers: dict[bytes, ApiVersionsResponse] = {}
         self._first_ids, self._first_principals = FirstNames(), FirstNames()
+        self._first_libraries, self._first_releases = FirstNames(), FirstNames()
 
     # -- a batch ------------------------------------------------------------------------------------------------------
     def take(self, rows: Exchanges) -> None:
@@ -129,7 +130,8 @@ class ConnectionProfiles:
         for count, low, high, example, mask, place in zip(*(column.tolist() for column in columns)):
             profile = self.profiles.growing(rows.columns.identities[int(rows.number("identity").values[place])])
             known = context.states[int(context.state[place])]
-            profile.software = known.software or profile.software
+            if known.software:
+                profile.software = self._first_libraries(known.software[0]), self._first_releases(known.software[1])
             profile.principal = self._first_principals(known.principal) if known.principal else profile.principal
             profile.offer = known.offer or profile.offer
             profile.mechanism = known.mechanism or profile.mechanism
