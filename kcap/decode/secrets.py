@@ -2,7 +2,8 @@
 
 Law: applied to what is printed, shown or exported, never to what a message says of itself (`to_json`). Of a message that may
 hold a secret, what could not be read is taken for one. A message of an API that is not known may, as a response without its
-request, and so may the bytes behind any message: where its length is damaged they are those of others.
+request, and so may what does not read of any message, and the bytes behind it: where its API or its length is damaged they are
+those of others.
 """
 
 import re
@@ -147,6 +148,8 @@ def _read(table: str) -> dict[str, dict[Path, Rule]]:
 
 RULES: Final = _read(_TABLE)
 """Message -> path -> rule."""
+RECORDS: Final = "records"
+"""The field with record batches; what of these does not read is data of users, which is shown."""
 TOKEN: Final = ("authBytes",)
 TOKENS: Final = frozenset({"SaslAuthenticateRequest", "SaslAuthenticateResponse"})
 """Messages that carry SASL tokens."""
@@ -185,7 +188,7 @@ def step(path: Path, node: Node) -> Path:
 def is_secret_node(message: str | None, path: Path, node: Node, siblings: Sequence[Node]) -> bool:
     """`is_secret` for a node at `path` of a tree, given the nodes beside it."""
     if node.name == UNDECODED and node.data:
-        return message is None or message in RULES or node.words == BEHIND
+        return message is None or message in RULES or node.words == BEHIND or RECORDS not in path
     if message not in RULES:
         return False
     if path[:1] == TOKEN and message in TOKENS:
@@ -203,8 +206,15 @@ def secret_spans(message: str | None, root: Node) -> list[tuple[int, int]]:
     """Spans of the frame that hold secrets, rising; `root` is the tree of a message."""
     if message in RULES:
         return list(_spans(message, (), root, at_top=True))
-    inner = (node for part in root.children for node in (part, *part.children) if not node.buffer)
-    return [(node.start, node.end) for node in inner if is_secret_node(message, (), node, ())]
+    return [(node.start, node.end) for node in _fields(root) if is_secret_node(message, (), node, ())]
+
+
+def _fields(node: Node) -> Iterator[Node]:
+    """All nodes below one, but for those of records."""
+    for child in node.children:
+        if not child.buffer and child.name != RECORDS:
+            yield child
+            yield from _fields(child)
 
 
 def _spans(message: str, path: Path, node: Node, *, at_top: bool = False) -> Iterator[tuple[int, int]]:

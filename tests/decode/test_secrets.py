@@ -161,3 +161,12 @@ def test_trees_of_configs_are_masked_too() -> None:
     assert message.undecoded is None
     spans = secret_spans(message.name, message.tree())
     assert [message.frame[start:end] for start, end in spans] == [b"\0\x0b" + value]
+
+
+def test_a_login_whose_api_is_damaged_is_masked_where_it_does_not_read() -> None:
+    """One flipped bit makes SaslAuthenticate (36) LeaderAndIsr (4); what does not read as that may still be a login."""
+    message = decode_request(bytes.fromhex("0004 0000 00000001 ffff") + SASL[10:])
+    assert message.name == "LeaderAndIsrRequest"
+    assert message.undecoded is not None
+    spans = secret_spans(message.name, message.tree())
+    assert b"sesame" in b"".join(message.frame[start:end] for start, end in spans)
