@@ -209,6 +209,7 @@ REASONS: Final = {
     "never_throttled": "response{s} of groups that were never throttled", "no_partitions": "exchange{s} without a partition",
     "group_changes": "request{s} of groups, after the first ones", "transaction_steps": "request{s} of transactions, likewise",
     "no_exchange": "connection{s} without an exchange, after the first ones",
+    "unnamed_findings": "finding{s} about names that are not told apart",
     "connection_groups": "group{s} of connections, after those with the most exchanges",
 }  # fmt: skip
 """Reason -> the words for it."""

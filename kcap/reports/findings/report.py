@@ -25,11 +25,14 @@ from kcap.reports.findings.courses import SHOWN
 from kcap.reports.findings.judged import not_judged
 from kcap.reports.findings.model import RULES, SEVERITIES, Finding, Rule
 from kcap.reports.findings.observed import Observed
+from kcap.reports.names import OTHERS
 from kcap.reports.run import columns_of, computed
 from kcap.reports.source import ReportInput
 
 MODULES: Final = (access, consuming, encryption, groups, leaders, pipelines, producing, quotas, serving, transactions)
 """Modules whose functions are rules."""
+UNNAMED: Final = "unnamed_findings"
+"""Reason for which findings are left out."""
 
 
 def rules() -> Mapping[str, Rule]:
@@ -51,7 +54,10 @@ def check(
         if (only and rule.id not in only) or rule.id in skip:
             continue
         limits = {**rule.thresholds, **((thresholds or {}).get(rule.id) or {})}
-        found = [row_of(rule, finding) for finding in rule.find(mine, limits)]
+        every = list(rule.find(mine, limits))
+        found = [row_of(rule, finding) for finding in every if of_one(finding.who)]
+        if len(found) < len(every):
+            mine.left_out[UNNAMED] = mine.left_out.get(UNNAMED, 0) + len(every) - len(found)
         rows += found
         silent += [] if found else [rule]
     rows.sort(key=cost)
@@ -80,6 +86,11 @@ def with_findings(
         found = check(seen, thresholds=thresholds)["rows"]
         made = computed(engine, ["exchanges"], report, given, request)
     return {"report": made["report"], "captures": made["captures"], "findings": found} | made
+
+
+def of_one(who: Mapping[str, Any]) -> bool:
+    """Whether each name is that of one client, group or topic: those that a report does not tell apart did nothing together."""
+    return not any(OTHERS in (value if isinstance(value, list) else [value]) for value in who.values())
 
 
 def row_of(rule: Rule, finding: Finding) -> dict[str, Any]:

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from kcap.filter.parse import parse
 from kcap.reports.findings.model import RULES, SEVERITIES
-from kcap.reports.findings.report import check
+from kcap.reports.findings.report import UNNAMED, check
+from kcap.reports.names import OTHERS
 from tests.reports.findings.tables import many, observed
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -35,6 +36,13 @@ def test_findings_stand_in_the_order_of_what_they_cost_and_lead_to_their_exchang
 
 def test_an_empty_capture_has_no_findings() -> None:
     assert check(observed([], connections=[]))["rows"] == []
+
+
+def test_names_that_are_not_told_apart_are_accused_of_nothing() -> None:
+    """What stands for many clients did nothing together."""
+    found = check(observed(many(100, 0.01, "OffsetCommit", group_id="g", client_id=OTHERS)))
+    assert found["rows"] == []
+    assert found["left_out"] == {UNNAMED: 1}
 
 
 def test_rules_can_be_chosen_and_thresholds_changed() -> None:
