@@ -32,6 +32,7 @@ from kcap.tui.browser import Browser
 from kcap.tui.capture_model import CaptureModel
 from kcap.tui.color_rules import rules_of
 from kcap.tui.config import read_config, write_config
+from kcap.tui.contrast import ContrastFilter
 from kcap.tui.faults import one_line, origin, place, screen_of, write_fault
 from kcap.tui.history import History
 from kcap.tui.key_queue import KeyQueue
@@ -71,6 +72,8 @@ class KcapApp(KeyQueue):
     ) -> None:
         """`judges`: problems of the capture are looked for when it has been read, and shown above the list."""
         super().__init__()
+        self.contrast = ContrastFilter(self.ansi_theme)
+        self._filters.append(self.contrast)
         self.look, self.wrong = read_config()
         self.show_secrets, self.judges = show_secrets, judges
         self.book = given if isinstance(given, CaptureModel) else CaptureModel(given, stdin)
@@ -100,6 +103,8 @@ class KcapApp(KeyQueue):
         self._interval = sys.getswitchinterval()
         sys.setswitchinterval(SWITCH_SECONDS)
         self._loop_of = asyncio.get_running_loop()
+        if not self.is_headless:
+            self.contrast.shown_by(self.console.color_system)
         if self.look.theme in self.available_themes:
             self.theme = self.look.theme
         self.wrong += self.browser.notes.open()
@@ -342,6 +347,7 @@ class KcapApp(KeyQueue):
 
     def watch_theme(self, theme: str) -> None:
         """Another theme is remembered."""
+        self.contrast.theme = self.ansi_theme
         if self.is_running and theme != self.look.theme and self.screen_stack:
             self.save_settings()
 

@@ -1,57 +1,90 @@
-"""Texts can be read where a terminal has 256 colors, on dark and on light themes, whatever the terminal's own colors are."""
+"""Law: every text has a color and a background of its own and can be read, in every theme, whatever colors a terminal can show."""
 
 import asyncio
-from typing import Any, Final
+from typing import Any
 
 import pytest
-from rich.color import Color, ColorSystem
+from rich.segment import Segment
 from rich.style import Style
+from textual.theme import BUILTIN_THEMES
 
+from kcap.tui.contrast import DRAWN, LEAST, contrast, ratio
+from kcap.tui.views import VIEWS
 from tests.tui.driving import LARGE, opened, press
 
-CONTRAST: Final = {ColorSystem.TRUECOLOR: 2.5, ColorSystem.EIGHT_BIT: 2.2}
-"""Least ratio of luminance (WCAG 2.1, contrast ratio) of a letter and its background. Dim texts have less, on purpose."""
-PLAIN: Final = frozenset(" ─│┌┐└┘├┤┬┴┼━┃▁▂▃▄▅▆▇█▏▎▍▌▋▊▉·▔▕▀")
-"""What is no text: blanks, lines, bars."""
+PALETTE_LEAST = 4.0
+"""Of themes of the terminal's palette: its red has no higher contrast with any other color of it."""
+WINDOWS = (("f",), ("v",), ("colon",), ("slash", *"api == Fet"), ("f1",), ("c",))
+"""Keys that open a window or a line, which Escape closes."""
+OTHERS = sorted({*BUILTIN_THEMES} - {"textual-dark", "textual-light", "ansi-dark", "ansi-light"})
 
 
-def luminance(color: Color) -> float:
-    """Relative luminance (WCAG 2.1), 0 to 1."""
-    parts = [part / 255 for part in color.get_truecolor()]
-    red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
-    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
-
-
-def contrast(style: Style, system: ColorSystem) -> float:
-    """Contrast of letter and background where the terminal has the colors of a system."""
-    assert style.color is not None
-    assert style.bgcolor is not None
-    one, other = (luminance(color.downgrade(system)) for color in (style.color, style.bgcolor))
-    return (max(one, other) + 0.05) / (min(one, other) + 0.05)
-
-
-def texts(app: Any) -> list[tuple[str, Style]]:
-    """What stands on the screen, with its style."""
+def texts(app: Any) -> list[Segment]:
+    """What stands on the screen."""
     strips = app.screen._compositor.render_strips()
-    return [(segment.text, segment.style or Style()) for strip in strips for segment in strip if set(segment.text) - PLAIN]
+    return [segment for strip in strips for segment in strip if segment.text.strip(DRAWN)]
 
 
-@pytest.mark.parametrize("theme", ["textual-dark", "textual-light"])
-def test_every_text_has_both_colors_and_can_be_read(theme: str) -> None:
+def readable(app: Any, where: str) -> None:
+    """Asserts it of all texts on the screen."""
+    native, palette = app.native_ansi_color, app.ansi_theme
+    found = texts(app)
+    assert len(found) > 10, where
+    for text, style, _ in found:
+        style = style or Style()
+        assert style.color is not None, (where, text)
+        assert style.bgcolor is not None, (where, text)
+        if native:
+            of = ratio(style.color.get_truecolor(palette), style.bgcolor.get_truecolor(palette, foreground=False))
+            assert of >= PALETTE_LEAST, (where, text, style)
+        else:
+            assert not style.color.is_default, (where, text)
+            assert not style.bgcolor.is_default, (where, text)
+            assert contrast(style.color, style.bgcolor, app.contrast.system) >= LEAST, (where, text, style)
+
+
+@pytest.mark.parametrize(
+    ("theme", "system"),
+    [
+        ("textual-dark", "truecolor"), ("textual-light", "256"), ("textual-light", "standard"), ("ansi-dark", "standard"),
+        ("ansi-light", "standard"),
+    ],
+)  # fmt: skip
+def test_every_view_and_window_can_be_read(theme: str, system: str) -> None:
     async def run() -> None:
         async with opened("too-large.pcap", size=LARGE) as pilot:
-            pilot.app.theme = theme
-            for key in ("j", "enter", "escape", "E", "S"):
-                await press(pilot, key)
-                found = texts(pilot.app)
-                assert len(found) > 20
-                for text, style in found:
-                    assert style.color is not None, (key, text)
-                    assert style.bgcolor is not None, (key, text)
-                    assert not style.color.is_default, (key, text)
-                    assert not style.bgcolor.is_default, (key, text)
-                    if not style.dim:
-                        for system, least in CONTRAST.items():
-                            assert contrast(style, system) >= least, (key, text, style, system)
+            app = pilot.app
+            app.contrast.shown_by(system)
+            app.theme = "nord"  # what was painted for another terminal is painted again for another theme
+            await pilot.pause()
+            app.theme = theme
+            await press(pilot, "j", "enter")
+            readable(app, "list")
+            await press(pilot, "escape")
+            for keys in WINDOWS:
+                await press(pilot, *keys)
+                readable(app, f"window {keys[0]}")
+                await press(pilot, "escape")
+            for name, (key, _, _) in VIEWS.items():
+                if name not in ("differences", "compare"):
+                    await press(pilot, key)
+                    readable(app, name)
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("opens", ["enter", "V"])
+def test_every_theme_can_be_read_wherever_it_is_chosen(opens: str) -> None:
+    async def run() -> None:
+        async with opened("too-large.pcap", size=LARGE) as pilot:
+            app = pilot.app
+            await press(pilot, "j", opens)
+            for system in ("truecolor", "256"):
+                app.contrast.shown_by(system)
+                for theme in OTHERS:
+                    app.theme = theme
+                    await pilot.pause()
+                    await pilot.pause()
+                    readable(app, theme)
 
     asyncio.run(run())

@@ -4,6 +4,7 @@ In: lines. Out: a widget as high as they are. Law: it shows the lines that were 
 nothing.
 """
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 from rich.text import Text
@@ -33,6 +34,15 @@ class StyledText(Static):
     COMPONENT_CLASSES: ClassVar[set[str]] = set(CLASSES)
     DEFAULT_CSS = f"StyledText {{ height: auto; {CSS} }}"
 
+    lines: Sequence[Line] = ()
+
     def set_lines(self, lines: list[Line]) -> None:
         """Shows them."""
+        self.lines = lines
         self.update(text(self, lines))
+
+    def notify_style_update(self) -> None:
+        """Shows them with the colors of the new theme."""
+        super().notify_style_update()
+        if self.lines and self.is_mounted:
+            self.update(text(self, self.lines))
