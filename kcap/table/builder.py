@@ -16,6 +16,7 @@ from kcap.batch.rows import STRUCT_FROM
 from kcap.facts.tracker import NO_FACT, Fact, MetadataTracker
 from kcap.table.backfill import Backfill, Labelled, leading, waited
 from kcap.table.exchanges import Exchanges, NameColumn
+from kcap.table.schema import choose
 from kcap.table.table_builders import BUILDERS, ExchangesBuilder, Reading, TableBuilder, TableRequest
 
 if TYPE_CHECKING:
@@ -159,13 +160,17 @@ class Table:
     def __init__(
         self, start: Callable[[], Reading], name: str, columns: Sequence[str] | None = None, *,
         backfill: Backfill = Backfill.WAIT, limit: int | None = None, only: "Filter | None" = None,
-        children: Sequence[str] = (), body_fields: Sequence[str] = (),
+        children: Sequence[str] = (), body_fields: Sequence[str] = (), of_exchanges: Sequence[str] = (),
     ) -> None:  # fmt: skip
-        """No more than `limit` rows are made; of exchanges and their parts those that pass `only`.
+        """No more than `limit` rows are made; of exchanges and their parts those that pass `only`. `of_exchanges`: columns of
+        exchanges beside those of partitions.
 
         Raises UsageError for names that are not there, and for a filter on a table that is not made of exchanges.
         """
-        self.request = TableRequest.of(name, columns, only=only, backfill=backfill, children=children, body_fields=body_fields)
+        self.request = TableRequest.of(
+            name, columns, only=only, backfill=backfill, children=children, body_fields=body_fields,
+            of_exchanges=choose("exchanges", of_exchanges) if of_exchanges else (),
+        )  # fmt: skip
         self.name, self.columns, self.schema = name, self.request.columns, self.request.schema
         self.tracker: MetadataTracker | None = None
         self._limit = limit

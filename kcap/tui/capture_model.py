@@ -22,7 +22,7 @@ import pyarrow as pa
 
 from kcap.capture.frame_bytes import FrameBytes, read
 from kcap.capture.source import STANDARD_INPUT
-from kcap.columns import EXCHANGES
+from kcap.columns import EXCHANGES, ONLY_ROW, exchange_column
 from kcap.errors import UsageError
 from kcap.filter.ast import Filter, is_deep
 from kcap.filter.parse import parse
@@ -34,7 +34,7 @@ from kcap.tui import conclusions, saved_index
 from kcap.tui.folders import spill_folder
 from kcap.tui.reader_main import KEY, Heard, ReadRequest
 from kcap.tui.reader_process import Process, ReadBefore
-from kcap.tui.reader_tables import COLUMNS, PROFILES, RESOLVED
+from kcap.tui.reader_tables import COLUMNS, OWNERS, PROFILES, RESOLVED
 from kcap.tui.row_index import NONE, NOWHERE, RowIndex
 from kcap.tui.spill import Pages, main_path, read_file
 
@@ -47,6 +47,8 @@ if TYPE_CHECKING:
 SCHEMA: Final = arrow_schema("exchanges", COLUMNS)
 NAMES: Final = tuple(column.name for column in EXCHANGES)
 """The table's own columns."""
+OF_OWNERS: Final = (*map(exchange_column, OWNERS), ONLY_ROW)
+"""Columns of exchanges in the table of partitions."""
 CONCLUSIONS: Final = "conclusions"
 """Folder of the pass that makes them."""
 
@@ -398,7 +400,7 @@ class CaptureModel:
         try:
             views = {"every_": every} if kept is every else {"every_": every, "kept_": kept}
             if partitions is not None:
-                views["parts_"] = partitions.select(list(dict.fromkeys([*KEY, *report.partitions])))
+                views["parts_"] = partitions.select(list(dict.fromkeys([*KEY, *report.partitions, *OF_OWNERS])))
             for name, table in views.items():
                 engine.register(name, table)
 

@@ -218,7 +218,9 @@ class Child:
             elif self.order.against:
                 self._differ()
             elif self.order.partitions:
-                self._beside("partitions", [column.name for column in (*PARTITIONS, *ON_REQUEST["partitions"])])
+                from kcap.tui.reader_tables import OWNERS
+
+                self._beside("partitions", [column.name for column in (*PARTITIONS, *ON_REQUEST["partitions"])], of_exchanges=OWNERS)
             elif self.order.passing:
                 self._beside("exchanges", KEY, self.order.passing)
             else:
@@ -330,14 +332,14 @@ class Child:
         piped = self._following is not None or STANDARD_INPUT in self.order.paths
         return piped and not select.select([0], [], [], 0)[0]
 
-    def _beside(self, name: str, columns: Sequence[str], only: str = "") -> None:
+    def _beside(self, name: str, columns: Sequence[str], only: str = "", of_exchanges: Sequence[str] = ()) -> None:
         """One table alone."""
         from kcap.filter.parse import parse
         from kcap.table.builder import Table
         from kcap.tui.spill import SpillStream, main_path
 
         reading = self._reading(keep_connections=False)
-        table = Table(lambda: reading, name, columns, only=parse(only))
+        table = Table(lambda: reading, name, columns, only=parse(only), of_exchanges=of_exchanges)
         stream = SpillStream(main_path(self.order.folder, name), table.schema)
         for batch in table.record_batches():
             stream.write(batch)

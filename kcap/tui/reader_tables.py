@@ -28,6 +28,8 @@ COLUMNS: Final = (*EXCHANGES, *ON_REQUEST["exchanges"])
 """Of the spill: also columns on request, which filters know."""
 OTHERS: Final = ("connections", "captures", "weirds", "topic_names")
 """Tables that views show."""
+OWNERS: Final = ("client_id", "group_id", "broker_id", "server_ip", "server_port", "request_first_ns", "response_first_ns")
+"""Columns of exchanges that stand beside their partitions too: to join the two takes a report GB where there are millions."""
 PROFILES: Final = "profiles.pickle"
 RESOLVED: Final = "resolved"
 WATCHED: Final = "watched-"
