@@ -198,7 +198,9 @@ class Engine:
         return self.viewed(name)
 
     def sql(self, expression: Any) -> str:
-        """The SQL of an expression."""
+        """The SQL of an expression. Raises Interrupted once it is not waited for: to compile a report takes a second."""
+        if self._stopped:
+            raise Interrupted
         text: str = self._connection.compile(expression.as_table())
         return text
 

@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final
+from weakref import WeakSet
 
 import numpy as np
 import pyarrow as pa
@@ -81,6 +82,8 @@ class CaptureModel:
         self._asking = threading.local()
         self._engines: dict[object, Engine] = {}
         """Who asks for a report -> what works on it."""
+        self._gone: WeakSet[Any] = WeakSet()
+        """Those who no longer ask."""
         self._key = saved_index.key_of(order)
         saved = saved_index.opened(self._key) if self._key is not None else None
         self.index = saved[0] if saved is not None else ""
@@ -377,14 +380,22 @@ class CaptureModel:
         finally:
             self._asking.who = None
 
+    def wanted(self, who: object) -> bool:
+        """Whether `who` still waits."""
+        return who not in self._gone
+
     def give_up(self, who: object) -> None:
-        """`who` no longer waits for its report: the thread that makes it gets an exception."""
+        """`who` no longer waits for its reports: the thread that makes one, or begins to, gets an exception."""
         with self._lock:
+            self._gone.add(who)
             if who in self._engines:
                 self._engines[who].interrupt()
 
     def report(self, report: "Report", asked: "ReportRequest") -> dict[str, Any]:
-        """A report over what was read so far, under the filter. Takes its time: call it in a thread."""
+        """A report over what was read so far, under the filter. Takes its time: call it in a thread.
+
+        Raises Interrupted where it is not waited for.
+        """
         from kcap.reports.definition import Tables
         from kcap.reports.run import by_views, columns_of
         from kcap.reports.source import Engine
@@ -397,6 +408,8 @@ class CaptureModel:
         engine, who = Engine(self.folder), getattr(self._asking, "who", None)
         with self._lock:
             self._engines[who] = engine
+            if who in self._gone:
+                engine.interrupt()
         try:
             views = {"every_": every} if kept is every else {"every_": every, "kept_": kept}
             if partitions is not None:

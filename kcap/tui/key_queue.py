@@ -38,7 +38,8 @@ class Followed(Message):
 class KeyQueue(App[None]):
     """An app whose keys wait for each other.
 
-    A screen may have `ready`, whether keys can reach what it shows, and `PATIENCE_SECONDS`, how long keys wait for that.
+    A screen may have `ready`, whether keys can reach what it shows, `PATIENCE_SECONDS`, how long keys wait for that, and
+    `passes`, whether a key need not wait.
     """
 
     def __init__(self) -> None:
@@ -105,12 +106,26 @@ class KeyQueue(App[None]):
         screen, waited = self.screen, time.monotonic() - self._key_began
         if waited >= CANCEL_SECONDS:
             self._cancel(screen)
-        leaves = waited >= CANCEL_SECONDS and bool(self._typed) and self._leaves(self._typed[0])
-        if not getattr(screen, "ready", True) and not leaves and waited < getattr(screen, "PATIENCE_SECONDS", 0.0):
+        if not getattr(screen, "ready", True) and not self._may_leave(screen, waited) and self._waits(screen, waited):
             self.set_timer(LOOK_SECONDS, lambda: self._came(lap))
             return
         self._busy = False
         await self._deliver()
+
+    @staticmethod
+    def _waits(screen: Any, waited: float) -> bool:
+        """Whether a screen that is not ready may become it; `waited`: s."""
+        return waited < float(getattr(screen, "PATIENCE_SECONDS", 0.0))
+
+    def _may_leave(self, screen: Any, waited: float) -> bool:
+        """Whether the next key leaves a screen for which it need not become ready."""
+        if not self._typed:
+            return False
+        event = self._typed[0]
+        passes = getattr(screen, "passes", None)
+        if passes is not None and isinstance(event, events.Key) and passes(event.key):
+            return True
+        return waited >= CANCEL_SECONDS and self._leaves(event)
 
     def _cancel(self, screen: Any) -> None:
         """Drops the keys that were meant for a screen which the user leaves before it is ready."""

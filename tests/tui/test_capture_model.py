@@ -4,6 +4,7 @@ import os
 import shutil
 import threading
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -131,9 +132,14 @@ def test_one_bad_file_among_good_ones(tmp_path: Path) -> None:
         assert len(book.heard.failed) == 1
 
 
+@dataclass(frozen=True, eq=False)
+class Asker:
+    name: str
+
+
 def test_a_report_is_given_up_by_who_asked_for_it(java: CaptureModel) -> None:
     """Another's goes on."""
-    here, go, ended = threading.Event(), threading.Event(), dict[str, object]()
+    here, go, ended = threading.Event(), threading.Event(), dict[Asker, object]()
 
     def build(tables: Tables, _asked: ReportRequest) -> Expressions:
         here.set()
@@ -142,25 +148,31 @@ def test_a_report_is_given_up_by_who_asked_for_it(java: CaptureModel) -> None:
 
     slow_report = Report("slow", (), ("api",), build, lambda results, _asked: {"rows": results["rows"]}, groups=False)
 
-    def ask(who: str) -> None:
+    def ask(who: Asker) -> None:
         with java.asked_by(who):
             try:
                 ended[who] = java.report(slow_report, ReportRequest())["rows"][0]["count"]
             except Interrupted:
                 ended[who] = "given up"
 
-    threads = [threading.Thread(target=ask, args=(who,)) for who in ("left", "stays")]
+    left, stays, late = Asker("left"), Asker("stays"), Asker("late")
+    threads = [threading.Thread(target=ask, args=(who,)) for who in (left, stays)]
     for thread in threads:
         here.clear()
         thread.start()
         assert here.wait(30)
-    java.give_up("left")
-    java.give_up("nobody")
+    java.give_up(left)
+    java.give_up(Asker("nobody"))
     go.set()
     for thread in threads:
         thread.join(30)
-    assert ended == {"left": "given up", "stays": java.rows}
-    java.give_up("left")
+    assert ended == {left: "given up", stays: java.rows}
+    java.give_up(left)
+    java.give_up(late)
+    ask(late)
+    assert ended[late] == "given up", "also where it begins when nobody waits any more"
+    assert not java.wanted(late)
+    assert java.wanted(stays)
 
 
 def test_a_closed_book_says_nothing_new(java: CaptureModel) -> None:

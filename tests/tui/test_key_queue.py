@@ -165,6 +165,32 @@ def test_escape_cancels_a_view_that_computes_and_keys_that_were_for_it(monkeypat
     on(JAVA, test)
 
 
+def test_keys_that_go_elsewhere_do_not_wait_for_a_view_that_computes(monkeypatch: pytest.MonkeyPatch) -> None:
+    import threading
+
+    from kcap.tui.views.statistics import Statistics
+
+    blocked = threading.Event()
+
+    def slow(self: Any, book: Any) -> Any:
+        blocked.wait(20)
+
+    monkeypatch.setattr(Statistics, "page", slow)
+
+    async def test(pilot: Any) -> None:
+        try:
+            burst(pilot.app, "S", "f1")
+            await quiet(pilot)
+            assert "Every view" in screen(pilot.app), screen(pilot.app)
+            burst(pilot.app, "escape", "V", "4")
+            await quiet(pilot)
+            assert (pilot.app.screen.NAME, pilot.app.screen.at) == ("versions", 3)
+        finally:
+            blocked.set()
+
+    on(JAVA, test)
+
+
 KEYS = (
     *"abcdefghijklmnostuvwxyzACEFGHLNOPRSTUVX123456789/?!.:+-|\\[]<>'\" *_=",
     "enter", "escape", "tab", "shift+tab", "up", "down", "left", "right", "pageup", "pagedown", "home", "end", "f7", "f8",

@@ -14,6 +14,7 @@ from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
+from textual.keys import _character_to_key
 from textual.widgets import Static
 from textual.worker import Worker, WorkerState
 
@@ -40,6 +41,9 @@ LOOK_SECONDS = 1.0
 """Interval of refreshes."""
 GONE_SECONDS = 0.3
 """A screen that was left has no messages any more after this time."""
+
+ELSEWHERE = frozenset({"f1", "question_mark", *(_character_to_key(key) for key, _, _ in VIEWS.values())})
+"""Keys, by Textual's names, that leave a view for another or for the help."""
 
 
 def release() -> None:
@@ -141,6 +145,10 @@ class View(Body):
         """Whether a page was computed for what is set, or could not be."""
         return self._shown_for is not None and self._shown_for == self._settings()
 
+    def passes(self, key: str) -> bool:
+        """Whether a key has nothing to do with the page, so that it need not wait for it: those that go elsewhere."""
+        return key in ELSEWHERE
+
     def _settings(self) -> Any:
         """What the user sets, without how far the capture was read."""
         return self.home.book.filter_text, self.grouping, self.at if self.LAZY else 0
@@ -213,6 +221,8 @@ class View(Body):
             self.run_worker(lambda: self._made(book), thread=True, group="page", exit_on_error=False)
 
     def _made(self, book: "CaptureModel") -> Page:
+        if not book.wanted(self):
+            return Page()  # a thread became free for it when the view had been left
         try:
             with book.asked_by(self):
                 return self.page(book)

@@ -100,6 +100,9 @@ class StubBook:
     def give_up(self, who: object) -> None:
         pass
 
+    def wanted(self, who: object) -> bool:
+        return True
+
     def table(self, name: str) -> pa.Table | None:
         return whole(self.name, name)
 
