@@ -16,7 +16,7 @@ from kcap.tui.views.sheet import Down, Line, Sheet, SheetField, counted
 TONES: Final = {"critical": "bad", "high": "bad", "medium": "care", "low": "", "info": "dim"}
 CLIENTS: Final = ("client_id", "client_ids", "client_ip", "client_ips")
 BROKERS: Final = ("server", "servers", "server_ip", "broker_id")
-SENTENCE: Final = 60
+SENTENCE: Final = 90
 """Characters of a finding that are shown before its client and broker, which it names."""
 LISTED: Final = 8
 """Values of a list that the details show."""
