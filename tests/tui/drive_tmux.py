@@ -165,8 +165,8 @@ class Task:
 TASKS = (
     Task("the slowest request that is no fetch, and its bytes", "java-transactions.pcap", (
         Step("v", "v Views", ("S  Statistics",)),
-        Step("S", "S  Statistics", ("3 slowest",)),
-        Step("3", "3 slowest", ("306ms  JoinGroup v9", "⏎ Show")),
+        Step("S", "S  Statistics", ("3:slowest",)),
+        Step("3", "3:slowest", ("306ms  JoinGroup v9", "⏎ Show")),
         Step("Enter", "⏎ Show", ("JoinGroup v9  ok", "JoinGroupRequest v9", "00 00 01 21 00 0b 00 09", "42/110")),
     )),
     Task("which clients were throttled, and did they comply", "quota-3.9.pcap", (

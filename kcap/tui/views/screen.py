@@ -278,7 +278,7 @@ class View(Body):
         sections = self.query_one("#sections", Static)
         sections.set_class(len(self.shown.sheets) < 2, "hidden")
         names = [
-            f"[@click=screen.section({at})]{'[b reverse]' if at == self.at else '[dim]'} {at + 1} {one.name} [/][/]"
+            f"[@click=screen.section({at})]{'[b reverse]' if at == self.at else '[dim]'} {at + 1}:{one.name} [/][/]"
             for at, one in enumerate(self.shown.sheets)
         ]
         sections.update("".join(names))
