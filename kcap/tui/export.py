@@ -127,4 +127,5 @@ def _cut(order: "ReadRequest", only: str, path: str, comments: str) -> str:
         with new_file(path) as sink, output_errors(path):
             hand_over(made, sink)
     rows = done.picked.rows
-    return f"{os.path.basename(path)}: {done.packets:,} packets of {rows:,} exchange{'' if rows == 1 else 's'}"
+    left = "; TLS secrets stay behind: `kcap cut --keep-secrets` writes them" if done.left_secrets else ""
+    return f"{os.path.basename(path)}: {done.packets:,} packets of {rows:,} exchange{'' if rows == 1 else 's'}{left}"

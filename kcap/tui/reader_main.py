@@ -220,7 +220,9 @@ class Child:
             elif self.order.partitions:
                 from kcap.tui.reader_tables import OWNERS
 
-                self._beside("partitions", [column.name for column in (*PARTITIONS, *ON_REQUEST["partitions"])], of_exchanges=OWNERS)
+                self._beside(
+                    "partitions", [column.name for column in (*PARTITIONS, *ON_REQUEST["partitions"])], of_exchanges=OWNERS
+                )
             elif self.order.passing:
                 self._beside("exchanges", KEY, self.order.passing)
             else:

@@ -48,4 +48,5 @@ def test_the_terminals_own_colors_stay_within_its_palette() -> None:
     made = ContrastFilter(MONOKAI).apply([Segment("text", faint)], ThemeColor(0, 0, 0))[0].style
     assert made is not None
     assert made.color is not None
-    assert made.color.get_truecolor(MONOKAI) in {tuple(MONOKAI.ansi_colors[at]) for at in range(16)} | {MONOKAI.foreground_color}
+    palette = {tuple(MONOKAI.ansi_colors[at]) for at in range(16)} | {MONOKAI.foreground_color}
+    assert made.color.get_truecolor(MONOKAI) in palette

@@ -78,6 +78,14 @@ def test_rows_have_the_formats_of_the_command_line(book: CaptureModel, tmp_path:
     assert gzip.decompress((tmp_path / "x.csv.gz").read_bytes()) == (tmp_path / "x.csv").read_bytes()
 
 
+def test_part_of_an_encrypted_connection_says_that_secrets_stay_behind(tmp_path: Path) -> None:
+    """As `kcap cut` does: the file reads as encrypted."""
+    path = str(Path(JAVA).parent / "tls13.pcapng")
+    told = cut(ReadRequest([path]), "exchange == 1", str(tmp_path / "part.pcapng"))
+    assert "--keep-secrets" in told
+    assert "secrets" not in cut(ReadRequest([JAVA]), "exchange == 1", str(tmp_path / "plain.pcapng"))
+
+
 def test_packets_of_one_exchange(book: CaptureModel, tmp_path: Path) -> None:
     """They read as the exchange they are of."""
     row = book.snapshot().row(60)
