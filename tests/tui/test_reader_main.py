@@ -3,15 +3,17 @@
 import json
 import shutil
 import time
+from collections import Counter
 from multiprocessing import Pipe
 from pathlib import Path
 
 import pyarrow as pa
 
 import kcap
-from kcap.columns import ON_REQUEST, PARTITIONS
-from kcap.tui.reader_main import Child, ReadRequest, arguments
+from kcap.columns import ON_REQUEST, ONLY_ROW, PARTITIONS, exchange_column
+from kcap.tui.reader_main import KEY, Child, ReadRequest, arguments
 from kcap.tui.reader_process import Process
+from kcap.tui.reader_tables import OWNERS
 from kcap.tui.spill import main_path, read_file
 from tests.tui.conftest import PCAPS
 
@@ -33,7 +35,17 @@ def test_partitions_are_those_of_the_table(tmp_path: Path) -> None:
     names = [column.name for column in (*PARTITIONS, *ON_REQUEST["partitions"])]
     wanted: pa.Table = kcap.open(str(NODE)).partitions(names).to_arrow()
     made: pa.Table = read_file(main_path(str(tmp_path), "partitions"))
-    assert made.to_pylist() == wanted.to_pylist()
+    assert made.select(names).to_pylist() == wanted.to_pylist()
+    owners = kcap.open(str(NODE)).exchanges([*KEY, *OWNERS]).to_arrow().to_pylist()
+    of = {(row["connection"], row["exchange"]): [row[name] for name in OWNERS] for row in owners}
+    beside = [exchange_column(name) for name in OWNERS]
+    rows = made.select([*KEY, *beside, ONLY_ROW]).to_pylist()
+    counts = Counter((row["connection"], row["exchange"]) for row in rows)
+    assert len(rows) > 10
+    for row in rows:
+        key = row["connection"], row["exchange"]
+        assert [row[name] for name in beside] == of[key]
+        assert row[ONLY_ROW] == (counts[key] == 1)
 
 
 def test_a_growing_file_is_followed(tmp_path: Path) -> None:
