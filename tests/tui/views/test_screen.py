@@ -155,7 +155,7 @@ def test_sections_can_be_clicked() -> None:
         app = StubApp(StubBook(NAME), "throttling")
         async with app.run_test() as pilot:
             await settle(pilot)
-            at = lines(app)[1].index("2 throttled responses")
+            at = lines(app)[1].index("2:throttled responses")
             await pilot.click("#sections", offset=(at, 0))
             await settle(pilot)
             await settle(pilot)
