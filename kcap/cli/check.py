@@ -159,14 +159,14 @@ def document(result: Row, *, unicode: bool = True) -> "Document":
     """The findings for people: the worst first, a paragraph each; `unicode`: bars are block characters."""
     from kcap.cli.report_formats import Document, Section, Sentences
     from kcap.reports.definition import instant
-    from kcap.reports.text import TextColumn, left_out, number
+    from kcap.reports.text import TextColumn, figures, left_out, number
 
     rows = result["rows"]
     blocks: list[Any] = [Sentences([headline(rows)], tone="bold")]
     columns = (
         TextColumn("severity", lambda row: row["severity"], right=False, whole=True),
         TextColumn("rule", lambda row: row["id"], right=False),
-        TextColumn("who", lambda row: ", ".join(map(worded, row["who"].values())), right=False, rank=1),
+        TextColumn("who", lambda row: figures(row["who"]), right=False, rank=1),
         TextColumn(
             "since", lambda row: instant(row["first_ns"], 1_000_000)[11:] if row["first_ns"] else "", right=False, rank=2
         ),
@@ -187,25 +187,16 @@ def document(result: Row, *, unicode: bool = True) -> "Document":
 
 def lines_of(row: Row, *, unicode: bool = True) -> list[str]:
     """What stands below a finding's sentence."""
-    from kcap.reports.text import UNLIMITED, Style, spark
+    from kcap.reports.text import UNLIMITED, Style, figures, spark
 
     bars = spark(row["course"], Style(UNLIMITED, color=False, unicode=unicode)) if any(row.get("course") or ()) else ""
-    who = ", ".join(f"{name} {worded(value)}" for name, value in row["who"].items())
-    numbers = ", ".join(f"{name} {worded(value)}" for name, value in row["evidence"].items())
     return [
-        f"who: {who}", f"when: {when(row['first_ns'], row['last_ns'])}",
-        *([f"over the capture: |{bars}|"] if bars else []), f"evidence: {numbers}; confidence "
-        f"{row['confidence']:.0%}",
+        f"who: {figures(row['who'])}", f"when: {when(row['first_ns'], row['last_ns'])}",
+        *([f"over the capture: |{bars}|"] if bars else []),
+        f"evidence: {figures(row['evidence'])}; confidence {row['confidence']:.0%}",
         f"next: {row['advice']}", f"or else: {row['instead']}",
         f"rule {row['id']}" + (f"; show: -Y '{row['filter']}'" if row["filter"] else ""),
     ]  # fmt: skip
-
-
-def worded(value: object) -> str:
-    """A value in a line of text."""
-    if isinstance(value, list):
-        return " ".join(map(str, value[:8])) + (f" and {len(value) - 8} more" if len(value) > 8 else "")
-    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
 
 
 def when(first: int | None, last: int | None) -> str:

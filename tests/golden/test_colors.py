@@ -45,11 +45,8 @@ def readable(app: Any, where: str) -> None:
 
 @pytest.mark.parametrize(
     ("theme", "system"),
-    [
-        ("textual-dark", "truecolor"), ("textual-light", "256"), ("textual-light", "standard"), ("ansi-dark", "standard"),
-        ("ansi-light", "standard"),
-    ],
-)  # fmt: skip
+    [("textual-dark", "truecolor"), ("textual-light", "256"), ("ansi-light", "standard")],
+)
 def test_every_view_and_window_can_be_read(theme: str, system: str) -> None:
     async def run() -> None:
         async with opened("too-large.pcap", size=LARGE) as pilot:

@@ -5,10 +5,12 @@ from hypothesis import strategies as st
 
 from kcap.reports.definition import EDGES_NS, Row
 from kcap.reports.text import (
+    LISTED,
     UNLIMITED,
     Style,
     TextColumn,
     duration_short,
+    figures,
     folded,
     in_columns,
     left_out,
@@ -112,3 +114,17 @@ def test_a_sentence_goes_on_below_itself_and_no_line_is_wider() -> None:
         assert max(map(len, found)) <= max(room, 24)
         assert "…" not in "".join(found)
         assert all(word in " ".join(found) for word in "because the broker closes the connection after it".split())
+
+
+def test_figures_have_units_behind_them_and_ids_no_separators() -> None:
+    values = {
+        "others_p95_ns": 3_540_000,
+        "held_ms": 1_500,
+        "commits": 12_345,
+        "broker_id": 1_001,
+        "clients": ["a", "b"],
+        "share": 0.5,
+    }
+    assert figures(values) == "others p95 3.54ms; held 1.50s; commits 12,345; broker id 1001; clients a, b; share 0.5"
+    assert figures({"topics": [str(at) for at in range(LISTED + 3)]}).endswith(" and 3 more")
+    assert figures({"rtt_ns": "unknown", "ns": 5}) == "rtt ns unknown; ns 5"

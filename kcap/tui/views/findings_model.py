@@ -5,11 +5,11 @@ connections without exchanges names their broker.
 """
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 from kcap.output.grid import duration
 from kcap.reports.definition import Row
-from kcap.reports.text import clock, number, words, wrapped
+from kcap.reports.text import clock, figures, listed, wrapped
 from kcap.tui.conclusions import problems
 from kcap.tui.views.sheet import Down, Line, Sheet, SheetField, counted
 
@@ -18,15 +18,6 @@ CLIENTS: Final = ("client_id", "client_ids", "client_ip", "client_ips")
 BROKERS: Final = ("server", "servers", "server_ip", "broker_id")
 SENTENCE: Final = 90
 """Characters of a finding that are shown before its client and broker, which it names."""
-LISTED: Final = 8
-"""Values of a list that the details show."""
-
-
-def listed(value: Any) -> str:
-    """A value of a finding in a line of text; of a long list the first ones and how many more there are."""
-    if isinstance(value, list):
-        return ", ".join(map(words, value[:LISTED])) + (f" and {len(value) - LISTED:,} more" if len(value) > LISTED else "")
-    return number(value) if isinstance(value, int) and not isinstance(value, bool) else words(value)
 
 
 def first_of(row: Row, names: Sequence[str]) -> str:
@@ -93,14 +84,13 @@ def findings(name: str, rows: list[Row], empty: str) -> Sheet:
 
 def detail(row: Row, width: int) -> list[Line]:
     """A finding in full."""
-    who = "; ".join(f"{name.replace('_', ' ')} {listed(value)}" for name, value in row["who"].items())
-    numbers = "; ".join(f"{name.replace('_', ' ')} {listed(value)}" for name, value in row["evidence"].items())
     span = "unknown"
     if row["first_ns"] is not None:
         last = row["last_ns"] if row["last_ns"] is not None else row["first_ns"]
         span = f"{clock(row['first_ns'])} to {clock(last)} UTC, {duration(last - row['first_ns'])}"
     parts = {
-        "who": who, "when": span, "evidence": numbers, "next step": row["advice"], "or else": row["instead"],
+        "who": figures(row["who"]), "when": span, "evidence": figures(row["evidence"]), "next step": row["advice"],
+        "or else": row["instead"],
         "filter": row["filter"] or "none: it is about connections without exchanges; Enter shows the connections",
         "rule": f"{row['id']}, confidence {row['confidence']:.0%}",
     }  # fmt: skip

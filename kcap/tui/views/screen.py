@@ -14,7 +14,7 @@ from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
-from textual.keys import _character_to_key
+from textual.keys import key_to_character
 from textual.widgets import Static
 from textual.worker import Worker, WorkerState
 
@@ -42,8 +42,8 @@ LOOK_SECONDS = 1.0
 GONE_SECONDS = 0.3
 """A screen that was left has no messages any more after this time."""
 
-ELSEWHERE = frozenset({"f1", "question_mark", *(_character_to_key(key) for key, _, _ in VIEWS.values())})
-"""Keys, by Textual's names, that leave a view for another or for the help."""
+ELSEWHERE = frozenset({"?", *(key for key, _, _ in VIEWS.values())})
+"""Characters that leave a view for another or, as F1 does, for the help."""
 
 
 def release() -> None:
@@ -147,7 +147,7 @@ class View(Body):
 
     def passes(self, key: str) -> bool:
         """Whether a key has nothing to do with the page, so that it need not wait for it: those that go elsewhere."""
-        return key in ELSEWHERE
+        return key == "f1" or key_to_character(key) in ELSEWHERE
 
     def _settings(self) -> Any:
         """What the user sets, without how far the capture was read."""

@@ -37,11 +37,6 @@ def test_a_problem_leads_to_exchanges_or_names_its_broker(name: str) -> None:
         assert all(column.text(row).isprintable() for row in sheet.rows for column in sheet.fields)
 
 
-def test_a_long_list_is_counted() -> None:
-    assert model.listed(list(range(11))) == "0, 1, 2, 3, 4, 5, 6, 7 and 3 more"
-    assert model.listed(12345) == "12,345"
-
-
 @pytest.mark.parametrize(
     ("server", "ends"),
     [("10.0.0.1:9092", ("10.0.0.1", 9092)), ("[::1]:9092", ("::1", 9092)), ("10.0.0.1", None), (None, None), ("a:b", None)],

@@ -34,7 +34,7 @@ def test_the_story_of_a_connection() -> None:
 
 def test_sections_fit_a_narrow_terminal() -> None:
     line = drive(StubBook(NAME), "versions").lines[1]
-    assert all(f"{at} " in line for at in range(1, 7))
+    assert all(f"{at}:" in line for at in range(1, 7))
 
 
 def test_a_filter_chooses_the_connections() -> None:
