@@ -131,6 +131,11 @@ class CapturePass:
         """The files, as far as they were read."""
         return self.files.files
 
+    @cached_property
+    def file_numbers(self) -> dict[str, int]:
+        """Name of each file -> its place among them."""
+        return {file.name: at for at, file in enumerate(self.capture_files)}
+
     @property
     def failed(self) -> list[tuple[str, CaptureError]]:
         """Files that could not be read, wholly or in part, and why."""
@@ -149,8 +154,7 @@ class CapturePass:
 
     def length_of(self, name: str, packet: int) -> int:
         """Bytes on the wire of a packet of the file of this name; 0 where `frame_lengths` were not kept."""
-        file = next(at for at, file in enumerate(self.capture_files) if file.name == name)
-        return 0 if self.frame_lengths is None else self.frame_lengths.of(file, packet)
+        return 0 if self.frame_lengths is None else self.frame_lengths.of(self.file_numbers[name], packet)
 
     def batches(self) -> Iterator[RowBatch]:
         """Decided exchanges, as they are decided: the first ones at once, then in full batches as far as time allows."""

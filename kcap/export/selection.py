@@ -174,10 +174,9 @@ class Selection:
         reading.watch = step
         names = [*dict.fromkeys((*PLACES, *self.columns, "topics", "topic_ids"))]
         table = Table(lambda: reading, "exchanges", names, only=capture.only)
-        index = {file.name: at for at, file in enumerate(reading.capture_files)}
         for batch in table.record_batches():
             columns = batch.to_pydict()
-            self._take(columns, index, context=context)
+            self._take(columns, reading.file_numbers, context=context)
         if table.tracker is not None and not context:
             sources = table.tracker.topic_sources.items()
             self.name_sources = {uuid: (uid, number) for uuid, (uid, number, _) in sources if uuid in self.topic_ids}

@@ -5,7 +5,7 @@ too; several values of one stand side by side with the aggregator between them, 
 """
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -32,7 +32,13 @@ RELATIVE_NAME: Final = "frame.time_relative"
 """Seconds since the capture's first packet."""
 FRAME_LENGTH: Final = "frame.len"
 """Bytes on the wire of the packets that `frame.number` names; it is known while a capture is read."""
-FRAME_NUMBER: Final = "frame.number"
+FILES: Final = {
+    "request_first_packet": ("capture",),
+    "request_last_packet": ("request_last_capture", "capture"),
+    "response_first_packet": ("response_capture",),
+    "response_last_packet": ("response_last_capture", "response_capture"),
+}
+"""Column with the number of a packet -> columns with the file that it is in; the first that is not null counts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +61,8 @@ class FieldLayout:
     def needed(self) -> list[str]:
         """Every column that some name stands for."""
         found = list(dict.fromkeys(column for columns in self.columns for column in columns))
-        return [*found, "capture"] if self.needs_lengths and "capture" not in found else found
+        more = (column for columns in FILES.values() for column in columns) if self.needs_lengths else ()
+        return list(dict.fromkeys([*found, *more]))
 
     @property
     def needs_lengths(self) -> bool:
@@ -111,7 +118,7 @@ def _columns(table: str, name: str) -> tuple[str, ...]:
     if table == "exchanges":
         known = fields()
         if name == FRAME_LENGTH:
-            return known[FRAME_NUMBER].columns
+            return tuple(FILES)
         if name in known:
             return known[name].columns
         if is_body_field(name):
@@ -156,9 +163,10 @@ class Fields:
         for row in range(batch.num_rows):
             cells = []
             for asked, columns_of_name in zip(layout.names, layout.columns):
-                there: list[Any] = [columns[name][row] for name in columns_of_name if columns[name][row] is not None]
                 if asked == FRAME_LENGTH:
-                    there = [self._length(str(columns["capture"][row]), packet) for packet in dict.fromkeys(there)]
+                    there: list[Any] = self._lengths(columns, row)
+                else:
+                    there = [columns[name][row] for name in columns_of_name if columns[name][row] is not None]
                 values = self._texts(asked, there)
                 if layout.occurrence != "a":
                     values = values[:1] if layout.occurrence == "f" else values[-1:]
@@ -172,6 +180,15 @@ class Fields:
             lines.append(layout.separator.join(cells) + "\n")
         self._sink.write("".join(lines).encode())
         self._sink.flush()
+
+    def _lengths(self, columns: Mapping[str, Sequence[Any]], row: int) -> list[int]:
+        """The lengths of a row's packets, each packet once."""
+        found: dict[tuple[str, int], None] = {}
+        for name, files in FILES.items():
+            file = next((columns[one][row] for one in files if columns[one][row] is not None), None)
+            if file is not None and columns[name][row] is not None:
+                found[file, columns[name][row]] = None
+        return [self._length(*packet) for packet in found]
 
     def _texts(self, asked: str, values: Sequence[Any]) -> list[str]:
         """The values of a field as tshark prints them."""

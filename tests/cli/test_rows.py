@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import dpkt
 import pyarrow as pa
 import pyarrow.feather
 import pyarrow.parquet as pq
@@ -136,6 +137,26 @@ def test_rows_of_a_pipe_come_while_it_is_open() -> None:
     process.stdout.close()
     assert process.wait() == 0
     assert len(rest) == 10
+
+
+def test_lengths_of_packets_are_those_of_their_files() -> None:
+    """Law: of a rotated set, where messages go over from file to file, and of a part alone, which begins in the middle."""
+    parts = [PCAPS / f"rotated.pcap{number}" for number in ("", 1, 2)]
+    sizes = {}
+    for part in parts:
+        with part.open("rb") as file:
+            sizes[part.name] = [len(data) for _, data in dpkt.pcap.Reader(file)]
+    ends = [f"{side}_{end}_packet" for side in ("request", "response") for end in ("first", "last")]
+    fields = ["capture", "request_last_capture", "response_capture", "response_last_capture", *ends, "frame.len"]
+    for paths in (parts, parts[1:2]):
+        words = [word for field in fields for word in ("-e", field)]
+        done = kcap("rows", *map(str, paths), "-T", "fields", *words).stdout.decode().splitlines()
+        assert done
+        for line in done:
+            first, request, response, last, *numbers, found = line.split("\t")
+            files = (first, request or first, response, last or response)
+            packets = dict.fromkeys((file, int(number)) for file, number in zip(files, numbers) if file and number)
+            assert found == ",".join(str(sizes[file][number - 1]) for file, number in packets), line
 
 
 def test_several_files_are_one_capture(truths: dict[str, Any]) -> None:

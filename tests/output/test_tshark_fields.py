@@ -113,16 +113,27 @@ def test_lengths_and_relative_times_are_those_of_wireshark() -> None:
 
 
 def test_lengths_of_frames_stand_in_the_order_of_their_numbers() -> None:
+    """Each packet is of the file that it is in; of an orphan only the response's are there."""
     names = [f"{side}_{end}_packet" for side in ("request", "response") for end in ("first", "last")]
-    schema = pa.schema([*((name, pa.int64()) for name in names), ("capture", pa.string())])
-    rows = pa.RecordBatch.from_pylist([dict(zip(names, (5, 5, 7, 9)), capture="a.pcap")], schema)
+    files = ["capture", "request_last_capture", "response_capture", "response_last_capture"]
+    schema = pa.schema([*((name, pa.int64()) for name in names), *((name, pa.string()) for name in files)])
+    rows = pa.RecordBatch.from_pylist(
+        [
+            dict(zip([*names, *files], row))
+            for row in (
+                (5, 5, 7, 9, "a.pcap", None, "a.pcap", None),
+                (7, 5, 7, 9, "a.pcap", "b.pcap", "b.pcap", "c.pcap"),
+                (None, None, 7, 7, None, None, "b.pcap", None),
+            )
+        ],
+        schema,
+    )
     layout = layout_of("exchanges", ["frame.number", "frame.len"], [])
     assert sorted(layout.needed) == sorted(schema.names)
+    sizes = {("a.pcap", 5): 60, ("a.pcap", 7): 1514, ("a.pcap", 9): 60, ("b.pcap", 5): 70, ("b.pcap", 7): 71, ("c.pcap", 9): 72}
     sink = BufferSink()
-    Fields(
-        sink, schema, layout, length=lambda name, packet: {("a.pcap", 5): 60, ("a.pcap", 7): 1514}.get((name, packet), 60)
-    ).write(rows)
-    assert sink.data == b"5,7,9\t60,1514,60\n"
+    Fields(sink, schema, layout, length=lambda name, packet: sizes[name, packet]).write(rows)
+    assert sink.data == b"5,7,9\t60,1514,60\n7,5,9\t1514,70,71,72\n7\t71\n"
 
 
 def text_of(layout: FieldLayout, rows: pa.RecordBatch, began_ns: int | None = None) -> str:

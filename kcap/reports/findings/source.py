@@ -41,7 +41,6 @@ class Messages:
     def __init__(self, reading: CapturePass, engine: Engine) -> None:
         """`engine` has the view `exchanges`."""
         self._reading, self._engine = reading, engine
-        self._numbers = {file.name: at for at, file in enumerate(reading.capture_files)}
         self._messages: dict[tuple[str, int, str], Row | None] = {}
         self._bytes = 0
         self._rows: dict[tuple[str, int], Row] = {}
@@ -69,7 +68,7 @@ class Messages:
     def _read(self, connection: str, number: int, side: str) -> Row | None:
         self.prepare([(connection, number)])
         row = self._rows.get((connection, number))
-        data = b"" if row is None else frame(row, side, self._reading.frames, self._numbers)
+        data = b"" if row is None else frame(row, side, self._reading.frames, self._reading.file_numbers)
         if row is None or len(data) < 8:
             return None
         self._bytes += len(data)
