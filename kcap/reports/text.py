@@ -23,8 +23,6 @@ SENTENCE_LEAST: Final = 24
 """Sentences are wrapped to no less than this before a column goes."""
 COLUMN_LEAST: Final = 4
 """Columns of a table of which nothing may be left out are no narrower."""
-SCALES: Final = {"ns": 1, "ms": 1_000_000}
-"""Last part of a name that has a unit of time -> nanoseconds."""
 UNCOUNTED: Final = ("id", "port", "epoch", "partition", "version")
 """Last parts of names of numbers that count nothing."""
 LISTED: Final = 8
@@ -114,6 +112,15 @@ def words(value: Any) -> str:
     return clean(", ".join(map(str, value)) if isinstance(value, list) else str(value))
 
 
+def milliseconds(value: float | None) -> str:
+    """Kafka's milliseconds as a duration."""
+    return "" if value is None else duration(round(value * 1_000_000)) if value else "0ms"
+
+
+TIMES: Final[dict[str, Callable[[int], str]]] = {"ns": duration, "ms": milliseconds}
+"""Last part of a name that has a unit of time -> how the value is written."""
+
+
 def listed(value: Any) -> str:
     """A value in a line of text; of a long list the first ones and how many more there are."""
     if isinstance(value, list):
@@ -129,17 +136,12 @@ def figures(values: Mapping[str, Any]) -> str:
     for name, value in values.items():
         base, _, last = name.rpartition("_")
         whole = isinstance(value, int) and not isinstance(value, bool)
-        if whole and base and last in SCALES:
-            name, text = base, duration(value * SCALES[last])
+        if whole and base and last in TIMES:
+            name, text = base, TIMES[last](value)
         else:
             text = number(value) if whole and last not in UNCOUNTED else listed(value)
         parts.append(f"{name.replace('_', ' ')} {text}")
     return "; ".join(parts)
-
-
-def milliseconds(value: float | None) -> str:
-    """Kafka's milliseconds as a duration."""
-    return "" if value is None else duration(round(value * 1_000_000)) if value else "0ms"
 
 
 def spark(values: Sequence[float | None], style: Style) -> str:

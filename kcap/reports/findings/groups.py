@@ -113,7 +113,7 @@ def commit_storm(seen: Observed, limit: Mapping[str, float]) -> Found:
         rate = row["n"] / max((row["last_ns"] - row["first_ns"]) / 1e9, 1.0)
         if row["n"] < limit["commits"] or rate < limit["a_second"] or row["n"] < limit["a_record"] * records:
             continue
-        members = members_of(seen, client, group)
+        members = seen.once(committers)[client, group]
         if rate < limit["a_second"] * members:
             continue
         who = {"client_id": client, "group_id": group}
@@ -125,17 +125,16 @@ def commit_storm(seen: Observed, limit: Mapping[str, float]) -> Found:
         )  # fmt: skip
 
 
-def members_of(seen: Observed, client: str | None, group: str | None) -> int:
+def committers(seen: Observed) -> dict[tuple[str | None, str | None], int]:
     """How many members of a group commit with one client id, which the instances of a service share; without the ids that
-    brokers give members, how many connections do."""
+    brokers give members, how many connections do. By client and group.
+    """
     table = seen.exchanges
-    chosen = table.filter(table.api == "OffsetCommit", table.client_id.identical_to(client), table.group_id.identical_to(group))
-    (row,) = seen.run(
-        chosen.aggregate(
-            members=chosen.member_id.nunique(where=chosen.member_id != ""), connections=chosen.connection.nunique()
-        )
+    chosen = table.filter(table.api == "OffsetCommit")
+    counted = chosen.group_by("client_id", "group_id").aggregate(
+        members=chosen.member_id.nunique(where=chosen.member_id != ""), connections=chosen.connection.nunique()
     )
-    return int(row["members"] or row["connections"] or 1)
+    return {(row["client_id"], row["group_id"]): row["members"] or row["connections"] or 1 for row in seen.run(counted)}
 
 
 @rule(

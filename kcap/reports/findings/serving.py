@@ -1,5 +1,6 @@
 """Brokers, networks and connections: who is slow, what is lost, what is cut, who waits behind whom."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from statistics import median
 from typing import Any
@@ -435,7 +436,9 @@ def connection_churn(seen: Observed, limit: Mapping[str, float]) -> Found:
     failed |= {
         call["client_id"] for call in seen.calls if "SASL" in (call["error"] or "") or "AUTHENTICATION" in (call["error"] or "")
     }
-    accused: set[str] = set()
+    worked, opened, accused = seen.calls_by("client_id", WORK), Counter[str](), set[str]()
+    for (client, _), links in by.items():
+        opened[client] += sum(link["n"] for link in links)
     for (client, _), links in sorted(by.items(), key=lambda one: -sum(link["n"] for link in one[1])):
         count, exchanges = sum(link["n"] for link in links), sum(link["exchanges"] for link in links)
         first, last = min(link["first_ns"] for link in links), max(link["last_ns"] for link in links)
@@ -446,14 +449,14 @@ def connection_churn(seen: Observed, limit: Mapping[str, float]) -> Found:
             and rate >= limit["a_second"]
             and exchanges <= limit["exchanges"] * count
             and short
-            and client not in failed | accused
+            and client not in failed
+            and client not in accused
         ):
             accused.add(client)
-            work = sum(call["n"] for call in seen.calls if call["client_id"] == client and call["api"] in WORK)
-            every = sum(link["n"] for (name, _), some in by.items() if name == client for link in some)
+            work = sum(call["n"] for call in worked.get(client, ()))
             yield Finding(
                 f"client {client} opened {count} connections, {rate:.0f} a second, with {exchanges / count:.1f} exchanges each",
                 {"client_id": client}, count, where(client_id=client), first, last, 0,
                 {"connections": count, "connections_a_second": round(rate, 1), "exchanges": exchanges},
-                None if work >= limit["share"] * every else "info",
+                None if work >= limit["share"] * opened[client] else "info",
             )  # fmt: skip
