@@ -461,6 +461,9 @@ TLS_WAITING_RECORDS = 64
 TLS_HANDSHAKE_BYTES = 1 << 18
 """Bytes of handshake messages of a direction: certificate chains of 100 kB occur."""
 
+TLS_HELLO_BYTES = 1 << 15
+"""Bytes of a server that wait for the ClientHello, which stands behind them in captures out of order."""
+
 TLS_ALERTS_KEPT = 16
 """Alerts of a connection that are named."""
 

@@ -251,7 +251,7 @@ class Decryptor:
 
         self._plaintext = Plaintext
         self.connection = connection
-        self.session = TlsSession(secrets, Turns() if turns else None)
+        self.session = TlsSession(secrets, Turns() if turns else None, whole=connection.streams[client].anchored)
         self.swapped = client == 1
         self.plain: DecryptedConnection | None = None
         self._begin = begin

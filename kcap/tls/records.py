@@ -75,6 +75,16 @@ class RecordReader:
         return self._base + len(self._data)
 
     @property
+    def next_offset(self) -> int:
+        """Stream offset of the next record."""
+        return self._at
+
+    @property
+    def held_bytes(self) -> int:
+        """Stream bytes from the next record on."""
+        return self.end - self._at
+
+    @property
     def idle(self) -> bool:
         """Whether the next byte begins a record, and none is held."""
         return self._at >= self._base + len(self._data) and self.tidy

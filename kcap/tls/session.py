@@ -9,6 +9,7 @@ application data and its updates; before TLS 1.3 one after each ChangeCipherSpec
 epoch and number is tried under the next epochs from 0, and behind a loss under the numbers that the lost bytes allow.
 """
 
+from operator import itemgetter
 from typing import Final
 
 from kcap import limits
@@ -35,10 +36,13 @@ EPOCHS_AHEAD: Final = 2
 class TlsSession(InBatches):
     """A TLS connection."""
 
-    def __init__(self, secrets: Secrets, turns: Turns | None = None) -> None:
-        """`turns` takes the records as they look from outside."""
+    def __init__(self, secrets: Secrets, turns: Turns | None = None, *, whole: bool = False) -> None:
+        """`turns` takes the records as they look from outside; `whole`: the client's stream is known from its first byte on,
+        so that the server's waits for the ClientHello.
+        """
         self.secrets = secrets
         self.turns = turns
+        self.whole = whole
         self.facts = TlsFacts()
         self.sides = (Direction(), Direction())
         self.client: Hello | None = None
@@ -112,6 +116,10 @@ class TlsSession(InBatches):
         return events
 
     def _read(self, side: int, *, final: bool) -> None:
+        if side == SERVER:
+            if not final and self._hello_may_come():
+                return
+            self.whole = False
         reader, turns = self.sides[side].reader, self.turns
         while (record := reader.next(final=final)) is not None:
             if record.proposed:
@@ -127,6 +135,17 @@ class TlsSession(InBatches):
                 self._record(side, record)
         if reader.searching and self.turns is not None:
             self.turns.lose(side)
+        if side == CLIENT and self.whole and not self._hello_may_come():
+            self._read(SERVER, final=final)
+
+    def _hello_may_come(self) -> bool:
+        """Whether the ClientHello is missing and may still come: all that is there of the client is its beginning. What the
+        server sends refers to it, and stands before it in captures whose directions were put in order separately.
+        """
+        reader, begun = self.sides[CLIENT].reader, self.sides[CLIENT].handshake
+        if not self.whole or self.client is not None or self.sides[SERVER].reader.held_bytes > limits.TLS_HELLO_BYTES:
+            return False
+        return reader.tidy and (reader.next_offset == 0 or bool(begun))
 
     def _look(self, side: int, record: Record, turns: Turns) -> None:
         """Gives a record of application data to `turns`; early data of TLS 1.3 comes before the ServerHello and is left out."""
@@ -268,10 +287,14 @@ class TlsSession(InBatches):
 
     def _release(self) -> None:
         """Takes records that waited for keys, which are there by now, of both sides in the order of their packets."""
-        both = [(record.pieces[-1].ref if record.pieces else 0, record.offset, side, record)
-                for side in (CLIENT, SERVER) if self.sides[side].epochs or self._late_keys(side)
-                for record in self._released(side)]  # fmt: skip
-        for _, _, side, record in sorted(both, key=lambda one: one[0]):
+        both: list[tuple[int, int, Record]] = []
+        for side in (CLIENT, SERVER):
+            if self.sides[side].epochs or self._late_keys(side):
+                newest = 0  # a record behind a packet that came late was not there before that one
+                for record in self._released(side):
+                    newest = max(newest, record.pieces[-1].ref if record.pieces else 0)
+                    both.append((newest, side, record))
+        for _, side, record in sorted(both, key=itemgetter(0)):
             self._sealed(side, record)
 
     def _waits_for_other(self, side: int) -> bool:

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kcap import limits
 from kcap.tls.direction import LostPlaintext, Plaintext
 from kcap.tls.files import read_secrets
 from kcap.tls.handshake import TICKET
@@ -115,6 +116,37 @@ def test_a_resumed_session_without_a_line_of_its_own_takes_the_secret_of_the_fir
     assert (TICKET in begun.server.extensions) is tickets
     named = session.client.session_id == begun.server.session_id != b""
     assert named is not tickets, "the server's first id names the session where it gave no ticket"
+
+
+@pytest.mark.parametrize("ahead", [CLIENT, SERVER], ids=["client ahead", "server ahead"])
+@pytest.mark.parametrize("version", ["TLSv1_2", "TLSv1_3"])
+def test_a_direction_that_stands_ahead_of_the_other_in_the_capture_is_read(version: str, ahead: int) -> None:
+    """Taps put the directions in order separately, and packets of one arrive in any order."""
+    messages = [(CLIENT, b"first request"), (SERVER, b"first response"), (CLIENT, b"second"), (SERVER, b"x" * 9_000)]
+    first, known = converse(messages, version=version)
+    second, _ = converse(messages, version=version, session=known)
+    for made, resumed in ((first, False), (second, True)):
+        session, events, offsets = TlsSession(secrets_of(made), whole=True), [], [0, 0]
+        wire = sorted(made.wire, key=lambda piece: piece[0] != ahead)
+        for ref, (side, data) in enumerate(wire):
+            events += session.data(side, offsets[side], data, len(data), ref, len(wire) - ref, offsets[side])
+            offsets[side] += len(data)
+        events += session.finish()
+        assert [plain(events, side) for side in (CLIENT, SERVER)] == [bytes(text) for text in made.plain]
+        assert not any(isinstance(event, LostPlaintext) for event in events)
+        assert session.facts.resumed is resumed
+
+
+def test_a_server_whose_client_says_nothing_waits_within_its_bound() -> None:
+    made = talk("TLSv1_3", None)
+    session, offset = TlsSession(secrets_of(made), whole=True), 0
+    for side, data in made.wire:
+        if side == SERVER:
+            session.data(SERVER, offset, data, len(data), 0, 0, offset)
+            offset += len(data)
+    assert offset > limits.TLS_HELLO_BYTES
+    assert session.facts.version == "TLS 1.3", "the ServerHello was read"
+    assert session.sides[SERVER].reader.held_bytes <= limits.TLS_HELLO_BYTES
 
 
 def test_without_keys_nothing_is_read_and_the_reason_is_named() -> None:
