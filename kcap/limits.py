@@ -418,6 +418,27 @@ REPORT_NAMES_MAX = 1 << 14
 names but in `check`, `groups` and `transactions`, which find messages by them.
 """
 
+REPORT_NAMES_ROWS = 1 << 10
+"""Rows of a report's table whose names are changed at once: each may have several names of 32 KB."""
+
+REPORT_FETCHED_ROWS = 1 << 12
+"""Rows of an answer that a report takes from its engine at once, as tuples."""
+
+REPORT_TABLE_BYTES = 1 << 18
+"""Bytes of a report's Parquet files up to which the engine holds them as tables: statements over such small files take longer
+to plan than to run."""
+
+REPORT_MESSAGES_KEPT = 1 << 12
+"""Messages, and rows by which they are found, that stay for other rules of `check`."""
+
+REPORT_COURSES = 100
+"""Findings whose exchanges are counted over time, the first: each is a filter over all exchanges."""
+
+SQL_ROWS_AT_ONCE = 1 << 11
+SQL_BYTES_AT_ONCE = 4 << 20
+"""Rows that `sql` takes from its engine at once, and bytes of them that are written at once: they may have names of 32 KB each,
+which a writer holds as several texts."""
+
 PARTS_OPEN = 64
 """Open files of a partitioned table."""
 

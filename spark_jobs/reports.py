@@ -4,19 +4,21 @@ In: a scanned capture or the folder that `ingest` wrote, a report's name, its pa
 its JSON form. Law: it is what `kcap REPORT --format json` says of the same files.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final
 
+from kcap import limits
 from kcap.columns import EXCHANGES
 from kcap.errors import UsageError
 from kcap.filter.ast import columns_of as filter_columns
 from kcap.filter.ast import is_deep
 from kcap.filter.parse import parse
 from kcap.reports.definition import KEY, Report, ReportRequest, Row, Tables
+from kcap.reports.names import DIGITS, KEPT_CHARACTERS, names_of
 from kcap.reports.run import columns_of, result
 from kcap.reports.source import Engine
 from kcap.table.schema import arrow_schema, choose
@@ -83,10 +85,10 @@ class SparkEngine(Engine):
         self._connection: Any = ibis.pyspark.connect(spark)
         self._views: list[str] = []
 
-    def view(self, frame: "DataFrame") -> Any:
-        """A data frame as a table."""
+    def view(self, frame: "DataFrame", whole: Collection[str] = ()) -> Any:
+        """A data frame as a table whose long names are shortened, but for columns named in `whole`."""
         name = f"kcap_{next(NUMBERS)}"
-        frame.createOrReplaceTempView(name)
+        shorter(frame, whole).createOrReplaceTempView(name)
         self._views.append(name)
         return self._connection.table(name)
 
@@ -104,6 +106,26 @@ class SparkEngine(Engine):
         """The session stays; its views go."""
         for name in self._views:
             self._connection.raw_sql(f"DROP VIEW IF EXISTS {name}")
+
+
+def shorter(frame: "DataFrame", whole: Collection[str] = ()) -> "DataFrame":
+    """The data frame with long names as `kcap.reports.names.shortened` makes them, but for columns named in `whole`."""
+    from pyspark.sql import functions as spark
+    from pyspark.sql.pandas.types import to_arrow_schema
+
+    def shortened(column: Any) -> Any:
+        size, digest = spark.format_number(spark.char_length(column), 0), spark.substring(spark.sha2(column, 256), 1, DIGITS)
+        made = spark.concat(
+            spark.substring(column, 1, KEPT_CHARACTERS), spark.lit("... ("), size, spark.lit(" characters, sha256 "), digest,
+            spark.lit(")"),
+        )  # fmt: skip
+        return spark.when(spark.octet_length(column) > limits.REPORT_NAME_BYTES, made).otherwise(column)
+
+    names = names_of(to_arrow_schema(frame.schema), whole)
+    lists = {field.name for field in frame.schema if field.dataType.typeName() == "array"}
+    return frame.withColumns(
+        {name: spark.transform(name, shortened) if name in lists else shortened(spark.col(name)) for name in names}
+    )
 
 
 def report_of(name: str) -> Report:
@@ -152,7 +174,7 @@ def opened(
     frames = {name: persisted(frame, large=False) for name, frame in source.tables(columns).items()}
     engine = SparkEngine(frames["exchanges"].sparkSession)
     try:
-        every = engine.view(frames["exchanges"])
+        every = engine.view(frames["exchanges"], beside)
         passing = every
         if deep:
             passing = every.semi_join(engine.view(source.table("exchanges", KEY, only)), list(KEY))

@@ -20,6 +20,7 @@ from kcap.output.escaping import csv_safe, html_text, markdown_text, visible
 from kcap.output.grid import ELLIPSIS, call, duration, endpoint, result
 from kcap.output.pages import STYLE
 from kcap.reports.definition import Row
+from kcap.reports.names import OTHERS
 from kcap.reports.text import UNLIMITED, Aim, Style, Target, TextColumn, clock, lines, size, words, wrapped
 
 HEIGHT: Final = 40
@@ -280,7 +281,7 @@ class Leads:
         targets: dict[Target, list[str]] = {}
         leading: set[int] = set()
         for at, (column, text_) in enumerate(zip(columns, texts)):
-            nothing = text_.rstrip("Bkmnsu %") in ("", "0")
+            nothing = text_.rstrip("Bkmnsu %") in ("", "0") or OTHERS in row.values()  # no filter says which names these are
             target = None if column.down is None or nothing else column.down(row)
             if target:
                 targets.setdefault(target, []).append(column.head)

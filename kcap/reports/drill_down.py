@@ -1,7 +1,8 @@
 """Builds the display filter for the exchanges that a number counts.
 
 In: columns, values, the groups of a report. Out: text that `kcap.filter` parses. Law: for any name on the wire the filter
-parses, and it passes the exchanges with that name.
+parses, and it passes the exchanges with that name: those with a name that reports shorten by its beginning, which other such
+names may have too.
 """
 
 import re
@@ -10,6 +11,7 @@ from typing import Any, Final
 
 from kcap.filter.fields import WITHOUT_POLLS, fields, named_values
 from kcap.reports.definition import Key, Row
+from kcap.reports.names import beginning
 
 ANSWERED: Final = "outcome == answered && latency_ns"
 FAILED: Final = "error_code != 0"
@@ -26,6 +28,12 @@ def quoted(text: str) -> str:
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
+def about(column: str, name: str) -> str:
+    """Exchanges whose column has the name; a name that reports shorten is looked for by its beginning."""
+    start = beginning(name)
+    return f"{column} == {quoted(name)}" if start is None else f"{column} contains {quoted(start)}"
+
+
 def equals(column: str, value: Any) -> str:
     """Exchanges whose column has the value; of a list: an entry of it."""
     field = fields()[column]
@@ -38,7 +46,7 @@ def equals(column: str, value: Any) -> str:
     words = named_values(field.columns[0])
     if words and str(value).lower() not in words:
         return f"{column} contains {quoted(str(value))}"  # names of a release that the filter does not know
-    return f"{column} == {value if words else quoted(str(value))}"
+    return f"{column} == {value}" if words else about(column, str(value))
 
 
 def every(*parts: str | None) -> str:
@@ -56,7 +64,7 @@ def topic(name: str | None) -> str:
     """Exchanges about a topic; a topic without a known name is matched by its id."""
     if name is None:
         return "!topics"
-    return f"topics == {quoted(name)}" + (f" || topic_ids == {quoted(name)}" if UUID.fullmatch(name) else "")
+    return about("topics", name) + (f" || topic_ids == {quoted(name)}" if UUID.fullmatch(name) else "")
 
 
 def moment(time_ns: int) -> str:

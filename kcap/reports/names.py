@@ -10,6 +10,7 @@ name. Rows themselves (`kcap rows`, `kcap sql`, saved tables) always have the wh
 """
 
 import os
+import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from hashlib import blake2b, sha256
 from typing import Any, Final
@@ -26,10 +27,10 @@ KEPT_CHARACTERS: Final = 160
 """Characters of a shortened name that stay."""
 DIGITS: Final = 12
 """Hexadecimal digits of the digest in a shortened name."""
+SHORTENED: Final = re.compile(rf"(?s)(.{{1,{KEPT_CHARACTERS}}})\.{{3}} \([\d,]+ characters, sha256 [0-9a-f]{{{DIGITS}}}\)")
+"""What `shortened` makes of a name."""
 KEYS: Final = ("connection", "capture", "response_capture")
 """Columns of text that are no names: reports look up rows by them."""
-ROWS: Final = 1 << 10
-"""Rows of a saved table that are changed at once: each may have several names of 32 KB."""
 COMPRESSED: Final = 8
 """How many times its size the dictionary of a compressed column may have."""
 ENTRY_BYTES: Final = 5
@@ -44,6 +45,12 @@ def shortened(name: str) -> str:
     if len(data) <= limits.REPORT_NAME_BYTES:
         return name
     return f"{name[:KEPT_CHARACTERS]}... ({len(name):,} characters, sha256 {sha256(data).hexdigest()[:DIGITS]})"
+
+
+def beginning(name: str) -> str | None:
+    """The characters that `shortened` leaves of a name, which may be shortened already; None where it leaves all."""
+    made = SHORTENED.fullmatch(shortened(name))
+    return None if made is None else made[1]
 
 
 def shorter(batch: pa.RecordBatch, whole: Collection[str] = ()) -> pa.RecordBatch:
@@ -114,7 +121,7 @@ def bounded_files(files: Sequence[str], folder: str, label: str, whole: Collecti
         made.append(os.path.join(folder, f"{label}-names-{number}.parquet"))
         with output_errors(f"temporary files in {folder}"), open(made[-1], "wb") as sink:
             writer = Parquet(sink, file.schema_arrow, "none")
-            for batch in file.iter_batches(ROWS):
+            for batch in file.iter_batches(limits.REPORT_NAMES_ROWS):
                 writer.write(changed(batch, [name for name in columns if name in batch.schema.names], first.__getitem__))
             writer.close()
     return made
@@ -162,7 +169,7 @@ def texts(files: Sequence[Any], name: str) -> Iterator[str]:
     for file in files:
         if name not in file.schema_arrow.names:
             continue
-        for batch in file.iter_batches(ROWS, columns=[name]):
+        for batch in file.iter_batches(limits.REPORT_NAMES_ROWS, columns=[name]):
             column: Any = batch.column(0)
             found: Any = (column.flatten() if pa.types.is_list(column.type) else column).unique()
             yield from (text for text in found.to_pylist() if text is not None)

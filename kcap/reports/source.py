@@ -100,13 +100,6 @@ def table_of(path: str) -> tuple[str, list[str]]:
     return named or above or ("partitions" if "partition" in schema.names else "exchanges"), schema.names
 
 
-FETCHED: Final = 4096
-"""Rows taken from the engine at once."""
-
-SMALL: Final = 1 << 18
-"""Bytes of Parquet files below which statements are planned longer than they run."""
-
-
 class Interrupted(Exception):  # noqa: N818 - no error: it is what was asked for
     """Nobody waits for the answer."""
 
@@ -149,7 +142,8 @@ class Engine:
         places = ", ".join("'" + file.replace("'", "''") + "'" for file in files)
         options = {"union_by_name": len(files) > 1, **hive(files)}
         given = "".join(f", {option} = {str(value).lower()}" for option, value in options.items())
-        self._create(name, f"SELECT * FROM read_parquet([{places}]{given})", sum(map(os.path.getsize, files)) < SMALL)  # noqa: S608 - our own words
+        small = sum(map(os.path.getsize, files)) < limits.REPORT_TABLE_BYTES
+        self._create(name, f"SELECT * FROM read_parquet([{places}]{given})", small)  # noqa: S608 - our own words
 
     def derive(self, name: str, sql: str) -> None:
         """Makes a view of a statement, a table where all files are small: each statement over a view plans all of it anew."""
@@ -234,7 +228,9 @@ class Engine:
         cursor = self._duckdb.execute(sql, params)
         names = [column[0] for column in cursor.description]
         found: list[dict[str, Any]] = []
-        while some := cursor.fetchmany(FETCHED):  # tuples of all rows beside their dictionaries would take as much again
+        while some := cursor.fetchmany(
+            limits.REPORT_FETCHED_ROWS
+        ):  # tuples of all rows beside their dictionaries would take as much again
             found += [dict(zip(names, values)) for values in some]
         return found
 

@@ -23,9 +23,6 @@ from kcap.table.backfill import BACKFILLED
 from kcap.table.schema import arrow_schema, choose
 from kcap.table.table_builders import TableRequest
 
-ROWS_AT_ONCE: Final = 1 << 11
-PIECE_BYTES: Final = 4 << 20
-"""Bytes of an answer that are written at once: its rows may have names of 32 KB each, which a writer holds as several texts."""
 STATEMENTS: Final = (
     "select",
     "with",
@@ -53,9 +50,9 @@ Answer = tuple[pa.Schema, Iterator[pa.RecordBatch]]
 
 
 def in_pieces(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The same rows in batches of PIECE_BYTES at most, or of one row."""
+    """The same rows in batches of `limits.SQL_BYTES_AT_ONCE` at most, or of one row."""
     for batch in batches:
-        rows = max(1, batch.num_rows * PIECE_BYTES // max(batch.nbytes, 1))
+        rows = max(1, batch.num_rows * limits.SQL_BYTES_AT_ONCE // max(batch.nbytes, 1))
         for start in range(0, batch.num_rows, rows):
             yield batch.slice(start, rows)
 
@@ -107,7 +104,7 @@ class Queries:
             self._make([name for name in tables_named(query) if name not in self._made])
         try:
             relation: Any = self._engine.sql(query)
-            reader: Any = relation.to_arrow_reader(ROWS_AT_ONCE) if relation is not None else None
+            reader: Any = relation.to_arrow_reader(limits.SQL_ROWS_AT_ONCE) if relation is not None else None
         except duckdb.Error as error:
             raise UsageError(f"the query does not run: {str(error).strip()}") from None
         if reader is None:

@@ -1337,13 +1337,61 @@ COMMANDS = (
     "versions -o OUT.html", "check", "check --format html -o OUT.html", "groups", "transactions", "groups -o OUT.html",
     "sql select*from(exchanges)",
     "cut -Y latency>=0 --allow-empty -o OUT.pcap", "cut --redact --anonymize k --allow-empty -o OUT.pcapng",
-    "split --by-connection 1000 -o OUT.pcap", "merge -o OUT.pcapng", "diff AGAIN",
+    "split --by-connection 1000 -o OUT.pcap", "merge -o OUT.pcapng", "diff CAPTURE",
+    "show CAPTURE NAME", "show CAPTURE NAME --hex", "show CAPTURE NAME --json --payloads", "decode REQUEST",
+    "decode --json REQUEST", "decode --response --api KEY --api-version VERSION RESPONSE", "decode --jsonl FRAMES",
 )  # fmt: skip
-"""Every command that reads a capture; the capture follows, OUT is a name in a folder of the run, AGAIN the capture too."""
+"""Every command that reads a capture, which follows where nothing of EXCHANGE is named; CAPTURE is it too, OUT is a name in a
+folder of the run."""
+EXCHANGE = ("NAME", "REQUEST", "RESPONSE", "KEY", "VERSION", "FRAMES")
+"""The name of the capture's largest exchange, files with the bytes of its messages, its API and version, and a file with a line
+for each request of the capture."""
+
+
+def exchange_of(path: str, folder: str) -> None:
+    """Writes a file for each of EXCHANGE into the folder; none where the capture has no exchange."""
+    import kcap
+
+    largest: dict[str, bytes] = {}
+    with open(f"{folder}/lines", "wb") as lines:
+        for exchange in kcap.open(path):
+            row, (_, frame), (_, answer) = exchange.row, exchange._request, exchange._response
+            if frame:
+                lines.write(b'{"kind": "request", "hex": "%s"}\n' % frame.hex().encode())
+            if len(frame) + len(answer) > len(largest.get("REQUEST", b"")) + len(largest.get("RESPONSE", b"")):
+                name = f"{row['connection']}.{row['exchange']}"
+                words = zip(("NAME", "KEY", "VERSION"), (name, row["api_key"], row["api_version"]))
+                largest = {"REQUEST": frame, "RESPONSE": answer, **{word: str(value).encode() for word, value in words}}
+    for word, value in largest.items():
+        Path(folder, word).write_bytes(value)
+    os.rename(f"{folder}/lines", f"{folder}/FRAMES")
+
+
+def command_line(command: str, path: Path, folder: str) -> list[str] | None:
+    """The words of a command of COMMANDS; None where the capture has no exchange and it needs one."""
+    words = [word.replace("OUT", f"{folder}/out").replace("CAPTURE", str(path)) for word in command.split()]
+    places = [number for number, word in enumerate(words) if word in EXCHANGE]
+    for number in places:
+        made = Path(folder, words[number])
+        if not made.exists():
+            return None
+        words[number] = made.read_text() if words[number] in ("NAME", "KEY", "VERSION") else str(made)
+    return words if places else [*words, str(path)]
 
 
 def forked(words: list[str], seconds: float) -> tuple[float, float, int]:
     """As `cost`, of a command of kcap in a fork of this process."""
+
+    def command() -> int:
+        from kcap.cli.main import main as kcap
+
+        return kcap(words)
+
+    return in_fork(command, seconds)
+
+
+def in_fork(work: Callable[[], int], seconds: float) -> tuple[float, float, int]:
+    """As `cost`, of a function in a fork of this process."""
     child = os.fork()
     if not child:
         resource.setrlimit(resource.RLIMIT_CPU, (int(seconds) + 1, int(seconds) + 2))
@@ -1352,9 +1400,7 @@ def forked(words: list[str], seconds: float) -> tuple[float, float, int]:
         os.dup2(quiet, 2)
         code = TRACEBACK
         try:
-            from kcap.cli.main import main as kcap
-
-            code = kcap(words)
+            code = work()
             sys.stdout.flush()
         finally:
             os._exit(code)
@@ -1392,12 +1438,20 @@ def matrix(names: list[str], scale: float, seconds: float, commands: list[str]) 
     runs = 0
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "hostile.pcap"
-        path.write_bytes(spoken().file())
+        named = any(word in EXCHANGE for command in commands for word in command.split())
+
+        def write(data: bytes) -> None:
+            path.write_bytes(data)
+            for word in EXCHANGE:
+                Path(folder, word).unlink(missing_ok=True)
+            if named:
+                in_fork(lambda: exchange_of(str(path), folder) or 0, 600)
 
         def run(command: str) -> tuple[float, float, int]:
-            words = [word.replace("OUT", f"{folder}/out") for word in command.replace("AGAIN", str(path)).split()]
-            return forked([*words, str(path)], seconds)
+            words = command_line(command, path, folder)
+            return (0.0, 0.0, 0) if words is None else forked(words, seconds)
 
+        write(spoken().file())
         base = {command: run(command)[0] for command in commands}
         for name in names:
             make, units, _ = CLASSES[name]
@@ -1414,7 +1468,7 @@ def matrix(names: list[str], scale: float, seconds: float, commands: list[str]) 
                     step = 1 if most > 0.5 else 2 if most > 0.25 else 3
                 elif turn:
                     step += 1
-                path.write_bytes(make(int(units * scale) << step))
+                write(make(int(units * scale) << step))
                 for command in going:
                     runs += 1
                     spent, peak, code = run(command)

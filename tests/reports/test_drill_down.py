@@ -5,10 +5,12 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kcap import limits
 from kcap.filter.parse import parse
 from kcap.filter.row_test import condition
 from kcap.reports import drill_down
 from kcap.reports.definition import instant, key_of
+from kcap.reports.names import shortened
 
 NAMES = st.text(max_size=12)
 TIMES = st.integers(10**18, 2 * 10**18)
@@ -24,6 +26,16 @@ def test_any_name_is_found_and_no_other(name: str, other: str) -> None:
     assert passes(text, {"client_id": name})
     assert passes(text, {"client_id": other}) == (name == other)
     assert not passes(text, {"client_id": None})
+
+
+@given(name=st.text(min_size=limits.REPORT_NAME_BYTES + 1, max_size=600))
+def test_a_shortened_name_leads_to_the_exchanges_with_the_whole_name(name: str) -> None:
+    for shown in (name, shortened(name)):
+        text = drill_down.equals("client_id", shown)
+        assert passes(text, {"client_id": name})
+        assert passes(text, {"client_id": shortened(name)})
+        assert not passes(text, {"client_id": name[:100]})
+    assert passes(drill_down.topic(shortened(name)), {"topics": ["a", name], "topic_ids": [None, None]})
 
 
 def test_nothing_is_found_as_nothing() -> None:

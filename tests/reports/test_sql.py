@@ -6,6 +6,7 @@ import pyarrow as pa
 import pytest
 
 import kcap
+from kcap import limits
 from kcap.cli.main import main
 from kcap.cli.reports import report_of
 from kcap.columns import TABLES
@@ -13,7 +14,7 @@ from kcap.errors import UsageError
 from kcap.reports.definition import ReportRequest
 from kcap.reports.run import run
 from kcap.reports.source import ReportInput
-from kcap.reports.sql import PIECE_BYTES, answered, in_pieces, tables_named
+from kcap.reports.sql import answered, in_pieces, tables_named
 from kcap.session import Capture
 
 
@@ -68,5 +69,5 @@ def test_answers_with_long_names_come_in_small_pieces() -> None:
     batch = pa.record_batch({"name": [str(at) * 8000 for at in range(1000)], "at": range(1000)})
     some = list(in_pieces([batch, batch.slice(0, 3), batch.slice(0, 0)]))
     assert pa.Table.from_batches(some).equals(pa.Table.from_batches([batch, batch.slice(0, 3)]))
-    assert max(piece.nbytes for piece in some) < 2 * PIECE_BYTES
+    assert max(piece.nbytes for piece in some) < 2 * limits.SQL_BYTES_AT_ONCE
     assert len(some) > 4

@@ -12,8 +12,6 @@ from kcap.reports.findings.observed import Row
 
 PARTS: Final = 24
 """Bars that fit beside a finding's times."""
-SHOWN: Final = 100
-"""Findings of which a course is made, the first: each is a filter over all exchanges."""
 TIMES: Final = ("request_first_ns", "response_first_ns")
 Span = tuple[int, int]
 Courses = list[list[int]]

@@ -4,6 +4,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
+from kcap.reports.drill_down import about
+
 if TYPE_CHECKING:
     from kcap.reports.findings.observed import Observed
 
@@ -90,16 +92,10 @@ def rule(
     return enter
 
 
-def quoted(value: object) -> str:
-    """A value as a display filter writes it."""
-    if isinstance(value, int | float):
-        return str(value)
-    return '"' + str(value).replace("\\", "\\\\").replace('"', '\\"') + '"'
-
-
 def where(*conditions: str, **equal: object) -> str:
     """A display filter: columns that equal values, and conditions as they are; columns whose value is None are left out."""
-    parts = [f"{name} == {quoted(value)}" for name, value in equal.items() if value is not None]
+    given = ((name, value) for name, value in equal.items() if value is not None)
+    parts = [about(name, value) if isinstance(value, str) else f"{name} == {value}" for name, value in given]
     return " and ".join([*parts, *(f"({one})" if " or " in one else one for one in conditions)])
 
 

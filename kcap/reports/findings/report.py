@@ -7,6 +7,7 @@ and `not_judged` with the reason for each rule that the capture cannot serve.
 from collections.abc import Collection, Mapping
 from typing import Any, Final
 
+from kcap import limits
 from kcap.reports.definition import Report, ReportRequest
 from kcap.reports.findings import (
     access,
@@ -21,7 +22,6 @@ from kcap.reports.findings import (
     transactions,
 )
 from kcap.reports.findings.columns import COLUMNS
-from kcap.reports.findings.courses import SHOWN
 from kcap.reports.findings.judged import not_judged
 from kcap.reports.findings.model import RULES, SEVERITIES, Finding, Rule
 from kcap.reports.findings.observed import Observed
@@ -53,15 +53,15 @@ def check(
     for rule in RULES.values():
         if (only and rule.id not in only) or rule.id in skip:
             continue
-        limits = {**rule.thresholds, **((thresholds or {}).get(rule.id) or {})}
-        every = list(rule.find(mine, limits))
+        limit = {**rule.thresholds, **((thresholds or {}).get(rule.id) or {})}
+        every = list(rule.find(mine, limit))
         found = [row_of(rule, finding) for finding in every if of_one(finding.who)]
         if len(found) < len(every):
             mine.left_out[UNNAMED] = mine.left_out.get(UNNAMED, 0) + len(every) - len(found)
         rows += found
         silent += [] if found else [rule]
     rows.sort(key=cost)
-    filters = [row["filter"] for row in rows[:SHOWN]]
+    filters = [row["filter"] for row in rows[: limits.REPORT_COURSES]]
     made = seen.courses(filters, mine.span) if seen.courses is not None and filters else []
     for at, row in enumerate(rows):
         row["course"] = made[at] if at < len(made) else []

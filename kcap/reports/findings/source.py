@@ -31,8 +31,6 @@ from kcap.table.table_builders import TableRequest
 
 ADDRESSES = ("client_ip", "server_ip")
 """Columns whose names stay as they are: messages are found by the addresses of their connection."""
-MESSAGES_KEPT = 4096
-"""Messages, and rows by which they are found, that stay for other rules."""
 
 
 class Messages:
@@ -49,7 +47,7 @@ class Messages:
         """A message as Kafka's JSON; None where a byte of it is missing or does not read: callers rely on its fields."""
         key = connection, number, side
         if key not in self._messages:
-            if len(self._messages) >= MESSAGES_KEPT or self._bytes >= limits.MESSAGES_KEPT_BYTES:
+            if len(self._messages) >= limits.REPORT_MESSAGES_KEPT or self._bytes >= limits.MESSAGES_KEPT_BYTES:
                 self._messages.clear()
                 self._bytes = 0
             self._messages[key] = self._read(connection, number, side)
@@ -60,7 +58,7 @@ class Messages:
         wanted = {key for key in keys if key not in self._rows}
         if not wanted:
             return
-        if len(self._rows) >= MESSAGES_KEPT:
+        if len(self._rows) >= limits.REPORT_MESSAGES_KEPT:
             self._rows.clear()
         for row in self._engine.rows_of("exchanges", MESSAGE_COLUMNS, wanted, between):
             self._rows[row["connection"], row["exchange"]] = row
