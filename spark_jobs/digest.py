@@ -6,7 +6,6 @@ usage: python -m spark_jobs.digest --input PATH... [--output PATH] [--top N] [-Y
 The result is JSON with a report under each name.
 """
 
-import json
 import sys
 from typing import TYPE_CHECKING, Any, Final
 
@@ -14,6 +13,7 @@ import click
 
 from kcap.cli.standard_streams import say_lines
 from kcap.inputs import refuse_input
+from kcap.output.escaping import json_text
 from kcap.output.formats import format_of
 from kcap.reports.definition import ReportRequest, Row, keys_of
 from spark_jobs.capture import SparkCapture
@@ -44,7 +44,7 @@ def run(_spark: "SparkSession", source: SparkCapture | Saved, given: JobInput, t
         print("\n".join(["== versions", *report_lines(found["versions"], style_of(None))]))
     if given.output is not None:
         with sink_at(given.output) as file:
-            file.write((json.dumps({"report": "digest", "reports": found}, ensure_ascii=False) + "\n").encode())
+            file.write((json_text({"report": "digest", "reports": found}) + "\n").encode())
     return 0
 
 

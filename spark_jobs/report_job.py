@@ -4,7 +4,6 @@ In: a report's name; a report as plain values. Out: its job; text, and JSON, CSV
 that of `kcap NAME`; the JSON form is the whole report, CSV has all of it too, Parquet and Delta have its rows.
 """
 
-import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
@@ -15,6 +14,7 @@ from kcap.cli.report_formats import csv_text, style_of, text
 from kcap.cli.report_views import VIEWS
 from kcap.errors import MissingExtraError
 from kcap.inputs import refuse_input
+from kcap.output.escaping import json_text
 from kcap.reports.definition import Key, ReportRequest, Row, keys_of
 from spark_jobs.capture import SparkCapture
 from spark_jobs.files import form_of, sink_at
@@ -60,7 +60,7 @@ def write(spark: "SparkSession", result: Row, output: str, form: str | None) -> 
 def bytes_of(result: Row, form: str) -> bytes:
     """The report in a form."""
     if form == "json":
-        return (json.dumps(result, ensure_ascii=False) + "\n").encode()
+        return (json_text(result) + "\n").encode()
     if form == "csv":
         return csv_text(result).encode()
     from pyarrow import parquet
@@ -82,7 +82,7 @@ def table_of(rows: Sequence[Row]) -> pa.Table:
 def plain(value: Any) -> Any:
     """A value as a column can have it."""
     if isinstance(value, dict) or (isinstance(value, list | tuple) and any(isinstance(one, dict | list) for one in value)):
-        return json.dumps(value, ensure_ascii=False)
+        return json_text(value)
     return value
 
 

@@ -8,6 +8,7 @@ link type and for nothing else.
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from struct import pack
 from typing import Final
 
@@ -103,7 +104,7 @@ class PcapngCopy(PcapngWriter):
         origin = self._origins[batch.file]
         section, interface, options = 0, 0, b""
         if origin.notes.sections:
-            section = max(bisect_right([known.position for known in origin.sections], int(batch.position[at])) - 1, 0)
+            section = max(bisect_right(origin.sections, int(batch.position[at]), key=attrgetter("position")) - 1, 0)
             order = origin.sections[section].order if origin.sections else "<"
             interface, options = packet_notes(batch.buffer, int(batch.start[at]), int(batch.captured[at]), order)
         number = self._interface(batch.file, section, interface, link)

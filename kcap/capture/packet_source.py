@@ -8,6 +8,7 @@ own.
 import os
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
+from operator import attrgetter
 from typing import NamedTuple
 from weakref import finalize
 
@@ -105,7 +106,7 @@ class PacketSource:
             reader = kind(self._window(file, 0, READ_WINDOW_BYTES), CaptureFile(known.path, known.name), file, ignore, None)
             next(reader.batches(), None)
             sections = self._layouts[file] = reader.sections
-        place = bisect_right([section.position for section in sections], position)
+        place = bisect_right(sections, position, key=attrgetter("position"))
         return sections[place - 1] if place else None
 
     def _window(self, file: int, position: int, window_bytes: int) -> FileWindow:

@@ -1,6 +1,5 @@
 """`kcap check`: what is wrong in a capture, whom it concerns, since when, how sure that is, and what to do."""
 
-import json
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
@@ -13,6 +12,7 @@ import click
 from kcap.cli.options import analyzer_options, inputs, paths_of
 from kcap.cli.places import Writes
 from kcap.errors import UsageError
+from kcap.output.escaping import json_text
 from kcap.reports.findings.model import SEVERITIES, headline
 
 if TYPE_CHECKING:
@@ -148,9 +148,9 @@ def formatted(result: Row, form: str, output: str | None, files: Sequence[str] =
     from kcap.cli import report_formats, report_output
 
     if form == "json":
-        return json.dumps(result, ensure_ascii=False, indent=1) + "\n"
+        return json_text(result, indent=1) + "\n"
     if form == "sarif":
-        return json.dumps(sarif(result), ensure_ascii=False, indent=1) + "\n"
+        return json_text(sarif(result), indent=1) + "\n"
     unicode = form != "text" or report_formats.style_of(output).unicode
     return report_output.formatted(result, form, output, partial(document, unicode=unicode), files=files)
 

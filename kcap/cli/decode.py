@@ -14,6 +14,7 @@ import click
 
 from kcap.cli.places import Reads
 from kcap.errors import CaptureError, UsageError
+from kcap.output.escaping import json_text
 
 if TYPE_CHECKING:
     from kcap.decode.message import Message
@@ -72,7 +73,7 @@ def run(
         message, shift = unframed(data, is_request, key, api_version)
     if as_json:
         kind = "data" if schema is not None else "request" if is_request else "response"
-        print(json.dumps(message_json(kind, message, show_secrets), ensure_ascii=False))
+        print(json_text(message_json(kind, message, show_secrets)))
     else:
         for line in message_lines(message, shift, show_secrets):
             print(line)
@@ -198,7 +199,7 @@ def _show_records(data: bytes, as_json: bool) -> None:
     if as_json:
         from kcap.records.record_sets import decode_records
 
-        print(json.dumps(decode_records(data).to_json(), ensure_ascii=False))
+        print(json_text(decode_records(data).to_json()))
         return
     from kcap.cli.trees import TreeStyle, tree_lines
     from kcap.decode.nodes import Buffers, Node
@@ -222,7 +223,7 @@ def _lines(text: bytes, show_secrets: bool) -> int:
             made = decode_line(json.loads(line), show_secrets)
         except (ValueError, KeyError, TypeError, AttributeError, UsageError) as error:
             made, code = {"line": number, "error": f"not a line that can be decoded: {error}"}, USAGE
-        print(json.dumps(made, ensure_ascii=False))
+        print(json_text(made))
     return code
 
 

@@ -1,6 +1,5 @@
 """`kcap live`: rows of what passes an interface, captured by dumpcap or tcpdump."""
 
-import json
 import os
 import re
 import shutil
@@ -17,6 +16,7 @@ from kcap.cli.options import analyzer_options, filters, keys, outputs, ports
 from kcap.cli.places import Writes
 from kcap.cli.rows import WithPayloads, order_of, shapes, written
 from kcap.errors import CaptureError, MissingExtraError, UsageError
+from kcap.output.escaping import json_text
 from kcap.reports.definition import instant
 
 if TYPE_CHECKING:
@@ -186,7 +186,7 @@ def findings(capture: "Capture", span: int, every: int, machine: bool) -> int:
         reading = capture.read(keep_connections=True)
         reading.files.keeps = True
         for event in Watch(reading, folder, span * SECOND, every * SECOND, limits).events():
-            line = json.dumps(event.row(), ensure_ascii=False) if machine else visible(sentence(event))
+            line = json_text(event.row()) if machine else visible(sentence(event))
             click.echo(line)
     return 0
 

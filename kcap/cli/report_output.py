@@ -4,7 +4,6 @@ In: inputs, what makes the plain values of a report of them, and what makes a do
 and an exit code. Law: the JSON form is the report; text, Markdown and HTML are made of one document.
 """
 
-import json
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kcap.cli import report_formats
 from kcap.cli.report_formats import Document
+from kcap.output.escaping import json_text
 
 if TYPE_CHECKING:
     from kcap.reports.source import ReportInput
@@ -35,7 +35,7 @@ def formatted(
     """The report in a format; `output` is the file that text goes to, None for standard output. HTML has the pictures, and
     commands for the captures `files`."""
     if form == "json":
-        return json.dumps(result, ensure_ascii=False) + "\n"
+        return json_text(result) + "\n"
     if form == "csv":
         return report_formats.csv_text(result)
     page = replace(document(result), files=files)

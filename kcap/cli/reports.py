@@ -4,7 +4,6 @@ In: command line arguments. Out: a report on standard output or in a file, an ex
 Markdown, HTML and CSV are made of it.
 """
 
-import json
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from importlib import import_module
@@ -15,6 +14,7 @@ import click
 from kcap.cli.commands import COMMANDS
 from kcap.cli.options import analyzer_options, csv_is_safe, csv_safety, filter_of, filters, inputs, paths_of
 from kcap.cli.places import Writes
+from kcap.output.escaping import json_text
 
 if TYPE_CHECKING:
     from kcap.reports.definition import Key, Report, Row
@@ -198,7 +198,7 @@ def formatted(
     from kcap.reports.text import UNLIMITED, Style
 
     if form == "json":
-        return json.dumps(result, ensure_ascii=False) + "\n"
+        return json_text(result) + "\n"
     if form == "csv":
         return formats.csv_text(result, safe=csv_is_safe())
     view = VIEWS[str(result["report"])]

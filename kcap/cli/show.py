@@ -4,7 +4,6 @@ In: captures and the name of an exchange, UID.N as the rows have it. Out: what i
 bodies are read again from the file; secrets and record payloads are shown only where they are asked for.
 """
 
-import json
 import re
 import shutil
 import sys
@@ -17,6 +16,7 @@ import click
 
 from kcap.cli.options import analyzer_options, inputs, paths_of
 from kcap.errors import UsageError
+from kcap.output.escaping import json_text
 
 if TYPE_CHECKING:
     from kcap.decode.message import Message
@@ -70,7 +70,7 @@ def run(
         say(f"there is no exchange {name}")
         return report_failed(reading) or UsageError.exit_code
     if as_json:
-        print(json.dumps(exchange_json(exchange, show_secrets, payloads), ensure_ascii=False, default=_text))
+        print(json_text(exchange_json(exchange, show_secrets, payloads), default=_text))
     else:
         width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
         for line in exchange_lines(exchange, width, with_hex=with_hex, payloads=payloads, show_secrets=show_secrets):

@@ -1,6 +1,5 @@
 """`kcap versions`: who speaks which versions, with whom, and what breaks on another release."""
 
-import json
 import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
@@ -9,6 +8,7 @@ import click
 
 from kcap.cli.options import analyzer_options, filters, inputs, paths_of
 from kcap.cli.places import Writes
+from kcap.output.escaping import json_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -34,7 +34,7 @@ def explain(
     if form not in ("table", "json"):
         raise UsageError("an explanation is written as table or json")
     made = explanation_of(client, targets, profiles)
-    text = json.dumps(made, ensure_ascii=False) if form == "json" else "\n".join(explanation(made, style_of(output)))
+    text = json_text(made) if form == "json" else "\n".join(explanation(made, style_of(output)))
     with place(output) as sink:
         sink.write((text + "\n").encode("utf-8", "replace"))
     sys.stdout.flush()
@@ -156,7 +156,7 @@ def run(
             "markdown": lambda: report_formats.markdown(page()),
             "html": lambda: report_formats.html(page()),
         }
-    text = json.dumps(result, ensure_ascii=False) + "\n" if form == "json" else forms[form]()
+    text = json_text(result) + "\n" if form == "json" else forms[form]()
     with place(output) as sink:
         sink.write(text.encode("utf-8", "replace"))
     sys.stdout.flush()

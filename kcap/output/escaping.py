@@ -4,9 +4,10 @@ In: any text. Out: text in which nothing is obeyed by what shows it. Law: every 
 control and format characters (which turn the direction of text or hide it) are always visible, as Python escapes.
 """
 
+import json
 import re
 from html import escape
-from typing import Final
+from typing import Any, Final
 
 MARKDOWN: Final = re.compile(r"[\\`*_\[\]<>|~&]")
 BREAKS: Final = re.compile(r"[\r\n\v\f\x85\u2028\u2029]+")
@@ -15,6 +16,14 @@ AUTOLINKS: Final = re.compile(r"(?i)(?<=http|ttps|ilto)(?=:)|(?<=www)(?=\.)")
 FORMULA: Final = re.compile(r"[=+\-@\t\r\n]|[\uFF1D\uFF0B\uFF0D\uFF20]")
 """First characters at which spreadsheets evaluate a cell (OWASP, CSV injection), the full-width forms too."""
 NUMBER: Final = re.compile(r"[+-]?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
+
+OBEYED: Final = re.compile("[\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
+"""What a terminal obeys, or what hides or turns text, of the characters that JSON may have as they are (RFC 8259)."""
+
+
+def json_text(value: Any, **layout: Any) -> str:
+    """A value as JSON in which such characters are escaped, which changes no text; `layout` as for `json.dumps`."""
+    return OBEYED.sub(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(value, ensure_ascii=False, **layout))
 
 
 def visible(text: str) -> str:

@@ -3,7 +3,6 @@
 In: Arrow arrays. Out: Arrow arrays of strings, null where the value is null. Law: only distinct strings pass through Python.
 """
 
-import json
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from kcap.arrays.arrow import Array, nulls
+from kcap.output.escaping import json_text
 
 Quote = Callable[[str], str]
 
@@ -25,11 +25,6 @@ def functions() -> Any:
 def plain(text: str) -> str:
     """The text itself."""
     return text
-
-
-def json_text(text: str) -> str:
-    """A JSON string."""
-    return json.dumps(text, ensure_ascii=False)
 
 
 def csv_text(text: str, separator: str = ",") -> str:
@@ -108,7 +103,7 @@ def json_column(column: Array) -> Array:
     """Every entry as JSON."""
     if is_nested(column.type):
         entries: list[Any] = column.to_pylist()
-        return pa.array([json.dumps(entry, ensure_ascii=False, separators=(",", ":")) for entry in entries], pa.string())
+        return pa.array([json_text(entry, separators=(",", ":")) for entry in entries], pa.string())
     if pa.types.is_list(column.type):
         texts = glued("[", joined(column, json_text, True, ",", "null"), "]")
     else:

@@ -1,5 +1,6 @@
 """Copies read back the same, with what pcapng says beside the packets."""
 
+from collections.abc import Iterator
 from io import BytesIO
 from pathlib import Path
 from struct import pack
@@ -9,6 +10,7 @@ import pytest
 from kcap.capture.fileset import FileSet, ignore
 from kcap.capture.packet_copy import PCAP, PCAPNG, Origin, form_of, notes_of, open_copy
 from kcap.capture.pcapng_annotations import read_annotations
+from kcap.capture.reader import Section
 from kcap.errors import OutputError, UsageError
 from kcap.model import CaptureFile
 from tests.capture.handmade import block, enhanced, interface, option, pcap, read_all, save, section
@@ -30,6 +32,31 @@ def copied(path: Path, form: str, tmp_path: Path) -> Path:
     copy.tells_drops = True
     copy.close()
     return save(tmp_path, stream.getvalue(), f"copy.{form}")
+
+
+class Sections(list[Section]):
+    """Sections of a file that are looked up, never gone through."""
+
+    def __iter__(self) -> Iterator[Section]:
+        raise AssertionError("all sections are looked at for one packet")
+
+
+def test_a_packet_costs_the_same_in_a_file_of_many_sections(tmp_path):
+    """Law: writing is linear in the packets, however many sections a file has."""
+    data = b"".join(
+        section("<") + interface(1, order="<") + enhanced(1_700_000_000_000_000 + n, b"x", 0, order="<") for n in range(20)
+    )
+    files = FileSet([str(save(tmp_path, data))], ignore)
+    copy = None
+    for batch in files.batches():
+        if copy is None:
+            origin = Origin(files.files[0], (), notes_of(files.files, PCAPNG)[0])
+            copy = open_copy(BytesIO(), PCAPNG, [origin], "a part")
+        origin.sections = Sections(list(files.layouts[0]))
+        for at in range(len(batch)):
+            copy.write(batch, at)
+    assert copy is not None
+    assert copy.packets == 20
 
 
 @pytest.mark.parametrize("form", [PCAP, PCAPNG])

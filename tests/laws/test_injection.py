@@ -6,6 +6,7 @@ marks, markup and formulas.
 
 import csv
 import io
+import json
 import re
 import struct
 from html.parser import HTMLParser
@@ -148,6 +149,18 @@ def test_messages_and_details_show_names_as_text(capture: str, tmp_path: Path) -
         code, output = run_here(*words)
         assert code in (2, 3), output
         harmless(output, "table")
+
+
+def test_json_is_harmless_on_a_terminal(capture: str) -> None:
+    """Law: what a terminal obeys is escaped in JSON, whose values stay the same."""
+    uid = shown("rows", capture, "--columns", "connection", "--format", "tsv").split()[1] + ".2"
+    words = [(report, capture, "--format", "json") for report in (*REPORTS, "versions", "check", "groups", "connections")]
+    words += [("rows", capture, "--format", form) for form in ("json", "jsonl")]
+    words += [("rows", capture, "-T", "ek"), ("check", capture, "--format", "sarif"), ("show", capture, uid, "--json")]
+    for one in words:
+        written = shown(*one)
+        assert not HIDDEN.search(written), one
+        assert json.loads(written.splitlines()[0] if one[-1] in ("jsonl", "ek") else written)
 
 
 def test_fields_are_one_line_a_row(capture: str) -> None:

@@ -1,8 +1,10 @@
 """Text that cannot be obeyed."""
 
+import json
+
 import pytest
 
-from kcap.output.escaping import csv_safe, html_text, markdown_text, visible, visible_lines
+from kcap.output.escaping import csv_safe, html_text, json_text, markdown_text, visible, visible_lines
 
 
 def test_what_cannot_be_printed_is_seen() -> None:
@@ -18,6 +20,14 @@ def test_html_has_no_markup_in_text() -> None:
 def test_markdown_has_neither_markup_nor_links() -> None:
     assert markdown_text("a|b\n<c> [d](e) `f` _g_ *h* ~i~ &lt;") == r"a\|b \<c\> \[d\](e) \`f\` \_g\_ \*h\* \~i\~ \&lt;"
     assert markdown_text("https://a.b http://c www.d.e") == r"https\://a.b http\://c www\.d.e"
+
+
+def test_json_says_the_same_without_what_a_terminal_obeys() -> None:
+    text = "a\x1b[0m\x9b31m\u202e\u2028\x7fgrün 数据 \\u009b"
+    made = json_text({text: [text]})
+    assert json.loads(made) == {text: [text]}
+    assert not {"\x1b", "\x9b", "\u202e", "\u2028", "\x7f"} & {*made}
+    assert "grün 数据" in made
 
 
 @pytest.mark.parametrize("text", ["=1+1", "+1+1", "-1+cmd", "@sum(1)", "\t=1", "\r=1", "＝1"])

@@ -27,6 +27,7 @@ from spark_jobs.job import JobInput, carried_out, cause, main, size_of
 from spark_jobs.report_job import bytes_of
 from spark_jobs.reports import Saved, run_report, run_reports
 from spark_jobs.versions import versions
+from tests.fuzz.hostile import CLASSES
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 JOBS = (
@@ -159,6 +160,18 @@ def test_reports_are_those_of_the_command_line(spark: Any, pcaps: Path, tmp_path
     assert versions(capture) == told(["versions", *paths], tmp_path)
     with pytest.raises(UsageError):
         run_report(capture, "slow", ReportRequest(("api",)))
+
+
+@on_spark
+def test_long_names_are_shortened_as_on_the_command_line(spark: Any, tmp_path: Path) -> None:
+    """Law: names of reports are bounded the same way; a filter tests them whole."""
+    path = tmp_path / "long.pcap"
+    path.write_bytes(CLASSES["long_names"][0](20))
+    capture = open_capture(spark, [str(path)], 1 << 20, 2)
+    for name in ("clients", "errors"):
+        assert run_report(capture, name, ReportRequest()) == told([name, str(path)], tmp_path), name
+    (row,) = run_report(capture, "clients", ReportRequest(), 'client_id matches "^7n*$"')["rows"]
+    assert row["requests"] == 1
 
 
 @on_spark
