@@ -397,6 +397,11 @@ columns: 20 batches a second were 140 MB within three minutes.
 GROUP_EVENTS_MAX = 100_000
 """Changes of groups that a report follows, from the first: some 100 bytes each, and two messages to decode."""
 
+STRETCHES_MAX = 1 << 16
+"""Stretches of time during which a last stable offset stood still, by transactional id, that a rule compares with
+transactions: the longest, some 500 bytes each.
+"""
+
 OTHERS_KEPT = 1 << 16
 """Connections without an exchange whose lines `versions` tests one by one, 1.7 KB each: scans and floods make them."""
 

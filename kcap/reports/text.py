@@ -241,6 +241,7 @@ REASONS: Final = {
     "group_changes": "request{s} of groups, after the first ones", "transaction_steps": "request{s} of transactions, likewise",
     "no_exchange": "connection{s} without an exchange, after the first ones",
     "unnamed_findings": "finding{s} about names that are not told apart",
+    "offsets_standing": "time{s} of a last stable offset that stood still, after the longest ones",
     "connection_groups": "group{s} of connections, after those with the most exchanges",
 }  # fmt: skip
 """Reason -> the words for it."""

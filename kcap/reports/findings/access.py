@@ -172,6 +172,10 @@ def wrong_advertised_listener(seen: Observed, limit: Mapping[str, float]) -> Fou
     alive = {(link["server_ip"], link["server_port"]) for link in seen.links if link["response_bytes"]}
     bootstrap = {(call["server_ip"], call["server_port"]) for call in seen.calls if call["api"] == "Metadata"}
     elsewhere = (alive & bootstrap) - advertised.keys()
+    named_at: dict[str, set[str]] = {}
+    for link in seen.links:
+        if link["client_id"]:
+            named_at.setdefault(link["client_ip"], set()).add(link["client_id"])
     dead: dict[tuple[str, int], Row] = {}
     for link in seen.links:
         place = link["server_ip"], link["server_port"]
@@ -189,9 +193,7 @@ def wrong_advertised_listener(seen: Observed, limit: Mapping[str, float]) -> Fou
     for place, row in dead.items():
         if row["n"] >= limit["refused"]:
             server = f"{place[0]}:{place[1]}"
-            clients = sorted(
-                {link["client_id"] for link in seen.links if link["client_ip"] == row["client_ip"] and link["client_id"]}
-            )
+            clients = sorted(named_at.get(row["client_ip"], ()))
             beside = f"; brokers respond at {named(sorted(f'{ip}:{port}' for ip, port in elsewhere))}, which none advertises"
             yield Finding(
                 f"brokers advertise {server}, which accepted none of {row['n']} connections"

@@ -17,7 +17,7 @@ from kcap.reports.findings.observed import Observed, Row
 def offset_out_of_range(seen: Observed, _limit: Mapping[str, float]) -> Found:
     """A consumer at an offset that the log does not have."""
     for row in seen.partition_errors(["OFFSET_OUT_OF_RANGE"], ("client_id", "topic")):
-        fetches = sum(call["n"] for call in seen.calls if call["client_id"] == row["client_id"] and call["api"] == "Fetch")
+        fetches = sum(call["n"] for call in seen.calls_of(client_id=row["client_id"], api="Fetch"))
         probe = fetches <= 1  # a consumer resets its offset and goes on; a tool looks once
         yield Finding(
             f"client {row['client_id']} fetched {row['n']} times at offsets that topic {row['topic']} does not have",

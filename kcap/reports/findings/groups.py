@@ -50,7 +50,7 @@ def rebalance_loop(seen: Observed, limit: Mapping[str, float]) -> Found:
         if count < limit["rebalances"] or span > limit["seconds_each"] * 1e9 * count:
             continue
         group = row["group_id"]
-        mine = [call for call in seen.calls if call["group_id"] == group]
+        mine = seen.calls_of(group_id=group)
         leaves = {call["client_id"]: call["n"] for call in mine if call["api"] == "LeaveGroup"}
         joins: dict[str, int] = {}
         for call in mine:

@@ -68,6 +68,8 @@ class Observed:
         self.has_messages = message is not None
         """Whether messages can be read, as they can of captures."""
         self._made: dict[Callable[[Observed], Any], Any] = {}
+        self._calls_of: dict[tuple[str, ...], dict[Any, list[Row]]] = {}
+        self._clients_of: dict[tuple[tuple[str, object], ...], list[str]] = {}
         self.courses: Callable[[Sequence[str], tuple[int, int]], list[list[int]]] | None = None
         """Filters and the span of the capture -> counts over time, as in `courses`; None where they are not made."""
         self.left_out: dict[str, int] = {}
@@ -347,10 +349,19 @@ class Observed:
         """Those of Produce or of Fetch."""
         return [flow for flow in self.flows if flow["api"] == api]
 
+    def calls_of(self, **equal: object) -> list[Row]:
+        """The classes that have these values, of an index: rules ask for each of thousands of names."""
+        names = tuple(equal)
+        if names not in self._calls_of:
+            self._calls_of[names] = self.calls_by(names, self.apis)
+        return self._calls_of[names].get(tuple(equal.values()), [])
+
     def clients_of(self, **equal: object) -> list[str]:
-        """Client ids of the classes that have these values."""
-        found = {row["client_id"] for row in self.calls if all(row[name] == value for name, value in equal.items())}
-        return sorted(name for name in found if name)
+        """Client ids of the classes that have these values, in their order."""
+        asked = tuple(equal.items())
+        if asked not in self._clients_of:
+            self._clients_of[asked] = sorted({row["client_id"] for row in self.calls_of(**equal) if row["client_id"]})
+        return self._clients_of[asked]
 
 
 SUMS: Final = ("n", "latency_ns", "records", "batches", "request_bytes", "response_bytes")

@@ -116,9 +116,13 @@ def message_too_large(seen: Observed, _limit: Mapping[str, float]) -> Found:
 )  # fmt: skip
 def not_enough_replicas(seen: Observed, limit: Mapping[str, float]) -> Found:
     """A topic without enough replicas in sync."""
-    for row in seen.partition_errors(["NOT_ENOUGH_REPLICAS", "NOT_ENOUGH_REPLICAS_AFTER_APPEND"], ("topic",)):
+    names = ["NOT_ENOUGH_REPLICAS", "NOT_ENOUGH_REPLICAS_AFTER_APPEND"]
+    writers: dict[str, set[str]] = {}
+    for row in seen.partition_errors(names):
+        writers.setdefault(row["topic"], set()).add(row["client_id"])
+    for row in seen.partition_errors(names, ("topic",)):
         if row["n"] >= limit["failures"]:
-            clients = seen.clients_of(api="Produce", error=row["error_name"])
+            clients = sorted(client for client in writers[row["topic"]] if client)[:20]
             yield Finding(
                 f"{row['n']} writes to {row['partitions']} partitions of topic {row['topic']} failed: not enough "
                 "replicas in sync",
@@ -198,6 +202,9 @@ def skewed_partitions(seen: Observed, limit: Mapping[str, float]) -> Found:
     by: dict[str, list[Row]] = {}
     for row in rows:
         by.setdefault(row["topic"], []).append(row)
+    writers: dict[str, set[str]] = {}
+    for flow in seen.flows_of("Produce"):
+        writers.setdefault(flow["topic"], set()).add(flow["client_id"])
     for topic, some in by.items():
         total, hot = sum(row["records"] or 0 for row in some), max(some, key=lambda row: row["records"] or 0)
         if (
@@ -210,8 +217,8 @@ def skewed_partitions(seen: Observed, limit: Mapping[str, float]) -> Found:
             yield Finding(
                 f"partition {hot['partition']} of topic {topic} got {hot['records'] / total:.0%} of {total:,} records; "
                 f"{len(some)} partitions were written to",
-                {"topic": topic, "partition": hot["partition"], "client_ids": seen.clients_of(api="Produce")[:5]}, hot["n"],
-                where("api == Produce", topic=topic), hot["first_ns"], hot["last_ns"], 0,
+                {"topic": topic, "partition": hot["partition"], "client_ids": sorted(filter(None, writers[topic]))[:5]},
+                hot["n"], where("api == Produce", topic=topic), hot["first_ns"], hot["last_ns"], 0,
                 {"records": total, "share": round(hot["records"] / total, 3), "partitions": len(some)},
             )  # fmt: skip
 
@@ -235,15 +242,14 @@ def down_conversion(seen: Observed, _limit: Mapping[str, float]) -> Found:
         if call["api_version"] is not None and call["api_version"] <= old and call["outcome"] in ("answered", "one_way"):
             by.setdefault(call["client_id"], []).append(call)
     old_servers, new_servers = servers_by_formats(seen) if by else (set(), set())
+    negotiating = {(call["server_ip"], call["server_port"]) for call in seen.calls_of(api="ApiVersions")}
     for client, rows in by.items():
         used = sorted({f"{row['api']} v{row['api_version']}" for row in rows})
         count = sum(row["n"] for row in rows)
         servers = {(row["server_ip"], row["server_port"]) for row in rows}
         sure = bool(servers & new_servers)
         right = not sure and servers <= old_servers
-        hidden = any(
-            call["api"] == "ApiVersions" and (call["server_ip"], call["server_port"]) in servers for call in seen.calls
-        )
+        hidden = not negotiating.isdisjoint(servers)
         begun = any(link["began"] == "syn" for link in seen.links_of.get(client, ()))
         yield Finding(
             f"client {client} uses {named(used)}: message formats 0 and 1, which "

@@ -1,7 +1,8 @@
 """Transactions: aborted, long, left open, fenced."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 
+from kcap.limits import STRETCHES_MAX
 from kcap.reports.findings.model import Finding, Found, named, rule, seconds, where
 from kcap.reports.findings.observed import Observed, Row
 
@@ -12,6 +13,8 @@ READ_MOST = 100
 READ_ALL = 2000
 """Of all transactional ids together, as far as that leaves enough of each to judge it."""
 WORK = ("Produce", "AddPartitionsToTxn", "AddOffsetsToTxn", "TxnOffsetCommit")
+GOOD = "NONE"
+"""The error of a response without one; a request without a response counts alike."""
 READ_COMMITTED = 1
 """The isolation level of Fetch requests (KIP-98)."""
 LONGEST_TIMEOUT_NS = 15 * 60 * 10**9
@@ -21,22 +24,39 @@ COORDINATED = ("InitProducerId", "AddPartitionsToTxn", "AddOffsetsToTxn", "EndTx
 
 
 def steps(seen: Observed) -> dict[str, list[Row]]:
-    """Transactional id -> what was done for it, in the order of time; adjacent work of one kind is one step."""
+    """Transactional id -> what was done for it, in the order of time.
+
+    Of adjacent Produce and TxnOffsetCommit requests that succeed, and of those that fail, the first one stands for all, but for
+    the last request of a transactional id.
+    """
     if not any(call["transactional_id"] for call in seen.calls):
         return {}
     table = seen.exchanges
     chosen = table.filter(table.transactional_id.notnull(), table.api.isin([*ENDS, *WORK]))
     chosen = chosen.filter(chosen.transactional_id != "")
+    chosen = chosen.mutate(good=chosen.error.fill_null(GOOD) == GOOD, ends=chosen.api.isin(list(ENDS)))
+    order = {"group_by": "transactional_id", "order_by": ["request_first_ns", "connection", "exchange"]}
+    chosen = chosen.mutate(
+        good_before=chosen.good.lag().over(**order), ended=chosen.ends.lag().over(**order),
+        then=chosen.api.lead().over(**order),
+    )  # fmt: skip
+    changed = chosen.ended.fill_null(True) | (chosen.good != chosen.good_before)
+    chosen = chosen.filter(chosen.api.isin(list(COORDINATED)) | changed | chosen.then.isnull())
     rows = seen.run(
         chosen.select(
             "transactional_id", "client_id", "api", "connection", "exchange", "request_first_ns", "response_last_ns", "error",
-            "producer_id", "producer_epoch",
-        ).order_by("request_first_ns")
+        ).order_by("request_first_ns", "connection", "exchange")
     )  # fmt: skip
     by: dict[str, list[Row]] = {}
     for row in rows:
         by.setdefault(row["transactional_id"], []).append(row)
     return by
+
+
+def unread(seen: Observed) -> tuple[set[str], set[str | None]]:
+    """Hosts of clients with connections that could not be read, and client ids of responses without a request."""
+    hosts = {link["client_ip"] for link in seen.links if link["phase"] in ("tls", "opaque")}
+    return hosts, {call["client_id"] for call in seen.calls if call["outcome"] == "orphan"}
 
 
 def incomplete(seen: Observed, rows: list[Row]) -> bool:
@@ -49,10 +69,9 @@ def incomplete(seen: Observed, rows: list[Row]) -> bool:
         return True
     client = rows[-1]["client_id"]
     mine = seen.links_of.get(client, ())
-    hosts = {link["client_ip"] for link in mine}
-    closed = any(link["phase"] in ("tls", "opaque") and link["client_ip"] in hosts for link in seen.links)
-    orphans = any(call["outcome"] == "orphan" and call["client_id"] in (None, client) for call in seen.calls)
-    return closed or orphans or any(link["missing"] or link["skipped"] for link in mine)
+    hosts, orphans = seen.once(unread)
+    closed = any(link["client_ip"] in hosts for link in mine)
+    return closed or bool(orphans & {None, client}) or any(link["missing"] or link["skipped"] for link in mine)
 
 
 @rule(
@@ -105,21 +124,16 @@ def long_transaction(seen: Observed, limit: Mapping[str, float]) -> Found:
     worth knowing and no more, unless a reader of committed records waits behind one for a share (`waited`) of its time, or one
     takes so much (`of_timeout`) of the time after which the coordinator aborts it.
     """
-    for name, rows in seen.once(steps).items():
-        begun, long = None, []
-        for row in rows:
-            if row["api"] not in ENDS:
-                begun = begun or row
-            elif begun is not None:
-                lasted = row["request_first_ns"] - begun["request_first_ns"]
-                if lasted >= limit["seconds"] * 1e9 and row["api"] == "EndTxn":
-                    long.append((lasted, begun, row))
-                begun = None
-        if not long:
-            continue
+    stretches = {name: longer(rows, int(limit["seconds"] * 1e9)) for name, rows in seen.once(steps).items()}
+    stretches = {name: long for name, long in stretches.items() if long}
+    if not stretches:
+        return
+    timeouts, stood = timeouts_ns(seen, stretches.keys()), standing(seen)
+    for name, long in stretches.items():
+        rows = seen.once(steps)[name]
         lasted, first, end = max(long, key=lambda one: one[0])
-        timeout = timeout_ns(seen, rows)
-        waited = waiting(seen, name, first["request_first_ns"], end["request_first_ns"])
+        timeout = timeouts.get(name)
+        waited = overlap(stood.get(name, ()), first["request_first_ns"], end["request_first_ns"])
         harmful = waited >= limit["waited"] * lasted or lasted >= limit["of_timeout"] * (timeout or LONGEST_TIMEOUT_NS)
         yield Finding(
             f"{len(long)} transactions of {name} were open for up to {seconds(lasted)}"
@@ -131,34 +145,57 @@ def long_transaction(seen: Observed, limit: Mapping[str, float]) -> Found:
         )  # fmt: skip
 
 
-def timeout_ns(seen: Observed, rows: list[Row]) -> int | None:
-    """What the last InitProducerId among the steps of a transactional id asks for as transaction.timeout.ms; None where none is
-    known."""
-    begun = [row for row in rows if row["api"] == "InitProducerId"][-1:]
-    for row in seen.prepared(begun):
+def longer(rows: list[Row], least_ns: int) -> list[tuple[int, Row, Row]]:
+    """Transactions among the steps of a transactional id that took so long or longer: how long, the first work, the EndTxn."""
+    begun, long = None, []
+    for row in rows:
+        if row["api"] not in ENDS:
+            begun = begun or row
+        elif begun is not None:
+            lasted = row["request_first_ns"] - begun["request_first_ns"]
+            if lasted >= least_ns and row["api"] == "EndTxn":
+                long.append((lasted, begun, row))
+            begun = None
+    return long
+
+
+def timeouts_ns(seen: Observed, names: Collection[str]) -> dict[str, int]:
+    """Transactional id -> what its last InitProducerId asks for as transaction.timeout.ms, where that is known."""
+    begun = {row["transactional_id"]: row for name in names for row in seen.once(steps)[name] if row["api"] == "InitProducerId"}
+    found = {}
+    for row in seen.prepared(list(begun.values())):
         timeout = seen.message(row, "request").get("transactionTimeoutMs")
-        return None if timeout is None else int(timeout) * 1_000_000
-    return None
+        if timeout is not None:
+            found[row["transactional_id"]] = int(timeout) * 1_000_000
+    return found
 
 
-def waiting(seen: Observed, name: str, first_ns: int, last_ns: int) -> int:
-    """For how long at most, between two times, Fetch requests with isolation.level=read_committed got one last stable offset,
-    below the high watermark, of a partition to which this transactional id wrote.
+def standing(seen: Observed) -> dict[str, list[tuple[int, int]]]:
+    """Transactional id -> times, from and to, during which Fetch requests with isolation.level=read_committed got one last
+    stable offset, below the high watermark, of a partition to which this id wrote.
     """
     table, parts = seen.exchanges, seen.parts
-    key = ["connection", "exchange"]
-    work = table.filter(table.transactional_id == name, table.api == "Produce").select(*key)
-    written = parts.semi_join(work, key).select("topic", "partition").distinct()
+    key, place = ["connection", "exchange"], ["topic", "partition"]
     readers = table.filter(table.api == "Fetch", table.isolation_level == READ_COMMITTED).select(*key)
-    behind = parts.filter(
-        parts.last_stable_offset >= 0, parts.high_watermark > parts.last_stable_offset,
-        parts.request_first_ns >= first_ns, parts.request_first_ns <= last_ns,
-    ).semi_join(readers, key).semi_join(written, ["topic", "partition"])  # fmt: skip
-    stood = behind.group_by("topic", "partition", "last_stable_offset").aggregate(
-        ns=behind.request_first_ns.max() - behind.request_first_ns.min()
+    behind = parts.filter(parts.last_stable_offset >= 0, parts.high_watermark > parts.last_stable_offset)
+    behind = behind.semi_join(readers, key)
+    stood = behind.group_by(*place, "last_stable_offset").aggregate(
+        from_ns=behind.request_first_ns.min(), to_ns=behind.request_first_ns.max()
     )
-    (row,) = seen.run(stood.aggregate(longest=stood.ns.max()))
-    return int(row["longest"] or 0)
+    stood = stood.filter(stood.to_ns > stood.from_ns)
+    work = table.filter(table.transactional_id.notnull(), table.api == "Produce").select(*key, "transactional_id")
+    written = parts.select(*key, *place).inner_join(work, key).select("transactional_id", *place).distinct()
+    both = stood.inner_join(written, place)
+    found: dict[str, list[tuple[int, int]]] = {}
+    order = (both.to_ns - both.from_ns).desc(), both.transactional_id, both.from_ns, both.topic, both.partition
+    for row in seen.first(both, order, STRETCHES_MAX, "offsets_standing"):
+        found.setdefault(row["transactional_id"], []).append((row["from_ns"], row["to_ns"]))
+    return found
+
+
+def overlap(times: Iterable[tuple[int, int]], first_ns: int, last_ns: int) -> int:
+    """How long at most one of these times lies between two others, ns."""
+    return max([0, *(min(until, last_ns) - max(since, first_ns) for since, until in times)])
 
 
 @rule(

@@ -4,12 +4,14 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 from kcap.filter.parse import parse
 from kcap.reports.findings.model import RULES, SEVERITIES
+from kcap.reports.findings.observed import Observed, Row
 from kcap.reports.findings.report import UNNAMED, check
 from kcap.reports.names import OTHERS
-from tests.reports.findings.tables import many, observed
+from tests.reports.findings.tables import exchange, many, observed
 
 ROOT = Path(__file__).resolve().parents[3]
 PLANTED = """aborted-transactions authentication-failed-loop authorization-denied client-clock-skew commit-storm compression-off
@@ -58,3 +60,48 @@ def test_the_page_of_findings_is_what_the_rules_say() -> None:
         words, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stdout
+
+
+def named_tables(names: int) -> Observed:
+    """A capture in which each of some transactional ids, clients, groups and topics gives rules something to look at."""
+    rows, parts = [], []
+    for name in range(names):
+        link = f"C{name}"
+        who: dict[str, Any] = {"client_id": f"app{name}", "group_id": f"g{name}", "transactional_id": f"tx{name}"}
+        calls: list[tuple[str, float, str]] = [
+            ("InitProducerId", 0, "NONE"), ("Produce", 1, "NONE"), ("EndTxn", 9, "NONE"),
+            ("Produce", 10, "INVALID_PRODUCER_EPOCH"), ("JoinGroup", 11, "FENCED_INSTANCE_ID"),
+            ("Produce", 12, "NOT_ENOUGH_REPLICAS"), ("Produce", 13, "NOT_ENOUGH_REPLICAS"),
+        ]  # fmt: skip
+        for number, (api, at, error) in enumerate(calls, 1):
+            rows.append(exchange(link, number, api, at, error=error, **who))
+            if api == "Produce":
+                place = {"topic": f"t{name}", "partition": 0, "connection": link, "exchange": number}
+                parts.append(place | {"api_key": 0, "error": error, "records": 9, "bytes": 900, "batches": 1, "codec": "none"})
+    return observed(rows, parts)
+
+
+def test_more_names_are_no_more_questions_and_other_names_no_other_ones() -> None:
+    """Each question is compiled to SQL and planned: one for each of a thousand names takes minutes."""
+
+    def asked(names: int) -> tuple[list[str], int, int]:
+        seen, made, prepared = named_tables(names), list[str](), list[Any]()
+        run = seen._run
+
+        def noted(expression: Any) -> list[Row]:
+            made.append(str(expression.compile()))
+            return run(expression)
+
+        seen._run, seen.prepare = noted, prepared.append  # type: ignore[method-assign, assignment]
+        found = check(seen)["rows"]
+        return made, len(prepared), len(found)
+
+    few, more = asked(12), asked(24)
+    assert few[0] == more[0]
+    assert few[1] == more[1]
+    assert more[2] - few[2] >= 3 * 12, "each name has its findings"
+
+
+def test_each_name_is_accused_of_its_own_errors_alone() -> None:
+    found = [row for row in check(named_tables(3))["rows"] if row["id"] == "not-enough-replicas"]
+    assert [(row["who"]["topic"], row["who"]["client_ids"]) for row in found] == [(f"t{n}", [f"app{n}"]) for n in range(3)]
