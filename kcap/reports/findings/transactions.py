@@ -35,7 +35,9 @@ def steps(seen: Observed) -> dict[str, list[Row]]:
     chosen = table.filter(table.transactional_id.notnull(), table.api.isin([*ENDS, *WORK]))
     chosen = chosen.filter(chosen.transactional_id != "")
     chosen = chosen.mutate(good=chosen.error.fill_null(GOOD) == GOOD, ends=chosen.api.isin(list(ENDS)))
-    order = {"group_by": "transactional_id", "order_by": ["request_first_ns", "connection", "exchange"]}
+    # a displaced packet is not a displaced request: those of one connection were sent in the order of their numbers
+    chosen = chosen.mutate(at_ns=chosen.request_first_ns.cummax(group_by="connection", order_by="exchange"))
+    order = {"group_by": "transactional_id", "order_by": ["at_ns", "connection", "exchange"]}
     chosen = chosen.mutate(
         good_before=chosen.good.lag().over(**order), ended=chosen.ends.lag().over(**order),
         then=chosen.api.lead().over(**order),
@@ -45,7 +47,8 @@ def steps(seen: Observed) -> dict[str, list[Row]]:
     rows = seen.run(
         chosen.select(
             "transactional_id", "client_id", "api", "connection", "exchange", "request_first_ns", "response_last_ns", "error",
-        ).order_by("request_first_ns", "connection", "exchange")
+            "server_ip", "server_port", "at_ns",
+        ).order_by("at_ns", "connection", "exchange")
     )  # fmt: skip
     by: dict[str, list[Row]] = {}
     for row in rows:
@@ -53,25 +56,43 @@ def steps(seen: Observed) -> dict[str, list[Row]]:
     return by
 
 
-def unread(seen: Observed) -> tuple[set[str], set[str | None]]:
-    """Hosts of clients with connections that could not be read, and client ids of responses without a request."""
+Place = tuple[str | None, str, int]
+"""A client id and the address of a server."""
+
+
+def unread(seen: Observed) -> tuple[set[str], set[Place]]:
+    """Hosts of clients with connections that could not be read; and whose connections, to which servers, have bytes that are
+    missing or were passed over, or responses without a request.
+    """
     hosts = {link["client_ip"] for link in seen.links if link["phase"] in ("tls", "opaque")}
-    return hosts, {call["client_id"] for call in seen.calls if call["outcome"] == "orphan"}
+    holes = {place_of(link) for link in seen.links if link["missing"] or link["skipped"]}
+    if seen.calls_of(outcome="orphan"):
+        table = seen.exchanges
+        orphans = table.filter(table.outcome == "orphan").select("connection").distinct()
+        theirs = seen.connections.semi_join(orphans, "connection")
+        holes |= {place_of(row) for row in seen.run(theirs.select("client_id", "server_ip", "server_port").distinct())}
+    return hosts, holes
+
+
+def place_of(row: Row) -> Place:
+    """The client and the server of a row."""
+    return row["client_id"], row["server_ip"], row["server_port"]
 
 
 def incomplete(seen: Observed, rows: list[Row]) -> bool:
-    """Whether an EndTxn of this client may have been sent unseen.
+    """Whether an EndTxn among these steps may have been sent unseen.
 
-    Bytes of its connections are missing or were passed over, there are responses without a request, connections of its hosts
-    could not be read, or nothing that goes to the coordinator was seen: then the coordinator is not in the capture.
+    It goes to the transaction coordinator: something is missing of what this client, or one that is not known, exchanged with
+    it; connections of the client's hosts could not be read; or nothing that goes to the coordinator was seen, and so it is not
+    in the capture.
     """
-    if not any(row["api"] in COORDINATED for row in rows):
+    coordinators = {place_of(row) for row in rows if row["api"] in COORDINATED}
+    if not coordinators:
         return True
-    client = rows[-1]["client_id"]
-    mine = seen.links_of.get(client, ())
-    hosts, orphans = seen.once(unread)
-    closed = any(link["client_ip"] in hosts for link in mine)
-    return closed or bool(orphans & {None, client}) or any(link["missing"] or link["skipped"] for link in mine)
+    hosts, holes = seen.once(unread)
+    mine = seen.links_of.get(rows[-1]["client_id"], ())
+    unknown = {(None, ip, port) for _, ip, port in coordinators}
+    return not holes.isdisjoint(coordinators | unknown) or any(link["client_ip"] in hosts for link in mine)
 
 
 @rule(

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from kcap.reports.findings.transactions import steps
 from tests.reports.findings.tables import CONNECTION, SECOND, START, Row, exchange, found, observed
 
 
@@ -90,3 +91,33 @@ def test_producers_that_fence_each_other() -> None:
     assert row["who"]["transactional_id"] == "tx"
     plain = [exchange("C1", 1, "Produce", 0, error="INVALID_PRODUCER_EPOCH")]
     assert found("zombie-fenced", observed(plain)) == [], "an idempotent producer has no transactional id"
+
+
+def test_an_end_that_may_be_missing_goes_to_the_coordinator() -> None:
+    """Bytes that are missing elsewhere hide no EndTxn of this producer."""
+    other = {"client_id": "other", "server_ip": "10.0.0.2"}
+    links = [CONNECTION | {"connection": "C1", "last_ns": START + 30 * SECOND}]
+    links.append(CONNECTION | other | {"connection": "C2", "client_missing": 80})
+    rows = [work(0, 1, "AddPartitionsToTxn"), work(1, 2), exchange("C2", 1, "Produce", 1, **other)]
+    lost = {"api": None, "outcome": "orphan", "client_id": None}
+    elsewhere = [*rows, exchange("C2", 2, "Fetch", 2) | other | lost]
+    assert [row["id"] for row in found("hanging-transaction", observed(elsewhere, connections=links))] == [
+        "hanging-transaction"
+    ]
+    here = [*rows, exchange("C1", 3, "EndTxn", 2) | lost]
+    assert found("hanging-transaction", observed(here, connections=links)) == [], "its request may be an EndTxn"
+
+
+def test_requests_of_a_connection_stand_in_their_order_whatever_their_times() -> None:
+    """A packet that the capture displaced changes no order of requests."""
+    links = [CONNECTION | {"connection": "C1", "last_ns": START + 30 * SECOND}]
+    rows = [work(0, 1), work(1.02, 2, "EndTxn"), work(1.01, 3, "AddPartitionsToTxn"), work(1.0, 4)]
+    assert len(found("hanging-transaction", observed(rows, connections=links))) == 1
+
+
+def test_of_much_work_the_first_request_stands_for_all() -> None:
+    """A transaction of ten thousand requests takes no more memory than one of ten."""
+    good = [work(at / 10, at + 1) for at in range(50)]
+    bad = [work(5 + at / 10, 51 + at, error="INVALID_TXN_STATE") for at in range(20)]
+    (some,) = steps(observed([*good, *bad, work(8, 71, "EndTxn"), work(8.5, 72), work(9, 73)])).values()
+    assert [row["exchange"] for row in some] == [1, 51, 71, 72, 73]
