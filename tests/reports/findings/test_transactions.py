@@ -95,7 +95,7 @@ def test_producers_that_fence_each_other() -> None:
 
 def test_an_end_that_may_be_missing_goes_to_the_coordinator() -> None:
     """Bytes that are missing elsewhere hide no EndTxn of this producer."""
-    other = {"client_id": "other", "server_ip": "10.0.0.2"}
+    other: Row = {"client_id": "other", "server_ip": "10.0.0.2"}
     links = [CONNECTION | {"connection": "C1", "last_ns": START + 30 * SECOND}]
     links.append(CONNECTION | other | {"connection": "C2", "client_missing": 80})
     rows = [work(0, 1, "AddPartitionsToTxn"), work(1, 2), exchange("C2", 1, "Produce", 1, **other)]
