@@ -35,9 +35,7 @@ def steps(seen: Observed) -> dict[str, list[Row]]:
     chosen = table.filter(table.transactional_id.notnull(), table.api.isin([*ENDS, *WORK]))
     chosen = chosen.filter(chosen.transactional_id != "")
     chosen = chosen.mutate(good=chosen.error.fill_null(GOOD) == GOOD, ends=chosen.api.isin(list(ENDS)))
-    # a displaced packet is not a displaced request: those of one connection were sent in the order of their numbers
-    chosen = chosen.mutate(at_ns=chosen.request_first_ns.cummax(group_by="connection", order_by="exchange"))
-    order = {"group_by": "transactional_id", "order_by": ["at_ns", "connection", "exchange"]}
+    order = {"group_by": "transactional_id", "order_by": ["request_first_ns", "connection", "exchange"]}
     chosen = chosen.mutate(
         good_before=chosen.good.lag().over(**order), ended=chosen.ends.lag().over(**order),
         then=chosen.api.lead().over(**order),
@@ -47,8 +45,8 @@ def steps(seen: Observed) -> dict[str, list[Row]]:
     rows = seen.run(
         chosen.select(
             "transactional_id", "client_id", "api", "connection", "exchange", "request_first_ns", "response_last_ns", "error",
-            "server_ip", "server_port", "at_ns",
-        ).order_by("at_ns", "connection", "exchange")
+            "server_ip", "server_port",
+        ).order_by("request_first_ns", "connection", "exchange")
     )  # fmt: skip
     by: dict[str, list[Row]] = {}
     for row in rows:

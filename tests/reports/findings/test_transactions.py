@@ -108,13 +108,6 @@ def test_an_end_that_may_be_missing_goes_to_the_coordinator() -> None:
     assert found("hanging-transaction", observed(here, connections=links)) == [], "its request may be an EndTxn"
 
 
-def test_requests_of_a_connection_stand_in_their_order_whatever_their_times() -> None:
-    """A packet that the capture displaced changes no order of requests."""
-    links = [CONNECTION | {"connection": "C1", "last_ns": START + 30 * SECOND}]
-    rows = [work(0, 1), work(1.02, 2, "EndTxn"), work(1.01, 3, "AddPartitionsToTxn"), work(1.0, 4)]
-    assert len(found("hanging-transaction", observed(rows, connections=links))) == 1
-
-
 def test_of_much_work_the_first_request_stands_for_all() -> None:
     """A transaction of ten thousand requests takes no more memory than one of ten."""
     good = [work(at / 10, at + 1) for at in range(50)]
