@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterable, Mapping
 from kcap.limits import STRETCHES_MAX
 from kcap.reports.findings.model import Finding, Found, named, rule, seconds, where
 from kcap.reports.findings.observed import Observed, Row
+from kcap.reports.findings.serving import REORDERED
 
 ENDS = ("EndTxn", "InitProducerId")
 """What ends a transaction: InitProducerId aborts what an earlier producer of the transactional id left open (KIP-98)."""
@@ -217,6 +218,12 @@ def overlap(times: Iterable[tuple[int, int]], first_ns: int, last_ns: int) -> in
     return max([0, *(min(until, last_ns) - max(since, first_ns) for since, until in times)])
 
 
+def displaced(seen: Observed, client: str | None) -> bool:
+    """Whether the order of a client's packets is that of the capture: work may then seem to follow the EndTxn that ended it."""
+    links = seen.links_of.get(client, ())
+    return sum(link["out_of_order"] or 0 for link in links) > REORDERED * sum(link["retransmitted"] or 0 for link in links)
+
+
 @rule(
     "hanging-transaction", "high", 0.8,
     needs="requests bodies time",
@@ -232,20 +239,22 @@ def hanging_transaction(seen: Observed, limit: Mapping[str, float]) -> Found:
     """A transaction that is left open. Where its EndTxn may have been sent unseen, that is worth knowing and no more."""
     end = seen.span[1]
     for name, rows in seen.once(steps).items():
-        open_since = None
+        open_since = ended = None
         for row in rows:
             if row["api"] in ENDS:
-                open_since = None
+                open_since, ended = None, row
             elif row["error"] in ("NONE", None):
                 open_since = open_since or row
         last = rows[-1]
         quiet = end - max(last["request_first_ns"], last["response_last_ns"] or 0)
         if open_since is not None and quiet >= limit["seconds"] * 1e9:
+            just = ended is not None and open_since["request_first_ns"] - ended["request_first_ns"] < limit["seconds"] * 1e9
+            unsure = just and displaced(seen, last["client_id"])
             yield Finding(
                 f"a transaction of {name} was left open: nothing followed its last request for {seconds(quiet)}",
                 {"transactional_id": name, "client_id": last["client_id"]}, 1, where(transactional_id=name),
                 open_since["request_first_ns"], end, quiet, {"quiet_ns": quiet,
-                "open_ns": end - open_since["request_first_ns"]}, "info" if incomplete(seen, rows) else None,
+                "open_ns": end - open_since["request_first_ns"]}, "info" if unsure or incomplete(seen, rows) else None,
             )  # fmt: skip
 
 

@@ -108,6 +108,16 @@ def test_an_end_that_may_be_missing_goes_to_the_coordinator() -> None:
     assert found("hanging-transaction", observed(here, connections=links)) == [], "its request may be an EndTxn"
 
 
+def test_where_packets_were_displaced_work_next_to_an_end_may_belong_before_it() -> None:
+    links = [CONNECTION | {"connection": "C1", "last_ns": START + 30 * SECOND}]
+    rows = [work(0, 1, "AddPartitionsToTxn"), work(1, 2, "EndTxn"), work(1.01, 3)]
+    assert len(found("hanging-transaction", observed(rows, connections=links))) == 1
+    mixed = [links[0] | {"out_of_order": 30}]
+    assert found("hanging-transaction", observed(rows, connections=mixed)) == []
+    later = [*rows[:2], work(9, 3)]
+    assert len(found("hanging-transaction", observed(later, connections=mixed))) == 1, "no packet is displaced by seconds"
+
+
 def test_of_much_work_the_first_request_stands_for_all() -> None:
     """A transaction of ten thousand requests takes no more memory than one of ten."""
     good = [work(at / 10, at + 1) for at in range(50)]
