@@ -19,6 +19,7 @@ from kcap.reports import drill_down
 from kcap.tui.actions import ExchangeActions
 from kcap.tui.completion import joined
 from kcap.tui.config import SIZES
+from kcap.tui.handoff import Handoff
 from kcap.tui.keys import Keys
 from kcap.tui.list_columns import TIME_FORMS
 from kcap.tui.list_model import Arranged, ListModel
@@ -212,7 +213,7 @@ class Browser(Screen[None]):
             if settled or time.monotonic() - self._began >= self._cost * PATIENCE:
                 self._arranging = True
                 self._began = time.monotonic()
-                self.run_worker(self.view.arrange, thread=True, group="order", exit_on_error=False)
+                self.run_worker(lambda: Handoff(self.view.arrange()), thread=True, group="order", exit_on_error=False)
         self.show_status()
 
     @on(Worker.StateChanged)
@@ -224,8 +225,8 @@ class Browser(Screen[None]):
         if worker.group == "order":
             self._arranging = False
             self._cost = time.monotonic() - self._began
-            if worker.state == WorkerState.SUCCESS and isinstance(worker.result, Arranged):
-                self.view.install(worker.result)
+            if worker.state == WorkerState.SUCCESS and worker.result is not None:
+                self.view.install(cast("Handoff[Arranged]", worker.result).take())
                 self._seek()
                 self.listed.renew()
                 self.strip.look()
@@ -234,9 +235,9 @@ class Browser(Screen[None]):
                 self.notify(f"the list cannot be sorted: {clean(str(worker.error))}", severity="error")
         elif worker.group == "exchange":
             self._reading = None
-            if worker.state == WorkerState.SUCCESS and isinstance(worker.result, Opened):
-                if worker.result.number == self.view.current:
-                    self.lower.show(worker.result)
+            if worker.state == WorkerState.SUCCESS and worker.result is not None:
+                if (opened := cast("Handoff[Opened]", worker.result).take()).number == self.view.current:
+                    self.lower.show(opened)
             elif worker.state == WorkerState.ERROR:
                 self._failed = self.view.current
                 self.lower.clear(f"this exchange cannot be read: {clean(str(worker.error))}")
@@ -263,12 +264,11 @@ class Browser(Screen[None]):
         self._reading = number
         self.run_worker(lambda: self._read(number), thread=True, group="exchange", exclusive=True, exit_on_error=False)
 
-    def _read(self, number: int) -> Opened:
+    def _read(self, number: int) -> Handoff[Opened]:
         """Reads an exchange again from its file. Runs in a thread."""
-        book = self.view.book
-        found = book.frames(number)
+        found = self.view.book.frames(number)
         connection, noted = self.home.connection(found.row["connection"]), self.view.annotations.words(number)
-        return Opened(number, found, connection, noted, book.concerning(number))
+        return Handoff(Opened(number, found, connection, noted, self.view.book.concerning(number)))
 
     def reopen(self) -> None:
         """Shows the exchange under the cursor again, with what was noted about it."""

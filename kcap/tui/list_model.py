@@ -30,7 +30,7 @@ GUTTER: Final = 3
 """Signs at the left of a row: its mark, its rule."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Arranged:
     """Rows in their order, as they were at one time."""
 

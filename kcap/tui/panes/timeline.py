@@ -6,6 +6,7 @@ while it has the focus.
 
 import time
 from typing import Any, ClassVar, cast
+from weakref import ReferenceType, ref
 
 import numpy as np
 from rich.text import Text
@@ -16,7 +17,8 @@ from textual.widget import Widget
 from textual.worker import Worker, WorkerState
 
 from kcap.tui.faults import stumbled
-from kcap.tui.list_model import ListModel
+from kcap.tui.handoff import Handoff
+from kcap.tui.list_model import Arranged, ListModel
 from kcap.tui.panes.paint import CLASSES, CSS, Painter
 from kcap.tui.timeline import Timeline, timeline
 
@@ -59,7 +61,8 @@ class TimeStrip(Widget, can_focus=True):
     def __init__(self, view: ListModel, *, id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id)
         self.view = view
-        self._of: tuple[int, object] = (0, None)
+        self._of: tuple[int, ReferenceType[Arranged] | None] = (0, None)
+        """Steps and rows of the picture; the rows may go before it does."""
         self._began = self._cost = 0.0
         self.made: Timeline | None = None
         self.shown: tuple[int, int] | None = None
@@ -80,18 +83,19 @@ class TimeStrip(Widget, can_focus=True):
     def due(self) -> bool:
         """Whether the picture is of other rows or of another width than those of the screen."""
         made = self.view.arranged
-        return made is not None and bool(self.region.area) and (self.steps, made) != self._of
+        return made is not None and bool(self.region.area) and (self.steps, ref(made)) != self._of
 
     def look(self) -> None:
         """Computes a new picture when it is due, in at most 1/PATIENCE of the time."""
         made = self.view.arranged
         if made is None or not self.due or time.monotonic() - self._began < self._cost * PATIENCE:
             return
-        self._of, self._began = (self.steps, made), time.monotonic()
-        rows, steps, order = made.rows, self.steps, made.order if self.view.book.only is not None else None
+        self._of, self._began = (self.steps, ref(made)), time.monotonic()
+        steps, asked = self.steps, Handoff((made.rows, made.order if self.view.book.only is not None else None))
 
         def work() -> tuple[Timeline | None, float]:
             began = time.thread_time()  # what others of a busy machine take is no cost of this picture
+            rows, order = asked.take()
             return timeline(rows, order, steps), time.thread_time() - began
 
         self.run_worker(work, thread=True, group="timeline", exclusive=True, exit_on_error=False)

@@ -7,7 +7,7 @@ shows the error, and the rest of the program continues.
 import gc
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from rich.text import Text
 from textual import events, on
@@ -21,6 +21,7 @@ from textual.worker import Worker, WorkerState
 from kcap.output.grid import clean
 from kcap.runtime import trim_heap
 from kcap.tui.faults import write_fault
+from kcap.tui.handoff import Handoff
 from kcap.tui.keys import Keys
 from kcap.tui.splitters import SplitSide
 from kcap.tui.views import VIEWS, load
@@ -220,12 +221,12 @@ class View(Body):
             self._began = now
             self.run_worker(lambda: self._made(book), thread=True, group="page", exit_on_error=False)
 
-    def _made(self, book: "CaptureModel") -> Page:
+    def _made(self, book: "CaptureModel") -> Handoff[Page]:
         if not book.wanted(self):
-            return Page()  # a thread became free for it when the view had been left
+            return Handoff(Page())  # a thread became free for it when the view had been left
         try:
             with book.asked_by(self):
-                return self.page(book)
+                return Handoff(self.page(book))
         finally:
             trim_heap()
 
@@ -236,9 +237,9 @@ class View(Body):
             return
         self.pace.end(self._began, time.monotonic())
         self._shown_for = self._computed_for
-        if event.state == WorkerState.SUCCESS and isinstance(event.worker.result, Page):
+        if event.state == WorkerState.SUCCESS and event.worker.result is not None:
             self.failure = ""
-            self.show_page(event.worker.result)
+            self.show_page(cast("Handoff[Page]", event.worker.result).take())
         elif event.state == WorkerState.ERROR:
             error = event.worker.error
             log = write_fault(error, VIEWS[self.NAME][1]) if error is not None else ""
