@@ -190,6 +190,11 @@ from EVIDENCE_STEP on: 34 bytes do for 16 KiB more, a full segment for all that 
 response apart from its records, so that a dozen bytes of some hundred are common where a capture ends.
 """
 
+EVIDENCE_SHARE = 8
+"""Of a response that resync finds and the capture's end cuts, one in so many bytes must be there, unless it is one to a fetch:
+all others are small, so that a length of which nearly nothing follows is rather a misread one.
+"""
+
 API_UNKNOWN_MAX = 1000
 """An unknown key or version from here on is chance, not an API of the future (Kafka 4.4 has keys up to 92)."""
 

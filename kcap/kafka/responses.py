@@ -226,4 +226,11 @@ class ResponseFramer(Framer):
             return at in region.starts or (not inside and region.have(at) >= proof)
         # the capture ends inside it: a known id where a segment starts is no chance, as long as not all but a little is missing
         # (what stands behind a hole may be of another frame)
-        return following > len(region) and known and at in region.starts and enough(region.have(at), 4 + size)
+        return (
+            following > len(region) and known and at in region.starts and self._believed(region.have(at), 4 + size, correlation)
+        )
+
+    def _believed(self, seen: int, size: int, correlation: int) -> bool:
+        """Whether `seen` bytes of a response of `size` bytes are evidence for it."""
+        fetched = any(request.api_key in FETCHES for request in self.pairing.outstanding.all_of(correlation))
+        return enough(seen, size) and (fetched or seen * limits.EVIDENCE_SHARE >= size)
