@@ -48,8 +48,9 @@ def run(
 ) -> int:
     """The answer to a query in DuckDB's SQL over exchanges, partitions, connections, records and the others.
 
-    FILEs are captures, or Parquet that kcap rows -o wrote. Only the tables that the query names are read. Without a query,
-    queries are typed: with history, with completion of tables and columns by Tab, each up to its semicolon.
+    FILEs are captures, or Parquet that kcap rows -o wrote; the query may stand behind them too. Only the tables that it names
+    are read. Without a query, queries are typed: with history, with completion of tables and columns by Tab, each up to its
+    semicolon.
     """
 
     from kcap.cli.output import make_writer, place, report_failed
@@ -63,6 +64,9 @@ def run(
     load_arrow()
 
     options = analyzer_options(decode_as, not_kafka)
+    behind = [word for word in files if " " in word.strip() and not is_input(word)]
+    if is_input(query) and behind:
+        query, files = behind[0], (query, *(word for word in files if word != behind[0]))
     if is_input(query):
         from kcap.cli.sql_shell import converse
 

@@ -32,6 +32,12 @@ def test_a_query_over_captures_and_over_saved_rows(pcaps: Path, tmp_path: Path) 
     }
 
 
+def test_the_query_may_stand_behind_the_files(pcaps: Path) -> None:
+    """`kcap sql FILE QUERY` took queries from standard input, and said nothing where that was empty."""
+    captures, query = (pcaps / "pipelined.pcap", pcaps / "java-transactions.pcap"), "select count(*) as n from exchanges"
+    assert rows(query, *captures) == rows(*captures, query)
+
+
 def test_several_tables(pcaps: Path) -> None:
     """A join of exchanges with their partitions and connections; a filter says which exchanges count."""
     query = """select e.api, p.topic, sum(p.records) as records from partitions p join exchanges e using (connection, exchange)
