@@ -108,13 +108,14 @@ def isr_shrink(seen: Observed, limit: Mapping[str, float]) -> Found:
                 since.setdefault(name, row["at_ns"])
             else:
                 since.pop(name, None)
+    users = seen.clients_by_topic("Produce", "Fetch") if small else {}
     for name, found in small.items():
         in_sync, replicas = min(found.values())
         # a topic that was just created has its leader in sync alone for a moment
         lasted = until[name] - since[name] >= limit["seconds"] * 1e9
         yield Finding(
             f"{len(found)} partitions of topic {name} have {in_sync} of {replicas} replicas in sync",
-            {"topic": name, "client_ids": seen.clients_of(api="Metadata")[:5]}, len(found),
+            {"topic": name, "client_ids": users.get(name, [])[:5]}, len(found),
             where("api == Metadata", topic=name), since[name], until[name], 0,
             {"partitions": len(found), "in_sync": in_sync, "replicas": replicas},
             None if lasted else "info",

@@ -349,6 +349,14 @@ class Observed:
         """Those of Produce or of Fetch."""
         return [flow for flow in self.flows if flow["api"] == api]
 
+    def clients_by_topic(self, *apis: str) -> dict[str, list[str]]:
+        """Topic -> client ids that use it by these of Produce and Fetch, in their order."""
+        found: dict[str, set[str]] = {}
+        for flow in self.flows:
+            if flow["api"] in apis and flow["client_id"]:
+                found.setdefault(flow["topic"], set()).add(flow["client_id"])
+        return {topic: sorted(clients) for topic, clients in found.items()}
+
     def calls_of(self, **equal: object) -> list[Row]:
         """The classes that have these values, of an index: rules ask for each of thousands of names."""
         names = tuple(equal)

@@ -202,9 +202,7 @@ def skewed_partitions(seen: Observed, limit: Mapping[str, float]) -> Found:
     by: dict[str, list[Row]] = {}
     for row in rows:
         by.setdefault(row["topic"], []).append(row)
-    writers: dict[str, set[str]] = {}
-    for flow in seen.flows_of("Produce"):
-        writers.setdefault(flow["topic"], set()).add(flow["client_id"])
+    writers = seen.clients_by_topic("Produce")
     for topic, some in by.items():
         total, hot = sum(row["records"] or 0 for row in some), max(some, key=lambda row: row["records"] or 0)
         if (
@@ -217,7 +215,7 @@ def skewed_partitions(seen: Observed, limit: Mapping[str, float]) -> Found:
             yield Finding(
                 f"partition {hot['partition']} of topic {topic} got {hot['records'] / total:.0%} of {total:,} records; "
                 f"{len(some)} partitions were written to",
-                {"topic": topic, "partition": hot["partition"], "client_ids": sorted(filter(None, writers[topic]))[:5]},
+                {"topic": topic, "partition": hot["partition"], "client_ids": writers.get(topic, [])[:5]},
                 hot["n"], where("api == Produce", topic=topic), hot["first_ns"], hot["last_ns"], 0,
                 {"records": total, "share": round(hot["records"] / total, 3), "partitions": len(some)},
             )  # fmt: skip

@@ -35,6 +35,10 @@ def test_replicas_that_stay_out_of_sync() -> None:
     (row,) = found("isr-shrink", observed(rows, messages=metadata(1, [1]) | metadata(2, [1, 2])))
     assert row["evidence"] == {"partitions": 1, "in_sync": 2, "replicas": 3}
     assert found("isr-shrink", observed(rows, messages=metadata(1, [1]) | metadata(2, [1, 2, 3]))) == [], "they came back"
+    used = [exchange("C2", 1, "Produce", 1, client_id="writer"), exchange("C3", 1, "Produce", 1, client_id="elsewhere")]
+    named = observed([*rows, *used], parts_of(used, topic=["t", "u"]), messages=metadata(1, [1]) | metadata(2, [1, 2]))
+    (row,) = found("isr-shrink", named)
+    assert row["who"] == {"topic": "t", "client_ids": ["writer"]}, "those who use the topic"
     new = observed(rows, messages=metadata(1, [1, 2, 3]) | metadata(2, [1]))
     assert found("isr-shrink", new) == [], "seen once: a topic that was just created looks so"
 
