@@ -10,7 +10,7 @@ import sys
 from collections.abc import Sequence
 from difflib import get_close_matches
 from types import FrameType
-from typing import NoReturn
+from typing import Final
 
 import click
 
@@ -48,6 +48,10 @@ kcap --help lists all commands, kcap COMMAND --help has examples of each."""
 """What kcap says without arguments: it fits a screen of 80 columns and 24 lines."""
 COMPLETE = "_KCAP_COMPLETE"
 """The variable through which a shell asks for words (click's protocol)."""
+IMPORTS: Final = "importlib._bootstrap"
+"""The module whose functions are on the stack while a module is imported."""
+AGAIN_S: Final = 0.02
+"""After how many seconds a signal that came within an import is looked at again."""
 
 
 class Kcap(click.Group):
@@ -132,6 +136,15 @@ def kcap() -> None:
     """
 
 
+def importing(frame: FrameType | None) -> bool:
+    """Whether a frame lies within the import of a module."""
+    while frame is not None:
+        if frame.f_globals.get("__name__") == IMPORTS:
+            return True
+        frame = frame.f_back
+    return False
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs kcap; its exit code."""
     open_closed()
@@ -194,6 +207,12 @@ def _command(error: click.UsageError) -> str:
     return path.removeprefix("kcap")
 
 
-def _terminated(number: int, _frame: FrameType | None) -> NoReturn:
-    """Ends in an orderly way, with the exit code that a shell gives to an end by this signal: unfinished files go."""
-    sys.exit(128 + number)
+def _terminated(number: int, frame: FrameType | None) -> None:
+    """Ends in an orderly way, with the exit code that a shell gives to an end by this signal: unfinished files go.
+
+    While a module is imported the end waits: compiled modules replace an exception by one of their own, or lose it.
+    """
+    if not importing(frame) or not hasattr(signal, "setitimer"):  # Windows has no timer, nor a SIGTERM from elsewhere
+        sys.exit(128 + number)
+    signal.signal(signal.SIGALRM, lambda _, later: _terminated(number, later))
+    signal.setitimer(signal.ITIMER_REAL, AGAIN_S)

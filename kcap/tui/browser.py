@@ -19,7 +19,7 @@ from kcap.reports import drill_down
 from kcap.tui.actions import ExchangeActions
 from kcap.tui.completion import joined
 from kcap.tui.config import SIZES
-from kcap.tui.handoff import Handoff
+from kcap.tui.handoff import Handoff, has_ended
 from kcap.tui.keys import Keys
 from kcap.tui.list_columns import TIME_FORMS
 from kcap.tui.list_model import Arranged, ListModel
@@ -220,25 +220,25 @@ class Browser(Screen[None]):
     def worked(self, event: Worker.StateChanged) -> None:
         """Something was made beside the keys."""
         worker = event.worker
-        if not worker.is_finished:
+        if not has_ended(event):
             return
         if worker.group == "order":
             self._arranging = False
             self._cost = time.monotonic() - self._began
-            if worker.state == WorkerState.SUCCESS and worker.result is not None:
+            if event.state == WorkerState.SUCCESS and worker.result is not None:
                 self.view.install(cast("Handoff[Arranged]", worker.result).take())
                 self._seek()
                 self.listed.renew()
                 self.strip.look()
                 self.show_status()
-            elif worker.state == WorkerState.ERROR:
+            elif event.state == WorkerState.ERROR:
                 self.notify(f"the list cannot be sorted: {clean(str(worker.error))}", severity="error")
         elif worker.group == "exchange":
             self._reading = None
-            if worker.state == WorkerState.SUCCESS and worker.result is not None:
+            if event.state == WorkerState.SUCCESS and worker.result is not None:
                 if (opened := cast("Handoff[Opened]", worker.result).take()).number == self.view.current:
                     self.lower.show(opened)
-            elif worker.state == WorkerState.ERROR:
+            elif event.state == WorkerState.ERROR:
                 self._failed = self.view.current
                 self.lower.clear(f"this exchange cannot be read: {clean(str(worker.error))}")
 

@@ -7,6 +7,10 @@ cycles looks at old objects: with each refresh of a list of 6 million rows 24 MB
 
 from typing import Generic, TypeVar
 
+from textual.worker import Worker, WorkerState
+
+ENDS = frozenset({WorkerState.SUCCESS, WorkerState.ERROR, WorkerState.CANCELLED})
+
 T = TypeVar("T")
 
 
@@ -21,3 +25,12 @@ class Handoff(Generic[T]):
     def take(self) -> T:
         """The value. Raises IndexError where it was taken before."""
         return self._held.pop()
+
+
+def has_ended(event: Worker.StateChanged) -> bool:
+    """Whether a message tells of its worker's end.
+
+    The worker's own state does not say that: it is ahead of the messages, so that the message that a worker has begun, handled
+    late, finds it finished.
+    """
+    return event.state in ENDS

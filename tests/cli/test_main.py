@@ -151,3 +151,30 @@ def test_an_interrupted_run_leaves_nothing(tmp_path: Path, number: signal.Signal
     process.stdin.close()
     process.stderr.close()
     assert os.listdir(tmp_path) == []
+
+
+MEDDLES = """
+import os, signal
+try:
+    os.kill(os.getpid(), signal.SIGTERM)
+    for _ in range(1000):
+        pass
+except BaseException:
+    raise TypeError
+"""
+"""Replaces an exception while it is imported, as compiled modules do."""
+WAITS = """
+import signal, sys, time
+from kcap.cli import main as entry
+entry.main(["--version"])
+import meddles
+time.sleep(10)
+"""
+
+
+def test_a_signal_within_an_import_ends_the_run_behind_it(tmp_path: Path) -> None:
+    (tmp_path / "meddles.py").write_text(MEDDLES, encoding="utf-8")
+    command = [sys.executable, "-c", WAITS]
+    environment = ENVIRONMENT | {"PYTHONPATH": os.pathsep.join((str(ROOT), str(tmp_path)))}
+    done = subprocess.run(command, env=environment, capture_output=True, timeout=20, check=False)
+    assert (done.returncode, done.stderr) == (143, b"")

@@ -21,7 +21,7 @@ from textual.worker import Worker, WorkerState
 from kcap.output.grid import clean
 from kcap.runtime import trim_heap
 from kcap.tui.faults import write_fault
-from kcap.tui.handoff import Handoff
+from kcap.tui.handoff import Handoff, has_ended
 from kcap.tui.keys import Keys
 from kcap.tui.splitters import SplitSide
 from kcap.tui.views import VIEWS, load
@@ -233,7 +233,7 @@ class View(Body):
     @on(Worker.StateChanged)
     def looked(self, event: Worker.StateChanged) -> None:
         """Shows the page that was computed, or its error."""
-        if event.worker.group != "page" or not event.worker.is_finished or not self.intact:
+        if event.worker.group != "page" or not has_ended(event) or not self.intact:
             return
         self.pace.end(self._began, time.monotonic())
         self._shown_for = self._computed_for
