@@ -44,6 +44,7 @@ from kcap.errors import CaptureError
 from kcap.facts.merge import Facts, merged
 from kcap.limits import JIT_SOON_BYTES, LARGE_BYTES
 from kcap.model import CaptureFile
+from kcap.tls.secrets import Secrets
 from spark_jobs.files import Files, found, is_remote
 from spark_jobs.segments import SEGMENTS, Segments, VerifiedRange
 from spark_jobs.table_rows import Maker
@@ -124,7 +125,8 @@ class Scan:
             for file, contexts in self.stitched.contexts.items()
         }
         large = sum(file.size or 0 for file in self.files) >= LARGE_BYTES
-        return ShardContext(self.files, self.shards, self.stitched.last_ns, large, layouts, self.options)
+        by_hosts = self.rounds.by_hosts
+        return ShardContext(self.files, self.shards, self.stitched.last_ns, large, layouts, self.options, by_hosts)
 
     def reduced(self, maker: Maker, facts: Facts | None = None) -> "tuple[DataFrame, Facts]":
         """Rows made of the shards, in packed batches with the name of their table, and the facts of all shards.
@@ -211,15 +213,19 @@ def scan(
     parallel = max(1, spark.sparkContext.defaultParallelism)
     shards = shards or max(parallel, -(-total // SHARD_BYTES))
     folder = scratch(spark)
+    options = options or Options()
     rounds = PartitionRounds(
         spark, files, shards, ship_of(spark, files, ship), JIT_SOON_BYTES if total >= LARGE_BYTES else None, folder
     )
+    rounds.by_hosts = options.secrets is not None and options.secrets.resumable
     rounds.run([part for planned in plans for part in planned.ranges])
     while wrong := [again for planned in plans if (again := next_unverified(planned, rounds.summaries, numbers)) is not None]:
         rounds.run(wrong)
     stitched = stitch(plans, rounds.summaries)
     stitched.files = files
     parts = [rounds.verified_range(part) for planned in plans for part in planned.ranges]
+    if not rounds.by_hosts and secrets_in(files).resumable:
+        rounds.regroup(parts)
     verified = [VerifiedRange(rounds.task(part), stitched.positions[part.unit].packets) for part in parts]
     local = [(task, stitched.positions[task.part.unit]) for task in rounds.local_tasks(parts, stitched)]
     placed_chunks = rounds.placed_chunks(stitched)
@@ -231,11 +237,20 @@ def scan(
         rounds,
         placed_chunks,
         shards,
-        options or Options(),
+        options,
         verified=verified,
         folder=folder,
         local=local,
     )
+
+
+def secrets_in(files: Sequence[CaptureFile]) -> Secrets:
+    """The TLS secrets that captures hold themselves (Decryption Secrets Blocks)."""
+    secrets = Secrets()
+    for file in files:
+        for key_log in file.secrets:
+            secrets.keylog.add(key_log)
+    return secrets
 
 
 def ship_of(spark: "SparkSession", files: Sequence[CaptureFile], ship: str) -> str:
@@ -279,6 +294,8 @@ class PartitionRounds:
         self, spark: "SparkSession", files: list[CaptureFile], shards: int, ship: str, jit_after: int | None, folder: str | None
     ) -> None:
         self.summaries: dict[int, RangeSummary] = {}
+        self.by_hosts = False
+        """All connections between two hosts go to one shard, since a TLS session may resume that of another connection."""
         self._rounds: list[DataFrame] = []
         self._unstripped: list[DataFrame] = []
         """Unstripped packets of all flows that are in several ranges, once `unstripped_chunks` was called."""
@@ -302,19 +319,31 @@ class PartitionRounds:
             summary: RangeSummary = pickle.loads(packed)  # noqa: S301 - what this job's own tasks wrote
             self.summaries[summary.part.unit] = summary
 
+    def regroup(self, parts: Sequence[ByteRange]) -> None:
+        """Partitions verified ranges again, by hosts; with `edges` `local_tasks` does it, which partitions everything."""
+        self.by_hosts = True
+        if not self._edges:
+            self._everything(parts)
+
+    def _everything(self, parts: Sequence[ByteRange]) -> None:
+        for frame in self._rounds:
+            frame.unpersist()
+        self._rounds = [self._partition([self.task(part) for part in parts])]
+
     def local_tasks(self, parts: Sequence[ByteRange], stitched: StitchedCapture) -> list[PartitionTask]:
         """Partitions the flows that are in several ranges; returns the tasks that read the other flows.
 
-        With IP fragments everything is partitioned, since a fragment does not show its flow.
+        With IP fragments everything is partitioned, since a fragment does not show its flow; so it is with shards by hosts,
+        whose connections need each other.
         """
         if not self._edges:
+            return []
+        if stitched.fragments or self.by_hosts:
+            self._everything(parts)
             return []
         for frame in self._rounds:
             frame.unpersist()
         self._rounds.clear()
-        if stitched.fragments:
-            self._rounds.append(self._partition([self.task(part) for part in parts]))
-            return []
         parts = sorted(parts, key=lambda part: self.summaries[part.unit].first_ns or 0)
         several = flows_in_several_ranges([self.summaries[part.unit].flows for part in parts])
         self._several, own = FlowSet(several), FlowSet(several, listed=False)
@@ -362,7 +391,15 @@ class PartitionRounds:
         packed = "+" in file.format
         size = None if packed else file.size
         return PartitionTask(
-            part, file, size, self._shards, PACKETS if packed else self._carries, self._jit_after, lists, flows
+            part,
+            file,
+            size,
+            self._shards,
+            PACKETS if packed else self._carries,
+            self._jit_after,
+            lists,
+            flows,
+            by_hosts=self.by_hosts,
         )
 
     def verified_range(self, part: ByteRange) -> ByteRange:

@@ -2,7 +2,7 @@
 
 In: packets of a batch. Out: the number of a shard for each packet; or, for selected packets of a file, segment columns as if
 the other packets held no TCP. Law: both directions of a flow are in one shard, whatever tunnel or link layer they came through;
-the size of batches changes nothing.
+where shards are made by hosts, so are all connections between two hosts; the size of batches changes nothing.
 """
 
 from typing import TYPE_CHECKING, Any, Final
@@ -34,13 +34,16 @@ FACTORS: Final = np.array([0x9E3779B97F4A7C15, 0xD1B54A32D192ED03, 0x8CB92BA72F3
 MIXING: Final = np.uint64(0xBF58476D1CE4E5B9)
 
 
-def keys_of_flows(flows: "Bytes") -> "Int64s":
-    """A 63 bit number for each flow key (rows of 12 or 36 bytes), the same for both directions of a flow."""
+def keys_of_flows(flows: "Bytes", *, ports: bool = True) -> "Int64s":
+    """A 63 bit number for each flow key (rows of 12 or 36 bytes), the same for both directions of a flow.
+
+    Without `ports` it is the same for all connections between two hosts.
+    """
     size = (flows.shape[1] - 4) // 2
     ends = []
     for address, port in ((0, 2 * size), (size, 2 * size + 2)):
         end = np.zeros((len(flows), -(-(size + 2) // 8) * 8), np.uint8)
-        end[:, :size], end[:, size : size + 2] = flows[:, address : address + size], flows[:, port : port + 2]
+        end[:, :size], end[:, size : size + 2] = flows[:, address : address + size], flows[:, port : port + 2] * ports
         words = end.view("<u8")
         mixed: Words = (words * FACTORS[: words.shape[1]]).sum(axis=1, dtype=np.uint64)
         mixed ^= mixed >> np.uint64(31)
@@ -57,20 +60,20 @@ def shards_of(keys: "Int64s", shards: int) -> "Int64s":
     return np.where(keys < 0, keys, (keys >> 32) % shards)
 
 
-def keys_of_lists(flows: "Sequence[bytes]") -> "Int64s":
+def keys_of_lists(flows: "Sequence[bytes]", *, ports: bool = True) -> "Int64s":
     """As `keys_of_flows`, for flow keys as bytes."""
     out = np.full(len(flows), NO_SHARD, np.int64)
     sizes = np.array([len(flow) for flow in flows], np.int64)
     for size in np.unique(sizes).tolist():
         where = np.flatnonzero(sizes == size)
         some = np.frombuffer(b"".join(flows[at] for at in where.tolist()), np.uint8)
-        out[where] = keys_of_flows(some.reshape(len(where), size))
+        out[where] = keys_of_flows(some.reshape(len(where), size), ports=ports)
     return out
 
 
-def shard_of(flow: bytes, shards: int) -> int:
+def shard_of(flow: bytes, shards: int, *, by_hosts: bool = False) -> int:
     """The shard of one flow key."""
-    return int(shards_of(keys_of_lists([flow]), shards)[0])
+    return int(shards_of(keys_of_lists([flow], ports=not by_hosts), shards)[0])
 
 
 class FragmentRecorder(FragmentTable):
@@ -91,10 +94,11 @@ class FragmentRecorder(FragmentTable):
 class ShardParser(SegmentParser):
     """Parses segments and finds the shard of each packet."""
 
-    def __init__(self, report: "Report", shards: int, *, keyed: bool = False) -> None:
-        """`keyed`: find flow numbers even for a single shard."""
+    def __init__(self, report: "Report", shards: int, *, keyed: bool = False, by_hosts: bool = False) -> None:
+        """`keyed`: find flow numbers even for a single shard; `by_hosts`: all connections of two hosts are in one shard."""
         super().__init__(report)
         self.shards = shards
+        self._by_hosts = by_hosts and shards > 1
         self.keys: Int64s = np.zeros(0, np.int64)
         """Flow number of each packet of the current batch; NO_SHARD or ALL_SHARDS where it has none."""
         self._keyed = keyed or shards > 1
@@ -103,37 +107,42 @@ class ShardParser(SegmentParser):
     def split(self, batch: PacketBatch) -> "tuple[Int64s, SegmentBatch | SegmentColumns]":
         """The shard of each packet of a batch (NO_SHARD, ALL_SHARDS for packets of no single one), and the segments."""
         self.seen.packets.clear()
-        self.keys = np.full(len(batch), NO_SHARD, np.int64)
         found = self.columns(batch)
-        if isinstance(found, SegmentColumns):
-            self._of_columns(found)
-        elif len(found):
-            self.keys[np.array(found.packet, np.int64) - batch.first_packet] = keys_of_lists(found.flow)
-        if self.seen.packets:
-            self.keys[np.array(self.seen.packets, np.int64) - batch.first_packet] = ALL_SHARDS
-        return shards_of(self.keys, self.shards), found
+        self.keys = self._keys(batch, found, ports=True)
+        return shards_of(self._keys(batch, found, ports=False) if self._by_hosts else self.keys, self.shards), found
 
-    def _of_columns(self, found: SegmentColumns) -> None:
+    def _keys(self, batch: PacketBatch, found: "SegmentBatch | SegmentColumns", *, ports: bool) -> "Int64s":
+        keys = np.full(len(batch), NO_SHARD, np.int64)
+        if isinstance(found, SegmentColumns):
+            self._of_columns(keys, found, ports=ports)
+        elif len(found):
+            keys[np.array(found.packet, np.int64) - batch.first_packet] = keys_of_lists(found.flow, ports=ports)
+        if self.seen.packets:
+            keys[np.array(self.seen.packets, np.int64) - batch.first_packet] = ALL_SHARDS
+        return keys
+
+    def _of_columns(self, keys: "Int64s", found: SegmentColumns, *, ports: bool) -> None:
         sizes = np.where(found.state == ABSENT, 0, found.flow_size)
         for size in (12, 36):
             where = np.flatnonzero(sizes == size)
             if not self._keyed:
-                self.keys[where] = 0
+                keys[where] = 0
             elif len(where):
-                self.keys[where] = keys_of_flows(found.data[found.flow_at[where][:, None] + np.arange(size)])
+                keys[where] = keys_of_flows(found.data[found.flow_at[where][:, None] + np.arange(size)], ports=ports)
         for at, flow in found.flows.items():
             if found.state[at] != ABSENT:
-                self.keys[at] = keys_of_lists([flow])[0]
+                keys[at] = keys_of_lists([flow], ports=ports)[0]
 
 
 class SelectedParser(SegmentParser):
     """Parses packets that were selected from a file; segments have the numbers that the packets have in the file."""
 
-    def __init__(self, report: "Report", shard: frozenset[int], shards: int) -> None:
+    def __init__(self, report: "Report", shard: frozenset[int], shards: int, *, by_hosts: bool = False) -> None:
         """`shard`: the shards whose segments are wanted; fragments of any shard are reassembled."""
         super().__init__(report)
         self._shard = shard
         self._shards = shards
+        self._by_hosts = by_hosts
         self._numbers: Int64s = np.zeros(0, np.int64)
         self._first = 0
 
@@ -145,7 +154,7 @@ class SelectedParser(SegmentParser):
         found = super().read_packet(place, buffer, start, captured, wire, link)
         if found is None or found[8] is None or self._shards == 1:
             return found
-        return found if shard_of(found[0], self._shards) in self._shard else None
+        return found if shard_of(found[0], self._shards, by_hosts=self._by_hosts) in self._shard else None
 
     def segments(self, batch: PacketBatch, numbers: "Int64s") -> SegmentBatch | SegmentColumns:
         """The segments of a batch; `numbers` are the packet numbers in the file, rising."""

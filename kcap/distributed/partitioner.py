@@ -1,8 +1,8 @@
 """Partitions the packets of a byte range by flow into shards.
 
 In: a range and its bytes. Out: chunks of packets, each of one shard, in packet order, and then the summary of the range. Law:
-every TCP packet is in the shard of its flow, every IP fragment in all shards, other packets in none; how the file is cut into
-ranges changes nothing.
+every TCP packet is in the shard of its flow (or of its two hosts, where the task says so), every IP fragment in all shards,
+other packets in none; how the file is cut into ranges changes nothing.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -100,6 +100,8 @@ class PartitionTask:
     """The flows whose packets are partitioned; None for all flows."""
     fresh: FlowSet = FlowSet()
     """With STRIPPED: the flows that are in no earlier range."""
+    by_hosts: bool = False
+    """All connections between two hosts go to one shard."""
 
 
 class Partitioner:
@@ -109,7 +111,8 @@ class Partitioner:
         """`read` gives the file's bytes, decompressed, from the start of the range."""
         self.task = task
         self.scan = RangeScan(task.part, read, task.file, task.size, task.jit_after)
-        self._parser = ShardParser(self.scan.report, task.shards, keyed=task.lists or task.flows is not None)
+        keyed = task.lists or task.flows is not None
+        self._parser = ShardParser(self.scan.report, task.shards, keyed=keyed, by_hosts=task.by_hosts)
         self._flows: list[Int64s] = []
         self._columns: list[Int64s] = []
         self._shards: list[Int64s] = []

@@ -118,6 +118,8 @@ class ShardContext:
     layouts: Mapping[int, list[Section]] = field(default_factory=dict)
     """File index -> its sections, which are needed to read the file from the middle."""
     options: Options = field(default_factory=Options)
+    by_hosts: bool = False
+    """All connections between two hosts are in one shard."""
 
 
 class RangedPacketSource(PacketSource):
@@ -165,7 +167,7 @@ class ShardReader:
         self._chunks = chunks
         self._read_at = read_at
         self._ranks = ranks_of([file.name for file in context.files])
-        self._parser = SelectedParser(self._report, frozenset([shard]), context.shards)
+        self._parser = SelectedParser(self._report, frozenset([shard]), context.shards, by_hosts=context.by_hosts)
 
     def _report(self, kind: WeirdKind, detail: str, file: int, packet: int, position: int) -> None:
         """Reports oddities of IP fragments in shard 0 only, since all shards see the fragments."""

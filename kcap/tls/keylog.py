@@ -21,6 +21,8 @@ LABELS: Final = (
 )  # fmt: skip
 """What decrypts records; exporter and ECH secrets do not."""
 PLACES: Final = {label.encode(): place for place, label in enumerate(LABELS)}
+MASTERS: Final = (b"CLIENT_RANDOM", b"PMS_CLIENT_RANDOM")
+"""Labels of secrets of TLS before 1.3."""
 ENTRY: Final = Struct("<BH")
 """Before a stored secret: place of its label in LABELS, its size. A key log of a day has a million lines; as objects of Python
 its sessions would take twice the memory.
@@ -85,6 +87,12 @@ class KeyLog:
     def __len__(self) -> int:
         """How many sessions it has secrets of."""
         return len(self.stored) + len(self.by_session) + len(self.by_premaster)
+
+    @property
+    def has_masters(self) -> bool:
+        """Whether it has a master or premaster secret, which TLS 1.3 has not."""
+        places = {PLACES[label] for label in MASTERS}
+        return bool(self.by_session or self.by_premaster) or any(some[0] in places for some in self.stored.values())
 
     def copy(self) -> "KeyLog":
         """A key log of its own with the same secrets."""

@@ -46,6 +46,11 @@ class Secrets:
         self.growing = []
         self._loaded = None
 
+    @property
+    def resumable(self) -> bool:
+        """Whether it has secrets of TLS before 1.3, where a session may take its master secret from another connection."""
+        return bool(self.private_keys) or self.keylog.has_masters
+
     def traffic(self, client_random: bytes) -> dict[str, bytes]:
         """The traffic secrets of a session of TLS 1.3 by label; empty where the key log has none."""
         return self.keylog.of(client_random)

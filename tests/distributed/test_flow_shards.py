@@ -1,6 +1,7 @@
 """Shares of flows, and the segments of packets that were picked."""
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -32,6 +33,16 @@ def test_both_directions_are_of_one_shard(flows: list[bytes], shards: int) -> No
     assert all(0 <= shard < shards for shard in shards_of(there, shards).tolist())
 
 
+@given(st.lists(st.binary(min_size=4, max_size=4), min_size=2, max_size=20), st.booleans())
+def test_by_hosts_ports_do_not_count(ports: list[bytes], six: bool) -> None:
+    """Law: without ports all connections between two hosts have one number, in both directions; other hosts have another."""
+    size = 16 if six else 4
+    flows = [b"\x0a" * size + b"\x0b" * size + some for some in ports]
+    numbers = keys_of_lists([*flows, *map(reverse_flow, flows)], ports=False)
+    assert len(set(numbers.tolist())) == 1
+    assert keys_of_lists([b"\x0a" * size + b"\x0c" * size + ports[0]], ports=False)[0] != numbers[0]
+
+
 def test_shares_are_even() -> None:
     """Connections of one client to one broker, which differ in a port, spread over the shards."""
     flows = np.array([[10, 0, 0, 1, 10, 0, 0, 2, port >> 8, port & 255, 35, 132] for port in range(30_000, 40_000)], np.uint8)
@@ -58,14 +69,15 @@ def test_fragments_go_everywhere_and_others_nowhere() -> None:
         assert [place for place, shard in enumerate(found.tolist()) if shard == NO_SHARD] == [1, 7]
 
 
-def test_what_is_picked_is_what_the_whole_gives() -> None:
+@pytest.mark.parametrize("by_hosts", [False, True])
+def test_what_is_picked_is_what_the_whole_gives(by_hosts: bool) -> None:
     """Law: the segments of all shards are those of all packets, with their numbers, once each."""
     packets = mixed()
     whole = batch_of(*packets)
     wanted = segments(SegmentParser(Weirds()).parse(whole))
     shards = 5
     for compiled in (False, True):
-        owner, _ = ShardParser(Weirds(), shards).split(whole)
+        owner, _ = ShardParser(Weirds(), shards, by_hosts=by_hosts).split(whole)
         got = []
         for shard in range(shards):
             here = [at for at, one in enumerate(owner.tolist()) if one in (shard, ALL_SHARDS)]
@@ -74,6 +86,7 @@ def test_what_is_picked_is_what_the_whole_gives() -> None:
             batch = batch_of(*(packets[at] for at in here))
             batch.time_ns, batch.position = [whole.time_ns[at] for at in here], [whole.position[at] for at in here]
             numbers = np.array(here, np.int64) + 1
-            found = SelectedParser(Weirds(), frozenset([shard]), shards).segments(arrays(batch) if compiled else batch, numbers)
+            parser = SelectedParser(Weirds(), frozenset([shard]), shards, by_hosts=by_hosts)
+            found = parser.segments(arrays(batch) if compiled else batch, numbers)
             got += segments(found.all() if isinstance(found, SegmentColumns) else found)
         assert sorted(got) == sorted(wanted)

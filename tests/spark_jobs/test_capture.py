@@ -60,6 +60,28 @@ def test_key_logs_are_shipped_with_the_options(spark: Any, pcaps: Path, tmp_path
     assert told(read_capture(spark, str(bare), "exchanges", 20_000, 3, options=options).toArrow()) == told(wanted)
 
 
+@pytest.mark.parametrize("ship", ["references", "packets", "edges"])
+@pytest.mark.parametrize("beside", [False, True])
+def test_resumed_sessions_take_their_secret_from_another_connection(
+    ship: str, beside: bool, spark: Any, pcaps: Path, tmp_path: Path
+) -> None:
+    """Law: however many shards there are, connections that share a session of TLS 1.2 are read together, whether their key
+    log stands beside the capture or in it.
+    """
+    path, options, log = pcaps / "tls12-resumed.pcapng", None, None
+    if beside:
+        data, log = path.read_bytes(), tmp_path / "keys"
+        log.write_bytes(b"\n".join(re.findall(rb"[A-Z]+_[A-Z_0-9]+ [0-9a-f]{64} [0-9a-f]{64,96}", data)))
+        log.chmod(0o600)
+        path = tmp_path / "bare.pcapng"
+        path.write_bytes(without_secrets(data))
+        options = Options(secrets=read_secrets([str(log)]))
+    wanted = kcap.open(path, keylog=log).table("exchanges").to_arrow()
+    assert len(set(wanted.column("connection").to_pylist())) == 5
+    found = read_capture(spark, str(path), "exchanges", 8192, 5, ship=ship, options=options).toArrow()
+    assert told(found) == told(wanted)
+
+
 @pytest.mark.parametrize("only", [None, 'version_verdict == "ok" && request.max_wait_ms >= 0'])
 def test_tables_that_are_read_together(only: str | None, spark: Any, pcaps: Path) -> None:
     """Law: one reading gives each table as a reading of its own does, with the same filter."""

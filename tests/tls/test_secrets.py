@@ -56,3 +56,20 @@ def test_secrets_are_a_value_and_a_copy_forgets_what_handshakes_left() -> None:
     assert secrets.copy().master(client, server) is None
     assert bool(secrets.copy())
     assert "MMMM" not in repr(secrets)
+
+
+def test_which_secrets_other_connections_may_need() -> None:
+    """Master and premaster secrets are those of TLS before 1.3, whose sessions are resumed with them."""
+    random, secret = b"ab" * 32, b"cd" * 48
+    for line, resumable in (
+        (b"CLIENT_RANDOM %b %b" % (random, secret), True),
+        (b"PMS_CLIENT_RANDOM %b %b" % (random, secret), True),
+        (b"RSA Session-ID:%b Master-Key:%b" % (random, secret), True),
+        (b"RSA 0123456789abcdef %b" % secret, True),
+        (b"CLIENT_TRAFFIC_SECRET_0 %b %b" % (random, random), False),
+        (b"", False),
+    ):
+        secrets = Secrets()
+        secrets.keylog.add(line + b"\n")
+        assert secrets.resumable is resumable, line
+    assert Secrets(private_keys=[b"der"]).resumable
