@@ -8,6 +8,7 @@ this module runs them as Spark tasks.
 import os
 import pickle
 import shutil
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
@@ -47,6 +48,7 @@ from kcap.model import CaptureFile
 from kcap.tls.secrets import Secrets
 from spark_jobs.files import Files, found, is_remote
 from spark_jobs.segments import SEGMENTS, Segments, VerifiedRange
+from spark_jobs.spark_session import ENCRYPTION
 from spark_jobs.table_rows import Maker
 from spark_jobs.task_storage import REDUCED, unpacked
 from spark_jobs.tasks import CHUNK, PARTITIONED, SUMMARY, PartitionRanges, Reduce, ReduceLocal
@@ -224,8 +226,11 @@ def scan(
     stitched = stitch(plans, rounds.summaries)
     stitched.files = files
     parts = [rounds.verified_range(part) for planned in plans for part in planned.ranges]
-    if not rounds.by_hosts and secrets_in(files).resumable:
+    held = secrets_in(files)
+    if not rounds.by_hosts and held.resumable:
         rounds.regroup(parts)
+    if held or options.secrets:
+        warn_of_keys(spark)
     verified = [VerifiedRange(rounds.task(part), stitched.positions[part.unit].packets) for part in parts]
     local = [(task, stitched.positions[task.part.unit]) for task in rounds.local_tasks(parts, stitched)]
     placed_chunks = rounds.placed_chunks(stitched)
@@ -251,6 +256,12 @@ def secrets_in(files: Sequence[CaptureFile]) -> Secrets:
         for key_log in file.secrets:
             secrets.keylog.add(key_log)
     return secrets
+
+
+def warn_of_keys(spark: "SparkSession") -> None:
+    """Warns where Spark may write keys as they are into its local folders."""
+    if spark.sparkContext.getConf().get(ENCRYPTION, "false") != "true":
+        warnings.warn(f"Spark may write TLS keys into its local folders: set {ENCRYPTION} to true", stacklevel=2)
 
 
 def ship_of(spark: "SparkSession", files: Sequence[CaptureFile], ship: str) -> str:

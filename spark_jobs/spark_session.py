@@ -30,6 +30,7 @@ JAVA_OPTIONS: Final = (
 """The thresholds of the C2 compiler are raised twentyfold: in a job of some minutes it costs more than it gains. Arrow's own
 checks for null and bounds are off, since Spark makes them already.
 """
+ENCRYPTION: Final = "spark.io.encryption.enabled"
 SETTINGS: Final = {
     "spark.driver.extraJavaOptions": " ".join(JAVA_OPTIONS),
     "spark.ui.enabled": "false",
@@ -42,6 +43,7 @@ SETTINGS: Final = {
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     "spark.sql.shuffle.partitions": str(2 * (os.cpu_count() or 1)),
     "spark.io.compression.codec": "zstd",
+    ENCRYPTION: "true",
     "spark.log.level": "ERROR",
     "spark.sql.parser.manageParserCaches": "true",
     "spark.sql.parser.parserDfaCacheFlushRatio": "15",
@@ -50,9 +52,10 @@ SETTINGS: Final = {
     "spark.ui.retainedTasks": "1000",
     "spark.sql.ui.retainedExecutions": "20",
 }
-"""Default settings of a local session. The last six bound what Spark itself retains for the length of a session: the states of
-its SQL parser (600 MB after some dozen reports, since each expression of theirs is long) and the history for a web page that is
-off. The parser's share is in per cent of the heap.
+"""Default settings of a local session. What Spark writes into its folders is encrypted, since TLS keys may be in it: those of
+a capture in chunks that it persists, large key logs in values for its workers. The last six bound what Spark itself retains for
+the length of a session: the states of its SQL parser (600 MB after some dozen reports, since each expression of theirs is long)
+and the history for a web page that is off. The parser's share is in per cent of the heap.
 """
 DAEMON: Final = "spark.python.daemon.module"
 FOUND: Final = "import importlib.util, sys; sys.exit(importlib.util.find_spec('spark_jobs') is None)"

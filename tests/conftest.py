@@ -75,11 +75,13 @@ def truths(pcaps: Path) -> dict[str, dict[str, Any]]:
 
 
 @pytest.fixture(scope="session")
-def spark() -> Iterator[Any]:
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """The only Spark session of a process: a second one would get the Java of the first, with its heap and its options."""
     pytest.importorskip("pyspark")
     from spark_jobs.spark_session import session
 
-    made = session("tests", master="local[2]", sql_shuffle_partitions="2", driver_extraJavaOptions="-XX:TieredStopAtLevel=1")
+    folder = str(tmp_path_factory.mktemp("spark"))
+    options = "-XX:TieredStopAtLevel=1"
+    made = session("tests", master="local[2]", sql_shuffle_partitions="2", driver_extraJavaOptions=options, local_dir=folder)
     yield made
     made.stop()

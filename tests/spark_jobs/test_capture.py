@@ -3,7 +3,9 @@
 import gzip
 import re
 import shutil
+import warnings
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,6 +17,8 @@ from kcap.errors import CaptureError, UsageError
 from kcap.table.schema import choose
 from kcap.tls.files import read_secrets
 from spark_jobs.capture import OF_EXCHANGES, open_capture, read_capture
+from spark_jobs.scan import warn_of_keys
+from spark_jobs.spark_session import ENCRYPTION
 from tests.support.messages import far_from_a_boundary
 from tests.support.tls import without_secrets
 
@@ -80,6 +84,28 @@ def test_resumed_sessions_take_their_secret_from_another_connection(
     assert len(set(wanted.column("connection").to_pylist())) == 5
     found = read_capture(spark, str(path), "exchanges", 8192, 5, ship=ship, options=options).toArrow()
     assert told(found) == told(wanted)
+
+
+def test_keys_are_not_in_the_folders_of_spark(spark: Any, pcaps: Path, tmp_path: Path) -> None:
+    """Law: neither keys of a capture, which ranges bring to the driver, nor a key log that is too large for Spark to keep in
+    memory stand in a file.
+    """
+    data, log, bare = (pcaps / "tls12-resumed.pcapng").read_bytes(), tmp_path / "keys", tmp_path / "bare.pcapng"
+    found = re.search(rb"CLIENT_RANDOM [0-9a-f]{64} ([0-9a-f]{96})", data)
+    assert found is not None
+    others = (b"CLIENT_RANDOM %064x %096x" % (number, number) for number in range(20_000))
+    log.write_bytes(b"\n".join([found[0], *others]))
+    log.chmod(0o600)
+    bare.write_bytes(without_secrets(data))
+    folder = Path(spark.conf.get("spark.local.dir"))
+    for ship in ("packets", "edges"):
+        for path, options in ((pcaps / "tls12-resumed.pcapng", None), (bare, Options(secrets=read_secrets([str(log)])))):
+            rows = read_capture(spark, str(path), "exchanges", 8192, 3, ship=ship, options=options)
+            assert rows.count() == 23
+            files = [file for file in folder.rglob("*") if file.is_file()]
+            assert len(files) > 3
+            for secret in (found[1], bytes.fromhex(found[1].decode())):
+                assert not [file for file in files if secret in file.read_bytes()]
 
 
 @pytest.mark.parametrize("only", [None, 'version_verdict == "ok" && request.max_wait_ms >= 0'])
@@ -217,3 +243,13 @@ def test_what_cannot_be_is_said(spark: Any, pcaps: Path) -> None:
         read_capture(spark, path, split_bytes=0)
     with pytest.raises(CaptureError, match="no such file"):
         read_capture(spark, "missing.pcap")
+
+
+@pytest.mark.parametrize(("setting", "warned"), [("false", True), ("true", False)])
+def test_a_session_that_does_not_encrypt_its_folders_is_warned_of(setting: str, warned: bool) -> None:
+    conf = SimpleNamespace(get=lambda name, other: setting if name == ENCRYPTION else other)
+    session: Any = SimpleNamespace(sparkContext=SimpleNamespace(getConf=lambda: conf))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        warn_of_keys(session)
+    assert [ENCRYPTION in str(one.message) for one in caught] == [True] * warned
