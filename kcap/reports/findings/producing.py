@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from kcap.reports.findings.model import Finding, Found, named, rule, seconds, where
-from kcap.reports.findings.observed import DOUBTFUL, Observed, Row, totals
+from kcap.reports.findings.observed import DOUBTFUL, Observed, Row, of_brokers, totals
 from kcap.schema.registry import api_key
 from kcap.schema.releases import first_release, releases
 
@@ -225,8 +225,8 @@ def skewed_partitions(seen: Observed, limit: Mapping[str, float]) -> Found:
     "down-conversion", "low", 0.6,
     needs="requests",
     looks_at="Produce 0 to 2 and Fetch 0 to 3, which carry message formats 0 and 1, at brokers that take or offer versions of "
-    "0.11 and later. It is info where ApiVersions responses or what brokers send each other say otherwise, or where the "
-    "beginnings of the client's connections are not in the capture: a client that negotiates asks there",
+    "0.11 and later. It is info where ApiVersions responses or what brokers send each other say otherwise, or where nothing "
+    "tells the broker's release and connections to it began before the capture: versions may have been asked for there",
     advice="Upgrade the client library: brokers of 0.11 and later store format 2 and convert for such clients, and "
     "4.0 refuses them (KIP-896).",
     instead="a broker older than 0.11, for which these versions are right",
@@ -241,6 +241,7 @@ def down_conversion(seen: Observed, _limit: Mapping[str, float]) -> Found:
             by.setdefault(call["client_id"], []).append(call)
     old_servers, new_servers = servers_by_formats(seen) if by else (set(), set())
     negotiating = {(call["server_ip"], call["server_port"]) for call in seen.calls_of(api="ApiVersions")}
+    earlier = servers_before(seen) if by else set()
     for client, rows in by.items():
         used = sorted({f"{row['api']} v{row['api_version']}" for row in rows})
         count = sum(row["n"] for row in rows)
@@ -248,7 +249,7 @@ def down_conversion(seen: Observed, _limit: Mapping[str, float]) -> Found:
         sure = bool(servers & new_servers)
         right = not sure and servers <= old_servers
         hidden = not negotiating.isdisjoint(servers)
-        begun = any(link["began"] == "syn" for link in seen.links_of.get(client, ()))
+        begun = earlier.isdisjoint(servers)
         yield Finding(
             f"client {client} uses {named(used)}: message formats 0 and 1, which "
             + ("this broker stores as well" if right else "this broker converts" if sure else "brokers since 0.11 convert"),
@@ -268,12 +269,22 @@ def servers_by_formats(seen: Observed) -> tuple[set[tuple[str, int]], set[tuple[
         if offered.get(0):
             (old if offered[0] <= OLD_PRODUCE else new).add(place)
     table = seen.every
-    replicas = (table.api == "Fetch") & table.client_id.fill_null("").startswith("ReplicaFetcherThread-")
+    replicas = (table.api == "Fetch") & of_brokers(table)
     among = table.filter(replicas | (table.api == "UpdateMetadata"))
-    versions = seen.run(among.group_by("api", "api_version").aggregate(n=among.count()))
+    versions = seen.run(
+        among.group_by("server_ip", "server_port", "api", "api_version", "outcome", "error").aggregate(n=among.count())
+    )
+    new |= {(row["server_ip"], row["server_port"]) for row in versions if stores_format_2(row)}
     if versions and all(row["api_version"] <= AMONG_OLD[row["api"]] for row in versions):
         old |= {(call["server_ip"], call["server_port"]) for call in seen.calls} - new
     return old, new
+
+
+def servers_before(seen: Observed) -> set[tuple[str, int]]:
+    """Servers of connections that had begun before the capture: what was said there may have told the broker's release."""
+    links = seen.every_link
+    chosen = links.filter(links.began != "syn")
+    return {(row["server_ip"], row["server_port"]) for row in seen.run(chosen.select("server_ip", "server_port").distinct())}
 
 
 @rule(

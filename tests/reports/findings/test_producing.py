@@ -94,6 +94,13 @@ def test_old_formats_are_told_by_their_versions() -> None:
     assert found("down-conversion", observed(many(3, 1.0, api_version=2), connections=later)) == [], "it may have asked before"
     among = many(1, 1.0, "UpdateMetadata", connection="C7", api_version=1, client_id="0")
     assert found("down-conversion", observed(many(3, 1.0, api_version=2) + among)) == [], "so brokers before 0.11 speak"
+    beside = [CONNECTION | {"connection": "C1"}, CONNECTION | {"connection": "C6", "client_id": None, "began": "midstream"}]
+    assert found("down-conversion", observed(many(3, 1.0, api_version=2), connections=beside)) == [], "it was not seen whole"
+    elsewhere = [beside[0], beside[1] | {"server_ip": "10.0.0.2"}]
+    assert len(found("down-conversion", observed(many(3, 1.0, api_version=2), connections=elsewhere))) == 1, "another broker"
+    newer = [row | {"api_version": 7} for row in among]
+    (row,) = found("down-conversion", observed(many(3, 1.0, api_version=2) + newer, connections=beside))
+    assert row["confidence"] == 0.9, "no earlier broker takes this version of UpdateMetadata"
     replicas = many(3, 1.0, "Fetch", connection="C8", api_version=3, client_id="ReplicaFetcherThread-0-1")
     assert found("down-conversion", observed(many(3, 1.0, api_version=2) + replicas)) == []
 
