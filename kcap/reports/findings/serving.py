@@ -15,6 +15,10 @@ SERVED = (
 """What brokers do alike for clients all the time; setting up connections and administration differ by nature."""
 WAITING = ("Fetch", "JoinGroup", "SyncGroup", "ConsumerGroupHeartbeat", "ShareFetch")
 """APIs whose responses wait on purpose."""
+LONG_POLLS = ("Fetch", "ShareFetch")
+"""Those that wait for records; an earlier one holds up what comes behind it on its connection."""
+GATHERING = tuple(api for api in WAITING if api not in LONG_POLLS)
+"""Those that wait for the other members of a group: behind these a client waits for the rebalance."""
 WORK = ("Produce", "Fetch", "ShareFetch", "JoinGroup", "ConsumerGroupHeartbeat", "EndTxn")
 """What applications do; a client that only does administration is a tool, which runs once for each command."""
 
@@ -259,21 +263,25 @@ def retransmission_bound(seen: Observed, limit: Mapping[str, float]) -> Found:
 def head_of_line(seen: Observed, limit: Mapping[str, float]) -> Found:
     """Quick requests behind slow ones of the same connection."""
     long = int(limit["milliseconds"] * 1e6)
-    if "Fetch" not in seen.apis or all((call["most_queue_ns"] or 0) < long for call in seen.calls if call["api"] != "Fetch"):
+    if seen.apis.isdisjoint(LONG_POLLS) or all(
+        (call["most_queue_ns"] or 0) < long for call in seen.calls if call["api"] not in LONG_POLLS
+    ):
         return
     table = seen.exchanges
     behind_fetch = table.group_by("connection").aggregate(
-        fetches=table.count(where=table.api == "Fetch"), joins=table.count(where=table.api.isin(WAITING[1:])),
+        fetches=table.count(where=table.api.isin(LONG_POLLS)), joins=table.count(where=table.api.isin(GATHERING)),
+        shares=table.count(where=table.api == "ShareFetch"),
         throttled=table.count(where=table.throttle_time_ms > 0),
     )  # fmt: skip
     fetching = behind_fetch.filter(behind_fetch.fetches > 0, behind_fetch.joins == 0, behind_fetch.throttled == 0)
     chosen = table.filter(
-        table.queue_ns >= long, table.queue_ns * 2 >= table.latency_ns, table.api != "Fetch"
+        table.queue_ns >= long, table.queue_ns * 2 >= table.latency_ns, ~table.api.isin(LONG_POLLS)
     )  # fmt: skip
-    chosen = chosen.semi_join(fetching, "connection")
+    chosen = chosen.inner_join(fetching.select("connection", "shares"), "connection")
     rows = seen.run(
         chosen.group_by("client_id", "connection").aggregate(
             n=chosen.count(),
+            shares=chosen.shares.max(),
             lost=chosen.queue_ns.sum(),
             first_ns=chosen.request_first_ns.min(),
             last_ns=chosen.request_last_ns.max(),
@@ -286,8 +294,8 @@ def head_of_line(seen: Observed, limit: Mapping[str, float]) -> Found:
     for client, some in by.items():
         count, lost = sum(row["n"] for row in some), sum(row["lost"] for row in some)
         yield Finding(
-            f"{count} requests of client {client} waited {seconds(lost / count)} on average behind Fetch on the same "
-            "connection",
+            f"{count} requests of client {client} waited {seconds(lost / count)} on average behind "
+            f"{'ShareFetch' if all(row['shares'] for row in some) else 'Fetch'} on the same connection",
             {"client_id": client, "connection": some[0]["connection"]}, count,
             where(f"queue_ns >= {int(limit['milliseconds'])}ms", client_id=client), min(row["first_ns"] for row in some),
             max(row["last_ns"] for row in some), lost, {"requests": count, "queue_ns": lost},

@@ -72,6 +72,10 @@ def test_requests_behind_a_long_poll() -> None:
     assert found("head-of-line", observed(behind)) == [], "no Fetch is on this connection"
     throttled = [fetch | {"throttle_time_ms": 500}, *behind]
     assert found("head-of-line", observed(throttled)) == [], "a muted channel is another reason"
+    (row,) = found("head-of-line", observed([fetch | {"api": "ShareFetch"}, *behind]))
+    assert "behind ShareFetch" in row["sentence"], "a share group's poll waits as well (KIP-932)"
+    joined = [fetch | {"api": "ShareFetch"}, fetch | {"exchange": 99, "api": "JoinGroup"}, *behind]
+    assert found("head-of-line", observed(joined)) == [], "it may wait for the members of its group"
 
 
 def test_requests_that_were_given_up_on() -> None:
