@@ -7,6 +7,7 @@ nothing where the file cannot be read twice or the frame goes over from one file
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Hashable, Sequence
+from operator import itemgetter
 from typing import Any
 
 from kcap.analyzer import ROW
@@ -169,11 +170,10 @@ def laid(pieces: Sequence[Piece], place: FrameLocation) -> tuple[int, bytes]:
         return 0, b""
     low = min(offset for offset, _, _ in pieces)
     size = max(offset + len(data) for offset, data, _ in pieces) - low
-    stream, seen = bytearray(size), bytearray(size)
+    stream = bytearray(size)
     for offset, data, _ in reversed(pieces):
         at = offset - low
         stream[at : at + len(data)] = data
-        seen[at : at + len(data)] = b"\x01" * len(data)
     start = stream.find(place.head)
     while start >= 0:
         first = next((p for offset, data, p in pieces if offset - low <= start < offset - low + len(data)), None)
@@ -182,6 +182,10 @@ def laid(pieces: Sequence[Piece], place: FrameLocation) -> tuple[int, bytes]:
         start = stream.find(place.head, start + 1)
     if start < 0:
         return 0, b""
-    stop = min(start + place.size, size)
-    hole = seen.find(0, start, stop)
-    return start + low, bytes(stream[start : stop if hole < 0 else hole])
+    stop = start + low
+    for offset, data, _ in sorted(pieces, key=itemgetter(0)):
+        if offset > stop:
+            break
+        stop = max(stop, offset + len(data))
+    with memoryview(stream) as view:
+        return start + low, bytes(view[start : min(start + place.size, stop - low)])

@@ -98,7 +98,8 @@ class PartitionBodies:
         """Appends a body that is not in the arena, or not all of it, to a copy of the arena; its span."""
         if large:
             message = reread(batch, row, SIDES[side])
-            data = None if message is None else message.frame[body_start(message.frame, side, message.header.version) :]
+            begin = 0 if message is None else body_start(message.frame, side, message.header.version)
+            data: bytes | memoryview | None = None if message is None else memoryview(message.frame)[begin:]
         else:
             values = batch.bodies.carried.get(slot)
             data = None if values is None else values.data
