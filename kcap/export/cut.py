@@ -2,8 +2,8 @@
 
 In: a capture with its filter, a path to write to. Out: `Cut`, what was written. Law: the rows of the part contain those that
 were picked, equal in all that is theirs; where the packets of the frames alone do not give them, what they rest on is added:
-the exchange that names a topic, then the whole connection. Each packet once, in the captures' order; memory grows
-with what was picked.
+the handshake of a TLS session that they resume, the exchange that names a topic, then the whole connection. Each packet once,
+in the captures' order; memory grows with what was picked.
 """
 
 from array import array
@@ -70,6 +70,7 @@ def cut(
             write(capture.paths, mark(capture.paths, picked), path, chosen_form, comment, secrets=secrets)
         return Cut(picked, CutCheck(), chosen_form, 0)
     options = with_secrets(capture.options, picked.files)
+    picked.add_handshakes()
     named_all = False
     widened: set[str] = set()
     packets = write(capture.paths, mark(capture.paths, picked), path, chosen_form, comment, secrets=secrets)
@@ -83,6 +84,11 @@ def cut(
             # the exchanges with the names may not read as they did in the whole
             more = {uid for uid, chosen in picked.chosen.items() if not chosen.whole and chosen.has_names}
             more = more or {uid for uid in verdict.nameless if not picked.chosen[uid].whole}
+            more = more or {
+                origin
+                for origin in map(picked.origin, sorted(verdict.broken))
+                if origin is not None and not picked.chosen[origin].whole
+            }
         if not more and not added:
             break
         named_all = named_all or added

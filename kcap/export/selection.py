@@ -35,6 +35,8 @@ PLACED: Final = frozenset(PLACES) - {"connection", "client_ip", "client_port", "
 """Columns that say where in its file a row stands."""
 NAMED: Final = "topics"
 """Names that may stand elsewhere in the capture."""
+HANDSHAKE_LEAD: Final = 24
+"""Packets with data, of each side, that a TLS handshake is kept with when another connection resumes its session."""
 
 
 class Intervals:
@@ -159,6 +161,10 @@ class Selection:
         self.name_sources: dict[str, tuple[str, int]] = {}
         """Topic id -> connection and number of the first exchange with its name."""
         self.failed: list[str] = []
+        self.resumes: dict[str, bytes] = {}
+        """Uid -> random of the ClientHello of the connection that its TLS master secret comes from."""
+        self.handshakes: dict[bytes, tuple[int, str, bytes]] = {}
+        """Random of a ClientHello (before TLS 1.3) -> reference of the connection's first packet, its uid, its flow."""
 
     def read(self, capture: Capture, watch: Callable[[CapturePass], None] | None = None, *, context: bool = False) -> None:
         """A pass over the capture. `context`: frames that others rest on, whose own rows do not count."""
@@ -192,7 +198,32 @@ class Selection:
     def _begun(self, reading: CapturePass) -> None:
         closed, reading.connections = reading.connections, []
         for connection in closed:
-            self.starts[connection.ref] = str(connection.values["connection"])
+            values: dict[str, Any] = connection.values
+            uid = self.starts[connection.ref] = str(values["connection"])
+            if values.get("resumes") is not None:
+                self.resumes[uid] = values["resumes"]
+            if values.get("hello_random") is not None and values["tls_version"] != "TLS 1.3":
+                flow = flow_of(values["client_ip"], values["client_port"], values["server_ip"], values["server_port"])
+                self.handshakes[values["hello_random"]] = connection.ref, uid, flow
+
+    def origin(self, uid: str) -> str | None:
+        """The connection whose TLS session this one resumes, as far as no key log has its secret."""
+        random = self.resumes.get(uid)
+        return self.handshakes[random][1] if random in self.handshakes else None
+
+    def add_handshakes(self) -> None:
+        """Adds the TLS handshakes that connections resume: without them the key log has no secret for these connections."""
+        waiting = list(self.chosen)
+        while waiting:
+            random = self.resumes.get(waiting.pop())
+            if random not in self.handshakes:
+                continue
+            ref, uid, flow = self.handshakes[random]
+            if uid not in self.chosen:
+                self.chosen[uid] = SelectedConnection(uid, flow, whole=False)
+                self.chosen[uid].first = ref
+                waiting.append(uid)
+            self.chosen[uid].lead = HANDSHAKE_LEAD
 
     def _take(self, columns: dict[str, list[Any]], index: dict[str, int], *, context: bool) -> None:
         for at, uid in enumerate(columns["connection"]):

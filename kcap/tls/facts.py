@@ -19,6 +19,8 @@ class TlsFacts:
     alpn: str | None = None
     """The protocol that the server chose."""
     resumed: bool | None = None
+    resumes: bytes | None = None
+    """Random of the ClientHello of the connection that its master secret comes from, where no key log has it (TLS 1.2)."""
     certificates: list[bytes | str | None] = field(default_factory=lambda: [None, None])
     """Of client and server: the certificate (DER), or its subject."""
     alerts: list[str] = field(default_factory=list)
@@ -54,6 +56,7 @@ def tls_values(facts: TlsFacts) -> dict[str, object]:
         "tls_client_subject": facts.subject(0), "tls_server_subject": facts.subject(1), "tls_resumed": facts.resumed,
         "tls_handshake_ns": facts.handshake_ns, "tls_alerts": [alert_text(alert) for alert in facts.alerts],
         "alerts": "; ".join(facts.alerts) or None, "hello_bytes": facts.hello_bytes,
+        "hello_random": hello and hello.random, "resumes": facts.resumes,
     }  # fmt: skip
 
 

@@ -22,8 +22,8 @@ class Secrets:
     """RSA private keys, DER (PKCS #8, not encrypted)."""
     growing: list[GrowingKeyLog] = field(default_factory=list, repr=False)
     """Key logs that programs may still write to; `follow` takes their new lines."""
-    _masters: dict[bytes, bytes] = field(default_factory=dict, repr=False)
-    """Session id or ticket -> master secret of a session of TLS 1.2 or earlier."""
+    _masters: dict[bytes, tuple[bytes, bytes]] = field(default_factory=dict, repr=False)
+    """Session id or ticket -> master secret of a session of TLS 1.2 or earlier, random of the ClientHello that gave it."""
     _loaded: list[Any] | None = field(default=None, repr=False)
 
     def __bool__(self) -> bool:
@@ -57,21 +57,34 @@ class Secrets:
 
     def master(self, client: Hello, server: Hello | None) -> bytes | None:
         """The master secret of a session of TLS 1.2 or earlier, from the key log or from the session that it resumes."""
+        return self._found(client, server)[0]
+
+    def origin(self, client: Hello, server: Hello | None) -> bytes | None:
+        """The random of the ClientHello of the connection whose handshake gave this session its master secret (32 bytes);
+        None where the key log has the secret, this handshake gave it, or nothing did.
+        """
+        random = self._found(client, server)[1]
+        return random if random != client.random else None
+
+    def _found(self, client: Hello, server: Hello | None) -> tuple[bytes | None, bytes | None]:
         known = self.keylog.of(client.random)
         if "CLIENT_RANDOM" in known:
-            return known["CLIENT_RANDOM"]
+            return known["CLIENT_RANDOM"], None
         for name in (server.session_id if server is not None else b"", client.session_id):
             if name and name in self.keylog.by_session:
-                return self.keylog.by_session[name]
+                return self.keylog.by_session[name], None
             if name and name in self._masters and (server is None or server.session_id == name):
                 return self._masters[name]
         ticket = client.extensions.get(TICKET, b"")
-        return self._masters.get(ticket) if ticket else None
+        return self._masters.get(ticket, (None, None)) if ticket else (None, None)
 
-    def remember(self, name: bytes, master: bytes) -> None:
-        """Takes the master secret of a session that may be resumed by session id or ticket."""
+    def remember(self, name: bytes, master: bytes, random: bytes) -> None:
+        """Takes the master secret of a session that may be resumed by session id or ticket, and its ClientHello's random."""
+        held = self._masters.get(name)
+        if held is not None and held[0] == master:
+            return  # a resumed session, whose origin is the first
         if name and len(self._masters) < limits.TLS_SESSIONS_MAX:
-            self._masters[name] = master
+            self._masters[name] = master, random
 
     def sessions(self) -> Iterator[dict[str, bytes]]:
         """The secrets of every session of the key log, for a connection whose ClientHello is not in the capture."""

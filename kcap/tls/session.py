@@ -526,7 +526,7 @@ class TlsSession(InBatches):
         elif number == messages.NEW_SESSION_TICKET and side == SERVER and self.client is not None:
             master = self.master or self.secrets.master(self.client, self.server)
             if master is not None:
-                self.secrets.remember(body[6:], master)
+                self.secrets.remember(body[6:], master, self.client.random)
 
     def _message13(self, side: int, number: int, body: bytes) -> None:
         """Takes one handshake message that TLS 1.3 alone has."""
@@ -544,8 +544,9 @@ class TlsSession(InBatches):
     def _finished(self, side: int) -> None:
         if self.version == TLS13:
             self._next_epoch(side, "TRAFFIC_SECRET_0")
-        elif self.master is not None and self.server is not None:
-            self.secrets.remember(self.server.session_id, self.master)
+        elif self.master is not None and self.client is not None and self.server is not None:
+            self.facts.resumes = self.secrets.origin(self.client, self.server)
+            self.secrets.remember(self.server.session_id, self.master, self.client.random)
 
     def _next_epoch(self, side: int, label: str) -> None:
         direction = self.sides[side]

@@ -64,6 +64,20 @@ def test_whole_connections_are_whole(tmp_path):
     assert [row for row in rows(file) if row["connection"] in chosen] == rows(out)
 
 
+def test_a_tls_session_that_was_resumed_keeps_the_handshake_it_resumes(tmp_path):
+    file, out = PCAPS / "tls12-resumed.pcapng", tmp_path / "part.pcapng"
+    table = Capture([str(file)]).connections().to_arrow().to_pylist()
+    (first,) = (row["connection"] for row in table if row["tls_resumed"] is False)
+    resumed = [row["connection"] for row in table if row["tls_resumed"]]
+    assert len(resumed) == 4
+    for uid in resumed:
+        done = made([file], f'connection == "{uid}"', out)
+        assert done.verdict.holds
+        assert done.picked.chosen.keys() == {uid, first}
+        assert not done.picked.chosen[first].whole, "its handshake is enough"
+        assert [row for row in rows(file, f'connection == "{uid}"', OWN) if row not in rows(out, without=OWN)] == []
+
+
 def test_exchanges_that_go_over_from_one_file_to_the_next(tmp_path):
     files = [PCAPS / f"rotated.pcap{n}" for n in ("", "1", "2")]
     out = tmp_path / "part.pcapng"

@@ -18,14 +18,14 @@ def hello(random: bytes, session: bytes = b"", ticket: bytes = b"") -> Hello:
 
 def test_a_line_of_the_key_log_goes_before_what_was_remembered() -> None:
     secrets = Secrets()
-    secrets.remember(b"id", b"old" * 16)
+    secrets.remember(b"id", b"old" * 16, b"r" * 32)
     secrets.keylog.add(b"CLIENT_RANDOM " + b"61" * 32 + b" " + MASTER.hex().encode())
     assert secrets.master(hello(b"a" * 32, b"id"), hello(b"s" * 32, b"id")) == MASTER
 
 
 def test_a_session_is_resumed_by_id_only_where_the_server_agrees() -> None:
     secrets = Secrets()
-    secrets.remember(b"id", MASTER)
+    secrets.remember(b"id", MASTER, b"r" * 32)
     client = hello(b"c" * 32, b"id")
     assert secrets.master(client, hello(b"s" * 32, b"id")) == MASTER
     assert secrets.master(client, hello(b"s" * 32, b"another")) is None
@@ -33,8 +33,19 @@ def test_a_session_is_resumed_by_id_only_where_the_server_agrees() -> None:
 
 def test_a_session_is_resumed_by_its_ticket() -> None:
     secrets = Secrets()
-    secrets.remember(b"ticket", MASTER)
+    secrets.remember(b"ticket", MASTER, b"r" * 32)
     assert secrets.master(hello(b"c" * 32, b"x", b"ticket"), hello(b"s" * 32, b"x")) == MASTER
+
+
+def test_the_origin_of_a_resumed_session_is_the_first_that_had_its_secret() -> None:
+    secrets = Secrets()
+    secrets.remember(b"id", MASTER, b"1" * 32)
+    secrets.remember(b"id", MASTER, b"2" * 32)
+    client, server = hello(b"c" * 32, b"id"), hello(b"s" * 32, b"id")
+    assert secrets.origin(client, server) == b"1" * 32
+    secrets.keylog.add(b"CLIENT_RANDOM " + (b"c" * 32).hex().encode() + b" " + MASTER.hex().encode())
+    assert secrets.origin(client, server) is None, "the key log has the secret of this session itself"
+    assert secrets.origin(hello(b"d" * 32), None) is None
 
 
 def test_a_premaster_secret_is_that_of_the_right_key() -> None:
@@ -49,7 +60,7 @@ def test_a_premaster_secret_is_that_of_the_right_key() -> None:
 
 def test_secrets_are_a_value_and_a_copy_forgets_what_handshakes_left() -> None:
     secrets = Secrets(private_keys=[certificate("rsa")[1]])
-    secrets.remember(b"id", MASTER)
+    secrets.remember(b"id", MASTER, b"r" * 32)
     again = pickle.loads(pickle.dumps(secrets))
     client, server = hello(b"c" * 32, b"id"), hello(b"s" * 32, b"id")
     assert again.master(client, server) == MASTER
