@@ -24,6 +24,9 @@ NEEDED_MOST: Final = 36
 """Cells of an error or a reason that are shown before others are cut: the longest names of errors."""
 NARROWEST: Final = 8
 """Signs that a column keeps which gives way to others."""
+SHORTENED: Final = 18
+SHORTEST: Final = 12
+"""Cells of an API and its version before topics and groups are left out, and after."""
 TIME_FORMS: Final = ("clock", "relative", "delta", "date")
 DAY_NS: Final = 86_400 * 1_000_000_000
 
@@ -41,6 +44,8 @@ class Head:
     right: bool = False
     rank: int = 0
     """Where there is little room the highest goes first; 0 stays."""
+    ends: bool = False
+    """Its last word, as a version, stays where it is cut."""
     grows: int = 0
     """Share of the room that is left."""
     by: Callable[[Row], str | None] | None = None
@@ -170,7 +175,7 @@ COMPOSED: Final = (
     Head("broker", "Broker", ("server_ip", "server_port"), 21, lambda row: endpoint(row["server_ip"], row["server_port"]),
          rank=4, by=lambda row: _ends(row, "server")),
     Head("call", "Request", ("api", "api_version", "api_key"), 18, lambda row: clean(call(row["api"], row["api_version"])),
-         by=_api),
+         ends=True, by=_api),
     Head("latency", "Latency", ("latency_ns", "age_ns"), 8, _latency, right=True, by=_bound),
     Head("why", "Why", ("service_ns", "latency_ns", "queue_ns", "rtt_ns", "long_poll_ns", "throttle_ns", "muted_ns",
                         "flags", "api", "acks", "request_bytes", "response_bytes"),
@@ -219,6 +224,37 @@ HEADS: Final[dict[str, Head]] = {
 """Every column that the list may show."""
 
 
+def _give_way(
+    heads: Sequence[Head], narrowed: dict[str, int], widths: Mapping[str, int], needs: Mapping[str, int], over: int
+) -> list[Head]:
+    """Narrows columns (`narrowed`: name -> width) until the line is `over` cells shorter; returns what has to be left out.
+
+    First what is not needed is cut, then names of APIs (not their versions), then topics and groups go as a whole; errors
+    are cut last. The latency is never cut: without its unit it says something else.
+    """
+
+    def narrow(names: Sequence[str], least: int) -> None:
+        nonlocal over
+        while over > 0 and names:
+            widest = max(names, key=narrowed.__getitem__)
+            if narrowed[widest] <= least:
+                return
+            narrowed[widest] -= 1
+            over -= 1
+
+    calls = [head for head in heads if head.ends and head.name not in widths]
+    narrow([name for name in narrowed if name not in needs], NARROWEST)
+    for head in calls:
+        narrowed[head.name] = widths.get(head.name, needs.get(head.name, head.width))
+    narrow([head.name for head in calls], SHORTENED)
+    gone = [head for head in heads if head.name == "about"] if over > 0 else []
+    for head in gone:
+        over -= narrowed.get(head.name, widths.get(head.name, head.width)) + GAP
+    narrow([head.name for head in calls], SHORTEST)
+    narrow([name for name in narrowed if name in needs and not HEADS[name].ends], NARROWEST)
+    return gone
+
+
 def fitted(
     names: Sequence[str], room: int, widths: Mapping[str, int], *, chosen: bool, needs: Mapping[str, int] | None = None
 ) -> list[tuple[Head, int]]:
@@ -244,11 +280,9 @@ def fitted(
     shares = sum(head.grows for head in heads if head.name not in widths)
     made = []
     narrowed = {head.name: base(head) for head in heads if head.grows and head.name not in widths and not chosen}
-    over = need() - room
-    while over > 0 and narrowed and max(narrowed.values()) > NARROWEST:
-        able = [name for name, width in narrowed.items() if width > NARROWEST and name not in needs] or list(narrowed)
-        narrowed[max(able, key=narrowed.__getitem__)] -= 1
-        over -= 1
+    if not chosen:
+        for place in _give_way(heads, narrowed, widths, needs, need() - room):
+            heads.remove(place)
     for head in heads:
         width = narrowed.get(head.name, base(head))
         if head.grows and shares and head.name not in widths:
@@ -279,10 +313,17 @@ def moment(ns: int | None, form: str, first_ns: int, before_ns: int | None) -> s
 TIME_WIDTHS: Final = {"clock": 12, "relative": 14, "delta": 14, "date": 26}
 
 
-def cut(text: str, width: int, *, right: bool) -> str:
-    """A cell in its width, in cells of the terminal: a Chinese character or an emoji takes two."""
+def cut(text: str, width: int, *, right: bool, ends: bool = False) -> str:
+    """A cell in its width, in cells of the terminal: a Chinese character or an emoji takes two.
+
+    `ends`: the last word stays where there is room for it, as the version of a request.
+    """
     size = cell_len(text)
     if size > width:
+        before, blank, last = text.rpartition(" ")
+        kept = cell_len(last) + 1
+        if ends and blank and width > kept + 1:
+            return f"{cut(before, width - kept, right=False)} {last}"
         return set_cell_size(text, width - 1) + ELLIPSIS if width else ""
     blanks = " " * (width - size)
     return blanks + text if right else text + blanks

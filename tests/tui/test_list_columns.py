@@ -9,7 +9,7 @@ from kcap.columns import EXCHANGES
 from kcap.filter.parse import parse
 from kcap.output.grid import clean
 from kcap.tui.capture_model import CaptureModel
-from kcap.tui.list_columns import DEFAULTS, GAP, HEADS, NARROWEST, TIME_FORMS, cut, fitted, moment
+from kcap.tui.list_columns import DEFAULTS, GAP, HEADS, NARROWEST, TIME_FORMS, TIME_WIDTHS, cut, fitted, moment
 
 
 def test_every_column_of_the_table_can_be_shown(book: CaptureModel) -> None:
@@ -54,9 +54,24 @@ def test_columns_fit(room: int, widths: dict[str, int]) -> None:
 def test_an_error_is_cut_last(room: int) -> None:
     """Law: what is needed for an error is there unless all others are as narrow as they get."""
     made = {head.name: width for head, width in fitted(DEFAULTS, room, {}, chosen=False, needs={"result": 30})}
-    assert made["result"] >= 30 or made["client"] == made["about"] == NARROWEST
+    assert made["result"] >= 30 or made["client"] == made.get("about", NARROWEST) == NARROWEST
     assert room < 90 or made["result"] >= 30
     assert sum(width + GAP for width in made.values()) - GAP <= room
+
+
+@pytest.mark.parametrize("room", range(57, 251, 5))
+@pytest.mark.parametrize("form", TIME_FORMS[:3])
+def test_a_unit_a_version_and_an_error_are_on_the_screen(room: int, form: str) -> None:
+    """Law: from 60 columns on the line fits, with the longest names too; the latency is whole, a call keeps its version."""
+    needs = {"call": 28, "result": 30}
+    made = fitted(DEFAULTS, room, {"time": TIME_WIDTHS[form]}, chosen=False, needs=needs)
+    widths = {head.name: width for head, width in made}
+    assert sum(width + GAP for width in widths.values()) - GAP <= room
+    assert widths["latency"] >= HEADS["latency"].width
+    assert widths["result"] >= NARROWEST
+    shown = cut("GetTelemetrySubscriptions v0", widths["call"], right=False, ends=HEADS["call"].ends)
+    assert shown.endswith(" v0")
+    assert cell_len(shown.rstrip()) <= widths["call"]
 
 
 def test_times() -> None:

@@ -179,7 +179,7 @@ class ExchangeList(Lines):
         line: Line = [(cells.sign or " ", "key"), (rule.sign if rule is not None else " ", tone), (" ", "")]
         focused = under and self.has_focus
         for at, ((head, width), text) in enumerate(zip(self.heads, cells.texts)):
-            shown = cut(text, width, right=head.right)
+            shown = cut(text, width, right=head.right, ends=head.ends)
             here = focused and at == self.view.column
             cell_tone = tone if tone == "dim" or head.name in TONED else "dim" if head.name == "time" else ""
             line.append((shown, "cell" if here else cell_tone))
