@@ -75,8 +75,8 @@ class Cell:
 
 
 RANKS: Final = {
-    "flags": 3, "request_bytes": 5, "response_bytes": 5, "packets": 5, "detail": 3, "began": 4, "retransmitted": 5,
-    "client_captured": 5, "server_captured": 5, "rtt_min_ns": 5, "client_missing": 4, "server_missing": 4,
+    "flags": 3, "request_bytes": 5, "response_bytes": 5, "ended": 5, "detail": 6, "began": 6, "client_missing": 6,
+    "server_missing": 6, "packets": 7, "retransmitted": 7, "client_captured": 7, "server_captured": 7, "rtt_min_ns": 7,
 }  # fmt: skip
 WHOLE: Final = ("connection", "time", "client_ip", "server_ip", "api", "error", "versions")
 """Texts that say nothing once they are cut."""
@@ -151,7 +151,7 @@ def cells(batch: pa.RecordBatch, composed: bool) -> tuple[list[Cell], list[list[
         at += 1
         name, rank = field.name, RANKS.get(field.name, 0)
         if name.endswith("_ns") and not name.endswith(("first_ns", "last_ns")):
-            heads.append(Cell(name.removesuffix("_ns"), right=True, least=8))
+            heads.append(Cell(name.removesuffix("_ns"), right=True, least=8, rank=rank))
             texts.append([duration(value) for value in column.to_pylist()])
         elif composed and pa.types.is_timestamp(field.type):
             heads.append(Cell(name, least=15))
@@ -235,8 +235,9 @@ class Grid:
             return widths
         room = self._look.width
         least = [cell.cut_to(width) for cell, width in zip(heads, widths)]
-        ranked = sorted((at for at, cell in enumerate(heads) if cell.rank), key=lambda at: -heads[at].rank)
-        blank = [] if self._look.composed else [at for at, column in enumerate(texts) if not any(column)]
+        filled = [any(column) for column in texts]
+        ranked = sorted((at for at, cell in enumerate(heads) if cell.rank), key=lambda at: (filled[at], -heads[at].rank))
+        blank = [] if self._look.composed else [at for at, some in enumerate(filled) if not some]
         gone = leave_out([*blank, *ranked], least, room)
         floor = [min(size, cell.floor) if cell.tail else size for cell, size in zip(heads, least)]
         stay = {name: len(STAYS) - place for place, name in enumerate(STAYS)}

@@ -87,6 +87,25 @@ def test_whole_tables_keep_to_the_terminal_and_name_what_is_missing(name: str, w
         assert not any("…" in line[at:].partition("  ")[0] for line in lines)
 
 
+@pytest.mark.parametrize(("width", "kept", "gone"), [
+    (80, {"connection", "client", "server", "client_id"}, {"rtt_min", "client_missing", "detail", "began"}),
+    (100, {"connection", "client", "server", "ended", "client_id"}, {"rtt_min", "client_missing", "detail"}),
+])  # fmt: skip
+def test_connections_keep_their_addresses_before_their_counters(
+    width: int, kept: set[str], gone: set[str], pcaps: Path
+) -> None:
+    sink = io.BytesIO()
+    table = kcap.open(str(pcaps / "java-transactions.pcap")).connections(DEFAULTS["connections"])
+    grid = Grid(sink, table.schema, GridStyle(width, composed=True))
+    for batch in table.record_batches():
+        grid.write(batch)
+    head, first, *_ = sink.getvalue().decode().splitlines()
+    assert kept <= set(head.split())
+    assert not gone & set(head.split())
+    assert "127.0.0.1:51944" in first
+    assert "127.1.0.12:9092" in first, "neither address is cut"
+
+
 def test_without_a_terminal_nothing_is_cut(pcaps: Path) -> None:
     sink = io.BytesIO()
     table = kcap.open(str(pcaps / "raw-frames.pcap")).exchanges(("client_id", "topics"))
