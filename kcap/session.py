@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import cached_property
+from itertools import chain
 from typing import TYPE_CHECKING, Any, BinaryIO
 from weakref import finalize
 
@@ -257,20 +258,19 @@ class Exchange:
         """Every column of the table `exchanges`."""
         return {name: column[self._at] for name, column in self._rows.columns.items()}
 
-    @cached_property
-    def _request(self) -> tuple[list[Packet], bytes]:
-        return self._frames.packets(FrameLocation(self._raw, "request", self._flow[0], tls=self._tls))
+    def frame(self, side: str) -> bytes:
+        """The bytes of the request or the response with their length prefix, as far as they were captured without a break."""
+        return self._frames.frame(self._location(side))
 
-    @cached_property
-    def _response(self) -> tuple[list[Packet], bytes]:
-        return self._frames.packets(FrameLocation(self._raw, "response", self._flow[1], tls=self._tls))
+    def _location(self, side: str) -> FrameLocation:
+        return FrameLocation(self._raw, side, self._flow[side == "response"], tls=self._tls)
 
     @cached_property
     def request(self) -> "Message | None":
         """The request, read again from the file; None where there is none, it is a raw token, or it was not kept."""
         from kcap.decode.message import decode_request
 
-        frame = self._request[1] if self._raw[PART["api_key"]] is not None else b""
+        frame = self.frame("request") if self._raw[PART["api_key"]] is not None else b""
         return decode_request(frame[4:]) if len(frame) >= 8 else None
 
     @cached_property
@@ -278,7 +278,7 @@ class Exchange:
         """The response, read again from the file; None where there is none, it answers a raw token, or it was not kept."""
         from kcap.decode.message import decode_response
 
-        frame = self._response[1] if self._raw[PART["correlation_id"]] is not None else b""
+        frame = self.frame("response") if self._raw[PART["correlation_id"]] is not None else b""
         key, version = self._rows.batch.rows[self._at][PART["api_key"]], self._raw[PART["api_version"]]
         if len(frame) < 8 or not isinstance(key, int | None) or not isinstance(version, int | None):
             return None
@@ -286,7 +286,8 @@ class Exchange:
 
     def packets(self) -> list[Packet]:
         """The packets that gave both frames their bytes, in the order of their times."""
-        return sorted(self._request[0] + self._response[0], key=lambda packet: packet.time_ns)
+        sides = [self._frames.packets(self._location(side))[0] for side in ("request", "response")]
+        return sorted(chain.from_iterable(sides), key=lambda packet: packet.time_ns)
 
     def __repr__(self) -> str:
         row = self.row

@@ -76,8 +76,7 @@ def flows_of(row: Mapping[str, Any]) -> dict[str, bytes]:
 
 def frame(row: Mapping[str, Any], side: str, reader: Reader, numbers: Mapping[str, int]) -> bytes:
     """The bytes of one frame of a row alone; `numbers`: name of a file -> its place among those of `reader`."""
-    spot = Spot(row, side, flows_of(row)[side], numbers)
-    return laid(reader.pieces(spot), spot)[1]
+    return reader.frame(Spot(row, side, flows_of(row)[side], numbers))
 
 
 def read(

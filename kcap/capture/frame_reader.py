@@ -42,22 +42,26 @@ class FrameReader:
         """
         return cut_out(self.pieces(place), place)
 
-    def pieces(self, place: "FrameLocation") -> list["Piece"]:
-        """What the packets of a frame's direction carry, in the order of the file."""
+    def frame(self, place: "FrameLocation") -> bytes:
+        """The bytes of a frame alone, which costs less than with its packets."""
+        return laid(self.pieces(place, whole=False), place)[1]
+
+    def pieces(self, place: "FrameLocation", *, whole: bool = True) -> list["Piece"]:
+        """What the packets of a frame's direction carry, in the order of the file; `whole`: with the bytes of these packets."""
         if place.file is None:
             return []
         if place.tls:
             return self._decrypted(place, place.file)
         parser = SegmentParser(ignore)
-        pieces = self._pieces(place, place.file, place.low, parser)
+        pieces = self._pieces(place, place.file, place.low, parser, whole)
         if not parser.fragments.datagrams:
             return pieces
         if place.file not in self._fragmented:
             self._fragmented[place.file] = FragmentIndex(self._source, place.file)
         start = self._fragmented[place.file].start(place.low, place.high)
-        return pieces if start == place.low else self._pieces(place, place.file, start, SegmentParser(ignore))
+        return pieces if start == place.low else self._pieces(place, place.file, start, SegmentParser(ignore), whole)
 
-    def _pieces(self, place: "FrameLocation", file: int, start: int, parser: SegmentParser) -> list["Piece"]:
+    def _pieces(self, place: "FrameLocation", file: int, start: int, parser: SegmentParser, whole: bool) -> list["Piece"]:
         """Those of packets that complete no datagram before the frame's first packet, reading from `start` on."""
         pieces: list[Piece] = []
         base: int | None = None
@@ -71,7 +75,7 @@ class FrameReader:
                 offset = (int(segments.seq[at]) - base + (1 << 31) & 0xFFFFFFFF) - (1 << 31)
                 start, buffer = int(segments.payload[at]), segments.buffers.get(at, segments.buffer)
                 data = bytes(buffer[start : start + int(segments.captured[at])])
-                pieces.append((offset, data, packet_of(batch, int(segments.packet[at]) - batch.first_packet)))
+                pieces.append((offset, data, packet_of(batch, int(segments.packet[at]) - batch.first_packet, whole=whole)))
         return pieces
 
     def _decrypted(self, place: "FrameLocation", file: int) -> list["Piece"]:
@@ -145,13 +149,12 @@ class FrameLocation:
                 self.head += correlation.to_bytes(4, "big", signed=True)
 
 
-def packet_of(batch: PacketBatch, at: int) -> Packet:
-    """Entry `at` of a batch."""
+def packet_of(batch: PacketBatch, at: int, *, whole: bool = True) -> Packet:
+    """Entry `at` of a batch, without its bytes where they are not asked for as a `whole`."""
     start = batch.start[at]
     link = batch.link if isinstance(batch.link, int) else batch.link[at]
-    return Packet(
-        int(batch.time_ns[at]), bytes(batch.buffer[start : start + batch.captured[at]]), int(batch.wire[at]), int(link)
-    )
+    data = bytes(batch.buffer[start : start + batch.captured[at]]) if whole else b""
+    return Packet(int(batch.time_ns[at]), data, int(batch.wire[at]), int(link))
 
 
 def cut_out(pieces: Sequence[Piece], place: FrameLocation) -> tuple[list[Packet], bytes]:
@@ -168,12 +171,7 @@ def laid(pieces: Sequence[Piece], place: FrameLocation) -> tuple[int, bytes]:
     """
     if not pieces:
         return 0, b""
-    low = min(offset for offset, _, _ in pieces)
-    size = max(offset + len(data) for offset, data, _ in pieces) - low
-    stream = bytearray(size)
-    for offset, data, _ in reversed(pieces):
-        at = offset - low
-        stream[at : at + len(data)] = data
+    low, stream = spread(pieces)
     start = stream.find(place.head)
     while start >= 0:
         first = next((p for offset, data, p in pieces if offset - low <= start < offset - low + len(data)), None)
@@ -187,5 +185,25 @@ def laid(pieces: Sequence[Piece], place: FrameLocation) -> tuple[int, bytes]:
         if offset > stop:
             break
         stop = max(stop, offset + len(data))
+    end = min(start + place.size, stop - low)
+    if isinstance(stream, bytes):
+        return start + low, stream[start:end]
     with memoryview(stream) as view:
-        return start + low, bytes(view[start : min(start + place.size, stop - low)])
+        return start + low, bytes(view[start:end])
+
+
+def spread(pieces: Sequence[Piece]) -> tuple[int, bytes | bytearray]:
+    """Pieces of a stream by their offsets, first copies first: the lowest offset and the bytes from there on."""
+    low, end = pieces[0][0], pieces[0][0]
+    for offset, data, _ in pieces:
+        if offset != end:
+            break
+        end += len(data)
+    else:
+        return low, b"".join([data for _, data, _ in pieces])
+    low = min(offset for offset, _, _ in pieces)
+    stream = bytearray(max(offset + len(data) for offset, data, _ in pieces) - low)
+    for offset, data, _ in reversed(pieces):
+        at = offset - low
+        stream[at : at + len(data)] = data
+    return low, stream

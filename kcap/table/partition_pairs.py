@@ -41,23 +41,28 @@ class PartitionBodies:
     def __init__(self, columns: BatchColumns, reread: "Reread", *, listed: bool = False) -> None:
         """`listed`: those that Metadata lists too."""
         batch = columns.batch
-        self.buffer = batch.bodies.arena
+        self.buffer: Any = batch.bodies.arena
+        """The arena, and behind it the bodies that it lacks."""
+        self._length = len(self.buffer)
         keys, versions = columns.number("api_key"), columns.number("api_version")
         wanted = [key for key in KEYS if listed or key != LISTING]
         about = np.flatnonzero(np.isin(keys.filled(-1), wanted) & versions.mask())
         calls, call = np.unique(keys.values[about] << 16 | versions.values[about] & 0xFFFF, return_inverse=True)
         starts, ends = (np.asarray(column, np.int64) for column in (batch.bodies.starts, batch.bodies.ends))
+        sizes = [columns.number(f"{name}_bytes").filled(0)[about] for name in SIDES]
+        large_bytes = sum(int(some[some > FRAME_GATHERED_MAX].sum()) for some in sizes)
         found: list[Any] = []
         for side in (REQUEST, RESPONSE):
             programs = [program_index(code >> 16, code & 0xFFFF, side, True) for code in calls.tolist()]
             program = np.array([*programs, -1], np.int64)[call]
             slot = columns.number(f"{SIDES[side]}_slot").filled(NO_BODY)[about]
-            large = columns.number(f"{SIDES[side]}_bytes").filled(0)[about] > FRAME_GATHERED_MAX
+            large = sizes[side] > FRAME_GATHERED_MAX
             here = np.flatnonzero((program >= 0) & (slot >= 0) & ~large)
             other = [
                 (*span, int(program[at]), int(about[at]), side)
                 for at in np.flatnonzero((program >= 0) & (large | (slot < NO_BODY))).tolist()
-                if (span := self._elsewhere(batch, int(about[at]), int(slot[at]), bool(large[at]), side, reread)) is not None
+                if (span := self._elsewhere(batch, int(about[at]), int(slot[at]), bool(large[at]), side, reread, large_bytes))
+                is not None
             ]
             sides = np.full(len(here), side)
             some = np.stack([starts[slot[here]], ends[slot[here]], program[here], about[here], sides], axis=1)
@@ -93,9 +98,12 @@ class PartitionBodies:
         return found
 
     def _elsewhere(
-        self, batch: RowBatch, row: int, slot: int, large: bool, side: int, reread: "Reread"
+        self, batch: RowBatch, row: int, slot: int, large: bool, side: int, reread: "Reread", large_bytes: int
     ) -> tuple[int, int] | None:
-        """Appends a body that is not in the arena, or not all of it, to a copy of the arena; its span."""
+        """Puts a body that is not in the arena, or not all of it, behind a copy of the arena; its span there.
+
+        `large_bytes`: how much room bodies of large frames take, which is made at once.
+        """
         if large:
             message = reread(batch, row, SIDES[side])
             begin = 0 if message is None else body_start(message.frame, side, message.header.version)
@@ -105,11 +113,12 @@ class PartitionBodies:
             data = None if values is None else values.data
         if data is None:
             return (int(batch.bodies.starts[slot]), int(batch.bodies.ends[slot])) if slot >= 0 else None
-        if self.buffer is batch.bodies.arena or not isinstance(self.buffer, bytearray):
-            self.buffer = bytearray(self.buffer)
-        start = len(self.buffer)
-        self.buffer += data
-        return start, len(self.buffer)
+        start, self._length = self._length, self._length + len(data)
+        if self.buffer is batch.bodies.arena:
+            self.buffer = bytearray(start + large_bytes)
+            self.buffer[:start] = batch.bodies.arena
+        self.buffer[start : self._length] = data
+        return start, self._length
 
 
 def body_start(frame: bytes, side: int, header_version: int | None) -> int:

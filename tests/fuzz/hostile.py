@@ -1355,7 +1355,7 @@ def exchange_of(path: str, folder: str) -> None:
     largest: dict[str, bytes] = {}
     with open(f"{folder}/lines", "wb") as lines:
         for exchange in kcap.open(path):
-            row, (_, frame), (_, answer) = exchange.row, exchange._request, exchange._response
+            row, frame, answer = exchange.row, exchange.frame("request"), exchange.frame("response")
             if frame:
                 lines.write(b'{"kind": "request", "hex": "%s"}\n' % frame.hex().encode())
             if len(frame) + len(answer) > len(largest.get("REQUEST", b"")) + len(largest.get("RESPONSE", b"")):

@@ -139,7 +139,10 @@ def long_poll_misconfigured(seen: Observed, limit: Mapping[str, float]) -> Found
     seconds=5, fetches=3,
 )  # fmt: skip
 def stuck_partition(seen: Observed, limit: Mapping[str, float]) -> Found:
-    """Partitions of which readers of committed records get no more."""
+    """Partitions of which readers of committed records get no more.
+
+    The longest time between two Fetch requests does not count: the clock of the capture may have been set forward meanwhile.
+    """
     if all((flow["behind"] or 0) <= 0 for flow in seen.flows_of("Fetch")):
         return
     parts = seen.parts
@@ -147,11 +150,15 @@ def stuck_partition(seen: Observed, limit: Mapping[str, float]) -> Found:
         parts.api == "Fetch", parts.error == "NONE", parts.last_stable_offset >= 0,
         parts.high_watermark > parts.last_stable_offset, parts.topic.notnull(),
     )  # fmt: skip
-    one = chosen.group_by("topic", "partition", "last_stable_offset").aggregate(
+    place = ["topic", "partition", "last_stable_offset"]
+    same = {"group_by": place, "order_by": ["request_first_ns", "connection", "exchange"]}
+    chosen = chosen.mutate(waited_ns=chosen.request_first_ns - chosen.request_first_ns.lag().over(**same))
+    one = chosen.group_by(*place).aggregate(
         n=chosen.count(), behind=(chosen.high_watermark - chosen.last_stable_offset).max(),
-        first_ns=chosen.request_first_ns.min(), last_ns=chosen.request_first_ns.max(),
+        first_ns=chosen.request_first_ns.min(), last_ns=chosen.request_first_ns.max(), gap_ns=chosen.waited_ns.max(),
     )  # fmt: skip
-    one = one.filter(one.last_ns - one.first_ns >= int(limit["seconds"] * 1e9), one.n >= int(limit["fetches"]))
+    stood_ns = one.last_ns - one.first_ns - one.gap_ns.fill_null(0)
+    one = one.filter(stood_ns >= int(limit["seconds"] * 1e9), one.n >= int(limit["fetches"]))
     by: dict[str, list[Row]] = {}
     for row in seen.run(one):
         by.setdefault(row["topic"], []).append(row)

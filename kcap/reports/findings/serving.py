@@ -69,7 +69,8 @@ def slow_broker(seen: Observed, limit: Mapping[str, float]) -> Found:
     """One broker whose service is slow where that of its peers is not.
 
     Of 20 requests one is the 95th percentile, and a cluster that waits for another broker's replicas is slow for a moment
-    anywhere: `late` requests must have been slow, over `seconds` from the first of them to the response of the last.
+    anywhere: `late` requests must have been slow, over `seconds` from the first of them to the response of the last, beside
+    those that were waited for while the slowest one was: the clock of the capture may have been set forward then.
     """
     calls = seen.calls_by(("api", "server_ip", "server_port"), set(SERVED) - set(WAITING))
     often = [api for (api, _, _), some in calls.items() if totals(some)["n"] >= limit["requests"]]
@@ -103,7 +104,13 @@ def slow_broker(seen: Observed, limit: Mapping[str, float]) -> Found:
             if others and stands_out(row, others, limit):
                 usual = median(other["p95"] for other in others)
                 slow.setdefault((row["server_ip"], row["server_port"]), []).append((row, usual))
-    for (ip, port), found in slow.items():
+    beside = (
+        {(row["server_ip"], row["server_port"], row["api"]): row for row in seen.run(late_beside(chosen, late))} if slow else {}
+    )
+    for (ip, port), every in slow.items():
+        found = [one for one in every if again(beside.get((ip, port, one[0]["api"])), one[0], limit)]
+        if not found:
+            continue
         row, others_p95 = max(found, key=lambda one: one[0]["total"])
         apis = sorted(one["api"] for one, _ in found)
         yield Finding(
@@ -116,18 +123,45 @@ def slow_broker(seen: Observed, limit: Mapping[str, float]) -> Found:
         )  # fmt: skip
 
 
+def late_beside(chosen: Any, late: Any) -> Any:
+    """Of each API and broker the late exchanges that were not under way while the slowest was: how many, how slow, when."""
+    key = ["server_ip", "server_port", "api"]
+    some = chosen.filter(late).select(*key, "own", "request_first_ns", "response_first_ns")
+    worst = some.group_by(*key).aggregate(
+        since=some.request_first_ns.argmax(some.own), until=some.response_first_ns.argmax(some.own)
+    )
+    both = some.inner_join(worst, key)
+    rest = both.filter((both.response_first_ns < both.since) | (both.request_first_ns > both.until))
+    return rest.group_by(*key).aggregate(
+        slow=rest.count(),
+        slow_ns=rest.own.sum(),
+        late_ns=rest.request_first_ns.min(),
+        late_until_ns=rest.response_first_ns.max(),
+    )
+
+
+def again(rest: Row | None, row: Row, limit: Mapping[str, float]) -> bool:
+    """Whether an API of a broker was slow also beside the moment of its slowest exchange."""
+    return rest is not None and often_late({**row, **rest}, limit)
+
+
+def often_late(row: Row, limit: Mapping[str, float]) -> bool:
+    """Whether enough exchanges were late: of all, or for as much of the time, since a client that waits for each response sends
+    few while the broker is slow."""
+    if row["slow"] < limit["late"] or row["late_until_ns"] - row["late_ns"] < limit["seconds"] * 1e9:
+        return False
+    often = row["slow"] >= limit["share"] * row["n"]
+    return bool(often or (row["slow_ns"] or 0) >= limit["share"] * (row["last_ns"] - row["first_ns"]))
+
+
 def stands_out(row: Row, others: Sequence[Row], limit: Mapping[str, float]) -> bool:
     """Whether a broker's service is slow next to that of the others."""
-    if row["slow"] < limit["late"] or row["late_until_ns"] - row["late_ns"] < limit["seconds"] * 1e9:
+    if not often_late(row, limit):
         return False
     if row["p95"] < max(limit["milliseconds"] * 1e6, limit["times"] * max(median(other["p95"] for other in others), 1.0)):
         return False
     # where no round trip is known the network is part of the time, so that it has to be part of that of the others
-    if row["no_rtt"] and row["elapsed_p95"] < limit["times"] * median(other["elapsed_p95"] for other in others):
-        return False
-    # of requests, or of the time: a client that waits for each response sends few while the broker is slow
-    often = row["slow"] >= limit["share"] * row["n"]
-    return bool(often or (row["slow_ns"] or 0) >= limit["share"] * (row["last_ns"] - row["first_ns"]))
+    return not row["no_rtt"] or row["elapsed_p95"] >= limit["times"] * median(other["elapsed_p95"] for other in others)
 
 
 SMALLEST_RESPONSE = 10

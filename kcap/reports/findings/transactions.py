@@ -213,6 +213,32 @@ def standing(seen: Observed) -> dict[str, list[tuple[int, int]]]:
     return found
 
 
+def held(seen: Observed) -> dict[str, int]:
+    """Transactional id -> how long the last stable offset of a partition stood, as the last that the capture knows of it, at an
+    offset that a Produce request of this id got, ns.
+
+    The last stable offset is the first offset of the oldest transaction that is open (KIP-98): what stands there is proof of an
+    open transaction, also where its EndTxn may have been sent unseen.
+    """
+    table, parts = seen.exchanges, seen.parts
+    key, place = ["connection", "exchange"], ["topic", "partition"]
+    known = parts.filter(parts.api == "Fetch", parts.last_stable_offset >= 0, parts.topic.notnull())
+    last = known.group_by(*place).aggregate(offset=known.last_stable_offset.max())
+    behind = known.filter(known.high_watermark > known.last_stable_offset).inner_join(last, place)
+    stood = (
+        behind.filter(behind.last_stable_offset == behind.offset)
+        .group_by(*place, "offset")
+        .aggregate(stood_ns=behind.request_first_ns.max() - behind.request_first_ns.min())
+    )
+    work = table.filter(table.transactional_id.notnull(), table.api == "Produce").select(*key, "transactional_id")
+    begun = parts.filter(parts.base_offset >= 0).select(*key, *place, offset=parts.base_offset)
+    both = stood.inner_join(begun, [*place, "offset"]).inner_join(work, key)
+    found = both.group_by("transactional_id").aggregate(stood_ns=both.stood_ns.max())
+    order = found.stood_ns.desc(), found.transactional_id
+    rows = seen.first(found, order, STRETCHES_MAX, "offsets_standing")
+    return {row["transactional_id"]: row["stood_ns"] for row in rows}
+
+
 def overlap(times: Iterable[tuple[int, int]], first_ns: int, last_ns: int) -> int:
     """How long at most one of these times lies between two others, ns."""
     return max([0, *(min(until, last_ns) - max(since, first_ns) for since, until in times)])
@@ -227,7 +253,8 @@ def displaced(seen: Observed, client: str | None) -> bool:
 @rule(
     "hanging-transaction", "high", 0.8,
     needs="requests bodies time",
-    looks_at="work of a transaction that no EndTxn follows until the capture ends",
+    looks_at="work of a transaction that no EndTxn follows until the capture ends; last stable offsets that stand where it "
+    "began",
     advice="Find the producer (kafka-transactions.sh find-hanging, KIP-664); transaction.timeout.ms ends it. Until "
     "then readers with "
     "read_committed stand still.",
@@ -236,8 +263,12 @@ def displaced(seen: Observed, client: str | None) -> bool:
     seconds=5,
 )  # fmt: skip
 def hanging_transaction(seen: Observed, limit: Mapping[str, float]) -> Found:
-    """A transaction that is left open. Where its EndTxn may have been sent unseen, that is worth knowing and no more."""
-    end = seen.span[1]
+    """A transaction that is left open.
+
+    Where its EndTxn may have been sent unseen, that is worth knowing and no more, unless the last stable offset of a partition
+    stands where the transaction began.
+    """
+    end, most_ns = seen.span[1], limit["seconds"] * 1e9
     for name, rows in seen.once(steps).items():
         open_since = ended = None
         for row in rows:
@@ -247,14 +278,16 @@ def hanging_transaction(seen: Observed, limit: Mapping[str, float]) -> Found:
                 open_since = open_since or row
         last = rows[-1]
         quiet = end - max(last["request_first_ns"], last["response_last_ns"] or 0)
-        if open_since is not None and quiet >= limit["seconds"] * 1e9:
-            just = ended is not None and open_since["request_first_ns"] - ended["request_first_ns"] < limit["seconds"] * 1e9
-            unsure = just and displaced(seen, last["client_id"])
+        if open_since is not None and quiet >= most_ns:
+            just = ended is not None and open_since["request_first_ns"] - ended["request_first_ns"] < most_ns
+            unsure = (just and displaced(seen, last["client_id"])) or incomplete(seen, rows)
+            stood = seen.once(held).get(name, 0)
             yield Finding(
                 f"a transaction of {name} was left open: nothing followed its last request for {seconds(quiet)}",
                 {"transactional_id": name, "client_id": last["client_id"]}, 1, where(transactional_id=name),
                 open_since["request_first_ns"], end, quiet, {"quiet_ns": quiet,
-                "open_ns": end - open_since["request_first_ns"]}, "info" if unsure or incomplete(seen, rows) else None,
+                "open_ns": end - open_since["request_first_ns"], "stood_ns": stood},
+                "info" if unsure and not stood else None,
             )  # fmt: skip
 
 

@@ -30,8 +30,8 @@ def test_polls_that_ask_all_the_time_and_polls_that_hold_records_back() -> None:
 
 
 def test_a_partition_whose_stable_offset_stands() -> None:
-    def seen(stable: list[int]) -> list[Row]:
-        rows = [exchange("C1", at + 1, "Fetch", at * 2.0) for at in range(5)]
+    def seen(stable: list[int], jump: float = 0) -> list[Row]:
+        rows = [exchange("C1", at + 1, "Fetch", at * (0.5 if jump else 2.0) + jump * (at > 2)) for at in range(5)]
         parts = [
             {"connection": "C1", "exchange": at + 1, "api_key": 1, "topic": "t", "partition": 3, "error": "NONE",
              "high_watermark": 100 + at, "last_stable_offset": stable[at]} for at in range(5)
@@ -43,3 +43,4 @@ def test_a_partition_whose_stable_offset_stands() -> None:
     assert row["lost_ns"] == 8 * SECOND
     assert seen([100, 101, 102, 103, 104]) == []
     assert seen([50, 60, 70, 80, 90]) == [], "it moves"
+    assert seen([50] * 5, jump=9) == [], "the clock was set forward, or nobody asked"

@@ -27,6 +27,19 @@ def test_one_slow_moment_of_a_broker_is_no_slow_broker() -> None:
     assert len(found("slow-broker", observed(rows + rest[:12] + quick))) == 1, "as many, again and again"
 
 
+def test_a_clock_that_is_set_forward_makes_no_slow_broker() -> None:
+    quick = many(40, 0.1, connection="C2", latency=0.002, server_ip="10.0.0.2")
+    waiting = [
+        row | {"latency_ns": 5000 * MS, "response_first_ns": row["request_first_ns"] + 5000 * MS} if 20 <= at < 28 else row
+        for at, row in enumerate(many(40, 0.1, connection="C1", latency=0.002, server_ip="10.0.0.1"))
+    ]
+    assert found("slow-broker", observed(waiting + quick)) == [], "all of them waited at one moment"
+    slow = many(24, 0.1, connection="C3", latency=0.3, server_ip="10.0.0.1")
+    apart = [row | {name: row[name] + 10 * SECOND for name in ("request_first_ns", "response_first_ns")} for row in slow]
+    rows = [*waiting, *apart]
+    assert len(found("slow-broker", observed(rows + quick))) == 1, "others wait at other times"
+
+
 def test_a_network_whose_round_trip_one_broker_s_connections_do_not_show_is_no_slow_broker() -> None:
     unknown = many(40, 0.1, connection="C1", latency=0.08, rtt_ns=None, server_ip="10.0.0.1")
     known = many(40, 0.1, connection="C2", latency=0.08, rtt_ns=79 * MS, server_ip="10.0.0.2")
