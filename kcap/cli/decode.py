@@ -161,14 +161,16 @@ def message_lines(message: "Message", shift: int, show_secrets: bool) -> Iterato
         yield f"undecoded: {message.undecoded}"
 
 
-def message_json(kind: str, message: "Message", show_secrets: bool, *, payloads: bool = True) -> dict[str, Any]:
-    """A message in the vectors' form; without payloads there are sizes in the place of records."""
-    from kcap.decode.secrets import masked
+def message_json(
+    kind: str, message: "Message", show_secrets: bool, *, payloads: bool = True, size: int | None = None
+) -> dict[str, Any]:
+    """A message in the vectors' form; without payloads there are sizes in the place of records. `size`: as of `shown_as`."""
+    from kcap.decode.secrets import masked, shown_as
     from kcap.schema.registry import api_name
 
     header, body = message.header, message.to_json("base64" if payloads else "size")
     if body is not None and not show_secrets:
-        body = masked(message.name, body)
+        body = masked(shown_as(message, size), body)
     made: dict[str, Any] = {"kind": kind}
     if kind == "data":
         made["name"] = message.name

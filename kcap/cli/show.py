@@ -102,7 +102,11 @@ def exchange_json(exchange: "Exchange", show_secrets: bool, payloads: bool) -> d
 
     made: dict[str, Any] = {"row": exchange.row}
     for kind, message in (("request", exchange.request), ("response", exchange.response)):
-        made[kind] = None if message is None else message_json(kind, message, show_secrets, payloads=payloads)
+        made[kind] = (
+            None
+            if message is None
+            else message_json(kind, message, show_secrets, payloads=payloads, size=exchange.row[f"{kind}_bytes"])
+        )
     return made
 
 
@@ -200,14 +204,15 @@ def side_lines(
 ) -> Iterator[str]:
     """One message: its tree, and its bytes where they are asked for. Nothing where there is no such side."""
     from kcap.cli.trees import TreeStyle, hex_lines, length_line, tree_lines
-    from kcap.decode.secrets import secret_spans
+    from kcap.decode.secrets import secret_spans, shown_as
 
     size = row[f"{side}_bytes"]
     if message is None:
         if size is not None or row[f"{side}_first_ns"] is not None:
             yield f"{side}: {why_not(row)}"
         return
-    look = TreeStyle(message.name, 4, show_secrets, payloads, bytes_beside)
+    name = shown_as(message, size)
+    look = TreeStyle(name, 4, show_secrets, payloads, bytes_beside)
     title = message.name or f"{side} of an unknown API"
     if message.version is not None:
         title += f" v{message.version}"
@@ -220,7 +225,7 @@ def side_lines(
     if message.undecoded:
         yield f"undecoded: {message.undecoded}"
     if with_hex:
-        hidden: Sequence[tuple[int, int]] = [] if show_secrets else secret_spans(message.name, message.tree())
+        hidden: Sequence[tuple[int, int]] = [] if show_secrets else secret_spans(name, message.tree())
         length = ((size or 4) - 4 & 0xFFFFFFFF).to_bytes(4, "big")
         yield from ["", *hex_lines(length + message.frame, [(start + 4, end + 4) for start, end in hidden])]
 

@@ -3,20 +3,28 @@
 Law: applied to what is printed, shown or exported, never to what a message says of itself (`to_json`). Of a message that may
 hold a secret, what could not be read is taken for one. A message of an API that is not known may, as a response without its
 request, and so may what does not read of any message, and the bytes behind it: where its API or its length is damaged they are
-those of others.
+those of others. A message that was captured whole and does not read to its end is not what it says it is (`shown_as`): its
+texts, bytes and wide numbers may be a secret of another, and all of its body in a dump.
 """
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import log2
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from kcap.decode.nodes import BEHIND, UNDECODED, Node
 from kcap.decode.plan import json_key
 from kcap.decode.tokens import SECRET_PARTS
 from kcap.schema.registry import api_name
 
+if TYPE_CHECKING:
+    from kcap.decode.message import Message
+
 MASKED: Final = "(masked)"
+DAMAGED: Final = "(damaged)"
+"""In the place of a message's name: the message does not read to its end, though all of it is there."""
+NARROW_BYTES: Final = 4
+"""Bytes of numbers that are shown of a damaged message: counts, partitions, error codes."""
 Path = tuple[str, ...]
 """JSON keys from the outermost struct down; entries of arrays have none of their own."""
 Rule = Callable[[Mapping[str, Any], Any], bool]
@@ -36,7 +44,8 @@ SENSITIVE: Final = re.compile(
 SECRET_VALUE: Final = re.compile(
     r"[a-z][a-z0-9+.-]*://[^/\s@]*:[^/\s@]*@"  # a URL with a password (RFC 3986 userinfo)
     r"|(^|[\s:\"'=])(bearer|basic|negotiate|digest|apikey|token)\s+[^\s]{4}"  # an Authorization header
-    r"|-----BEGIN [A-Z0-9 ]*-----"  # PEM
+    r"|-----BEGIN|PRIVATE KEY"  # PEM
+    r"|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]"  # no text that a person wrote: damage may hide what it looked like
     r"|private_?key|client_?secret|refresh_?token|access_?token"  # a service account's JSON
     r"|(pass(word|wd|phrase)?|pwd|secret|token|[a-z]key|sig|signature|credential)s?[\"']?\s*[=:]\s*[\"']?[^\s\"'&;,]"
     r"|(^|[^A-Za-z0-9])(AKIA|ASIA)[A-Z0-9]{16}|gh[pousr]_[A-Za-z0-9]{16}|xox[a-z]-[A-Za-z0-9-]{8}|sk-[A-Za-z0-9_-]{16}"
@@ -148,11 +157,20 @@ def _read(table: str) -> dict[str, dict[Path, Rule]]:
 
 RULES: Final = _read(_TABLE)
 """Message -> path -> rule."""
+HEADER: Final = "header"
 RECORDS: Final = "records"
 """The field with record batches; what of these does not read is data of users, which is shown."""
+CLIENT_ID: Final = ("clientId",)
+"""Of a request's header."""
 TOKEN: Final = ("authBytes",)
 TOKENS: Final = frozenset({"SaslAuthenticateRequest", "SaslAuthenticateResponse"})
 """Messages that carry SASL tokens."""
+
+
+def shown_as(message: "Message", size: int | None) -> str | None:
+    """The name by which parts of a message are masked; `size`: bytes of its frame with the length, None where not known."""
+    damaged = size is not None and len(message.frame) >= size - 4 and message.undecoded is not None
+    return DAMAGED if damaged else message.name
 
 
 def is_secret(message: str | None, path: Path, struct: Mapping[str, Any], value: Any) -> bool:
@@ -163,10 +181,22 @@ def is_secret(message: str | None, path: Path, struct: Mapping[str, Any], value:
 
 def masked(message: str | None, body: dict[str, Any]) -> dict[str, Any]:
     """The JSON of a message with its secrets replaced; the same object where the message can hold none."""
+    if message == DAMAGED:
+        return {key: _narrow(value) for key, value in body.items()}
     if message not in RULES:
         return body
     made: dict[str, Any] = _masked(message, (), body)
     return made
+
+
+def _narrow(value: Any) -> Any:
+    """JSON of a damaged message: its shape and its narrow numbers."""
+    if isinstance(value, list):
+        return [_narrow(entry) for entry in value]
+    if isinstance(value, dict):
+        return {key: _narrow(inner) for key, inner in value.items()}
+    narrow = value is None or (isinstance(value, int) and -1 << 31 <= value < 1 << 32)
+    return value if narrow else MASKED
 
 
 def _masked(message: str, path: Path, value: Any) -> Any:
@@ -189,6 +219,9 @@ def is_secret_node(message: str | None, path: Path, node: Node, siblings: Sequen
     """`is_secret` for a node at `path` of a tree, given the nodes beside it."""
     if node.name == UNDECODED and node.data:
         return message is None or message in RULES or node.words == BEHIND or RECORDS not in path
+    if message == DAMAGED:
+        wide = node.value is not None and node.end - node.start > NARROW_BYTES
+        return path != CLIENT_ID and (wide or (isinstance(node.value, str | bytes) and bool(node.value)))
     if message not in RULES:
         return False
     if path[:1] == TOKEN and message in TOKENS:
@@ -204,6 +237,10 @@ def is_secret_node(message: str | None, path: Path, node: Node, siblings: Sequen
 
 def secret_spans(message: str | None, root: Node) -> list[tuple[int, int]]:
     """Spans of the frame that hold secrets, rising; `root` is the tree of a message."""
+    if message == DAMAGED:
+        return [
+            span for child in root.children for span in (_unread(child) if child.name == HEADER else [(child.start, child.end)])
+        ]
     if message in RULES:
         return list(_spans(message, (), root, at_top=True))
     return [(node.start, node.end) for node in _fields(root) if is_secret_node(message, (), node, ())]
@@ -224,5 +261,12 @@ def _spans(message: str, path: Path, node: Node, *, at_top: bool = False) -> Ite
         inner = () if at_top else step(path, child)
         if is_secret_node(message, inner, child, node.children):
             yield child.start, child.end
-        elif child.name != "header":
+        elif child.name == HEADER:
+            yield from _unread(child)
+        else:
             yield from _spans(message, inner, child)
+
+
+def _unread(header: Node) -> Iterator[tuple[int, int]]:
+    """What did not read of a header: the message behind it is there."""
+    return ((node.start, node.end) for node in header.children if node.name == UNDECODED)

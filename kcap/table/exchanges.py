@@ -19,7 +19,7 @@ from kcap.arrays.vectors import Vector
 from kcap.batch.bodies import encoded
 from kcap.batch.columns import VERSIONS, BatchColumns
 from kcap.columns import EXCHANGES, FLAGS, Column
-from kcap.decode.projection import MALFORMED, SHORT
+from kcap.decode.projection import COMPLETE, MALFORMED, SHORT
 from kcap.facts.tracker import NO_FACT, Fact, RowContext
 from kcap.kafka.frames import FLAG
 from kcap.model import REF_FILE_SHIFT
@@ -212,8 +212,8 @@ class Exchanges:
 
     def named(self, name: str) -> Array:
         """A text of the request, or of the response where the request lacks it."""
-        responses, starts, ends = self.columns.response.texts(name)
-        requests, *spans = self.columns.request.texts(name)
+        responses, starts, ends = self._texts("response", name)
+        requests, *spans = self._texts("request", name)
         if not len(responses) and not len(requests):
             return nulls(self.size, pa.string())
         rows = np.concatenate([responses, requests])  # of a row with both, the last counts
@@ -221,6 +221,19 @@ class Exchanges:
         numbers = np.full(self.size, -1, np.int64)
         numbers[rows] = some
         return NameColumn([text.decode(errors="replace") for text in texts]).take(numbers)
+
+    def _texts(self, side: str, name: str) -> "tuple[Int64s, Int64s, Int64s]":
+        """As `SideColumns.texts`, but of messages that read as their API says.
+
+        One that was captured whole and ends before its fields do, or behind them, is damaged or of another API: what stands in
+        the place of a name may be a credential.
+        """
+        messages = self.columns.request if side == "request" else self.columns.response
+        rows, starts, ends = messages.texts(name)
+        if not len(rows) or not messages.status[rows].any():
+            return rows, starts, ends
+        good = np.flatnonzero((messages.status[rows] == COMPLETE) | ~self._whole(side)[rows])
+        return rows[good], starts[good], ends[good]
 
     def bits(self, name: str, members: Sequence[object]) -> Array:
         """A slot that is a bit mask, as the list of its members."""
@@ -254,14 +267,18 @@ class Exchanges:
         found = np.zeros(self.size, np.bool_)
         named = self.number("api_key").mask()
         for name, side in (("request", self.columns.request), ("response", self.columns.response)):
-            size = self.number(f"{name}_bytes")
-            whole = size.mask() & (size.values <= limits.FRAME_GATHERED_MAX) & self.number(f"{name}_last_ns").mask()
-            whole &= self.number(f"{name}_flags").values & BROKEN == 0
             unread = ~side.here | (side.status == SHORT) | (side.status == MALFORMED)
-            found |= named & whole & unread
+            found |= named & self._whole(name) & unread
             if self.columns.messages.faults:
                 found |= np.isin(side.index, list(self.columns.messages.faults))
         return found
+
+    def _whole(self, side: str) -> "Bools":
+        """Rows whose body was captured completely."""
+        size = self.number(f"{side}_bytes")
+        whole = size.mask() & (size.values <= limits.FRAME_GATHERED_MAX) & self.number(f"{side}_last_ns").mask()
+        whole &= self.number(f"{side}_flags").values & BROKEN == 0
+        return whole
 
     def flags(self) -> Array:
         """Everything odd about the row."""

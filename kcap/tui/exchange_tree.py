@@ -14,7 +14,7 @@ from kcap.columns import EXCHANGES
 from kcap.decode.message import Message, decode_request, decode_response
 from kcap.decode.nodes import UNDECODED, Node
 from kcap.decode.plan import json_key
-from kcap.decode.secrets import MASKED, Path, is_secret_node, step
+from kcap.decode.secrets import MASKED, Path, is_secret_node, shown_as, step
 from kcap.filter.fields import deep_fields, snake
 from kcap.output.grid import call, clean, duration, endpoint, result
 from kcap.reports.definition import Row
@@ -234,7 +234,7 @@ class TreeWalk:
     """Nodes of a message as items."""
 
     def __init__(self, decoded: Message, side: str, row: dict[str, Any], show_secrets: bool) -> None:
-        self.decoded = decoded
+        self.name = shown_as(decoded, row[f"{side}_bytes"])
         self.side = side
         self.api = row["api"]
         self.show_secrets = show_secrets
@@ -242,7 +242,7 @@ class TreeWalk:
     def items(self, parent: Node, node: Node, path: Path, *, top: bool = False) -> list[Item]:
         """A node; the body's fields stand at the message itself."""
         inner = () if top else step(path, node)
-        secret = not self.show_secrets and is_secret_node(self.decoded.name, inner, node, parent.children)
+        secret = not self.show_secrets and is_secret_node(self.name, inner, node, parent.children)
         if top and node.name == "body":
             return [item for child in node.children for item in self.items(node, child, inner)]
         words = f"{MASKED}, {node.end - node.start} bytes" if secret else node.words

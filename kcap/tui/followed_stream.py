@@ -19,7 +19,7 @@ from textual.worker import Worker, WorkerState
 
 import kcap.records.batch_nodes  # noqa: F401 - the trees of messages open their records fields with it
 from kcap.capture.frame_bytes import SIDES, FrameBytes
-from kcap.decode.secrets import masked, secret_spans
+from kcap.decode.secrets import masked, secret_spans, shown_as
 from kcap.filter.parse import parse
 from kcap.output.grid import call, clean, duration, endpoint
 from kcap.tui.exchange_tree import message, why_not
@@ -76,10 +76,11 @@ def _message(ns: int, side: str, frames: FrameBytes, way: str, show_secrets: boo
     yield head
     decoded = message(frames, side)
     data = frames.request if client else frames.response
+    name = None if decoded is None else shown_as(decoded, size)
     if decoded is None:
         yield Text(f"  {why_not(row)}", "dim")
     elif way == "hex":
-        hidden = [] if show_secrets else [(start + 4, end + 4) for start, end in secret_spans(decoded.name, decoded.tree())]
+        hidden = [] if show_secrets else [(start + 4, end + 4) for start, end in secret_spans(name, decoded.tree())]
         dump = Dump(data[:SHOWN], hidden=hidden)
         for at in range(dump.height(WIDE)):
             yield Text("  " + "".join(part for part, _ in dump.line(at, WIDE, focused=False)), tone)
@@ -90,7 +91,7 @@ def _message(ns: int, side: str, frames: FrameBytes, way: str, show_secrets: boo
         if body is None:
             yield Text(f"  {clean(decoded.undecoded or '')}", "dim")
             return
-        text = json.dumps(body if show_secrets else masked(decoded.name, body), ensure_ascii=False, default=str)
+        text = json.dumps(body if show_secrets else masked(name, body), ensure_ascii=False, default=str)
         more = len(text) - SHOWN
         yield Text("  " + clean(text[:SHOWN]) + (f" … {more:,} more characters" if more > 0 else ""), tone)
 

@@ -1,5 +1,6 @@
 """Laws of masking: what is a secret, in JSON and in trees; and the table names fields that exist."""
 
+import struct
 from base64 import b64encode
 from collections.abc import Sequence
 from typing import Any
@@ -7,7 +8,7 @@ from typing import Any
 import pytest
 
 from kcap.decode.message import decode_request, decode_response
-from kcap.decode.secrets import MASKED, RULES, is_secret, masked, secret_spans
+from kcap.decode.secrets import DAMAGED, MASKED, RULES, is_secret, masked, secret_spans, shown_as
 from kcap.schema import facts
 from kcap.schema.facts import Field, Variant
 
@@ -30,7 +31,7 @@ SECRET_BY_LOOK = (
     "jdbc:postgresql://u:p4ss@h/db", "https://user:pw@host/x", "Bearer abcdef", "Basic dXNlcjpwYXNz",
     '{"type":"service_account","private_key":"x"}', "AccountName=x;AccountKey=abcd==",
     "jdbc:mysql://h/db?user=a&password=b", "q8Zk3Jf9sLw2Xc7Vb1Nm5Tr6Yu0PoAe4", "0f1e2d3c4b5a69788796a5b4c3d2e1f0",
-    "-----BEGIN PRIVATE KEY-----", "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2ln",
+    "-----BEGIN PRIVATE KEY-----", "-----BEGIN KE\0-----abc", "a\x1bb", "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2ln",
 )  # fmt: skip
 OPEN_BY_LOOK = (
     "org.apache.kafka.common.security.authenticator.DefaultKafkaPrincipalBuilder", "SASL_SSL://host:9093,PLAINTEXT://:9092",
@@ -170,3 +171,25 @@ def test_a_login_whose_api_is_damaged_is_masked_where_it_does_not_read() -> None
     assert message.undecoded is not None
     spans = secret_spans(message.name, message.tree())
     assert b"sesame" in b"".join(message.frame[start:end] for start, end in spans)
+
+
+def test_a_message_that_does_not_read_to_its_end_shows_its_shape_alone() -> None:
+    """It may be one of another API: an AddOffsetsToTxn request (api 25) with bytes behind it, as damage makes of others."""
+    group, client = b"Plantd-salt", b"app"
+    fields = b"\0\2tx" + bytes(10) + struct.pack(">h", len(group)) + group
+    head = struct.pack(">hhih", 25, 0, 7, len(client)) + client
+    whole, damaged = (decode_request(head + fields + behind) for behind in (b"", b"rest"))
+    assert shown_as(whole, len(whole.frame) + 4) == "AddOffsetsToTxnRequest"
+    assert shown_as(damaged, None) == "AddOffsetsToTxnRequest", "its size is not known"
+    assert shown_as(damaged, len(damaged.frame) + 9) == "AddOffsetsToTxnRequest", "a part of it was captured"
+    name = shown_as(damaged, len(damaged.frame) + 4)
+    assert name == DAMAGED
+    body = damaged.to_json("base64")
+    assert body is not None
+    shown = masked(name, body)
+    assert shown["groupId"] == shown["transactionalId"] == MASKED
+    assert shown["producerEpoch"] == 0
+    hidden = secret_spans(name, damaged.tree())
+    place = damaged.frame.index(group)
+    assert any(start <= place and place + len(group) <= end for start, end in hidden)
+    assert all(start >= len(head) for start, _ in hidden), "its header is shown"

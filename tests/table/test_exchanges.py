@@ -2,6 +2,7 @@
 
 import gc
 import json
+import struct
 import sys
 from collections import Counter
 from pathlib import Path
@@ -14,7 +15,9 @@ from kcap.columns import EXCHANGES, FLAGS
 from kcap.kafka.frames import FLAG
 from kcap.model import CaptureFile
 from kcap.table.schema import choose
+from tests.support.messages import began, saved, text
 from tests.support.tables import ExchangeTable
+from tests.support.wire import request, response
 from tests.table.handmade import SECOND, batch, row, unanswered
 
 GOLDEN = Path(__file__).parent / "exchanges.jsonl"
@@ -208,3 +211,16 @@ def test_a_fetch_has_the_records_of_its_response_and_the_wishes_of_its_request(p
     inits = [r for r in rows if r["api"] == "InitProducerId"]
     assert inits
     assert all(r["producer_id"] >= 0 for r in inits), "the request asks with -1; the response gives it"
+
+
+@pytest.mark.parametrize(("behind", "group"), [(b"", "billing"), (b"\0", None), (b"\xff" * 9, None)])
+def test_a_message_that_does_not_read_to_its_end_gives_no_names(tmp_path: Path, behind: bytes, group: str | None) -> None:
+    """What is damaged may be a message of another API, whose credentials stand where a name would."""
+    story = began()
+    body = text("tx") + bytes(10) + text("billing") + behind
+    story.ask(request(25, 0, 1, body), response(1, bytes(6)))
+    story.ask(request(25, 0, 2, text("tx") + bytes(10) + struct.pack(">h", 90) + b"billing"), response(2, bytes(6)))
+    table = kcap.open(str(saved(tmp_path / "a.pcap", story))).table("exchanges")
+    rows = [row for batch in table.record_batches() for row in batch.to_pylist()]
+    assert [row["group_id"] for row in rows] == [group, None]
+    assert [row["transactional_id"] for row in rows] == [group and "tx", None]

@@ -13,7 +13,7 @@ from textual.app import ComposeResult
 from textual.message import Message
 
 from kcap.capture.frame_bytes import FrameBytes
-from kcap.decode.secrets import secret_spans
+from kcap.decode.secrets import secret_spans, shown_as
 from kcap.output.grid import clean
 from kcap.tui.exchange_tree import anatomy, message
 from kcap.tui.hex_dump import Dump
@@ -132,7 +132,10 @@ class ExchangePane(Pane):
         if self.opened.found.row["api"] == "SaslToken":
             return [(0, len(data))]
         decoded = message(self.opened.found, side)
-        return [] if decoded is None else [(start + 4, end + 4) for start, end in secret_spans(decoded.name, decoded.tree())]
+        if decoded is None:
+            return []
+        name = shown_as(decoded, self.opened.found.row[f"{side}_bytes"])
+        return [(start + 4, end + 4) for start, end in secret_spans(name, decoded.tree())]
 
     @on(Bytes.Moved)
     def pointed(self, _event: Bytes.Moved) -> None:
