@@ -165,12 +165,14 @@ def message_json(
     kind: str, message: "Message", show_secrets: bool, *, payloads: bool = True, size: int | None = None
 ) -> dict[str, Any]:
     """A message in the vectors' form; without payloads there are sizes in the place of records. `size`: as of `shown_as`."""
-    from kcap.decode.secrets import masked, shown_as
+    from kcap.decode.secrets import masked, may_hold_secrets, shown_as
     from kcap.schema.registry import api_name
 
     header, body = message.header, message.to_json("base64" if payloads else "size")
-    if body is not None and not show_secrets:
-        body = masked(shown_as(message, size), body)
+    name = shown_as(message, size)
+    hidden = not show_secrets and may_hold_secrets(name)
+    if body is not None and hidden:
+        body = masked(name, body)
     made: dict[str, Any] = {"kind": kind}
     if kind == "data":
         made["name"] = message.name
@@ -184,17 +186,19 @@ def message_json(
         made |= {"header_version": header.version, "correlation_id": header.correlation_id}
     if kind == "request":
         made["client_id"] = header.client_id
-    made |= {"body": body, "unknown_tags": tags_json(message.unknown_tags)}
+    made |= {"body": body, "unknown_tags": tags_json(message.unknown_tags, hidden)}
     if kind != "data":
-        made["header_unknown_tags"] = tags_json(header.unknown_tags)
+        made["header_unknown_tags"] = tags_json(header.unknown_tags, hidden)
     if message.undecoded:
         made["undecoded"] = message.undecoded
     return made
 
 
-def tags_json(tags: Iterable[tuple[int, bytes]]) -> list[dict[str, Any]]:
-    """Unknown tagged fields."""
-    return [{"tag": tag, "data": data.hex()} for tag, data in tags]
+def tags_json(tags: Iterable[tuple[int, bytes]], hidden: bool) -> list[dict[str, Any]]:
+    """Unknown tagged fields; what they hold is masked where the message may hold secrets."""
+    from kcap.decode.secrets import MASKED
+
+    return [{"tag": tag, "data": MASKED if hidden else data.hex()} for tag, data in tags]
 
 
 def _show_records(data: bytes, as_json: bool) -> None:

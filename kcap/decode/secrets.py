@@ -42,10 +42,10 @@ SENSITIVE: Final = re.compile(
 """Parts of the names of configs whose values Kafka, Connect, their plugins and cloud clients treat as passwords."""
 
 SECRET_VALUE: Final = re.compile(
-    r"[a-z][a-z0-9+.-]*://[^/\s@]*:[^/\s@]*@"  # a URL with a password (RFC 3986 userinfo)
+    r"/[^/\s@,]*:[^/\s@]*@"  # a URL with a password (RFC 3986 userinfo)
     r"|(^|[\s:\"'=])(bearer|basic|negotiate|digest|apikey|token)\s+[^\s]{4}"  # an Authorization header
-    r"|-----BEGIN|PRIVATE KEY"  # PEM
-    r"|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]"  # no text that a person wrote: damage may hide what it looked like
+    r"|----|BEGIN .{0,30}KEY|PRIVATE KEY"  # PEM, also where a bit of it is damaged
+    r"|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufffd]"  # no text that a person wrote: damage may hide what it looked like
     r"|private_?key|client_?secret|refresh_?token|access_?token"  # a service account's JSON
     r"|(pass(word|wd|phrase)?|pwd|secret|token|[a-z]key|sig|signature|credential)s?[\"']?\s*[=:]\s*[\"']?[^\s\"'&;,]"
     r"|(^|[^A-Za-z0-9])(AKIA|ASIA)[A-Z0-9]{16}|gh[pousr]_[A-Za-z0-9]{16}|xox[a-z]-[A-Za-z0-9-]{8}|sk-[A-Za-z0-9_-]{16}"
@@ -55,6 +55,8 @@ SECRET_VALUE: Final = re.compile(
 )
 """Values that are secrets by their look."""
 
+CONFIG_NAME: Final = re.compile(r"[A-Za-z0-9 ._:/+-]*")
+"""What names of configs are made of: the value of one that was damaged may be a secret."""
 WORDS: Final = re.compile(r"[A-Za-z0-9+/_=-]{24,}")
 HEX: Final = re.compile(r"(0x)?[0-9a-fA-F]{32,}")
 RANDOM_BITS: Final = 3.9
@@ -69,10 +71,12 @@ def _always(_struct: Mapping[str, Any], _value: Any) -> bool:
 
 def _sensitive(struct: Mapping[str, Any], value: Any) -> bool:
     """The value of a config that is a secret by its name or its look, or by what the broker says of it."""
+    name = str(struct.get("name") or struct.get("configName") or "")
     return (
         bool(struct.get("isSensitive"))
         or struct.get("configType") == PASSWORD_TYPE
-        or SENSITIVE.search(str(struct.get("name") or struct.get("configName") or "")) is not None
+        or SENSITIVE.search(name) is not None
+        or CONFIG_NAME.fullmatch(name) is None
         or looks_secret(value)
     )
 
@@ -171,6 +175,11 @@ def shown_as(message: "Message", size: int | None) -> str | None:
     """The name by which parts of a message are masked; `size`: bytes of its frame with the length, None where not known."""
     damaged = size is not None and len(message.frame) >= size - 4 and message.undecoded is not None
     return DAMAGED if damaged else message.name
+
+
+def may_hold_secrets(name: str | None) -> bool:
+    """Whether a message by this name, as of `shown_as`, may hold what must not be shown."""
+    return name == DAMAGED or name in RULES
 
 
 def is_secret(message: str | None, path: Path, struct: Mapping[str, Any], value: Any) -> bool:

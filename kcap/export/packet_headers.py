@@ -62,14 +62,19 @@ def ip_start(packet: EditablePacket, tcp: int) -> int | None:
 
 
 def renew(packet: EditablePacket, payload: bytes, names: Pseudonyms | None) -> bytes | None:
-    """The packet with another payload of the same length and, with names, other addresses; None where it cannot be done."""
-    if names is None and payload == packet.data[packet.payload : packet.payload + len(payload)]:
+    """The packet with another payload of the same length and, with names, other addresses; None where it cannot be done.
+
+    What lies behind the payload, such as a link's padding, is zeros.
+    """
+    end = packet.payload + len(payload)
+    tail = bytes(len(packet.data) - end)
+    if names is None and payload + tail == packet.data[packet.payload :]:
         return packet.data
     tcp = tcp_start(packet)
     if tcp is None:
         return None
     out = bytearray(packet.data)
-    out[packet.payload : packet.payload + len(payload)] = payload
+    out[packet.payload :] = payload + tail
     size = (len(packet.flow) - 4) // 2
     addresses = packet.flow[:-4]
     if names is not None:
@@ -92,7 +97,7 @@ def renew(packet: EditablePacket, payload: bytes, names: Pseudonyms | None) -> b
         checksum = ones_sum(pseudo + out[tcp : packet.payload + packet.length]) ^ 0xFFFF
     else:
         (old,) = unpack_from(">H", packet.data, tcp + 16)
-        before, after = packet.flow[:-4] + packet.data[tcp + 18 :], addresses + bytes(out[tcp + 18 :])
+        before, after = packet.flow[:-4] + packet.data[tcp + 18 : end], addresses + bytes(out[tcp + 18 : end])
         total = (old ^ 0xFFFF) + (ones_sum(before) ^ 0xFFFF) + ones_sum(after)
         while total >> 16:
             total = (total & 0xFFFF) + (total >> 16)

@@ -1,9 +1,9 @@
 """What of a message may be shown to others: a decoded frame in, spans to hide and bytes to put elsewhere out.
 
 In: the frame's bytes with their length prefix, its API and version. Out: `RedactionPlan`. Laws: lengths stay; a batch whose
-records are hidden has the checksum of its new bytes; of what could not be read nothing is shown. A compressed batch is hidden
-whole: zeros compress to another length, so its header still counts the records, which do not inflate
-any more.
+records are hidden has the checksum of its new bytes; of what could not be read nothing is shown, and nothing but the header of
+a message that was captured whole and does not read to its end, which may be a damaged one of another API. A compressed batch is
+hidden whole: zeros compress to another length, so its header still counts the records, which do not inflate any more.
 """
 
 import re
@@ -16,7 +16,7 @@ import kcap.records.batch_nodes  # noqa: F401 - the trees of messages open their
 from kcap.decode.message import decode_request, decode_response
 from kcap.decode.nodes import UNDECODED, Node
 from kcap.decode.plan import json_key
-from kcap.decode.secrets import RULES, Path, is_secret, step
+from kcap.decode.secrets import DAMAGED, HEADER, RULES, Path, is_secret, shown_as, step
 from kcap.wire.checksums import crc32, crc32c
 from kcap.wire.formats import CODEC_MASK
 
@@ -67,6 +67,9 @@ def plan(
     _Visit(message.name, buffer, made, redact, rename).children(root, (), known=False, top=True)
     if message.undecoded is not None:
         made.shown = min(made.shown, PREFIX + min((n.start for n in _unread(root)), default=len(body)))
+        if redact and shown_as(message, int.from_bytes(frame[:PREFIX], "big") + PREFIX) == DAMAGED:
+            header = next((node.end for node in root.children if node.name == HEADER), 0)
+            made.shown = min(made.shown, PREFIX + header)
     made.hidden.sort()
     return made
 

@@ -2,13 +2,14 @@
 
 In: a capture file. Out: the same packets at the same times, changed across segment borders and in every retransmission alike.
 Laws: checksums of TCP and IP are those of the new bytes (of a packet that was not captured whole: as right as they were
-before); with `redact` no stream byte is shown that was not read as part of a message; packets that cannot be changed safely
-stay out.
+before); with `redact` no stream byte is shown that was not read as part of a message, nor one of a packet that says otherwise
+there than the stream; packets that cannot be changed safely stay out.
 """
 
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import Final
 
 from kcap.analyzer import Options
@@ -51,7 +52,8 @@ class Half:
 
     base: int | None = None
     last: int = 0
-    shown: list[tuple[int, int]] = field(default_factory=list)
+    shown: list[tuple[int, bytes]] = field(default_factory=list)
+    """With what the stream has there: an overlapping packet with other bytes may hold there what is hidden elsewhere."""
     put: list[tuple[int, bytes]] = field(default_factory=list)
 
     def unwrap(self, seq: int) -> int:
@@ -69,7 +71,7 @@ class Half:
 
     def settle(self) -> None:
         """All is known."""
-        self.shown = merged(self.shown)
+        self.shown = apart(self.shown)
         self.put.sort()
 
     def changed(self, start: int, data: bytes, *, redact: bool) -> bytes:
@@ -77,11 +79,12 @@ class Half:
         end = start + len(data)
         out = bytearray(len(data) if redact else data)
         if redact:
-            at = max(bisect_right(self.shown, (start, WRAP * WRAP)) - 1, 0)
+            at = max(bisect_right(self.shown, start, key=itemgetter(0)) - 1, 0)
             while at < len(self.shown) and self.shown[at][0] < end:
-                low, high = max(self.shown[at][0], start), min(self.shown[at][1], end)
+                where, value = self.shown[at]
+                low, high = max(where, start), min(where + len(value), end)
                 if low < high:
-                    out[low - start : high - start] = data[low - start : high - start]
+                    out[low - start : high - start] = alike(data[low - start : high - start], value[low - where : high - where])
                 at += 1
         at = max(bisect_right(self.put, (start, b"")) - 1, 0)
         while at < len(self.put) and self.put[at][0] < end:
@@ -93,15 +96,20 @@ class Half:
         return bytes(out)
 
 
-def merged(spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Spans in order, those that touch as one."""
-    out: list[tuple[int, int]] = []
-    for low, high in sorted(spans):
-        if out and low <= out[-1][1]:
-            out[-1] = out[-1][0], max(out[-1][1], high)
-        elif low < high:
-            out.append((low, high))
+def apart(pieces: Sequence[tuple[int, bytes]]) -> list[tuple[int, bytes]]:
+    """Pieces in order; of those that overlap the first one's bytes."""
+    out: list[tuple[int, bytes]] = []
+    end = -WRAP
+    for start, data in sorted(pieces, key=itemgetter(0)):
+        if start + len(data) > end:
+            out.append((max(start, end), data[max(end - start, 0) :]))
+            end = start + len(data)
     return out
+
+
+def alike(data: bytes, stream: bytes) -> bytes:
+    """Bytes of a packet where the stream has the same, else zeros."""
+    return data if data == stream else bytes(one if one == other else 0 for one, other in zip(data, stream))
 
 
 class Rewriter:
@@ -206,7 +214,8 @@ class Rewriter:
                     self.done.compressed += made.compressed
                     at = 0
                     for low, high in [*made.hidden, (made.shown, made.shown)]:
-                        half.shown.append((base + at, base + min(low, made.shown)))
+                        if at < min(low, made.shown):
+                            half.shown.append((base + at, frame[at : min(low, made.shown)]))
                         at = max(at, high)
                     half.put += [(base + where, value) for where, value in made.put]
         step()

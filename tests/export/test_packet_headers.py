@@ -56,6 +56,18 @@ def test_a_packet_that_was_cut_stays_as_right_as_it_was(payload, kept):
     assert whole == right(whole, False)
 
 
+@given(PAYLOADS, st.binary(min_size=1, max_size=20))
+def test_what_lies_behind_the_payload_is_zeros(payload, tail):
+    """A packet that was damaged may say less of its length than it holds: behind that a secret may stand."""
+    original, packet = made(payload)
+    longer = EditablePacket(original + tail, packet.payload, len(payload), packet.flow, packet.link)
+    for names in (None, Pseudonyms("key")):
+        changed = renew(longer, payload, names)
+        assert changed is not None
+        assert changed[packet.payload :] == payload + bytes(len(tail))
+        assert changed[: len(original)] == right(changed[: len(original)], False)
+
+
 def test_headers_are_found_behind_options_and_not_where_there_are_none():
     from scapy.layers.inet import IPOption_NOP
 

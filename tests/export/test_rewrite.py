@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kcap.export.pseudonyms import Pseudonyms
-from kcap.export.rewrite import Half, Rewriter, merged
+from kcap.export.rewrite import Half, Rewriter, alike, apart
 from kcap.session import Capture
 from tests.export.parts import PCAPS, packets, rows
 
@@ -83,12 +83,24 @@ def test_names_are_mapped_and_the_rest_stays(tmp_path):
     assert not any(text in data for text in (b"orders.tx", b"shop-tx"))
 
 
-@given(st.lists(st.tuples(st.integers(0, 50), st.integers(0, 50))))
-def test_spans_that_touch_are_one(spans):
-    out = merged(spans)
-    held = {at for low, high in spans for at in range(low, high)}
-    assert {at for low, high in out for at in range(low, high)} == held
-    assert all(first[1] < second[0] for first, second in pairwise(out))
+@given(st.lists(st.tuples(st.integers(0, 50), st.binary(min_size=1, max_size=20))))
+def test_pieces_are_put_apart(pieces):
+    out = apart(pieces)
+    held = {at + start for start, data in pieces for at in range(len(data))}
+    assert {at + start for start, data in out for at in range(len(data))} == held
+    assert all(first[0] + len(first[1]) <= second[0] for first, second in pairwise(out))
+    assert all(any(at <= start and piece[start - at :].startswith(data) for at, piece in pieces) for start, data in out)
+
+
+def test_a_packet_shows_only_what_the_stream_has_there():
+    """An overlapping packet with other bytes: at these numbers it may hold a secret that has others in the stream."""
+    half = Half()
+    base = half.unwrap(1000)
+    half.shown = [(base, b"header"), (base + 20, b"tail")]
+    half.settle()
+    assert half.changed(base, b"header" + bytes(14) + b"tail", redact=True) == b"header" + bytes(14) + b"tail"
+    assert half.changed(base + 2, b"password", redact=True) == bytes(8)
+    assert alike(b"abcd", b"xbcy") == b"\0bc\0"
 
 
 @given(
@@ -99,7 +111,7 @@ def test_every_segment_of_a_stream_is_changed_alike(isn, stream, shown, put, fir
     """Also where numbers wrap, and in repetitions of any part."""
     half = Half()
     base = half.unwrap(isn)
-    half.shown = [(base + low, base + high) for low, high in shown]
+    half.shown = [(base + low, stream[low:high]) for low, high in shown if stream[low:high]]
     half.put = [(base + at, value) for at, value in put]
     half.settle()
     whole = half.changed(base, stream, redact=True)

@@ -27,6 +27,7 @@ from kcap.tui.tree_lines import Item
 from tests.cli.running import run_here
 from tests.cli.test_live import live, tool
 from tests.support.messages import (
+    Story,
     authenticate,
     authenticate_answer,
     began,
@@ -85,9 +86,8 @@ def described(correlation: int) -> bytes:
     return response(correlation, bytes(4) + many([result]))
 
 
-@pytest.fixture(scope="module")
-def captures(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    folder = tmp_path_factory.mktemp("planted")
+def stories() -> tuple[Story, Story]:
+    """Two connections with all of the secrets."""
     story = began()
     story.ask(handshake(1, "PLAIN"), handshake_answer(1))
     story.ask(authenticate(2, f"\0alice\0{PASSWORD}".encode()), authenticate_answer(2))
@@ -102,6 +102,13 @@ def captures(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     story.ask(request(51, 0, 7, b"\0" + few([]) + few([scram]) + b"\0"), response(7, bytes(6)))
     old = began(port=40_001)
     old.ask(handshake(1, "PLAIN", 0), handshake_answer(1)).ask(raw(f"\0bob\0{RAW}".encode()), raw(b""))
+    return story, old
+
+
+@pytest.fixture(scope="module")
+def captures(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    folder = tmp_path_factory.mktemp("planted")
+    story, old = stories()
     cut = {at: min(9, len(s.payload) // 2) for at, s in enumerate(story.segments) if len(s.payload) > 40}
     paths = [saved(folder / "whole.pcap", story, old), saved(folder / "cut.pcap", story, cut=cut)]
     data = bytearray(paths[0].read_bytes())

@@ -1,6 +1,7 @@
 """Keys that come faster than screens: none is lost, none meets the wrong screen, and the program lives.
 
-`KCAP_MONKEY=10000 pytest tests/tui/test_key_queue.py` types as many random bursts as the variable says.
+`KCAP_MONKEY=10000 pytest tests/tui/test_key_queue.py` types as many random bursts as the variable says, other ones with
+another `KCAP_MONKEY_SEED`.
 """
 
 import asyncio
@@ -24,7 +25,7 @@ CAPTURES = (
     "node-platformatic.pcap", "old-java-new-broker.pcap", "cut-message.pcap",
 )  # fmt: skip
 BURSTS = int(os.environ.get("KCAP_MONKEY", "40"))
-SEED = 7
+SEED = os.environ.get("KCAP_MONKEY_SEED", "7")
 
 
 @pytest.fixture(autouse=True)

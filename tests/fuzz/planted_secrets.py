@@ -1,0 +1,101 @@
+"""Planted secrets in damaged captures: no output of kcap holds one. Mutants are those of mutate_captures.py.
+
+usage: python tests/fuzz/planted_secrets.py [--seed N] [--seconds N] [--keep FOLDER] [PATH...]
+
+In: the capture of `tests/laws/test_planted_secrets.py`; captures that are given are mixed with it, packet after packet, so that
+its messages are damaged among others. Out: one line per mutant whose outputs hold a secret or the mark that all of them begin
+with, with the number that makes it again (`--seed N --seconds 0`). Every table and exchange of a mutant is written, and some
+of the other commands.
+"""
+
+import argparse
+import random
+import sys
+import tempfile
+import time
+import traceback
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from tests.cli.running import run_here
+from tests.fuzz.mutate_captures import Mutant, Packet, packets_of, sources
+from tests.laws.test_planted_secrets import SECRETS, dumped, exchanges, forms, stories
+from tests.support.messages import saved
+
+MARK = b"Plantd-"
+MARKS = {MARK.decode(), MARK.hex(), MARK.hex(" "), *(MARK.decode().encode(code).hex() for code in ("utf-16-le", "utf-16-be"))}
+FORMS = MARKS.union(*map(forms, SECRETS))
+TABLES = ("exchanges", "connections", "captures", "weirds", "partitions", "records", "negotiations", "topic_names", "brokers")
+REPORTS = (
+    "health", "check", "errors", "clients", "versions", "connections", "groups", "transactions", "stats", "slow", "topics",
+    "latency", "throttle", "check --format sarif", "versions --format json", "stats --format html", "versions --format html",
+    "rows -T ek", "rows --partitions --records", "rows -T fields -e kafka.client_id -e kafka.group_id -e kafka.error",
+)  # fmt: skip
+
+
+def mutant(number: int, planted: Path, others: list[tuple[str, int, int, list[Packet]]]) -> tuple[str, bytes]:
+    """What was done, and the file."""
+    rng = random.Random(number)
+    found = packets_of(planted)
+    assert found is not None
+    link, unit, packets = found
+    alike = [one for one in others if one[1:3] == (link, unit)]
+    if alike and rng.random() < 0.5:
+        packets += [Packet(p.seconds, p.fraction, bytearray(p.data), p.cut) for p in rng.choice(alike)[3][:100]]
+    made = Mutant(rng, link, unit, packets)
+    made.mutate(())
+    return "+".join(made.what), made.pcap()
+
+
+def hits(path: str, rng: random.Random) -> list[str]:
+    """Commands whose output holds a secret."""
+    words = [["rows", path, "--table", name, "--format", rng.choice(("jsonl", "csv", "table"))] for name in TABLES]
+    for name in exchanges(path):
+        words += [["show", path, name, *more] for more in ((), ("--hex",), ("--json",), ("--payloads", "text"))]
+    words += [[*report.split()[:1], path, *report.split()[1:]] for report in rng.sample(REPORTS, 4)]
+    found = []
+    for command in words:
+        written = run_here(*command)[1]
+        if any(form in written for form in FORMS) or ("--hex" in command and MARK in dumped(written)):
+            found.append(" ".join(command).replace(path, "FILE"))
+    copy = Path(path).with_suffix(".redacted")
+    run_here("cut", path, "-o", str(copy), "--redact")
+    if copy.exists() and any(secret in copy.read_bytes() for secret in SECRETS):
+        found.append("cut --redact")
+    copy.unlink(missing_ok=True)
+    return found
+
+
+def main() -> int:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("paths", nargs="*", type=Path)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--keep", type=Path)
+    options = parser.parse_args()
+    others, number, odd = sources(options.paths), options.seed, 0
+    ends = time.monotonic() + options.seconds
+    with tempfile.TemporaryDirectory() as name:
+        planted, path = Path(name) / "planted.pcap", Path(name) / "mutant.pcap"
+        saved(planted, *stories())
+        while number == options.seed or time.monotonic() < ends:
+            what, data = mutant(number, planted, others)
+            path.write_bytes(data)
+            try:
+                found = hits(str(path), random.Random(number))
+            except Exception:  # noqa: BLE001 - a find, too
+                found = [traceback.format_exc()]
+            if found:
+                odd += 1
+                print(number, what, *found, sep="\n    ", flush=True)
+                if options.keep is not None:
+                    (options.keep / f"{number}.pcap").write_bytes(data)
+            number += 1
+    print(f"{number - options.seed} mutants from {options.seed} on, {odd} with a secret in an output")
+    return 1 if odd else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
