@@ -292,7 +292,7 @@ FAST_PATH_PATIENCE = 8
 nothing: a new connection that begins with a burst should not stay outside for all of it.
 """
 
-FAST_PATH_CONNECTIONS = 1 << 18
+FAST_PATH_CONNECTIONS = 1 << 17
 """Connections in the fast path, some 1 KiB each, with those that ended and are held for CONNECTION_LINGER_NS; more than that
 stay on the reference path, where each costs several times the processor time.
 """
