@@ -3,8 +3,9 @@
 Law: applied to what is printed, shown or exported, never to what a message says of itself (`to_json`). Of a message that may
 hold a secret, what could not be read is taken for one. A message of an API that is not known may, as a response without its
 request, and so may what does not read of any message, and the bytes behind it: where its API or its length is damaged they are
-those of others. A message that was captured whole and does not read to its end is not what it says it is (`shown_as`): its
-texts, bytes and wide numbers may be a secret of another, and all of its body in a dump.
+those of others. A message that was captured whole and does not read to its end is not what it says it is (`shown_as`), nor is
+one that was cut and has binary texts: its texts, bytes and wide numbers may be a secret of another, and all of its body in a
+dump.
 """
 
 import re
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 MASKED: Final = "(masked)"
 DAMAGED: Final = "(damaged)"
 """In the place of a message's name: the message does not read to its end, though all of it is there."""
+BINARY: Final = re.compile(r"[\x00-\x08]")
 NARROW_BYTES: Final = 4
 """Bytes of numbers that are shown of a damaged message: counts, partitions, error codes."""
 Path = tuple[str, ...]
@@ -173,8 +175,19 @@ TOKENS: Final = frozenset({"SaslAuthenticateRequest", "SaslAuthenticateResponse"
 
 def shown_as(message: "Message", size: int | None) -> str | None:
     """The name by which parts of a message are masked; `size`: bytes of its frame with the length, None where not known."""
-    damaged = size is not None and len(message.frame) >= size - 4 and message.undecoded is not None
-    return DAMAGED if damaged else message.name
+    if message.undecoded is None:
+        return message.name
+    whole = size is not None and len(message.frame) >= size - 4
+    return DAMAGED if whole or _has_binary_text(message.to_json("size")) else message.name
+
+
+def _has_binary_text(value: Any) -> bool:
+    """Whether a text in JSON has characters of other fields: its length is that of another message, or damaged."""
+    if isinstance(value, str):
+        return BINARY.search(value) is not None
+    if isinstance(value, list):
+        return any(map(_has_binary_text, value))
+    return isinstance(value, dict) and any(map(_has_binary_text, value.values()))
 
 
 def may_hold_secrets(name: str | None) -> bool:

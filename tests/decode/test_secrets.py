@@ -194,3 +194,10 @@ def test_a_message_that_does_not_read_to_its_end_shows_its_shape_alone() -> None
     place = damaged.frame.index(group)
     assert any(start <= place and place + len(group) <= end for start, end in hidden)
     assert all(start >= len(head) for start, _ in hidden), "its header is shown"
+
+
+def test_a_message_that_was_cut_and_has_binary_texts_shows_its_shape_alone() -> None:
+    """A damaged length took the next message in: a SaslHandshake response whose second mechanism is what came behind it."""
+    for text, name in ((b"SCRAM", "SaslHandshakeResponse"), (b"\0\0\0\2\0\4Plantd", DAMAGED)):
+        frame = bytes(4 + 2) + struct.pack(">i", 256) + struct.pack(">h", len(text)) + text
+        assert shown_as(decode_response(frame, 17, 1), 526) == name
