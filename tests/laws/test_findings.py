@@ -14,7 +14,9 @@ from kcap.reports.source import ReportInput
 
 ROOT = Path(__file__).resolve().parents[2]
 PCAPS, SHARED = ROOT / "pcaps", ROOT.parent / "shared"
-HEALTHY = ("java-transactions", "librdkafka-zstd", "aiokafka", "go-franz", "node-platformatic", "long-polls")
+HEALTHY = (
+    "java-transactions", "librdkafka-zstd", "aiokafka", "go-franz", "node-platformatic", "long-polls", "left-behind-a-poll",
+)  # fmt: skip
 """Captures of pcaps/ in which clients did what they should."""
 FOLDERS = [PCAPS / "problems", SHARED / "captures" / "problems"]
 

@@ -40,17 +40,49 @@ def lags(seen: Observed) -> list[Row]:
     )  # fmt: skip
 
 
+def commit_lags(seen: Observed) -> list[Row]:
+    """How far the first and the last commit of each client, group and partition were behind the end of the log, as Fetch and
+    Produce responses had told it by then: first, last, grown (of the log in between), first_ns, last_ns, n.
+    """
+    parts = seen.parts
+    chosen = parts.filter(
+        parts.api.isin(["OffsetCommit", "TxnOffsetCommit"]), parts.committed_offset >= 0, parts.error == "NONE"
+    )
+    commits = chosen.group_by("client_id", "group_id", "topic", "partition").aggregate(
+        n=chosen.count(), first_ns=chosen.request_first_ns.min(), last_ns=chosen.request_first_ns.max(),
+        first=chosen.committed_offset.argmin(chosen.request_first_ns),
+        last=chosen.committed_offset.argmax(chosen.request_first_ns),
+    )  # fmt: skip
+    told = parts.filter(parts.api.isin(["Fetch", "Produce"]), parts.error == "NONE")
+    log_end = told.high_watermark.fill_null(told.base_offset + told.records)
+    told = told.select("topic", "partition", "response_first_ns", log_end=log_end)
+    both = commits.inner_join(told, ["topic", "partition"])
+    ends = both.group_by("client_id", "group_id", "topic", "partition", "n", "first_ns", "last_ns", "first", "last").aggregate(
+        begin=both.log_end.max(where=both.response_first_ns <= both.first_ns),
+        end=both.log_end.max(where=both.response_first_ns <= both.last_ns),
+    )
+    return seen.run(
+        ends.filter(ends.begin.notnull()).select(
+            "client_id", "group_id", "topic", "partition", "n", "first_ns", "last_ns",
+            first=ends.begin - ends.first, last=ends.end - ends.last, grown=ends.end - ends.begin,
+        )
+    )  # fmt: skip
+
+
 @rule(
     "slow-consumer-fetch", "medium", 0.85,
     needs="responses bodies time",
-    looks_at="the lag that Fetch responses leave, over time; receive windows that a client closes",
+    looks_at="the lag that Fetch responses leave, over time; how far commits are behind the end of the log; receive "
+    "windows that a client closes",
     advice="Make processing quicker, add members up to the number of partitions, or raise max.poll.records with care.",
     instead="a consumer that started behind and catches up; a burst of writes",
-    lag=100, fetches=3, seconds=5, growth=0.2, stalls=2, kilobytes=16,
+    lag=100, fetches=3, seconds=5, growth=0.2, stalls=2, kilobytes=16, commits=3, left=0.3,
 )  # fmt: skip
 def slow_consumer(seen: Observed, limit: Mapping[str, float]) -> Found:
     """A consumer that falls behind, or does not take what was sent to it.
 
+    One that fetches ahead of its work has no lag in its Fetch responses: its commits fall behind. They do where of what the log
+    got between the first and the last of `commits` a share of `left` or more was not committed.
     A window closes when a receive buffer is full (RFC 9293 section 3.8.6): one that closes after less than the smallest buffer
     in use has another cause, such as a probe of a middlebox.
     """
@@ -76,6 +108,27 @@ def slow_consumer(seen: Observed, limit: Mapping[str, float]) -> Found:
             min(row["first_ns"] for row in some), max(row["last_ns"] for row in some), 0,
             {"lag_first": sum(row["first"] for row in some), "lag_last": lag, "partitions": len(some)},
         )  # fmt: skip
+    late: dict[tuple[str, str, str], list[Row]] = {}
+    committing = seen.most_calls(("client_id", "group_id"), ("OffsetCommit", "TxnOffsetCommit")) >= limit["commits"]
+    for row in commit_lags(seen) if committing else ():
+        grown = row["last"] - row["first"]
+        if (
+            row["n"] >= limit["commits"]
+            and row["last_ns"] - row["first_ns"] >= limit["seconds"] * 1e9
+            and grown >= max(limit["lag"], limit["left"] * row["grown"])
+            and (row["client_id"], row["topic"]) not in behind
+        ):
+            late.setdefault((row["client_id"], row["group_id"], row["topic"]), []).append(row)
+    for (client, group, topic), some in late.items():
+        begin, end = (sum(row[name] for row in some) for name in ("first", "last"))
+        yield Finding(
+            f"commits of client {client} for group {group} fall behind on {len(some)} partitions of topic {topic}: lag "
+            f"{begin:,} at first, {end:,} at last",
+            {"client_id": client, "group_id": group, "topic": topic}, sum(row["n"] for row in some),
+            where("api == OffsetCommit", client_id=client, group_id=group), min(row["first_ns"] for row in some),
+            max(row["last_ns"] for row in some), 0,
+            {"lag_first": begin, "lag_last": end, "partitions": len(some)}, None, 0.75,
+        )  # fmt: skip
     for link in seen.links:
         full = link["response_bytes"] >= link["stalls"] * limit["kilobytes"] * 1000
         mostly = link["response_bytes"] > 4 * link["request_bytes"]
@@ -95,12 +148,17 @@ def slow_consumer(seen: Observed, limit: Mapping[str, float]) -> Found:
     looks_at="Fetch requests that ask for a new session (epoch 0), against all of a client",
     advice="Raise max.incremental.fetch.session.cache.slots of the broker: sessions are evicted, and every fetch "
     "names all partitions.",
-    instead="a client that changes its partitions all the time",
+    instead="a client that changes its partitions all the time; a library that does not use sessions, such as "
+    "@platformatic/kafka",
     sources="KIP-227",
     sessions=10, share=0.3,
 )  # fmt: skip
 def fetch_session_churn(seen: Observed, limit: Mapping[str, float]) -> Found:
-    """Fetch sessions that do not last."""
+    """Fetch sessions that do not last.
+
+    A broker without a free slot answers with session id 0. Where it gives another and the client begins anew all the same, the
+    client does not use sessions; only the messages tell.
+    """
     if seen.most_calls(("client_id", "server_ip", "server_port"), ("Fetch",)) < limit["sessions"]:
         return
     table = seen.exchanges
@@ -108,12 +166,23 @@ def fetch_session_churn(seen: Observed, limit: Mapping[str, float]) -> Found:
     rows = seen.run(
         chosen.group_by("client_id", "server_ip", "server_port").aggregate(
             n=chosen.count(), new=chosen.count(where=chosen.session_epoch == 0), first_ns=chosen.request_first_ns.min(),
-            last_ns=chosen.request_last_ns.max(),
+            last_ns=chosen.request_last_ns.max(), exchange=chosen.exchange.argmin(chosen.request_first_ns),
+            connection=chosen.connection.argmin(chosen.request_first_ns),
         )
     )  # fmt: skip
-    for row in rows:
-        if row["new"] >= limit["sessions"] and row["new"] >= limit["share"] * row["n"]:
-            server = f"{row['server_ip']}:{row['server_port']}"
+    rows = [row for row in rows if row["new"] >= max(limit["sessions"], limit["share"] * row["n"])]
+    for row in seen.prepared(rows):
+        server = f"{row['server_ip']}:{row['server_port']}"
+        offered = (seen.message(row, "response").get("sessionId") or 0) > 0
+        if offered and row["new"] == row["n"]:
+            yield Finding(
+                f"client {row['client_id']} does not use the fetch sessions that {server} offers: each of {row['n']} Fetch "
+                "requests began a new one",
+                {"client_id": row["client_id"], "server": server}, row["new"],
+                where("api == Fetch", "session_epoch == 0", client_id=row["client_id"]), row["first_ns"], row["last_ns"], 0,
+                {"new_sessions": row["new"], "fetches": row["n"]}, "info",
+            )  # fmt: skip
+        else:
             yield Finding(
                 f"{row['new']} of {row['n']} Fetch requests of client {row['client_id']} to {server} had to begin a "
                 "new session",

@@ -93,7 +93,8 @@ def static_member_fenced(seen: Observed, _limit: Mapping[str, float]) -> Found:
 @rule(
     "commit-storm", "medium", 0.9,
     needs="requests",
-    looks_at="OffsetCommit requests a second of each member of a group, against the records that the client fetched",
+    looks_at="OffsetCommit requests a second of each member of a group, against the records that the client fetched, or the "
+    "offsets that its commits moved over",
     advice="Commit once a poll or by time (enable.auto.commit, auto.commit.interval.ms), not after every record.",
     instead="a short burst of work that really needs a commit after each record; kafka-go, which commits so unless "
     "CommitInterval is set",
@@ -105,13 +106,16 @@ def commit_storm(seen: Observed, limit: Mapping[str, float]) -> Found:
 
     Automatic commits come every 5 s (`interval_s`). A storm that outlasts such an interval commits a hundred times where
     one would do. A shorter burst of fewer commits than `many`, which automatic commits make in 20 minutes, is worth knowing and
-    no more.
+    no more. Clients that fetch ahead have many more records than they are through with: the committed offsets tell how far.
     """
     fetched = seen.calls_by("client_id", ("Fetch",))
     for (client, group), calls in seen.calls_by(("client_id", "group_id"), ("OffsetCommit",)).items():
         row, records = totals(calls), totals(fetched.get(client, ()))["records"]
         rate = row["n"] / max((row["last_ns"] - row["first_ns"]) / 1e9, 1.0)
-        if row["n"] < limit["commits"] or rate < limit["a_second"] or row["n"] < limit["a_record"] * records:
+        if row["n"] < limit["commits"] or rate < limit["a_second"]:
+            continue
+        moved = seen.once(advances).get((client, group), records)
+        if row["n"] < limit["a_record"] * min(records, moved):
             continue
         members = seen.once(committers)[client, group]
         if rate < limit["a_second"] * members:
@@ -120,9 +124,21 @@ def commit_storm(seen: Observed, limit: Mapping[str, float]) -> Found:
         yield Finding(
             f"client {client} of group {group} committed offsets {row['n']} times, {rate:.0f} a second",
             who, row["n"], where("api == OffsetCommit", **who), row["first_ns"], row["last_ns"], row["latency_ns"],
-            {"commits": row["n"], "commits_a_second": round(rate, 1), "records": records or None, "members": members},
+            {"commits": row["n"], "commits_a_second": round(rate, 1), "records": records or None, "offsets": moved or None,
+                "members": members},
             None if row["n"] >= limit["many"] or row["last_ns"] - row["first_ns"] >= limit["interval_s"] * 1e9 else "info",
         )  # fmt: skip
+
+
+def advances(seen: Observed) -> dict[tuple[str | None, str | None], int]:
+    """Offsets from the lowest to the highest commit, of all partitions together, by client and group; only of commits that were
+    captured so far that they can be read.
+    """
+    parts = seen.parts.filter((seen.parts.api == "OffsetCommit") & (seen.parts.committed_offset >= 0))
+    by = parts.group_by("client_id", "group_id", "topic", "topic_id", "partition")
+    each = by.aggregate(moved=parts.committed_offset.max() - parts.committed_offset.min())
+    sums = each.group_by("client_id", "group_id").aggregate(moved=each.moved.sum())
+    return {(row["client_id"], row["group_id"]): row["moved"] for row in seen.run(sums)}
 
 
 def committers(seen: Observed) -> dict[tuple[str | None, str | None], int]:

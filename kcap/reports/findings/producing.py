@@ -30,10 +30,13 @@ def stores_format_2(call: Row) -> bool:
     looks_at="records a batch and requests a second of a producer",
     advice="Raise linger.ms (5 to 20) and batch.size so that records share a request, or do not flush after each record.",
     instead="a producer that must have each record acknowledged before the next",
-    requests=200, a_second=100, records=1.5,
+    requests=200, a_second=100, records=1.5, alone=1.05,
 )  # fmt: skip
 def tiny_batches(seen: Observed, limit: Mapping[str, float]) -> Found:
-    """A producer that sends about a record a request, quickly: so that a linger.ms of 10 would join records."""
+    """A producer that sends about a record a request, quickly: so that a linger.ms of 10 would join records.
+
+    Up to `alone` records a batch it sends each by itself. A producer that joins some does batch; its records come as slowly.
+    """
     for client, calls in seen.calls_by("client_id", ("Produce",)).items():
         row = totals(calls)
         rate = row["n"] / max((row["last_ns"] - row["first_ns"]) / 1e9, 1.0)
@@ -46,7 +49,7 @@ def tiny_batches(seen: Observed, limit: Mapping[str, float]) -> Found:
                 {"client_id": client}, row["n"], where("api == Produce", client_id=client),
                 row["first_ns"], row["last_ns"], row["latency_ns"],
                 {"requests": row["n"], "records": row["records"], "records_a_batch": round(each, 2),
-                    "requests_a_second": round(rate)},
+                    "requests_a_second": round(rate)}, None if each <= limit["alone"] else "info",
             )  # fmt: skip
 
 
@@ -56,26 +59,27 @@ def tiny_batches(seen: Observed, limit: Mapping[str, float]) -> Found:
     looks_at="bytes that a producer writes uncompressed to a topic that others write compressed",
     advice="Set compression.type of this producer (lz4 or zstd), as the other producers of the topic have.",
     instead="records that are compressed already, such as images",
-    bytes=100_000, batch=2_000,
+    bytes=100_000, batch=2_000, batch_beside=1_000,
 )  # fmt: skip
 def compression_off(seen: Observed, limit: Mapping[str, float]) -> Found:
-    """A producer without compression beside producers with it."""
+    """A producer without compression beside producers with it.
+
+    Small batches compress badly: below `batch` bytes nothing is said, or below `batch_beside` where others of the topic
+    compress.
+    """
     if "Produce" not in seen.apis:
         return
     rows = [flow for flow in seen.flows_of("Produce") if flow["codec"] is not None]
     for row in rows:
         size = row["bytes"] or 0
-        if (
-            row["topic"] is None
-            or row["codec"] != "none"
-            or size < limit["bytes"]
-            or size < limit["batch"] * (row["batches"] or 1)
-        ):
+        if row["topic"] is None or row["codec"] != "none" or size < limit["bytes"]:
             continue
         others = sorted({
             other["client_id"] for other in rows
             if other["topic"] == row["topic"] and other["codec"] != "none" and other["client_id"] != row["client_id"]
         } - {None})  # fmt: skip
+        if size < limit["batch_beside" if others else "batch"] * (row["batches"] or 1):
+            continue
         beside = f"; {named(others)} compress the same topic" if others else ""
         yield Finding(
             f"client {row['client_id']} wrote {size / 1000:,.0f} kB to {row['topic']} without compression{beside}",
@@ -294,7 +298,7 @@ def servers_before(seen: Observed) -> set[tuple[str, int]]:
     advice="Make one producer, keep it for the life of the process and share it among threads; it batches and keeps its "
     "connections.",
     instead="short-lived processes, such as functions, which write once each",
-    connections=20, a_second=1, records=2,
+    connections=20, a_second=2, records=2,
 )  # fmt: skip
 def producer_per_record(seen: Observed, limit: Mapping[str, float]) -> Found:
     """A client that makes a producer for each record: on one host, for instances of a service that write once are many."""

@@ -35,7 +35,7 @@ WORK = ("Produce", "Fetch", "ShareFetch", "JoinGroup", "ConsumerGroupHeartbeat",
 def not_leader(seen: Observed, limit: Mapping[str, float]) -> Found:
     """Leaders that move under their clients.
 
-    A client learns of a move by an error or two of each partition, which is how it is meant to be.
+    Each client learns of a move by an error or two of each partition, which is how it is meant to be.
     """
     names = [
         "NOT_LEADER_OR_FOLLOWER",
@@ -44,15 +44,20 @@ def not_leader(seen: Observed, limit: Mapping[str, float]) -> Found:
         "UNKNOWN_LEADER_EPOCH",
         "LEADER_NOT_AVAILABLE",
     ]
-    for row in seen.partition_errors(names, ("topic",)):
-        if row["topic"] is None or row["topic"].startswith("__"):
-            continue
-        again, lasted = row["n"] > limit["each"] * row["partitions"], row["last_ns"] - row["first_ns"]
+    by: dict[str, list[Row]] = {}
+    for row in seen.partition_errors(names):
+        if row["topic"] is not None and not row["topic"].startswith("__"):
+            by.setdefault(row["topic"], []).append(row)
+    for topic, some in by.items():
+        count, pairs = sum(row["n"] for row in some), sum(row["partitions"] for row in some)
+        first, last = min(row["first_ns"] for row in some), max(row["last_ns"] for row in some)
+        moved = count > limit["each"] * pairs or last - first >= limit["seconds"] * 1e9
         yield Finding(
-            f"requests for topic {row['topic']} went {row['n']} times to a broker that does not lead the partition",
-            {"topic": row["topic"]}, row["n"], where("error != NONE", topic=row["topic"]), row["first_ns"], row["last_ns"],
-            row["latency_ns"] or 0, {"errors": row["n"], "partitions": row["partitions"]},
-            None if row["n"] >= limit["errors"] and (again or lasted >= limit["seconds"] * 1e9) else "info",
+            f"requests for topic {topic} went {count} times to a broker that does not lead the partition",
+            {"topic": topic}, count, where("error != NONE", topic=topic), first, last,
+            sum(row["latency_ns"] or 0 for row in some),
+            {"errors": count, "partitions": max(row["partitions"] for row in some), "clients": len(some)},
+            None if count >= limit["errors"] and moved else "info",
         )  # fmt: skip
 
 
@@ -70,7 +75,8 @@ def slow_broker(seen: Observed, limit: Mapping[str, float]) -> Found:
 
     Of 20 requests one is the 95th percentile, and a cluster that waits for another broker's replicas is slow for a moment
     anywhere: `late` requests must have been slow, over `seconds` from the first of them to the response of the last, beside
-    those that were waited for while the slowest one was: the clock of the capture may have been set forward then.
+    those that were waited for while the slowest one was: the clock of the capture may have been set forward then. Seconds in
+    which the other brokers were late as well do not count: a cluster or a client that starts is slow everywhere.
     """
     calls = seen.calls_by(("api", "server_ip", "server_port"), set(SERVED) - set(WAITING))
     often = [api for (api, _, _), some in calls.items() if totals(some)["n"] >= limit["requests"]]
@@ -105,7 +111,9 @@ def slow_broker(seen: Observed, limit: Mapping[str, float]) -> Found:
                 usual = median(other["p95"] for other in others)
                 slow.setdefault((row["server_ip"], row["server_port"]), []).append((row, usual))
     beside = (
-        {(row["server_ip"], row["server_port"], row["api"]): row for row in seen.run(late_beside(chosen, late))} if slow else {}
+        {(row["server_ip"], row["server_port"], row["api"]): row for row in seen.run(late_alone(chosen, late, limit["times"]))}
+        if slow
+        else {}
     )
     for (ip, port), every in slow.items():
         found = [one for one in every if again(beside.get((ip, port, one[0]["api"])), one[0], limit)]
@@ -123,10 +131,19 @@ def slow_broker(seen: Observed, limit: Mapping[str, float]) -> Found:
         )  # fmt: skip
 
 
-def late_beside(chosen: Any, late: Any) -> Any:
-    """Of each API and broker the late exchanges that were not under way while the slowest was: how many, how slow, when."""
+def late_alone(chosen: Any, late: Any, times: float) -> Any:
+    """Of each API and broker the late exchanges of seconds in which it had `times` as many as its peers, which were not under
+    way while the slowest was: how many, how slow, when.
+    """
     key = ["server_ip", "server_port", "api"]
     some = chosen.filter(late).select(*key, "own", "request_first_ns", "response_first_ns")
+    some = some.mutate(second=(some.request_first_ns / 1_000_000_000).floor())
+    servers = chosen.select(*key).distinct()
+    servers = servers.group_by("api").aggregate(servers=servers.count())
+    each = some.group_by(*key, "second").aggregate(mine=some.count())
+    each = each.mutate(all=each.mine.sum().over(group_by=["api", "second"])).inner_join(servers, "api")
+    alone = each.filter((each.all - each.mine) * times <= each.mine * (each.servers - 1))
+    some = some.semi_join(alone, [*key, "second"])
     worst = some.group_by(*key).aggregate(
         since=some.request_first_ns.argmax(some.own), until=some.response_first_ns.argmax(some.own)
     )
@@ -364,18 +381,31 @@ def unread(seen: Observed, given_up: Any) -> Any:
     requests=2, milliseconds=400,
 )  # fmt: skip
 def request_timeout(seen: Observed, limit: Mapping[str, float]) -> Found:
-    """Requests that did not get their response in time."""
+    """Requests that did not get their response in time.
+
+    A broker answers the requests of a connection one after the other: one is late from the response before it on, and not
+    while a long poll before it may still wait.
+    """
     if all(call["error"] != "REQUEST_TIMED_OUT" and call["reason"] not in ("fin", "rst") for call in seen.calls):
         return
     table = seen.exchanges
     timed_out = table.error == "REQUEST_TIMED_OUT"
     waits_ns = table.max_wait_ms.fill_null(0).clip(lower=0).cast("int64") * 1_000_000
-    given_up = (
-        (table.outcome == "unanswered") & table.reason.isin(["fin", "rst"])
-        & (table.age_ns - waits_ns >= int(limit["milliseconds"] * 1e6))
-        & (~table.api.isin(WAITING) | ((table.api == "Fetch") & table.max_wait_ms.notnull()))
-    )  # fmt: skip
-    chosen = table.filter(timed_out | given_up).anti_join(unread(seen, table.filter(given_up)), "connection")
+    closed = (table.outcome == "unanswered") & table.reason.isin(["fin", "rst"])
+    least = int(limit["milliseconds"] * 1e6)
+    due = ~table.api.isin(WAITING) | ((table.api == "Fetch") & table.max_wait_ms.notnull())
+    given_up = closed & (table.age_ns - waits_ns >= least) & due
+    late = table.filter(given_up)
+    every = table.mutate(waits=closed & ~given_up & table.api.isin(WAITING)).semi_join(late, "connection")
+    polled_ns = every.max_wait_ms.fill_null(0).cast("int64") * 1_000_000
+    in_time = ~every.flags.contains("late") | (every.latency_ns - polled_ns < least)
+    others = every.group_by("connection").aggregate(
+        done_ns=every.response_last_ns.max(where=in_time), poll=every.exchange.min(where=every.waits)
+    )
+    chosen = table.filter(timed_out | given_up).anti_join(unread(seen, late), "connection").left_join(others, "connection")
+    before_ns = (chosen.done_ns - chosen.request_last_ns).fill_null(0).clip(lower=0)
+    its_turn = (chosen.age_ns - before_ns >= least) & (chosen.exchange < chosen.poll).fill_null(True)
+    chosen = chosen.filter((chosen.error == "REQUEST_TIMED_OUT").fill_null(False) | its_turn)
     rows = seen.run(
         chosen.group_by("client_id").aggregate(
             n=chosen.count(), errors=chosen.count(where=chosen.error == "REQUEST_TIMED_OUT"), longest=chosen.age_ns.max(),
@@ -466,7 +496,7 @@ def idle_disconnect(seen: Observed, limit: Mapping[str, float]) -> Found:
     advice="Make one client for the life of the process and share it; a producer for each task costs a login and "
     "metadata each time.",
     instead="many short-lived processes, such as functions or cron jobs",
-    connections=20, a_second=1, exchanges=6, seconds=5, share=0.2,
+    connections=20, a_second=2, exchanges=6, seconds=5, share=0.2,
 )  # fmt: skip
 def connection_churn(seen: Observed, limit: Mapping[str, float]) -> Found:
     """A client that opens connections all the time: on one host, for a service of many instances opens many when it starts."""

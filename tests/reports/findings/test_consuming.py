@@ -26,6 +26,23 @@ def test_lag_that_grows_is_told_and_lag_that_shrinks_is_not() -> None:
     assert found("slow-consumer-fetch", observed(*fetched([5, 400, 9, 300, 2, 500, 4]))) == []
 
 
+def test_commits_that_fall_behind_are_told_where_fetches_run_ahead() -> None:
+    """kafka-python fetches ahead of what the program works on: its Fetch responses leave no lag."""
+
+    def seen(worked: float) -> list[Row]:
+        fetches, parts = fetched([0] * 40)
+        parts = [part | {"high_watermark": 100 * (at + 1)} for at, part in enumerate(parts)]
+        commits = [exchange("C2", at + 1, "OffsetCommit", at * 8 + 4.5, group_id="g") for at in range(5)]
+        done = [{"connection": "C2", "exchange": at + 1, "api_key": 8, "group_id": "g", "topic": "t", "partition": 0,
+                 "error": "NONE", "committed_offset": int(worked * 100 * (at * 8 + 4))} for at in range(5)]  # fmt: skip
+        return found("slow-consumer-fetch", observed(fetches + commits, parts + done))
+
+    (row,) = seen(0.5)
+    assert row["who"] == {"client_id": "app", "group_id": "g", "topic": "t"}
+    assert row["evidence"]["lag_first"] < row["evidence"]["lag_last"]
+    assert seen(1.0) == []
+
+
 def test_a_closed_window_of_a_reader_is_told() -> None:
     links = [CONNECTION | {"connection": "C1", "zero_window_stalls": 3, "server_captured": 400_000}]
     assert len(found("slow-consumer-fetch", observed([], connections=links))) == 1
@@ -39,6 +56,20 @@ def test_sessions_that_begin_again_and_again() -> None:
     assert len(found("fetch-session-churn", observed(many(30, 0.1, "Fetch", session_epoch=0)))) == 1
     assert found("fetch-session-churn", observed(many(30, 0.1, "Fetch", session_epoch=7))) == []
     assert found("fetch-session-churn", observed(many(30, 0.1, "Fetch", session_epoch=-1))) == [], "no session was wanted"
+
+
+def test_a_client_that_does_not_use_sessions_is_not_accused_of_their_churn() -> None:
+    """@platformatic/kafka asks for a new session with each Fetch; the broker gives one each time."""
+
+    def seen(given: int) -> list[Row]:
+        rows = many(30, 0.1, "Fetch", session_epoch=0)
+        said = {("C1", 1, "response"): {"sessionId": given}}
+        return found("fetch-session-churn", observed(rows, messages=said), loud=False)
+
+    assert [row["severity"] for row in seen(0)] == ["medium"]
+    (row,) = seen(77)
+    assert row["severity"] == "info"
+    assert "does not use" in row["sentence"]
 
 
 def test_a_topic_that_is_not_there_is_named() -> None:

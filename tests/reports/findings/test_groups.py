@@ -54,6 +54,20 @@ def test_commits_after_each_record_are_a_storm_and_those_by_time_are_not() -> No
     assert found("commit-storm", observed(many(100, 5.0, "OffsetCommit", group_id="g"))) == []
 
 
+def test_clients_that_fetch_ahead_commit_as_far_as_they_are() -> None:
+    """librdkafka had fetched 6,254 records when it had committed 1,353 times, once for each record."""
+
+    def committed(step: int) -> list[Row]:
+        fetch = [exchange("C2", at + 1, "Fetch", at * 0.1, record_count=500) for at in range(20)]
+        parts = [{"connection": "C1", "exchange": at + 1, "api_key": 8, "group_id": "g", "topic": "t", "partition": at % 2,
+                  "committed_offset": at // 2 * step} for at in range(300)]  # fmt: skip
+        return found("commit-storm", observed(fetch + many(300, 0.01, "OffsetCommit", group_id="g"), parts))
+
+    (row,) = committed(1)
+    assert row["evidence"]["offsets"] == 298
+    assert committed(50) == [], "one commit for each fetched batch"
+
+
 def test_members_that_share_a_client_id_are_no_storm_together() -> None:
     commits = many(300, 0.03, "OffsetCommit", group_id="g")
     assert len(found("commit-storm", observed([row | {"member_id": "m"} for row in commits]))) == 1

@@ -21,6 +21,9 @@ def test_a_record_a_request_quickly_is_told_and_slowly_is_not() -> None:
     assert len(found("tiny-batches", observed(many(200, 0.005, record_count=1, batch_count=1)))) == 1
     assert found("tiny-batches", observed(many(200, 0.5, record_count=1, batch_count=1))) == []
     assert found("tiny-batches", observed(many(200, 0.005, record_count=40, batch_count=1))) == []
+    some = observed(many(200, 0.005, record_count=6, batch_count=5))
+    assert found("tiny-batches", some) == [], "it joins what comes within its linger.ms"
+    assert [row["severity"] for row in found("tiny-batches", some, loud=False)] == ["info"]
 
 
 def test_compression_off_is_a_fault_only_beside_others_that_compress() -> None:
@@ -30,6 +33,13 @@ def test_compression_off_is_a_fault_only_beside_others_that_compress() -> None:
     assert row["who"] == {"client_id": "app", "topic": "t"}
     assert found("compression-off", observed(*raw)) == []
     assert len(found("compression-off", observed(*raw), loud=False)) == 1
+
+    def small(size: int) -> list[Row]:
+        mine = produced(200, 0.01, codec="none", bytes=size, batches=1, records=1)
+        return found("compression-off", observed(mine[0] + lz4[0], mine[1] + lz4[1]))
+
+    assert len(small(1_500)) == 1
+    assert small(800) == [], "nothing is won in so small batches"
 
 
 def test_errors_of_partitions_name_topic_and_client() -> None:

@@ -40,6 +40,18 @@ def test_a_clock_that_is_set_forward_makes_no_slow_broker() -> None:
     assert len(found("slow-broker", observed(rows + quick))) == 1, "others wait at other times"
 
 
+def test_a_start_that_is_slow_everywhere_makes_no_slow_broker() -> None:
+    def served(place: str, *latencies: float) -> list[Row]:
+        return [exchange(f"C{place}", at + 1, "Produce", at * 0.1, latency, server_ip=f"10.0.0.{place}")
+                for at, latency in enumerate(latencies)]  # fmt: skip
+
+    slow, quick = [0.4] * 30, [0.002] * 30
+    assert len(found("slow-broker", observed(served("1", *slow, *quick) + served("2", *quick, *quick)))) == 1
+    start = [0.06, 0.06, 0.002] * 10  # peers too, though fewer requests and less
+    peers = served("2", *start, *quick, *quick * 20) + served("3", *start, *quick, *quick * 20)
+    assert found("slow-broker", observed(served("1", *slow, *quick) + peers)) == []
+
+
 def test_a_network_whose_round_trip_one_broker_s_connections_do_not_show_is_no_slow_broker() -> None:
     unknown = many(40, 0.1, connection="C1", latency=0.08, rtt_ns=None, server_ip="10.0.0.1")
     known = many(40, 0.1, connection="C2", latency=0.08, rtt_ns=79 * MS, server_ip="10.0.0.2")
@@ -100,6 +112,13 @@ def test_requests_that_were_given_up_on() -> None:
     assert found("request-timeout", observed([well, *polls])) == [], "long polls end with their connection"
     assert found("request-timeout", observed([well, *(row | {"max_wait_ms": 700} for row in polls)])) == []
     assert len(found("request-timeout", observed([well, *(row | {"max_wait_ms": 500} for row in polls)]))) == 1
+    poll = late[0] | {"api": "Fetch", "exchange": 1, "max_wait_ms": 5000}
+    behind = [row | {"exchange": row["exchange"] + 1} for row in late]
+    assert found("request-timeout", observed([well, poll, *behind])) == [], "the broker answers a connection in order"
+    answered = exchange("C1", 1, "Fetch", 0, 0.9)
+    assert found("request-timeout", observed([well | {"connection": "C2"}, answered, behind[0], behind[0]])) == [], "its turn"
+    over = poll | {"max_wait_ms": 100}
+    assert len(found("request-timeout", observed([well, over, *behind]))) == 1
     unread = [CONNECTION | {"connection": "C1", "server_captured": 1100}]
     assert found("request-timeout", observed([well, *late], connections=unread)) == [], "the responses may be among these bytes"
     sealed = [CONNECTION | {"connection": "C1", "tls": True}]
@@ -154,6 +173,9 @@ def test_leaders_that_move() -> None:
         for at in range(1, 5)
     ]
     assert found("not-leader", observed(moved, parts)) == [], "an error of each partition is how a client learns of a move"
+    others = [row | {"connection": "C2", "client_id": "reader"} for row in moved]
+    both = observed(moved + others, parts + [part | {"connection": "C2"} for part in parts])
+    assert found("not-leader", both) == [], "each of two clients"
     assert found("not-leader", observed(*rows(9, "__cluster_metadata"))) == []
 
 
