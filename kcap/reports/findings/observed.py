@@ -26,10 +26,12 @@ MESSAGES_AT_ONCE: Final = 2048
 """Messages that are looked up together; fewer than stay decoded (`source.MESSAGES_KEPT`)."""
 DOUBTFUL: Final = ("REQUEST_TIMED_OUT", "NOT_ENOUGH_REPLICAS_AFTER_APPEND")
 """Errors of Produce after which records may be in the log all the same."""
-REPLICA_FETCHERS: Final = ("ReplicaFetcherThread-", "raft-client-")
-"""How client ids of brokers begin that copy logs from their leaders (ReplicaFetcherBlockingSend, KafkaRaftManager)."""
-BROKER: Final = ("broker-", "-fetcher-")
-"""How they begin and go on since 0.11."""
+OWN_CLIENTS: Final = ("ReplicaFetcherThread-", "raft-client-", "AddPartitionsManager-client-", "Persister-client-")
+"""How client ids of brokers and controllers begin: those that copy logs from their leaders (ReplicaFetcherBlockingSend,
+KafkaRaftManager), ask whether a transaction is open (AddPartitionsToTxnManager, KIP-890), keep the state of share groups
+(PersisterStateManager, KIP-932)."""
+BROKER: Final = ("broker-", ("-fetcher-", "-txn-marker-sender"))
+"""How others begin since 0.11, and how they go on: those that copy logs and those that end transactions."""
 REQUESTS_OF_BROKERS: Final = (
     "LeaderAndIsr", "StopReplica", "UpdateMetadata", "ControlledShutdown", "WriteTxnMarkers", "AlterPartition", "Vote",
     "BeginQuorumEpoch", "EndQuorumEpoch", "FetchSnapshot", "BrokerRegistration", "BrokerHeartbeat", "AllocateProducerIds",
@@ -390,9 +392,9 @@ def of_cluster(table: Any) -> Any:
 
 
 def of_brokers(table: Any) -> Any:
-    """Which rows have the client id of a broker or controller that copies logs."""
+    """Which rows have a client id that brokers and controllers use among each other."""
     name = table.client_id.fill_null("")
-    own = name.startswith(BROKER[0]) & name.contains(BROKER[1])
-    for begin in REPLICA_FETCHERS:
+    own = name.startswith(BROKER[0]) & (name.contains(BROKER[1][0]) | name.contains(BROKER[1][1]))
+    for begin in OWN_CLIENTS:
         own |= name.startswith(begin)
     return own
