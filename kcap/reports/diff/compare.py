@@ -38,10 +38,10 @@ RARE: Final = 0.05
 FAILURES: Final = 3
 """Errors that no test can judge, as their class is new, count from here."""
 ORDER: Final = (
-    "new-error", "errors", "latency", "new-client", "gone-client", "new-broker", "gone-broker", "new-topic", "gone-topic",
-    "client-software", "codec", "acks", "max_wait_ms", "min_bytes", "max_bytes", "isolation_level", "versions", "size", "count",
+    "new-error", "errors", "client-software", "new-client", "gone-client", "new-broker", "gone-broker", "new-topic",
+    "gone-topic", "codec", "acks", "max_wait_ms", "min_bytes", "max_bytes", "isolation_level", "versions", "latency", "size", "count",
 )  # fmt: skip
-"""Kinds of differences in the order of the report."""
+"""Kinds of differences in the order of the report: what fails, what was changed, what that may have made slower or faster."""
 PARTS: Final = {
     "service_ns": "time at the broker", "queue_ns": "waiting behind earlier requests", "rtt_ns": "the network's round trip",
     "throttle_ns": "throttling", "muted_ns": "the mute after a throttle",
