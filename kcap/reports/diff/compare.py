@@ -39,7 +39,8 @@ FAILURES: Final = 3
 """Errors that no test can judge, as their class is new, count from here."""
 ORDER: Final = (
     "new-error", "errors", "client-software", "new-client", "gone-client", "new-broker", "gone-broker", "new-topic",
-    "gone-topic", "codec", "acks", "max_wait_ms", "min_bytes", "max_bytes", "isolation_level", "versions", "latency", "size", "count",
+    "gone-topic", "codec", "acks", "max_wait_ms", "min_bytes", "max_bytes", "isolation_level", "versions", "latency", "size",
+    "count",
 )  # fmt: skip
 """Kinds of differences in the order of the report: what fails, what was changed, what that may have made slower or faster."""
 PARTS: Final = {

@@ -160,7 +160,10 @@ INTERNAL: Final = frozenset(
     ) if (key := api_key(name)) is not None
 )  # fmt: skip
 """APIs that brokers and controllers use among themselves alone; WriteTxnMarkers is an administrator's too."""
-BROKER_IDS: Final = r"ReplicaFetcherThread-\S+|broker-\d+-\S+|raft-client-\d+|\S+-(client|channel)-manager-\d+|(\S+Manager|Persister)-client-\d+"
+BROKER_IDS: Final = (
+    r"ReplicaFetcherThread-\S+|broker-\d+-\S+|raft-client-\d+|\S+-(client|channel)-manager-\d+|"
+    r"(\S+Manager|Persister)-client-\d+"
+)
 """Client ids that brokers give themselves (ReplicaFetcherThread, KafkaRaftClient, NodeToControllerChannelManager)."""
 IMPLEMENTED: Final[tuple[tuple[str, tuple[int, ...], dict[int, tuple[int, ...]]], ...]] = (
     ("librdkafka", (1, 9, 2), keyed(
