@@ -406,7 +406,9 @@ def sequence_errors(seen: Observed, limit: Mapping[str, float]) -> Found:
     batches=2, milliseconds=400,
 )  # fmt: skip
 def retries_duplicate(seen: Observed, limit: Mapping[str, float]) -> Found:
-    """Batches that a producer without idempotence may have written twice."""
+    """Batches that a producer without idempotence may have written twice: it went on when it had given them up. One that ends
+    with requests in flight sends none again.
+    """
     if not any(flow["doubtful"] for flow in seen.flows_of("Produce")):
         return
     parts = seen.parts
@@ -415,15 +417,16 @@ def retries_duplicate(seen: Observed, limit: Mapping[str, float]) -> Found:
     unknown = closed & (chosen.age_ns >= int(limit["milliseconds"] * 1e6))
     unknown |= chosen.error.isin(list(DOUBTFUL))
     unknown = unknown.fill_null(False) & (chosen.producer_id.fill_null(-1) < 0) & chosen.magic.notnull()
+    ended_ns = chosen.response_first_ns.fill_null(chosen.request_last_ns + chosen.age_ns)
     rows = seen.run(
         chosen.group_by("client_id", "topic").aggregate(
             n=chosen.count(where=unknown), records=chosen.records.sum(where=unknown),
             first_ns=chosen.request_first_ns.min(where=unknown), last_ns=chosen.request_last_ns.max(where=unknown),
-            good_ns=chosen.request_first_ns.max(where=chosen.error == "NONE"),
+            ended_ns=ended_ns.min(where=unknown), good_ns=chosen.request_first_ns.max(where=chosen.error == "NONE"),
         )
     )  # fmt: skip
     for row in rows:
-        if row["n"] >= limit["batches"] and (row["good_ns"] or 0) > row["first_ns"]:
+        if row["n"] >= limit["batches"] and (row["good_ns"] or 0) > (row["ended_ns"] or row["first_ns"]):
             yield Finding(
                 f"{row['n']} batches of client {row['client_id']} for topic {row['topic']} had no certain end before others "
                 "followed; without idempotence they may stand in the log twice",

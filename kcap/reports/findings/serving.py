@@ -309,10 +309,13 @@ def retransmission_bound(seen: Observed, limit: Mapping[str, float]) -> Found:
     advice="Do not pipeline quick requests behind a long poll on one connection: use a connection of their own, or "
     "lower fetch.max.wait.ms.",
     instead="a broker that was slow for all",
-    requests=5, milliseconds=100,
+    requests=5, milliseconds=100, seconds=1,
 )  # fmt: skip
 def head_of_line(seen: Observed, limit: Mapping[str, float]) -> Found:
-    """Quick requests behind slow ones of the same connection."""
+    """Quick requests behind slow ones of the same connection.
+
+    Those of one moment, less than `seconds` long, waited once: a client that is given partitions looks for their offsets.
+    """
     long = int(limit["milliseconds"] * 1e6)
     if seen.apis.isdisjoint(LONG_POLLS) or all(
         (call["most_queue_ns"] or 0) < long for call in seen.calls if call["api"] not in LONG_POLLS
@@ -344,12 +347,14 @@ def head_of_line(seen: Observed, limit: Mapping[str, float]) -> Found:
             by.setdefault(row["client_id"], []).append(row)
     for client, some in by.items():
         count, lost = sum(row["n"] for row in some), sum(row["lost"] for row in some)
+        lasted = max(row["last_ns"] - row["first_ns"] for row in some)
         yield Finding(
             f"{count} requests of client {client} waited {seconds(lost / count)} on average behind "
             f"{'ShareFetch' if all(row['shares'] for row in some) else 'Fetch'} on the same connection",
             {"client_id": client, "connection": some[0]["connection"]}, count,
             where(f"queue_ns >= {int(limit['milliseconds'])}ms", client_id=client), min(row["first_ns"] for row in some),
             max(row["last_ns"] for row in some), lost, {"requests": count, "queue_ns": lost},
+            None if lasted >= limit["seconds"] * 1e9 else "info",
         )  # fmt: skip
 
 

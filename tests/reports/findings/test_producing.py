@@ -151,3 +151,18 @@ def test_sequence_numbers_and_batches_that_may_stand_twice() -> None:
 
     assert len(retried(-1)) == 1
     assert retried(4000) == [], "the broker knows the batch again by its producer id and sequence"
+
+    def left(again: float | None) -> list[Row]:
+        """A producer of which two requests of four have no response when it closes, a second later; or it connects again."""
+        flight = [
+            exchange("C1", at + 1, "Produce", at / 1000, 0.001 if at < 2 else None, acks=-1)
+            | ({} if at < 2 else {"reason": "rst", "age_ns": 1_000_000_000})
+            for at in range(4)
+        ]
+        more = [] if again is None else [exchange("C2", 1, "Produce", again, acks=-1)]
+        some = [{"connection": row["connection"], "exchange": row["exchange"], "api_key": 0, "topic": "t", "partition": 0,
+                 "error": row["error"], "producer_id": -1, "magic": 2} for row in flight + more]  # fmt: skip
+        return found("retries-duplicate", observed(flight + more, some))
+
+    assert left(None) == [], "it wrote nothing after it had closed"
+    assert len(left(2.0)) == 1

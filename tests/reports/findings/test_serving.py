@@ -95,6 +95,8 @@ def test_requests_behind_a_long_poll() -> None:
     (row,) = found("head-of-line", observed([fetch, *behind]))
     assert row["lost_ns"] == 6 * 900 * MS
     assert found("head-of-line", observed(behind)) == [], "no Fetch is on this connection"
+    at_once = [row | {"request_first_ns": START + 5, "request_last_ns": START + 5} for row in behind]
+    assert found("head-of-line", observed([fetch, *at_once])) == [], "partitions that are new to a client"
     throttled = [fetch | {"throttle_time_ms": 500}, *behind]
     assert found("head-of-line", observed(throttled)) == [], "a muted channel is another reason"
     (row,) = found("head-of-line", observed([fetch | {"api": "ShareFetch"}, *behind]))
