@@ -40,9 +40,10 @@ def lags(seen: Observed) -> list[Row]:
     )  # fmt: skip
 
 
-def commit_lags(seen: Observed) -> list[Row]:
+def commit_lags(seen: Observed, limit: Mapping[str, float]) -> list[Row]:
     """How far the first and the last commit of each client, group and partition were behind the end of the log, as Fetch and
-    Produce responses had told it by then: first, last, grown (of the log in between), first_ns, last_ns, n.
+    Produce responses had told it by then: first, last, grown (of the log in between), first_ns, last_ns, n; of those with
+    enough commits over enough time.
     """
     parts = seen.parts
     chosen = parts.filter(
@@ -53,6 +54,8 @@ def commit_lags(seen: Observed) -> list[Row]:
         first=chosen.committed_offset.argmin(chosen.request_first_ns),
         last=chosen.committed_offset.argmax(chosen.request_first_ns),
     )  # fmt: skip
+    lasted = commits.last_ns - commits.first_ns
+    commits = commits.filter(commits.n >= int(limit["commits"]), lasted >= int(limit["seconds"] * 1e9))
     told = parts.filter(parts.api.isin(["Fetch", "Produce"]), parts.error == "NONE")
     log_end = told.high_watermark.fill_null(told.base_offset + told.records)
     told = told.select("topic", "partition", "response_first_ns", log_end=log_end)
@@ -110,14 +113,10 @@ def slow_consumer(seen: Observed, limit: Mapping[str, float]) -> Found:
         )  # fmt: skip
     late: dict[tuple[str, str, str], list[Row]] = {}
     committing = seen.most_calls(("client_id", "group_id"), ("OffsetCommit", "TxnOffsetCommit")) >= limit["commits"]
-    for row in commit_lags(seen) if committing else ():
+    for row in commit_lags(seen, limit) if committing else ():
         grown = row["last"] - row["first"]
-        if (
-            row["n"] >= limit["commits"]
-            and row["last_ns"] - row["first_ns"] >= limit["seconds"] * 1e9
-            and grown >= max(limit["lag"], limit["left"] * row["grown"])
-            and (row["client_id"], row["topic"]) not in behind
-        ):
+        further = grown >= max(limit["lag"], limit["left"] * row["grown"])
+        if further and (row["client_id"], row["topic"]) not in behind:
             late.setdefault((row["client_id"], row["group_id"], row["topic"]), []).append(row)
     for (client, group, topic), some in late.items():
         begin, end = (sum(row[name] for row in some) for name in ("first", "last"))

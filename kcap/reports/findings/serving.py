@@ -137,7 +137,7 @@ def late_alone(chosen: Any, late: Any, times: float) -> Any:
     """
     key = ["server_ip", "server_port", "api"]
     some = chosen.filter(late).select(*key, "own", "request_first_ns", "response_first_ns")
-    some = some.mutate(second=(some.request_first_ns / 1_000_000_000).floor())
+    some = some.mutate(second=some.request_first_ns // 1_000_000_000)
     servers = chosen.select(*key).distinct()
     servers = servers.group_by("api").aggregate(servers=servers.count())
     each = some.group_by(*key, "second").aggregate(mine=some.count())
