@@ -199,7 +199,8 @@ def fitted(columns: Sequence[TextColumn], texts: Sequence[Sequence[str]], room: 
         widths[at] = least[at] = 0
     while taken(widths) > room:
         able = [at for at, width in enumerate(widths) if width > least[at]]
-        able = able or [at for at, width in enumerate(widths) if not fixed[at] and width > CUT_LEAST]
+        cut = [at for at, width in enumerate(widths) if not fixed[at] and width > CUT_LEAST]
+        able = able or [at for at in cut if not columns[at].least] or cut
         if able:
             widths[max(able, key=lambda at: widths[at])] -= 1
             continue

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kcap.errors import KcapError
 from kcap.output.grid import clean
+from kcap.reports.health import count
 from kcap.tui.clipboard import item_text, row_json, span_hex, tree_text
 from kcap.tui.completion import joined
 from kcap.tui.export import PACKETS, cut, protected, write_rows
@@ -249,7 +250,7 @@ class ExchangeActions:
 
             def write() -> str:
                 with protected(self.screen.view.book.order):
-                    return f"{path}: {write_rows(made.rows, made.without(ignored), path):,} rows"
+                    return f"{path}: {count(write_rows(made.rows, made.without(ignored), path), 'row')}"
 
             self.run_beside(write, "rows were not written")
 

@@ -18,6 +18,7 @@ from kcap.decode.secrets import MASKED, Path, is_secret_node, shown_as, step
 from kcap.filter.fields import deep_fields, snake
 from kcap.output.grid import call, clean, duration, endpoint, result
 from kcap.reports.definition import Row
+from kcap.reports.health import count
 from kcap.reports.slow import RETRANSMITTED, why
 from kcap.reports.text import wrapped
 from kcap.tui.list_columns import equals
@@ -29,9 +30,12 @@ WORTH_A_REASON_NS: Final = 5_000_000
 """Latency from which on the tree says where the time went."""
 WORDS_MAX: Final = 400
 """Signs of a value that are shown; its bytes stand beside it."""
-LABEL, SENTENCE = 8, 66
-"""Cells of a label and of a line of the sentence behind it: together they fit a terminal of 80 columns."""
-BAR: Final = 40
+NARROW: Final = 80
+"""Cells of a tree whose pane is not known: a terminal of 80 columns."""
+SIGN, LABEL = 2, 8
+"""Cells of the sign of a line, and of the label of a sentence or a time."""
+SENTENCES, BARS = range(24, 101), range(12, 41)
+"""Cells of a line of a sentence and of a bar, at least and at most."""
 PARTS: Final = (
     ("rtt_ns", "network", "·", "two"),
     ("queue_ns", "queue", "▒", "care"),
@@ -52,11 +56,21 @@ def message(found: FrameBytes, side: str) -> Message | None:
 
 
 def anatomy(
-    found: FrameBytes, connection: dict[str, Any] | None = None, findings: Sequence[Row] = (), *, show_secrets: bool = False
+    found: FrameBytes,
+    connection: dict[str, Any] | None = None,
+    findings: Sequence[Row] = (),
+    *,
+    show_secrets: bool = False,
+    room: int = NARROW,
 ) -> list[Item]:
-    """The tree. `connection`: the row of its connection, once there is one. `findings`: problems that it is a part of."""
+    """The tree. `connection`: the row of its connection, once there is one. `findings`: problems that it is a part of.
+
+    `room`: cells of a line; sentences are wrapped and bars drawn to fit.
+    """
     row = found.row
-    items = [_summary(row), _timing(row), *_why(row), *(item for finding in findings for item in _problem(finding))]
+    width = within(room - SIGN - LABEL, SENTENCES)
+    problems = (item for finding in findings for item in _problem(finding, width))
+    items = [_summary(row), _timing(row, room), *_why(row, width), *problems]
     for side in SIDES:
         item = _side(found, side, show_secrets)
         if item is not None:
@@ -118,7 +132,12 @@ SUMMARY: Final = (
 QUIET: Final = frozenset({"error", "error_count", "throttle_time_ms", "topics", "codecs", "flags", "partition_count"})
 
 
-def _timing(row: dict[str, Any]) -> Item:
+def within(cells: int, bounds: range) -> int:
+    """A width that is no smaller and no larger than it may be."""
+    return max(bounds[0], min(cells, bounds[-1]))
+
+
+def _timing(row: dict[str, Any], room: int) -> Item:
     """Where the time went: a bar and its parts."""
     latency = row["latency_ns"]
     if latency is None:
@@ -126,7 +145,8 @@ def _timing(row: dict[str, Any]) -> Item:
         waited = "the request was not captured" if row["outcome"] == "orphan" else waited
         return Item([("time  ", ""), (waited, "three" if row["age_ns"] is not None else "dim")], "timing")
     parts = [(row[column], name, sign, tone) for column, name, sign, tone in PARTS if row[column] is not None]
-    line: Line = [("latency ", ""), (f"{duration(latency)}  ", "bold"), *bar(parts, BAR)]
+    said = f"{duration(latency)}  "
+    line: Line = [(f"{'latency':<{LABEL}}", ""), (said, "bold"), *bar(parts, within(room - SIGN - LABEL - len(said), BARS))]
 
     def facts() -> list[Item]:
         out: list[Item] = []
@@ -145,30 +165,31 @@ def _timing(row: dict[str, Any]) -> Item:
     return Item(line, "timing", facts, filter=f"latency_ns >= {latency}", value=str(latency))
 
 
-def _why(row: Row) -> list[Item]:
+def _why(row: Row, width: int) -> list[Item]:
     """Where most of the time went, as a sentence; nothing for a response that came at once."""
     if row["latency_ns"] is None or row["latency_ns"] < WORTH_A_REASON_NS:
         return []
     _, text = why(row, None, None, long_polls=True)
-    return _sentence("why", text, "care" if RETRANSMITTED in (row["flags"] or ()) else "", name="why")
+    return _sentence("why", text, width, "care" if RETRANSMITTED in (row["flags"] or ()) else "", name="why")
 
 
-def _problem(finding: Row) -> list[Item]:
+def _problem(finding: Row, width: int) -> list[Item]:
     """A problem that the exchange is a part of."""
-    items = _sentence(
-        "problem", finding["sentence"], TONES[finding["severity"]], name=f"problem {finding['id']}", by=finding["filter"]
-    )
-    items[-1].line.append((f"  {finding['id']}", "dim"))
+    rule, by, text = finding["id"], finding["filter"], finding["sentence"]
+    items = _sentence("problem", text, width, TONES[finding["severity"]], name=f"problem {rule}", by=by)
+    if len(items[-1].line[-1][0]) + 2 + len(rule) > width:
+        items.append(Item([(" " * (LABEL - 2), "")], f"problem {rule} rule", filter=by, value=text))
+    items[-1].line.append((f"  {rule}", "dim"))
     return items
 
 
-def _sentence(label: str, text: str, tone: str, *, name: str, by: str | None = None) -> list[Item]:
-    """A sentence on as many lines as it needs on a narrow terminal; each line is all of it where it is copied."""
+def _sentence(label: str, text: str, width: int, tone: str, *, name: str, by: str | None = None) -> list[Item]:
+    """A sentence on as many lines as it needs; each line is all of it where it is copied."""
     return [
         Item(
             [(f"{label if not at else '':<{LABEL}}", tone), (part, tone)], f"{name} {at}" if at else name, filter=by, value=text
         )
-        for at, part in enumerate(wrapped(text, SENTENCE))
+        for at, part in enumerate(wrapped(text, width))
     ]
 
 
@@ -214,10 +235,10 @@ def _side(found: FrameBytes, side: str, show_secrets: bool) -> Item | None:
         (side.capitalize(), "bold"),
         (f"  {title}" + (f" v{decoded.version}" if decoded.version is not None else ""), ""),
     ]
-    line.append((f"  {size or len(decoded.frame) + 4:,} bytes", "dim"))
+    line.append((f"  {count(size or len(decoded.frame) + 4, 'byte')}", "dim"))
     missing = (size or 0) - 4 - len(decoded.frame)
     if missing > 0:
-        line.append((f"  {missing:,} bytes not captured", "care"))
+        line.append((f"  {count(missing, 'byte')} not captured", "care"))
     walk = TreeWalk(decoded, side, row, show_secrets)
     root = decoded.tree()
 
@@ -245,7 +266,7 @@ class TreeWalk:
         secret = not self.show_secrets and is_secret_node(self.name, inner, node, parent.children)
         if top and node.name == "body":
             return [item for child in node.children for item in self.items(node, child, inner)]
-        words = f"{MASKED}, {node.end - node.start} bytes" if secret else node.words
+        words = f"{MASKED}, {count(node.end - node.start, 'byte')}" if secret else node.words
         if not words and node.value == "":
             words = '""'
         if len(words) > WORDS_MAX:

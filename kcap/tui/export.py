@@ -20,6 +20,7 @@ from kcap.errors import KcapError, OutputError, UsageError
 from kcap.inputs import reading, refuse_input
 from kcap.output.formats import SUFFIXES, compression, format_of
 from kcap.output.sink import compressed, new_file, output_errors
+from kcap.reports.health import count
 
 if TYPE_CHECKING:
     from kcap.tui.reader_main import ReadRequest
@@ -128,4 +129,4 @@ def _cut(order: "ReadRequest", only: str, path: str, comments: str) -> str:
             hand_over(made, sink)
     rows = done.picked.rows
     left = "; TLS secrets stay behind: `kcap cut --keep-secrets` writes them" if done.left_secrets else ""
-    return f"{os.path.basename(path)}: {done.packets:,} packets of {rows:,} exchange{'' if rows == 1 else 's'}{left}"
+    return f"{os.path.basename(path)}: {count(done.packets, 'packet')} of {count(rows, 'exchange')}{left}"

@@ -22,6 +22,7 @@ from kcap.capture.frame_bytes import SIDES, FrameBytes
 from kcap.decode.secrets import masked, secret_spans, shown_as
 from kcap.filter.parse import parse
 from kcap.output.grid import call, clean, duration, endpoint
+from kcap.reports.health import count
 from kcap.tui.exchange_tree import message, why_not
 from kcap.tui.hex_dump import WIDE, Dump
 from kcap.tui.keys import Keys
@@ -70,7 +71,7 @@ def _message(ns: int, side: str, frames: FrameBytes, way: str, show_secrets: boo
     head.append(f"{moment(ns, 'clock', 0, None)}  ", "dim")
     head.append(clean(call(row["api"], row["api_version"])) or "response", f"bold {tone}")
     size = row[f"{side}_bytes"]
-    head.append(f"  {size:,} bytes" if size is not None else "")
+    head.append(f"  {count(size, 'byte')}" if size is not None else "")
     head.append(f"  {duration(row['latency_ns'])}" if not client and row["latency_ns"] is not None else "")
     head.append(f"  {row['connection']}.{row['exchange']}  packet {row[f'{side}_first_packet']}", "dim")
     yield head

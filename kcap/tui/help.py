@@ -4,7 +4,7 @@ In: a screen and the focused widget. Out: a text. Law: the text is made of the b
 """
 
 from rich.text import Text
-from textual.binding import Binding
+from textual.binding import Binding, BindingsMap
 from textual.dom import DOMNode
 from textual.screen import Screen
 
@@ -27,13 +27,20 @@ def help_of(screen: "Screen[object]", focused: DOMNode | None) -> Text:
 
 def _lines(part: DOMNode, seen: set[str]) -> list[tuple[str, str]]:
     found: dict[tuple[str, str], list[str]] = {}
+    ours = _declared(type(part))
     for key, bindings in part._bindings.key_to_bindings.items():
         for binding in bindings:
-            if key in seen or not binding.description:
+            if key in seen or not binding.description or key not in ours:
                 continue
             seen.add(key)
             found.setdefault((binding.action, binding.description), []).append(_display(part, binding))
     return [(", ".join(dict.fromkeys(keys)), what) for (_, what), keys in found.items()]
+
+
+def _declared(kind: type) -> set[str]:
+    """Keys that kcap binds; those that a widget merely inherits from Textual are no part of the program."""
+    kinds = [one for one in kind.__mro__ if not one.__module__.startswith("textual.")]
+    return {key for one in kinds for key in BindingsMap(one.__dict__.get("BINDINGS", ())).key_to_bindings}
 
 
 def _display(part: DOMNode, binding: Binding) -> str:

@@ -22,11 +22,15 @@ GAP: Final = 1
 """Blanks between columns."""
 NEEDED_MOST: Final = 36
 """Cells of an error or a reason that are shown before others are cut: the longest names of errors."""
+KEPT: Final = frozenset({"result", "call"})
+"""Columns that are cut last; they keep their room where their cells are short."""
 NARROWEST: Final = 8
 """Signs that a column keeps which gives way to others."""
 SHORTENED: Final = 18
 SHORTEST: Final = 12
 """Cells of an API and its version before topics and groups are left out, and after."""
+SORTED: Final = ("▲", "▼")
+"""Signs at the head of the column that rows are sorted by, ascending and descending."""
 TIME_FORMS: Final = ("clock", "relative", "delta", "date")
 DAY_NS: Final = 86_400 * 1_000_000_000
 
@@ -260,13 +264,18 @@ def fitted(
 ) -> list[tuple[Head, int]]:
     """The columns that are shown in so many signs, and their widths.
 
-    `chosen`: the user's choice, nothing is left out. `needs`: column -> width of its longest cell; these are cut last.
+    `chosen`: the user's choice, nothing is left out. `needs`: column -> width of its longest cell: what a column does not
+    need is room for others, and what is left goes to cells that are cut before it goes to anything else.
     """
     heads = [HEADS[name] for name in names if name in HEADS]
-    needs = {name: max(HEADS[name].width, min(width, NEEDED_MOST)) for name, width in (needs or {}).items()}
+    longest = needs or {}
+    needs = {name: max(HEADS[name].width, min(longest.get(name, 0), NEEDED_MOST)) for name in KEPT}
 
     def base(head: Head) -> int:
-        return widths.get(head.name, needs.get(head.name, head.width))
+        width = needs.get(head.name, head.width)
+        if head.name not in KEPT and longest.get(head.name):
+            width = min(width, max(longest[head.name], len(head.title) + len(SORTED[0]), NARROWEST))
+        return widths.get(head.name, width)
 
     def need() -> int:
         return sum(base(head) + GAP for head in heads) - GAP
@@ -276,15 +285,20 @@ def fitted(
         if not ranked:
             break
         heads.remove(max(ranked, key=lambda head: head.rank))
-    left = max(0, room - need())
-    shares = sum(head.grows for head in heads if head.name not in widths)
-    made = []
     narrowed = {head.name: base(head) for head in heads if head.grows and head.name not in widths and not chosen}
     if not chosen:
         for place in _give_way(heads, narrowed, widths, needs, need() - room):
             heads.remove(place)
+    given = {head.name: narrowed.get(head.name, base(head)) for head in heads}
+    left = max(0, room - sum(width + GAP for width in given.values()) + GAP)
+    for name in sorted((name for name in given if name not in widths), key=lambda name: longest.get(name, 0) - given[name]):
+        more = max(0, min(left, longest.get(name, 0) - given[name]))
+        given[name] += more
+        left -= more
+    shares = sum(head.grows for head in heads if head.name not in widths)
+    made = []
     for head in heads:
-        width = narrowed.get(head.name, base(head))
+        width = given[head.name]
         if head.grows and shares and head.name not in widths:
             more = left * head.grows // shares
             width += min(more, 25) if head.grows == 1 else more

@@ -133,8 +133,8 @@ class ListModel:
     chosen: bool = False
     """The columns are the user's choice."""
     widths: dict[str, int] = field(default_factory=dict)
-    needs: dict[str, int] = field(default_factory=lambda: {"result": 0, "call": 0})
-    """Column -> width of its longest cell that was shown; these columns are cut last."""
+    needs: dict[str, int] = field(default_factory=dict)
+    """Column -> width of its longest cell that was shown."""
     sort: str = "time"
     descending: bool = False
     form: str = "clock"
@@ -338,8 +338,7 @@ class ListModel:
                 noted = self.annotations
                 out.append(Cells(number, texts, rules[at], noted.sign(number), number in noted.ignored))
                 for head, text in zip(heads, texts):
-                    if head.name in self.needs:
-                        self.needs[head.name] = max(self.needs[head.name], cell_len(text))
+                    self.needs[head.name] = max(self.needs.get(head.name, 0), cell_len(text))
             before = ns
         return out
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, TypeVar
 
+from rich.cells import cell_len, set_cell_size
 from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
@@ -34,12 +35,14 @@ class Choice:
     """Why the choice cannot be taken; shown in place of the note."""
 
 
-FRAME = """
+WIDEST, BESIDE = 0.95, 8
+"""The largest share of the screen that a window takes; cells of its frame and of the blanks around a note."""
+FRAME = f"""
     align: center middle;
     background: $background 40%;
-    #box { width: auto; min-width: 30; max-width: 95%; height: auto; max-height: 90%; border: round $primary;
+    #box {{ width: auto; min-width: 30; max-width: {WIDEST:.0%}; height: auto; max-height: 90%; border: round $primary;
            background: $surface; padding: 0 1; border-title-style: bold; border-title-color: $text;
-           border-subtitle-color: $text-muted; }
+           border-subtitle-color: $text-muted; }}
 """
 LISTED = """
     border: none; padding: 0; height: 1fr; background: $surface; text-wrap: nowrap; text-overflow: ellipsis;
@@ -94,12 +97,13 @@ class Menu(Window[str | None]):
             box.border_subtitle = self.note
             yield Choices(*(Option(self._line(choice, width), choice.name, not choice.able) for choice in self.choices))
 
-    @staticmethod
-    def _line(choice: Choice, width: int) -> Text:
+    def _line(self, choice: Choice, width: int) -> Text:
+        """A choice: its note stands behind the longest title, nearer where it would be cut."""
         line = Text(no_wrap=True, overflow="ellipsis")
         line.append(f" {choice.key:<2} ", "bold")
-        line.append(choice.title.ljust(width))
         note = choice.note if choice.able else choice.why_not or choice.note
+        room = int(self.app.size.width * WIDEST) - BESIDE - line.cell_len - cell_len(note)
+        line.append(set_cell_size(choice.title, max(cell_len(choice.title), min(width, room))))
         if note:
             line.append(f"   {note}", "dim")
         line.append(" ")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from kcap.columns import EXCHANGES, ON_REQUEST
 from kcap.facts.tracker import EVERY_FACT, MetadataTracker
+from kcap.reports.health import count
 from kcap.reports.versions.profiles import ConnectionProfiles
 from kcap.runtime import trim_heap
 from kcap.table.backfill import Backfill, Backfiller
@@ -112,6 +113,6 @@ class ReaderTables:
         reading = self._reading
         packets, connections = sum(file.packets for file in reading.capture_files), sum(reading.phases.values())
         if not connections:
-            return f"{packets:,} packets and no TCP connection with data among them"
-        found = ", ".join(f"{count:,} {name}" for name, count in reading.phases.most_common())
-        return f"{packets:,} packets, {connections:,} connections: {found}"
+            return f"{count(packets, 'packet')} and no TCP connection with data among them"
+        found = ", ".join(f"{number:,} {name}" for name, number in reading.phases.most_common())
+        return f"{count(packets, 'packet')}, {count(connections, 'connection')}: {found}"

@@ -12,6 +12,7 @@ from typing import Final
 from rich.text import Text
 
 from kcap.output.grid import clean, duration
+from kcap.reports.health import count
 from kcap.tui.capture_model import CaptureModel
 from kcap.tui.hex_dump import Dump
 from kcap.tui.list_model import ListModel
@@ -56,7 +57,7 @@ def progress(pulse: Pulse, book: CaptureModel, width: int) -> Text:
         rate = pulse.rate(heard.bytes)
         speed = f" {rate / 1e6:.0f} MB/s" if rate >= 1e6 else f" {rate / 1e3:.0f} kB/s" if rate >= 1 else ""
         if heard.following or (book.live and book.order.span_seconds):
-            right = f"● live{speed}, {heard.packets:,} packets  ^s stop"
+            right = f"● live{speed}, {count(heard.packets, 'packet')}  ^s stop"
         elif heard.total:
             part = min(1.0, heard.bytes / heard.total)
             whole = round(part * BAR * 8)
@@ -105,8 +106,7 @@ def trouble(book: CaptureModel) -> str:
 
 def position(view: ListModel, item: Item | None, dump: Dump | None, width: int, cell: str = "") -> Text:
     """The status line: where the cursor is, and what the key `a` would filter by. `cell`: the filter of the list's cell."""
-    count = len(view)
-    where = f"{view.cursor + 1:,}/{count:,}" if count else "0/0"
+    where = f"{view.cursor + 1:,}/{len(view):,}" if len(view) else "0/0"
     if view.marks:
         where += f"  {len(view.marks):,} marked"
     if view.annotations.ignored:
@@ -117,7 +117,7 @@ def position(view: ListModel, item: Item | None, dump: Dump | None, width: int, 
         hint = dump.where()
     elif item is not None and item.node is not None:
         size = item.node.end - item.node.start
-        hint = f"{item.name}  {size:,} byte{'' if size == 1 else 's'} at {item.node.start + (0 if item.node.buffer else 4):,}"
+        hint = f"{item.name}  {count(size, 'byte')} at {item.node.start + (0 if item.node.buffer else 4):,}"
         hint += f"   a: {item.filter}" if item.filter else ""
     elif item is not None:
         hint = f"a: {item.filter}" if item.filter else ""

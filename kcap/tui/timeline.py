@@ -14,6 +14,7 @@ from kcap.filter.ast import Filter, columns_of
 from kcap.filter.parse import parse
 from kcap.output.grid import duration
 from kcap.reports import drill_down
+from kcap.reports.health import count
 from kcap.table.arrow_filter import mask
 from kcap.tui.color_rules import ERROR, UNANSWERED
 from kcap.tui.list_columns import moment
@@ -67,7 +68,8 @@ class Timeline:
         """A step in words."""
         start = self.first_us + at * self.step_us
         slowest = self.slowest[at]
-        text = f"{moment(start * 1000, 'clock', 0, None)} +{duration(self.step_us * 1000)}: {self.counts[at]:,} exchanges"
+        text = f"{moment(start * 1000, 'clock', 0, None)} +{duration(self.step_us * 1000)}: "
+        text += count(int(self.counts[at]), "exchange")
         return text + (f", slowest {duration(int(slowest))}" if slowest is not None else "")
 
 

@@ -84,7 +84,7 @@ def test_a_sentence_fits_a_narrow_terminal() -> None:
     words = (
         "client order-in waits 360 ms in the broker, which appended its records, and waited for replicas where there are any"
     )
-    items = exchange_tree._sentence("why", words, "care", name="why", by="api == Produce")
+    items = exchange_tree._sentence("why", words, 66, "care", name="why", by="api == Produce")
     lines = ["".join(text for text, _ in item.line) for item in items]
     assert len(lines) == 2
     assert lines[0].startswith("why     client")
@@ -92,3 +92,18 @@ def test_a_sentence_fits_a_narrow_terminal() -> None:
     assert max(map(len, lines)) <= 76
     assert {(item.filter, item.value) for item in items} == {("api == Produce", words)}
     assert len({item.name for item in items}) == 2
+
+
+@pytest.mark.parametrize("room", [40, 55, 76, 140])
+def test_reasons_problems_and_the_bar_fit_their_pane(room: int) -> None:
+    """Law: nothing of a reason or a problem is cut at the edge of the pane, however wide it is."""
+    finding = {"id": "retransmission-bound", "severity": "medium", "filter": "client_ip == 10.0.0.1", "sentence": "lost " * 40}
+    with read_whole(str(PCAPS / "java-transactions.pcap")) as book:
+        number = next(at for at, row in enumerate(book.exchanges().to_pylist()) if (row["latency_ns"] or 0) > 10_000_000)
+        items = anatomy(book.frames(number), findings=[finding], room=room)
+    named = [item for item in items if item.name.split()[0] in ("why", "problem", "timing")]
+    assert {item.name.split()[0] for item in named} == {"why", "problem", "timing"}
+    assert max(2 + sum(len(text) for text, _ in item.line) for item in named) <= room
+    said = " ".join(text(named).split())
+    assert "retransmission-bound" in said
+    assert said.count("lost") == 40

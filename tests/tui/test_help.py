@@ -15,6 +15,8 @@ def test_every_key_stands_once_with_what_it_does() -> None:
                 assert name in text
             for words in ("Quick filters", "Zoom pane", "Conversations", "Next mark", "Next in the connection"):
                 assert text.count(words) == 1
+            for words in ("Page Left", "Page Right", "Copy selected text"):
+                assert words not in text, "keys that only Textual binds are no part of the program"
             await press(pilot, "f1")
             assert "Keys" in screen(app)
             await press(pilot, "escape")

@@ -74,6 +74,29 @@ def test_a_unit_a_version_and_an_error_are_on_the_screen(room: int, form: str) -
     assert cell_len(shown.rstrip()) <= widths["call"]
 
 
+LONGEST = {"client": 18, "source": 15, "broker": 15, "call": 28, "why": 44, "result": 12, "about": 18, "packet": 3, "flags": 9}
+"""Longest cells of the columns, as a capture of one machine has them."""
+
+
+@pytest.mark.parametrize("room", range(177, 251, 7))
+def test_room_goes_to_cells_that_are_cut(room: int) -> None:
+    """Law: no cell is cut while another column is wider than its cells and its head."""
+    made = dict(fitted(DEFAULTS, room, {"time": 12}, chosen=False, needs=LONGEST))
+    widths = {head.name: width for head, width in made.items()}
+    wide = [head.name for head, width in made.items() if width > max(LONGEST.get(head.name, width), len(head.title) + 1, 12)]
+    cut_ones = [name for name, width in widths.items() if width < LONGEST.get(name, 0)]
+    assert not (cut_ones and wide), (cut_ones, wide)
+    assert "why" in widths
+    assert room < 220 or not cut_ones
+
+
+def test_short_addresses_leave_room_for_the_reason() -> None:
+    """At 140 columns a long error and the reason are both there where addresses are short."""
+    needs = {"client": 6, "broker": 14, "call": 17, "result": 28, "about": 6, "why": 13}
+    assert "why" in {head.name for head, _ in fitted(DEFAULTS, 137, {"time": 12}, chosen=False, needs=needs)}
+    assert "why" not in {head.name for head, _ in fitted(DEFAULTS, 137, {"time": 12}, chosen=False, needs={"result": 28})}
+
+
 def test_times() -> None:
     ns, first = 1_795_246_898_009_537_123, 1_795_246_897_000_000_000
     assert moment(ns, "clock", first, None) == "07:41:38.009"

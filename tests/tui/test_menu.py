@@ -8,6 +8,7 @@ from rich.text import Text
 from textual.app import App
 
 from kcap.tui.menu import Choice, Menu, Prompt, TextWindow
+from tests.tui.driving import screen
 
 CHOICES = (Choice("one", "o", "One"), Choice("two", "t", "Two", "a note"), Choice("no", "n", "No", able=False))
 
@@ -45,6 +46,21 @@ def test_a_menu_can_be_clicked() -> None:
             await pilot.click("OptionList", offset=(3, 1))
             await pilot.pause()
         assert found == ["two"]
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize(("width", "note"), [(100, "no exchange is marked"), (60, "no exchange is marked"), (30, "no exchang…")])
+def test_a_long_title_does_not_cut_the_notes_of_others(width: int, note: str) -> None:
+    long = "Requests without a response, responses without a request"
+    choices = (Choice("u", "u", long), Choice("m", "m", "Marked", able=False, why_not="no exchange is marked"))
+
+    async def run() -> None:
+        app: App[None] = App()
+        async with app.run_test(size=(width, 12)) as pilot:
+            app.push_screen(Menu("Which", choices))
+            await pilot.pause()
+            assert note in screen(app), screen(app)
 
     asyncio.run(run())
 

@@ -45,6 +45,9 @@ class Detail(Lines):
     class MenuRequested(Message):
         """The menu of filters for the line was requested."""
 
+    class Resized(Message):
+        """The tree has another width, which its sentences must follow."""
+
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id)
         self.outline = Outline()
@@ -72,6 +75,7 @@ class Detail(Lines):
     def on_resize(self, _event: events.Resize) -> None:
         """Lays out and paints for the new size."""
         self._keep_in_sight()
+        self.post_message(self.Resized())
 
     def paint(self, y: int) -> Strip:
         """One line."""

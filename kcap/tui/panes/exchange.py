@@ -15,7 +15,7 @@ from textual.message import Message
 from kcap.capture.frame_bytes import FrameBytes
 from kcap.decode.secrets import secret_spans, shown_as
 from kcap.output.grid import clean
-from kcap.tui.exchange_tree import anatomy, message
+from kcap.tui.exchange_tree import NARROW, anatomy, message
 from kcap.tui.hex_dump import Dump
 from kcap.tui.panes.bytes import Bytes
 from kcap.tui.panes.detail import Detail
@@ -48,6 +48,7 @@ class ExchangePane(Pane):
         self.opened: Opened | None = None
         self.show_secrets = False
         self._linking = False
+        self._room = 0
         self._known: dict[tuple[str, ...], bool] = {}
 
     def compose(self) -> ComposeResult:
@@ -83,12 +84,21 @@ class ExchangePane(Pane):
             self._known |= outline.opened()
         before = outline.current.name if outline.current is not None else None
         self.opened = opened
-        items = anatomy(opened.found, opened.connection, opened.findings, show_secrets=self.show_secrets)
+        self._room = self.detail.size.width or NARROW
+        items = anatomy(
+            opened.found, opened.connection, opened.findings, show_secrets=self.show_secrets, room=self._room
+        )  # fmt: skip
         if opened.note:
             items.insert(0, Item([("note  ", "dim"), (clean(opened.note), "key")], "note", value=opened.note))
         outline.reopen(items, self._known)
         outline.cursor = next((at for at, item in enumerate(outline.lines) if item.name == before), 0)
         self.detail.renew()
+
+    @on(Detail.Resized)
+    def resized(self, _event: Detail.Resized) -> None:
+        """Wraps sentences for the new width."""
+        if self.opened is not None and self.detail.size.width != self._room:
+            self.show(self.opened)
 
     @on(Detail.Moved)
     def walked(self, _event: Detail.Moved) -> None:

@@ -13,7 +13,7 @@ from textual.geometry import Region, Size
 from textual.message import Message
 from textual.strip import Strip
 
-from kcap.tui.list_columns import GAP, Head, cut
+from kcap.tui.list_columns import GAP, SORTED, Head, cut
 from kcap.tui.list_model import GUTTER, Cells, ListModel
 from kcap.tui.panes.paint import CLASSES, CSS, Lines, Painter
 from kcap.tui.views.sheet import Line
@@ -89,9 +89,11 @@ class ExchangeList(Lines):
         self.refresh()
 
     def _widen(self) -> None:
-        """Lays out again for a longer error; cells are made again, since other columns may be shown."""
-        self._page = {}
+        """Lays out again for a longer cell; cells are made again where other columns are shown."""
+        before = [head for head, _ in self.heads]
         self._lay()
+        if before != [head for head, _ in self.heads]:
+            self._page = {}
         self.refresh()
 
     def _lay(self) -> None:
@@ -166,7 +168,7 @@ class ExchangeList(Lines):
     def _titles(self) -> Line:
         line: Line = [(" " * GUTTER, "head")]
         for at, (head, width) in enumerate(self.heads):
-            arrow = "" if head.name != self.view.sort else "▼" if self.view.descending else "▲"
+            arrow = "" if head.name != self.view.sort else SORTED[self.view.descending]
             text = cut(head.title, width - len(arrow), right=head.right)
             text = arrow + text if head.right else text.rstrip() + arrow
             line.append((text.rjust(width) if head.right else text.ljust(width), "key" if at == self.view.column else "head"))

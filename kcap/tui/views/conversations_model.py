@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from kcap.output.grid import endpoint
 from kcap.reports import drill_down
 from kcap.reports.definition import Row
+from kcap.reports.health import count
 from kcap.reports.text import clock, number, words
 from kcap.tui.views.grouping import bold
 from kcap.tui.views.sheet import Bars, Line, Sheet, SheetField, counted, lasted, lasting, named, sized
@@ -136,8 +137,8 @@ def apis_of(table: pa.Table, by: Sequence[str], rows: Sequence[Row]) -> dict[tup
 def added(some: Sequence[tuple[str | None, int]]) -> list[tuple[str | None, int]]:
     """Counts by API, most first."""
     counts: Counter[str | None] = Counter()
-    for api, count in some:
-        counts[api] += count
+    for api, some_more in some:
+        counts[api] += some_more
     return sorted(counts.items(), key=lambda pair: (-pair[1], pair[0] or ""))
 
 
@@ -266,11 +267,12 @@ def detail(row: Row, width: int) -> list[Line]:
             out += [[(line, "bad" if name == "tls_alerts" else "")] for line in wrapped(f"{head}: {text}", width, "  ") if text]
     if row.get("packets") is not None:
         began = "SYN" if row["began"] == "syn" else str(row["began"])
-        tcp = f"began: {began}, ended: {row['ended']}; {row['packets']:,} packets, {row['retransmitted']:,} retransmissions, "
-        tcp += f"{row['duplicated']:,} duplicates, {row['zero_window_stalls']:,} zero window stalls"
+        tcp = f"began: {began}, ended: {row['ended']}; {count(row['packets'], 'packet')}, "
+        tcp += f"{count(row['retransmitted'], 'retransmission')}, {count(row['duplicated'], 'duplicate')}, "
+        tcp += count(row["zero_window_stalls"], "zero window stall")
         out += [[(text, "dim")] for text in wrapped(tcp, width)]
         for side, name in (("client", "client to broker"), ("server", "broker to client")):
-            ledger = f"{name}: {row[f'{side}_captured']:,} bytes = {row[f'{side}_framed']:,} framed"
+            ledger = f"{name}: {count(row[f'{side}_captured'], 'byte')} = {row[f'{side}_framed']:,} framed"
             ledger += "".join(
                 f" + {row[f'{side}_{part}']:,} {part}" for part in ("skipped", "opaque", "pending") if row[f"{side}_{part}"]
             )

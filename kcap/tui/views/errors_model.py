@@ -10,6 +10,7 @@ from kcap.reports import drill_down
 from kcap.reports.definition import PARTITIONED, Key, Row
 from kcap.reports.text import clock, left_out, number, story, words, wrapped
 from kcap.schema.errors import CODES
+from kcap.tui.list_columns import NEEDED_MOST
 from kcap.tui.views.grouping import bold, keyed, over_time
 from kcap.tui.views.sheet import Line, Sheet, SheetField, counted, lasting, named
 
@@ -98,7 +99,7 @@ def stories(result: Row) -> Sheet:
     """How errors of leadership ended."""
     fields = [
         SheetField("at", lambda row: clock(row["at_ns"]), right=False, key=lambda row: row["at_ns"]),
-        named("error", tone=lambda _row: "bad"), named("client_id", "client"), named("api", rank=3),
+        named("error", tone=lambda _row: "bad", least=NEEDED_MOST), named("client_id", "client"), named("api", rank=3),
         SheetField("partition", lambda row: f"{words(row['topic'])}-{row['partition']}", right=False, rank=2),
         lasting("metadata_after_ns", "Metadata after", 4), lasting("good_after_ns", "recovered after"),
         counted("tries", rank=5),

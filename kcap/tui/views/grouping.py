@@ -9,19 +9,26 @@ from typing import Any, Final
 
 from kcap.reports import drill_down
 from kcap.reports.definition import Key, Report, Row, instant
+from kcap.tui.list_columns import NEEDED_MOST
 from kcap.tui.views.sheet import Bars, Sheet, SheetField, named
 
 NUMBERS: Final = frozenset({"api_version", "partition"})
 """Groupings by a number."""
+LEAST: Final = {"error": NEEDED_MOST}
+"""Groupings whose names are cut after all others."""
 STEPS: Final = 1000
 """Up to this many steps of time, empty steps are drawn too."""
 
 
 def keyed(keys: Sequence[Key], heads: dict[str, str] | None = None) -> list[SheetField]:
     """Columns of the grouping, the first one bold."""
-    first, *rest = [(key.name, (heads or {}).get(key.name), key.name in NUMBERS) for key in keys]
-    found = [named(first[0], first[1], right=first[2], tone=bold)]
-    return found + [named(name, head, right=right) for name, head, right in rest]
+    return [
+        named(
+            key.name, (heads or {}).get(key.name), right=key.name in NUMBERS, least=LEAST.get(key.name, 0),
+            tone=bold if key is keys[0] else None,
+        )
+        for key in keys
+    ]  # fmt: skip
 
 
 def bold(_row: Row) -> str:

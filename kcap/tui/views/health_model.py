@@ -16,7 +16,7 @@ from kcap.output.grid import endpoint
 from kcap.reports import drill_down
 from kcap.reports.capture_quality import SIDES, CaptureQuality
 from kcap.reports.definition import Row
-from kcap.reports.health import Point, judge
+from kcap.reports.health import Point, count, judge
 from kcap.reports.text import clock, number, words, wrapped
 from kcap.tui.views.grouping import bold
 from kcap.tui.views.sheet import Line, Sheet, SheetField, counted, lasted, named, sized
@@ -136,7 +136,7 @@ def oddities(weirds: pa.Table, connections: pa.Table) -> Sheet:
 
 def odd_detail(row: Row, width: int) -> list[Line]:
     """One oddity in words."""
-    head: Line = [(words(row["kind"]), "bold"), (f"  {row['count']:,} times", "dim")]
+    head: Line = [(words(row["kind"]), "bold"), (f"  {count(row['count'], 'time')}", "dim")]
     return [head, *([(text, "")] for text in wrapped(words(sighting(row)), width))]
 
 

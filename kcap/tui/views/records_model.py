@@ -15,6 +15,7 @@ from kcap.output.grid import clean
 from kcap.records.batch import Batch, Record
 from kcap.records.record_sets import decode_records
 from kcap.reports.definition import Row
+from kcap.reports.health import count
 from kcap.schema.registry import REQUEST
 from kcap.table.records import fetched, produced
 from kcap.tui.views.sheet import Line, Sheet, counted, named
@@ -123,7 +124,7 @@ def value_lines(name: str, data: bytes | None) -> list[Line]:
     """A value in full: JSON in its structure, text as it is, else hex beside text."""
     if data is None:
         return [[(name, "bold"), ("  null", "dim")]]
-    out: list[Line] = [[(name, "bold"), (f"  {len(data):,} bytes", "dim")]]
+    out: list[Line] = [[(name, "bold"), (f"  {count(len(data), 'byte')}", "dim")]]
     part = data[:SHOWN]
     text = readable(part) if len(part) == len(data) else readable_part(part)
     if text is not None:
@@ -161,7 +162,9 @@ def detail(row: Row, _width: int) -> list[Line]:
     out += value_lines("value", record.value)
     for name, value in record.headers:
         out += value_lines(f"header {clean(name)}", value)
-    facts = f"batch {row['batch']}: magic {batch.magic}, {batch.codec}, {batch.size:,} bytes, {batch.count:,} records"
+    facts = (
+        f"batch {row['batch']}: magic {batch.magic}, {batch.codec}, {count(batch.size, 'byte')}, {count(batch.count, 'record')}"
+    )
     out += [[], [(facts, "dim")]]
     if batch.producer_id >= 0:
         producer = f"producer {batch.producer_id}, epoch {batch.producer_epoch}, sequence {batch.base_sequence}"

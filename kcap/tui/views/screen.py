@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
+from rich.cells import cell_len
 from rich.text import Text
 from textual import events, on
 from textual.app import ComposeResult
@@ -18,11 +19,13 @@ from textual.keys import key_to_character
 from textual.widgets import Static
 from textual.worker import Worker, WorkerState
 
-from kcap.output.grid import clean
+from kcap.output.grid import ELLIPSIS, clean
+from kcap.reports.health import count
 from kcap.runtime import trim_heap
 from kcap.tui.faults import write_fault
 from kcap.tui.handoff import Handoff, has_ended
 from kcap.tui.keys import Keys
+from kcap.tui.list_columns import cut
 from kcap.tui.splitters import SplitSide
 from kcap.tui.views import VIEWS, load
 from kcap.tui.views.body import Body
@@ -190,7 +193,7 @@ class View(Body):
     @property
     def moment(self) -> str:
         """The message until the first page is computed."""
-        return f"computing over {self.home.book.rows:,} exchanges; Esc cancels"
+        return f"computing over {count(self.home.book.rows, 'exchange')}; Esc cancels"
 
     def _return(self) -> None:
         found = left(self.app, self.NAME) if self.REMEMBERS else None
@@ -306,15 +309,18 @@ class View(Body):
 
     def _show_title(self) -> None:
         book, width = self.home.book, self.size.width
-        left = f" {VIEWS[self.NAME][1]}" + (f" · {self.shown.title}" if self.shown.title else "")
+        name = f" {VIEWS[self.NAME][1]}"
+        left = name + (f" · {self.shown.title}" if self.shown.title else "")
         state = {"reading": " · reading", "stopped": " · stopped", "failed": " · not read to the end"}.get(book.state, "")
-        right = f"{book.rows:,} exchanges{state}"
+        right = f"{count(book.rows, 'exchange')}{state}"
         right += f" · {book.ignored:,} ignored" if book.ignored else ""
         right += f" · filter {clean(book.filter_text)}" if book.filter_text else ""
-        room = max(8, width - len(left) - 3)
-        right = right if len(right) <= room else right[: room - 1] + "…"
-        gap = " " * max(1, width - len(left) - len(right) - 1)
-        title = Text.assemble((left, "bold"), gap, right)
+        # the view's name comes first, then the number of exchanges and that there is a filter, then of what, then the filter
+        stays, filtered, _ = right.partition(" · filter ")
+        least = cell_len(stays + filtered) + len(ELLIPSIS) * bool(filtered)
+        left = cut(left, max(cell_len(name) + 1, min(cell_len(left), width - least - 2)), right=False)
+        right = cut(right, max(8, min(cell_len(right), width - cell_len(left) - 2)), right=False)
+        title = Text.assemble((left, "bold"), " " * max(1, width - cell_len(left) - cell_len(right) - 1), right)
         title.truncate(width, overflow="ellipsis")
         self.query_one("#title", TextLine).set_text(title)
 

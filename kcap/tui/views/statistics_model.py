@@ -11,6 +11,7 @@ from kcap.filter.fields import WITHOUT_POLLS
 from kcap.output.grid import duration
 from kcap.reports import drill_down
 from kcap.reports.definition import EDGES_NS, Key, Row, instant
+from kcap.reports.health import count
 from kcap.reports.text import BARS, duration_short, left_out, number, words
 from kcap.tui.views.grouping import keyed
 from kcap.tui.views.sheet import Bars, Line, Sheet, SheetField, counted, lasting, named, sized
@@ -160,8 +161,9 @@ def digest(result: Row, keys: Sequence[Key]) -> Sheet:
     seconds = ((totals["last_ns"] or 0) - (totals["first_ns"] or 0)) / 1e9
     p50, p95, most = (duration(totals[name]) or "-" for name in ("p50_ns", "p95_ns", "max_ns"))
     note = (
-        f"{totals['count']:,} exchanges on {totals['connections']:,} connections in {seconds:,.1f} s; {totals['errors']:,} "
-        f"with errors, {totals['unanswered']:,} unanswered, {totals['throttled']:,} throttled; p50 {p50}, p95 {p95}, max {most}"
+        f"{count(totals['count'], 'exchange')} on {count(totals['connections'], 'connection')} in {seconds:,.1f} s; "
+        f"{totals['errors']:,} with errors, {totals['unanswered']:,} unanswered, "
+        f"{totals['throttled']:,} throttled; p50 {p50}, p95 {p95}, max {most}"
     )
     return Sheet(
         "digest", fields, result["rows"], group, "no exchanges", note=note, foot=left_out(result["left_out"]),

@@ -9,6 +9,7 @@ from typing import Final
 
 from kcap.reports import drill_down
 from kcap.reports.definition import Key, Row
+from kcap.reports.health import count
 from kcap.reports.text import left_out, number, size, words, wrapped
 from kcap.tui.views.grouping import bold, keyed, over_time
 from kcap.tui.views.sheet import Bars, Line, Sheet, SheetField, counted, named, sized
@@ -73,18 +74,18 @@ def detail(row: Row, width: int) -> list[Line]:
         out.extend([[(line, tone)] for line in wrapped(f"{head}: {text}", width, "  ")])
 
     if row["produce_clients"] or row["bytes_in"]:
-        text = f"{words(row['produce_clients']) or 'clients without a client id'}; {number(row['records_in'])} records in "
-        text += f"{number(row['batches_in'])} batches of {number(row['produce_requests'])} requests"
+        text = f"{words(row['produce_clients']) or 'clients without a client id'}; {count(row['records_in'], 'record')} in "
+        text += f"{count(row['batches_in'], 'batch', 'batches')} of {count(row['produce_requests'], 'request')}"
         add("produced by", text + (", idempotent" if row["idempotent"] else ""))
     if row["fetch_clients"] or row["bytes_out"]:
-        add("fetched by", f"{words(row['fetch_clients']) or 'clients without a client id'}; {number(row['records_out'])} "
-            f"records in {number(row['fetch_requests'])} requests")  # fmt: skip
+        add("fetched by", f"{words(row['fetch_clients']) or 'clients without a client id'}; "
+            f"{count(row['records_out'], 'record')} in {count(row['fetch_requests'], 'request')}")  # fmt: skip
     if row["groups"]:
         add("groups", words(row["groups"]))
     if row["codecs"]:
         add("batches", f"{words(row['codecs'])}, format {words(row['magics'])}, {words(row['timestamp_types'])}")
     if row["lag_max"] is not None:
-        add("max lag", f"{number(row['lag_max'])} records", "care" if row["lag_max"] else "")
+        add("max lag", count(row["lag_max"], "record"), "care" if row["lag_max"] else "")
     if row["bad_checksums"]:
         add("CRC errors", number(row["bad_checksums"]), "bad")
     low, high = row["behind_ms_min"], row["behind_ms_max"]
