@@ -22,6 +22,7 @@ GAP: Final = 1
 """Blanks between columns."""
 NEEDED_MOST: Final = 36
 """Cells of an error or a reason that are shown before others are cut: the longest names of errors."""
+WHY_COLUMN: Final = "why"
 KEPT: Final = frozenset({"result", "call"})
 """Columns that are cut last; they keep their room where their cells are short."""
 NARROWEST: Final = 8
@@ -163,6 +164,12 @@ def _why(row: Row) -> str:
     return f"{said}; {rest}" if rest else said
 
 
+def reason_width(text: str) -> int:
+    """Cells of a reason without its explanation: the largest part of the time, and how long it was."""
+    said, more, _ = text.partition(":")
+    return cell_len(said + more)
+
+
 def _why_filter(row: Row) -> str | None:
     cause, length = _largest(row)
     if not length:
@@ -181,7 +188,7 @@ COMPOSED: Final = (
     Head("call", "Request", ("api", "api_version", "api_key"), 18, lambda row: clean(call(row["api"], row["api_version"])),
          ends=True, by=_api),
     Head("latency", "Latency", ("latency_ns", "age_ns"), 8, _latency, right=True, by=_bound),
-    Head("why", "Why", ("service_ns", "latency_ns", "queue_ns", "rtt_ns", "long_poll_ns", "throttle_ns", "muted_ns",
+    Head(WHY_COLUMN, "Why", ("service_ns", "latency_ns", "queue_ns", "rtt_ns", "long_poll_ns", "throttle_ns", "muted_ns",
                         "flags", "api", "acks", "request_bytes", "response_bytes"),
          14, _why, rank=5, grows=2, by=_why_filter),
     Head("sent", "Out", ("request_bytes",), 5, lambda row: _size(row["request_bytes"]), right=True, rank=6,
@@ -260,19 +267,26 @@ def _give_way(
 
 
 def fitted(
-    names: Sequence[str], room: int, widths: Mapping[str, int], *, chosen: bool, needs: Mapping[str, int] | None = None
+    names: Sequence[str],
+    room: int,
+    widths: Mapping[str, int],
+    *,
+    chosen: bool,
+    needs: Mapping[str, int] | None = None,
+    reason: int = 0,
 ) -> list[tuple[Head, int]]:
     """The columns that are shown in so many signs, and their widths.
 
     `chosen`: the user's choice, nothing is left out. `needs`: column -> width of its longest cell: what a column does not
-    need is room for others, and what is left goes to cells that are cut before it goes to anything else.
+    need is room for others, and what is left goes to cells that are cut before it goes to anything else. `reason`: cells of
+    the longest reason without its explanation, which others give way to.
     """
     heads = [HEADS[name] for name in names if name in HEADS]
     longest = needs or {}
     needs = {name: max(HEADS[name].width, min(longest.get(name, 0), NEEDED_MOST)) for name in KEPT}
 
     def base(head: Head) -> int:
-        width = needs.get(head.name, head.width)
+        width = max(needs.get(head.name, head.width), min(reason, NEEDED_MOST) * (head.name == WHY_COLUMN))
         if head.name not in KEPT and longest.get(head.name):
             width = min(width, max(longest[head.name], len(head.title) + len(SORTED[0]), NARROWEST))
         return widths.get(head.name, width)

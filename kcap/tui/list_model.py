@@ -14,7 +14,7 @@ from rich.cells import cell_len
 from kcap.filter.parse import parse
 from kcap.tui.annotations import Annotations
 from kcap.tui.color_rules import Rule, apply, columns, rules_of
-from kcap.tui.list_columns import DEFAULTS, HEADS, TIME_WIDTHS, Head, fitted, moment
+from kcap.tui.list_columns import DEFAULTS, HEADS, TIME_WIDTHS, WHY_COLUMN, Head, fitted, moment, reason_width
 
 if TYPE_CHECKING:
     from kcap.tui.capture_model import CaptureModel
@@ -135,6 +135,8 @@ class ListModel:
     widths: dict[str, int] = field(default_factory=dict)
     needs: dict[str, int] = field(default_factory=dict)
     """Column -> width of its longest cell that was shown."""
+    reason: int = 0
+    """Width of the longest reason that was shown, without its explanation."""
     sort: str = "time"
     descending: bool = False
     form: str = "clock"
@@ -302,7 +304,7 @@ class ListModel:
     def heads(self, room: int) -> list[tuple[Head, int]]:
         """The columns in so many signs, and their widths."""
         widths = {"time": TIME_WIDTHS[self.form]} | self.widths
-        return fitted(self.names, room - GUTTER, widths, chosen=self.chosen, needs=self.needs)
+        return fitted(self.names, room - GUTTER, widths, chosen=self.chosen, needs=self.needs, reason=self.reason)
 
     def page(self, first: int, count: int, heads: Sequence[Head]) -> list[Cells]:
         """Rows from a place on."""
@@ -339,6 +341,8 @@ class ListModel:
                 out.append(Cells(number, texts, rules[at], noted.sign(number), number in noted.ignored))
                 for head, text in zip(heads, texts):
                     self.needs[head.name] = max(self.needs.get(head.name, 0), cell_len(text))
+                    if head.name == WHY_COLUMN:
+                        self.reason = max(self.reason, reason_width(text))
             before = ns
         return out
 

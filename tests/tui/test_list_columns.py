@@ -97,6 +97,15 @@ def test_short_addresses_leave_room_for_the_reason() -> None:
     assert "why" not in {head.name for head, _ in fitted(DEFAULTS, 137, {"time": 12}, chosen=False, needs={"result": 28})}
 
 
+@pytest.mark.parametrize("room", range(100, 251, 10))
+def test_a_reason_is_whole_or_left_out(room: int) -> None:
+    """Law: what a reason begins with, the part of the time and its length, is not cut where the column is shown."""
+    needs = {"client": 10, "broker": 21, "call": 28, "result": 28, "about": 30, "why": 80}
+    made = {head.name: width for head, width in fitted(DEFAULTS, room, {"time": 12}, chosen=False, needs=needs, reason=24)}
+    assert made.get("why", 24) >= 24
+    assert room < 170 or "why" in made
+
+
 def test_times() -> None:
     ns, first = 1_795_246_898_009_537_123, 1_795_246_897_000_000_000
     assert moment(ns, "clock", first, None) == "07:41:38.009"

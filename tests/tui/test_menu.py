@@ -50,7 +50,9 @@ def test_a_menu_can_be_clicked() -> None:
     asyncio.run(run())
 
 
-@pytest.mark.parametrize(("width", "note"), [(100, "no exchange is marked"), (60, "no exchange is marked"), (30, "no exchang…")])
+@pytest.mark.parametrize(
+    ("width", "note"), [(100, "no exchange is marked"), (60, "no exchange is marked"), (30, "no exchang…")]
+)
 def test_a_long_title_does_not_cut_the_notes_of_others(width: int, note: str) -> None:
     long = "Requests without a response, responses without a request"
     choices = (Choice("u", "u", long), Choice("m", "m", "Marked", able=False, why_not="no exchange is marked"))
