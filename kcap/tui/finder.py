@@ -24,6 +24,7 @@ from kcap.tui.menu import FRAME, LISTED, TYPED, Choices, Window
 
 SHOWN: Final = 200
 """Entries that are listed at once."""
+TAKEN, NOTHING = "⏎ takes it as it is", "nothing matches"
 WIDTH: Final = 70
 """Cells of a line."""
 
@@ -35,6 +36,8 @@ class Entry:
     name: str
     title: str
     note: str = ""
+    also: str = ""
+    """Other words that find it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +68,7 @@ def ranked(entries: Sequence[Entry], text: str) -> list[Entry]:
     matcher = Matcher(sought)
     scored = []
     for at, entry in enumerate(entries):
-        title = entry.title.lower()
+        title = f"{entry.title} {entry.also}".lower()
         score = matcher.match(title) or matcher.match(entry.note.lower()) * 0.25
         if score > 0:
             words = title.replace(":", " ").split()
@@ -118,6 +121,8 @@ class Finder(Window["str | Typed | None"]):
         listed.clear_options()
         listed.add_options([Option(self._line(entry)) for entry in self.listed])
         taken = self.accepts is not None and bool(text.strip()) and self.accepts(text)
+        if not self.listed:
+            listed.add_option(Option(f" {TAKEN if taken else NOTHING}", disabled=True))
         listed.highlighted = 0 if self.listed and text.strip() and not taken else None
 
     @staticmethod

@@ -5,6 +5,7 @@ column, file to save and setting has an entry; an entry does what its key does.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from kcap.errors import UsageError
@@ -49,6 +50,13 @@ SAVES: Final = (
 )  # fmt: skip
 
 
+ALSO: Final = {
+    "Save": "export", "Mark": "bookmark", "Coloring": "colour rules highlight", "View: Problems": "diagnoses check",
+    "Follow": "stream", "View: Capture health": "anomalies oddities", "Filter: save": "bookmark", "Comment": "note annotate",
+}  # fmt: skip
+"""How titles begin -> what other programs call it."""
+
+
 class Palette:
     """The commands of a screen."""
 
@@ -79,7 +87,12 @@ class Palette:
             out.append(Entry(f"column {name}", f"Column: {'hide' if name in shown else 'show'} {title}"))
         out += [Entry(f"sort {name}", f"Sort by {HEADS[name].title}", "s") for name in dict.fromkeys([*shown, *HEADS])]
         out += [Entry(f"field {name}", f"Filter field: {name}", "/") for name in fields()]
-        return out
+        return [
+            replace(entry, also=also)
+            if (also := " ".join(words for start, words in ALSO.items() if entry.title.startswith(start)))
+            else entry
+            for entry in out
+        ]
 
     def open(self, text: str = "") -> None:
         """Opens the window."""

@@ -26,3 +26,9 @@ def test_letters_are_matched_in_their_order_in_any_place() -> None:
 def test_a_beginning_comes_before_letters_in_between() -> None:
     assert names("filter")[0] == "2"
     assert names("error_c") == ["3"]
+
+
+def test_other_words_find_an_entry() -> None:
+    entries = [Entry("rows", "Save: rows", also="export"), Entry("sort", "Sort by time")]
+    assert [entry.name for entry in ranked(entries, "export")] == ["rows"]
+    assert [entry.name for entry in ranked(entries, "rows")] == ["rows"]

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from kcap.filter.fields import fields
+from kcap.tui.finder import NOTHING, TAKEN
 from kcap.tui.list_columns import HEADS
 from kcap.tui.views import VIEWS
 from tests.tui.driving import opened, press, screen
@@ -63,6 +64,11 @@ def test_typed_commands_and_their_history() -> None:
             assert app.focused.value == "topic orders.txin"
             await press(pilot, "down", "down", "escape", "colon", *"zzzzqq", "enter")
             assert "Command" in screen(app), "what is no command stays to be corrected"
+            assert NOTHING in screen(app)
+            await press(pilot, "escape", "colon", *"topic zzzzqq")
+            assert TAKEN in screen(app)
+            await press(pilot, "escape", "colon", *"export")
+            assert "Save: displayed rows" in screen(app), "what other programs call it finds it"
 
     asyncio.run(run())
 
