@@ -15,6 +15,7 @@ from types import FrameType
 from typing import Any, ClassVar, Final
 from weakref import WeakSet
 
+from textual import events
 from textual._context import active_message_pump
 from textual.actions import ActionParseResult
 from textual.await_complete import AwaitComplete
@@ -23,6 +24,7 @@ from textual.css.query import NoMatches
 from textual.dom import DOMNode
 from textual.driver import Driver
 from textual.message import Message
+from textual.screen import Screen
 from textual.widget import Widget
 
 from kcap.errors import KcapError, UsageError
@@ -154,10 +156,16 @@ class KcapApp(KeyQueue):
 
     # -- faults -------------------------------------------------------------------------------------------------------
     def _register_child(self, parent: DOMNode, child: Widget, before: int | None, after: int | None) -> None:
-        """Registers a widget so that an exception in one of its messages does not end its message loop."""
+        """Registers a widget so that an exception in one of its messages does not end its message loop.
+
+        A screen that is told of a size which the terminal no longer has does not follow: it would tell the screens behind it,
+        which answer with theirs, and two sizes would go back and forth for ever.
+        """
         dispatch = child._dispatch_message
 
         async def careful(message: Message) -> None:
+            if isinstance(message, events.Resize) and isinstance(child, Screen) and message.size != self.size:
+                return
             try:
                 await dispatch(message)
             except Exception as error:

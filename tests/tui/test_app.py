@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 from textual.app import ComposeResult
 from textual.css.query import NoMatches
+from textual.events import Resize
+from textual.geometry import Size
 from textual.screen import Screen
 from textual.widgets import Static
 
@@ -186,3 +188,31 @@ def test_a_callback_of_a_screen_that_was_left_is_no_failure() -> None:
         assert not pilot.app.failures
 
     on(JAVA, test)
+
+
+def test_sizes_that_cross_on_their_way_come_to_rest(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A screen that takes a size tells itself: an old size and the new one followed each other, and no key came through."""
+    laid: list[object] = []
+    resized = Screen._screen_resized
+
+    def counted(screen: Any, size: Any) -> None:
+        laid.append(size)
+        if len(laid) < 50:
+            resized(screen, size)
+
+    async def test(pilot: Any) -> None:
+        app, old = pilot.app, Size(24, 12)
+        await press(pilot, "C")
+        await settle(pilot)
+        monkeypatch.setattr(Screen, "_screen_resized", counted)
+        for wait in (0, 0.02):
+            for size in (old, app.size):
+                app.screen.post_message(Resize(size, size))
+                app.screen.call_later(lambda: None)
+                app.screen.refresh(layout=True)
+                await asyncio.sleep(wait)
+        await asyncio.sleep(1)
+        assert len(laid) < 10, "the screens do not come to rest"
+        assert app.browser.size == app.screen.size == app.size
+
+    on(JAVA, test, LARGE)
