@@ -434,6 +434,12 @@ REPORT_NAMES_ROWS = 1 << 10
 REPORT_FETCHED_ROWS = 1 << 12
 """Rows of an answer that a report takes from its engine at once, as tuples."""
 
+SCREENS_REPORT_BYTES = 128 << 20
+"""Memory of a report in the process of the terminal UI, beyond which the engine writes what it can to its folder. Without a
+bound it takes twice to three times as much before it does. What cannot be written, such as the values of a quantile, is then
+computed without the bound.
+"""
+
 REPORT_TABLE_BYTES = 1 << 18
 """Bytes of a report's Parquet files up to which the engine holds them as tables: statements over such small files take longer
 to plan than to run."""

@@ -104,14 +104,15 @@ class Interrupted(Exception):  # noqa: N818 - no error: it is what was asked for
     """Nobody waits for the answer."""
 
 
-def _connect() -> Any:
-    """DuckDB's `connect`: that of its compiled part where this stands by itself, for its Python part, which only Ibis and Arrow
-    tables need, takes a tenth of the time of a small report to load."""
+def _duckdb() -> Any:
+    """DuckDB's compiled part where this stands by itself, for its Python part, which only Ibis and Arrow tables need, takes a
+    tenth of the time of a small report to load."""
+    from importlib import import_module
+
     try:
-        from _duckdb import connect
+        return import_module("_duckdb")
     except ImportError:
-        from duckdb import connect
-    return connect
+        return import_module("duckdb")
 
 
 class Engine:
@@ -120,12 +121,15 @@ class Engine:
     Ibis is loaded for expressions alone: what is known as SQL runs without it.
     """
 
-    def __init__(self, folder: str) -> None:
+    def __init__(self, folder: str, memory: int | None = None) -> None:
+        """`memory`: bytes that it takes before it writes to the folder."""
         enough_room(limits.ADDRESS_SPACE_DUCKDB)
-        self._stopped = False
-        self._duckdb = _connect()(config={"temp_directory": os.path.join(folder, "spill")})
+        self._stopped, self._bounded = False, memory is not None
+        self._duckdb = _duckdb().connect(config={"temp_directory": os.path.join(folder, "spill")})
         for setting in ("preserve_insertion_order = false", "enable_progress_bar = false", "TimeZone = 'UTC'"):
             self._duckdb.execute(f"SET {setting}")
+        if memory is not None:
+            self._duckdb.execute(f"SET memory_limit = '{memory:d}B'")
         self._unnamed = 0
         self._kinds: dict[str, str] = {}
         self._columns: dict[str, list[tuple[str, str]]] = {}
@@ -223,6 +227,17 @@ class Engine:
         return self._fetched(query, {"links": links, "numbers": numbers})
 
     def _fetched(self, sql: str, params: dict[str, Any] | None = None) -> list[dict[str, Any]]:
+        """The rows of a statement; without the bound on memory where they do not fit it."""
+        try:
+            return self._executed(sql, params)
+        except _duckdb().OutOfMemoryException:
+            if not self._bounded:
+                raise
+            self._duckdb.execute("RESET memory_limit")
+            self._bounded = False
+            return self._executed(sql, params)
+
+    def _executed(self, sql: str, params: dict[str, Any] | None) -> list[dict[str, Any]]:
         """The rows of a statement. `execute` plans it once; `sql` plans it for its columns and again when it runs, which takes
         most of the time of a small capture."""
         cursor = self._duckdb.execute(sql, params)

@@ -95,3 +95,20 @@ def test_what_nobody_waits_for_ends(tmp_path: Path) -> None:
     with pytest.raises(Interrupted):
         engine.rows(some.limit(1))
     engine.close()
+
+
+def test_a_bounded_engine_gives_the_same_rows(tmp_path: Path) -> None:
+    """What can be written is; what has to be in memory, as the values of quantiles, is computed without the bound."""
+    numbers = pa.table({"number": range(2_000_000)})
+    groups = "SELECT number % 500000 AS key, count(*) AS n FROM numbers GROUP BY 1 ORDER BY 1 LIMIT 3"
+    quantiles = "SELECT quantile_cont(number, [0.5]) AS half, quantile_cont(number + 1, [0.5]) AS more FROM numbers"
+    found = []
+    for memory in (None, 16 << 20):
+        engine = Engine(str(tmp_path), memory)
+        engine.register("numbers", numbers)
+        found.append([engine.rows(groups), engine.rows(quantiles)])
+        assert not engine._bounded
+        engine.close()
+    assert found[0] == found[1] == [
+        [{"key": key, "n": 4} for key in range(3)], [{"half": [999_999.5], "more": [1_000_000.5]}],
+    ]  # fmt: skip
