@@ -62,14 +62,18 @@ def load_arrow() -> None:
         sys.meta_path.remove(_NotNow)
 
 
-def pool() -> None:
-    """Makes Arrow use jemalloc where its build has it: mimalloc, its default, holds some 20 MB more of freed memory."""
+def pool(*, of_library: bool = False) -> None:
+    """Makes Arrow use jemalloc where its build has it: mimalloc, its default, holds some 20 MB more of freed memory.
+
+    `of_library`: the heap of the C library in its place, for a process that computes now and then and waits for long: with
+    `trim_heap` it holds nothing of what was freed, of which both others hold hundreds of MB.
+    """
     import pyarrow as pa
 
     if "ARROW_DEFAULT_MEMORY_POOL" in os.environ:
         return
     try:
-        pa.set_memory_pool(pa.jemalloc_memory_pool())
+        pa.set_memory_pool(pa.system_memory_pool() if of_library else pa.jemalloc_memory_pool())
     except NotImplementedError:
         return
 

@@ -98,6 +98,24 @@ def test_the_memory_pool_is_the_user_s_where_one_is_named() -> None:
     )
 
 
+def test_screens_give_back_what_arrow_freed() -> None:
+    """The pool of the C library, with one heap, holds nothing of what was freed in pieces between what stays."""
+    run(
+        "from kcap.runtime import load_arrow, pool, share_heap, trim_heap\nload_arrow()\nshare_heap()\npool(of_library=True)\n"
+        "import pyarrow as pa\nfrom pathlib import Path\n"
+        "def held():\n"
+        "    lines = Path('/proc/self/status').read_text().splitlines()\n"
+        "    return next(int(line.split()[1]) for line in lines if line.startswith('RssAnon'))\n"
+        "assert pa.default_memory_pool().backend_name == 'system'\n"
+        "before = held()\n"
+        "tables = [pa.array(range(9000)) for _ in range(3000)]\n"
+        "kept = tables[::100]\n"
+        "del tables\n"
+        "trim_heap()\n"
+        "assert held() - before < 30_000, 'kB'"
+    )
+
+
 @pytest.mark.parametrize("command", [("latency",), ("check",), ("sql", "select count(*) from exchanges")])
 def test_a_command_that_worked_says_nothing_on_standard_error(command: tuple[str, ...], tmp_path: Path) -> None:
     """Not even when Python ends, and not in its first run, which loads Ibis and all of DuckDB to plan its queries: libraries

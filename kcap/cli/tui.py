@@ -85,10 +85,11 @@ def request(
 
 def browse(order: "ReadRequest", stdin: int | None, only: str, *, show_secrets: bool = False) -> int:
     """Shows what is read until the user leaves; the exit code. `stdin`: descriptor of the pipe that is `-`."""
-    from kcap.runtime import SCREENS, collect_rarely, share_heap
+    from kcap.runtime import SCREENS, collect_rarely, pool, share_heap
     from kcap.tui.app import KcapApp
 
     share_heap()
+    pool(of_library=True)
     collect_rarely(SCREENS)  # what is loaded by now stays, and is not looked at again
     app = KcapApp(order, stdin, only=only, show_secrets=show_secrets)
     with app.leaving_on_signals():

@@ -85,10 +85,10 @@ def flagged(table: pa.Table, names: Sequence[str]) -> pa.Table:
 
 
 def fold(table: pa.Table, keys: Sequence[str], names: Sequence[str]) -> pa.Table:
-    """Aggregates to one row per group; aggregating again gives the same rows."""
+    """Aggregates to one row per group; aggregating again gives the same rows. Each thread would hold groups of its own."""
     made: Any = [(name, HOWS[name]) for name in names]
-    found = table.group_by(list(keys)).aggregate(made).select([*keys, *(f"{name}_{how}" for name, how in made)])
-    return found.rename_columns([*keys, *names])
+    found = table.group_by(list(keys), use_threads=False).aggregate(made)
+    return found.select([*keys, *(f"{name}_{how}" for name, how in made)]).rename_columns([*keys, *names])
 
 
 def totals(table: pa.Table, keys: Sequence[str], names: Sequence[str]) -> pa.Table:
