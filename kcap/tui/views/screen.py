@@ -279,13 +279,7 @@ class View(Body):
 
     def _show_sheet(self, *, keep_cursor: bool) -> None:
         sheet = self.sheet
-        sections = self.query_one("#sections", Static)
-        sections.set_class(len(self.shown.sheets) < 2, "hidden")
-        names = [
-            f"[@click=screen.section({at})]{'[b reverse]' if at == self.at else '[dim]'} {at + 1}:{one.name} [/][/]"
-            for at, one in enumerate(self.shown.sheets)
-        ]
-        sections.update("".join(names))
+        self._show_sections()
         banner = self.query_one("#banner", StyledText)
         lines: list[Line] = [self.shown.banner] if self.shown.banner else []
         lines += [[(sheet.note, "")]] if sheet is not None and sheet.note else []
@@ -298,6 +292,26 @@ class View(Body):
             self.refresh_bindings()
             self.call_after_refresh(self._tell_detail)  # its pane may have got another width
         self._show_title()
+
+    def _show_sections(self) -> None:
+        """Names of the sections; where there is no room for all, those that are not displayed are cut alike."""
+        sections, names = self.query_one("#sections", Static), [one.name for one in self.shown.sheets]
+        sections.set_class(len(names) < 2, "hidden")
+        room, longest = (
+            self.size.width - 2 - sum(len(f" {at}: ") for at, _ in enumerate(names, 1)),
+            max(map(len, names), default=0),
+        )
+        while (
+            longest > 1 and sum(len(name) if at == self.at else min(len(name), longest) for at, name in enumerate(names)) > room
+        ):
+            longest -= 1
+        shown = [name if at == self.at else cut(name, min(len(name), longest), right=False) for at, name in enumerate(names)]
+        sections.update(
+            "".join(
+                f"[@click=screen.section({at})]{'[b reverse]' if at == self.at else '[dim]'} {at + 1}:{name} [/][/]"
+                for at, name in enumerate(shown)
+            )
+        )
 
     def _show(self, sheet: Sheet, *, keep_cursor: bool) -> None:
         def show() -> bool:
@@ -398,6 +412,7 @@ class View(Body):
         if not self.intact:
             return
         self._lay()
+        self._show_sections()
         self._show_title()
         self._tell_detail()
         self._tell_where()

@@ -139,7 +139,7 @@ class SheetTable(ScrollView, can_focus=True):
         at = top + y - 1
         if at >= len(self.rows):
             if not self.rows and y == 2:
-                return Strip([Segment(f"  {self.sheet.empty}", base + style_of(self, "dim"))]).crop_extend(0, width, base)
+                return Strip([Segment(cut(f"  {self.sheet.empty}", width, right=False), base + style_of(self, "dim"))])
             return Strip.blank(width, base)
         try:
             made = self._line(at, base)
