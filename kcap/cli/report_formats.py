@@ -24,8 +24,9 @@ from kcap.reports.names import OTHERS
 from kcap.reports.text import UNLIMITED, Aim, Style, Target, TextColumn, clock, lines, size, words, wrapped
 
 HEIGHT: Final = 40
-LONG: Final = 40
-"""Characters from which words in a cell of an HTML table are wrapped; bars are not."""
+LONG, NAMES, DENSE = 40, 25, 14
+"""Characters from which cells of an HTML table are wrapped, and from which they may be, also within a name; columns from which
+its type is small."""
 LEADS: Final = 200
 """Rows of a page whose numbers lead to their exchanges; the first ones."""
 TITLE: Final = 100
@@ -250,12 +251,10 @@ def html(document: Document, pictures: Sequence[str] = ()) -> str:
 def html_table(section: Section, leads: "Leads | None" = None) -> list[str]:
     """The table; `leads`: where its numbers lead."""
     columns = filled(section)
-    classes = [
-        " class=n" if column.right else " class=w" if any(len(cell) > LONG and " " in cell for cell in texts) else ""
-        for column, texts in columns
-    ]
+    classes = [" class=n" if column.right else wrapping(texts) for column, texts in columns]
     heads = "".join(f"<th{kind}>{html_text(column.head)}</th>" for kind, (column, _) in zip(classes, columns))
-    out = [f"<div class=t><table><thead><tr>{heads}</tr></thead>", "<tbody>"]
+    dense = " class=d" if len(columns) > DENSE else ""
+    out = [f"<div class=t><table{dense}><thead><tr>{heads}</tr></thead>", "<tbody>"]
     for row, *texts in zip(section.rows, *(texts for _, texts in columns)):
         cells = [html_text(text) for text in texts]
         if leads is not None:
@@ -263,6 +262,14 @@ def html_table(section: Section, leads: "Leads | None" = None) -> list[str]:
         mark = "<tr class=b>" if section.red is not None and section.red(row) else "<tr>"
         out.append(mark + "".join(f"<td{kind}>{cell}</td>" for kind, cell in zip(classes, cells)) + "</tr>")
     return [*out, "</tbody></table></div>"]
+
+
+def wrapping(texts: Sequence[str]) -> str:
+    """How a column of words becomes narrower: a long one always, others where the table is wider than the page; bars never."""
+    wordy = [text_ for text_ in texts if any(map(str.isalnum, text_))]
+    longest = max(map(len, wordy), default=0)
+    spaced = any(" " in text_ for text_ in wordy)
+    return " class=w" if longest > LONG else " class=u" if longest > NAMES else " class=v" if spaced else ""
 
 
 class Leads:

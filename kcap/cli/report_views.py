@@ -102,6 +102,11 @@ def shape(result: Row, style: Style, rank: int) -> TextColumn:
     return TextColumn(f"{first} to {last}", lambda row: spark(row["histogram"][low:high], style), False, rank, whole=True)
 
 
+def names(row: Row, by: Sequence[Key]) -> str:
+    """What a row is about: its values in the columns of the grouping."""
+    return ", ".join(words(row[key.name]) for key in by)
+
+
 # -- where numbers lead -----------------------------------------------------------------------------------------------
 Down = Callable[[Row], Target | None]
 
@@ -344,6 +349,7 @@ def throttle(result: Row, _style: Style, by: Sequence[Key], files: Sequence[str]
     return document(
         result,
         files,
+        Sentences([f"{names(row, by)}: {row['sentence']}" for row in result["rows"]], tone="bold", most=SHOWN),
         Section(
             result["rows"],
             columns,
@@ -351,7 +357,6 @@ def throttle(result: Row, _style: Style, by: Sequence[Key], files: Sequence[str]
             red=lambda row: row["obeys"] == "no",
             listed=listing(result, by),
         ),
-        Sentences([f"{', '.join(words(row[key.name]) for key in by)}: {row['sentence']}" for row in result["rows"]]),
     )
 
 
@@ -380,9 +385,15 @@ def errors(result: Row, _style: Style, by: Sequence[Key], files: Sequence[str]) 
         named("partition", right=True),
     ]
     first = f"the first: kcap show {shell(files)} {result['rows'][0]['example']}" if result["rows"] and files else ""
+    most = [f"{names(row, by)}: {row['count']:,}, first at {clock(row['first_ns'])}." for row in result["rows"][:1]]
+    most += [
+        f"{row['api']}, {words(row['client_id'])}: {row['count']:,} without a response ({row['reason']})."
+        for row in result["unanswered"][:1]
+    ]
     return document(
         result,
         files,
+        Sentences(most, "Most often", "bold"),
         Section(result["rows"], columns, empty="No error.", listed=listing(result, by)),
         Commands([first]),
         Section(result["unanswered"], unanswered, "requests without a response", most=SHOWN),
@@ -454,7 +465,13 @@ def clients(result: Row, _style: Style, by: Sequence[Key], files: Sequence[str])
         named("topics_in", "writes", 9), named("topics_out", "reads", 9), named("groups", "groups", 8),
         named("principals", "principals", 10), named("apis", "apis", 11),
     ]  # fmt: skip
-    return document(result, files, Section(result["rows"], columns, empty="No client.", listed=listing(result, by)))
+    most = [f"Most requests: {names(row, by)}, {row['requests']:,}." for row in result["rows"][:1]]
+    return document(
+        result,
+        files,
+        Sentences(most, tone="bold"),
+        Section(result["rows"], columns, empty="No client.", listed=listing(result, by)),
+    )
 
 
 def software(row: Row) -> str:

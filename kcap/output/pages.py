@@ -13,6 +13,8 @@ from kcap.output.escaping import html_text, markdown_text
 from kcap.output.grid import Cell, cells
 from kcap.output.sink import OutputSink
 
+NAMES: Final = 20
+"""Characters from which a cell is broken within a name where the table is wider than the page; an exchange's name has fewer."""
 STYLE: Final = """
 body { font: 14px/1.4 system-ui, sans-serif; margin: 1.5em; color: #222; background: #fff; overflow-wrap: anywhere }
 h1 { font-size: 1.5em } p, li { max-width: 70em }
@@ -20,8 +22,11 @@ table { border-collapse: collapse; margin: .6em 0; font-size: 13px }
 th, td { padding: .2em .4em; text-align: left; border-bottom: 1px solid #ddd; white-space: nowrap }
 th { position: sticky; top: 0; background: #f4f4f4; vertical-align: bottom }
 .t { overflow-x: auto; overflow-wrap: normal } .t th { white-space: normal } .t td { white-space: pre }
+.t td.v { white-space: pre-wrap } .t td.u { white-space: pre-wrap; overflow-wrap: anywhere; min-width: 10em }
+.d { font-size: 12px } .d th, .d td { padding: .2em .25em }
 .s { overflow: auto; max-height: 94vh } .s .n { white-space: nowrap }
-.f { overflow-wrap: normal; font-size: 12px } .f th, .f td { padding: .2em .25em } .f th, .f td:not(.n) { white-space: normal }
+.f { overflow-wrap: normal; font-size: 11px } .f th, .f td { padding: .2em } .f th, .f td:not(.n) { white-space: normal }
+.f td.u { overflow-wrap: anywhere; min-width: 11em }
 .t td.w { white-space: normal; overflow-wrap: anywhere; min-width: 12em }
 tr.b td:first-child { box-shadow: inset 4px 0 #c0392b; padding-left: .7em }
 .n { text-align: right; font-variant-numeric: tabular-nums }
@@ -83,14 +88,20 @@ class Html:
         names = "".join(f"<th>{html_text(head.name).replace('_', '_<wbr>')}</th>" for head in heads)  # breaks at underscores
         self._head = (
             f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">\n<title>kcap {html_text(title)}</title>'
-            f"<style>{STYLE}</style>\n</head><body><div class=s><table class=f><thead><tr>{names}</tr></thead><tbody>\n"
+            f"<style>{STYLE}</style>\n</head><body><h1>kcap {html_text(title)}</h1>"
+            f"<div class=s><table class=f><thead><tr>{names}</tr></thead><tbody>\n"
         )
 
     def write(self, batch: pa.RecordBatch) -> None:
         """Takes rows."""
         self._begin()
         lines = (
-            "<tr>" + "".join(f"{opens}{html_text(text)}</td>" for opens, text in zip(self._opens, row)) + "</tr>\n"
+            "<tr>"
+            + "".join(
+                f"{opens if len(text) <= NAMES else '<td class=u>'}{html_text(text)}</td>"
+                for opens, text in zip(self._opens, row)
+            )
+            + "</tr>\n"
             for row in rows_of(batch)
         )
         self._sink.write("".join(lines).encode("utf-8", "replace"))

@@ -64,7 +64,7 @@ def test_numbers_of_a_page_lead_to_the_exchanges_that_they_count(capture: str, w
     text_ = page.read_text(encoding="utf-8")
     assert set(re.findall(r'href="#(\w+)"', text_)) == set(re.findall(r'id="(\w+)"', text_)) != set()
     numbers: dict[tuple[str, str], str] = {}
-    for table in re.findall(r"<table>.*?</table>", text_, re.DOTALL):
+    for table in re.findall(r"<table(?: class=d)?>.*?</table>", text_, re.DOTALL):
         heads = re.findall(r"<th(?: [^>]*)?>(.*?)</th>", table)
         for row in re.findall(r"<tr(?: class=b)?>(<td.*?)</tr>", table):
             for head, cell in zip(heads, re.findall(r"<td[^>]*>(.*?)</td>", row), strict=True):

@@ -45,7 +45,7 @@ def test_the_name_of_the_output_says_its_format(suffix: str, tmp_path: Path) -> 
         "csv": "section,error,",
         "markdown": "# errors",
         "html": "<!DOCTYPE html>",
-        "table": "count  ",
+        "table": "Most often\n",
     }
     assert text.startswith(begins[SUFFIXES[suffix]])
     assert "JoinGroup" in text

@@ -1,4 +1,5 @@
-"""Pages of reports in a real browser: nothing is wider than the window, and dark and light are drawn as the reader has them.
+"""Pages of reports in a real browser: nothing is wider than the window, no table than its place, and dark and light are
+drawn as the reader has them.
 
 The browser starts once: each page is loaded in frames of both widths and both schemes, which media queries inside see as their
 window (CSS Color Adjustment 1, section 2.3: a frame's preferred scheme is the used scheme of its element).
@@ -24,7 +25,9 @@ addEventListener('load', () => {
   document.title = JSON.stringify([...document.querySelectorAll('iframe')].map(frame => {
     const page = frame.contentDocument, body = frame.contentWindow.getComputedStyle(page.body);
     const light = color => Math.max(...color.match(/[0-9]+/g).slice(0, 3).map(Number));
+    const cut = [...page.querySelectorAll('.t,.s')].filter(each => each.scrollWidth > each.clientWidth + 1);
     return [page.documentElement.scrollWidth, page.querySelectorAll('img,link').length,
+            cut.length,
             light(body.backgroundColor), light(body.color)];
   }));
 });
@@ -34,7 +37,8 @@ pytestmark = pytest.mark.skipif(BROWSER is None, reason="no Chromium is installe
 
 
 def measured(folder: Path, *pages: str) -> list[list[Any]]:
-    """Of each page in each width and scheme: its width, its images and links, how light its background and its text are."""
+    """Of each page in each width and scheme: its width, its images and links, its tables that are cut, how light its background
+    and its text are."""
     frames = "".join(
         f'<iframe style="width:{width}px;height:800px;border:0;color-scheme:{scheme}" srcdoc="{html.escape(page)}"></iframe>'
         for page in pages for width in WIDTHS for scheme in SCHEMES
@@ -51,18 +55,25 @@ def measured(folder: Path, *pages: str) -> list[list[Any]]:
 
 def test_pages_fit_and_follow_the_reader_s_scheme(tmp_path: Path, pcaps: Path) -> None:
     pages = []
-    for name, files in (
-        ("latency", ["quota-3.9.pcap"]), ("diff", ["quota-3.9.pcap", "long-polls.pcap"]),
-        ("versions", ["fallback-0.9.pcap"]), ("connections", ["raw-frames.pcap"]),
+    for name, *files in (
+        ("latency", "old-java-new-broker.pcap"), ("diff", "quota-3.9.pcap", "long-polls.pcap"),
+        ("versions", "old-java-new-broker.pcap"), ("connections", "go-franz.pcap"), ("rows", "quota-3.9.pcap"),
+        ("stats", "go-franz.pcap"), ("topics", "go-franz.pcap"), ("clients", "go-franz.pcap"), ("errors", "go-franz.pcap"),
+        ("throttle", "quota-3.9.pcap"), ("slow", "quota-3.9.pcap"), ("check", "broker-paused.pcap"),
+        ("health", "cut-message.pcap"), ("groups", "long-polls.pcap"), ("transactions", "java-transactions.pcap"),
     ):  # fmt: skip
         page = tmp_path / f"{name}.html"
         assert main([name, *(str(pcaps / file) for file in files), "-o", str(page)]) == 0
         pages.append(page.read_text(encoding="utf-8"))
-    wide = '<!doctype html><meta name="viewport" content="width=device-width"><img><div style="width:2000px">x</div>'
+    wide = (
+        '<!doctype html><meta name="viewport" content="width=device-width"><img><div style="width:2000px">x</div>'
+        '<div class=t style="overflow-x:auto;width:50px"><div style="width:60px">x</div></div>'
+    )
     *found, worst, _, _, _ = measured(tmp_path, *pages, wide)
-    assert worst[:2] == [2008, 1], "a page that does not fit is seen"
+    assert worst[:3] == [2008, 1, 1], "a page that does not fit is seen"
     assert len(found) == len(pages) * len(WIDTHS) * len(SCHEMES)
-    for number, (width, links, background, text) in enumerate(found):
-        assert (width <= WIDTHS[number // 2 % 2], links) == (True, 0), number
+    for number, (width, links, cut, background, text) in enumerate(found):
+        window = WIDTHS[number // 2 % 2]
+        assert (width <= window, links, cut == 0 or window < WIDTHS[0]) == (True, 0, True), number
         dark, light = (background, text) if number % 2 == 0 else (text, background)
         assert (dark < 60, light > 200) == (True, True), number

@@ -1,6 +1,7 @@
 """Rows as Markdown and HTML: what a capture holds is never markup."""
 
 import io
+import re
 from xml.etree import ElementTree as ET
 
 import pyarrow as pa
@@ -26,7 +27,7 @@ def written(kind: type[Html] | type[Markdown], *batches: pa.RecordBatch) -> str:
 def test_a_page_has_the_values_as_text() -> None:
     page = written(Html, BATCH, BATCH)
     assert "<script" not in page
-    body = page[page.index("<table") : page.index("</table>") + 8].replace(" class=n", "").replace(" class=f", "")
+    body = re.sub(r" class=\w", "", page[page.index("<table") : page.index("</table>") + 8])
     rows = [[cell.text or "" for cell in row] for row in ET.fromstring(body).iter("tr")]
     assert rows[0] == ["name", "count", "latency"]
     assert rows[1] == [EVIL.replace("\n", "\\n"), "1", "1.50ms"]
