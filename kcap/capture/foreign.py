@@ -31,6 +31,8 @@ FOREIGN: Final[dict[bytes, str]] = {
 """First bytes -> name of a format that is not read. Longer magics than the bytes that are looked at cannot match."""
 ERF_TYPES: Final = range(1, 49)
 """Types of ERF records, without the bit for extension headers (Endace, ERF Types Reference Guide)."""
+ERF_META: Final = 27
+"""The type of provenance records: those that a program writes before the first packet may have no time."""
 ERF_RECORD: Final = 16
 """Bytes of a record's header."""
 ERF_SINCE: Final = 915_148_800
@@ -42,7 +44,8 @@ def foreign(head: bytes) -> str | None:
     found = next((name for magic, name in FOREIGN.items() if head.startswith(magic)), None)
     if found is None and len(head) >= ERF_RECORD and 0 in head:  # no text has a zero; a record's counter of losses is zero
         seconds, size = int.from_bytes(head[4:8], "little"), int.from_bytes(head[10:12], "big")
-        if seconds >= ERF_SINCE and head[8] & 0x7F in ERF_TYPES and size >= ERF_RECORD:
+        kind, timeless = head[8] & 0x7F, not any(head[:8])
+        if (seconds >= ERF_SINCE or (timeless and kind == ERF_META)) and kind in ERF_TYPES and size >= ERF_RECORD:
             return "what may be an Endace capture (ERF)"
     return found
 

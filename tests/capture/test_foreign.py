@@ -20,7 +20,10 @@ def test_a_foreign_file_is_named(tmp_path, magic):
 def test_a_record_of_erf_is_named_and_other_bytes_are_not(tmp_path):
     """Time in 2^-32 s, type, flags, length, counter, length on the wire."""
     record = struct.pack("<Q", 1_795_000_000 << 32) + struct.pack(">BBHHH", 2, 4, 82, 0, 64)
-    for head, named in ((record, True), (bytes(8) + record[8:], False), (b"time,api,latency\n", False)):
+    provenance = bytes(8) + b"\x9b" + record[9:]  # what Wireshark begins a file with
+    for head, named in (
+        (record, True), (provenance, True), (bytes(8) + record[8:], False), (b"time,api,latency\n", False)
+    ):  # fmt: skip
         with pytest.raises(CaptureError) as error:
             read_all(save(tmp_path, head.ljust(100, b"\1")))
         assert ("(ERF) is not read" in str(error.value)) is named
