@@ -77,7 +77,10 @@ class Cell:
 RANKS: Final = {
     "flags": 3, "request_bytes": 5, "response_bytes": 5, "ended": 5, "detail": 6, "began": 6, "client_missing": 6,
     "server_missing": 6, "packets": 7, "retransmitted": 7, "client_captured": 7, "server_captured": 7, "rtt_min_ns": 7,
+    "exchanges": 5,
 }  # fmt: skip
+OF_CONNECTIONS: Final = {"client_id": 5}
+"""Ranks in the table of connections, whose rows are about addresses; a row of exchanges is about its client."""
 WHOLE: Final = ("connection", "time", "client_ip", "server_ip", "api", "error", "versions")
 """Texts that say nothing once they are cut."""
 STAYS: Final = (
@@ -138,6 +141,7 @@ def cells(batch: pa.RecordBatch, composed: bool) -> tuple[list[Cell], list[list[
     """The columns of a batch as text."""
     heads: list[Cell] = []
     texts: list[list[str]] = []
+    ranks = RANKS | OF_CONNECTIONS if "phase" in batch.schema.names else RANKS
     at = 0
     while at < batch.num_columns:
         field, column = batch.schema.field(at), batch.column(at)
@@ -149,7 +153,7 @@ def cells(batch: pa.RecordBatch, composed: bool) -> tuple[list[Cell], list[list[
             at += count
             continue
         at += 1
-        name, rank = field.name, RANKS.get(field.name, 0)
+        name, rank = field.name, ranks.get(field.name, 0)
         if name.endswith("_ns") and not name.endswith(("first_ns", "last_ns")):
             heads.append(Cell(name.removesuffix("_ns"), right=True, least=8, rank=rank))
             texts.append([duration(value) for value in column.to_pylist()])

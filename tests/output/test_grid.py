@@ -88,6 +88,7 @@ def test_whole_tables_keep_to_the_terminal_and_name_what_is_missing(name: str, w
 
 
 @pytest.mark.parametrize(("width", "kept", "gone"), [
+    (60, {"connection", "client", "server", "phase"}, {"client_id", "exchanges", "ended"}),
     (80, {"connection", "client", "server", "client_id"}, {"rtt_min", "client_missing", "detail", "began"}),
     (100, {"connection", "client", "server", "ended", "client_id"}, {"rtt_min", "client_missing", "detail"}),
 ])  # fmt: skip
