@@ -447,6 +447,12 @@ to plan than to run."""
 REPORT_MESSAGES_KEPT = 1 << 12
 """Messages, and rows by which they are found, that stay for other rules of `check`."""
 
+PLANS_KEPT = 256
+"""Files of compiled reports that are kept, the newest: one for each report with its parameters, some 20 kB each."""
+
+PLAN_STATEMENTS_MAX = 2000
+"""Statements in one of them, some 1.5 kB each: thresholds that a user changes are numbers in them. A fuller one begins anew."""
+
 REPORT_COURSES = 100
 """Findings whose exchanges are counted over time, the first: each is a filter over all exchanges."""
 

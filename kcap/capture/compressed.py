@@ -33,6 +33,8 @@ def compression(head: bytes) -> str | None:
 class CompressedMember(Protocol):
     """One gzip member or frame being read."""
 
+    errors: tuple[type[Exception], ...]
+    """Exceptions that damage raises."""
     ended: bool
     rest: bytes
     """Input that came after the end, or that waits for the next call."""
@@ -129,7 +131,7 @@ class ZstdMember:
         return b"".join(parts)
 
 
-MEMBERS: dict[str, Callable[[], Any]] = {
+MEMBERS: dict[str, Callable[[], CompressedMember]] = {
     "gzip": GzipMember, "bzip2": bzip2_member, "xz": xz_member, "lz4": Lz4Member, "zstd": ZstdMember,
 }  # fmt: skip
 PACKAGES = {"lz4": "lz4", "zstd": "zstandard"}

@@ -11,7 +11,6 @@ from typing import Final
 
 from kcap.limits import FETCH_PARTITIONS_KEPT
 
-NO_SESSION: Final = 0
 FIRST_EPOCH: Final = 0
 """Of a full request that asks for a session; -1 closes one (FetchMetadata)."""
 

@@ -63,17 +63,6 @@ def naming_apis() -> frozenset[int]:
     return frozenset(key for name in names if (key := api_key(name)) is not None)
 
 
-def naming_sides(api: str | None, version: int | None) -> list[int]:
-    """The sides of an exchange that may have names: REQUEST, RESPONSE."""
-    if api is None or version is None:
-        return []
-    return [
-        side
-        for side, suffix in ((REQUEST, "Request"), (RESPONSE, "Response"))
-        if any(version >= first for first, _, _ in NAMING.get(api + suffix, ()))
-    ]
-
-
 class Listing(NamedTuple):
     """Where a message has brokers."""
 

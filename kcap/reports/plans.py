@@ -16,15 +16,12 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
+from kcap import limits
 from kcap.folders import private_folder, write_whole
 
 Statements = dict[str, str]
 PACKAGE: Final = Path(__file__).parents[1]
 FOLDER: Final = "plans"
-KEPT: Final = 256
-"""Files that are kept, the newest: one for each report with its parameters, some 20 kB each."""
-STATEMENTS_KEPT: Final = 2000
-"""Statements in one `Plan`, some 1.5 kB each: thresholds that a user changes are numbers in them. A fuller one begins anew."""
 DEPENDENCIES: Final = ("ibis_framework-", "sqlglot-", "duckdb-")
 """What compiles and runs SQL."""
 EXPRESSIONS: Final = ("reports", "filter")
@@ -48,7 +45,7 @@ class Plan:
     def __init__(self, parts: Iterable[object]) -> None:
         self._folder, self._name = plan_folder(), f"{_digest(parts)}.json"
         found = None if self._folder is None else _read(self._folder / self._name)
-        self._statements = found if found is not None and len(found) <= STATEMENTS_KEPT else {}
+        self._statements = found if found is not None and len(found) <= limits.PLAN_STATEMENTS_MAX else {}
         self._changed = False
 
     def sql(self, name: str, make: Callable[[], str]) -> str:
@@ -129,5 +126,5 @@ def _keep(folder: Path, name: str, statements: Statements) -> None:
     with suppress(OSError):
         write_whole(folder / name, json.dumps(statements).encode())
         files = sorted(folder.iterdir(), key=lambda file: file.stat().st_mtime_ns, reverse=True)
-        for old in files[KEPT:]:
+        for old in files[limits.PLANS_KEPT :]:
             old.unlink()

@@ -47,7 +47,7 @@ class KeyQueue(App[None]):
         self._typed: deque[events.Key | events.Paste] = deque()
         self._busy = False
         self._lap = self._steady = 0
-        self._lap_began = self._key_began = 0.0
+        self._key_began = 0.0
         self._where: tuple[Any, Any] = (None, None)
 
     @property
@@ -80,7 +80,6 @@ class KeyQueue(App[None]):
     def _follow(self) -> None:
         """Sends a message after the key."""
         self._lap += 1
-        self._lap_began = time.monotonic()
         if self._exit or not self.screen_stack:
             self._busy = False
             return

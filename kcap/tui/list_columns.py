@@ -33,7 +33,6 @@ SHORTEST: Final = 12
 SORTED: Final = ("▲", "▼")
 """Signs at the head of the column that rows are sorted by, ascending and descending."""
 TIME_FORMS: Final = ("clock", "relative", "delta", "date")
-DAY_NS: Final = 86_400 * 1_000_000_000
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,6 @@ LEAST: Final = 6
 """Steps of a sparkline that are worth their room."""
 MOST: Final = 30
 """Steps of a sparkline."""
-SECOND_US: Final = 1_000_000
 CHUNK: Final = 1 << 16
 """Rows that are looked at together."""
 

@@ -15,7 +15,6 @@ STRING_BYTES_MAX = 0x7FFF
 
 _INT16 = Struct(">h")
 _INT32 = Struct(">i")
-_INT64 = Struct(">q")
 
 
 class Cursor:
@@ -55,10 +54,6 @@ class Cursor:
 
     def read_int32(self) -> int:
         value: int = _INT32.unpack_from(self.buffer, self.skip(4, "int32"))[0]
-        return value
-
-    def read_int64(self) -> int:
-        value: int = _INT64.unpack_from(self.buffer, self.skip(8, "int64"))[0]
         return value
 
     def read_uvarint(self) -> int:

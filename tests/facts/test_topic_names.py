@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from kcap.decode.plan import json_key
 from kcap.facts.brokers import Broker
-from kcap.facts.topic_names import LISTINGS, NAMING, NO_ID, TopicNames, listed, listing_sides, naming_sides
+from kcap.facts.topic_names import LISTINGS, NAMING, NO_ID, TopicNames, listed, listing_sides
 from kcap.schema import facts, registry
 from kcap.schema.facts import Field, Variant, meet
 
@@ -68,13 +68,6 @@ def test_odd_bodies_tell_nothing() -> None:
     for body in (None, {}, {"topics": None}, {"topics": [{"name": None}]}, {"topics": "x"}, {"topics": [None, 3]}):
         assert names.learn("MetadataResponse", body) == 0
     assert names.learn(None, METADATA) == names.learn("FetchResponse", METADATA) == 0
-
-
-def test_which_exchanges_may_tell() -> None:
-    assert naming_sides("Metadata", 9) == []
-    assert naming_sides("Metadata", 12) == [0, 1]
-    assert naming_sides("CreateTopics", 7) == [1]
-    assert naming_sides(None, None) == naming_sides("Fetch", 17) == []
 
 
 def test_the_state_is_a_value() -> None:

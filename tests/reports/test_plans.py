@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from kcap import limits
 from kcap.filter.parse import parse
 from kcap.reports import latency, plans
 from kcap.reports.definition import ReportRequest
-from kcap.reports.plans import KEPT, plan_folder, planned
+from kcap.reports.plans import plan_folder, planned
 from kcap.reports.run import run
 from kcap.reports.source import ReportInput
 
@@ -86,10 +87,10 @@ def test_the_oldest_files_of_too_many_go(own_cache: Path) -> None:
     planned(("first",), lambda: {"n": "1"})
     first = next(own_cache.iterdir())
     os.utime(first, (1, 1))
-    for number in range(KEPT):
+    for number in range(limits.PLANS_KEPT):
         (own_cache / f"{number}.json").write_text("{}")
     planned(("last",), lambda: {"n": "1"})
-    assert len(list(own_cache.iterdir())) == KEPT
+    assert len(list(own_cache.iterdir())) == limits.PLANS_KEPT
     assert not first.exists()
 
 
