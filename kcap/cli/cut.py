@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 MADE: Final = "cut"
 
 
-class Changes(NamedTuple):
+class Disguise(NamedTuple):
     """What is done to the packets."""
 
     redact: bool = False
@@ -79,7 +79,7 @@ def run(
     options = analyzer_options(decode_as, not_kafka)
     if key is not None and not key:
         raise UsageError("--anonymize takes a key of at least one character")
-    changes = Changes(redact, key)
+    changes = Disguise(redact, key)
     if secrets and changes:
         raise UsageError("--keep-secrets writes what --redact and --anonymize are to hide: leave one of them out")
     paths = paths_of(files, more_files)
@@ -92,7 +92,7 @@ def cut_out(
     only: str,
     output: str,
     form: str | None,
-    changes: Changes,
+    changes: Disguise,
     *,
     whole: bool,
     allow_empty: bool,

@@ -21,7 +21,7 @@ from kcap.reports.definition import instant
 
 if TYPE_CHECKING:
     from kcap.analyzer import Options
-    from kcap.reports.findings.live import Event
+    from kcap.reports.findings.live import FindingEvent
     from kcap.session import Capture
 
 TOOLS: Final = ("dumpcap", "tcpdump")
@@ -191,7 +191,7 @@ def findings(capture: "Capture", span: int, every: int, machine: bool) -> int:
     return 0
 
 
-def sentence(event: "Event") -> str:
+def sentence(event: "FindingEvent") -> str:
     """An event as a line: time of day, whether it begins, severity, what happens, the rule."""
     row, word = event.finding, {"begin": "begins", "end": "ends", "open": "goes on"}[event.event]
     return f"{instant(event.time_ns, 1_000_000)[11:]}  {word:<7}  {row['severity']:<8}  {row['sentence']} [{row['id']}]"

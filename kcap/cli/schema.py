@@ -199,7 +199,7 @@ def history(api: "Api") -> Iterator[str]:
     from kcap.schema.releases import releases
 
     known = releases()
-    yield f"{api.name}, API key {api.key}, served by {', '.join(api.listeners) or 'nobody'}"
+    yield f"{api.name}, API key {api.key}, served by {', '.join(api.listeners) or 'no listener'}"
     for text, group in groupby(known, key=partial(version_text, api)):
         names = list(group)
         if text != "-" or names[0] != known[0]:

@@ -41,7 +41,7 @@ EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND: Final = timedelta(microseconds=1)
 
 
-class Selection:
+class RowSelector:
     """A filter over some rows."""
 
     def __init__(self, columns: Columns, body: Body | None = None, packets: Packets | None = None) -> None:
@@ -177,7 +177,7 @@ def condition(tree: Filter | None) -> Callable[..., bool]:
         if tree is None:
             return True
         columns = {name: [micros(value)] for name, value in row.items()}
-        return bool(Selection(columns, body).rows(tree, (0,)))
+        return bool(RowSelector(columns, body).rows(tree, (0,)))
 
     return passes
 

@@ -39,7 +39,7 @@ def planned(parts: Iterable[object], make: Callable[[], Statements]) -> Statemen
     return found
 
 
-class Plan:
+class CompiledPlan:
     """Kept SQL to which statements are added as they are needed: a file for what `parts` say."""
 
     def __init__(self, parts: Iterable[object]) -> None:

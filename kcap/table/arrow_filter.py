@@ -28,7 +28,7 @@ from kcap.filter.ast import (
     Xor,
     columns_of,
 )
-from kcap.filter.row_test import FUNCTIONS, OPERATORS, Selection, test_of
+from kcap.filter.row_test import FUNCTIONS, OPERATORS, RowSelector, test_of
 from kcap.table.row_filter import values
 
 if TYPE_CHECKING:
@@ -144,7 +144,7 @@ class _Mask:
         """A row at a time."""
         columns = {name: values(self.batch.column(name)) for name in columns_of(tree)}
         found = np.zeros(self.rows, np.bool_)
-        found[Selection(columns).rows(tree, range(self.rows))] = True
+        found[RowSelector(columns).rows(tree, range(self.rows))] = True
         return found
 
     def entries(self, operand: Operand) -> list[Entries] | None:

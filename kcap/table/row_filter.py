@@ -16,7 +16,7 @@ from kcap.batch.columns import BatchColumns
 from kcap.columns import Column
 from kcap.filter.ast import Filter, Membership, is_deep, packets_of
 from kcap.filter.ast import columns_of as named_by
-from kcap.filter.row_test import Selection
+from kcap.filter.row_test import RowSelector
 from kcap.identities import endpoints
 from kcap.model import CaptureFile
 from kcap.net.packet_index import PacketIndex
@@ -106,7 +106,7 @@ class RowFilter:
             return Exchanged(exchanges, row, self._reading.message).body(SIDES[side]) or None
 
         packets = None if self.packets is None else self._between(columns)
-        return Selection(columns, body, packets).rows(self._tree, range(rows.num_rows))
+        return RowSelector(columns, body, packets).rows(self._tree, range(rows.num_rows))
 
     def _between(self, columns: Mapping[str, Sequence[Any]]) -> Callable[[int], list[int]]:
         """Finds the indexed packets among those of a row's two frames."""

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from kcap.capture.reader import Section
     from kcap.model import CaptureFile, PacketBatch
     from kcap.reports.definition import Row
-    from kcap.reports.findings.live import Event, Watch
+    from kcap.reports.findings.live import FindingEvent, Watch
     from kcap.session import CapturePass
     from kcap.tui.spill import Mark
 
@@ -113,7 +113,7 @@ class Heard:
     failed: list[tuple[str, str]] = field(default_factory=list)
     findings: "list[Row]" = field(default_factory=list)
     """Problems that the rules see now, of a capture that goes on."""
-    ended: "list[Event]" = field(default_factory=list)
+    ended: "list[FindingEvent]" = field(default_factory=list)
     """Problems that they saw and see no more, the last ones."""
     over: bool = False
     stopped: bool = False
@@ -145,7 +145,7 @@ class Child:
         self._following: str | None = None
         self._heard = Heard()
         self._watch: Watch | None = None
-        self._ended: deque[Event] = deque(maxlen=ENDED_MAX)
+        self._ended: deque[FindingEvent] = deque(maxlen=ENDED_MAX)
 
     # -- the other end ------------------------------------------------------------------------------------------------
     def listen(self) -> None:
@@ -307,7 +307,7 @@ class Child:
 
     def _look(self, *, last: bool = False) -> bool:
         """Looks for problems where it is time to; whether any began or ended."""
-        events: list[Event] = []
+        events: list[FindingEvent] = []
         if self._watch is not None:
             found = self._watch.end() if last else self._watch.look(silent=self._silent())
             events = list(found)

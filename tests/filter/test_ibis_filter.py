@@ -12,7 +12,7 @@ from kcap.errors import UsageError
 from kcap.filter.ast import columns_of
 from kcap.filter.ibis_filter import predicate
 from kcap.filter.parse import parse
-from kcap.filter.row_test import Selection, condition
+from kcap.filter.row_test import RowSelector, condition
 from kcap.table.schema import TYPES
 from kcap.table.schema import columns_of as declared
 from tests.filter.samples import SOME, TERMS, Row, filters, rows
@@ -27,7 +27,7 @@ def by_closure(text: str, found: list[Row]) -> list[int]:
     tree = parse(text)
     assert tree is not None
     columns: dict[str, list[Any]] = {name: [row[name] for row in found] for name in columns_of(tree)}
-    return Selection(columns).rows(tree, range(len(found)))
+    return RowSelector(columns).rows(tree, range(len(found)))
 
 
 def by_duckdb(text: str, found: list[Row]) -> list[int]:

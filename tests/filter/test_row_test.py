@@ -8,7 +8,7 @@ import pytest
 
 from kcap.filter.ast import Network
 from kcap.filter.parse import parse
-from kcap.filter.row_test import Selection, condition, micros, within
+from kcap.filter.row_test import RowSelector, condition, micros, within
 
 ROW: dict[str, Any] = {
     "api": "Fetch",
@@ -89,7 +89,7 @@ def test_bodies_are_decoded_last_and_only_where_needed() -> None:
     columns = {"api": ["Fetch", "Produce", "Fetch"], "api_key": [1, 0, 1], "latency_ns": [1, 1, 99]}
     tree = parse("request.topics.partitions.fetch_offset > 100 and latency > 50ns")
     assert tree is not None
-    assert Selection(columns, body).rows(tree, range(3)) == [2]
+    assert RowSelector(columns, body).rows(tree, range(3)) == [2]
     assert asked == [2]
 
 

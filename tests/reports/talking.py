@@ -9,7 +9,7 @@ from kcap.facts.tracker import MetadataTracker
 from kcap.facts.version_verdicts import ABOVE, BELOW, OK
 from kcap.identities import Identity
 from kcap.net.tcp import ACK, FIN, MASK
-from kcap.reports.versions.profile import ApiVersionsRequest, ApiVersionsResponse, ConnectionProfile, Step, Use
+from kcap.reports.versions.profile import ApiVersionsRequest, ApiVersionsResponse, ConnectionProfile, ProfiledCall, Use
 from kcap.reports.versions.profiles import ConnectionProfiles, gather
 from kcap.reports.versions.report import report
 from kcap.schema.quirks import API_VERSIONS
@@ -34,11 +34,11 @@ def of(name: str) -> ConnectionProfiles:
     return gathered(PCAPS / name)
 
 
-def step(exchange: int, key: int, version: int, *, outcome: str = "answered", error: int | None = 0) -> Step:
+def step(exchange: int, key: int, version: int, *, outcome: str = "answered", error: int | None = 0) -> ProfiledCall:
     """A request."""
     reason = "fin" if outcome == "unanswered" else None
     answered = exchange * 1000 + 500 if outcome == "answered" else None
-    return Step(exchange, key, version, outcome, reason, error if answered else None, exchange * 1000, answered)
+    return ProfiledCall(exchange, key, version, outcome, reason, error if answered else None, exchange * 1000, answered)
 
 
 def profile(

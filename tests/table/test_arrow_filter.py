@@ -9,7 +9,7 @@ from hypothesis import given, settings
 import kcap
 from kcap.filter.ast import columns_of
 from kcap.filter.parse import parse
-from kcap.filter.row_test import Selection
+from kcap.filter.row_test import RowSelector
 from kcap.table.arrow_filter import mask
 from kcap.table.row_filter import values
 from kcap.table.schema import TYPES
@@ -27,7 +27,7 @@ def by_closure(text: str, batch: pa.RecordBatch) -> list[int]:
     tree = parse(text)
     assert tree is not None
     columns: dict[str, list[Any]] = {name: values(batch.column(name)) for name in columns_of(tree)}
-    return Selection(columns).rows(tree, range(batch.num_rows))
+    return RowSelector(columns).rows(tree, range(batch.num_rows))
 
 
 @given(filters(), rows())

@@ -21,7 +21,7 @@ from kcap.reports.findings.columns import COLUMNS
 from kcap.reports.findings.observed import Observed, Row
 from kcap.reports.findings.report import check
 from kcap.reports.findings.source import Messages, by_plan
-from kcap.reports.plans import Plan
+from kcap.reports.plans import CompiledPlan
 from kcap.reports.recorded import table
 from kcap.reports.source import Engine
 from kcap.session import CapturePass
@@ -39,7 +39,7 @@ comes to old objects only when there are a quarter more of them, which takes 5 m
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class FindingEvent:
     """A finding that begins or ends."""
 
     event: str
@@ -147,7 +147,7 @@ class Watch:
         self.active: dict[tuple[str, ...], Row] = {}
         """Findings that began and have not ended."""
 
-    def events(self) -> Iterator[Event]:
+    def events(self) -> Iterator[FindingEvent]:
         """Reads the capture to its end."""
         tables = TableSet.of(requests())
         tables.begin(self._reading)
@@ -172,7 +172,7 @@ class Watch:
             self._now = max(self._now, latest(rows))
         self._slices.take(label, rows)
 
-    def look(self, *, silent: bool = False) -> Iterator[Event]:
+    def look(self, *, silent: bool = False) -> Iterator[FindingEvent]:
         """What the rules see, where it is time to look. `silent`: no packet waits, so that the next may be long in coming."""
         self._next = self._next or self._now + self._every
         began = time.monotonic()
@@ -186,22 +186,22 @@ class Watch:
             self._rested = self._looked + (self._looked - began) * self._rests
             self._next = self._now + self._every
 
-    def end(self) -> Iterator[Event]:
+    def end(self) -> Iterator[FindingEvent]:
         """The last look, and what goes on when the capture ends."""
         yield from self._look(self._now)
         for finding in self.active.values():
-            yield Event("open", self._now, finding)
+            yield FindingEvent("open", self._now, finding)
 
-    def _look(self, now: int) -> Iterator[Event]:
+    def _look(self, now: int) -> Iterator[FindingEvent]:
         self._seen = now
         self._slices.close(now, now - self._span)
         found = {identity(row): row for row in self._findings() if self._choose(row)}
         for key, row in found.items():
             if key not in self.active:
-                yield Event("begin", now, row)
+                yield FindingEvent("begin", now, row)
         for key, row in self.active.items():
             if key not in found:
-                yield Event("end", now, row)
+                yield FindingEvent("end", now, row)
         self.active = found
 
     def _findings(self) -> list[Row]:
@@ -217,7 +217,7 @@ class Watch:
             def find(name: str) -> Any:
                 return with_open(find("connections"), find("exchanges")) if name == LINKS else engine.viewed(name)
 
-            plan = Plan((LINKS, [(label, engine.columns(label)) for label in self._empty]))
+            plan = CompiledPlan((LINKS, [(label, engine.columns(label)) for label in self._empty]))
             exchanges, partitions, links, brokers = map(table, ("exchanges", "partitions", LINKS, "brokers"))
             run, messages = by_plan(engine, plan, find), Messages(self._reading, engine)
             seen = Observed(run, exchanges, partitions, links, brokers, messages)

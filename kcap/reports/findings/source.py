@@ -20,7 +20,7 @@ from kcap.reports.findings.columns import BESIDE_COLUMNS, COLUMNS, MESSAGE_COLUM
 from kcap.reports.findings.courses import of_files
 from kcap.reports.findings.observed import Observed, Row
 from kcap.reports.names import shorter
-from kcap.reports.plans import Plan
+from kcap.reports.plans import CompiledPlan
 from kcap.reports.recorded import Recorded, Replay, name_of, table
 from kcap.reports.source import Engine, ReportInput, bounded, saved_files, table_of, written
 from kcap.runtime import release_reading
@@ -77,7 +77,7 @@ class Messages:
         return value if isinstance(value, dict) else None
 
 
-def by_plan(engine: Engine, plan: Plan, find: Callable[[str], Any]) -> Callable[[Recorded], list[Row]]:
+def by_plan(engine: Engine, plan: CompiledPlan, find: Callable[[str], Any]) -> Callable[[Recorded], list[Row]]:
     """What runs recorded expressions by the SQL of a plan; `find` gives the Ibis table of a name where it lacks one."""
     replay = Replay(find)
 
@@ -135,7 +135,7 @@ def observed_by(given: ReportInput, tables: Mapping[str, Sequence[str]] = COLUMN
                 lacking = set(tables[name]) - {column for column, _ in columns}
                 if lacking:
                     raise UsageError(f"{places[name][0]} has no column {min(lacking)!r}: it was saved with other columns")
-            plan = Plan(("findings", list(found.items())))
+            plan = CompiledPlan(("findings", list(found.items())))
             message = None if reading is None else Messages(reading, engine)
             exchanges, partitions, connections, brokers = map(table, COLUMNS)
             seen = Observed(

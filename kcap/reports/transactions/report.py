@@ -13,7 +13,7 @@ from kcap.reports.findings.observed import Observed, Row
 from kcap.reports.findings.source import observed
 from kcap.reports.names import shortened
 from kcap.reports.source import ReportInput
-from kcap.reports.transactions.timeline import WORK, Step, Timeline, summary
+from kcap.reports.transactions.timeline import WORK, Timeline, TransactionCall, summary
 
 APIS: Final = ("InitProducerId", "EndTxn", *WORK)
 READ: Final = ("EndTxn", "InitProducerId", "AddPartitionsToTxn", "AddOffsetsToTxn")
@@ -42,7 +42,7 @@ def report(seen: Observed, captures: Sequence[str], only: Sequence[str] = ()) ->
     }  # fmt: skip
 
 
-def steps(seen: Observed) -> dict[str, list[Step]]:
+def steps(seen: Observed) -> dict[str, list[TransactionCall]]:
     """Transactional id -> its steps in the order of time."""
     table = seen.exchanges
     mine = table.filter(
@@ -61,14 +61,14 @@ def steps(seen: Observed) -> dict[str, list[Step]]:
     )
     for row in seen.run(details.semi_join(mine.filter(mine.api == "Produce"), ["connection", "exchange"])):
         written.setdefault((row["connection"], row["exchange"]), []).append(row)
-    out: dict[str, list[Step]] = {}
+    out: dict[str, list[TransactionCall]] = {}
     for row in seen.prepared(rows, lambda row: row["api"] in READ):
         parts = written.get((row["connection"], row["exchange"]), [])
         out.setdefault(row["transactional_id"], []).append(step(seen, row, parts))
     return out
 
 
-def step(seen: Observed, row: Row, parts: list[Row]) -> Step:
+def step(seen: Observed, row: Row, parts: list[Row]) -> TransactionCall:
     """An exchange as a step; `parts` are the partitions of a Produce."""
     sent = seen.message(row, "request") if row["api"] in READ else {}
     good = [part for part in parts if part["error"] == "NONE"]
@@ -77,7 +77,7 @@ def step(seen: Observed, row: Row, parts: list[Row]) -> Step:
     ]
     known = next((part for part in parts if part["producer_id"] is not None), row)
     group = sent.get("groupId") or row["group_id"]
-    return Step(
+    return TransactionCall(
         row["api"], row["client_id"], row["request_first_ns"],
         row["response_last_ns"] or row["request_last_ns"] or row["request_first_ns"], row["error"],
         known["producer_id"], known["producer_epoch"],

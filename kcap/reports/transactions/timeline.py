@@ -17,7 +17,7 @@ FENCING: Final = ("INVALID_PRODUCER_EPOCH", "PRODUCER_FENCED", "TRANSACTIONAL_ID
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class TransactionCall:
     """An exchange for a transactional id."""
 
     api: str
@@ -57,7 +57,7 @@ class Transaction:
     coordinator: str | None = None
     last_ns: int = 0
 
-    def take(self, step: Step) -> None:
+    def take(self, step: TransactionCall) -> None:
         """Adds a step of work."""
         self.partitions.update(step.partitions)
         self.records += step.records
@@ -94,7 +94,7 @@ class Timeline:
         self._timeout_ms: int | None = None
         self._coordinator: str | None = None
 
-    def run(self, steps: Iterable[Step], end_ns: int) -> "Timeline":
+    def run(self, steps: Iterable[TransactionCall], end_ns: int) -> "Timeline":
         """Takes all steps, and closes what is open at the end of the capture."""
         for step in steps:
             if step.api != "Produce":
@@ -116,7 +116,7 @@ class Timeline:
             transaction.coordinator = transaction.coordinator or self._coordinator
         return self
 
-    def _begun(self, step: Step) -> None:
+    def _begun(self, step: TransactionCall) -> None:
         """A producer takes the transactional id; the broker aborts what another left open, while it says CONCURRENT."""
         if step.error not in ("NONE", "CONCURRENT_TRANSACTIONS"):
             return
@@ -131,14 +131,14 @@ class Timeline:
                 "producer_epoch": step.producer_epoch,
             })  # fmt: skip
 
-    def _work(self, step: Step) -> None:
+    def _work(self, step: TransactionCall) -> None:
         transaction = self._of(step)
         if transaction is None:
             transaction = Transaction(self.name, step.client_id, step.producer_id, step.producer_epoch, step.first_ns)
             self.open[step.producer_id, step.producer_epoch] = transaction
         transaction.take(step)
 
-    def _ended(self, step: Step) -> None:
+    def _ended(self, step: TransactionCall) -> None:
         if step.error != "NONE":
             return
         transaction = self._of(step) or Transaction(
@@ -146,7 +146,7 @@ class Timeline:
         )
         self._close(transaction, {True: "committed", False: "aborted", None: None}[step.committed], step)
 
-    def _fenced(self, step: Step) -> None:
+    def _fenced(self, step: TransactionCall) -> None:
         """A refusal. Nobody else took the transactional id if the transaction is open: then the broker's timeout ended it."""
         self.fences.append({
             "time_ns": step.last_ns, "transactional_id": self.name, "client_id": step.client_id, "api": step.api,
@@ -159,12 +159,12 @@ class Timeline:
             )
             self._close(transaction, "timed_out" if overdue else "fenced", step)
 
-    def _close(self, transaction: Transaction, outcome: str | None, step: Step) -> None:
+    def _close(self, transaction: Transaction, outcome: str | None, step: TransactionCall) -> None:
         transaction.end(outcome, step.last_ns)
         self.done.append(transaction)
         self.open = {key: one for key, one in self.open.items() if one is not transaction}
 
-    def _of(self, step: Step) -> Transaction | None:
+    def _of(self, step: TransactionCall) -> Transaction | None:
         """The open transaction that a step belongs to: of its producer id and epoch, or of its client where it has none."""
         if step.producer_id is not None and step.producer_epoch is not None:
             found = self.open.get((step.producer_id, step.producer_epoch))

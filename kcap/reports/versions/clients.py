@@ -17,7 +17,7 @@ from kcap.reports.definition import uid
 from kcap.reports.versions.fingerprints import Software
 from kcap.reports.versions.profile_store import USE_FIGURES, ProfileTemplate, StoredProfile, layout_of
 from kcap.reports.versions.profiles import ConnectionProfiles
-from kcap.reports.versions.readiness import ApiUse, Finding, of, range_in
+from kcap.reports.versions.readiness import ApiUse, Assessment, of, range_in
 from kcap.schema.facts import Versions
 from kcap.schema.registry import api_name
 from kcap.schema.releases import deprecated_in, removed_in
@@ -83,7 +83,7 @@ class ClientUsage:
         self._plans: dict[tuple[ProfileTemplate, int, Offer | None], list[PlannedUse]] = {}
         self._apis: dict[tuple[Any, ...], list[Row]] = {}
         self._named: dict[tuple[Server, ...], list[str]] = {}
-        self._judged: dict[tuple[Any, ...], tuple[list[tuple[int, Finding]], str, str]] = {}
+        self._judged: dict[tuple[Any, ...], tuple[list[tuple[int, Assessment]], str, str]] = {}
 
     def plan(self, stored: StoredProfile, client: int) -> list[PlannedUse]:
         """The uses of a connection under one of its client ids."""
@@ -151,7 +151,7 @@ class ClientUsage:
             found = self._apis[key] = apis_of(usage)
         return found
 
-    def assessed(self, usage: Usage, known: Software) -> tuple[list[Finding], str, str]:
+    def assessed(self, usage: Usage, known: Software) -> tuple[list[Assessment], str, str]:
         """What stands against the release, the verdict, and its reason."""
         key = (
             known,
@@ -169,7 +169,7 @@ class ClientUsage:
             found = self._judged[key] = [(places[id(one.call)], one) for one in findings], verdict, why
         pattern, verdict, why = found
         mine = calls_of(usage) if pattern else []
-        return [Finding(mine[at], one.what, one.steps, one.head, one.cause) for at, one in pattern], verdict, why
+        return [Assessment(mine[at], one.what, one.steps, one.head, one.cause) for at, one in pattern], verdict, why
 
     def named(self, servers: tuple[Server, ...]) -> list[str]:
         """Servers as people write them, in order. Equal ones are one list."""

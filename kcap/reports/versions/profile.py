@@ -33,7 +33,7 @@ class ConnectionRecord:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class ProfiledCall:
     """One of a connection's first requests."""
 
     exchange: int
@@ -62,7 +62,7 @@ class ApiVersionsResponse:
 class ApiVersionsRequest:
     """An ApiVersions request of a connection and its response."""
 
-    step: Step
+    step: ProfiledCall
     answer: ApiVersionsResponse | None
     """None where there is none, or it was not captured."""
 
@@ -103,7 +103,7 @@ class ConnectionProfile(ConnectionRecord):
     offer: Offer | None = None
     """The API versions that the broker offered it."""
     midstream: bool = False
-    opening: list[Step] = field(default_factory=list)
+    opening: list[ProfiledCall] = field(default_factory=list)
     probes: list[ApiVersionsRequest] = field(default_factory=list)
     asked: int = 0
     uses: dict[tuple[str | None, int, int], Use] = field(default_factory=dict)

@@ -21,7 +21,7 @@ from kcap.reports.versions.profile import (
     ApiVersionsResponse,
     ConnectionProfile,
     ConnectionRecord,
-    Step,
+    ProfiledCall,
     Trait,
     Use,
 )
@@ -202,16 +202,16 @@ def _numbers_of(stored: StoredProfile) -> dict[str | None, int]:
     return {client_id: number for number, client_id in enumerate(stored.clients)}
 
 
-def _step(first: First, numbers: Iterator[int]) -> Step:
+def _step(first: First, numbers: Iterator[int]) -> ProfiledCall:
     requested, responded = next(numbers), next(numbers)
-    return Step(*first, None if requested == NEVER else requested, None if responded == NEVER else responded)
+    return ProfiledCall(*first, None if requested == NEVER else requested, None if responded == NEVER else responded)
 
 
-def _first(step: Step) -> First:
+def _first(step: ProfiledCall) -> First:
     return step.exchange, step.key, step.version, step.outcome, step.reason, step.error
 
 
-def _times(step: Step) -> tuple[int, int]:
+def _times(step: ProfiledCall) -> tuple[int, int]:
     return NEVER if step.requested_ns is None else step.requested_ns, NEVER if step.responded_ns is None else step.responded_ns
 
 

@@ -19,7 +19,7 @@ from kcap.facts.tracker import NO_FACT, Fact, MetadataTracker
 from kcap.facts.version_verdicts import NONE, OK, UNNEGOTIATED, VERDICTS, final_verdict
 from kcap.kafka.frames import NO_BODY
 from kcap.reports.names import FirstNames
-from kcap.reports.versions.profile import LINE, ApiVersionsRequest, ApiVersionsResponse, ConnectionProfile, Step, Use
+from kcap.reports.versions.profile import LINE, ApiVersionsRequest, ApiVersionsResponse, ConnectionProfile, ProfiledCall, Use
 from kcap.reports.versions.profile_store import ProfileStore, StoredProfile
 from kcap.reports.versions.traits import SETTINGS, of_join
 from kcap.schema.quirks import API_VERSIONS, UNSUPPORTED_VERSION, response_version
@@ -171,7 +171,7 @@ class ConnectionProfiles:
             if not is_named:
                 key, version = TOKEN, 0
             words = str(outcomes[int(outcome[place])]), reasons[int(reason[place])]
-            step = Step(exchange, key, version, *words, code, requested, responded)
+            step = ProfiledCall(exchange, key, version, *words, code, requested, responded)
             if step.exchange <= OPENING:
                 profile.opening.append(step)
                 if step.exchange <= NUMBERED and key != TOKEN and correlation is not None:
@@ -195,7 +195,7 @@ class ConnectionProfiles:
                     profile.mechanism = read(asked_body, key, step.version, REQUEST).get("mechanism") or profile.mechanism
                     profile.mechanisms = tuple(read(told_body, key, step.version, RESPONSE).get("mechanisms") or ())
 
-    def _ask(self, profile: ConnectionProfile, step: Step, data: bytes) -> None:
+    def _ask(self, profile: ConnectionProfile, step: ProfiledCall, data: bytes) -> None:
         profile.asked += 1
         answer = self._answer(step.version, data) if data else None
         if len(profile.probes) < ASKS_KEPT:

@@ -87,7 +87,7 @@ class ApiUse:
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Assessment:
     """What stands against a release."""
 
     call: ApiUse
@@ -108,7 +108,7 @@ class Finding:
         return f"{self.head} {self.name}{self.cause}"
 
 
-def reasons(findings: list[Finding]) -> str:
+def reasons(findings: list[Assessment]) -> str:
     """Findings in words, those of one cause together."""
     by: dict[tuple[str, str], list[str]] = {}
     for one in findings:
@@ -145,7 +145,7 @@ def java_release(who: Software) -> str | None:
     return found if found in releases() else None
 
 
-def of(calls: list[ApiUse], who: Software, target: str, login: bool = False) -> tuple[list[Finding], str, str]:
+def of(calls: list[ApiUse], who: Software, target: str, login: bool = False) -> tuple[list[Assessment], str, str]:
     """What stands against a release, the verdict, and its reason. `login`: the client began SASL."""
     if who.is_broker:
         return [], UNKNOWN, "it is a broker: it is upgraded with its cluster"
@@ -193,12 +193,12 @@ def names(keys: Sequence[int]) -> str:
     return ", ".join(some[:NAMED]) + (f" and {len(some) - NAMED} more" if len(some) > NAMED else "")
 
 
-def assessed(call: ApiUse, who: Software, target: str) -> Finding | None:
+def assessed(call: ApiUse, who: Software, target: str) -> Assessment | None:
     """What a release has against a version; None for nothing."""
     mine = taken(call.key, target)
     if accepts(call.key, call.version, target):
         if mine is not None and within(mine.deprecated, call.version):
-            return Finding(call, DEPRECATED, None, f"{target} calls deprecated:")
+            return Assessment(call, DEPRECATED, None, f"{target} calls deprecated:")
         return None
     if call.key == API_VERSIONS:
         return None  # answered in version 0, and asked again (KIP-511)
@@ -214,9 +214,9 @@ def assessed(call: ApiUse, who: Software, target: str) -> Finding | None:
         what, head = ABSENT, f"{target} does not take"
     why = because(call, target, what)
     if not call.asked:
-        return Finding(call, what, False, head, f"{why}, sent without requesting the broker's versions")
+        return Assessment(call, what, False, head, f"{why}, sent without requesting the broker's versions")
     steps, cause = (newer if what == REMOVED else older)(call, who, final)
-    return Finding(call, what, steps, head, why + cause)
+    return Assessment(call, what, steps, head, why + cause)
 
 
 def because(call: ApiUse, target: str, what: str) -> str:
@@ -231,7 +231,7 @@ def because(call: ApiUse, target: str, what: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class Outlook:
     """What a client will do with an API on the release."""
 
     does: str
@@ -240,30 +240,30 @@ class Step:
     """The version that it will use there, where that is known."""
 
 
-def step_of(calls: list[ApiUse], who: Software, target: str) -> Step:
+def step_of(calls: list[ApiUse], who: Software, target: str) -> Outlook:
     """The step of one API, by all versions of it that a client used."""
     highest = max(calls, key=lambda call: call.version)
     mine = taken(highest.key, target)
     final = stable(mine) if mine is not None else None
     if highest.key == API_VERSIONS:
-        return Step("keeps", min(highest.version, final[1])) if final is not None else Step("unknown", None)
+        return Outlook("keeps", min(highest.version, final[1])) if final is not None else Outlook("unknown", None)
     found = [one for call in calls if (one := assessed(call, who, target)) is not None and one.what != DEPRECATED]
     if any(one.steps is False for one in found):
-        return Step("breaks", None)
+        return Outlook("breaks", None)
     own = own_range(highest, who)
     chosen = settles(own, final) if own is not None and highest.asked else None
     if any(one.steps is None for one in found):
-        return Step("unknown", None)
+        return Outlook("unknown", None)
     if final is None:
-        return Step("without", None)
+        return Outlook("without", None)
     if found:
         version = chosen if chosen is not None else settles((final[0], highest.version), final)
         does = "unknown" if version is None else "up" if version > highest.version else "down"
-        return Step(does, version)
+        return Outlook(does, version)
     bounded = highest.offered is not None and highest.version == highest.offered[1]
     if chosen is not None and bounded and chosen > highest.version:
-        return Step("up", chosen)
-    return Step("keeps", highest.version)
+        return Outlook("up", chosen)
+    return Outlook("keeps", highest.version)
 
 
 def settles(own: Versions, offered: Versions | None) -> int | None:

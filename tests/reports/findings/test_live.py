@@ -9,7 +9,7 @@ import pytest
 from pyarrow import parquet
 
 from kcap.limits import TAIL_BATCHES_MAX
-from kcap.reports.findings.live import SECOND, Event, Slices, Watch, identity
+from kcap.reports.findings.live import SECOND, FindingEvent, Slices, Watch, identity
 from kcap.reports.findings.report import check
 from kcap.reports.findings.source import observed
 from kcap.reports.source import ReportInput
@@ -18,7 +18,7 @@ from kcap.session import Capture
 PROBLEMS = Path(__file__).resolve().parents[3] / "pcaps" / "problems"
 
 
-def watched(name: str, folder: Path, span: int) -> list[Event]:
+def watched(name: str, folder: Path, span: int) -> list[FindingEvent]:
     """The events of a capture."""
     reading = Capture([str(PROBLEMS / f"{name}.pcap")]).read(keep_connections=True)
     reading.files.keeps = True

@@ -4,22 +4,22 @@ from typing import Any
 
 import pytest
 
-from kcap.reports.transactions.timeline import Step, Timeline, middle, summary
+from kcap.reports.transactions.timeline import Timeline, TransactionCall, middle, summary
 
 S = 1_000_000_000
 
 
-def step(api: str, at: float, epoch: int | None = 0, client: str = "a", error: str = "NONE", **more: Any) -> Step:
+def step(api: str, at: float, epoch: int | None = 0, client: str = "a", error: str = "NONE", **more: Any) -> TransactionCall:
     """A step that takes 10 ms."""
     pid = None if epoch is None else 7
-    return Step(api, client, round(at * S), round((at + 0.01) * S), error, pid, epoch, **more)
+    return TransactionCall(api, client, round(at * S), round((at + 0.01) * S), error, pid, epoch, **more)
 
 
 INIT = step("InitProducerId", 0, timeout_ms=5000, coordinator="b1:9092")
 WRITE = step("Produce", 1, partitions=(("t", 0), ("t", 1)), records=5, bytes=500)
 
 
-def made(*steps: Step, end: float = 4) -> Timeline:
+def made(*steps: TransactionCall, end: float = 4) -> Timeline:
     return Timeline("tx").run(steps, round(end * S))
 
 

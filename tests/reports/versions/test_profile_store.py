@@ -15,7 +15,7 @@ from kcap.facts.api_versions import Offer
 from kcap.identities import Identity
 from kcap.reports.versions import profile_store
 from kcap.reports.versions.diagnosis import answered, whole_line
-from kcap.reports.versions.profile import LINE, ApiVersionsRequest, ApiVersionsResponse, ConnectionProfile, Step, Use
+from kcap.reports.versions.profile import LINE, ApiVersionsRequest, ApiVersionsResponse, ConnectionProfile, ProfiledCall, Use
 from kcap.reports.versions.profile_store import CHECKED, ProfileDeduplicator, ProfileStore, sign
 from tests.reports.talking import SERVER, of, profile
 
@@ -28,10 +28,10 @@ NUMBERS = {"packets", "client_packets", "server_packets", "client_captured", "se
 
 
 @st.composite
-def steps(draw: st.DrawFn, number: int) -> Step:
+def steps(draw: st.DrawFn, number: int) -> ProfiledCall:
     reason = st.sampled_from([None, "fin", "rst"])
     outcome, error = st.sampled_from(["answered", "unanswered", "one_way"]), st.none() | st.integers(-1, 90)
-    return Step(
+    return ProfiledCall(
         number, draw(st.integers(-1, 30)), draw(small), draw(outcome), draw(reason), draw(error), draw(times), draw(times)
     )
 

@@ -5,7 +5,7 @@ from functools import cache
 from typing import Any
 
 from kcap.filter.parse import parse
-from kcap.filter.row_test import Selection, micros
+from kcap.filter.row_test import RowSelector, micros
 from kcap.reports.definition import Row
 from kcap.tui.views.sheet import TONES, Bars, Line, Sheet, down_of
 from tests.tui.views.stub import whole
@@ -29,7 +29,7 @@ def passing(name: str, text: str) -> int:
     """Exchanges of a capture that a filter lets pass."""
     columns, count = columns_of(name)
     tree = parse(text)
-    return count if tree is None else len(Selection(columns).rows(tree, range(count)))
+    return count if tree is None else len(RowSelector(columns).rows(tree, range(count)))
 
 
 def known(name: str, exchange: tuple[str, int]) -> bool:
